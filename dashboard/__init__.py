@@ -1,0 +1,1 @@
+"""The pages: read the controls, ask the cache, draw."""

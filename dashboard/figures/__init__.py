@@ -1,0 +1,1 @@
+"""Results to figures; these know no page."""
