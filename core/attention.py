@@ -1,0 +1,251 @@
+"""The door into every model: one attention function registered with transformers, and the observers that look through it.
+
+Models that dispatch through `AttentionInterface` call `door` once per layer with query, key and value. It computes the
+attention probabilities tile by tile, hands each tile to the observers of the pass, and lets the tile go: no T x T map
+outlives its tile unless an observer keeps it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import bidirectional_mask_function, prepare_padding_mask, sdpa_mask
+
+DOOR: Final = "attention_sieve"
+TILE_ENTRIES: Final = 1 << 20
+"""Probabilities held at once, heads included; about what a CPU's cache holds."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tile:
+    """Attention of some texts' consecutive queries to all keys, in one layer; valid only while it is being observed."""
+
+    layer: int
+    texts: slice
+    """Rows of the batch."""
+    queries: slice
+    """Token positions of the queries."""
+    probabilities: Float[Tensor, "text head query key"]
+    """Each real row sums to 1; padded keys have 0."""
+    indicator_sums: Float[Tensor, "text head query indicator"] | None
+    """Attention summed over the keys of each indicator, where an observer has indicators."""
+    entropy: Float[Tensor, "text head query"] | None
+    """Row entropy in nats, where an observer wants it."""
+
+
+class Observer(Protocol):
+    """Reduces tiles to what is asked for."""
+
+    indicators: Float[Tensor, "text key indicator"] | None
+    """Sets of keys, 1 inside; their sums ride in the product with the values. At most one observer of a pass has them."""
+    wants_entropy: bool
+
+    def observe(self, tile: Tile) -> None:
+        """Take what is needed from a tile; it must be neither kept nor changed."""
+
+
+class MapObserver:
+    """Keeps the whole attention of a batch of one text; for the one text that is on screen."""
+
+    indicators = None
+    wants_entropy = False
+
+    def __init__(self) -> None:
+        self._layers: dict[int, list[Tensor]] = {}
+
+    def observe(self, tile: Tile) -> None:
+        """Copy the tile."""
+        self._layers.setdefault(tile.layer, []).append(tile.probabilities[0].clone())
+
+    def attention(self) -> Float[Tensor, "layer head query key"]:
+        """All maps seen, on the device of the pass."""
+        return torch.stack([torch.cat(tiles, dim=1) for _, tiles in sorted(self._layers.items())])
+
+
+class _LastLayerSeen(Exception):
+    """Unwinds the forward pass once the last layer's attention has been observed."""
+
+
+@dataclass(eq=False, kw_only=True)
+class _Pass:
+    """What one forward pass through the door carries from layer to layer."""
+
+    observers: Sequence[Observer]
+    last_layer: int | None
+    layer: int = 0
+    _buffers: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict)
+    _masks: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
+
+    def buffer(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
+        """Scratch space reused by all tiles: fresh memory for each would cost page faults."""
+        n = torch.Size(shape).numel()
+        held = self._buffers.get((name, like.dtype))
+        if held is None or held.numel() < n:
+            held = self._buffers[name, like.dtype] = torch.empty(n, dtype=like.dtype, device=like.device)
+        return held[:n].view(shape)
+
+    def additive(self, mask: Tensor, dtype: torch.dtype) -> Tensor:
+        """The mask as numbers to add; made once per pass, since all layers get the same one."""
+        if mask.dtype != torch.bool:
+            return mask.to(dtype)
+        held = self._masks.get(id(mask))
+        if held is None:
+            added = torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, torch.finfo(dtype).min)
+            held = self._masks[id(mask)] = (mask, added)
+        return held[1]
+
+
+_current: ContextVar[_Pass | None] = ContextVar("attention_pass", default=None)
+
+
+def door_mask(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: int = 0,
+    kv_offset: int = 0,
+    mask_function: Callable[..., Any] | None = None,
+    attention_mask: Bool[Tensor, "batch key"] | None = None,
+    **kwargs: Any,
+) -> Bool[Tensor, "batch 1 query key"] | None:
+    """The mask transformers hands to the door: one row per text where only padding is masked, else the full one."""
+    if mask_function is bidirectional_mask_function:
+        padding = prepare_padding_mask(attention_mask, kv_length, kv_offset)
+        return None if padding is None else padding[:, None, None, kv_offset : kv_offset + kv_length]
+    kwargs |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
+    if mask_function is not None:
+        kwargs["mask_function"] = mask_function
+    return sdpa_mask(
+        batch_size, q_length, kv_length, q_offset=q_offset, kv_offset=kv_offset, attention_mask=attention_mask, **kwargs
+    )
+
+
+def door(
+    module: torch.nn.Module,
+    query: Float[Tensor, "batch head query channel"],
+    key: Float[Tensor, "batch kv_head key channel"],
+    value: Float[Tensor, "batch kv_head key value_channel"],
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    **kwargs: Any,
+) -> tuple[Float[Tensor, "batch query head value_channel"], None]:
+    """Scaled dot-product attention whose probabilities the observers of the current pass see.
+
+    Softmax and sums run in float32 (float64 for float64 models). Outside a pass it is transformers' own SDPA.
+    """
+    current = _current.get()
+    if current is None:
+        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
+    dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    scaled = query.to(dtype) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    repeats = query.shape[1] // key.shape[1]
+    keys = key.to(dtype).repeat_interleave(repeats, 1).contiguous().transpose(-1, -2)
+    values = value.to(dtype).repeat_interleave(repeats, 1)
+    mask = None if attention_mask is None else current.additive(attention_mask, dtype)
+    output = _attend(current, scaled, keys, values, mask)
+    if current.layer == current.last_layer:
+        raise _LastLayerSeen
+    current.layer += 1
+    return output.transpose(1, 2).to(query.dtype), None
+
+
+def _attend(current: _Pass, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
+    """One layer's attention, tile by tile; returns the output of each head (text head query value_channel)."""
+    n_texts, n_heads, n_queries, _ = query.shape
+    n_channels = values.shape[-1]
+    indicators = next((o.indicators for o in current.observers if o.indicators is not None), None)
+    if indicators is not None:
+        per_head = indicators[:, None].to(values.dtype).expand(-1, n_heads, -1, -1)
+        values = torch.cat([values, per_head], dim=-1)
+    output = query.new_empty((n_texts, n_heads, n_queries, n_channels))
+    for texts, queries in _tiles(n_texts, n_heads, n_queries, keys.shape[-1]):
+        logits, probabilities = _softmax_tile(current, query[texts, :, queries], keys[texts], mask, texts, queries)
+        product = probabilities @ values[texts]
+        output[texts, :, queries] = product[..., :n_channels]
+        tile = Tile(
+            layer=current.layer,
+            texts=texts,
+            queries=queries,
+            probabilities=probabilities,
+            indicator_sums=None if indicators is None else product[..., n_channels:],
+            entropy=_entropy(logits, probabilities) if any(o.wants_entropy for o in current.observers) else None,
+        )
+        for observer in current.observers:
+            observer.observe(tile)
+    return output
+
+
+def _tiles(n_texts: int, n_heads: int, n_queries: int, n_keys: int) -> Iterator[tuple[slice, slice]]:
+    """Whole texts while they fit into a tile, else blocks of queries of one text."""
+    texts_at_once = max(1, TILE_ENTRIES // (n_heads * n_queries * n_keys))
+    queries_at_once = min(n_queries, max(1, TILE_ENTRIES // (n_heads * n_keys)))
+    for first_text in range(0, n_texts, texts_at_once):
+        for first_query in range(0, n_queries, queries_at_once):
+            yield (
+                slice(first_text, min(n_texts, first_text + texts_at_once)),
+                slice(first_query, min(n_queries, first_query + queries_at_once)),
+            )
+
+
+def _softmax_tile(
+    current: _Pass, query: Tensor, keys: Tensor, mask: Tensor | None, texts: slice, queries: slice
+) -> tuple[Tensor, Tensor]:
+    shape = (*query.shape[:3], keys.shape[-1])
+    logits = torch.matmul(query, keys, out=current.buffer("logits", shape, query))
+    if mask is not None:
+        rows = mask[texts] if mask.shape[0] > 1 else mask
+        logits += rows[:, :, queries] if rows.shape[2] > 1 else rows
+    return logits, torch.softmax(logits, -1, out=current.buffer("probabilities", shape, query))
+
+
+def _entropy(logits: Tensor, probabilities: Tensor) -> Float[Tensor, "text head query"]:
+    """Entropy of each row in nats, without a logarithm per entry; overwrites the logits.
+
+    log p = logit - logsumexp, so H = logsumexp - sum(p * logit), and logsumexp is read off at each row's maximum.
+    """
+    logsumexp = logits.amax(-1) - probabilities.amax(-1).log()
+    return logsumexp - torch.mul(probabilities, logits, out=logits).sum(-1)
+
+
+def observe(
+    model: PreTrainedModel,
+    ids: Int[Tensor, "text token"],
+    attention_mask: Int[Tensor, "text token"] | None,
+    type_ids: Int[Tensor, "text token"] | None,
+    observers: Sequence[Observer],
+    *,
+    last_layer: int | None = None,
+) -> Any:
+    """One forward pass through the door.
+
+    Args:
+        model: set to the door (`attn_implementation=DOOR`), in evaluation mode.
+        ids, attention_mask, type_ids: the batch; no mask when nothing is padded, no type ids when the model has none.
+        observers: see every tile of every layer, in order.
+        last_layer: stop once this layer's attention has been observed; its output is then not computed.
+
+    Returns: the model's output, or None when stopped.
+
+    Raises: RuntimeError for a model in training mode, whose dropout would falsify what is observed.
+    """
+    if model.training:
+        raise RuntimeError("The model is in training mode; call model.eval() before observing its attention.")
+    arguments = {"input_ids": ids, "attention_mask": attention_mask, "token_type_ids": type_ids}
+    token = _current.set(_Pass(observers=observers, last_layer=last_layer))
+    try:
+        with torch.inference_mode():
+            return model(**{name: value for name, value in arguments.items() if value is not None})
+    except _LastLayerSeen:
+        return None
+    finally:
+        _current.reset(token)
+
+
+AttentionInterface.register(DOOR, door)
+AttentionMaskInterface.register(DOOR, door_mask)

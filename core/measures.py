@@ -1,0 +1,65 @@
+"""What one pass measures of every head, and which of the measures serve as a role's score.
+
+A pass measures every setting's variant at once, so changing a setting chooses among kept numbers and runs no model.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+import numpy as np
+from jaxtyping import Float
+
+from core.errors import AnalysisError
+from core.roles import RELATIONS, ROLES
+
+Direction = Literal["dependent-to-head", "head-to-dependent", "both"]
+
+DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent")
+"""Which word of a relation attends to the other."""
+SYNTACTIC: Final = ("syntactic", *(f"syntactic:{relation}" for relation in RELATIONS))
+SYNTACTIC_MEASURES: Final = tuple(f"{role} {direction}" for direction in DIRECTIONS for role in SYNTACTIC)
+ROW_MEASURES: Final = ("local", "delimiter", "delimiter:cls", "delimiter:sep", "block without entropy")
+MEASURES: Final = (*ROW_MEASURES, "block", *SYNTACTIC_MEASURES)
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """Which measures are the scores.
+
+    Raises: AnalysisError for an unknown direction.
+    """
+
+    direction: Direction = "dependent-to-head"
+    """Syntactic roles: does the dependent attend to its head, the head to its dependent, or the mean of both."""
+    block_entropy: bool = True
+    """Block: the ratio times the row's entropy in nats, as in the authors' code; without it the plain ratio."""
+
+    def __post_init__(self) -> None:
+        known = get_args(Direction)
+        if self.direction not in known:
+            raise AnalysisError(f"{self.direction!r} is no direction. Choose one of: {', '.join(known)}.")
+
+
+def role_scores(
+    measures: Float[np.ndarray, "text measure layer head"], settings: ScoreSettings
+) -> Float[np.ndarray, "text role layer head"]:
+    """Scores by ROLES from measures by MEASURES; NaN stays NaN.
+
+    In a causal model a pair is seen in one direction only; `both` is then the mean of what there is.
+    """
+    return np.stack([_role_score(measures, role, settings) for role in ROLES], axis=1)
+
+
+def _role_score(
+    measures: Float[np.ndarray, "text measure layer head"], role: str, settings: ScoreSettings
+) -> Float[np.ndarray, "text layer head"]:
+    if role == "block" and not settings.block_entropy:
+        return measures[:, MEASURES.index("block without entropy")]
+    if role not in SYNTACTIC:
+        return measures[:, MEASURES.index(role)]
+    directions = DIRECTIONS if settings.direction == "both" else (settings.direction,)
+    chosen = measures[:, [MEASURES.index(f"{role} {direction}") for direction in directions]]
+    there = ~np.isnan(chosen)
+    n_there = there.sum(axis=1)
+    total = np.where(there, chosen, 0).sum(axis=1)
+    return np.where(n_there > 0, total / np.maximum(n_there, 1), np.nan).astype(measures.dtype)

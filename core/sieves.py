@@ -1,0 +1,173 @@
+"""Sieves of a batch of texts as the score observer needs them: every score is a weighted sum of attention entries.
+
+Rows of attention sum to 1, so the token score (mean attention in the sieve over mean attention in the text) of query i
+is n_i / |sieve| times the attention inside the sieve, with n_i the number of keys that i can see: the text's tokens, or
+i + 1 in a causal model. Averaging over the queries whose sieve is not empty keeps it a weighted sum. The weights are
+made here, in NumPy and linear in the number of tokens; nothing is tokens x tokens.
+Source: Pande et al. 2021, sieve bias score.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from core.measures import DIRECTIONS, ROW_MEASURES, SYNTACTIC_MEASURES
+from core.parses import TokenPair
+from core.tokens import TokenizedText
+
+LOCAL_RADIUS: Final = 2
+INDICATORS: Final = ("cls", "sep", "first segment", "second segment")
+"""Sets of keys that do not depend on the query."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BatchSieves:
+    """Sieves of a batch; texts are padded at the end."""
+
+    indicators: Float[np.ndarray, "text key indicator"]
+    """1 for the keys in each of INDICATORS."""
+    row_weights: Float[np.ndarray, "text query column measure"]
+    """Weight of each query's column sums (the local band, then INDICATORS) in each of ROW_MEASURES."""
+    entry_at: Int[np.ndarray, "entry 3"]
+    """Text, query and key of the attention entries that syntactic measures read, sorted by text and query."""
+    entry_measure: Int[np.ndarray, " entry"]
+    """Index into SYNTACTIC_MEASURES."""
+    entry_weight: Float[np.ndarray, " entry"]
+    applicable: Bool[np.ndarray, "text measure"]
+    """False where a text has no score: no such token, one segment only, no such relation."""
+
+
+def batch_sieves(texts: Sequence[TokenizedText], pairs: Sequence[Sequence[TokenPair]], causal: bool) -> BatchSieves:
+    """Sieves of texts that are passed together, padded at the end to the longest."""
+    width = max(len(text.ids) for text in texts)
+    indicators = np.zeros((len(texts), width, len(INDICATORS)))
+    row_weights = np.zeros((len(texts), width, 1 + len(INDICATORS), len(ROW_MEASURES)))
+    entries: list[tuple[int, int, int, int, float]] = []
+    for row, (text, its_pairs) in enumerate(zip(texts, pairs)):
+        n_tokens = len(text.ids)
+        indicators[row, :n_tokens] = _key_indicators(text)
+        row_weights[row, :n_tokens] = _row_weights(text, indicators[row, :n_tokens], causal)
+        entries += sorted((row, *entry) for entry in _syntactic_entries(its_pairs, n_tokens, causal))
+    at = np.array([entry[:3] for entry in entries], dtype=np.int64).reshape(-1, 3)
+    measure = np.array([entry[3] for entry in entries], dtype=np.int64)
+    return BatchSieves(
+        indicators=indicators,
+        row_weights=row_weights,
+        entry_at=at,
+        entry_measure=measure,
+        entry_weight=np.array([entry[4] for entry in entries], dtype=np.float64),
+        applicable=_applicable(row_weights, at, measure),
+    )
+
+
+def local_band(n_tokens: int, causal: bool = False, radius: int = LOCAL_RADIUS) -> Int[np.ndarray, "query 2"]:
+    """First and one-past-last key of each query's local sieve.
+
+    Returns: key positions, clipped to the text: [0, n_tokens]; a causal query sees no later key.
+    Source: Pande et al. 2021, local sieve. Their notebook counts keys past the last token; here the band stops at the
+    text's edge.
+    """
+    query = np.arange(n_tokens)
+    last = query if causal else np.minimum(query + radius, n_tokens - 1)
+    return np.stack([np.maximum(query - radius, 0), last + 1], axis=1)
+
+
+def query_sides(text: TokenizedText) -> Int[np.ndarray, " query"]:
+    """Segment whose tokens are each query's block sieve: 0 up to the first segment's last token, then 1.
+
+    Special tokens belong to a side too: [CLS] to the first segment, the separators to the second.
+    """
+    first = np.flatnonzero(text.segments == 0)
+    return (np.arange(len(text.ids)) > (first[-1] if len(first) else -1)).astype(np.int64)
+
+
+def sieve_cells(
+    role: str, text: TokenizedText, pairs: Sequence[TokenPair], causal: bool, directions: Sequence[str] = DIRECTIONS[:1]
+) -> Bool[np.ndarray, "query key"]:
+    """A role's sieve drawn out as a map, for the one text on screen."""
+    n_tokens = len(text.ids)
+    cells = np.zeros((n_tokens, n_tokens), dtype=bool)
+    key_sets = dict(zip(INDICATORS, _key_indicators(text).T.astype(bool)))
+    if role == "local":
+        for query, (start, end) in enumerate(local_band(n_tokens, causal)):
+            cells[query, start:end] = True
+    elif role.startswith("delimiter"):
+        wanted = {"delimiter:cls": ("cls",), "delimiter:sep": ("sep",)}.get(role, ("cls", "sep"))
+        cells |= np.any([key_sets[name] for name in wanted], axis=0)
+    elif role == "block" and text.n_segments == 2:
+        cells |= np.where(query_sides(text)[:, None] == 0, key_sets["first segment"], key_sets["second segment"])
+    elif role.startswith("syntactic"):
+        for pair in pairs:
+            if role in ("syntactic", f"syntactic:{pair.name}"):
+                for direction in directions:
+                    cells[np.ix_(*_oriented(pair, direction))] = True
+    return np.tril(cells) if causal else cells
+
+
+def _key_indicators(text: TokenizedText) -> Float[np.ndarray, "key indicator"]:
+    sets = (text.is_cls, text.is_sep, text.segments == 0, text.segments == 1)
+    return np.stack(sets, axis=1).astype(np.float64)
+
+
+def _row_weights(
+    text: TokenizedText, indicators: np.ndarray, causal: bool
+) -> Float[np.ndarray, "query column measure"]:
+    """Weights of one text; columns are the local band and INDICATORS, measures are ROW_MEASURES."""
+    n_tokens = len(text.ids)
+    visible = np.arange(1, n_tokens + 1) if causal else np.full(n_tokens, n_tokens)
+    sizes = np.cumsum(indicators, axis=0) if causal else np.broadcast_to(indicators.sum(0), indicators.shape)
+    band = local_band(n_tokens, causal)
+    weights = np.zeros((n_tokens, 1 + len(INDICATORS), len(ROW_MEASURES)))
+    weights[:, 0, 0] = _mean_weights(visible, band[:, 1] - band[:, 0])
+    weights[:, 1, 1] = weights[:, 2, 1] = _mean_weights(visible, sizes[:, 0] + sizes[:, 1])
+    weights[:, 1, 2] = _mean_weights(visible, sizes[:, 0])
+    weights[:, 2, 3] = _mean_weights(visible, sizes[:, 1])
+    if text.n_segments == 2:
+        side = query_sides(text)
+        own = _mean_weights(visible, np.where(side == 0, sizes[:, 2], sizes[:, 3]))
+        weights[:, 3, 4], weights[:, 4, 4] = own * (side == 0), own * (side == 1)
+    return weights
+
+
+def _mean_weights(visible: np.ndarray, size: np.ndarray) -> Float[np.ndarray, " query"]:
+    """n_i / |sieve|, averaged over the queries whose sieve is not empty; 0 for the others."""
+    taking_part = size > 0
+    return np.where(taking_part, visible / np.maximum(size, 1), 0.0) / max(1, taking_part.sum())
+
+
+def _oriented(pair: TokenPair, direction: str) -> tuple[np.ndarray, np.ndarray]:
+    return (pair.dependent, pair.head) if direction == DIRECTIONS[0] else (pair.head, pair.dependent)
+
+
+def _syntactic_entries(
+    pairs: Sequence[TokenPair], n_tokens: int, causal: bool
+) -> Iterator[tuple[int, int, int, float]]:
+    """Query, key, measure and weight of every entry of one text; a measure is the mean over its pairs."""
+    for measure, name in enumerate(SYNTACTIC_MEASURES):
+        role, direction = name.split()
+        of_role = (pair for pair in pairs if role in ("syntactic", f"syntactic:{pair.name}"))
+        live = [
+            entries for pair in of_role if (entries := _pair_entries(*_oriented(pair, direction), n_tokens, causal))
+        ]
+        for entries in live:
+            yield from ((query, key, measure, weight / len(live)) for query, key, weight in entries)
+
+
+def _pair_entries(queries: np.ndarray, keys: np.ndarray, n_tokens: int, causal: bool) -> list[tuple[int, int, float]]:
+    """Entries of one pair: mean attention between its pieces over the mean attention of the query pieces' rows."""
+    cells = [(int(i), int(j)) for i in queries for j in keys if j <= i or not causal]
+    if not cells:
+        return []
+    rows = {i for i, _ in cells}
+    uniform = sum(1 / (i + 1) for i in rows) / len(rows) if causal else 1 / n_tokens
+    return [(i, j, 1 / (len(cells) * uniform)) for i, j in cells]
+
+
+def _applicable(row_weights: np.ndarray, at: np.ndarray, measure: np.ndarray) -> Bool[np.ndarray, "text measure"]:
+    by_row = (row_weights != 0).any(axis=(1, 2))
+    syntactic = np.zeros((len(row_weights), len(SYNTACTIC_MEASURES)), dtype=bool)
+    syntactic[at[:, 0], measure] = True
+    return np.concatenate([by_row, by_row[:, -1:], syntactic], axis=1)

@@ -1,0 +1,130 @@
+"""A Text under a tokenizer: ids, tokens, where each token stands in the text, and which tokens are special."""
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from core.errors import TextError, TextTooLong
+from core.texts import Text
+
+TooLong = Literal["error", "skip", "truncate"]
+SPECIAL: Final = -1
+"""Segment and word of a token that the tokenizer added."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TokenizedText:
+    """The tokens of one text, special tokens included."""
+
+    ids: Int[np.ndarray, " token"]
+    type_ids: Int[np.ndarray, " token"]
+    """Segment numbers as the model wants them; all 0 where it has none."""
+    tokens: tuple[str, ...]
+    """As shown: the tokenizer's token where it is readable, else the piece of text it stands for."""
+    spans: Int[np.ndarray, "token 2"]
+    """First and one-past-last character in the token's segment, blanks trimmed; empty for special tokens."""
+    segments: Int[np.ndarray, " token"]
+    """0 or 1; SPECIAL for special tokens."""
+    words: Int[np.ndarray, " token"]
+    """Number of the word in the whole text; SPECIAL for special tokens."""
+    is_cls: Bool[np.ndarray, " token"]
+    is_sep: Bool[np.ndarray, " token"]
+    n_cut: int
+    """Tokens of the text that were cut off; 0 when it is whole."""
+
+    @property
+    def n_segments(self) -> int:
+        """1, or 2 for a pair."""
+        return 2 if (self.segments == 1).any() else 1
+
+
+def tokenize(
+    text: Text, tokenizer: Any, max_tokens: int, *, position: int = 0, truncate: bool = False
+) -> TokenizedText:
+    """Tokens of one text.
+
+    Args:
+        text: what a reader gave; names of special tokens typed in it are plain text.
+        tokenizer: a fast tokenizer of transformers.
+        max_tokens: most tokens the checkpoint takes, special tokens included.
+        position: the text's place among those given, for messages.
+        truncate: cut a longer text (longest segment first) instead of raising.
+
+    Raises: TextTooLong; TextError for a text of which no token is left.
+    """
+    encoding = _encode(text, tokenizer, None)
+    n_full = len(encoding["input_ids"])
+    if n_full > max_tokens:
+        if not truncate:
+            raise TextTooLong(position, n_full, max_tokens)
+        encoding = _encode(text, tokenizer, max_tokens)
+    sides = [SPECIAL if side is None else side for side in encoding.sequence_ids(0)]
+    if set(sides) <= {SPECIAL}:
+        raise TextError(f"Text {position + 1} has no token this checkpoint knows. Type at least one word.")
+    return _tokenized(text, tokenizer, encoding, np.array(sides), n_full)
+
+
+def _encode(text: Text, tokenizer: Any, max_tokens: int | None) -> Any:
+    return tokenizer(
+        *text.segments,
+        split_special_tokens=True,
+        return_offsets_mapping=True,
+        return_token_type_ids=True,
+        truncation="longest_first" if max_tokens else False,
+        max_length=max_tokens,
+        padding=False,
+        verbose=False,
+    )
+
+
+def _tokenized(text: Text, tokenizer: Any, encoding: Any, segments: np.ndarray, n_full: int) -> TokenizedText:
+    ids = np.array(encoding["input_ids"])
+    spans = _trimmed(text, segments, np.array(encoding["offset_mapping"]).reshape(-1, 2))
+    special = segments == SPECIAL
+    return TokenizedText(
+        ids=ids,
+        type_ids=np.array(encoding["token_type_ids"]),
+        tokens=tuple(_shown(text, tokenizer, *piece) for piece in zip(ids, encoding.tokens(0), segments, spans)),
+        spans=spans,
+        segments=segments,
+        words=_word_numbers(encoding.word_ids(0), segments),
+        is_cls=special & (ids == _id(tokenizer.cls_token_id)),
+        is_sep=special & (ids == _id(tokenizer.sep_token_id)),
+        n_cut=n_full - len(ids),
+    )
+
+
+def _id(token_id: int | None) -> int:
+    return -1 if token_id is None else token_id
+
+
+def _trimmed(text: Text, segments: np.ndarray, spans: np.ndarray) -> Int[np.ndarray, "token 2"]:
+    """Spans without the blanks that byte-level and SentencePiece tokenizers count in."""
+    trimmed = np.zeros_like(spans)
+    for token, (segment, (start, end)) in enumerate(zip(segments, spans)):
+        if segment != SPECIAL:
+            piece = text.segments[segment][start:end]
+            start += len(piece) - len(piece.lstrip())
+            trimmed[token] = start, max(start, end - len(piece) + len(piece.rstrip()))
+    return trimmed
+
+
+def _shown(text: Text, tokenizer: Any, token_id: int, token: str, segment: int, span: np.ndarray) -> str:
+    if segment == SPECIAL or token_id == tokenizer.unk_token_id:
+        return token
+    piece = text.segments[segment][span[0] : span[1]]
+    return token if token.removeprefix("##").casefold() == piece.casefold() else piece or token
+
+
+def _word_numbers(word_ids: list[int | None], segments: np.ndarray) -> Int[np.ndarray, " token"]:
+    """Words numbered through the whole text; the tokenizer numbers each segment from 0."""
+    words = np.full(len(segments), SPECIAL)
+    numbers: dict[tuple[int, int], int] = {}
+    for token, (word, segment) in enumerate(zip(word_ids, segments)):
+        if segment != SPECIAL:
+            # A tokenizer without word boundaries gives no number: each such token is its own word.
+            key = (int(segment), -1 - token if word is None else word)
+            words[token] = numbers.setdefault(key, len(numbers))
+    return words
