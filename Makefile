@@ -1,0 +1,36 @@
+# Two verbs: `make app` opens the dashboard, `make test` runs the whole suite. Both do all the set-up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/keys.py core/sieves.py core/measures.py
+export OMP_WAIT_POLICY ?= PASSIVE
+
+.PHONY: app test bench
+app: $(VENV)/prepared
+	$(BIN)/streamlit run dashboard/app.py
+
+test: $(VENV)/test-installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/test-installed
+	for file in benchmarks/[a-z]*.py; do $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1; done
+
+$(VENV)/created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it with: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/created requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r requirements.txt
+	@touch $@
+
+$(VENV)/test-installed: $(VENV)/installed tests/requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r tests/requirements.txt
+	@touch $@
+
+$(VENV)/prepared: $(VENV)/installed $(PREPARED_FROM)
+	$(BIN)/python -m dashboard.prepare
+	@touch $@

@@ -1,0 +1,160 @@
+"""Scores of many texts and a tau in, tests, corrections and intervals out: which head holds which role."""
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import stdtr, stdtrit
+
+from core.errors import AnalysisError
+
+Correction = Literal["bh", "holm", "none"]
+Method = Literal["test", "mean"]
+
+CONSTANT_SPREAD: Final = 1e-3
+"""A score whose standard deviation is at most this share of its mean is constant: it has no spread to test against."""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """What a reader asks of a head before it is said to hold a role."""
+
+    tau: float = 3.0
+    """Threshold on the mean score; 1 is uniform attention."""
+    alpha: float = 0.05
+    """Level of the test, between 0 and 1; the intervals cover 1 - alpha."""
+    correction: Correction = "bh"
+    """Correction over all heads and roles: Benjamini-Hochberg, Holm, or none (as in the paper)."""
+    ddof: Literal[0, 1] = 1
+    """1 for the sample standard deviation, 0 for the population's that the authors' code takes."""
+    method: Method = "test"
+    """"test" asks the corrected p-value, "mean" only whether the mean score is above tau (the authors' avg)."""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.tau) and self.tau > 0):
+            raise AnalysisError(f"tau is {self.tau}. Choose a number above 0; 1 is uniform attention.")
+        if not 0 < self.alpha < 1:
+            raise AnalysisError(f"alpha is {self.alpha}. Choose a number between 0 and 1, for example 0.05.")
+        for name, known in (("correction", get_args(Correction)), ("ddof", (0, 1)), ("method", get_args(Method))):
+            if (value := getattr(self, name)) not in known:
+                raise AnalysisError(f"{name} is {value!r}. Choose one of: {', '.join(map(str, known))}.")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadTests:
+    """One test per role and head; NaN stands where there was nothing to test."""
+
+    roles: tuple[str, ...]
+    """Names along the role axis."""
+    settings: Criterion
+    """What was asked."""
+    texts: Int[np.ndarray, "role layer head"]
+    """Texts that take part: those with a score."""
+    mean: Float[np.ndarray, "role layer head"]
+    """Mean score; NaN without texts."""
+    std: Float[np.ndarray, "role layer head"]
+    """Standard deviation of the score with the ddof asked for; NaN where texts is not above ddof."""
+    t: Float[np.ndarray, "role layer head"]
+    """Student's t; NaN with fewer than 2 texts and for a constant score."""
+    p: Float[np.ndarray, "role layer head"]
+    """One-sided p-value of "mean score is above tau", in [0, 1]; NaN where t is."""
+    p_adjusted: Float[np.ndarray, "role layer head"]
+    """p after the correction over all roles and heads that have one, in [0, 1]."""
+    low: Float[np.ndarray, "role layer head"]
+    """Lower end of the two-sided 1 - alpha interval of the mean score; NaN with fewer than 2 texts."""
+    high: Float[np.ndarray, "role layer head"]
+    """Upper end of that interval."""
+    holds: Bool[np.ndarray, "role layer head"]
+    """Whether the head holds the role."""
+    constant: Bool[np.ndarray, "role layer head"]
+    """Whether the score hardly varies, so that the mean alone decided."""
+
+
+def role_tests(
+    scores: Float[np.ndarray, "text role layer head"], roles: tuple[str, ...], settings: Criterion
+) -> HeadTests:
+    """One-sided one-sample t-test of "mean score is above tau" for every role and head.
+
+    Args:
+        scores: sieve bias scores; NaN where a text takes no part in a role.
+        roles: names along the role axis.
+        settings: tau, alpha, correction, standard deviation and method.
+
+    Returns: the tests; intervals always use the sample standard deviation. A constant score has no p-value, is left out
+        of the correction and holds its role when its mean is above tau. With fewer than 2 texts only "mean" can hold.
+    Raises:
+        AnalysisError: a score is infinite.
+        ValueError: roles does not name every entry of the role axis.
+    Source: Pande et al. 2021, hypothesis test. Their code takes the population standard deviation (ddof=0 here), calls
+        the test a z-test although its tail is Student's, corrects nothing, and divides by zero on a constant score.
+    """
+    if len(roles) != scores.shape[1]:
+        raise ValueError(f"{len(roles)} role names for {scores.shape[1]} roles.")
+    texts, mean, squares = _moments(scores)
+    std = np.sqrt(_ratio(squares, texts - settings.ddof))
+    constant = (texts >= 2) & (std <= CONSTANT_SPREAD * np.abs(mean))
+    t = _ratio((mean - settings.tau) * np.sqrt(texts), np.where(constant, 0, std))
+    p = stdtr(texts - 1, -t)
+    p_adjusted = _adjusted(p, settings.correction)
+    margin = -stdtrit(texts - 1, settings.alpha / 2) * np.sqrt(_ratio(squares, texts * (texts - 1)))
+    by_mean = constant | (settings.method == "mean")
+    return HeadTests(
+        roles=roles,
+        settings=settings,
+        texts=texts,
+        mean=mean,
+        std=std,
+        t=t,
+        p=p,
+        p_adjusted=p_adjusted,
+        low=mean - margin,
+        high=mean + margin,
+        holds=np.where(by_mean, mean > settings.tau, p_adjusted < settings.alpha),
+        constant=constant,
+    )
+
+
+def untested(tests: HeadTests) -> dict[str, str]:
+    """Why a role could not be decided for any head, for the roles where that is so.
+
+    Returns: role -> reason, in the order of the roles.
+    """
+    reasons = {0: "not applicable: no text takes part"}
+    if tests.settings.method == "test":
+        reasons[1] = "not tested: only 1 text takes part and a test needs at least 2"
+    most = dict(zip(tests.roles, tests.texts.max(axis=(1, 2)).tolist(), strict=True))
+    return {role: reasons[texts] for role, texts in most.items() if texts in reasons}
+
+
+def _moments(scores: Float[np.ndarray, "text *cell"]) -> tuple[Int[np.ndarray, "*cell"], np.ndarray, np.ndarray]:
+    """Number, mean and sum of squared deviations of the scores that are not NaN, in float64."""
+    if np.isinf(scores).any():
+        raise AnalysisError("Some scores are infinite. Check that the checkpoint's attention is finite on these texts.")
+    takes_part = ~np.isnan(scores)
+    texts = takes_part.sum(axis=0)
+    mean = _ratio(scores.sum(axis=0, dtype=np.float64, where=takes_part), texts)
+    return texts, mean, np.square(scores - mean).sum(axis=0, where=takes_part)
+
+
+def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> Float[np.ndarray, "..."]:
+    """Quotient; NaN where the denominator is not above 0."""
+    return np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0)
+
+
+def _adjusted(p: Float[np.ndarray, "*cell"], correction: Correction) -> Float[np.ndarray, "*cell"]:
+    """p-values corrected as one family; NaN is no member of it and stays NaN."""
+    adjusted, tested = p.copy(), ~np.isnan(p)
+    if correction == "none":
+        return adjusted
+    # Both imports take about half a second, which a page that shows no test need not wait for.
+    if correction == "bh":
+        from scipy.stats import false_discovery_control
+
+        adjusted[tested] = false_discovery_control(p[tested])
+    else:
+        from statsmodels.stats.multitest import multipletests
+
+        adjusted[tested] = multipletests(p[tested], method="holm")[1]
+    return adjusted

@@ -1,0 +1,27 @@
+"""Example texts, written for this project, so that the first page has something to show."""
+
+from pathlib import Path
+
+from core.errors import TextError
+from core.texts import Text, read_file
+
+EXAMPLE = Text(
+    (
+        "Why did the old baker quietly close her small shop?",
+        "She had slowly lost her best customers to the new market.",
+    )
+)
+"""The text on screen before a reader types one: subjects, objects, adjectives and adverbs in both segments."""
+
+FILES = {"pairs": ("pairs.tsv",), "texts": ("texts.txt",), "both": ("pairs.tsv", "texts.txt")}
+
+
+def read_sample(name: str) -> tuple[Text, ...]:
+    """Texts of one sample: "pairs", "texts", or "both" with the pairs first.
+
+    Raises: TextError for another name.
+    """
+    if name not in FILES:
+        raise TextError(f'There is no sample "{name}". Choose one of {", ".join(FILES)}.')
+    here = Path(__file__).parent
+    return tuple(text for file in FILES[name] for text in read_file(file, (here / file).read_bytes()))

