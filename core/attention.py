@@ -1,14 +1,15 @@
-"""The door into every model: one attention function registered with transformers, and the observers that look through it.
+"""The door into every model: an attention function registered with transformers, and the observers that look through it.
 
 Models that dispatch through `AttentionInterface` call `door` once per layer with query, key and value. It computes the
 attention probabilities tile by tile, hands each tile to the observers of the pass, and lets the tile go: no T x T map
 outlives its tile unless an observer keeps it.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -39,12 +40,17 @@ class Tile:
     """Row entropy in nats, where an observer wants it."""
 
 
+@runtime_checkable
 class Observer(Protocol):
     """Reduces tiles to what is asked for."""
 
-    indicators: Float[Tensor, "text key indicator"] | None
-    """Sets of keys, 1 inside; their sums ride in the product with the values. At most one observer of a pass has them."""
-    wants_entropy: bool
+    @property
+    def indicators(self) -> Float[Tensor, "text key indicator"] | None:
+        """Sets of keys, 1 inside; their sums ride in the product with the values. At most one observer has them."""
+
+    @property
+    def wants_entropy(self) -> bool:
+        """Whether tiles shall carry the entropy of their rows."""
 
     def observe(self, tile: Tile) -> None:
         """Take what is needed from a tile; it must be neither kept nor changed."""
@@ -143,31 +149,41 @@ def door(
     if current is None:
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
-    scaled = query.to(dtype) * (query.shape[-1] ** -0.5 if scaling is None else scaling)
-    repeats = query.shape[1] // key.shape[1]
-    keys = key.to(dtype).repeat_interleave(repeats, 1).contiguous().transpose(-1, -2)
-    values = value.to(dtype).repeat_interleave(repeats, 1)
+    # Query and key come as views of "text token head channel"; the products would copy them anew for every tile.
+    scaled = query.to(dtype).contiguous() * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    n_heads = query.shape[1]
+    keys = _for_each_head(key.to(dtype), n_heads).contiguous().transpose(-1, -2)
+    values = _for_each_head(value.to(dtype), n_heads)
     mask = None if attention_mask is None else current.additive(attention_mask, dtype)
     output = _attend(current, scaled, keys, values, mask)
     if current.layer == current.last_layer:
         raise _LastLayerSeen
     current.layer += 1
-    return output.transpose(1, 2).to(query.dtype), None
+    return output.to(query.dtype), None
 
 
-def _attend(current: _Pass, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
-    """One layer's attention, tile by tile; returns the output of each head (text head query value_channel)."""
+def _for_each_head(shared: Tensor, n_heads: int) -> Tensor:
+    """Keys or values of every query head; grouped queries share them."""
+    repeats = n_heads // shared.shape[1]
+    return shared if repeats == 1 else shared.repeat_interleave(repeats, 1)
+
+
+def _attend(
+    current: _Pass, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
+) -> Float[Tensor, "text query head value_channel"]:
+    """One layer's attention, tile by tile; returns the output of each head."""
     n_texts, n_heads, n_queries, _ = query.shape
     n_channels = values.shape[-1]
     indicators = next((o.indicators for o in current.observers if o.indicators is not None), None)
     if indicators is not None:
         per_head = indicators[:, None].to(values.dtype).expand(-1, n_heads, -1, -1)
         values = torch.cat([values, per_head], dim=-1)
-    output = query.new_empty((n_texts, n_heads, n_queries, n_channels))
+    # Laid out as the model goes on with it, so that it is not copied again.
+    output = query.new_empty((n_texts, n_queries, n_heads, n_channels))
     for texts, queries in _tiles(n_texts, n_heads, n_queries, keys.shape[-1]):
         logits, probabilities = _softmax_tile(current, query[texts, :, queries], keys[texts], mask, texts, queries)
         product = probabilities @ values[texts]
-        output[texts, :, queries] = product[..., :n_channels]
+        output[texts, queries] = product[..., :n_channels].transpose(1, 2)
         tile = Tile(
             layer=current.layer,
             texts=texts,
@@ -183,14 +199,16 @@ def _attend(current: _Pass, query: Tensor, keys: Tensor, values: Tensor, mask: T
 
 def _tiles(n_texts: int, n_heads: int, n_queries: int, n_keys: int) -> Iterator[tuple[slice, slice]]:
     """Whole texts while they fit into a tile, else blocks of queries of one text."""
-    texts_at_once = max(1, TILE_ENTRIES // (n_heads * n_queries * n_keys))
-    queries_at_once = min(n_queries, max(1, TILE_ENTRIES // (n_heads * n_keys)))
-    for first_text in range(0, n_texts, texts_at_once):
-        for first_query in range(0, n_queries, queries_at_once):
-            yield (
-                slice(first_text, min(n_texts, first_text + texts_at_once)),
-                slice(first_query, min(n_queries, first_query + queries_at_once)),
-            )
+    for texts in _even_slices(n_texts, TILE_ENTRIES // (n_heads * n_queries * n_keys)):
+        for queries in _even_slices(n_queries, TILE_ENTRIES // (n_heads * n_keys)):
+            yield texts, queries
+
+
+def _even_slices(n: int, at_most: int) -> Iterator[slice]:
+    """As few slices as possible, of like length: a last tile of two queries costs nearly as much as a full one."""
+    n_slices = math.ceil(n / max(1, at_most))
+    for i in range(n_slices):
+        yield slice(n * i // n_slices, n * (i + 1) // n_slices)
 
 
 def _softmax_tile(

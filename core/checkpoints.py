@@ -148,7 +148,7 @@ def _fetch_from_hub(name: str) -> tuple[Path, str]:
         folder = Path(snapshot_download(name, allow_patterns=list(HUB_FILES), etag_timeout=10))
     except HFValidationError:
         raise CheckpointError(
-            f"{name!r} is neither a folder nor a hub id. Hub ids look like organisation/name, with letters, digits, - _ ."
+            f"{name!r} is neither a folder nor a hub id. Hub ids look like organisation/name, of letters, digits, - _ ."
         ) from None
     except GatedRepoError:
         raise CheckpointError(
@@ -196,7 +196,7 @@ def _check_weights(name: str, folder: Path) -> None:
 def _check_tokenizer(name: str, folder: Path) -> None:
     if not any((folder / file).is_file() for file in ("tokenizer.json", "tokenizer.model", *VOCABULARIES)):
         raise CheckpointError(
-            f"{name} has no tokenizer (tokenizer.json or a vocabulary). Save the checkpoint's tokenizer beside its weights."
+            f"{name} has no tokenizer (tokenizer.json or a vocabulary). Save its tokenizer beside its weights."
         )
 
 

@@ -24,6 +24,9 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     """See core.checkpoints.load_checkpoint."""
     if dtype not in DTYPES or (dtype == "float64" and device == "mps"):
         raise CheckpointError(f"dtype {dtype!r} is not available on {device}. Choose float32.")
+    # What a reader must know is raised below; transformers' own reports would only fill the terminal.
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
     tokenizer = _load_tokenizer(files)
     model = _load_model(files, getattr(torch, dtype)).to(device).eval()
     probe = self_check(model, files.name, tokenizer.vocab_size)
@@ -69,8 +72,6 @@ def _load_model(files: CheckpointFiles, dtype: torch.dtype) -> PreTrainedModel:
             f"{files.name} is an encoder-decoder ({files.model_type}); this release reads checkpoints with one stack. "
             "Choose an encoder such as BERT."
         )
-    level = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity_error()
     try:
         model, report = AutoModel.from_pretrained(
             files.folder,
@@ -85,8 +86,6 @@ def _load_model(files: CheckpointFiles, dtype: torch.dtype) -> PreTrainedModel:
         raise CheckpointError(
             f"The weights of {files.name} cannot be loaded ({_first_line(error)}). Save the checkpoint again."
         ) from error
-    finally:
-        transformers_logging.set_verbosity(level)
     _check_complete(files, report)
     return model
 
@@ -169,8 +168,6 @@ def self_check(model: PreTrainedModel, name: str, vocabulary: int) -> ProbeObser
 
 
 def _set_door(model: PreTrainedModel, name: str) -> None:
-    level = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity_error()
     try:
         model.set_attn_implementation(DOOR)
     except ValueError as error:
@@ -178,8 +175,6 @@ def _set_door(model: PreTrainedModel, name: str) -> None:
             f"{name} ({type(model).__name__}) does not let its attention be observed ({_first_line(error)}). "
             "Choose a checkpoint of another family, such as BERT."
         ) from error
-    finally:
-        transformers_logging.set_verbosity(level)
 
 
 def _probe_batch(vocabulary: int, device: torch.device) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -33,12 +34,13 @@ class ScoreObserver:
         self._row_weights = tensor(sieves.row_weights)
         self._entry_at, self._entry_weight = tensor(sieves.entry_at), tensor(sieves.entry_weight)
         n_texts = len(sieves.indicators)
+        self._entry_place = sieves.entry_at[:, 0] * sieves.indicators.shape[1] + sieves.entry_at[:, 1]
         self._entry_target = tensor(sieves.entry_at[:, 0] * len(SYNTACTIC_MEASURES) + sieves.entry_measure)
         self.wants_entropy = bool(sieves.applicable[:, ROW_MEASURES.index("block without entropy")].any())
-        sizes = {"device": device, "dtype": dtype}
-        self._row_sums = torch.zeros((n_layers, n_texts, n_heads, len(ROW_MEASURES)), **sizes)
-        self._block = torch.zeros((n_layers, n_texts, n_heads), **sizes)
-        self._syntactic = torch.zeros((n_layers, n_texts * len(SYNTACTIC_MEASURES), n_heads), **sizes)
+        zeros = partial(torch.zeros, device=device, dtype=dtype)
+        self._row_sums = zeros((n_layers, n_texts, n_heads, len(ROW_MEASURES)))
+        self._block = zeros((n_layers, n_texts, n_heads))
+        self._syntactic = zeros((n_layers, n_texts * len(SYNTACTIC_MEASURES), n_heads))
 
     def observe(self, tile: Tile) -> None:
         """Add a tile's share to every measure."""
@@ -60,11 +62,10 @@ class ScoreObserver:
 
     def _entries_of(self, tile: Tile) -> slice:
         """A tile holds whole texts or some queries of one text, so its entries are neighbours."""
-        text, query = self._sieves.entry_at[:, 0], self._sieves.entry_at[:, 1]
         width = self._sieves.indicators.shape[1]
         first = tile.texts.start * width + tile.queries.start
         last = (tile.texts.stop - 1) * width + tile.queries.stop
-        start, stop = np.searchsorted(text * width + query, [first, last])
+        start, stop = np.searchsorted(self._entry_place, [first, last])
         return slice(int(start), int(stop))
 
     def scores(self) -> Float[np.ndarray, "text measure layer head"]:
@@ -152,5 +153,12 @@ def model_inputs(checkpoint: Checkpoint, texts: Sequence[TokenizedText]) -> tupl
     for row, text in enumerate(texts):
         n_tokens = len(text.ids)
         ids[row, :n_tokens], type_ids[row, :n_tokens], mask[row, :n_tokens] = text.ids, text.type_ids, 1
-    arrays = (ids, None if mask.all() else mask, type_ids if checkpoint.takes_type_ids else None)
-    return tuple(None if array is None else torch.from_numpy(array).to(checkpoint.device) for array in arrays)  # type: ignore[return-value]
+
+    def tensor(array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(checkpoint.device)
+
+    return (
+        tensor(ids),
+        None if mask.all() else tensor(mask),
+        tensor(type_ids) if checkpoint.takes_type_ids else None,
+    )

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.measures import DIRECTIONS, ROW_MEASURES, SYNTACTIC_MEASURES
+from core.measures import DIRECTIONS, ROW_MEASURES, SYNTACTIC, SYNTACTIC_MEASURES
 from core.parses import TokenPair
 from core.tokens import TokenizedText
 
@@ -29,7 +29,7 @@ class BatchSieves:
 
     indicators: Float[np.ndarray, "text key indicator"]
     """1 for the keys in each of INDICATORS."""
-    row_weights: Float[np.ndarray, "text query column measure"]
+    row_weights: Float[np.ndarray, "text query column row_measure"]
     """Weight of each query's column sums (the local band, then INDICATORS) in each of ROW_MEASURES."""
     entry_at: Int[np.ndarray, "entry 3"]
     """Text, query and key of the attention entries that syntactic measures read, sorted by text and query."""
@@ -114,7 +114,7 @@ def _key_indicators(text: TokenizedText) -> Float[np.ndarray, "key indicator"]:
 
 def _row_weights(
     text: TokenizedText, indicators: np.ndarray, causal: bool
-) -> Float[np.ndarray, "query column measure"]:
+) -> Float[np.ndarray, "query column row_measure"]:
     """Weights of one text; columns are the local band and INDICATORS, measures are ROW_MEASURES."""
     n_tokens = len(text.ids)
     visible = np.arange(1, n_tokens + 1) if causal else np.full(n_tokens, n_tokens)
@@ -146,24 +146,20 @@ def _syntactic_entries(
     pairs: Sequence[TokenPair], n_tokens: int, causal: bool
 ) -> Iterator[tuple[int, int, int, float]]:
     """Query, key, measure and weight of every entry of one text; a measure is the mean over its pairs."""
-    for measure, name in enumerate(SYNTACTIC_MEASURES):
-        role, direction = name.split()
-        of_role = (pair for pair in pairs if role in ("syntactic", f"syntactic:{pair.name}"))
-        live = [
-            entries for pair in of_role if (entries := _pair_entries(*_oriented(pair, direction), n_tokens, causal))
-        ]
-        for entries in live:
-            yield from ((query, key, measure, weight / len(live)) for query, key, weight in entries)
+    for direction in DIRECTIONS:
+        found = [(pair.name, _pair_entries(*_oriented(pair, direction), n_tokens, causal)) for pair in pairs]
+        for role in SYNTACTIC:
+            measure = SYNTACTIC_MEASURES.index(f"{role} {direction}")
+            live = [entries for name, entries in found if entries and role in ("syntactic", f"syntactic:{name}")]
+            for entries in live:
+                yield from ((query, key, measure, weight / len(live)) for query, key, weight in entries)
 
 
 def _pair_entries(queries: np.ndarray, keys: np.ndarray, n_tokens: int, causal: bool) -> list[tuple[int, int, float]]:
-    """Entries of one pair: mean attention between its pieces over the mean attention of the query pieces' rows."""
-    cells = [(int(i), int(j)) for i in queries for j in keys if j <= i or not causal]
-    if not cells:
-        return []
-    rows = {i for i, _ in cells}
-    uniform = sum(1 / (i + 1) for i in rows) / len(rows) if causal else 1 / n_tokens
-    return [(i, j, 1 / (len(cells) * uniform)) for i, j in cells]
+    """Entries of one pair: attention between its pieces over what uniform attention would put there."""
+    cells = [(i, j) for i in queries.tolist() for j in keys.tolist() if j <= i or not causal]
+    uniform = sum(1 / (i + 1 if causal else n_tokens) for i, _ in cells)
+    return [(i, j, 1 / uniform) for i, j in cells]
 
 
 def _applicable(row_weights: np.ndarray, at: np.ndarray, measure: np.ndarray) -> Bool[np.ndarray, "text measure"]:

@@ -86,7 +86,9 @@ def _tokenized(text: Text, tokenizer: Any, encoding: Any, segments: np.ndarray, 
     return TokenizedText(
         ids=ids,
         type_ids=np.array(encoding["token_type_ids"]),
-        tokens=tuple(_shown(text, tokenizer, *piece) for piece in zip(ids, encoding.tokens(0), segments, spans)),
+        tokens=tuple(
+            _shown(text, tokenizer, *piece) for piece in zip(ids.tolist(), encoding.tokens(0), segments.tolist(), spans)
+        ),
         spans=spans,
         segments=segments,
         words=_word_numbers(encoding.word_ids(0), segments),

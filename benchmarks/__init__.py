@@ -1,0 +1,1 @@
+"""What the pass costs, as ratios measured side by side in one run: `python -m benchmarks.<name>`."""

@@ -1,0 +1,273 @@
+"""The one way to numbers that cost a forward pass: look them up, compute what is missing, keep it.
+
+Nothing here needs torch until something is missing.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from threading import RLock, Thread
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from cache.keys import attention_key, scores_key
+from cache.store import Store, array_to_text, text_to_array
+from core.analysis import MeasuredText, Progress, TextAttention, look_at, measure, no_progress
+from core.checkpoints import Checkpoint, CheckpointFiles, load_checkpoint
+from core.errors import AnalysisError, TextError, TextTooLong
+from core.parses import TokenPair, parse, parser_name
+from core.texts import Text
+from core.tokens import TokenizedText, TooLong
+
+LOADED_CHECKPOINTS: Final = 2
+"""Checkpoints held in memory; the least recently used goes first."""
+RECENT_CORPORA: Final = 4
+"""Corpora whose measures stay in memory."""
+KEEP_AT_ONCE: Final = 16
+"""Finished texts that are written to the store together."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What computes: a checkpoint on a device, in a number format."""
+
+    files: CheckpointFiles
+    device: str = "auto"
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CorpusMeasures:
+    """What passes measured of many texts."""
+
+    measures: Float[np.ndarray, "text measure layer head"]
+    """By core.measures.MEASURES, texts in the order given."""
+    positions: tuple[int, ...]
+    """Place of each of them among the texts given."""
+    too_long: tuple[tuple[int, int], ...]
+    """Place and number of tokens of each text that was left out or cut."""
+
+
+Question = tuple[Engine, tuple[Text, ...], TooLong]
+
+
+class Inference:
+    """Checkpoints in memory, results in the store; safe to share between threads.
+
+    Attributes:
+        store: where results are kept.
+        n_passed: texts that have gone through a model so far; a reader of tests.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.n_passed = 0
+        self._loaded: OrderedDict[Engine, Checkpoint] = OrderedDict()
+        self._recent: OrderedDict[Question, CorpusMeasures] = OrderedDict()
+        self._lock = RLock()
+
+    def measures(
+        self, engine: Engine, texts: Sequence[Text], *, too_long: TooLong = "skip", progress: Progress = no_progress
+    ) -> CorpusMeasures:
+        """Measures of texts, from memory or the store where they have them.
+
+        Args:
+            engine: what computes the missing ones.
+            texts: one or more; equal ones are measured once.
+            too_long: what happens to texts longer than the checkpoint takes.
+            progress: called with texts done and in all; raising stops the work and keeps what is finished.
+
+        Raises: AnalysisError of any stage; TextError when no text is left.
+        """
+        kept = self.kept_measures(engine, texts, too_long=too_long)
+        if kept is not None:
+            return kept
+        keys, found = self._look_up(engine, texts, too_long)
+        missing = {key: text for key, text in zip(keys, texts) if key not in found}
+        found |= self._compute(engine, missing, too_long, progress)
+        return self._remember((engine, tuple(texts), too_long), _collected([found[key] for key in keys], too_long))
+
+    def kept_measures(
+        self, engine: Engine, texts: Sequence[Text], *, too_long: TooLong = "skip"
+    ) -> CorpusMeasures | None:
+        """Measures of texts that need no pass; None when any text would need one.
+
+        Raises: TextError when every text was left out.
+        """
+        question = (engine, tuple(texts), too_long)
+        if question not in self._recent:
+            keys, found = self._look_up(engine, texts, too_long)
+            if any(key not in found for key in keys):
+                return None
+            return self._remember(question, _collected([found[key] for key in keys], too_long))
+        return self._remember(question, self._recent[question])
+
+    def attention(self, engine: Engine, text: Text, *, too_long: TooLong = "error") -> TextAttention:
+        """Tokens, relations and attention of one text, from the store where it has them.
+
+        Raises: TextTooLong unless it may be cut; AnalysisError of any stage.
+        """
+        key = attention_key(engine.files.fingerprint, engine.dtype, text, parser_name())
+        kept = self.store.get(key)
+        if kept is None:
+            with self._lock:
+                looked = look_at(self.checkpoint(engine), text, too_long="truncate")
+                self.n_passed += 1
+            kept = _packed_attention(looked)
+            self.store.put(key, kept)
+        looked = _unpacked_attention(kept)
+        if looked.tokenized.n_cut and too_long != "truncate":
+            n_tokens = len(looked.tokenized.ids)
+            raise TextTooLong(0, n_tokens + looked.tokenized.n_cut, n_tokens)
+        return looked
+
+    def checkpoint(self, engine: Engine) -> Checkpoint:
+        """The loaded checkpoint; loads it, or waits for whoever is loading it.
+
+        Raises: CheckpointError.
+        """
+        with self._lock:
+            checkpoint = self._loaded.pop(engine, None)
+            if checkpoint is None:
+                while len(self._loaded) >= LOADED_CHECKPOINTS:
+                    self._loaded.popitem(last=False)
+                checkpoint = load_checkpoint(engine.files, device=engine.device, dtype=engine.dtype)
+            self._loaded[engine] = checkpoint
+            return checkpoint
+
+    def is_loaded(self, engine: Engine) -> bool:
+        """Whether a checkpoint is in memory; never waits."""
+        return engine in self._loaded
+
+    def load_behind(self, engine: Engine) -> None:
+        """Load a checkpoint in a thread of its own; an error is met again, and shown, by whoever needs it."""
+        if not self.is_loaded(engine):
+            Thread(target=self._load_quietly, args=(engine,), name="load checkpoint", daemon=True).start()
+
+    def _load_quietly(self, engine: Engine) -> None:
+        try:
+            self.checkpoint(engine)
+            list(parse([Text(("Warm.",))]))
+        except AnalysisError:
+            return
+
+    def _look_up(
+        self, engine: Engine, texts: Sequence[Text], too_long: TooLong
+    ) -> tuple[list[str], dict[str, MeasuredText]]:
+        """Every text's key, and what the store has under it."""
+        parser = parser_name()
+        keys = [scores_key(engine.files.fingerprint, engine.dtype, text, parser) for text in texts]
+        kept = self.store.get_many(list(dict.fromkeys(keys)))
+        measured = {key: _unpacked_measures(arrays) for key, arrays in kept.items()}
+        return keys, {key: text for key, text in measured.items() if _answers(text, too_long)}
+
+    def _remember(self, question: Question, answer: CorpusMeasures) -> CorpusMeasures:
+        """Keep the latest corpora in memory: a moved tau asks for the same one again and again."""
+        with self._lock:
+            self._recent[question] = answer
+            self._recent.move_to_end(question)
+            while len(self._recent) > RECENT_CORPORA:
+                self._recent.popitem(last=False)
+        return answer
+
+    def _compute(
+        self, engine: Engine, missing: dict[str, Text], too_long: TooLong, progress: Progress
+    ) -> dict[str, MeasuredText]:
+        """Measure texts batch by batch; another thread's texts may go between two batches."""
+        keys, texts = list(missing), list(missing.values())
+        computed: dict[str, MeasuredText] = {}
+        unkept: list[str] = []
+        with self._lock:
+            work = measure(self.checkpoint(engine), texts, too_long=too_long, progress=progress)
+        try:
+            while (measured := self._next(work)) is not None:
+                computed[keys[measured.position]] = measured
+                unkept.append(keys[measured.position])
+                if len(unkept) == KEEP_AT_ONCE:
+                    self._keep(computed, unkept)
+                    unkept = []
+        finally:
+            self._keep(computed, unkept)
+        return computed
+
+    def _next(self, work: Iterator[MeasuredText]) -> MeasuredText | None:
+        with self._lock:
+            measured = next(work, None)
+        self.n_passed += measured is not None and measured.measures is not None
+        return measured
+
+    def _keep(self, computed: dict[str, MeasuredText], keys: Sequence[str]) -> None:
+        if keys:
+            self.store.put_many({key: _packed_measures(computed[key]) for key in keys})
+
+
+def _answers(kept: MeasuredText, too_long: TooLong) -> bool:
+    """Whether what is kept of a text serves the wish for long texts; a text that was left out can still be cut."""
+    if too_long == "error":
+        return not _is_too_long(kept)
+    return too_long == "skip" or kept.measures is not None
+
+
+def _is_too_long(text: MeasuredText) -> bool:
+    return text.measures is None or text.n_cut > 0
+
+
+def _collected(texts: Sequence[MeasuredText], too_long: TooLong) -> CorpusMeasures:
+    taken = {i: text.measures for i, text in enumerate(texts) if too_long != "skip" or not _is_too_long(text)}
+    measures = [of_text for of_text in taken.values() if of_text is not None]
+    if not measures:
+        n_tokens = max(text.n_tokens for text in texts)
+        raise TextError(
+            f"Every text is longer than this checkpoint takes (the longest has {n_tokens:,} tokens). "
+            "Cut them, give shorter ones, or choose a checkpoint that takes longer texts."
+        )
+    return CorpusMeasures(
+        measures=np.stack(measures),
+        positions=tuple(taken),
+        too_long=tuple((i, text.n_tokens) for i, text in enumerate(texts) if _is_too_long(text)),
+    )
+
+
+def _packed_measures(text: MeasuredText) -> dict[str, np.ndarray]:
+    counts = {"n_tokens": np.array(text.n_tokens), "n_cut": np.array(text.n_cut)}
+    return counts if text.measures is None else {**counts, "measures": text.measures}
+
+
+def _unpacked_measures(kept: dict[str, np.ndarray]) -> MeasuredText:
+    return MeasuredText(
+        position=0, n_tokens=int(kept["n_tokens"]), n_cut=int(kept["n_cut"]), measures=kept.get("measures")
+    )
+
+
+def _packed_attention(looked: TextAttention) -> dict[str, np.ndarray]:
+    """Attention as float16: it is drawn, never summed up, and a quarter of a per mille is finer than any line."""
+    tokenized = looked.tokenized
+    pairs = [(pair.name, pair.dependent.tolist(), pair.head.tolist()) for pair in looked.pairs]
+    return {
+        **{name: getattr(tokenized, name) for name in _TOKEN_ARRAYS},
+        "tokens": text_to_array(json.dumps(tokenized.tokens)),
+        "n_cut": np.array(tokenized.n_cut),
+        "pairs": text_to_array(json.dumps(pairs)),
+        "causal": np.array(looked.causal),
+        "attention": looked.attention.astype(np.float16),
+    }
+
+
+_TOKEN_ARRAYS: Final = ("ids", "type_ids", "spans", "segments", "words", "is_cls", "is_sep")
+
+
+def _unpacked_attention(kept: dict[str, np.ndarray]) -> TextAttention:
+    pairs = json.loads(array_to_text(kept["pairs"]))
+    return TextAttention(
+        tokenized=TokenizedText(
+            **{name: kept[name] for name in _TOKEN_ARRAYS},
+            tokens=tuple(json.loads(array_to_text(kept["tokens"]))),
+            n_cut=int(kept["n_cut"]),
+        ),
+        pairs=tuple(TokenPair(name, np.array(dependent), np.array(head)) for name, dependent, head in pairs),
+        causal=bool(kept["causal"]),
+        attention=kept["attention"].astype(np.float32),
+    )

@@ -1,0 +1,41 @@
+"""What a result depends on, and the key it is kept under.
+
+A key holds the text as the reader gave it, not its token ids. The checkpoint's fingerprint already covers the
+tokenizer, so the two say the same, and a stored result is found without loading a tokenizer or importing torch.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import Final
+
+from core.texts import Text
+
+FORMAT: Final = 1
+"""Raise it when the same question gets another answer: a mended sieve, a new role, another layout of the arrays."""
+
+
+def scores_key(checkpoint: str, dtype: str, text: Text, parser: str) -> str:
+    """Key of one text's measures.
+
+    Args:
+        checkpoint: fingerprint of weights, configuration and tokenizer, in hex.
+        dtype: number format of the pass, such as "float32".
+        text: the text; every field of it counts.
+        parser: where its relations come from, with the version.
+    Returns: 64 hex digits.
+    """
+    return _key("measures", checkpoint=checkpoint, dtype=dtype, text=asdict(text), parser=parser)
+
+
+def attention_key(checkpoint: str, dtype: str, text: Text, parser: str) -> str:
+    """Key of one text's attention, tokens and relations; its arguments and result are as in `scores_key`."""
+    return _key("attention", checkpoint=checkpoint, dtype=dtype, text=asdict(text), parser=parser)
+
+
+def _key(kind: str, **ingredients: object) -> str:
+    """Digest of canonical JSON: sorted names, no blanks, tuples as lists."""
+    question = {"format": FORMAT, "kind": kind, **ingredients}
+    canonical = json.dumps(question, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    # Escaping to ASCII would write an emoji and its two lone surrogates alike; surrogatepass keeps them apart.
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,108 @@
+"""The command line: `python -m core score` and `python -m core roles`, the chain without a page."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from core.analysis import measure
+from core.checkpoints import DTYPES, find_checkpoint, load_checkpoint
+from core.errors import AnalysisError, TextError
+from core.frames import head_table, read_score_table, score_table
+from core.hypotheses import Criterion, role_tests
+from core.measures import ScoreSettings, role_scores
+from core.texts import MAX_BYTES, Text, read_file
+
+ROLE_FIELDS = ("texts", "mean", "std", "t", "p", "p_adjusted", "holds")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when it is done, 2 with a sentence on standard error for bad input."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        chosen.run(chosen)
+    except AnalysisError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def score(chosen: argparse.Namespace) -> None:
+    """Score the texts of a file and write one row per text, role, layer and head."""
+    settings = ScoreSettings(direction=chosen.direction, block_entropy=chosen.block_entropy)
+    texts = _read_texts(chosen.texts, chosen.text_columns)
+    _check_folder(chosen.output)
+    checkpoint = load_checkpoint(find_checkpoint(chosen.checkpoint), device=chosen.device, dtype=chosen.dtype)
+    work = measure(checkpoint, texts, too_long=chosen.too_long)
+    measured = list(tqdm(work, total=len(texts), unit="text", disable=not sys.stderr.isatty()))
+    kept = {text.position: text.measures for text in measured if text.measures is not None}
+    if left_out := len(texts) - len(kept):
+        print(
+            f"{left_out} of {len(texts)} texts have more than {checkpoint.max_tokens} tokens and were left out.",
+            file=sys.stderr,
+        )
+    if not kept:
+        raise TextError("No text is left to score. Give shorter texts, or cut them with --too-long truncate.")
+    positions = sorted(kept)
+    scores = role_scores(np.stack([kept[position] for position in positions]), settings)
+    score_table(positions, scores).to_parquet(chosen.output, index=False)
+
+
+def roles(chosen: argparse.Namespace) -> None:
+    """Test a file of scores and write one row per role, layer and head."""
+    criterion = Criterion(
+        tau=chosen.tau, alpha=chosen.alpha, correction=chosen.correction, ddof=chosen.ddof, method=chosen.method
+    )
+    names, scores = read_score_table(chosen.scores)
+    _check_folder(chosen.output)
+    head_table(role_tests(scores, names, criterion), ROLE_FIELDS).to_csv(chosen.output, index=False)
+
+
+def _read_texts(path: Path, columns: str | None) -> tuple[Text, ...]:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise TextError(f"{path} is larger than {MAX_BYTES // 2**20} MB. Split it.")
+        content = path.read_bytes()
+    except OSError as error:
+        raise TextError(f"{path} cannot be read ({error.strerror}). Check the path.") from None
+    return read_file(path.name, content, tuple(columns.split(",")) if columns else None)
+
+
+def _check_folder(output: Path) -> None:
+    if not output.resolve().parent.is_dir():
+        raise AnalysisError(f"There is no folder {output.resolve().parent} to write {output.name} to. Make it first.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m core", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    scoring = commands.add_parser("score", help="score texts under a checkpoint", description=score.__doc__)
+    scoring.add_argument("--checkpoint", required=True, help="a hub id, a folder, or: bundled")
+    scoring.add_argument("--texts", required=True, type=Path, help=".txt, .csv, .tsv, .json or .jsonl")
+    scoring.add_argument("--output", required=True, type=Path, help="Parquet file to write")
+    scoring.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
+    scoring.add_argument("--dtype", default="float32", choices=DTYPES)
+    scoring.add_argument("--no-block-entropy", dest="block_entropy", action="store_false")
+    scoring.add_argument(
+        "--direction", default="dependent-to-head", choices=("dependent-to-head", "head-to-dependent", "both")
+    )
+    scoring.add_argument("--text-columns", help="column or two columns of a table, as a,b")
+    scoring.add_argument("--too-long", default="error", choices=("error", "skip", "truncate"))
+    scoring.set_defaults(run=score)
+    testing = commands.add_parser("roles", help="test scores for roles", description=roles.__doc__)
+    testing.add_argument("scores", type=Path, help="Parquet file from the score command")
+    testing.add_argument("--output", required=True, type=Path, help="CSV file to write")
+    testing.add_argument("--tau", type=float, default=3.0)
+    testing.add_argument("--alpha", type=float, default=0.05)
+    testing.add_argument("--correction", default="bh", choices=("bh", "holm", "none"))
+    testing.add_argument("--ddof", type=int, default=1, choices=(0, 1))
+    testing.add_argument("--method", default="test", choices=("test", "mean"))
+    testing.set_defaults(run=roles)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""Attention Sieve's dashboard: page set-up, navigation, and the sidebar that all pages share."""
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+from PIL import Image
+
+# `streamlit run` puts this file's folder on the path, not the project's.
+if (root := str(Path(__file__).parents[1])) not in sys.path:
+    sys.path.insert(0, root)
+
+from dashboard import controls, wording
+from dashboard.figures.appearance import icon
+from dashboard.views import inspect, roles
+
+st.set_page_config(page_title=wording.TITLE, page_icon=Image.fromarray(icon()), layout="wide")
+pages = {
+    "inspect": st.Page(inspect.show, title="Inspect", url_path="inspect", icon=":material/search:", default=True),
+    "roles": st.Page(roles.show, title="Roles", url_path="roles", icon=":material/grid_view:"),
+}
+st.session_state["pages"] = pages
+page = st.navigation(list(pages.values()))
+controls.sidebar()
+page.run()
+controls.load_behind()

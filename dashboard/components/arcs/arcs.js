@@ -1,0 +1,196 @@
+// The view itself: what the reader points at or pins, and when what is drawn again.
+
+const MOST_HEADS_WITH_NUMBERS = 3;
+const NARROW = 560;
+const ROW_HEIGHT = 24;
+
+const views = new WeakMap();
+const choicesOf = new WeakMap(); // outlives the view, so that new data finds what the reader has set
+
+export default function ({ data, parentElement }) {
+  if (!views.has(parentElement)) views.set(parentElement, newView(parentElement, data));
+  const view = views.get(parentElement);
+  receive(view, data);
+  return () => {
+    dispose(view);
+    views.delete(parentElement);
+  };
+}
+
+function newView(parent, data) {
+  if (!choicesOf.has(parent)) choicesOf.set(parent, firstChoices(data));
+  const find = (selector) => parent.querySelector(selector);
+  const view = {
+    choices: choicesOf.get(parent),
+    elements: {
+      view: find(".view"),
+      heads: find(".heads"),
+      controls: find(".controls"),
+      specialsNote: find(".specials-note"),
+      sieveNote: find(".sieve-note"),
+      box: find(".box"),
+      columns: find(".columns"),
+      drawing: find(".drawing"),
+      base: find(".base"),
+      overlay: find(".overlay"),
+      from: find(".tokens.from"),
+      to: find(".tokens.to"),
+      matrices: find(".matrices"),
+      summary: find(".summary"),
+      free: find(".free"),
+      live: find(".live"),
+    },
+    hover: null,
+    marked: [],
+    listening: new AbortController(),
+  };
+  listen(view);
+  watchSize(view);
+  joinGroup(view);
+  document.fonts?.ready.then(() => !view.listening.signal.aborted && redraw(view));
+  return view;
+}
+
+function firstChoices(data) {
+  const switches = { matrix: false, byWord: false, hideSpecials: false, pair: null, showSieve: true };
+  return { ...switches, headsOff: [], share: data.share, pin: null, text: null };
+}
+
+function dispose(view) {
+  view.listening.abort();
+  view.sizes.disconnect();
+  clearTimeout(view.grace);
+  cancelAnimationFrame(view.frame);
+}
+
+/** Take what Python sent. Switches stay; a pin stays only on the same tokens. */
+function receive(view, data) {
+  const { choices, elements } = view;
+  const text = JSON.stringify(data.tokens);
+  if (choices.text !== text) Object.assign(choices, { text, pin: null });
+  const hasPairs = data.segments.includes(0) && data.segments.includes(1);
+  if (!hasPairs) choices.pair = null;
+  if (view.source?.data.attention !== data.attention || view.text !== text) view.hover = null;
+  view.text = text;
+  view.source = {
+    data,
+    attention: decodeAttention(data.attention, data.tokens.length),
+    sieve: data.sieve && decodeSieve(data.sieve.cells, data.tokens.length),
+  };
+  elements.view.setAttribute("aria-label", data.label);
+  elements.box.style.maxHeight = data.height ? `${data.height}px` : "";
+  rebuild(view);
+  redraw(view);
+}
+
+function rebuild(view) {
+  view.table = buildTable(view.source, view.choices);
+  renderTokens(view);
+}
+
+/** Draw with the table as it is: after a switch, a new size, a new theme or a new font. */
+function redraw(view) {
+  const { elements, choices, source } = view;
+  view.colors = themeColors(elements.view, source.data.heads);
+  renderHeadChips(view);
+  renderControls(view);
+  renderNotes(view);
+  elements.box.hidden = choices.matrix;
+  elements.matrices.hidden = !choices.matrix;
+  if (choices.matrix) renderMatrices(view);
+  else drawBase(view);
+  drawFocus(view);
+}
+
+function choose(view, change) {
+  Object.assign(view.choices, change);
+  if ("byWord" in change || "hideSpecials" in change) {
+    view.hover = null;
+    rebuild(view);
+  }
+  syncControls(view);
+  // A slider reports faster than a long text can be drawn: one drawing a frame is enough.
+  drawSoon(view, true);
+  requestAnimationFrame(() => announce(view));
+}
+
+function layOut(view) {
+  const { elements, table } = view;
+  const width = elements.view.clientWidth;
+  const nHeads = visibleHeads(view).length;
+  view.numbered = nHeads <= MOST_HEADS_WITH_NUMBERS && (width >= NARROW || nHeads === 1);
+  const box = Math.max(3, Math.min(12, Math.floor((width >= NARROW ? 84 : 40) / nHeads)));
+  const number = width >= NARROW ? 30 : 25;
+  const style = elements.columns.style;
+  view.boxWidth = box;
+  style.setProperty("--number", `${number}px`);
+  style.setProperty("--boxes", `${view.numbered ? nHeads * (box + number) : nHeads * box + number}px`);
+  style.setProperty("--label", `${width >= NARROW ? 180 : Math.round(width * 0.2)}px`);
+  style.setProperty("--row", `${ROW_HEIGHT}px`);
+  view.drawnWidth = width;
+  return { rowHeight: ROW_HEIGHT, width: elements.drawing.clientWidth, height: ROW_HEIGHT * table.nRows };
+}
+
+function drawBase(view) {
+  const { elements, table, choices, colors } = view;
+  view.frameSize = layOut(view);
+  const context = clearedCanvas(elements.base, view.frameSize.width, view.frameSize.height);
+  if (table.sieve && choices.showSieve) drawSieveRails(context, view.frameSize, table, colors, choices.pair);
+  const { links, total, share } = keptLinks(table, visibleHeads(view), choices.share, choices.pair);
+  drawLinks(context, view.frameSize, table, links, colors, false);
+  view.links = { total, drawn: links.length, share };
+  markOutside(view);
+}
+
+/** The token that stands out: the pinned one, else the one under the pointer or the keyboard. */
+function focusOf(view) {
+  return shownPin(view) ?? view.hover;
+}
+
+function shownPin(view) {
+  const { pin } = view.choices;
+  const row = pin ? view.table.rowOf[pin.token] : -1;
+  return row >= 0 ? { side: pin.side, row } : null;
+}
+
+function drawFocus(view) {
+  const { elements, choices } = view;
+  const focus = focusOf(view);
+  const pin = shownPin(view);
+  elements.view.classList.toggle("focused", Boolean(focus));
+  elements.free.hidden = !pin;
+  markTokens(view, focus, pin);
+  if (choices.matrix) {
+    showSummary(view, restingSummary(view));
+    return;
+  }
+  const context = clearedOverlay(view);
+  if (!focus) {
+    showSummary(view, restingSummary(view));
+    return;
+  }
+  const links = linksOfRow(view.table, visibleHeads(view), choices.pair, focus);
+  drawFocusLinks(view, context, focus, links);
+  showBoxes(view, focus, links);
+  showSummary(view, focusSummary(view, focus, links));
+}
+
+/** The overlay covers what can be seen of the rows: in a box that scrolls, that is far less than all of them. */
+function clearedOverlay(view) {
+  const { overlay, box } = view.elements;
+  const { width, height } = view.frameSize;
+  const scrolls = view.source.data.height !== null;
+  const top = scrolls ? Math.max(0, box.scrollTop - ROW_HEIGHT) : 0;
+  const seen = scrolls ? Math.min(height - top, box.clientHeight + ROW_HEIGHT) : height;
+  const context = clearedCanvas(overlay, width, seen);
+  overlay.style.top = `${top}px`;
+  context.translate(0, -top);
+  return context;
+}
+
+function drawFocusLinks(view, context, focus, links) {
+  const { table, choices, colors, frameSize } = view;
+  if (table.sieve && choices.showSieve) drawSieveOfRow(context, frameSize, table, colors, focus, choices.pair);
+  const kept = links.filter(({ at }) => isKept(table, choices.share, at)).map(({ at }) => at);
+  drawLinks(context, frameSize, table, kept, colors, true);
+}

@@ -1,0 +1,148 @@
+// The switches above the drawing. All text is written as text; tokens never become markup.
+
+const SHARE_STEP = 0.05;
+const LAST_HEAD = "At least one head stays on.";
+
+function newElement(tag, className, text) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+function percent(part) {
+  if (part > 0 && part < 0.01) return "under 1 %";
+  return `${Math.round(part * 100)} %`;
+}
+
+/** Build the switches this text needs; again only if other switches are needed, so that focus stays where it is. */
+function renderControls(view) {
+  const needs = neededControls(view.source.data);
+  const signature = JSON.stringify(needs);
+  if (view.controlsBuilt !== signature) {
+    view.controlsBuilt = signature;
+    buildControls(view, needs);
+  }
+  syncControls(view);
+}
+
+function neededControls({ words, special, segments, sieve }) {
+  return {
+    words: words.some((word, position) => word >= 0 && word === words[position - 1]),
+    specials: special.includes(1) && special.includes(0),
+    pairs: segments.includes(0) && segments.includes(1),
+    sieve: sieve && sieve.queries > 0 ? sieve.role : null,
+  };
+}
+
+function buildControls(view, needs) {
+  const controls = [
+    switchOf(view, "View", "matrix", [["Arcs", false], ["Matrix", true]]),
+    needs.words && switchOf(view, "Rows", "byWord", [["Word pieces", false], ["Words", true]]),
+    needs.specials && switchOf(view, "Special tokens", "hideSpecials", [["Shown", false], ["Hidden", true]]),
+    needs.pairs && switchOf(view, "Segments", "pair", pairOptions()),
+    needs.sieve && sieveSwitch(view, needs.sieve),
+    shareSlider(view),
+  ];
+  view.elements.controls.replaceChildren(...controls.filter(Boolean));
+}
+
+function pairOptions() {
+  const named = (from, to) => [`${"AB"[from]} to ${"AB"[to]}`, [from, to]];
+  return [["All", null], named(0, 0), named(0, 1), named(1, 0), named(1, 1)];
+}
+
+/** A row of radio buttons for one choice. */
+function switchOf(view, legend, choice, options) {
+  const group = newElement("fieldset", "switch");
+  group.dataset.choice = choice;
+  group.append(newElement("legend", "", legend));
+  for (const [label, value] of options) {
+    const radio = Object.assign(newElement("input"), { type: "radio", name: choice, value: JSON.stringify(value) });
+    radio.addEventListener("change", () => choose(view, { [choice]: value }));
+    const option = newElement("label");
+    option.append(radio, newElement("span", "", label));
+    group.append(option);
+  }
+  return group;
+}
+
+function sieveSwitch(view, role) {
+  const label = newElement("label", "sieve-switch");
+  const box = Object.assign(newElement("input"), { type: "checkbox" });
+  box.addEventListener("change", () => choose(view, { showSieve: box.checked }));
+  label.append(box, newElement("span", "", `Show the ${role} sieve`));
+  return label;
+}
+
+function shareSlider(view) {
+  const label = newElement("label", "share");
+  const slider = newElement("input");
+  Object.assign(slider, { type: "range", min: SHARE_STEP, max: 1, step: SHARE_STEP });
+  slider.addEventListener("input", () => choose(view, { share: Number(slider.value) }));
+  label.append(newElement("span", "", "Keep the top share of each query’s attention"), slider, newElement("output"));
+  return label;
+}
+
+function syncControls(view) {
+  const { choices, elements } = view;
+  elements.controls.querySelectorAll("fieldset").forEach((group) => {
+    const chosen = JSON.stringify(choices[group.dataset.choice]);
+    group.querySelectorAll("input").forEach((radio) => (radio.checked = radio.value === chosen));
+  });
+  const box = elements.controls.querySelector(".sieve-switch input");
+  if (box) box.checked = choices.showSieve;
+  const [slider, output] = elements.controls.querySelector(".share").querySelectorAll("input, output");
+  slider.value = choices.share;
+  slider.disabled = choices.matrix;
+  slider.setAttribute("aria-valuetext", percent(choices.share));
+  output.textContent = percent(choices.share);
+}
+
+function renderHeadChips(view) {
+  const { data } = view.source;
+  const { elements, colors } = view;
+  const visible = visibleHeads(view);
+  const names = data.heads.map((head) => head.name).join();
+  if (view.chipsBuilt !== names) {
+    view.chipsBuilt = names;
+    elements.heads.replaceChildren(...data.heads.map((head, number) => headChip(view, head.name, number)));
+  }
+  [...elements.heads.children].forEach((chip, head) => {
+    const isOn = visible.includes(head);
+    const isLast = isOn && visible.length === 1;
+    chip.style.setProperty("--head", colors.heads[head]);
+    chip.firstChild.classList.toggle("dashed", colors.dashed[head]);
+    chip.setAttribute("aria-pressed", String(isOn));
+    chip.title = isLast ? `${LAST_HEAD} Shift and click: all heads` : "Shift and click: only this head";
+  });
+}
+
+function headChip(view, name, head) {
+  const chip = Object.assign(newElement("button", "chip"), { type: "button" });
+  chip.append(newElement("i", "swatch"), name);
+  chip.addEventListener("click", (event) => toggleHead(view, head, event.shiftKey));
+  return chip;
+}
+
+/** Switch a head on or off, never the last one off; or show it alone, and all again. */
+function toggleHead(view, head, alone) {
+  const { heads } = view.source.data;
+  const visible = visibleHeads(view);
+  const isOnlyOne = visible.length === 1 && visible[0] === head;
+  let shown = visible.includes(head) ? visible.filter((other) => other !== head) : [...visible, head];
+  if (alone) shown = isOnlyOne ? heads.map((_, other) => other) : [head];
+  if (!shown.length) {
+    showSummary(view, LAST_HEAD);
+    announce(view);
+    return;
+  }
+  choose(view, { headsOff: heads.filter((_, other) => !shown.includes(other)).map((other) => other.name) });
+}
+
+/** Places of the heads that are on; all of them if the ones switched off are all there is. */
+function visibleHeads(view) {
+  const { heads } = view.source.data;
+  const on = heads.map((_, head) => head).filter((head) => !view.choices.headsOff.includes(heads[head].name));
+  return on.length ? on : heads.map((_, head) => head);
+}

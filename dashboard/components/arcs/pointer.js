@@ -1,0 +1,162 @@
+// Pointer and keyboard: what the reader points at, pins and walks through.
+
+const HOVER_GRACE = 300;
+
+function listen(view) {
+  const { box, columns, matrices, free, view: root } = view.elements;
+  const options = { signal: view.listening.signal };
+  columns.addEventListener("pointermove", (event) => onPointerMove(view, event), options);
+  columns.addEventListener("pointerleave", () => leaveSoon(view), options);
+  columns.addEventListener("click", (event) => onClick(view, event), options);
+  columns.addEventListener("focusin", (event) => onFocus(view, event), options);
+  columns.addEventListener("focusout", () => leaveSoon(view), options);
+  columns.addEventListener("keydown", (event) => onTokenKey(view, event), options);
+  box.addEventListener("scroll", () => onScroll(view), { ...options, passive: true });
+  root.addEventListener("keydown", (event) => event.key === "Escape" && unpin(view), options);
+  free.addEventListener("click", () => unpin(view), options);
+  matrices.addEventListener("pointermove", (event) => onMatrixMove(view, event), options);
+  matrices.addEventListener("pointerleave", () => leaveMatrices(view), options);
+  matrices.addEventListener("keydown", (event) => onMatrixKey(view, event), options);
+}
+
+function watchSize(view) {
+  view.sizes = new ResizeObserver(() => {
+    if (view.table && view.elements.view.clientWidth !== view.drawnWidth) {
+      view.drawnWidth = view.elements.view.clientWidth;
+      drawSoon(view, true);
+    }
+  });
+  view.sizes.observe(view.elements.view);
+}
+
+/** Draw in the next frame, everything or only what stands out; what is asked for until then is drawn once. */
+function drawSoon(view, everything) {
+  view.drawsAll ||= everything;
+  cancelAnimationFrame(view.frame);
+  view.frame = requestAnimationFrame(() => {
+    if (view.drawsAll) redraw(view);
+    else drawFocus(view);
+    view.drawsAll = false;
+  });
+}
+
+function onScroll(view) {
+  if (focusOf(view)) drawSoon(view, false);
+  tellGroup(view);
+}
+
+function tokenOf(event) {
+  const token = event.target.closest?.(".token");
+  return token ? { element: token, side: token.dataset.side, row: Number(token.dataset.row) } : null;
+}
+
+function onPointerMove(view, event) {
+  // A page that scrolls under a resting pointer sends moves too: those change nothing.
+  const rests = view.pointerX === event.screenX && view.pointerY === event.screenY;
+  [view.pointerX, view.pointerY] = [event.screenX, event.screenY];
+  if (rests || event.pointerType === "touch") return;
+  const token = tokenOf(event);
+  if (token) hover(view, { side: token.side, row: token.row });
+  else leaveSoon(view);
+}
+
+function hover(view, place) {
+  clearTimeout(view.grace);
+  view.grace = null;
+  const same = view.hover && place && view.hover.side === place.side && view.hover.row === place.row;
+  if (same || (!view.hover && !place)) return;
+  view.hover = place;
+  if (!shownPin(view)) drawSoon(view, false);
+  tellGroup(view);
+}
+
+function leaveSoon(view) {
+  if (view.hover && !view.grace) view.grace = setTimeout(() => hover(view, null), HOVER_GRACE);
+}
+
+function onFocus(view, event) {
+  const token = tokenOf(event);
+  if (!token?.element.matches(":focus-visible")) return;
+  clearTimeout(view.grace);
+  view.grace = null;
+  view.hover = { side: token.side, row: token.row };
+  drawFocus(view);
+  announce(view);
+  tellGroup(view);
+}
+
+function onClick(view, event) {
+  const token = tokenOf(event);
+  if (token) pin(view, token);
+}
+
+/** Hold a token, or let it go if it is the one that is held. */
+function pin(view, { side, row }) {
+  const pinned = shownPin(view);
+  if (pinned && pinned.side === side && pinned.row === row) {
+    unpin(view);
+    return;
+  }
+  view.choices.pin = { side, token: view.table.rows[row].tokens[0] };
+  drawFocus(view);
+  announce(view);
+  tellGroup(view);
+}
+
+function unpin(view) {
+  if (!view.choices.pin) return;
+  view.choices.pin = null;
+  if (view.choices.matrix) redraw(view);
+  else drawFocus(view);
+  announce(view);
+  tellGroup(view);
+}
+
+function onTokenKey(view, event) {
+  const token = tokenOf(event);
+  if (!token) return;
+  if (event.key === "Enter" || event.key === " ") {
+    event.preventDefault();
+    pin(view, token);
+    return;
+  }
+  const place = neighbour(view, token, event.key);
+  if (!place) return;
+  event.preventDefault();
+  moveFocus(view, place);
+}
+
+function neighbour(view, { side, row }, key) {
+  const last = view.table.nRows - 1;
+  const places = {
+    ArrowDown: { side, row: Math.min(last, row + 1) },
+    ArrowUp: { side, row: Math.max(0, row - 1) },
+    ArrowLeft: { side: "from", row },
+    ArrowRight: { side: "to", row },
+    Home: { side, row: 0 },
+    End: { side, row: last },
+  };
+  return places[key];
+}
+
+function moveFocus(view, { side, row }) {
+  view.tokens[side].forEach((token, number) => (token.tabIndex = number === row ? 0 : -1));
+  view.tokens[side][row].focus();
+}
+
+function onMatrixMove(view, event) {
+  const figure = event.target.closest?.(".matrix");
+  view.elements.matrices.querySelectorAll(".matrix").forEach((other) => {
+    if (other !== figure) other.querySelector(".marker").hidden = true;
+  });
+  if (figure) readCell(view, figure, cellUnder(view, figure, event));
+}
+
+function leaveMatrices(view) {
+  view.elements.matrices.querySelectorAll(".matrix").forEach((figure) => readCell(view, figure, null));
+}
+
+function onMatrixKey(view, event) {
+  const figure = event.target.closest?.(".matrix");
+  if (figure && moveCell(view, figure, event.key)) event.preventDefault();
+}

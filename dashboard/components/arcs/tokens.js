@@ -1,0 +1,111 @@
+// The two columns of tokens: rows, marks, and a box and number for each weight beside them.
+
+const LEAST_SHOWN = 0.005;
+const LEAST_SHADE = 10; // percent; a box that is almost empty still shows that there is a head
+
+/** Build the rows; again only for other rows, so that a token keeps the keyboard's focus when heads change. */
+function renderTokens(view) {
+  const { elements, table } = view;
+  const rows = JSON.stringify(table.rows);
+  if (view.rowsBuilt === rows) return;
+  view.rowsBuilt = rows;
+  view.marked = [];
+  for (const side of ["from", "to"]) {
+    elements[side].replaceChildren(...table.rows.map((row, number) => tokenElement(row, number, side, table.nRows)));
+  }
+  view.tokens = { from: [...elements.from.children], to: [...elements.to.children] };
+}
+
+function tokenElement(row, number, side, nRows) {
+  const token = newElement("div", row.special ? "token special" : "token");
+  token.setAttribute("role", "option");
+  token.setAttribute("aria-selected", "false");
+  token.setAttribute("aria-label", `${row.label}, ${number + 1} of ${nRows}${row.special ? ", special token" : ""}`);
+  token.tabIndex = number === 0 ? 0 : -1;
+  token.title = row.label;
+  Object.assign(token.dataset, { side, row: number });
+  const label = newElement("bdi", "label", row.label);
+  const boxes = newElement("span", "boxes");
+  boxes.setAttribute("aria-hidden", "true");
+  token.append(...(side === "from" ? [boxes, label] : [label, boxes]));
+  return token;
+}
+
+/** Undo the last marks, then mark the token, the pin and the sieve's tokens on the other side. */
+function markTokens(view, focus, pin) {
+  for (const token of view.marked) {
+    token.classList.remove("current", "in-sieve");
+    token.setAttribute("aria-selected", "false");
+    token.querySelector(".boxes").replaceChildren();
+  }
+  view.marked = [];
+  if (!focus) return;
+  const mark = (side, row) => {
+    const token = view.tokens[side][row];
+    view.marked.push(token);
+    return token;
+  };
+  mark(focus.side, focus.row).classList.add("current");
+  if (pin) mark(pin.side, pin.row).setAttribute("aria-selected", "true");
+  if (!view.table.sieve || !view.choices.showSieve) return;
+  for (let other = 0; other < view.table.nRows; other++) {
+    const [query, key] = focus.side === "from" ? [focus.row, other] : [other, focus.row];
+    const shown = inSieve(view.table, query, key) && inPair(view.table, view.choices.pair, query, key);
+    if (shown) mark(otherSide(focus), other).classList.add("in-sieve");
+  }
+}
+
+/** Fade the tokens that the segment filter leaves without links. */
+function markOutside(view) {
+  const { pair } = view.choices;
+  ["from", "to"].forEach((side, place) => {
+    view.table.rows.forEach((row, number) => {
+      view.tokens[side][number].classList.toggle("outside", pair !== null && row.segment !== pair[place]);
+    });
+  });
+}
+
+function otherSide({ side }) {
+  return side === "from" ? "to" : "from";
+}
+
+/** Beside each token of the other side a box for each head, and the weights: all if they fit, else the largest. */
+function showBoxes(view, focus, links) {
+  const heads = visibleHeads(view);
+  const weights = new Map();
+  for (const { other, head, weight } of links) {
+    if (weight < LEAST_SHOWN) break;
+    if (!weights.has(other)) weights.set(other, new Map());
+    weights.get(other).set(head, weight);
+  }
+  for (const [other, byHead] of weights) {
+    const token = view.tokens[otherSide(focus)][other];
+    view.marked.push(token);
+    token.querySelector(".boxes").replaceChildren(...boxesOf(view, heads, byHead));
+  }
+}
+
+function boxesOf(view, heads, byHead) {
+  if (view.numbered) {
+    return heads.flatMap((head) => [shades(view, [head], byHead), numberOf(byHead.get(head) ?? 0)]);
+  }
+  return [shades(view, heads, byHead), numberOf(Math.max(...byHead.values()))];
+}
+
+/** One element for the boxes of all heads, as bands of a gradient: a long text has too many for an element each. */
+function shades(view, heads, byHead) {
+  const bands = heads.map((head, place) => {
+    const shade = LEAST_SHADE + (100 - LEAST_SHADE) * shadeOf(byHead.get(head) ?? 0);
+    const color = `${view.colors.heads[head]}${Math.round(2.55 * shade).toString(16).padStart(2, "0")}`;
+    const [start, end] = [place * view.boxWidth, (place + 1) * view.boxWidth];
+    return `${color} ${start}px ${end - 1}px, transparent ${end - 1}px ${end}px`;
+  });
+  const element = newElement("i", "shades");
+  element.style.width = `${heads.length * view.boxWidth}px`;
+  element.style.backgroundImage = `linear-gradient(90deg, ${bands.join(", ")})`;
+  return element;
+}
+
+function numberOf(weight) {
+  return newElement("span", "number", weight < LEAST_SHOWN ? "" : shownWeight(weight));
+}

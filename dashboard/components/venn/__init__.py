@@ -1,0 +1,108 @@
+"""How roles overlap: a Venn diagram of four roles beside the exact combinations, both of which select heads."""
+
+import json
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import streamlit as st
+
+from dashboard.components.selection import push
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.combinations import code, exact_name, heads_phrase, ordered, total
+
+_FILES: Final = Path(__file__).parent
+_GEOMETRY: Final[dict[str, Any]] = json.loads((_FILES / "regions.json").read_text("utf-8"))
+_mount = st.components.v2.component(
+    "attention_sieve.role_venn",
+    html=(_FILES / "venn.html").read_text("utf-8"),
+    css=(_FILES / "venn.css").read_text("utf-8"),
+    js=(_FILES / "venn.js").read_text("utf-8"),
+    isolate_styles=True,
+)
+
+
+def role_venn(
+    *,
+    key: str,
+    roles: Sequence[str],
+    combinations: Mapping[frozenset[str], int],
+    label: str,
+    caption: str = "Exact combinations, most common first",
+    selected: Sequence[str] | None = None,
+    reset: Hashable = None,
+    on_change: Callable[[tuple[str, ...] | None], None] | None = None,
+) -> tuple[str, ...] | None:
+    """Draw the overlaps and return the combination the reader has selected.
+
+    Four roles are drawn as ellipses and as a table; any other number as the table alone.
+
+    Args:
+        key: The view's own key.
+        roles: The roles that are counted.
+        combinations: How many heads hold exactly which of these roles; the empty set counts heads without a role.
+        label: What the diagram shows, for screen readers.
+        caption: Title of the table.
+        selected: Combination to start from, and to return to whenever `reset` changes. Ignored on every other run.
+        reset: A token; a new value makes the view take `selected`.
+        on_change: Called with the combination before the run that follows a click.
+
+    Returns: the roles of the selected combination in the order of `roles`, empty for heads without a role; None when
+        nothing is selected.
+    """
+    wanted = _exact(selected, roles)
+    rev, pushed = push(key, "region", None if wanted is None else list(wanted), reset)
+    pushed_roles = _exact(pushed, roles)
+
+    def tell() -> None:
+        if on_change is not None:
+            on_change(selected_combination(st.session_state.get(key), roles))
+
+    state = _mount(
+        key=key,
+        data={
+            "geometry": _GEOMETRY if len(roles) == len(_GEOMETRY["ellipses"]) else None,
+            "roles": list(roles),
+            "looks": [_look(role) for role in roles],
+            "totals": [total(role, combinations) for role in roles],
+            "heads": sum(combinations.values()),
+            "rows": _rows(roles, combinations),
+            "label": label,
+            "caption": caption,
+            "rev": rev,
+            "region": None if pushed_roles is None else code(roles, pushed_roles),
+        },
+        default={"region": None if wanted is None else list(wanted)},
+        on_region_change=tell,
+    )
+    return selected_combination(state, roles)
+
+
+def selected_combination(state: object, roles: Sequence[str]) -> tuple[str, ...] | None:
+    """The combination in a view's state, or None when it holds none or one of other roles.
+
+    Args:
+        state: What the browser sent, or what an earlier set of roles left behind.
+        roles: The roles that are counted now.
+    """
+    return _exact(state.get("region") if isinstance(state, Mapping) else None, roles)
+
+
+def _exact(held: object, roles: Sequence[str]) -> tuple[str, ...] | None:
+    if not isinstance(held, list | tuple) or any(role not in roles for role in held):
+        return None
+    return tuple(role for role in roles if role in held)
+
+
+def _rows(roles: Sequence[str], combinations: Mapping[frozenset[str], int]) -> list[dict[str, Any]]:
+    rows = []
+    for each in ordered(roles, combinations):
+        name = exact_name(each.roles)
+        label = f"{name}: {heads_phrase(each.heads)}"
+        rows.append({"code": code(roles, each.roles), "heads": each.heads, "name": name, "label": label})
+    return rows
+
+
+def _look(role: str) -> dict[str, str]:
+    look = LOOKS[role]
+    return {"label": look.label, "letter": look.letter, "color": look.color, "ink": look.ink}

@@ -1,0 +1,202 @@
+"""Widgets to settings and texts; no analysis."""
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import streamlit as st
+
+from cache.inference import Engine, Inference
+from cache.store import Store
+from core.analysis import Progress
+from core.checkpoints import BUNDLED, DEVICES, DTYPES, choose_device, find_checkpoint
+from core.errors import AnalysisError, ColumnsNeeded
+from core.texts import MAX_BYTES, Text, read_file, read_typed
+from dashboard import wording
+from dashboard.samples import read_sample
+from dashboard.state import Choice, choice
+
+CORPORA: Final = {
+    "samples": "Sample pairs and texts",
+    "pairs": "Sample pairs",
+    "texts": "Sample texts",
+    "upload": "Upload a file",
+    "typed": "Type texts",
+}
+SAMPLES: Final = {"samples": "both", "pairs": "pairs", "texts": "texts"}
+SUGGESTED: Final = (
+    BUNDLED,
+    "google-bert/bert-base-uncased",
+    "FacebookAI/roberta-base",
+    "distilbert/distilbert-base-uncased",
+)
+CORRECTIONS: Final = {"bh": "Benjamini-Hochberg", "holm": "Holm", "none": "none"}
+METHODS: Final = {"test": "t-test", "mean": "mean alone"}
+DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent", "both")
+ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)
+
+Answer = TypeVar("Answer")
+
+
+@st.cache_resource(show_spinner=False)
+def inference() -> Inference:
+    """The one worker of this process, shared by all sessions."""
+    return Inference(Store())
+
+
+def sidebar() -> None:
+    """What every page shares; read it with state.choice()."""
+    with st.sidebar:
+        st.selectbox(
+            wording.CHECKPOINT,
+            SUGGESTED,
+            key="checkpoint",
+            accept_new_options=True,
+            help=wording.CHECKPOINT_HELP,
+            bind="query-params",
+        )
+        with st.expander("Device and number format"):
+            st.selectbox("Device", ("auto", *DEVICES), key="device", help=wording.DEVICE_HELP, bind="query-params")
+            st.selectbox("Number format", DTYPES, key="dtype", help=wording.DTYPE_HELP, bind="query-params")
+        st.selectbox(
+            wording.CORPUS,
+            tuple(CORPORA),
+            format_func=CORPORA.__getitem__,
+            key="corpus",
+            help=wording.CORPUS_HELP,
+            bind="query-params",
+        )
+        _corpus_inputs(st.session_state["corpus"])
+        _test_settings()
+
+
+def _corpus_inputs(corpus: str) -> None:
+    if corpus == "upload":
+        st.file_uploader(
+            wording.UPLOAD,
+            type=["txt", "csv", "tsv", "json", "jsonl"],
+            key="upload",
+            max_upload_size=MAX_BYTES // 10**6,
+        )
+        st.markdown(wording.UPLOAD_LIMITS)
+    elif corpus == "typed":
+        st.text_area(wording.CORPUS_TYPED, key="corpus_text", height=160, help=wording.PAIRS_HOWTO, bind="query-params")
+
+
+def _test_settings() -> None:
+    st.slider("tau", 1.0, 10.0, 3.0, 0.1, key="tau", help=wording.TAU_HELP, bind="query-params")
+    st.select_slider("alpha", ALPHAS, 0.05, key="alpha", help=wording.ALPHA_HELP, bind="query-params")
+    st.selectbox(
+        "Correction",
+        tuple(CORRECTIONS),
+        format_func=CORRECTIONS.__getitem__,
+        key="correction",
+        help=wording.CORRECTION_HELP,
+        bind="query-params",
+    )
+    with st.expander("More settings"):
+        st.selectbox(
+            "Decide by",
+            tuple(METHODS),
+            format_func=METHODS.__getitem__,
+            key="method",
+            help=wording.METHOD_HELP,
+            bind="query-params",
+        )
+        st.selectbox(
+            "Degrees of freedom taken off (ddof)", (1, 0), key="ddof", help=wording.DDOF_HELP, bind="query-params"
+        )
+        st.selectbox(
+            "Syntactic direction", DIRECTIONS, key="direction", help=wording.DIRECTION_HELP, bind="query-params"
+        )
+        st.toggle("Weight block with entropy", True, key="entropy", help=wording.ENTROPY_HELP, bind="query-params")
+
+
+def engine(chosen: Choice) -> Engine:
+    """The checkpoint that was chosen, found but not loaded; shows what it is in the sidebar.
+
+    Raises: CheckpointError.
+    """
+    files = find_checkpoint(chosen.checkpoint)
+    return Engine(files, chosen.device, chosen.dtype)
+
+
+def load_behind() -> None:
+    """Load the chosen checkpoint while the reader looks at what is drawn already, and say what it is.
+
+    What is wrong with the checkpoint has been said on the page.
+    """
+    try:
+        chosen = engine(choice())
+    except AnalysisError:
+        return
+    inference().load_behind(chosen)
+    store = inference().store
+    with st.sidebar:
+        files = chosen.files
+        loaded = inference().is_loaded(chosen)
+        where = wording.runs_on(choose_device(chosen.device), chosen.dtype) if loaded else wording.LOADING_BEHIND
+        st.markdown(wording.about(plain(files.model_type), (files.n_layers, files.n_heads), where, files.fingerprint))
+        st.markdown(wording.kept(plain(str(store.folder)), *store.size()))
+        if store.warning:
+            st.warning(plain(store.warning))
+
+
+def corpus_texts(chosen: Choice) -> tuple[Text, ...]:
+    """The texts of the corpus; none while the reader has yet to give them.
+
+    Raises: TextError.
+    """
+    if chosen.corpus in SAMPLES:
+        return read_sample(SAMPLES[chosen.corpus])
+    if chosen.corpus == "typed":
+        typed = st.session_state.get("corpus_text") or ""
+        return read_typed(typed) if typed.strip() else ()
+    uploaded = st.session_state.get("upload")
+    return () if uploaded is None else _uploaded(uploaded.file_id, uploaded.name, uploaded.getvalue)
+
+
+def _uploaded(file_id: str, name: str, content: Callable[[], bytes]) -> tuple[Text, ...]:
+    """Texts of an upload; asks for the columns of a table whose header is not known."""
+    try:
+        return _read_upload(file_id, name, content, None)
+    except ColumnsNeeded as needed:
+        with st.sidebar:
+            first = st.selectbox(wording.COLUMN_FIRST, needed.columns, index=None, key=f"first {file_id}")
+            second = st.selectbox(wording.COLUMN_SECOND, (wording.NO_SECOND, *needed.columns), key=f"second {file_id}")
+        if first is None:
+            raise
+    return _read_upload(file_id, name, content, (first,) if second == wording.NO_SECOND else (first, second))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _read_upload(
+    file_id: str, name: str, _content: Callable[[], bytes], columns: tuple[str, ...] | None
+) -> tuple[Text, ...]:
+    """Read once per upload and choice of columns."""
+    return read_file(name, _content(), columns)
+
+
+def show_error(error: AnalysisError) -> None:
+    """The sentence, as text; messages may hold what people, files and tokenizers gave."""
+    st.error(plain(str(error)), icon=":material/error:")
+
+
+def plain(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return "".join("\\" + sign if sign in r"\`*_{}[]()#+-.!|<>~$:&" else sign for sign in text.replace("\n", " "))
+
+
+def with_progress(work: Callable[[Progress], Answer]) -> Answer:
+    """Do long work under a progress bar that appears once there is something to wait for."""
+    place = st.empty()
+    begun = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        left = None if done == 0 else (time.monotonic() - begun) / done * (total - done)
+        place.progress(done / max(total, 1), wording.scoring(done, total, left))
+
+    try:
+        return work(show)
+    finally:
+        place.empty()

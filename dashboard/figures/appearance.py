@@ -1,0 +1,71 @@
+"""How roles and chosen heads look: the one place for their colours, letters and names."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import UInt8
+
+_WHITE = "#FFFFFF"
+_BLACK = "#000000"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one role is drawn. The letter stands in for the colour wherever colours cannot be told apart."""
+
+    name: str
+    """The role as `core.roles` names it."""
+    letter: str
+    """One letter, unlike that of every other role."""
+    color: str
+    """Fill, as #RRGGBB."""
+    ink: str
+    """Text on that fill, black or white, at least 4.5:1."""
+    label: str
+    """The role as a reader sees it."""
+
+
+LOOKS: Final[dict[str, Look]] = {
+    look.name: look
+    for look in (
+        Look("local", "L", "#0072B2", _WHITE, "local"),
+        Look("syntactic", "S", "#E69F00", _BLACK, "syntactic"),
+        Look("delimiter", "D", "#007A5E", _WHITE, "delimiter"),
+        Look("block", "B", "#CC79A7", _BLACK, "block"),
+        # A finer kind keeps its parent's hue and differs in lightness, which no colour blindness takes away.
+        Look("delimiter:cls", "C", "#00503E", _WHITE, "delimiter: CLS"),
+        Look("delimiter:sep", "E", "#56BFA0", _BLACK, "delimiter: SEP"),
+        Look("syntactic:nsubj", "N", "#7A4A00", _WHITE, "syntactic: nsubj"),
+        Look("syntactic:dobj", "O", "#B86F00", _BLACK, "syntactic: dobj"),
+        Look("syntactic:amod", "A", "#F2B84B", _BLACK, "syntactic: amod"),
+        Look("syntactic:advmod", "V", "#FFDD9B", _BLACK, "syntactic: advmod"),
+    )
+}
+
+HEAD_COLORS: Final = (
+    "#1177CC",
+    "#DD5500",
+    "#118844",
+    "#CC1177",
+    "#8855FF",
+    "#997700",
+    "#CC6688",
+    "#667788",
+)
+"""Colours of chosen heads in the order they were chosen; each has at least 3:1 on white and on near-black."""
+
+
+def head_color(order: int) -> str:
+    """Colour of the head that was chosen as number `order`, counted from 0; after the last colour the first returns."""
+    return HEAD_COLORS[order % len(HEAD_COLORS)]
+
+
+def icon(side: int = 32) -> UInt8[np.ndarray, "side side 3"]:
+    """The page's icon: one cell of the grid that holds all four coarse roles."""
+    colors = [
+        [int(LOOKS[role].color[i : i + 2], 16) for i in (1, 3, 5)]
+        for role in ("local", "syntactic", "delimiter", "block")
+    ]
+    corners = np.array(colors, dtype=np.uint8).reshape(2, 2, 3)
+    return corners.repeat(side // 2, axis=0).repeat(side // 2, axis=1)

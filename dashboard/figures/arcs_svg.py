@@ -1,0 +1,176 @@
+"""Attention arcs as a plain SVG file, and the two rules that the file and the page share."""
+
+import unicodedata
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import Final
+from xml.etree import ElementTree
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from dashboard.figures.appearance import HEAD_COLORS, head_color
+
+DEFAULT_SHARE: Final = 0.5
+SIGNS: Final = {"\n": "↵", "\r": "↵", "\t": "⇥"}
+UNSEEN_CATEGORIES: Final = {"Cc", "Cs", "Zl", "Zp"}
+BIDI_CONTROLS: Final = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+LONGEST_LABEL: Final = 22
+LONGEST_CAPTION: Final = 120
+ROW, MARGIN, COLUMN, SPAN = 24, 20, 180, 440
+WIDTH: Final = 2 * MARGIN + 2 * COLUMN + SPAN
+ROUNDING: Final = 1e-6
+"""Shares are compared with this slack, so that a sum of rounded weights counts as reached."""
+
+
+def top_share(attention: Float[np.ndarray, "*rows key"], share: float) -> Bool[np.ndarray, "*rows key"]:
+    """The smallest set of keys that together get at least a share of each query's attention.
+
+    Args:
+        attention: rows that sum to 1, or to 0 where a query attends to nothing that is shown.
+        share: part of each row's sum, above 0 and at most 1.
+
+    Returns: True for the kept keys; of equal weights the earlier key is kept first; a weight of 0 is never kept.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"The share must be above 0 and at most 1, got {share}.")
+    order = np.argsort(-attention, axis=-1, kind="stable")
+    sorted_attention = np.take_along_axis(attention, order, axis=-1)
+    reached_before = np.cumsum(sorted_attention, axis=-1, dtype=np.float64) - sorted_attention
+    goal = share * attention.sum(axis=-1, keepdims=True, dtype=np.float64)
+    kept = np.zeros(attention.shape, dtype=bool)
+    np.put_along_axis(kept, order, (reached_before < goal - ROUNDING) & (sorted_attention > 0), axis=-1)
+    return kept
+
+
+def visible(token: str) -> str:
+    """A token with every character showing: signs for line ends, tabs and outer blanks, none that reorders text."""
+    if not token:
+        return "∅"
+    shown = "".join(_sign(character) for character in token)
+    inner = shown.strip(" ")
+    if not inner:
+        return "␣" * len(shown)
+    before, _, after = shown.partition(inner)
+    return "␣" * len(before) + inner + "␣" * len(after)
+
+
+def _sign(character: str) -> str:
+    if character in SIGNS:
+        return SIGNS[character]
+    is_noncharacter = ord(character) & 0xFFFE == 0xFFFE
+    if is_noncharacter or character in BIDI_CONTROLS or unicodedata.category(character) in UNSEEN_CATEGORIES:
+        return "\N{REPLACEMENT CHARACTER}"
+    return character
+
+
+def head_name(layer: int, head: int) -> str:
+    """A head as every page shows it."""
+    return f"L{layer} H{head}"
+
+
+def arcs_svg(
+    tokens: Sequence[str],
+    attention: Float[np.ndarray, "chosen query key"],
+    heads: Sequence[tuple[int, int]],
+    *,
+    share: float = DEFAULT_SHARE,
+    title: str,
+    caption: Sequence[str],
+) -> str:
+    """Attention arcs of one text for a file: queries left, keys right, one colour per head, white background.
+
+    Args:
+        tokens: as shown, one row each.
+        attention: of the chosen heads; rows sum to 1, or to 0.
+        heads: layer and head of each chosen head.
+        share: part of each query's attention that is drawn, heaviest arcs first.
+        title: one line above the arcs.
+        caption: lines below them: where the figure comes from.
+
+    Returns: an SVG document.
+    """
+    if attention.shape != (len(heads), len(tokens), len(tokens)):
+        raise ValueError(
+            f"{len(heads)} heads and {len(tokens)} tokens need attention of shape "
+            f"{(len(heads), len(tokens), len(tokens))}, got {attention.shape}."
+        )
+    top = MARGIN + 76
+    bottom = top + ROW * len(tokens)
+    caption = [part for line in caption for part in wrap(line, LONGEST_CAPTION)]
+    svg = _svg(bottom + MARGIN + 18 * len(caption))
+    _write(svg, MARGIN, MARGIN + 14, title, size=18, weight="600")
+    _legend(svg, heads, MARGIN + 38)
+    _write(svg, MARGIN + COLUMN - 8, top - 8, "from (query)", anchor="end", weight="600", size=12)
+    _write(svg, MARGIN + COLUMN + SPAN + 8, top - 8, "to (key)", weight="600", size=12)
+    _arcs(svg, attention, top_share(attention, share), top)
+    for row, token in enumerate(tokens):
+        y = top + ROW * row + ROW / 2 + 5
+        _write(svg, MARGIN + COLUMN - 8, y, _label(token), anchor="end")
+        _write(svg, MARGIN + COLUMN + SPAN + 8, y, _label(token))
+    for line, text in enumerate(caption):
+        _write(svg, MARGIN, bottom + MARGIN + 18 * line, text, size=12, fill="#444444")
+    return ElementTree.tostring(svg, encoding="unicode")
+
+
+def _svg(height: float) -> ElementTree.Element:
+    size = {"width": f"{WIDTH}", "height": f"{height:g}", "viewBox": f"0 0 {WIDTH} {height:g}"}
+    svg = ElementTree.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size})
+    svg.set("font-family", "Arial, sans-serif")
+    ElementTree.SubElement(svg, "rect", {"width": "100%", "height": "100%", "fill": "#ffffff"})
+    return svg
+
+
+def _write(
+    svg: ElementTree.Element,
+    x: float,
+    y: float,
+    text: str,
+    *,
+    size: int = 14,
+    fill: str = "#111111",
+    weight: str = "400",
+    anchor: str = "start",
+) -> None:
+    place = {"x": f"{x:g}", "y": f"{y:g}", "text-anchor": anchor}
+    look = {"font-size": f"{size}", "font-weight": weight, "fill": fill}
+    ElementTree.SubElement(svg, "text", place | look).text = visible(text)
+
+
+def _legend(svg: ElementTree.Element, heads: Sequence[tuple[int, int]], y: float) -> None:
+    step = min(88, (WIDTH - 2 * MARGIN) / max(1, len(heads)))
+    for number, (layer, head) in enumerate(heads):
+        x = MARGIN + step * number
+        line = {"x1": f"{x:g}", "x2": f"{x + 17:g}", "y1": f"{y - 4:g}", "y2": f"{y - 4:g}", "stroke-width": "5"}
+        ElementTree.SubElement(svg, "line", line | _stroke(number))
+        _write(svg, x + 22, y, head_name(layer, head), size=13)
+
+
+def _stroke(chosen: int) -> dict[str, str]:
+    """Colour of a head; dashes tell it from an earlier head of the same colour."""
+    dashes = {"stroke-dasharray": "7 3"} if chosen >= len(HEAD_COLORS) else {}
+    return {"stroke": head_color(chosen)} | dashes
+
+
+def _arcs(
+    svg: ElementTree.Element,
+    attention: Float[np.ndarray, "chosen query key"],
+    kept: Bool[np.ndarray, "chosen query key"],
+    top: float,
+) -> None:
+    start, end = MARGIN + COLUMN, MARGIN + COLUMN + SPAN
+    group = ElementTree.SubElement(svg, "g", {"fill": "none"})
+    # Heavy arcs last, so that they lie on top.
+    for chosen, query, key in sorted(np.argwhere(kept).tolist(), key=lambda at: attention[tuple(at)]):
+        weight = float(attention[chosen, query, key])
+        from_y, to_y = top + ROW * (query + 0.5), top + ROW * (key + 0.5)
+        curve = f"M{start} {from_y:g}C{start + SPAN * 0.4:g} {from_y:g} {start + SPAN * 0.6:g} {to_y:g} {end} {to_y:g}"
+        look = {"stroke-width": f"{0.8 + 3.2 * weight:.2f}", "stroke-opacity": f"{0.1 + 0.85 * weight:.2f}"}
+        ElementTree.SubElement(group, "path", {"d": curve} | _stroke(chosen) | look)
+
+
+def _label(token: str) -> str:
+    widths = np.cumsum([2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in token])
+    if not token or widths[-1] <= LONGEST_LABEL:
+        return token
+    return token[: np.searchsorted(widths, LONGEST_LABEL)] + "…"

@@ -1,0 +1,161 @@
+"""The grid of roles as an SVG file for download."""
+
+from collections.abc import Collection, Sequence
+from math import ceil, isnan, sqrt
+from typing import Final
+from xml.etree import ElementTree as ET
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from dashboard.figures.appearance import LOOKS, head_color
+
+# Names that end in a digit must be quoted, or a renderer drops the whole list and with it every text.
+FONT: Final = "'Source Sans 3', Helvetica, Arial, 'Liberation Sans', sans-serif"
+DARK: Final = "#1A1A1A"
+CELL: Final = 44
+STEP: Final = 48
+LEFT: Final = 64
+_TINT: Final = 0.3
+
+
+def grid_svg(
+    *,
+    roles: Sequence[str],
+    scores: Float[np.ndarray, "role layer head"],
+    holds: Bool[np.ndarray, "role layer head"],
+    tau: float,
+    title: str,
+    caption: Sequence[str] = (),
+    shown: Sequence[str] | None = None,
+    chosen: Collection[tuple[int, int]] = (),
+) -> str:
+    """The grid on white: rows layers, columns heads, one corner per shown role.
+
+    Args:
+        roles: Names of the role axis, in order.
+        scores: Mean sieve bias scores; NaN where a role does not apply.
+        holds: Which heads hold which role.
+        tau: Threshold on the mean score; the tint of a corner is its score relative to it.
+        title: First line of the picture.
+        caption: Lines beneath the picture: checkpoint, settings, number of texts.
+        shown: Roles that get a corner; None shows every role.
+        chosen: Heads to frame, in the colours of their order.
+
+    Returns: an SVG document.
+    """
+    corners = [roles.index(role) for role in (roles if shown is None else shown)]
+    _, layers, heads = scores.shape
+    legend = [LOOKS[roles[role]] for role in corners]
+    columns = max(1, (heads * STEP + LEFT - 24) // 170)
+    top = 112 + 26 * (ceil(len(legend) / columns) - 1)
+    width = max(LEFT + heads * STEP + 16, text_width([title], 20) + 48, text_width(caption, 13) + 48)
+    svg = sheet(width, top + layers * STEP + 20 + 18 * len(caption) + 12, title)
+    clip = ET.SubElement(ET.SubElement(svg, "defs"), "clipPath", id="cell")
+    ET.SubElement(clip, "rect", width=str(CELL), height=str(CELL), rx="5")
+    for order, look in enumerate(legend):
+        x, y = 24 + 170 * (order % columns), 50 + 26 * (order // columns)
+        square(svg, x, y, 18, 18, look.color, look.letter, look.ink, 12)
+        write(svg, x + 25, y + 14, look.label, 13)
+    write(svg, 16, top - 8, "Layer", 12)
+    write(svg, LEFT + heads * STEP / 2, top - 25, "Head", 12, anchor="middle")
+    for head in range(heads):
+        write(svg, LEFT + head * STEP + CELL / 2, top - 8, str(head), 12, anchor="middle")
+    for layer in range(layers):
+        write(svg, LEFT - 10, top + layer * STEP + CELL / 2 + 4, str(layer), 12, anchor="end")
+        for head in range(heads):
+            cell = ET.SubElement(svg, "g", transform=f"translate({LEFT + head * STEP} {top + layer * STEP})")
+            cell.set("clip-path", "url(#cell)")
+            _corners(cell, roles, corners, scores[:, layer, head], holds[:, layer, head], tau)
+    for order, (layer, head) in enumerate(chosen):
+        color = head_color(order) if len(chosen) > 1 else DARK
+        _frame(svg, LEFT + head * STEP - 2, top + layer * STEP - 2, CELL + 4, color, 3)
+    write_caption(svg, 16, top + layers * STEP + 22, caption)
+    return ET.tostring(svg, encoding="unicode")
+
+
+def _corners(
+    cell: ET.Element,
+    roles: Sequence[str],
+    corners: Sequence[int],
+    scores: Float[np.ndarray, " role"],
+    holds: Bool[np.ndarray, " role"],
+    tau: float,
+) -> None:
+    columns = ceil(sqrt(len(corners)))
+    wide, high = CELL / columns, CELL / ceil(len(corners) / columns)
+    for position, role in enumerate(corners):
+        look, score = LOOKS[roles[role]], float(scores[role])
+        x, y = position % columns * wide, position // columns * high
+        if holds[role]:
+            square(cell, x, y, wide, high, look.color, look.letter, look.ink, min(13, wide * 0.68), round_=0)
+        elif not isnan(score):
+            tint = _TINT * min(max(score / tau, 0.0), 1.0)
+            square(cell, x, y, wide, high, look.color, opacity=tint, round_=0)
+    _frame(cell, 0.5, 0.5, CELL - 1, "#C9C9C9", 1)
+
+
+def _frame(parent: ET.Element, x: float, y: float, size: float, color: str, stroke: float) -> None:
+    attributes = {"x": x, "y": y, "width": size, "height": size, "rx": 5, "stroke-width": stroke}
+    frame = {name: f"{value:g}" for name, value in attributes.items()}
+    ET.SubElement(parent, "rect", frame | {"fill": "none", "stroke": color})
+
+
+def sheet(width: float, height: float, title: str) -> ET.Element:
+    """A white SVG page of this size with its title."""
+    size = {"width": f"{width:g}", "height": f"{height:g}", "viewBox": f"0 0 {width:g} {height:g}"}
+    svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONT, "role": "img", **size})
+    ET.SubElement(svg, "title").text = printable(title)
+    ET.SubElement(svg, "rect", width="100%", height="100%", fill="#FFFFFF")
+    write(svg, 16, 30, title, 20, weight="600")
+    return svg
+
+
+def write(
+    parent: ET.Element, x: float, y: float, text: str, size: float, *, anchor: str = "start", weight: str = "400"
+) -> None:
+    """One line of text whose baseline is at y."""
+    where = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{size:g}"}
+    how = {"text-anchor": anchor, "font-weight": weight, "fill": DARK}
+    ET.SubElement(parent, "text", where | how).text = printable(text)
+
+
+def write_caption(svg: ET.Element, x: float, y: float, lines: Sequence[str]) -> None:
+    """Lines beneath a picture."""
+    for order, line in enumerate(lines):
+        write(svg, x, y + 18 * order, line, 13)
+
+
+def square(
+    parent: ET.Element,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    color: str,
+    letter: str = "",
+    ink: str = DARK,
+    size: float = 12,
+    *,
+    opacity: float = 1.0,
+    round_: float = 4,
+) -> None:
+    """A filled box with a letter in its middle."""
+    box = {"x": x, "y": y, "width": width, "height": height, "rx": round_, "fill-opacity": opacity}
+    ET.SubElement(parent, "rect", {name: f"{value:.4g}" for name, value in box.items()} | {"fill": color})
+    if letter:
+        write(parent, x + width / 2, y + height / 2 + size * 0.36, letter, size, anchor="middle", weight="700")
+        parent[-1].set("fill", ink)
+
+
+def text_width(lines: Sequence[str], size: float) -> float:
+    """About how wide the longest of these lines is drawn."""
+    return ceil(max((len(line) for line in lines), default=0) * size * 0.56)
+
+
+def printable(text: str) -> str:
+    """The text with every character that XML cannot hold shown as a replacement character."""
+    return "".join(
+        letter if letter >= " " and not "\ud800" <= letter <= "\udfff" and letter not in "\ufffe\uffff" else "\ufffd"
+        for letter in text
+    )

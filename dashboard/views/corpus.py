@@ -1,0 +1,55 @@
+"""The corpus as the pages need it: measured, tested, and said what was left out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from cache.inference import CorpusMeasures, Engine, Inference
+from core.hypotheses import HeadTests, role_tests
+from core.measures import role_scores
+from core.roles import ROLES
+from core.texts import Text
+from core.tokens import TooLong
+from dashboard import controls, wording
+from dashboard.state import Choice
+
+POLICIES: dict[str, TooLong] = {wording.LEAVE_OUT: "skip", wording.CUT: "truncate"}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Corpus:
+    """Scores and tests of the chosen texts."""
+
+    scores: Float[np.ndarray, "text role layer head"]
+    tests: HeadTests
+
+
+def corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Text, ...]) -> Corpus:
+    """Measure what is missing under a progress bar, then test; says which texts are too long.
+
+    Raises: AnalysisError of any stage.
+    """
+    policy = POLICIES[st.session_state.get("long_texts") or wording.LEAVE_OUT]
+    measured = controls.with_progress(
+        lambda progress: inference.measures(engine, texts, too_long=policy, progress=progress)
+    )
+    if measured.too_long:
+        st.warning(wording.too_long(list(measured.too_long)), icon=":material/content_cut:")
+        st.segmented_control(
+            wording.TOO_LONG, tuple(POLICIES), default=wording.LEAVE_OUT, key="long_texts", required=True
+        )
+    return _tested(measured, chosen)
+
+
+def kept_corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Text, ...]) -> Corpus | None:
+    """The same where no pass is needed, else None."""
+    policy = POLICIES[st.session_state.get("long_texts") or wording.LEAVE_OUT]
+    measured = inference.kept_measures(engine, texts, too_long=policy) if texts else None
+    return None if measured is None else _tested(measured, chosen)
+
+
+def _tested(measured: CorpusMeasures, chosen: Choice) -> Corpus:
+    scores = role_scores(measured.measures, chosen.score_settings)
+    return Corpus(scores=scores, tests=role_tests(scores, ROLES, chosen.criterion))

@@ -1,0 +1,93 @@
+"""The card of one head: its roles on the text and over the corpus, its scores, and the heads most like it."""
+
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from jaxtyping import Float
+
+from cache.inference import Engine
+from core.hypotheses import HeadTests
+from core.roles import ROLES, similar_heads
+from dashboard import state, wording
+from dashboard.downloads import figure_downloads, table_downloads
+from dashboard.figures.arcs_svg import head_name
+from dashboard.figures.distributions import head_scores
+from dashboard.state import Choice, Head
+from dashboard.views.corpus import Corpus
+
+ALIKE: Final = 5
+
+
+def head_card(
+    engine: Engine, chosen: Choice, scores: Float[np.ndarray, "role layer head"], tested: Corpus, head: Head
+) -> None:
+    """Draw the card."""
+    name, tests, n_texts = head_name(*head), tested.tests, len(tested.scores)
+    st.subheader(f"Head {name} over {n_texts:,} texts")
+    facts = state.provenance(chosen, engine, n_texts)
+    left, right = st.columns([6, 5], gap="large")
+    with left:
+        table = _table(scores, tests, head)
+        st.dataframe(_shown(table), hide_index=True, column_config=_columns(chosen), height="content")
+        table_downloads(f"head {name}", table, facts)
+        _alike(tests, head)
+    with right:
+        here = {role: float(score) for role, score in zip(ROLES, scores[:, *head]) if np.isfinite(score)}
+        figure = head_scores(tested.scores, tests, *head, here)
+        st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key="head scores")
+        figure_downloads(f"scores of {name}", figure, f"Scores of {name} over {n_texts:,} texts", facts)
+
+
+def head_summary(
+    chosen: Choice, scores: Float[np.ndarray, "role layer head"], tested: Corpus | None, head: Head
+) -> None:
+    """A head's roles in two sentences."""
+    tau = chosen.criterion.tau
+    above = [role for role, score in zip(ROLES, scores[:, *head]) if score > tau]
+    lines = [f"**Head {head_name(*head)}**", wording.text_summary(above, tau)]
+    if tested is not None:
+        held = [role for role, holds in zip(ROLES, tested.tests.holds[:, *head]) if holds]
+        lines.append(wording.corpus_summary(held, len(tested.scores)))
+    st.markdown("  \n".join(lines))
+
+
+def _table(scores: Float[np.ndarray, "role layer head"], tests: HeadTests, head: Head) -> pd.DataFrame:
+    fields = ("mean", "low", "high", "p_adjusted", "texts", "holds", "constant")
+    columns = {name: getattr(tests, name)[:, *head] for name in fields}
+    return pd.DataFrame({"role": ROLES, "this text": scores[:, *head].astype(float), **columns})
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as it fits half a page: the interval in one cell, and who decided beside the decision."""
+    tested = np.isfinite(table["low"])
+    interval = [f"{low:.2f} to {high:.2f}" for low, high in zip(table["low"], table["high"])]
+    p = [f"{value:.2g}" if np.isfinite(value) else "no test" for value in table["p_adjusted"]]
+    holds = np.where(table["holds"], "yes", "no") + np.where(table["constant"], " (mean)", "")
+    return pd.DataFrame(
+        {
+            **table[["role", "this text", "mean"]],
+            "interval": np.where(tested, interval, "not tested"),
+            "p": p,
+            "texts": table["texts"],
+            "holds": holds,
+        }
+    )
+
+
+def _columns(chosen: Choice) -> dict[str, Any]:
+    level = f"{100 * (1 - chosen.criterion.alpha):g} % interval"
+    return {
+        "this text": st.column_config.NumberColumn(format="%.2f", help=wording.COLUMN_HERE),
+        "mean": st.column_config.NumberColumn(format="%.2f", help=wording.COLUMN_MEAN),
+        "interval": st.column_config.TextColumn(level, help=wording.COLUMN_INTERVAL),
+        "p": st.column_config.TextColumn("p adjusted", help=wording.COLUMN_P),
+        "texts": st.column_config.NumberColumn(help=wording.COLUMN_TEXTS),
+        "holds": st.column_config.TextColumn(help=wording.COLUMN_CONSTANT),
+    }
+
+
+def _alike(tests: HeadTests, head: Head) -> None:
+    nearest = similar_heads(tests.mean, head)[:ALIKE]
+    st.markdown(wording.alike([(head_name(*other), distance) for other, distance in nearest]))

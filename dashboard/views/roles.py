@@ -1,0 +1,198 @@
+"""Roles: what every head is for, tested over a corpus."""
+
+from collections.abc import Callable
+from itertools import combinations as pairs_of
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from cache.inference import Engine
+from core.errors import AnalysisError
+from core.frames import head_table
+from core.hypotheses import HeadTests, untested
+from core.roles import COARSE_ROLES, FINE_ROLES, ROLES, combinations, overlap
+from dashboard import controls, state, wording
+from dashboard.components.grid import role_grid
+from dashboard.components.venn import role_venn
+from dashboard.downloads import drawing_downloads, figure_downloads, table_downloads
+from dashboard.figures.arcs_svg import head_name
+from dashboard.figures.distributions import scores_per_head, scores_per_layer
+from dashboard.figures.figure import Figure
+from dashboard.figures.grid_svg import grid_svg
+from dashboard.figures.layers import heads_per_layer
+from dashboard.figures.p_values import p_value_scatter
+from dashboard.figures.venn_svg import venn_svg
+from dashboard.state import Choice, Head
+from dashboard.views.corpus import Corpus, corpus
+
+
+def show() -> None:
+    """Draw the page."""
+    st.title("Roles")
+    st.markdown(wording.ROLES_SEE)
+    try:
+        _roles()
+    except AnalysisError as error:
+        controls.show_error(error)
+    with st.expander(wording.HOW):
+        st.markdown(wording.FORMULA)
+        st.markdown(wording.NOT_EXPLANATION)
+    with st.expander(wording.PAPER_TITLE):
+        st.markdown(wording.PAPER)
+
+
+def _roles() -> None:
+    chosen = state.choice()
+    engine, inference = controls.engine(chosen), controls.inference()
+    texts = controls.corpus_texts(chosen)
+    if not texts:
+        st.info(wording.WAIT_UPLOAD if chosen.corpus == "upload" else wording.WAIT_TYPED)
+        return
+    tested = corpus(inference, engine, chosen, texts)
+    facts = state.provenance(chosen, engine, len(tested.scores))
+    _summary(tested.tests, len(tested.scores))
+    left, right = st.columns([5, 6], gap="large")
+    with right:
+        region = _venn(tested.tests, facts)
+    with left:
+        _grid(engine, chosen, tested.tests, region, facts)
+    _details(chosen, tested, facts)
+
+
+def _summary(tests: HeadTests, n_texts: int) -> None:
+    counts = {role: int(holds.sum()) for role, holds in zip(tests.roles, tests.holds) if role in COARSE_ROLES}
+    n_any = tests.holds[0].size - len(combinations(tests.holds, tests.roles).get(frozenset(), ()))
+    st.markdown(wording.roles_summary(n_any, tests.holds[0].size, counts, n_texts, tests.settings.tau))
+    if reasons := untested(tests):
+        st.info(wording.untested(reasons))
+
+
+def _venn(tests: HeadTests, facts: dict[str, str]) -> tuple[str, ...] | None:
+    counts = {held: len(heads) for held, heads in combinations(tests.holds, tests.roles).items()}
+    region = role_venn(key="venn", roles=COARSE_ROLES, combinations=counts, label="Heads by the roles they hold")
+    drawing_downloads(
+        "overlap",
+        lambda: venn_svg(
+            roles=COARSE_ROLES, combinations=counts, title="Heads by the roles they hold", caption=state.caption(facts)
+        ),
+    )
+    return region
+
+
+def _grid(
+    engine: Engine, chosen: Choice, tests: HeadTests, region: tuple[str, ...] | None, facts: dict[str, str]
+) -> None:
+    finer = st.toggle(wording.FINER, key="roles finer", bind="query-params", persist_state="session")
+    shown = FINE_ROLES if finer else COARSE_ROLES
+    n_layers, n_heads = tests.mean.shape[1:]
+    highlight = None if region is None else combinations(tests.holds, tests.roles).get(frozenset(region), ())
+    heads = role_grid(
+        key="roles grid",
+        roles=ROLES,
+        scores=tests.mean,
+        holds=tests.holds,
+        p_values=tests.p_adjusted,
+        p_name=f"p ({controls.CORRECTIONS[chosen.criterion.correction]})",
+        shown=shown,
+        tau=chosen.criterion.tau,
+        label=f"Roles of the heads of {engine.files.name}",
+        chosen=state.chosen_heads(n_layers, n_heads, _busiest(tests)),
+        reset=(engine.files.fingerprint, state.n_pushed()),
+        highlight=highlight,
+        on_change=state.choose_heads,
+    )
+    state.put_in_link(heads)
+    drawing_downloads(
+        "grid",
+        lambda: grid_svg(
+            roles=ROLES,
+            scores=tests.mean,
+            holds=tests.holds,
+            shown=shown,
+            tau=chosen.criterion.tau,
+            title=f"Roles of the heads of {engine.files.name}",
+            caption=state.caption(facts),
+        ),
+    )
+    if heads:
+        names = ", ".join(head_name(*head) for head in heads)
+        st.page_link(st.session_state["pages"]["inspect"], label=f"Inspect {names}", icon=":material/search:")
+
+
+def _busiest(tests: HeadTests) -> Head:
+    """The head with most roles: something to look at before one is chosen."""
+    n_held = tests.holds.sum(axis=0)
+    layer, head = np.unravel_index(n_held.argmax(), n_held.shape)
+    return int(layer), int(head)
+
+
+def _details(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> None:
+    views: dict[str, Callable[[], None]] = {
+        "Per layer": lambda: _chart("roles per layer", heads_per_layer(tested.tests, COARSE_ROLES), facts),
+        "p-values": lambda: _chart("p-values", p_value_scatter(tested.tests, COARSE_ROLES), facts),
+        "Score distributions": lambda: _distributions(chosen, tested, facts),
+        "Overlaps": lambda: _overlaps(tested.tests, facts),
+        "Table": lambda: _table(tested.tests, facts),
+    }
+    for tab, draw in zip(st.tabs(list(views), key="details", on_change="rerun", bind="query-params"), views.values()):
+        if tab.open:
+            with tab:
+                draw()
+
+
+def _chart(name: str, figure: Figure, facts: dict[str, str]) -> None:
+    st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key=f"chart {name}")
+    st.markdown(figure.description)
+    figure_downloads(name, figure, name.capitalize(), facts)
+
+
+def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> None:
+    n_layers = tested.scores.shape[2]
+    with st.container(horizontal=True):
+        role = st.selectbox("Role", ROLES, key="distribution role", bind="query-params", persist_state="session")
+        layer = st.selectbox(
+            "Layer",
+            ("all", *map(str, range(n_layers))),
+            key="distribution layer",
+            bind="query-params",
+            persist_state="session",
+        )
+    if layer == "all":
+        figure = scores_per_layer(tested.scores, ROLES, role, chosen.criterion.tau)
+    else:
+        figure = scores_per_head(tested.scores, ROLES, role, int(layer), chosen.criterion.tau)
+    _chart("score distributions", figure, facts)
+
+
+def _overlaps(tests: HeadTests, facts: dict[str, str]) -> None:
+    st.markdown(wording.OVERLAP)
+    found = [(*names, overlap(tests.holds, tests.roles, *names)) for names in pairs_of(COARSE_ROLES, 2)]
+    table = pd.DataFrame(
+        {
+            "first": [first for first, _, _ in found],
+            "second": [second for _, second, _ in found],
+            "heads with both": [shared.both for *_, shared in found],
+            "of first": [shared.of_first for *_, shared in found],
+            "of second": [shared.of_second for *_, shared in found],
+            "of either": [shared.of_union for *_, shared in found],
+        }
+    )
+    share = st.column_config.NumberColumn(format="percent")
+    columns = dict.fromkeys(("of first", "of second", "of either"), share)
+    st.dataframe(table, hide_index=True, column_config=columns)
+    table_downloads("overlaps", table, facts)
+
+
+def _table(tests: HeadTests, facts: dict[str, str]) -> None:
+    table = head_table(tests)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        shown = st.multiselect("Roles", ROLES, key="table roles", placeholder="all roles", persist_state="session")
+        layers = st.multiselect("Layers", sorted(table["layer"].unique()), key="table layers", placeholder="all layers")
+        held = st.toggle("Only roles that are held", key="table held", persist_state="session")
+    wanted = table["role"].isin(shown or ROLES) & table["layer"].isin(layers or table["layer"])
+    table = table[wanted & (table["holds"] | (not held))]
+    number = {name: st.column_config.NumberColumn(format="%.3g") for name in ("p", "p_adjusted")}
+    score = {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
+    st.dataframe(table, hide_index=True, column_config={**number, **score})
+    table_downloads("roles", table, facts)

@@ -1,0 +1,188 @@
+"""Every sentence a reader sees, once."""
+
+from typing import Final
+
+from core.texts import MAX_BYTES, MAX_TEXTS
+
+TITLE: Final = "Attention Sieve"
+
+# Sidebar
+CHECKPOINT: Final = "Checkpoint"
+CHECKPOINT_HELP: Final = (
+    "`bundled` is all-MiniLM-L6-v2, a BERT of 6 layers x 12 heads. Type any hub id (organisation/name) or a "
+    "folder saved by save_pretrained. Only safetensors weights are read, and no code from a checkpoint is ever "
+    "run."
+)
+DEVICE_HELP: Final = "auto takes CUDA, else Apple's MPS, else the CPU."
+DTYPE_HELP: Final = "Number format of the weights. Scores are summed in float32, or in float64 for float64."
+CORPUS: Final = "Texts for the test"
+CORPUS_HELP: Final = (
+    "A head's roles are tested over these texts. The text you type on the page Inspect is scored on its own."
+)
+UPLOAD: Final = "Upload texts"
+UPLOAD_LIMITS: Final = (
+    f"At most {MAX_BYTES // 10**6} MB and {MAX_TEXTS:,} texts. .txt: one text a line. .csv, .tsv: a header row; "
+    "known names (sentence, sentence1/sentence2, question, text_a/text_b, premise/hypothesis, ...) are "
+    "recognised. .json, .jsonl: text, or text_a and text_b, or words. Uploaded texts are not part of the link."
+)
+CORPUS_TYPED: Final = "Texts, one a line"
+PAIRS_HOWTO: Final = "One text a line. A tab or ` ||| ` between two segments makes a pair."
+WAIT_UPLOAD: Final = "Upload a file of texts in the sidebar, or choose the sample texts there."
+WAIT_TYPED: Final = "Type texts for the test in the sidebar, one a line, or choose the sample texts there."
+COLUMN_FIRST: Final = "Column with the text"
+COLUMN_SECOND: Final = "Column with the second segment"
+NO_SECOND: Final = "none (single texts)"
+TAU_HELP: Final = "A role asks for a mean score above tau. 1 is what uniform attention scores."
+ALPHA_HELP: Final = "Level of the test; intervals cover 1 - alpha."
+CORRECTION_HELP: Final = (
+    "Hundreds of tests are made at once, one for each head and role. Benjamini-Hochberg, the default, bounds "
+    "the share of false roles among those given; Holm bounds the chance of any; none is what the paper did."
+)
+METHOD_HELP: Final = "The mean alone is the paper's simpler rule: mean score above tau, no test."
+DDOF_HELP: Final = "1: sample standard deviation (default). 0: population standard deviation, as in the authors' code."
+DIRECTION_HELP: Final = "Does the dependent attend to its head, the head to its dependent, or the mean of both."
+ENTROPY_HELP: Final = (
+    "As in the authors' code, block scores are multiplied by the entropy of the row in nats; without it the "
+    "ratio is at most about 2 and no head can pass tau = 3."
+)
+
+# Inspect
+INSPECT_SEE: Final = (
+    "Each cell is a head: a corner is filled where the head holds the role, tinted by its score where it does not. "
+    "Click a head to see where it looks."
+)
+YOUR_TEXTS: Final = "Your texts"
+ON_SCREEN: Final = "Text on screen"
+BY: Final = "Fill corners by"
+BY_TEXT: Final = "score on this text"
+BY_CORPUS: Final = "test over the corpus"
+FINER: Final = "Finer roles"
+OVERLAY: Final = "Lay a role's sieve over the arcs"
+NO_OVERLAY: Final = "none"
+ARCS_HINT: Final = "Click a head in the grid to see its arcs here. Shift-click adds a head, up to 12."
+TOO_LONG: Final = "Texts too long"
+LEAVE_OUT: Final = "leave them out"
+CUT: Final = "cut them"
+
+# Roles
+ROLES_SEE: Final = (
+    "What every head is for, tested over all texts of the corpus. Move tau, alpha or the correction in the sidebar: "
+    "roles change at once, and no model runs."
+)
+PAPER: Final = (
+    "On BERT-base and four GLUE tasks, Pande et al. (2021) report at tau = 3: 73 % of heads are delimiter "
+    "heads; 42 to 88 % of local and syntactic heads overlap (89 % in their article; the denominator is not "
+    "recoverable); heads with several roles lie mostly in layers 5 to 9; about 98 % of p-values are near 0 or "
+    "1. These are their numbers, on their checkpoints, uncorrected and with a population standard deviation; "
+    "they are here to compare with, not to match."
+)
+NOT_EXPLANATION: Final = (
+    "Attention is not explanation: a role is a statement about where a head looks over a corpus, not about what the "
+    "checkpoint would do without the head."
+)
+
+HOW: Final = "How it is computed"
+FORMULA: Final = r"""
+For query token $i$ with attention $A_{ij}$ over the $n$ tokens $j$ of a text, and the **sieve** $S_i$ of a role:
+
+$$ b_i = \frac{\frac{1}{|S_i|}\sum_{j \in S_i} A_{ij}}{\frac{1}{n}\sum_{j} A_{ij}} \qquad
+\text{score} = \text{mean of } b_i \text{ over the queries whose sieve is not empty} $$
+
+1 is uniform attention, 3 is three times as much. Sieves: **local** the token and two to each side; **delimiter**
+[CLS]- and [SEP]-like tokens; **block** the tokens of the query's own segment (times the row's entropy in nats);
+**syntactic** the word pieces at the other end of a dependency relation (nsubj, dobj, amod, advmod), averaged over the
+relations of the text. Where a text has no such sieve the score is *not applicable*, never 0, and the text takes no
+part in that role's test.
+
+A head **holds** a role when a one-sided one-sample t-test over the texts finds its mean score above tau, at level
+alpha after correction over all heads and roles. A score that hardly varies (standard deviation under a thousandth of
+its mean) has no test and is decided by its mean alone.
+
+Source: Pande et al., *The Heads Hypothesis*, AAAI 2021. Differences from the authors' code: the local band stops at
+the text's edge, relations come from the raw text, the test uses the sample standard deviation, and p-values are
+corrected.
+"""
+
+
+def scoring(done: int, total: int, seconds_left: float | None) -> str:
+    """Progress of a pass over many texts."""
+    left = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
+    return f"Scoring texts: {done:,} of {total:,}{left}. Finished texts are kept if you go elsewhere."
+
+
+def loading(name: str) -> str:
+    """While a checkpoint is being loaded."""
+    return f"Loading {name} ..."
+
+
+def too_long(texts: list[tuple[int, int]], limit: int | None = None) -> str:
+    """Which texts are longer than the checkpoint takes."""
+    first, n_tokens = texts[0]
+    more = f" and {len(texts) - 1:,} more" if len(texts) > 1 else ""
+    takes = "" if limit is None else f" (it takes {limit:,})"
+    return f"Text {first + 1} has {n_tokens:,} tokens{more}: longer than the checkpoint takes{takes}."
+
+
+def text_summary(names: list[str], tau: float) -> str:
+    """Roles of one head by its score on one text."""
+    roles = ", ".join(names) if names else "no role"
+    return f"On this text: {roles} (score above {tau:g})."
+
+
+def corpus_summary(names: list[str], n_texts: int) -> str:
+    """Roles of one head by the test."""
+    return f"Over {n_texts:,} texts: {', '.join(names) if names else 'no role'}."
+
+
+CUT_THIS: Final = "Cut it to what the checkpoint takes"
+COLUMN_HERE: Final = "Score on the text above; 1 is uniform attention."
+COLUMN_MEAN: Final = "Mean score over the texts of the corpus that take part."
+COLUMN_INTERVAL: Final = "Two-sided interval of the mean score."
+COLUMN_P: Final = "p-value of 'mean score is above tau', after the correction."
+COLUMN_TEXTS: Final = "Texts that take part: those where the role is applicable."
+COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so there is no test and its mean decided."
+
+
+def alike(heads: list[tuple[str, float]]) -> str:
+    """Heads with similar mean scores."""
+    named = ", ".join(f"{name} ({distance:.2f})" for name, distance in heads)
+    return f"Most alike by mean scores: {named}. In parentheses the distance of log scores over all roles; 0 is equal."
+
+
+def about(model_type: str, shape: tuple[int | None, int | None], where: str, fingerprint: str) -> str:
+    """What the checkpoint is and where it runs."""
+    layers, heads = shape
+    size = f", {layers} layers x {heads} heads" if layers and heads else ""
+    return f"**{model_type}**{size}, {where}. Fingerprint `{fingerprint[:12]}`."
+
+
+def runs_on(device: str, dtype: str) -> str:
+    """Where a loaded checkpoint runs."""
+    return f"on **{device}** in {dtype}"
+
+
+LOADING_BEHIND: Final = "loading behind this page"
+
+
+def kept(folder: str, n_results: int, n_bytes: int) -> str:
+    """Where results are kept."""
+    return f"Results are kept in {folder} ({n_results:,} so far, {n_bytes / 1e6:,.1f} MB)."
+
+
+def untested(reasons: dict[str, str]) -> str:
+    """Roles that could not be tested."""
+    return " ".join(f"{role}: {reason}." for role, reason in reasons.items())
+
+
+def roles_summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, tau: float) -> str:
+    """The corpus view in one sentence."""
+    named = ", ".join(f"{count} {role}" for role, count in counts.items())
+    return f"Over {n_texts:,} texts at tau {tau:g}, **{n_any} of {n_heads} heads** hold a role: {named}."
+
+
+OVERLAP: Final = (
+    "Shares of the heads that hold both roles, over the heads of the first, of the second, and of either: a "
+    "share means little without its denominator."
+)
+PAPER_TITLE: Final = "What the paper found"
+FILTER: Final = "Filter"
