@@ -105,7 +105,8 @@ class Store:
         read = [row_id for row_id, _, arrays in unpacked if arrays is not None]
         if rows:
             self._use(lambda connection: _note_read(connection, read, damaged), None)
-        self._n_damaged += len(damaged)
+        with self._lock:
+            self._n_damaged += len(damaged)
         return {key: arrays for _, key, arrays in unpacked if arrays is not None}
 
     def put(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
@@ -120,8 +121,9 @@ class Store:
         """
         largest = min(LARGEST_SHARE * self.limit_bytes, _LARGEST_ROW)
         packed = {key: value for key, arrays in results.items() if len(value := _pack(arrays)) <= largest}
-        if packed and self._use(partial(_insert, packed=packed, limit=self.limit_bytes), otherwise=False):
-            self._unusable_notice = ""
+        if packed:
+            is_kept: bool = self._use(lambda connection: _insert(connection, packed, self.limit_bytes), False)
+            self._unusable_notice = "" if is_kept else self._unusable_notice
 
     def size(self) -> tuple[int, int]:
         """How many results are kept, and their bytes."""
@@ -254,7 +256,9 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 def _checksum(key: str, value: bytes) -> bytes:
     """Digest of a row, its key included: a value under another key is damage too."""
-    return blake2b(key.encode() + value, digest_size=16).digest()
+    digest = blake2b(key.encode(), digest_size=16)
+    digest.update(value)
+    return digest.digest()
 
 
 def _pack(arrays: Mapping[str, np.ndarray]) -> bytes:

@@ -1,4 +1,4 @@
-"""The door into every model: an attention function registered with transformers, and the observers that look through it.
+"""The door into every model: its attention function, registered with transformers, and the observers of a pass.
 
 Models that dispatch through `AttentionInterface` call `door` once per layer with query, key and value. It computes the
 attention probabilities tile by tile, hands each tile to the observers of the pass, and lets the tile go: no T x T map
@@ -6,17 +6,18 @@ outlives its tile unless an observer keeps it.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import bidirectional_mask_function, prepare_padding_mask, sdpa_mask
+
+from core.masks import addend, door_mask
 
 DOOR: Final = "attention_sieve"
 TILE_ENTRIES: Final = 1 << 20
@@ -98,38 +99,13 @@ class _Pass:
 
     def additive(self, mask: Tensor, dtype: torch.dtype) -> Tensor:
         """The mask as numbers to add; made once per pass, since all layers get the same one."""
-        if mask.dtype != torch.bool:
-            return mask.to(dtype)
         held = self._masks.get(id(mask))
         if held is None:
-            added = torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, torch.finfo(dtype).min)
-            held = self._masks[id(mask)] = (mask, added)
+            held = self._masks[id(mask)] = (mask, addend(mask, dtype))
         return held[1]
 
 
 _current: ContextVar[_Pass | None] = ContextVar("attention_pass", default=None)
-
-
-def door_mask(
-    batch_size: int,
-    q_length: int,
-    kv_length: int,
-    q_offset: int = 0,
-    kv_offset: int = 0,
-    mask_function: Callable[..., Any] | None = None,
-    attention_mask: Bool[Tensor, "batch key"] | None = None,
-    **kwargs: Any,
-) -> Bool[Tensor, "batch 1 query key"] | None:
-    """The mask transformers hands to the door: one row per text where only padding is masked, else the full one."""
-    if mask_function is bidirectional_mask_function:
-        padding = prepare_padding_mask(attention_mask, kv_length, kv_offset)
-        return None if padding is None else padding[:, None, None, kv_offset : kv_offset + kv_length]
-    kwargs |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-    if mask_function is not None:
-        kwargs["mask_function"] = mask_function
-    return sdpa_mask(
-        batch_size, q_length, kv_length, q_offset=q_offset, kv_offset=kv_offset, attention_mask=attention_mask, **kwargs
-    )
 
 
 def door(
@@ -151,21 +127,15 @@ def door(
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
     # Query and key come as views of "text token head channel"; the products would copy them anew for every tile.
     scaled = query.to(dtype).contiguous() * (query.shape[-1] ** -0.5 if scaling is None else scaling)
-    n_heads = query.shape[1]
-    keys = _for_each_head(key.to(dtype), n_heads).contiguous().transpose(-1, -2)
-    values = _for_each_head(value.to(dtype), n_heads)
+    repeats = query.shape[1] // key.shape[1]
+    keys = key.to(dtype).repeat_interleave(repeats, 1).contiguous().transpose(-1, -2)
+    values = value.to(dtype).repeat_interleave(repeats, 1)
     mask = None if attention_mask is None else current.additive(attention_mask, dtype)
     output = _attend(current, scaled, keys, values, mask)
     if current.layer == current.last_layer:
         raise _LastLayerSeen
     current.layer += 1
     return output.to(query.dtype), None
-
-
-def _for_each_head(shared: Tensor, n_heads: int) -> Tensor:
-    """Keys or values of every query head; grouped queries share them."""
-    repeats = n_heads // shared.shape[1]
-    return shared if repeats == 1 else shared.repeat_interleave(repeats, 1)
 
 
 def _attend(

@@ -6,6 +6,7 @@ Finding a checkpoint and taking its fingerprint need no torch; loading it does.
 import hashlib
 import importlib.util
 import json
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -122,8 +123,9 @@ def _folder_of(name: str) -> tuple[Path, str]:
         )
     if name == BUNDLED:
         return bundled_folder(), ""
-    folder = Path(name).expanduser()
-    if folder.is_dir() and ((folder / "config.json").is_file() or _looks_like_path(name)):
+    # os.path answers False where Path raises: no such user, too long a name.
+    folder = Path(os.path.expanduser(name))
+    if os.path.isdir(folder) and ((folder / "config.json").is_file() or _looks_like_path(name)):
         return folder.resolve(), ""
     if _looks_like_path(name):
         raise CheckpointError(f"There is no folder {name}. Check the path, or type a hub id such as organisation/name.")
@@ -136,6 +138,7 @@ def _looks_like_path(name: str) -> bool:
 
 def _fetch_from_hub(name: str) -> tuple[Path, str]:
     """Files of a hub checkpoint; from the hub's local cache where it cannot be reached."""
+    from httpx import HTTPError
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -158,7 +161,7 @@ def _fetch_from_hub(name: str) -> tuple[Path, str]:
         raise CheckpointError(
             f"The hub has no checkpoint {name}. Check the spelling, or log in if it is private."
         ) from None
-    except (LocalEntryNotFoundError, OSError) as error:
+    except (LocalEntryNotFoundError, HTTPError, OSError) as error:
         raise CheckpointError(
             f"The hub could not be reached for {name} ({type(error).__name__}), and no copy is on this machine. "
             "Check the connection, or give a local folder."

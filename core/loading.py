@@ -4,7 +4,7 @@ import inspect
 from typing import Any, Final
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel
 from transformers.utils import logging as transformers_logging
@@ -29,6 +29,7 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     transformers_logging.disable_progress_bar()
     tokenizer = _load_tokenizer(files)
     model = _load_model(files, getattr(torch, dtype)).to(device).eval()
+    _check_vocabulary(files, model, tokenizer)
     probe = self_check(model, files.name, tokenizer.vocab_size)
     return Checkpoint(
         files=files,
@@ -48,7 +49,7 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
 def _load_tokenizer(files: CheckpointFiles) -> Any:
     try:
         tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except Exception as error:  # what a broken file makes the library raise is open-ended
         raise CheckpointError(
             f"The tokenizer of {files.name} cannot be loaded ({_first_line(error)}). Save its tokenizer.json beside it."
         ) from error
@@ -82,7 +83,7 @@ def _load_model(files: CheckpointFiles, dtype: torch.dtype) -> PreTrainedModel:
             local_files_only=True,
             output_loading_info=True,
         )
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+    except Exception as error:  # as above
         raise CheckpointError(
             f"The weights of {files.name} cannot be loaded ({_first_line(error)}). Save the checkpoint again."
         ) from error
@@ -98,6 +99,16 @@ def _check_complete(files: CheckpointFiles, report: dict[str, Any]) -> None:
         raise CheckpointError(
             f"{len(missing) + len(report['mismatched_keys'])} weights of {files.name} are missing or of another shape, "
             f"{first} first. Save the whole model with save_pretrained."
+        )
+
+
+def _check_vocabulary(files: CheckpointFiles, model: PreTrainedModel, tokenizer: Any) -> None:
+    """A tokenizer that gives ids the model has no embedding for belongs to another model."""
+    n_known = getattr(model.config, "vocab_size", len(tokenizer))
+    if len(tokenizer) > n_known:
+        raise CheckpointError(
+            f"The tokenizer of {files.name} has {len(tokenizer):,} tokens and its model knows {n_known:,}. "
+            "Save the tokenizer that belongs to the model beside it."
         )
 
 
@@ -143,8 +154,7 @@ def self_check(model: PreTrainedModel, name: str, vocabulary: int) -> ProbeObser
     Raises: CheckpointError with the numbers.
     """
     ids, mask = _probe_batch(vocabulary, model.device)
-    with torch.inference_mode():
-        expected = model(input_ids=ids, attention_mask=mask)[0]
+    expected = _plain_output(model, name, ids, mask)
     _set_door(model, name)
     probe = ProbeObserver(PROBE_TOKENS)
     output = observe(model, ids, mask, None, [probe])[0]
@@ -165,6 +175,19 @@ def self_check(model: PreTrainedModel, name: str, vocabulary: int) -> ProbeObser
             f"{OUTPUT_TOLERANCE[expected.dtype]:.0e}). Its scores would be wrong, so it is not used."
         )
     return probe
+
+
+def _plain_output(
+    model: PreTrainedModel, name: str, ids: Int[Tensor, "text token"], mask: Int[Tensor, "text token"]
+) -> Float[Tensor, "text token channel"]:
+    try:
+        with torch.inference_mode():
+            return model(input_ids=ids, attention_mask=mask)[0]
+    except Exception as error:  # models for pictures, sound or tables fail in their own ways
+        raise CheckpointError(
+            f"{name} ({type(model).__name__}) cannot read a text of {max(PROBE_TOKENS)} tokens ({_first_line(error)}). "
+            "Choose a checkpoint of a text model, such as BERT."
+        ) from error
 
 
 def _set_door(model: PreTrainedModel, name: str) -> None:

@@ -1,5 +1,6 @@
 """A Text under a tokenizer: ids, tokens, where each token stands in the text, and which tokens are special."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -12,6 +13,8 @@ from core.texts import Text
 TooLong = Literal["error", "skip", "truncate"]
 SPECIAL: Final = -1
 """Segment and word of a token that the tokenizer added."""
+BLANK: Final = "\N{LOWER ONE EIGHTH BLOCK}"
+"""How SentencePiece writes a blank."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,14 +84,13 @@ def _encode(text: Text, tokenizer: Any, max_tokens: int | None) -> Any:
 
 def _tokenized(text: Text, tokenizer: Any, encoding: Any, segments: np.ndarray, n_full: int) -> TokenizedText:
     ids = np.array(encoding["input_ids"])
-    spans = _trimmed(text, segments, np.array(encoding["offset_mapping"]).reshape(-1, 2))
+    pieces = encoding.tokens(0)
+    spans = _trimmed(text, pieces, segments, np.array(encoding["offset_mapping"]).reshape(-1, 2))
     special = segments == SPECIAL
     return TokenizedText(
         ids=ids,
         type_ids=np.array(encoding["token_type_ids"]),
-        tokens=tuple(
-            _shown(text, tokenizer, *piece) for piece in zip(ids.tolist(), encoding.tokens(0), segments.tolist(), spans)
-        ),
+        tokens=tuple(_shown(text, tokenizer, *piece) for piece in zip(ids.tolist(), pieces, segments.tolist(), spans)),
         spans=spans,
         segments=segments,
         words=_word_numbers(encoding.word_ids(0), segments),
@@ -102,12 +104,16 @@ def _id(token_id: int | None) -> int:
     return -1 if token_id is None else token_id
 
 
-def _trimmed(text: Text, segments: np.ndarray, spans: np.ndarray) -> Int[np.ndarray, "token 2"]:
-    """Spans without the blanks that byte-level and SentencePiece tokenizers count in."""
+def _trimmed(text: Text, tokens: Sequence[str], segments: np.ndarray, spans: np.ndarray) -> Int[np.ndarray, "token 2"]:
+    """Spans without the blanks that byte-level and SentencePiece tokenizers count in.
+
+    SentencePiece puts a blank of its own before a segment; as a token it claims the first character, but is none of it.
+    """
     trimmed = np.zeros_like(spans)
     for token, (segment, (start, end)) in enumerate(zip(segments, spans)):
         if segment != SPECIAL:
-            piece = text.segments[segment][start:end]
+            piece = "" if tokens[token] == BLANK else text.segments[segment][start:end]
+            end = start + len(piece)
             start += len(piece) - len(piece.lstrip())
             trimmed[token] = start, max(start, end - len(piece) + len(piece.rstrip()))
     return trimmed

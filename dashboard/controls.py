@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, TypeVar, get_args
 
 import streamlit as st
 
@@ -11,28 +11,22 @@ from cache.store import Store
 from core.analysis import Progress
 from core.checkpoints import BUNDLED, DEVICES, DTYPES, choose_device, find_checkpoint
 from core.errors import AnalysisError, ColumnsNeeded
+from core.measures import Direction
 from core.texts import MAX_BYTES, Text, read_file, read_typed
 from dashboard import wording
 from dashboard.samples import read_sample
-from dashboard.state import Choice, choice
+from dashboard.state import AUTO, CORRECTIONS, METHODS, Choice, choice
 
-CORPORA: Final = {
-    "samples": "Sample pairs and texts",
-    "pairs": "Sample pairs",
-    "texts": "Sample texts",
-    "upload": "Upload a file",
-    "typed": "Type texts",
-}
-SAMPLES: Final = {"samples": "both", "pairs": "pairs", "texts": "texts"}
+SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
+UPLOAD: Final = "upload a file"
+TYPED: Final = "type texts"
+CORPORA: Final = (*SAMPLES, UPLOAD, TYPED)
 SUGGESTED: Final = (
     BUNDLED,
     "google-bert/bert-base-uncased",
     "FacebookAI/roberta-base",
     "distilbert/distilbert-base-uncased",
 )
-CORRECTIONS: Final = {"bh": "Benjamini-Hochberg", "holm": "Holm", "none": "none"}
-METHODS: Final = {"test": "t-test", "mean": "mean alone"}
-DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent", "both")
 ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)
 
 Answer = TypeVar("Answer")
@@ -56,12 +50,11 @@ def sidebar() -> None:
             bind="query-params",
         )
         with st.expander("Device and number format"):
-            st.selectbox("Device", ("auto", *DEVICES), key="device", help=wording.DEVICE_HELP, bind="query-params")
-            st.selectbox("Number format", DTYPES, key="dtype", help=wording.DTYPE_HELP, bind="query-params")
+            st.selectbox("Device", (AUTO, *DEVICES), key="device", help=wording.DEVICE_HELP, bind="query-params")
+            st.selectbox("Number format", (AUTO, *DTYPES), key="dtype", help=wording.DTYPE_HELP, bind="query-params")
         st.selectbox(
             wording.CORPUS,
-            tuple(CORPORA),
-            format_func=CORPORA.__getitem__,
+            CORPORA,
             key="corpus",
             help=wording.CORPUS_HELP,
             bind="query-params",
@@ -71,7 +64,7 @@ def sidebar() -> None:
 
 
 def _corpus_inputs(corpus: str) -> None:
-    if corpus == "upload":
+    if corpus == UPLOAD:
         st.file_uploader(
             wording.UPLOAD,
             type=["txt", "csv", "tsv", "json", "jsonl"],
@@ -79,7 +72,7 @@ def _corpus_inputs(corpus: str) -> None:
             max_upload_size=MAX_BYTES // 10**6,
         )
         st.markdown(wording.UPLOAD_LIMITS)
-    elif corpus == "typed":
+    elif corpus == TYPED:
         st.text_area(wording.CORPUS_TYPED, key="corpus_text", height=160, help=wording.PAIRS_HOWTO, bind="query-params")
 
 
@@ -89,7 +82,6 @@ def _test_settings() -> None:
     st.selectbox(
         "Correction",
         tuple(CORRECTIONS),
-        format_func=CORRECTIONS.__getitem__,
         key="correction",
         help=wording.CORRECTION_HELP,
         bind="query-params",
@@ -98,7 +90,6 @@ def _test_settings() -> None:
         st.selectbox(
             "Decide by",
             tuple(METHODS),
-            format_func=METHODS.__getitem__,
             key="method",
             help=wording.METHOD_HELP,
             bind="query-params",
@@ -107,7 +98,11 @@ def _test_settings() -> None:
             "Degrees of freedom taken off (ddof)", (1, 0), key="ddof", help=wording.DDOF_HELP, bind="query-params"
         )
         st.selectbox(
-            "Syntactic direction", DIRECTIONS, key="direction", help=wording.DIRECTION_HELP, bind="query-params"
+            "Syntactic direction",
+            get_args(Direction),
+            key="direction",
+            help=wording.DIRECTION_HELP,
+            bind="query-params",
         )
         st.toggle("Weight block with entropy", True, key="entropy", help=wording.ENTROPY_HELP, bind="query-params")
 
@@ -149,7 +144,7 @@ def corpus_texts(chosen: Choice) -> tuple[Text, ...]:
     """
     if chosen.corpus in SAMPLES:
         return read_sample(SAMPLES[chosen.corpus])
-    if chosen.corpus == "typed":
+    if chosen.corpus == TYPED:
         typed = st.session_state.get("corpus_text") or ""
         return read_typed(typed) if typed.strip() else ()
     uploaded = st.session_state.get("upload")
@@ -188,15 +183,23 @@ def plain(text: str) -> str:
 
 
 def with_progress(work: Callable[[Progress], Answer]) -> Answer:
-    """Do long work under a progress bar that appears once there is something to wait for."""
+    """Do long work under a progress bar with a way to stop it; what is finished by then is kept by the work itself.
+
+    Streamlit ends a run when the reader does something, so the click on Stop arrives as the next run.
+    """
     place = st.empty()
+    with place.container():
+        if st.button(wording.STOP, key="stop", icon=":material/stop_circle:"):
+            st.info(wording.STOPPED)
+            st.button(wording.GO_ON)
+            st.stop()
+        bar = st.progress(0.0, wording.BEGUN)
     begun = time.monotonic()
 
     def show(done: int, total: int) -> None:
         left = None if done == 0 else (time.monotonic() - begun) / done * (total - done)
-        place.progress(done / max(total, 1), wording.scoring(done, total, left))
+        bar.progress(done / max(total, 1), wording.scoring(done, total, left))
 
-    try:
-        return work(show)
-    finally:
-        place.empty()
+    answer = work(show)
+    place.empty()
+    return answer

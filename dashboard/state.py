@@ -8,12 +8,17 @@ from typing import Final
 import streamlit as st
 
 from cache.inference import Engine
-from core.hypotheses import Criterion
+from core.hypotheses import Correction, Criterion, Method
 from core.measures import ScoreSettings
 
 HEADS: Final = "head"
 """Query parameter of the chosen heads, as `3-7,2-5`: layer and head, both 0-based."""
+AUTO: Final = "auto"
 VERSION: Final = "0.1.0"
+
+CORRECTIONS: Final[dict[str, Correction]] = {"Benjamini-Hochberg": "bh", "Holm": "holm", "none": "none"}
+METHODS: Final[dict[str, Method]] = {"t-test": "test", "mean alone": "mean"}
+"""Names as the page and its link show them."""
 
 Head = tuple[int, int]
 
@@ -40,14 +45,14 @@ def choice() -> Choice:
     return Choice(
         checkpoint=values["checkpoint"] or "",
         device=values["device"],
-        dtype=values["dtype"],
+        dtype="float32" if values["dtype"] == AUTO else values["dtype"],
         corpus=values["corpus"],
         criterion=Criterion(
             tau=float(values["tau"]),
             alpha=float(values["alpha"]),
-            correction=values["correction"],
+            correction=CORRECTIONS[values["correction"]],
             ddof=int(values["ddof"]),  # type: ignore[arg-type]
-            method=values["method"],
+            method=METHODS[values["method"]],
         ),
         score_settings=ScoreSettings(direction=values["direction"], block_entropy=values["entropy"]),
     )

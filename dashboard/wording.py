@@ -14,7 +14,10 @@ CHECKPOINT_HELP: Final = (
     "run."
 )
 DEVICE_HELP: Final = "auto takes CUDA, else Apple's MPS, else the CPU."
-DTYPE_HELP: Final = "Number format of the weights. Scores are summed in float32, or in float64 for float64."
+DTYPE_HELP: Final = (
+    "Number format of the weights; auto is float32, on which all checks are made. "
+    "Scores are summed in float32, or in float64 for float64."
+)
 CORPUS: Final = "Texts for the test"
 CORPUS_HELP: Final = (
     "A head's roles are tested over these texts. The text you type on the page Inspect is scored on its own."
@@ -45,6 +48,11 @@ ENTROPY_HELP: Final = (
     "As in the authors' code, block scores are multiplied by the entropy of the row in nats; without it the "
     "ratio is at most about 2 and no head can pass tau = 3."
 )
+
+STOP: Final = "Stop"
+STOPPED: Final = "Stopped. Finished texts are kept; going on takes up where it stopped."
+GO_ON: Final = "Go on"
+BEGUN: Final = "Getting ready to score texts ..."
 
 # Inspect
 INSPECT_SEE: Final = (

@@ -19,6 +19,7 @@ FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
 PROVENANCE: Final = "provenance"
 """The key in a Parquet file's schema metadata; its value is a JSON object."""
 NOT_IN_XML: Final = re.compile("[^\t\n\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""vl_convert ends the whole process when one of these is in a title."""
 
 
 def figure_svg(figure: Figure, *, title: str, caption: Sequence[str]) -> str:

@@ -24,32 +24,47 @@ class Corpus:
 
     scores: Float[np.ndarray, "text role layer head"]
     tests: HeadTests
+    too_long: tuple[tuple[int, int], ...]
+    """Place and number of tokens of each text that was left out or cut."""
 
 
 def corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Text, ...]) -> Corpus:
-    """Measure what is missing under a progress bar, then test; says which texts are too long.
+    """Measure what is missing under a progress bar, then test.
 
     Raises: AnalysisError of any stage.
     """
-    policy = POLICIES[st.session_state.get("long_texts") or wording.LEAVE_OUT]
-    measured = controls.with_progress(
+    policy = _policy()
+    measured = inference.kept_measures(engine, texts, too_long=policy) or controls.with_progress(
         lambda progress: inference.measures(engine, texts, too_long=policy, progress=progress)
     )
-    if measured.too_long:
-        st.warning(wording.too_long(list(measured.too_long)), icon=":material/content_cut:")
-        st.segmented_control(
-            wording.TOO_LONG, tuple(POLICIES), default=wording.LEAVE_OUT, key="long_texts", required=True
-        )
     return _tested(measured, chosen)
 
 
 def kept_corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Text, ...]) -> Corpus | None:
     """The same where no pass is needed, else None."""
-    policy = POLICIES[st.session_state.get("long_texts") or wording.LEAVE_OUT]
-    measured = inference.kept_measures(engine, texts, too_long=policy) if texts else None
+    measured = inference.kept_measures(engine, texts, too_long=_policy()) if texts else None
     return None if measured is None else _tested(measured, chosen)
+
+
+def ask_about_long_texts(tested: Corpus) -> None:
+    """Say which texts are too long, and let the reader leave them out or have them cut."""
+    if tested.too_long:
+        st.warning(wording.too_long(list(tested.too_long)), icon=":material/content_cut:")
+        st.segmented_control(
+            wording.TOO_LONG,
+            tuple(POLICIES),
+            default=wording.LEAVE_OUT,
+            key="long_texts",
+            required=True,
+            bind="query-params",
+            persist_state="session",
+        )
+
+
+def _policy() -> TooLong:
+    return POLICIES[st.session_state.get("long_texts") or wording.LEAVE_OUT]
 
 
 def _tested(measured: CorpusMeasures, chosen: Choice) -> Corpus:
     scores = role_scores(measured.measures, chosen.score_settings)
-    return Corpus(scores=scores, tests=role_tests(scores, ROLES, chosen.criterion))
+    return Corpus(scores=scores, tests=role_tests(scores, ROLES, chosen.criterion), too_long=measured.too_long)

@@ -27,10 +27,12 @@ def head_card(
     name, tests, n_texts = head_name(*head), tested.tests, len(tested.scores)
     st.subheader(f"Head {name} over {n_texts:,} texts")
     facts = state.provenance(chosen, engine, n_texts)
-    left, right = st.columns([6, 5], gap="large")
+    left, right = st.columns([7, 5], gap="medium")
     with left:
         table = _table(scores, tests, head)
-        st.dataframe(_shown(table), hide_index=True, column_config=_columns(chosen), height="content")
+        st.dataframe(
+            _shown(table), hide_index=True, column_config=_columns(chosen), height="content", placeholder="n/a"
+        )
         table_downloads(f"head {name}", table, facts)
         _alike(tests, head)
     with right:

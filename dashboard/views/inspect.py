@@ -21,7 +21,7 @@ from dashboard.figures.arcs_svg import arcs_svg, head_name
 from dashboard.figures.grid_svg import grid_svg
 from dashboard.samples import EXAMPLE
 from dashboard.state import Choice, Head
-from dashboard.views.corpus import Corpus, corpus, kept_corpus
+from dashboard.views.corpus import Corpus, ask_about_long_texts, corpus, kept_corpus
 from dashboard.views.head_card import head_card, head_summary
 
 EXAMPLE_TYPED = write_typed([EXAMPLE])
@@ -56,7 +56,7 @@ def _inspect(typed: str) -> None:
     looked, scores = _look(inference, engine, chosen, text)
     texts = controls.corpus_texts(chosen)
     tested = kept_corpus(inference, engine, chosen, texts)
-    left, right = st.columns([5, 6], gap="large")
+    left, right = st.columns(2, gap="medium")
     with left:
         heads = _grid(engine, chosen, scores, tested)
         if heads:
@@ -65,13 +65,14 @@ def _inspect(typed: str) -> None:
     with right:
         _arcs(engine, chosen, looked, heads)
     if not texts:
-        st.info(wording.WAIT_UPLOAD if chosen.corpus == "upload" else wording.WAIT_TYPED)
+        st.info(wording.WAIT_UPLOAD if chosen.corpus == controls.UPLOAD else wording.WAIT_TYPED)
     elif tested is None:
         # What is drawn stays in view meanwhile; the next run takes the tests from memory.
         corpus(inference, engine, chosen, texts)
         st.rerun()
     elif heads:
         head_card(engine, chosen, scores, tested, heads[-1])
+        ask_about_long_texts(tested)
 
 
 def _text_on_screen(texts: tuple[Text, ...]) -> Text:

@@ -24,7 +24,7 @@ from dashboard.figures.layers import heads_per_layer
 from dashboard.figures.p_values import p_value_scatter
 from dashboard.figures.venn_svg import venn_svg
 from dashboard.state import Choice, Head
-from dashboard.views.corpus import Corpus, corpus
+from dashboard.views.corpus import Corpus, ask_about_long_texts, corpus
 
 
 def show() -> None:
@@ -47,12 +47,13 @@ def _roles() -> None:
     engine, inference = controls.engine(chosen), controls.inference()
     texts = controls.corpus_texts(chosen)
     if not texts:
-        st.info(wording.WAIT_UPLOAD if chosen.corpus == "upload" else wording.WAIT_TYPED)
+        st.info(wording.WAIT_UPLOAD if chosen.corpus == controls.UPLOAD else wording.WAIT_TYPED)
         return
     tested = corpus(inference, engine, chosen, texts)
     facts = state.provenance(chosen, engine, len(tested.scores))
+    ask_about_long_texts(tested)
     _summary(tested.tests, len(tested.scores))
-    left, right = st.columns([5, 6], gap="large")
+    left, right = st.columns(2, gap="medium")
     with right:
         region = _venn(tested.tests, facts)
     with left:
@@ -93,7 +94,7 @@ def _grid(
         scores=tests.mean,
         holds=tests.holds,
         p_values=tests.p_adjusted,
-        p_name=f"p ({controls.CORRECTIONS[chosen.criterion.correction]})",
+        p_name=f"p ({st.session_state['correction']})",
         shown=shown,
         tau=chosen.criterion.tau,
         label=f"Roles of the heads of {engine.files.name}",

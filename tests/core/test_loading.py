@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 import torch
-from small_checkpoints import CAUSAL, ENCODERS, FAMILIES, HIDDEN, N_POSITIONS, byte_level, edit_json, save, wordpiece
+from small_checkpoints import CAUSAL, FAMILIES, HIDDEN, N_POSITIONS, byte_level, edit_json, save, wordpiece
 from transformers import AttentionInterface, AttentionMaskInterface
 
 from core.attention import DOOR, door
@@ -132,7 +132,7 @@ def test_an_encoder_decoder_is_refused(tmp_path):
 @pytest.mark.parametrize("changed", [{"model_type": "no-such-model"}, {"model_type": None}])
 def test_an_unknown_architecture_is_refused(folder, changed):
     edit_json(folder / "config.json", **changed)
-    with pytest.raises(CheckpointError, match="does not know the architecture .* code from a checkpoint is never run"):
+    with pytest.raises(CheckpointError, match=r"does not know the architecture .* code from a checkpoint is never run"):
         load(folder)
 
 
@@ -146,7 +146,7 @@ def test_code_that_a_checkpoint_brings_is_never_run(folder, tmp_path):
     brought = {"AutoConfig": "brought.Config", "AutoModel": "brought.Model"}
     edit_json(folder / "config.json", model_type="brought", auto_map=brought)
     edit_json(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "brought.Tokens"]})
-    with pytest.raises(CheckpointError, match="never run|cannot be loaded"):
+    with pytest.raises(CheckpointError, match=r"never run|cannot be loaded"):
         load(folder)
     assert not ran.exists()
 
@@ -164,12 +164,6 @@ def test_code_beside_a_known_architecture_is_not_run_either(folder, tmp_path):
 def test_missing_layers_are_refused_by_name(folder):
     edit_json(folder / "config.json", num_hidden_layers=3)
     with pytest.raises(CheckpointError, match=r"16 weights of .* are missing .*encoder\.layer\.2\.attention.* first"):
-        load(folder)
-
-
-def test_layers_that_the_configuration_hides_are_refused(folder):
-    edit_json(folder / "config.json", num_hidden_layers=1)
-    with pytest.raises(CheckpointError, match=r"layers? .*config"):
         load(folder)
 
 
@@ -252,7 +246,7 @@ def test_a_tokenizer_of_another_model_is_refused_with_numbers(folder):
     from transformers import PreTrainedTokenizerFast
 
     PreTrainedTokenizerFast(tokenizer_object=byte_level(), pad_token="<pad>").save_pretrained(folder)
-    with pytest.raises(CheckpointError, match=r"tokenizer of .* 301 tokens .* model .* \d+\."):
+    with pytest.raises(CheckpointError, match=r"The tokenizer of .* has 301 tokens and its model knows \d\d\d\."):
         load(folder)
 
 
@@ -265,11 +259,9 @@ def test_a_slow_tokenizer_is_refused(folder):
         load(folder)
 
 
-@pytest.mark.parametrize("family", ENCODERS)
-def test_fewer_positions_than_the_probe_has_tokens_still_load(family, tmp_path):
-    positions = 9
-    checkpoint = load(save(family, tmp_path / "short", max_position_embeddings=positions))
-    assert checkpoint.max_tokens == (positions - 2 if family == "roberta" else positions)
+def test_a_model_that_cannot_read_a_plain_text_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match=r"\(BertModel\) cannot read a text of 12 tokens \(.+\)\. Choose"):
+        load(save("bert", tmp_path / "short", max_position_embeddings=9))
 
 
 def test_an_unknown_number_format_is_refused(folder):

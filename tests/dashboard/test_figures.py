@@ -40,12 +40,12 @@ SCORES = some_scores()
 NOTHING = np.full_like(SCORES, np.nan)
 
 
-def tested(scores: np.ndarray = SCORES, **asked) -> HeadTests:
+def verdicts(scores: np.ndarray = SCORES, **asked) -> HeadTests:
     return role_tests(scores, ROLES, Criterion(**{"correction": "none", **asked}))
 
 
 def figures(scores: np.ndarray, tau: float = 3.0) -> dict[str, Figure]:
-    tests = tested(scores, tau=tau)
+    tests = verdicts(scores, tau=tau)
     return {
         "layers": heads_per_layer(tests, COARSE_ROLES),
         "all roles by layer": heads_per_layer(tests, ROLES),
@@ -65,14 +65,19 @@ def rows(figure: Figure, kind: str) -> pd.DataFrame:
     return figure.data[figure.data["kind"] == kind]
 
 
+def of_role(table: pd.DataFrame, role: str) -> pd.DataFrame:
+    return table[table["role"] == role]
+
+
 def texts_of(svg: str) -> list[str]:
     """Every text in an SVG; fails where the SVG is no XML."""
     tree = ElementTree.fromstring(svg)
-    return ["".join(element.itertext()) for element in tree.iter("{http://www.w3.org/2000/svg}text")]
+    texts = tree.iter("{http://www.w3.org/2000/svg}text")
+    return [line.text or "" for text in texts for line in (list(text) or [text])]
 
 
 def test_bars_count_the_heads_that_hold_each_role():
-    tests = tested()
+    tests = verdicts()
     counts = {(row.role, row.layer): row.heads for row in heads_per_layer(tests, COARSE_ROLES).data.itertuples()}
     for role in COARSE_ROLES:
         for layer in range(LAYERS):
@@ -85,7 +90,7 @@ def test_bars_count_the_heads_that_hold_each_role():
 
 
 def test_a_full_layer_stays_below_the_next_row_of_bars():
-    full = tested(np.full_like(SCORES, 5.0))
+    full = verdicts(np.full_like(SCORES, 5.0))
     bars = heads_per_layer(full, COARSE_ROLES).data
     assert set(bars["heads"]) == {HEADS}
     assert (bars["top"] < bars["base"] + 1).all()
@@ -95,7 +100,7 @@ def test_a_full_layer_stays_below_the_next_row_of_bars():
 def test_finer_roles_do_not_make_a_head_multi_functional():
     scores = np.full_like(SCORES, 0.5)
     scores[:, [ROLES.index("delimiter"), ROLES.index("delimiter:cls")]] = 5.0
-    figure = heads_per_layer(tested(scores), ROLES)
+    figure = heads_per_layer(verdicts(scores), ROLES)
     bars = figure.data.set_index("role")["heads"]
     assert bars["delimiter"].sum() == bars["delimiter:cls"].sum() == LAYERS * HEADS
     assert bars[SEVERAL].sum() == 0
@@ -103,7 +108,7 @@ def test_finer_roles_do_not_make_a_head_multi_functional():
 
 @pytest.mark.parametrize("draw", [p_value_scatter, p_value_against_score])
 def test_every_test_with_a_p_value_is_a_point(draw):
-    tests = tested()
+    tests = verdicts()
     figure = draw(tests, COARSE_ROLES)
     points = rows(figure, "test")
     assert len(points) == 4 * LAYERS * HEADS - 1  # one score is constant
@@ -121,14 +126,14 @@ def test_every_test_with_a_p_value_is_a_point(draw):
 
 
 def test_points_stand_in_the_order_of_the_heads():
-    points = rows(p_value_scatter(tested(), COARSE_ROLES), "test")
+    points = rows(p_value_scatter(verdicts(), COARSE_ROLES), "test")
     layer_head = points["name"].str.extract(r"L(\d+) H(\d+)").astype(int)
     assert (points["number"].round().astype(int) == layer_head[0] * HEADS + layer_head[1]).all()
     assert points["number"].is_monotonic_increasing
 
 
 def test_the_histogram_counts_every_point_once():
-    tests = tested()
+    tests = verdicts()
     figure = p_value_scatter(tests, COARSE_ROLES)
     bars, p = rows(figure, "bin"), tests.p[:4]
     for role, number in bars.groupby("role")["tests"].sum().items():
@@ -137,12 +142,15 @@ def test_the_histogram_counts_every_point_once():
     totals = {round(row.p_middle * 20 - 0.5): row.total for row in rows(figure, "total").itertuples()}
     assert totals == expected
     unit = (bars["right"] - bars["left"]) / bars["tests"]
+    assert unit.iloc[0] > 0
     assert np.allclose(unit, unit.iloc[0])
+    for row in rows(figure, "total").itertuples():
+        assert row.left == pytest.approx(bars["left"].min() + unit.iloc[0] * row.total)
     assert bars["left"].min() > LAYERS * HEADS - 0.5
 
 
 def test_the_scatter_draws_alpha_and_counts_what_lies_beyond_it():
-    tests = tested(alpha=0.1)
+    tests = verdicts(alpha=0.1)
     figure = p_value_scatter(tests, COARSE_ROLES)
     assert rows(figure, "alpha")[["value", "label"]].values.tolist() == [[0.1, "alpha 0.1"]]
     p = tests.p[:4]
@@ -151,8 +159,8 @@ def test_the_scatter_draws_alpha_and_counts_what_lies_beyond_it():
 
 def test_evidence_is_minus_log10_p_up_to_16():
     scores = SCORES.copy()
-    scores[:, 0, 1, 1] = 500 + np.arange(TEXTS) / 10
-    tests = tested(scores)
+    scores[:, 0, 1, 1] = 500 + np.arange(TEXTS)
+    tests = verdicts(scores)
     figure = p_value_against_score(tests, COARSE_ROLES)
     points = rows(figure, "test")
     assert tests.p[0, 1, 1] < 1e-16
@@ -177,7 +185,7 @@ def test_density_of_two_scores_by_hand():
     middle = np.exp(-0.5 * (1 / width) ** 2) / (width * (2 * np.pi) ** 0.5)
     folded = np.exp(-0.5 * (5 / width) ** 2) / (width * (2 * np.pi) ** 0.5) / 2
     folded += np.exp(-0.5 * (7 / width) ** 2) / (width * (2 * np.pi) ** 0.5) / 2
-    assert np.interp(3.0, places, heights) == pytest.approx(middle + folded, rel=1e-3)
+    assert np.interp(3.0, places, heights) == pytest.approx(middle + folded, rel=0.01)
 
 
 @given(st.lists(st.floats(0, 1000), min_size=2, max_size=40))
@@ -223,7 +231,7 @@ def test_violins_hold_every_score_of_their_layer():
         assert middles.loc[layer, "low"] == np.percentile(values, 25)
         assert middles.loc[layer, "high"] == np.percentile(values, 75)
     medians = middles["median"]
-    assert f"highest median is {medians.max():.3g} in layer {medians.idxmax()}" in figure.description
+    assert f"highest median is {medians.max():.3g} in layer {int(medians.idxmax())}" in figure.description
     above = 100 * np.mean(SCORES[3:, 1] > 3)
     assert f"{above:.0f} % of the scores are above tau 3" in figure.description
     assert f"{12 * LAYERS * HEADS} scores" in figure.description
@@ -262,13 +270,13 @@ def test_tau_and_uniform_are_labelled_apart(tau, labels):
 
 
 def test_one_head_shows_each_text_its_mean_its_interval_and_this_text():
-    tests = tested()
+    tests = verdicts()
     figure = head_scores(SCORES, tests, 2, 3, {"local": 2.5, "block": float("nan")})
     for place, role in enumerate(ROLES):
         there = SCORES[:, place, 2, 3]
-        dots = rows(figure, "dot").query("role == @role")["score"]
+        dots = of_role(rows(figure, "dot"), role)["score"]
         assert dots.tolist() == there[~np.isnan(there)].tolist()
-        mean = rows(figure, "interval").query("role == @role").iloc[0]
+        mean = of_role(rows(figure, "interval"), role).iloc[0]
         assert (mean["mean"], mean["low"], mean["high"]) == (
             tests.mean[place, 2, 3],
             tests.low[place, 2, 3],
@@ -281,7 +289,7 @@ def test_one_head_shows_each_text_its_mean_its_interval_and_this_text():
 
 def test_many_texts_are_shapes_without_dots_and_the_description_says_so():
     many = np.tile(SCORES, (20, 1, 1, 1, 1)).reshape(-1, *SCORES.shape[1:])
-    figure = head_scores(many, tested(many), 2, 3)
+    figure = head_scores(many, verdicts(many), 2, 3)
     assert rows(figure, "dot").empty
     assert not rows(figure, "shape").empty
     assert "not drawn, because they are more than 2,000" in figure.description
@@ -290,7 +298,7 @@ def test_many_texts_are_shapes_without_dots_and_the_description_says_so():
 def test_a_role_without_texts_says_so_instead_of_a_shape():
     scores = SCORES.copy()
     scores[:, 3] = np.nan
-    figure = head_scores(scores, tested(scores), 0, 0)
+    figure = head_scores(scores, verdicts(scores), 0, 0)
     assert rows(figure, "none")["role"].tolist() == ["block"]
     assert "No text takes part in: block." in figure.description
 
@@ -338,7 +346,7 @@ def test_moving_tau_moves_the_data_and_not_the_spec():
 
 def test_more_marks_than_a_browser_likes_go_to_a_canvas():
     scores = np.ones((2, len(ROLES), 15, 14))
-    renderer = p_value_scatter(tested(scores), ROLES).spec["usermeta"]["embedOptions"]["renderer"]
+    renderer = p_value_scatter(verdicts(scores), ROLES).spec["usermeta"]["embedOptions"]["renderer"]
     assert renderer == "canvas"
 
 

@@ -1,7 +1,7 @@
 // All heads as small matrices. One tab stop; arrow keys move between heads, Enter or a click chooses one.
 
 const CROWDED = 48;
-const TARGET = 26;
+const TARGET = 62;
 const views = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
