@@ -7,7 +7,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from threading import RLock, Thread
+from threading import Lock, RLock, Thread
 from typing import Final
 
 import numpy as np
@@ -67,7 +67,10 @@ class Inference:
         self.n_passed = 0
         self._loaded: OrderedDict[Engine, Checkpoint] = OrderedDict()
         self._recent: OrderedDict[Question, CorpusMeasures] = OrderedDict()
+        self._loaded_behind: set[Engine] = set()
         self._lock = RLock()
+        # Apart from the lock above, which is held for seconds while a checkpoint is loaded.
+        self._recent_lock = Lock()
 
     def measures(
         self, engine: Engine, texts: Sequence[Text], *, too_long: TooLong = "skip", progress: Progress = no_progress
@@ -98,12 +101,13 @@ class Inference:
         Raises: TextError when every text was left out.
         """
         question = (engine, tuple(texts), too_long)
-        if question not in self._recent:
+        recent = self._recent.get(question)
+        if recent is None:
             keys, found = self._look_up(engine, texts, too_long)
             if any(key not in found for key in keys):
                 return None
-            return self._remember(question, _collected([found[key] for key in keys], too_long))
-        return self._remember(question, self._recent[question])
+            recent = _collected([found[key] for key in keys], too_long)
+        return self._remember(question, recent)
 
     def attention(self, engine: Engine, text: Text, *, too_long: TooLong = "error") -> TextAttention:
         """Tokens, relations and attention of one text, from the store where it has them.
@@ -143,8 +147,9 @@ class Inference:
         return engine in self._loaded
 
     def load_behind(self, engine: Engine) -> None:
-        """Load a checkpoint in a thread of its own; an error is met again, and shown, by whoever needs it."""
-        if not self.is_loaded(engine):
+        """Load a checkpoint in a thread of its own, once; an error is met again, and shown, by whoever needs it."""
+        if engine not in self._loaded_behind:
+            self._loaded_behind.add(engine)
             Thread(target=self._load_quietly, args=(engine,), name="load checkpoint", daemon=True).start()
 
     def _load_quietly(self, engine: Engine) -> None:
@@ -166,7 +171,7 @@ class Inference:
 
     def _remember(self, question: Question, answer: CorpusMeasures) -> CorpusMeasures:
         """Keep the latest corpora in memory: a moved tau asks for the same one again and again."""
-        with self._lock:
+        with self._recent_lock:
             self._recent[question] = answer
             self._recent.move_to_end(question)
             while len(self._recent) > RECENT_CORPORA:

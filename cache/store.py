@@ -322,13 +322,13 @@ def _make_room(connection: sqlite3.Connection, limit: int) -> None:
     while (excess := taken() - goal) > 0:
         if connection.execute(f"DELETE FROM results WHERE id IN ({passed})", (excess,)).rowcount == 0:
             break
-    if (over := _pragma(connection, "page_count") - limit // page) > 0:
-        connection.execute(f"PRAGMA incremental_vacuum({over})").fetchall()  # a page a row
+    over = _pragma(connection, "page_count") - limit // page
+    for _ in range(min(over, _pragma(connection, "freelist_count"))):
+        connection.execute("PRAGMA incremental_vacuum(1)")  # sqlite3 stops after one page, however many are named
 
 
 def _clear(connection: sqlite3.Connection) -> None:
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("DELETE FROM results")
-        connection.execute("PRAGMA incremental_vacuum").fetchall()
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)")

@@ -179,3 +179,23 @@ def test_stored_results_are_served_without_importing_torch(inference, engine):
         "assert not {'torch', 'transformers', 'spacy'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_kept_results_do_not_wait_for_a_checkpoint_that_is_being_loaded(inference, engine, monkeypatch):
+    before = inference.measures(engine, TEXTS)
+    loading, finish = threading.Event(), threading.Event()
+
+    def slow_load(*args, **kwargs):
+        loading.set()
+        assert finish.wait(60)
+        raise CheckpointError("never mind")
+
+    monkeypatch.setattr(inference_module, "load_checkpoint", slow_load)
+    inference.load_behind(Engine(engine.files, dtype="float64"))
+    assert loading.wait(60)
+    answers = []
+    reader = threading.Thread(target=lambda: answers.append(inference.measures(engine, TEXTS)))
+    reader.start()
+    reader.join(30)
+    finish.set()
+    assert answers == [before]
