@@ -79,7 +79,9 @@ def find_checkpoint(name: str) -> CheckpointFiles:
     Raises: CheckpointError, with what was found and what to do.
     """
     name = name.strip()
-    folder, revision = _folder_of(name)
+    folder, revision = local_folder(name), ""
+    if folder is None:
+        folder, revision = _fetch_from_hub(name)
     config = _read_config(name, folder)
     _check_weights(name, folder)
     _check_tokenizer(name, folder)
@@ -116,20 +118,24 @@ def check_bundled() -> None:
         )
 
 
-def _folder_of(name: str) -> tuple[Path, str]:
+def local_folder(name: str) -> Path | None:
+    """The folder a name stands for; None for a hub id. A bare name is a folder only where it holds a checkpoint.
+
+    Raises: CheckpointError for no name, and for a path that leads nowhere.
+    """
     if not name:
         raise CheckpointError(
             "No checkpoint is named. Type a hub id such as google-bert/bert-base-uncased, or a folder."
         )
     if name == BUNDLED:
-        return bundled_folder(), ""
+        return bundled_folder()
     # os.path answers False where Path raises: no such user, too long a name.
     folder = Path(os.path.expanduser(name))
     if os.path.isdir(folder) and ((folder / "config.json").is_file() or _looks_like_path(name)):
-        return folder.resolve(), ""
+        return folder.resolve()
     if _looks_like_path(name):
         raise CheckpointError(f"There is no folder {name}. Check the path, or type a hub id such as organisation/name.")
-    return _fetch_from_hub(name)
+    return None
 
 
 def _looks_like_path(name: str) -> bool:

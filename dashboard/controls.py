@@ -9,13 +9,13 @@ import streamlit as st
 from cache.inference import Engine, Inference
 from cache.store import Store
 from core.analysis import Progress
-from core.checkpoints import BUNDLED, DEVICES, DTYPES, choose_device, find_checkpoint
+from core.checkpoints import BUNDLED, DEVICES, DTYPES, CheckpointFiles, choose_device, find_checkpoint, local_folder
 from core.errors import AnalysisError, ColumnsNeeded
 from core.measures import Direction
 from core.texts import MAX_BYTES, Text, read_file, read_typed
 from dashboard import wording
 from dashboard.samples import read_sample
-from dashboard.state import AUTO, CORRECTIONS, METHODS, Choice, choice
+from dashboard.state import AUTO, CORRECTIONS, METHODS, Choice
 
 SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
 UPLOAD: Final = "upload a file"
@@ -108,22 +108,31 @@ def _test_settings() -> None:
 
 
 def engine(chosen: Choice) -> Engine:
-    """The checkpoint that was chosen, found but not loaded; shows what it is in the sidebar.
+    """The checkpoint that was chosen, found but not loaded.
 
     Raises: CheckpointError.
     """
-    files = find_checkpoint(chosen.checkpoint)
-    return Engine(files, chosen.device, chosen.dtype)
+    name = chosen.checkpoint.strip()
+    st.session_state.pop("engine", None)
+    with st.spinner(wording.finding(plain(name)), show_time=True):
+        files = _from_hub(name) if local_folder(name) is None else find_checkpoint(name)
+    found = st.session_state["engine"] = Engine(files, chosen.device, chosen.dtype)
+    return found
+
+
+@st.cache_resource(ttl=600, max_entries=64, show_spinner=False)
+def _from_hub(name: str) -> CheckpointFiles:
+    """Ask the hub only now and then, not on every click."""
+    return find_checkpoint(name)
 
 
 def load_behind() -> None:
     """Load the chosen checkpoint while the reader looks at what is drawn already, and say what it is.
 
-    What is wrong with the checkpoint has been said on the page.
+    Where none was found, the page has said why.
     """
-    try:
-        chosen = engine(choice())
-    except AnalysisError:
+    chosen: Engine | None = st.session_state.get("engine")
+    if chosen is None:
         return
     inference().load_behind(chosen)
     store = inference().store

@@ -118,6 +118,11 @@ def scoring(done: int, total: int, seconds_left: float | None) -> str:
     return f"Scoring texts: {done:,} of {total:,}{left}. Finished texts are kept if you go elsewhere."
 
 
+def finding(name: str) -> str:
+    """While a checkpoint is looked up, or fetched from the hub."""
+    return f"Finding {name} ..."
+
+
 def loading(name: str) -> str:
     """While a checkpoint is being loaded."""
     return f"Loading {name} ..."
