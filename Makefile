@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/keys.py core/sieves.py core/measures.py
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: app test bench
+.PHONY: app test bench pictures
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/app.py
 
@@ -17,6 +17,9 @@ test: $(VENV)/test-installed
 
 bench: $(VENV)/test-installed
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1; done
+
+pictures: $(VENV)/test-installed
+	$(BIN)/python -m pytest -q tests/browser/pictures.py
 
 $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it with: make PYTHON=python3.11")'

@@ -9,17 +9,21 @@ from pathlib import Path
 import torch
 
 from benchmarks import _material as material
-from core.checkpoints import Checkpoint
+from core.checkpoints import Checkpoint, choose_device
 
 CASES = (("MiniLM 6x12", 4, 512), ("BERT 12x12", 16, 128))
 """Checkpoint, texts of the one batch, tokens of a text."""
 CONTESTANTS = ("bare", "door", "stored maps")
+STATUS = Path("/proc/self/status")
 RESET_PEAK = "5"
 """What /proc/self/clear_refs takes to set VmHWM back to VmRSS."""
 
 
 def main() -> None:
     material.print_machine()
+    if choose_device() != "cuda" and not STATUS.exists():
+        print("Peak memory is read from /proc, which this system does not have.")
+        return
     print(f"{'checkpoint':<12}{'texts x tokens':>18}" + "".join(f"{f'{name}, MB':>17}" for name in CONTESTANTS))
     for name, n_texts, n_tokens in CASES:
         peaks = [in_own_process(name, n_texts, n_tokens, contestant) for contestant in CONTESTANTS]
@@ -77,7 +81,7 @@ def peak(device: str) -> int:
 
 def in_status(field: str) -> int:
     """Bytes of one line of the process's status."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = STATUS.read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
 
 

@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -34,21 +35,19 @@ def score(chosen: argparse.Namespace) -> None:
     """Score the texts of a file and write one row per text, role, layer and head."""
     settings = ScoreSettings(direction=chosen.direction, block_entropy=chosen.block_entropy)
     texts = _read_texts(chosen.texts, chosen.text_columns)
-    _check_folder(chosen.output)
+    _check_output(chosen.output)
     checkpoint = load_checkpoint(find_checkpoint(chosen.checkpoint), device=chosen.device, dtype=chosen.dtype)
     work = measure(checkpoint, texts, too_long=chosen.too_long)
     measured = list(tqdm(work, total=len(texts), unit="text", disable=not sys.stderr.isatty()))
     kept = {text.position: text.measures for text in measured if text.measures is not None}
-    if left_out := len(texts) - len(kept):
-        print(
-            f"{left_out} of {len(texts)} texts have more than {checkpoint.max_tokens} tokens and were left out.",
-            file=sys.stderr,
-        )
+    left_out = f"{len(texts) - len(kept)} of {len(texts)} texts have more than {checkpoint.max_tokens} tokens"
     if not kept:
-        raise TextError("No text is left to score. Give shorter texts, or cut them with --too-long truncate.")
+        raise TextError(f"{left_out}. Give shorter texts, or cut them with --too-long truncate.")
+    if len(kept) < len(texts):
+        print(f"{left_out} and were left out.", file=sys.stderr)
     positions = sorted(kept)
-    scores = role_scores(np.stack([kept[position] for position in positions]), settings)
-    score_table(positions, scores).to_parquet(chosen.output, index=False)
+    table = score_table(positions, role_scores(np.stack([kept[position] for position in positions]), settings))
+    _write(chosen.output, partial(table.to_parquet, index=False))
 
 
 def roles(chosen: argparse.Namespace) -> None:
@@ -57,8 +56,9 @@ def roles(chosen: argparse.Namespace) -> None:
         tau=chosen.tau, alpha=chosen.alpha, correction=chosen.correction, ddof=chosen.ddof, method=chosen.method
     )
     names, scores = read_score_table(chosen.scores)
-    _check_folder(chosen.output)
-    head_table(role_tests(scores, names, criterion), ROLE_FIELDS).to_csv(chosen.output, index=False)
+    _check_output(chosen.output)
+    table = head_table(role_tests(scores, names, criterion), ROLE_FIELDS)
+    _write(chosen.output, partial(table.to_csv, index=False))
 
 
 def _read_texts(path: Path, columns: str | None) -> tuple[Text, ...]:
@@ -71,9 +71,20 @@ def _read_texts(path: Path, columns: str | None) -> tuple[Text, ...]:
     return read_file(path.name, content, tuple(columns.split(",")) if columns else None)
 
 
-def _check_folder(output: Path) -> None:
-    if not output.resolve().parent.is_dir():
-        raise AnalysisError(f"There is no folder {output.resolve().parent} to write {output.name} to. Make it first.")
+def _check_output(output: Path) -> None:
+    """Refuse what cannot be written before the work is done."""
+    folder = output.resolve().parent
+    if not folder.is_dir():
+        raise AnalysisError(f"There is no folder {folder} to write {output.name} to. Make it first.")
+    if output.is_dir():
+        raise AnalysisError(f"{output} is a folder. Name a file in it.")
+
+
+def _write(output: Path, write: Callable[[Path], object]) -> None:
+    try:
+        write(output)
+    except OSError as error:
+        raise AnalysisError(f"{output} cannot be written ({error.strerror or error}). Choose another place.") from None
 
 
 def _parser() -> argparse.ArgumentParser:

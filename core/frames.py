@@ -29,25 +29,33 @@ def read_score_table(path: Path) -> tuple[tuple[str, ...], np.ndarray]:
 
     Raises: AnalysisError for a file that is not such a table.
     """
-    try:
-        table = pd.read_parquet(path)
-    except FileNotFoundError:
-        raise AnalysisError(f"There is no file {path}. Make one with: python -m core score") from None
-    except (OSError, ValueError) as error:
-        raise AnalysisError(f"{path} is no Parquet file ({error}). Make one with: python -m core score") from None
+    table = _parquet(path)
     missing = [name for name in SCORE_COLUMNS if name not in table]
     if missing or table.empty:
         lacking = f"lacks the column {missing[0]}" if missing else "has no rows"
         raise AnalysisError(f"{path} {lacking}. Make one with: python -m core score")
-    names = tuple(str(role) for role in table["role"].unique())
-    wide = table.pivot_table("score", ["text"], ["role", "layer", "head"], dropna=False, sort=True)
-    shape = (len(names), table["layer"].nunique(), table["head"].nunique())
-    if wide.shape[1] != np.prod(shape) or len(table) != wide.size:
+    if not pd.api.types.is_float_dtype(table["score"]):
+        raise AnalysisError(f"The scores in {path} are {table['score'].dtype}, not numbers. Score the texts again.")
+    keys = table[["role", "layer", "head"]].astype({"role": str})
+    names = tuple(keys["role"].unique())
+    shape = (table["text"].nunique(), len(names), table["layer"].nunique(), table["head"].nunique())
+    table = table[["text", "score"]].join(keys)
+    if len(table) != np.prod(shape) or table.duplicated(["text", "role", "layer", "head"]).any():
         raise AnalysisError(
             f"{path} does not hold one score for every text, role, layer and head. Score the texts again."
         )
-    ordered = wide.reindex(columns=names, level="role")
-    return names, ordered.to_numpy().reshape(len(wide), *shape)
+    wide = table.pivot(index="text", columns=["role", "layer", "head"], values="score").sort_index(axis=1)
+    return names, wide.reindex(columns=names, level="role").to_numpy().reshape(shape)
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except FileNotFoundError:
+        raise AnalysisError(f"There is no file {path}. Make one with: python -m core score") from None
+    except (OSError, ValueError) as error:
+        reason = str(error).split("\n")[0]
+        raise AnalysisError(f"{path} is no Parquet file ({reason}). Make one with: python -m core score") from None
 
 
 def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, TypeVar, get_args
 
 import streamlit as st
@@ -141,9 +142,15 @@ def load_behind() -> None:
         loaded = inference().is_loaded(chosen)
         where = wording.runs_on(choose_device(chosen.device), chosen.dtype) if loaded else wording.LOADING_BEHIND
         st.markdown(wording.about(plain(files.model_type), (files.n_layers, files.n_heads), where, files.fingerprint))
-        st.markdown(wording.kept(plain(str(store.folder)), *store.size()))
+        st.markdown(wording.kept(plain(_from_home(store.folder)), *store.size()))
         if store.warning:
             st.warning(plain(store.warning))
+
+
+def _from_home(folder: Path) -> str:
+    """A path as its owner writes it."""
+    home = Path.home()
+    return str("~" / folder.relative_to(home)) if folder.is_relative_to(home) else str(folder)
 
 
 def corpus_texts(chosen: Choice) -> tuple[Text, ...]:

@@ -8,10 +8,15 @@ import sys
 import urllib.request
 from contextlib import closing
 from pathlib import Path
+from threading import Event
+from urllib.parse import urlsplit
 
 import pytest
+from steps import settle
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests" / "core"))  # small_checkpoints, also when only these tests are collected
+
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 ARGUMENTS = [
     "--headless",
@@ -23,7 +28,12 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]"
+STARTS_WITHIN = 60
+POLLS_A_SECOND = 10
+WIDE = {"width": 1440, "height": 900}
+# Opened at /roles, Streamlit's front end first looks for its server below that address, is told 404 twice, and then
+# finds it at the root. Chromium writes both answers to the console.
+PROBES = ("/_stcore/health", "/_stcore/host-config")
 
 
 @pytest.fixture(scope="session")
@@ -42,38 +52,32 @@ def store_folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def server(store_folder, tmp_path_factory):
-    """Address of a dashboard that was started as `make app` starts it, on a free port."""
+    """Address of a dashboard that was started as `make app` starts it, on a free port, without the model hub."""
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    log = (tmp_path_factory.mktemp("log") / "server.log").open("w")
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "streamlit",
-            "run",
-            "dashboard/app.py",
-            "--server.port",
-            str(port),
-            "--server.headless",
-            "true",
-        ],
-        cwd=ROOT,
-        env={**os.environ, "ATTENTION_SIEVE_CACHE": str(store_folder), "OMP_WAIT_POLICY": "PASSIVE"},
-        stdout=log,
-        stderr=subprocess.STDOUT,
-    )
-    address = f"http://localhost:{port}"
-    _wait_for(address, process)
-    yield address
-    process.terminate()
-    process.wait(20)
-    log.close()
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py"]
+    options = ["--server.port", str(port), "--server.address", "localhost", "--server.headless", "true"]
+    environment = {
+        **os.environ,
+        "ATTENTION_SIEVE_CACHE": str(store_folder),
+        "HF_HUB_OFFLINE": "1",
+        "OMP_WAIT_POLICY": "PASSIVE",
+    }
+    with (tmp_path_factory.mktemp("log") / "server.log").open("w") as log:
+        process = subprocess.Popen(
+            [*command, *options], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            _wait_for(f"http://localhost:{port}", process)
+            yield f"http://localhost:{port}"
+        finally:
+            process.terminate()
+            process.wait(20)
 
 
 def _wait_for(address, process):
-    for _ in range(600):
+    for _ in range(STARTS_WITHIN * POLLS_A_SECOND):
         if process.poll() is not None:
             pytest.fail(f"the dashboard ended with {process.returncode}")
         try:
@@ -81,45 +85,48 @@ def _wait_for(address, process):
                 if answer.read() == b"ok":
                     return
         except OSError:
-            process_waits(0.1)
-    pytest.fail("the dashboard did not answer within a minute")
-
-
-def process_waits(seconds):
-    """Let the server work without a busy loop."""
-    with closing(socket.socket()) as idle:
-        idle.settimeout(seconds)
-        idle.bind(("127.0.0.1", 0))
-        idle.listen()
-        try:
-            idle.accept()
-        except TimeoutError:
-            return
+            Event().wait(1 / POLLS_A_SECOND)  # a refused connection comes back at once
+    pytest.fail(f"the dashboard did not answer within {STARTS_WITHIN} seconds")
 
 
 @pytest.fixture
-def visit(server, context):
-    """Open a page of the dashboard; at the end, nothing may have gone wrong in it or left the machine."""
-    pages, wrong = [], []
+def visit(server, browser):
+    """visit(path, colours, **size) opens the dashboard as someone new; at the end nothing may have gone wrong."""
+    contexts, wrong = [], []
 
-    def open_page(path="/", **viewport):
+    def open_page(path="/", colours="light", **size):
+        context = browser.new_context(viewport={**WIDE, **size}, color_scheme=colours)
+        context.grant_permissions([])
+        contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(f"script error: {error}"))
-        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.on("console", lambda message: _is_wrong(message, server) and wrong.append(message.text))
         page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: None if _is_local(request.url, server) else wrong.append(request.url))
-        if viewport:
-            page.set_viewport_size(viewport)
-        page.goto(server + path)
-        page.wait_for_selector(FINISHED, timeout=60_000)
-        pages.append(page)
+        page.on("request", lambda request: _is_local(request.url, server) or wrong.append(request.url))
+        page.on("websocket", lambda socket: _is_local(socket.url, server) or wrong.append(socket.url))
+        page.goto(path if path.startswith("http") else server + path)
+        settle(page)
         return page
 
     yield open_page
-    for page in pages:
-        page.close()
+    for context in contexts:
+        context.close()
     assert wrong == []
 
 
+def _is_wrong(message, server):
+    allowed = [f"{server}/roles{probe}" for probe in PROBES]
+    return message.type == "error" and message.location["url"] not in allowed
+
+
 def _is_local(url, server):
-    return url.startswith((server, server.replace("http", "ws"), "data:", "blob:"))
+    parts = urlsplit(url)
+    return parts.scheme in ("data", "blob") or parts.netloc == urlsplit(server).netloc
+
+
+@pytest.fixture(scope="session")
+def small_checkpoint(tmp_path_factory):
+    """Folder of a small random BERT of 2 layers and 3 heads."""
+    from small_checkpoints import save
+
+    return save("bert", tmp_path_factory.mktemp("checkpoint") / "small-bert")

@@ -42,13 +42,13 @@ def test_a_passive_subject_is_no_subject():
 
 
 def test_each_segment_is_parsed_on_its_own():
-    segments = ("She eats red apples.", "Dogs bark loudly.")
+    segments = ("She eats red apples.", "He ran quickly.")
     assert as_words(segments, relations(*segments)) == {
         ("nsubj", 0, "She", "eats"),
         ("amod", 0, "red", "apples"),
         ("dobj", 0, "apples", "eats"),
-        ("nsubj", 1, "Dogs", "bark"),
-        ("advmod", 1, "loudly", "bark"),
+        ("nsubj", 1, "He", "ran"),
+        ("advmod", 1, "quickly", "ran"),
     }
 
 

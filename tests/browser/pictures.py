@@ -1,0 +1,39 @@
+"""The README's pictures, taken anew by `make pictures`; not part of the suite."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+# The picture shows where results are kept: as on anybody's machine, in the home folder.
+HOME = Path(tempfile.mkdtemp())
+PICTURES = Path(__file__).parents[2] / "dashboard" / "pictures"
+SHOTS = (
+    ("inspect-light", "/?head=1-8%2C0-2&sieve=syntactic", "light", 1370),
+    ("inspect-dark", "/?head=1-8%2C0-2&sieve=syntactic", "dark", 1370),
+    ("roles-light", "/roles?head=1-8&details=Score+distributions", "light", 1420),
+    ("roles-dark", "/roles?head=1-8&details=Score+distributions", "dark", 1420),
+)
+
+
+@pytest.fixture(scope="session")
+def store_folder():
+    os.environ["HOME"] = str(HOME)
+    folder = HOME / ".cache" / "attention-sieve"
+    environment = {**os.environ, "ATTENTION_SIEVE_CACHE": str(folder)}
+    subprocess.run([sys.executable, "-m", "dashboard.prepare"], cwd=PICTURES.parents[1], env=environment, check=True)
+    return folder
+
+
+@pytest.mark.parametrize(("name", "path", "colours", "height"), SHOTS)
+def test_take_picture(visit, name, path, colours, height):
+    page = visit(path, colours, width=1440, height=height)
+    expect(page.get_by_role("grid")).to_be_visible()
+    page.mouse.move(1430, 5)
+    page.evaluate("document.fonts.ready")
+    PICTURES.mkdir(exist_ok=True)
+    page.screenshot(path=PICTURES / f"{name}.png", animations="disabled")

@@ -1,0 +1,420 @@
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import core.__main__ as command_line
+from core.__main__ import main
+from core.analysis import head_tests, measure
+from core.hypotheses import Criterion
+from core.measures import ScoreSettings, role_scores
+from core.roles import ROLES
+from core.texts import Text, read_typed
+
+ROOT = Path(__file__).parents[2]
+TYPED = "The black cat quickly chased two birds.\n\nWho sat there? ||| A red dog sat there.\nShe eats apples.\n"
+ROLE_COLUMNS = ["role", "layer", "head", "texts", "mean", "std", "t", "p", "p_adjusted", "holds"]
+
+
+@pytest.fixture
+def texts_file(tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text(TYPED, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def bundled_is_loaded_once(bundled, monkeypatch):
+    """The command loads what it is asked for; the bundled checkpoint, on the CPU in float32, is here already."""
+    load = command_line.load_checkpoint
+
+    def loaded(files, *, device, dtype):
+        already = files.name == "bundled" and device in ("auto", "cpu") and dtype == "float32"
+        return bundled if already else load(files, device=device, dtype=dtype)
+
+    monkeypatch.setattr(command_line, "load_checkpoint", loaded)
+
+
+def score(texts, output, *more, checkpoint="bundled"):
+    return main(["score", "--checkpoint", str(checkpoint), "--texts", str(texts), "--output", str(output), *more])
+
+
+def scored(texts, folder, *more, checkpoint="bundled"):
+    output = folder / "scores.parquet"
+    assert score(texts, output, *more, checkpoint=checkpoint) == 0
+    return pd.read_parquet(output)
+
+
+def array(table):
+    """Back to [text role layer head]."""
+    sizes = [table[name].nunique() for name in ("text", "role", "layer", "head")]
+    return table["score"].to_numpy().reshape(sizes)
+
+
+def by_library(checkpoint, texts, settings=ScoreSettings(), too_long="error"):  # noqa: B008
+    found = sorted(measure(checkpoint, texts, too_long=too_long), key=lambda text: text.position)
+    measures = np.stack([text.measures for text in found if text.measures is not None])
+    return measures, role_scores(measures, settings)
+
+
+def test_scores_are_written_as_one_row_per_text_role_layer_and_head(texts_file, tmp_path, bundled, capsys):
+    table = scored(texts_file, tmp_path)
+    assert list(table.columns) == ["text", "role", "layer", "head", "score"]
+    assert [str(table[name].dtype) for name in ("text", "layer", "head", "score")] == [
+        "int64",
+        "int64",
+        "int64",
+        "float64",
+    ]
+    assert len(table) == 3 * len(ROLES) * 6 * 12
+    assert tuple(table["role"].unique()) == ROLES
+    _, expected = by_library(bundled, read_typed(TYPED))
+    np.testing.assert_allclose(array(table), expected, rtol=1e-6)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_does_not_apply_is_written_as_missing(texts_file, tmp_path):
+    table = scored(texts_file, tmp_path)
+    missing = table[table["score"].isna()].groupby("text")["role"].unique().to_dict()
+    assert "block" in missing[0]
+    assert "block" not in missing.get(1, [])
+
+
+def test_a_table_of_pairs_is_read_by_its_header(tmp_path, bundled):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("index\tquestion\tsentence\n0\tWho sat?\tA cat sat.\n1\tWho ran?\tTwo dogs ran.\n")
+    table = scored(file, tmp_path)
+    texts = [Text(("Who sat?", "A cat sat.")), Text(("Who ran?", "Two dogs ran."))]
+    np.testing.assert_allclose(array(table), by_library(bundled, texts)[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("columns", "segments"), [("b", ("A cat sat.",)), ("b,a", ("A cat sat.", "Who sat?"))])
+def test_columns_can_be_picked(columns, segments, tmp_path, bundled):
+    file = tmp_path / "odd.csv"
+    file.write_text("a,b\nWho sat?,A cat sat.\n")
+    table = scored(file, tmp_path, "--text-columns", columns)
+    np.testing.assert_allclose(array(table), by_library(bundled, [Text(segments)])[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("direction", ["head-to-dependent", "both"])
+def test_the_direction_can_be_chosen(direction, texts_file, tmp_path, bundled):
+    table = scored(texts_file, tmp_path, "--direction", direction)
+    _, expected = by_library(bundled, read_typed(TYPED), ScoreSettings(direction=direction))
+    _, default = by_library(bundled, read_typed(TYPED))
+    np.testing.assert_allclose(array(table), expected, rtol=1e-6)
+    assert not np.allclose(expected, default, equal_nan=True)
+
+
+def test_blocks_can_be_scored_without_entropy(texts_file, tmp_path):
+    block = array(scored(texts_file, tmp_path))[1, ROLES.index("block")]
+    plain = array(scored(texts_file, tmp_path, "--no-block-entropy"))[1, ROLES.index("block")]
+    assert (plain < 4).all()
+    assert (block / plain).max() > 2
+
+
+LONG = "She eats.\n" + "cat " * 60 + "\nTwo black dogs ran.\n"
+
+
+@pytest.fixture
+def long_file(tmp_path):
+    path = tmp_path / "long.txt"
+    path.write_text(LONG)
+    return path
+
+
+def test_a_long_text_is_an_error_by_default(long_file, tmp_path, folders, capsys):
+    assert score(long_file, tmp_path / "s.parquet", checkpoint=folders("bert")) == 2
+    assert one_sentence(capsys).startswith("Text 2 has 62 tokens and this checkpoint takes 40.")
+    assert not (tmp_path / "s.parquet").exists()
+
+
+def test_a_long_text_can_be_left_out_and_is_counted(long_file, tmp_path, folders, capsys):
+    table = scored(long_file, tmp_path, "--too-long", "skip", checkpoint=folders("bert"))
+    assert table["text"].unique().tolist() == [0, 2]
+    assert one_sentence(capsys) == "1 of 3 texts have more than 40 tokens and were left out."
+
+
+def test_a_long_text_can_be_cut(long_file, tmp_path, folders):
+    table = scored(long_file, tmp_path, "--too-long", "truncate", checkpoint=folders("bert"))
+    assert table["text"].unique().tolist() == [0, 1, 2]
+
+
+def test_leaving_out_every_text_is_an_error(tmp_path, folders, capsys):
+    file = tmp_path / "long.txt"
+    file.write_text("cat " * 60)
+    assert score(file, tmp_path / "s.parquet", "--too-long", "skip", checkpoint=folders("bert")) == 2
+    assert one_sentence(capsys).startswith("1 of 1 texts have more than 40 tokens. Give shorter texts")
+
+
+def test_the_number_format_can_be_chosen(texts_file, tmp_path, folders):
+    one = scored(texts_file, tmp_path, checkpoint=folders("bert"))
+    other = scored(texts_file, tmp_path, "--dtype", "float64", "--device", "cpu", checkpoint=folders("bert"))
+    np.testing.assert_allclose(one["score"], other["score"], rtol=1e-3)
+    assert not np.array_equal(one["score"], other["score"], equal_nan=True)
+
+
+def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_path, bundled):
+    scored(texts_file, tmp_path)
+    output = tmp_path / "roles.csv"
+    assert main(["roles", str(tmp_path / "scores.parquet"), "--output", str(output)]) == 0
+    with output.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ROLE_COLUMNS
+    assert [(row["role"], int(row["layer"]), int(row["head"])) for row in rows] == [
+        (role, layer, head) for role in ROLES for layer in range(6) for head in range(12)
+    ]
+    measures, _ = by_library(bundled, read_typed(TYPED))
+    tests = head_tests(measures, ScoreSettings(), Criterion())
+    table = pd.read_csv(output)
+    for name in ROLE_COLUMNS[3:]:
+        np.testing.assert_allclose(table[name], getattr(tests, name).ravel().astype(float), rtol=1e-5, atol=1e-8)
+    assert table["holds"].dtype == bool
+
+
+@pytest.mark.parametrize(
+    ("chosen", "criterion"),
+    [
+        (["--tau", "1.5", "--alpha", "0.2"], Criterion(tau=1.5, alpha=0.2)),
+        (["--correction", "none", "--ddof", "0"], Criterion(correction="none", ddof=0)),
+        (["--correction", "holm", "--tau", "1"], Criterion(correction="holm", tau=1.0)),
+        (["--method", "mean", "--tau", "2"], Criterion(method="mean", tau=2.0)),
+    ],
+)
+def test_the_criterion_can_be_chosen(chosen, criterion, tmp_path):
+    random = np.random.default_rng(0)
+    write_scores(tmp_path / "s.parquet", scores := random.gamma(2, 1, (5, len(ROLES), 2, 3)))
+    assert main(["roles", str(tmp_path / "s.parquet"), "--output", str(tmp_path / "r.csv"), *chosen]) == 0
+    table = pd.read_csv(tmp_path / "r.csv")
+    from core.hypotheses import role_tests
+
+    tests = role_tests(scores, ROLES, criterion)
+    np.testing.assert_array_equal(table["holds"], tests.holds.ravel())
+    np.testing.assert_allclose(table["p_adjusted"], tests.p_adjusted.ravel(), rtol=1e-9, atol=1e-15)
+    assert 0 < tests.holds.sum() < tests.holds.size
+
+
+def write_scores(path, scores, names=ROLES):
+    n_texts, _, n_layers, n_heads = scores.shape
+    places = pd.MultiIndex.from_product(
+        [range(n_texts), names, range(n_layers), range(n_heads)], names=["text", "role", "layer", "head"]
+    )
+    table = pd.DataFrame({"score": scores.ravel()}, index=places).reset_index()
+    table.to_parquet(path, index=False)
+    return table
+
+
+def test_rows_of_scores_may_stand_in_any_order(tmp_path):
+    scores = np.random.default_rng(1).random((4, 2, 2, 3))
+    table = write_scores(tmp_path / "s.parquet", scores, names=("syntactic", "local"))
+    first = table["role"] == "syntactic"
+    shuffled = pd.concat([table[first].sample(frac=1, random_state=0), table[~first].sample(frac=1, random_state=1)])
+    shuffled.to_parquet(tmp_path / "t.parquet")
+    found = []
+    for name in ("s", "t"):
+        assert main(["roles", str(tmp_path / f"{name}.parquet"), "--output", str(tmp_path / f"{name}.csv")]) == 0
+        found.append(pd.read_csv(tmp_path / f"{name}.csv"))
+    pd.testing.assert_frame_equal(*found)
+    means = found[0]["mean"].to_numpy().reshape(2, 2, 3)
+    np.testing.assert_allclose(means, scores.mean(0))
+    assert found[0]["role"].unique().tolist() == ["syntactic", "local"]
+
+
+def one_sentence(capsys):
+    printed, error = capsys.readouterr()
+    assert printed == ""
+    assert error.endswith("\n")
+    assert error.count("\n") == 1, error
+    assert "Traceback" not in error
+    return error.strip()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.txt", None, "cannot be read (No such file or directory). Check the path."),
+        ("empty.txt", b"", "The file is empty."),
+        ("blank.txt", b"\n\n", "The file is empty."),
+        ("table.csv", b"x,y\n1,2\n", "The first line names no column known to hold texts"),
+        ("latin.txt", b"caf\xe9", "Line 1 is not UTF-8"),
+        ("picture.png", b"\x89PNG", "of a kind that cannot be read"),
+        ("broken.json", b"{", "Line 1"),
+    ],
+)
+def test_texts_that_cannot_be_read_get_one_sentence(name, content, message, tmp_path, capsys):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert score(tmp_path / name, tmp_path / "s.parquet") == 2
+    assert message in one_sentence(capsys)
+
+
+def test_a_folder_in_place_of_texts_gets_one_sentence(tmp_path, capsys):
+    assert score(tmp_path, tmp_path / "s.parquet") == 2
+    assert "cannot be read (Is a directory)" in one_sentence(capsys)
+
+
+def test_texts_of_too_many_bytes_are_refused_unread(tmp_path, monkeypatch, texts_file, capsys):
+    monkeypatch.setattr(command_line, "MAX_BYTES", 10)
+    assert score(texts_file, tmp_path / "s.parquet") == 2
+    assert "is larger than" in one_sentence(capsys)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--text-columns", "a,b,c"], "Leave the columns out"),
+        (["--device", "tpu"], "Device 'tpu' is not available here"),
+        (["--checkpoint", "/no/folder"], "There is no folder /no/folder"),
+        (["--checkpoint", "organisation/absent"], "The hub could not be reached for organisation/absent"),
+        (["--checkpoint", ""], "No checkpoint is named"),
+        (["--output", "/no/folder/s.parquet"], "There is no folder /no/folder to write s.parquet to"),
+        (["--output", "."], ". is a folder. Name a file in it"),
+        (["--output", "/dev/full"], "/dev/full cannot be written (No space left on device)"),
+    ],
+)
+def test_a_bad_choice_for_scores_gets_one_sentence(more, message, texts_file, tmp_path, capsys):
+    assert score(texts_file, tmp_path / "s.parquet", *more) == 2
+    assert message in one_sentence(capsys)
+
+
+def test_columns_that_are_not_there_get_one_sentence(tmp_path, capsys):
+    (tmp_path / "t.csv").write_text("a,b\nOne.,Two.\n")
+    assert score(tmp_path / "t.csv", tmp_path / "s.parquet", "--text-columns", "a,z") == 2
+    assert 'There is no column "z"' in one_sentence(capsys)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--tau", "nan"], "tau is nan. Choose a number above 0"),
+        (["--tau", "-1"], "tau is -1.0."),
+        (["--tau", "inf"], "tau is inf."),
+        (["--alpha", "0"], "alpha is 0.0. Choose a number between 0 and 1"),
+        (["--alpha", "nan"], "alpha is nan."),
+        (["--output", "/no/folder/r.csv"], "There is no folder /no/folder"),
+        (["--output", "."], ". is a folder"),
+        (["--output", "/dev/full"], "/dev/full cannot be written"),
+    ],
+)
+def test_a_bad_choice_for_roles_gets_one_sentence(more, message, tmp_path, capsys):
+    write_scores(tmp_path / "s.parquet", np.ones((2, 1, 2, 3)), names=("local",))
+    assert main(["roles", str(tmp_path / "s.parquet"), "--output", str(tmp_path / "r.csv"), *more]) == 2
+    assert message in one_sentence(capsys)
+
+
+def dropped(table):
+    return table.iloc[1:]
+
+
+def doubled(table):
+    return pd.concat([table, table.iloc[:1]])
+
+
+def doubled_and_dropped(table):
+    return pd.concat([table.iloc[1:], table.iloc[-1:]])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.drop(columns="layer"), "lacks the column layer."),
+        (lambda table: table.iloc[:0], "has no rows."),
+        (dropped, "does not hold one score for every text, role, layer and head."),
+        (doubled, "does not hold one score for every text, role, layer and head."),
+        (doubled_and_dropped, "does not hold one score for every text, role, layer and head."),
+        (lambda table: table.assign(score="much"), "not numbers. Score the texts again."),
+        (lambda table: table.assign(score=np.inf), "Some scores are infinite."),
+    ],
+)
+def test_a_table_that_is_no_table_of_scores_gets_one_sentence(change, message, tmp_path, capsys):
+    path = tmp_path / "s.parquet"
+    change(write_scores(path, np.random.default_rng(2).random((3, 1, 2, 3)), names=("local",))).to_parquet(path)
+    assert main(["roles", str(path), "--output", str(tmp_path / "r.csv")]) == 2
+    assert message in one_sentence(capsys)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "There is no file"), (b"", "is no Parquet file ("), (b"text,role\n", "is no Parquet file (")],
+)
+def test_a_file_that_is_no_parquet_gets_one_sentence(content, message, tmp_path, capsys):
+    path = tmp_path / "s.parquet"
+    if content is not None:
+        path.write_bytes(content)
+    assert main(["roles", str(path), "--output", str(tmp_path / "r.csv")]) == 2
+    assert message in one_sentence(capsys)
+
+
+def test_a_folder_in_place_of_scores_gets_one_sentence(tmp_path, capsys):
+    assert main(["roles", str(tmp_path), "--output", str(tmp_path / "r.csv")]) == 2
+    one_sentence(capsys)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["paint"],
+        ["score"],
+        ["score", "--checkpoint", "bundled", "--texts", "t.txt", "--output", "s", "--direction", "sideways"],
+        ["roles", "s.parquet", "--output", "r.csv", "--tau", "much"],
+        ["roles", "s.parquet", "--output", "r.csv", "--ddof", "2"],
+    ],
+)
+def test_a_wrong_call_exits_with_two_and_shows_the_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: python -m core")
+
+
+class Terminal:
+    def __init__(self):
+        self.shown = ""
+
+    def write(self, text):
+        self.shown += text
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_on_a_terminal_only(texts_file, tmp_path, monkeypatch, capsys):
+    scored(texts_file, tmp_path)
+    assert capsys.readouterr().err == ""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    scored(texts_file, tmp_path)
+    assert "3/3" in terminal.shown
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "core", *map(str, arguments)],
+        cwd=ROOT, env=os.environ | {"HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_both_commands_run_as_a_program(texts_file, tmp_path, bundled):
+    output = tmp_path / "scores.parquet"
+    done = run("score", "--checkpoint", "bundled", "--texts", texts_file, "--output", output, "--device", "cpu")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    np.testing.assert_allclose(array(pd.read_parquet(output)), by_library(bundled, read_typed(TYPED))[1], rtol=1e-4)
+    done = run("roles", output, "--output", tmp_path / "roles.csv")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list(pd.read_csv(tmp_path / "roles.csv").columns) == ROLE_COLUMNS
+
+
+def test_a_bad_input_ends_the_program_with_two_and_one_line(tmp_path):
+    done = run("score", "--checkpoint", "bundled", "--texts", tmp_path / "absent.txt", "--output", tmp_path / "s")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert "absent.txt cannot be read" in done.stderr

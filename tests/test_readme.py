@@ -1,0 +1,28 @@
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def test_every_file_the_readme_names_is_there():
+    named = set(re.findall(r"`((?:core|cache|dashboard|tests)/[\w./-]*)`", README))
+    pictures = set(re.findall(r"\]\((dashboard/pictures/[\w.-]+)\)", README))
+    assert len(named) > 10
+    assert len(pictures) >= 2
+    assert [path for path in sorted(named | pictures) if not (ROOT / path).exists()] == []
+
+
+def test_the_readmes_commands_are_targets_of_the_makefile_and_ci_runs_the_same():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for command in ("app", "test", "bench"):
+        assert f"make {command}" in README
+        assert re.search(rf"^{command}:", makefile, re.MULTILINE)
+    assert "make test" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_command_line_examples_are_accepted_as_written():
+    from core.__main__ import _parser
+
+    lines = [line.split("python -m core ")[1].split() for line in README.splitlines() if "python -m core " in line]
+    assert [_parser().parse_args(line).run.__name__ for line in lines] == ["score", "roles"]
