@@ -149,8 +149,7 @@ def corpus_summary(names: list[str], n_texts: int) -> str:
 
 CUT_THIS: Final = "Cut it to what the checkpoint takes"
 COLUMN_HERE: Final = "Score on the text above; 1 is uniform attention."
-COLUMN_MEAN: Final = "Mean score over the texts of the corpus that take part."
-COLUMN_INTERVAL: Final = "Two-sided interval of the mean score."
+COLUMN_MEAN: Final = "Mean score over the texts that take part, and its two-sided confidence interval."
 COLUMN_P: Final = "p-value of 'mean score is above tau', after the correction."
 COLUMN_TEXTS: Final = "Texts that take part: those where the role is applicable."
 COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so there is no test and its mean decided."

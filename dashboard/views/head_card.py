@@ -16,6 +16,7 @@ from dashboard.figures.arcs_svg import head_name
 from dashboard.figures.distributions import head_scores
 from dashboard.state import Choice, Head
 from dashboard.views.corpus import Corpus
+from dashboard.views.layout import halves
 
 ALIKE: Final = 5
 
@@ -27,7 +28,7 @@ def head_card(
     name, tests, n_texts = head_name(*head), tested.tests, len(tested.scores)
     st.subheader(f"Head {name} over {n_texts:,} texts")
     facts = state.provenance(chosen, engine, n_texts)
-    left, right = st.columns([7, 5], gap="medium")
+    left, right = halves()
     with left:
         table = _table(scores, tests, head)
         st.dataframe(
@@ -62,31 +63,32 @@ def _table(scores: Float[np.ndarray, "role layer head"], tests: HeadTests, head:
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as it fits half a page: the interval in one cell, and who decided beside the decision."""
+    """The table as it fits half a page: the interval beside the mean, and who decided beside the decision."""
     tested = np.isfinite(table["low"])
-    interval = [f"{low:.2f} to {high:.2f}" for low, high in zip(table["low"], table["high"])]
-    p = [f"{value:.2g}" if np.isfinite(value) else "no test" for value in table["p_adjusted"]]
-    holds = np.where(table["holds"], "yes", "no") + np.where(table["constant"], " (mean)", "")
+    intervals = [f"{mean:.2f} ({low:.2f}, {high:.2f})" for mean, low, high in table[["mean", "low", "high"]].to_numpy()]
+    means = [f"{mean:.2f}" if np.isfinite(mean) else None for mean in table["mean"]]
     return pd.DataFrame(
         {
-            **table[["role", "this text", "mean"]],
-            "interval": np.where(tested, interval, "not tested"),
-            "p": p,
+            "role": table["role"],
+            "this text": table["this text"],
+            "mean": np.where(tested, intervals, means),
+            "p": [f"{p:.1e}" if np.isfinite(p) else "no test" for p in table["p_adjusted"]],
             "texts": table["texts"],
-            "holds": holds,
+            "holds": np.where(table["holds"], "yes", "no") + np.where(table["constant"], " (mean)", ""),
         }
     )
 
 
 def _columns(chosen: Choice) -> dict[str, Any]:
-    level = f"{100 * (1 - chosen.criterion.alpha):g} % interval"
+    level = f"{100 * (1 - chosen.criterion.alpha):g}"
+    columns = st.column_config
     return {
-        "this text": st.column_config.NumberColumn(format="%.2f", help=wording.COLUMN_HERE),
-        "mean": st.column_config.NumberColumn(format="%.2f", help=wording.COLUMN_MEAN),
-        "interval": st.column_config.TextColumn(level, help=wording.COLUMN_INTERVAL),
-        "p": st.column_config.TextColumn("p adjusted", help=wording.COLUMN_P),
-        "texts": st.column_config.NumberColumn(help=wording.COLUMN_TEXTS),
-        "holds": st.column_config.TextColumn(help=wording.COLUMN_CONSTANT),
+        "role": columns.TextColumn(width=118),
+        "this text": columns.NumberColumn(format="%.2f", width=62, help=wording.COLUMN_HERE),
+        "mean": columns.TextColumn(f"mean ({level} %)", width=118, help=wording.COLUMN_MEAN),
+        "p": columns.TextColumn("p adj.", width=62, help=wording.COLUMN_P),
+        "texts": columns.NumberColumn(width=46, help=wording.COLUMN_TEXTS),
+        "holds": columns.TextColumn(width=76, help=wording.COLUMN_CONSTANT),
     }
 
 

@@ -23,6 +23,7 @@ from dashboard.samples import EXAMPLE
 from dashboard.state import Choice, Head
 from dashboard.views.corpus import Corpus, ask_about_long_texts, corpus, kept_corpus
 from dashboard.views.head_card import head_card, head_summary
+from dashboard.views.layout import halves
 
 EXAMPLE_TYPED = write_typed([EXAMPLE])
 
@@ -56,7 +57,7 @@ def _inspect(typed: str) -> None:
     looked, scores = _look(inference, engine, chosen, text)
     texts = controls.corpus_texts(chosen)
     tested = kept_corpus(inference, engine, chosen, texts)
-    left, right = st.columns(2, gap="medium")
+    left, right = halves()
     with left:
         heads = _grid(engine, chosen, scores, tested)
         if heads:

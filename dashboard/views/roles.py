@@ -25,6 +25,7 @@ from dashboard.figures.p_values import p_value_scatter
 from dashboard.figures.venn_svg import venn_svg
 from dashboard.state import Choice, Head
 from dashboard.views.corpus import Corpus, ask_about_long_texts, corpus
+from dashboard.views.layout import halves
 
 
 def show() -> None:
@@ -53,7 +54,7 @@ def _roles() -> None:
     facts = state.provenance(chosen, engine, len(tested.scores))
     ask_about_long_texts(tested)
     _summary(tested.tests, len(tested.scores))
-    left, right = st.columns(2, gap="medium")
+    left, right = halves()
     with right:
         region = _venn(tested.tests, facts)
     with left:

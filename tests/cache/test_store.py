@@ -279,6 +279,17 @@ def test_the_least_recently_used_result_goes_first(open_store, tmp_path):
     assert keys_of(store) == {"read", "written", "new", "newer"}
 
 
+def test_a_full_store_is_cleared_to_nine_tenths_at_once(open_store, tmp_path):
+    store = open_store(tmp_path, limit_bytes=MEGABYTE)
+    for i in range(103):  # 10,000 bytes take 3 pages: 12,288 bytes; 84 of them and the tables fit, 75 leave a tenth
+        store.put(str(i), of_bytes(10_000))
+        n_kept = store.size()[0]
+        if n_kept <= i:
+            break
+    assert n_kept * 12_288 < 0.9 * MEGABYTE < (n_kept + 15) * 12_288
+    assert keys_of(store) == {str(later) for later in range(i + 1 - n_kept, i + 1)}
+
+
 def test_the_order_of_uses_outlives_the_process(open_store, tmp_path):
     store = open_store(tmp_path, limit_bytes=MEGABYTE)
     store.put("first", of_bytes(400_000))
@@ -359,11 +370,11 @@ def test_a_flipped_byte_in_a_result_is_a_miss_with_a_warning(store):
     assert_equal(store.get("bad"), of_bytes(5000, fill=77))
 
 
-@pytest.mark.parametrize("value", [b"", b"not safetensors", "text", 5, "\ud800".encode("utf-16-le", "surrogatepass")])
+@pytest.mark.parametrize("value", ["x''", "x'00ff'", "'text'", "5", "CAST(x'ff' AS TEXT)"])
 def test_a_row_that_is_no_result_is_a_miss(store, value):
     store.put_many({"good": SCORES, "bad": SCORES})
     store.close()
-    edit(store.path, "UPDATE results SET value = ? WHERE key = 'bad'", value)
+    edit(store.path, f"UPDATE results SET value = {value} WHERE key = 'bad'")
     assert set(store.get_many(["good", "bad"])) == {"good"}
     assert "1 stored result was damaged" in store.warning
     assert store.get("bad") is None

@@ -11,7 +11,7 @@ import pytest
 import core.__main__ as command_line
 from core.__main__ import main
 from core.analysis import head_tests, measure
-from core.hypotheses import Criterion
+from core.hypotheses import Criterion, role_tests
 from core.measures import ScoreSettings, role_scores
 from core.roles import ROLES
 from core.texts import Text, read_typed
@@ -186,12 +186,11 @@ def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_pa
     ],
 )
 def test_the_criterion_can_be_chosen(chosen, criterion, tmp_path):
-    random = np.random.default_rng(0)
-    write_scores(tmp_path / "s.parquet", scores := random.gamma(2, 1, (5, len(ROLES), 2, 3)))
+    of_heads = np.linspace(0.5, 6, 6).reshape(2, 3)
+    scores = np.random.default_rng(0).gamma(8, of_heads / 8, (5, len(ROLES), 2, 3))
+    write_scores(tmp_path / "s.parquet", scores)
     assert main(["roles", str(tmp_path / "s.parquet"), "--output", str(tmp_path / "r.csv"), *chosen]) == 0
     table = pd.read_csv(tmp_path / "r.csv")
-    from core.hypotheses import role_tests
-
     tests = role_tests(scores, ROLES, criterion)
     np.testing.assert_array_equal(table["holds"], tests.holds.ravel())
     np.testing.assert_allclose(table["p_adjusted"], tests.p_adjusted.ravel(), rtol=1e-9, atol=1e-15)
@@ -242,7 +241,7 @@ def one_sentence(capsys):
         ("table.csv", b"x,y\n1,2\n", "The first line names no column known to hold texts"),
         ("latin.txt", b"caf\xe9", "Line 1 is not UTF-8"),
         ("picture.png", b"\x89PNG", "of a kind that cannot be read"),
-        ("broken.json", b"{", "Line 1"),
+        ("broken.json", b"{", "this is not JSON"),
     ],
 )
 def test_texts_that_cannot_be_read_get_one_sentence(name, content, message, tmp_path, capsys):
@@ -273,7 +272,7 @@ def test_texts_of_too_many_bytes_are_refused_unread(tmp_path, monkeypatch, texts
         (["--checkpoint", ""], "No checkpoint is named"),
         (["--output", "/no/folder/s.parquet"], "There is no folder /no/folder to write s.parquet to"),
         (["--output", "."], ". is a folder. Name a file in it"),
-        (["--output", "/dev/full"], "/dev/full cannot be written (No space left on device)"),
+        (["--output", "/dev/full"], "/dev/full cannot be written ("),
     ],
 )
 def test_a_bad_choice_for_scores_gets_one_sentence(more, message, texts_file, tmp_path, capsys):

@@ -1,0 +1,15 @@
+"""How a page is laid out."""
+
+from typing import Final
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+NARROWEST: Final = 430
+"""Pixels of half a page: a grid of 12 heads and the switches of the arcs fit into it."""
+
+
+def halves() -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Two halves side by side, or one below the other where the page is too narrow."""
+    grid = st.grid(2, min_column_width=NARROWEST, gap="medium")
+    return grid.cell(), grid.cell()
