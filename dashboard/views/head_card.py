@@ -64,19 +64,22 @@ def _table(scores: Float[np.ndarray, "role layer head"], tests: HeadTests, head:
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
     """The table as it fits half a page: the interval beside the mean, and who decided beside the decision."""
-    tested = np.isfinite(table["low"])
-    intervals = [f"{mean:.2f} ({low:.2f}, {high:.2f})" for mean, low, high in table[["mean", "low", "high"]].to_numpy()]
-    means = [f"{mean:.2f}" if np.isfinite(mean) else None for mean in table["mean"]]
     return pd.DataFrame(
         {
             "role": table["role"],
             "this text": table["this text"],
-            "mean": np.where(tested, intervals, means),
-            "p": [f"{p:.1e}" if np.isfinite(p) else "no test" for p in table["p_adjusted"]],
+            "mean": [_mean_and_interval(*row) for row in table[["mean", "low", "high"]].to_numpy()],
+            "p": [f"{p:.2g}" if np.isfinite(p) else "no test" for p in table["p_adjusted"]],
             "texts": table["texts"],
             "holds": np.where(table["holds"], "yes", "no") + np.where(table["constant"], " (mean)", ""),
         }
     )
+
+
+def _mean_and_interval(mean: float, low: float, high: float) -> str | None:
+    if not np.isfinite(mean):
+        return None
+    return f"{mean:.2f} ({low:.2f}, {high:.2f})" if np.isfinite(low) else f"{mean:.2f}"
 
 
 def _columns(chosen: Choice) -> dict[str, Any]:

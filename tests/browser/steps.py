@@ -5,8 +5,9 @@ import re
 from playwright.sync_api import expect
 
 FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]"
-LONG = 20_000
-"""Milliseconds for the steps that load a checkpoint or score many texts."""
+LONG = 60_000
+"""Milliseconds that anything may take on a busy machine."""
+expect.set_options(timeout=LONG // 3)
 
 
 def settle(page):
