@@ -104,7 +104,7 @@ def test_a_sieve_is_laid_over_the_arcs(visit):
 
 def test_heads_can_be_shown_as_matrices(visit):
     page = visit("/")
-    arcs(page).get_by_text("Matrix", exact=True).click()
+    arcs(page).get_by_role("radio", name="Matrix").check()
     expect(arcs(page).locator(".matrix canvas").first).to_be_visible()
     assert not is_blank(arcs(page).locator(".matrix canvas").first)
 
