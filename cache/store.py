@@ -60,7 +60,7 @@ class Store:
     Attributes:
         folder: where the file lies.
         path: the file.
-        limit_bytes: bound of the file; its journal takes up to 16 MiB more, or some times the last `put_many` if that is more.
+        limit_bytes: bound of the file; its journal takes up to 16 MiB more, or a few times a larger `put_many`.
     """
 
     def __init__(self, folder: Path | None = None, limit_bytes: int | None = None) -> None:

@@ -27,7 +27,9 @@ class ScoreObserver:
 
     def __init__(self, sieves: BatchSieves, n_layers: int, n_heads: int, device: str, dtype: torch.dtype) -> None:
         def tensor(array: np.ndarray) -> Tensor:
-            return torch.from_numpy(array).to(device, dtype if array.dtype.kind == "f" else None)
+            values = torch.from_numpy(array)
+            # To the number format first: MPS knows no float64.
+            return (values.to(dtype) if values.is_floating_point() else values).to(device)
 
         self._sieves = sieves
         self.indicators: Tensor | None = tensor(sieves.indicators)
