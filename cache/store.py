@@ -4,14 +4,11 @@ A store never stands in the way of a result: where its file is damaged or cannot
 without it and `Store.warning` says so. Arrays are kept as safetensors bytes; nothing that is read back can run code.
 """
 
-import json
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
@@ -19,39 +16,14 @@ from typing import Final, TypeVar
 import numpy as np
 from jaxtyping import UInt8
 from platformdirs import user_cache_path
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
+from cache import results_file
 from core.errors import AnalysisError
 
-FORMAT: Final = 1
-"""Layout of the file; a file with another number is set aside."""
 DEFAULT_MEGABYTES: Final = 2048
 LARGEST_SHARE: Final = 0.5
 """A result larger than this share of the bound is not kept: it would push out most of the others."""
-KEPT_SHARE: Final = 0.9
-"""How much of the bound stays taken after the least recently used results have gone."""
-
-_SCHEMA: Final = (
-    "CREATE TABLE results (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, checksum BLOB NOT NULL, "
-    "value BLOB NOT NULL)",
-    # Apart from the values, so that noting a use never rewrites an attention map of many megabytes.
-    "CREATE TABLE uses (id INTEGER PRIMARY KEY REFERENCES results ON DELETE CASCADE, bytes INTEGER NOT NULL, "
-    "used INTEGER NOT NULL)",
-    "CREATE INDEX oldest ON uses (used)",
-)
-_NEXT_USE: Final = "(SELECT coalesce(max(used), 0) + 1 FROM uses)"
-_WAIT_SECONDS: Final = 10
-_JOURNAL_BYTES: Final = 16 * 2**20
-_LARGEST_ROW: Final = 999_000_000  # SQLite takes 10**9 bytes a row, key and checksum included
-# The statements are fixed, so a refused one (SQLITE_ERROR) or a broken constraint means a file that is not in order.
-_DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT}
-
 Answer = TypeVar("Answer")
-
-
-class _Unfit(sqlite3.DatabaseError):
-    """The file is sound, but not one that this version writes."""
 
 
 class Store:
@@ -99,12 +71,12 @@ class Store:
         A read never waits to note that it took place: while another process writes, the note is dropped, and at worst a
         result later goes before its turn.
         """
-        rows: list[tuple] = self._use(lambda connection: _rows(connection, keys), [])
-        unpacked = [(row_id, key, _unpack(key, checksum, value)) for row_id, key, checksum, value in rows]
+        rows: list[tuple] = self._use(lambda connection: results_file.rows(connection, keys), [])
+        unpacked = [(row_id, key, results_file.unpack(key, checksum, value)) for row_id, key, checksum, value in rows]
         damaged = [row_id for row_id, _, arrays in unpacked if arrays is None]
         read = [row_id for row_id, _, arrays in unpacked if arrays is not None]
         if rows:
-            self._use(lambda connection: _note_read(connection, read, damaged), None)
+            self._use(lambda connection: results_file.note_read(connection, read, damaged), None)
         with self._lock:
             self._n_damaged += len(damaged)
         return {key: arrays for _, key, arrays in unpacked if arrays is not None}
@@ -119,10 +91,12 @@ class Store:
         Raises:
             SafetensorError: an array's type cannot be kept, such as text or objects.
         """
-        largest = min(LARGEST_SHARE * self.limit_bytes, _LARGEST_ROW)
-        packed = {key: value for key, arrays in results.items() if len(value := _pack(arrays)) <= largest}
+        largest = min(LARGEST_SHARE * self.limit_bytes, results_file.LARGEST_ROW)
+        packed = {key: value for key, arrays in results.items() if len(value := results_file.pack(arrays)) <= largest}
         if packed:
-            is_kept: bool = self._use(lambda connection: _insert(connection, packed, self.limit_bytes), False)
+            is_kept: bool = self._use(
+                lambda connection: results_file.insert(connection, packed, self.limit_bytes), False
+            )
             self._unusable_notice = "" if is_kept else self._unusable_notice
 
     def size(self) -> tuple[int, int]:
@@ -132,7 +106,7 @@ class Store:
 
     def clear(self) -> None:
         """Remove every result and give the space back."""
-        self._use(_clear, None)
+        self._use(results_file.clear, None)
 
     def close(self) -> None:
         """Close the file; a later call opens it again."""
@@ -146,12 +120,12 @@ class Store:
                 try:
                     return work(self._connected())
                 except sqlite3.DatabaseError as error:
-                    if not _is_damage(error):
+                    if not results_file.is_damage(error):
                         raise
                     self._set_aside(str(error))
                 return work(self._connected())
             except (sqlite3.DatabaseError, OSError) as error:
-                if not (isinstance(error, sqlite3.OperationalError | OSError) or _is_damage(error)):
+                if not (isinstance(error, sqlite3.OperationalError | OSError) or results_file.is_damage(error)):
                     raise
                 self._unusable_notice = (
                     f"Results cannot be kept in {self.folder} or found there: {error}. The analysis goes on without "
@@ -164,10 +138,12 @@ class Store:
         if self._connection is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             # Autocommit: every transaction is begun by name.
-            connection = sqlite3.connect(self.path, _WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(
+                self.path, results_file.WAIT_SECONDS, isolation_level=None, check_same_thread=False
+            )
             try:
                 self._inode = self.path.stat().st_ino
-                _prepare(connection)
+                results_file.prepare(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -214,121 +190,3 @@ def _limit_from_environment() -> int:
             f"Set it to a number such as {DEFAULT_MEGABYTES}, to 0 to keep nothing, or remove it."
         )
     return int(named) * 2**20
-
-
-def _is_damage(error: Exception) -> bool:
-    return isinstance(error, _Unfit) or getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
-
-
-def _prepare(connection: sqlite3.Connection) -> None:
-    """Settle how the file is written, and lay the tables in an empty one.
-
-    Raises:
-        _Unfit: the file has another format or other tables.
-    """
-    connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # a damaged row may hold any bytes
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    is_laid = _is_laid(connection)
-    for setting in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
-        connection.execute(f"PRAGMA {setting}")
-    connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
-    if not is_laid:
-        with connection:
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in () if _is_laid(connection) else (*_SCHEMA, f"PRAGMA user_version = {FORMAT}"):
-                connection.execute(statement)
-
-
-def _is_laid(connection: sqlite3.Connection) -> bool:
-    """Whether the tables are there; raises _Unfit where others are."""
-    version = _pragma(connection, "user_version")
-    statements = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
-    if version != FORMAT and (version or statements):
-        raise _Unfit(f"their file has format {version}, and this version of the program writes format {FORMAT}")
-    if version and statements != set(_SCHEMA):
-        raise _Unfit("their file holds other tables than this version of the program writes")
-    return bool(version)
-
-
-def _pragma(connection: sqlite3.Connection, name: str) -> int:
-    return connection.execute(f"PRAGMA {name}").fetchone()[0]
-
-
-def _checksum(key: str, value: bytes) -> bytes:
-    """Digest of a row, its key included: a value under another key is damage too."""
-    digest = blake2b(key.encode(), digest_size=16)
-    digest.update(value)
-    return digest.digest()
-
-
-def _pack(arrays: Mapping[str, np.ndarray]) -> bytes:
-    # safetensors writes memory as it lies, so every array has to lie in C order.
-    return save({name: np.asarray(array, order="C") for name, array in arrays.items()})
-
-
-def _unpack(key: str, checksum: object, value: object) -> dict[str, np.ndarray] | None:
-    """Arrays of a row, or None where the row is damaged."""
-    if not isinstance(value, bytes) or checksum != _checksum(key, value):
-        return None
-    try:
-        return load(value)
-    except SafetensorError:
-        return None
-
-
-def _rows(connection: sqlite3.Connection, keys: Sequence[str]) -> list[tuple]:
-    query = "SELECT id, key, checksum, value FROM results WHERE key IN (SELECT value FROM json_each(?))"
-    return connection.execute(query, (json.dumps(list(keys)),)).fetchall()
-
-
-def _note_read(connection: sqlite3.Connection, read: list[int], damaged: list[int]) -> None:
-    """Mark rows as just used and remove damaged ones, or do neither where that would have to wait."""
-    listed = "id IN (SELECT value FROM json_each(?))"
-    connection.execute("PRAGMA busy_timeout = 0")
-    try:
-        with suppress(sqlite3.OperationalError), connection:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute(f"UPDATE uses SET used = {_NEXT_USE} WHERE {listed}", (json.dumps(read),))
-            connection.execute(f"DELETE FROM results WHERE {listed}", (json.dumps(damaged),))
-    finally:
-        connection.execute(f"PRAGMA busy_timeout = {_WAIT_SECONDS * 1000}")
-
-
-def _insert(connection: sqlite3.Connection, packed: Mapping[str, bytes], limit: int) -> bool:
-    """Write all rows in one transaction, and remove old ones until they fit."""
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        now = connection.execute(f"SELECT {_NEXT_USE}").fetchone()[0]
-        for key, value in packed.items():
-            connection.execute("DELETE FROM results WHERE key = ?", (key,))
-            row = (key, _checksum(key, value), value)
-            row_id = connection.execute("INSERT INTO results (key, checksum, value) VALUES (?, ?, ?)", row).lastrowid
-            connection.execute("INSERT INTO uses VALUES (?, ?, ?)", (row_id, len(value), now))
-        _make_room(connection, limit)
-    return True
-
-
-def _make_room(connection: sqlite3.Connection, limit: int) -> None:
-    """Remove the least recently used results where the bound is passed, and cut the file back to it."""
-    page = _pragma(connection, "page_size")
-
-    def taken() -> int:
-        return (_pragma(connection, "page_count") - _pragma(connection, "freelist_count")) * page
-
-    passed = (
-        "SELECT id FROM (SELECT id, sum(bytes) OVER (ORDER BY used, id) - bytes AS before FROM uses) WHERE before < ?"
-    )
-    goal = KEPT_SHARE * limit if taken() > limit else limit
-    while (excess := taken() - goal) > 0:
-        if connection.execute(f"DELETE FROM results WHERE id IN ({passed})", (excess,)).rowcount == 0:
-            break
-    over = _pragma(connection, "page_count") - limit // page
-    for _ in range(min(over, _pragma(connection, "freelist_count"))):
-        connection.execute("PRAGMA incremental_vacuum(1)")  # sqlite3 stops after one page, however many are named
-
-
-def _clear(connection: sqlite3.Connection) -> None:
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("DELETE FROM results")
-    connection.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)")

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from safetensors import SafetensorError
 
-from cache.store import DEFAULT_MEGABYTES, FORMAT, Store, array_to_text, text_to_array
+from cache.results_file import FORMAT
+from cache.store import DEFAULT_MEGABYTES, Store, array_to_text, text_to_array
 from core.errors import AnalysisError
 
 ROOT = Path(__file__).parents[2]
@@ -390,11 +391,11 @@ def test_a_result_under_another_key_is_a_miss(store):
 
 
 def test_bytes_that_fit_their_checksum_but_are_not_safetensors_are_a_miss(store):
-    from cache.store import _checksum
+    from cache.results_file import checksum_of
 
     store.put("key", SCORES)
     store.close()
-    edit(store.path, "UPDATE results SET value = ?, checksum = ?", b"foreign", _checksum("key", b"foreign"))
+    edit(store.path, "UPDATE results SET value = ?, checksum = ?", b"foreign", checksum_of("key", b"foreign"))
     assert store.get("key") is None
     assert "1 stored result was damaged" in store.warning
 
