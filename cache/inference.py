@@ -3,7 +3,6 @@
 Nothing here needs torch until something is missing.
 """
 
-import json
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,13 +13,14 @@ import numpy as np
 from jaxtyping import Float
 
 from cache.keys import attention_key, scores_key
-from cache.store import Store, array_to_text, text_to_array
+from cache.packing import packed_attention, packed_measures, unpacked_attention, unpacked_measures
+from cache.store import Store
 from core.analysis import MeasuredText, Progress, TextAttention, look_at, measure, no_progress
 from core.checkpoints import Checkpoint, CheckpointFiles, load_checkpoint
 from core.errors import AnalysisError, TextError, TextTooLong
-from core.parses import TokenPair, parse, parser_name
+from core.parses import parse, parser_name
 from core.texts import Text
-from core.tokens import TokenizedText, TooLong
+from core.tokens import TooLong
 
 LOADED_CHECKPOINTS: Final = 2
 """Checkpoints held in memory; the least recently used goes first."""
@@ -120,9 +120,9 @@ class Inference:
             with self._lock:
                 looked = look_at(self.checkpoint(engine), text, too_long="truncate")
                 self.n_passed += 1
-            kept = _packed_attention(looked)
+            kept = packed_attention(looked)
             self.store.put(key, kept)
-        looked = _unpacked_attention(kept)
+        looked = unpacked_attention(kept)
         if looked.tokenized.n_cut and too_long != "truncate":
             n_tokens = len(looked.tokenized.ids)
             raise TextTooLong(0, n_tokens + looked.tokenized.n_cut, n_tokens)
@@ -166,7 +166,7 @@ class Inference:
         parser = parser_name()
         keys = [scores_key(engine.files.fingerprint, engine.dtype, text, parser) for text in texts]
         kept = self.store.get_many(list(dict.fromkeys(keys)))
-        measured = {key: _unpacked_measures(arrays) for key, arrays in kept.items()}
+        measured = {key: unpacked_measures(arrays) for key, arrays in kept.items()}
         return keys, {key: text for key, text in measured.items() if _answers(text, too_long)}
 
     def _remember(self, question: Question, answer: CorpusMeasures) -> CorpusMeasures:
@@ -206,7 +206,7 @@ class Inference:
 
     def _keep(self, computed: dict[str, MeasuredText], keys: Sequence[str]) -> None:
         if keys:
-            self.store.put_many({key: _packed_measures(computed[key]) for key in keys})
+            self.store.put_many({key: packed_measures(computed[key]) for key in keys})
 
 
 def _answers(kept: MeasuredText, too_long: TooLong) -> bool:
@@ -233,46 +233,4 @@ def _collected(texts: Sequence[MeasuredText], too_long: TooLong) -> CorpusMeasur
         measures=np.stack(measures),
         positions=tuple(taken),
         too_long=tuple((i, text.n_tokens) for i, text in enumerate(texts) if _is_too_long(text)),
-    )
-
-
-def _packed_measures(text: MeasuredText) -> dict[str, np.ndarray]:
-    counts = {"n_tokens": np.array(text.n_tokens), "n_cut": np.array(text.n_cut)}
-    return counts if text.measures is None else {**counts, "measures": text.measures}
-
-
-def _unpacked_measures(kept: dict[str, np.ndarray]) -> MeasuredText:
-    return MeasuredText(
-        position=0, n_tokens=int(kept["n_tokens"]), n_cut=int(kept["n_cut"]), measures=kept.get("measures")
-    )
-
-
-def _packed_attention(looked: TextAttention) -> dict[str, np.ndarray]:
-    """Attention as float16: it is drawn, never summed up, and a quarter of a per mille is finer than any line."""
-    tokenized = looked.tokenized
-    pairs = [(pair.name, pair.dependent.tolist(), pair.head.tolist()) for pair in looked.pairs]
-    return {
-        **{name: getattr(tokenized, name) for name in _TOKEN_ARRAYS},
-        "tokens": text_to_array(json.dumps(tokenized.tokens)),
-        "n_cut": np.array(tokenized.n_cut),
-        "pairs": text_to_array(json.dumps(pairs)),
-        "causal": np.array(looked.causal),
-        "attention": looked.attention.astype(np.float16),
-    }
-
-
-_TOKEN_ARRAYS: Final = ("ids", "type_ids", "spans", "segments", "words", "is_cls", "is_sep")
-
-
-def _unpacked_attention(kept: dict[str, np.ndarray]) -> TextAttention:
-    pairs = json.loads(array_to_text(kept["pairs"]))
-    return TextAttention(
-        tokenized=TokenizedText(
-            **{name: kept[name] for name in _TOKEN_ARRAYS},
-            tokens=tuple(json.loads(array_to_text(kept["tokens"]))),
-            n_cut=int(kept["n_cut"]),
-        ),
-        pairs=tuple(TokenPair(name, np.array(dependent), np.array(head)) for name, dependent, head in pairs),
-        causal=bool(kept["causal"]),
-        attention=kept["attention"].astype(np.float32),
     )

@@ -71,6 +71,7 @@ def test_the_keyboard_chooses_heads(visit):
     for key in ("Home", "Shift+Enter"):
         page.keyboard.press(key)
     expect(arcs(page, "L4 H8", "L4 H0")).to_be_visible()
+    page.keyboard.press("Escape")  # closes the tooltip
     page.keyboard.press("Escape")
     expect(arcs(page, "L4 H8")).to_be_visible()
     page.keyboard.press("Escape")
