@@ -108,7 +108,7 @@ def provenance(chosen: Choice, engine: Engine, n_texts: int) -> dict[str, str]:
         "revision": engine.files.revision or "local",
         "fingerprint": engine.files.fingerprint,
         "dtype": engine.dtype,
-        "texts": str(n_texts),
+        "corpus texts": str(n_texts),
         "corpus": chosen.corpus,
         "tau": f"{criterion.tau:g}",
         "alpha": f"{criterion.alpha:g}",
@@ -125,7 +125,7 @@ def provenance(chosen: Choice, engine: Engine, n_texts: int) -> dict[str, str]:
 def caption(facts: Mapping[str, str]) -> tuple[str, ...]:
     """Provenance as two lines under a figure."""
     return (
-        f"{facts['checkpoint']} ({facts['fingerprint'][:12]}, {facts['dtype']}), {facts['texts']} texts: "
+        f"{facts['checkpoint']} ({facts['fingerprint'][:12]}, {facts['dtype']}), {facts['corpus texts']} texts: "
         f"{facts['corpus']}",
         f"tau {facts['tau']}, alpha {facts['alpha']}, correction {facts['correction']}, method {facts['method']}, "
         f"ddof {facts['ddof']}, {facts['direction']}, {facts['program']}",

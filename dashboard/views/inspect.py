@@ -1,5 +1,7 @@
 """Inspect: type a text, see which heads do what in it, and where a chosen head looks."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float
@@ -11,7 +13,7 @@ from core.measures import DIRECTIONS, role_scores
 from core.roles import COARSE_ROLES, FINE_ROLES, ROLES
 from core.sieves import sieve_cells
 from core.texts import Text, read_typed, write_typed
-from core.tokens import SPECIAL
+from core.tokens import SPECIAL, TooLong
 from dashboard import controls, state, wording
 from dashboard.components.arcs import MOST_HEADS, attention_arcs
 from dashboard.components.grid import role_grid
@@ -94,15 +96,23 @@ def _look(
     inference: Inference, engine: Engine, chosen: Choice, text: Text
 ) -> tuple[TextAttention, Float[np.ndarray, "role layer head"]]:
     """The text's attention and scores; a text that is too long is cut only when the reader says so."""
+    try:
+        return _looked(inference, engine, chosen, text, "error")
+    except TextTooLong:
+        if not st.toggle(wording.CUT_THIS, key="cut"):
+            raise
+    return _looked(inference, engine, chosen, text, "truncate")
+
+
+def _looked(
+    inference: Inference, engine: Engine, chosen: Choice, text: Text, too_long: TooLong
+) -> tuple[TextAttention, Float[np.ndarray, "role layer head"]]:
+    """The same with a spinner while a checkpoint has to be loaded first."""
     waits = not inference.is_loaded(engine) and inference.kept_measures(engine, (text,), too_long="truncate") is None
-    with st.spinner(wording.loading(engine.files.name), show_time=True) if waits else st.empty():
-        try:
-            looked = inference.attention(engine, text)
-        except TextTooLong as error:
-            controls.show_error(error)
-            if not st.toggle(wording.CUT_THIS, key="cut"):
-                st.stop()
-            looked = inference.attention(engine, text, too_long="truncate")
+    loading = wording.loading(controls.plain(engine.files.name))
+    # A place of its own keeps what follows where it is, whether there is something to wait for or not.
+    with st.empty(), st.spinner(loading, show_time=True) if waits else nullcontext():
+        looked = inference.attention(engine, text, too_long=too_long)
         measured = inference.measures(engine, (text,), too_long="truncate")
     return looked, role_scores(measured.measures, chosen.score_settings)[0]
 

@@ -21,7 +21,7 @@ from dashboard.figures.distributions import scores_per_head, scores_per_layer
 from dashboard.figures.figure import Figure
 from dashboard.figures.grid_svg import grid_svg
 from dashboard.figures.layers import heads_per_layer
-from dashboard.figures.p_values import p_value_scatter
+from dashboard.figures.p_values import p_value_against_score, p_value_scatter
 from dashboard.figures.venn_svg import venn_svg
 from dashboard.state import Choice, Head
 from dashboard.views.corpus import Corpus, ask_about_long_texts, corpus
@@ -132,7 +132,7 @@ def _busiest(tests: HeadTests) -> Head:
 def _details(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> None:
     views: dict[str, Callable[[], None]] = {
         "Per layer": lambda: _chart("roles per layer", heads_per_layer(tested.tests, COARSE_ROLES), facts),
-        "p-values": lambda: _chart("p-values", p_value_scatter(tested.tests, COARSE_ROLES), facts),
+        "p-values": lambda: _p_values(tested.tests, facts),
         "Score distributions": lambda: _distributions(chosen, tested, facts),
         "Overlaps": lambda: _overlaps(tested.tests, facts),
         "Table": lambda: _table(tested.tests, facts),
@@ -147,6 +147,20 @@ def _chart(name: str, figure: Figure, facts: dict[str, str]) -> None:
     st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key=f"chart {name}")
     st.markdown(figure.description)
     figure_downloads(name, figure, name.capitalize(), facts)
+
+
+def _p_values(tests: HeadTests, facts: dict[str, str]) -> None:
+    against = st.segmented_control(
+        "Across",
+        ("heads in order", "mean score"),
+        default="heads in order",
+        key="p across",
+        required=True,
+        bind="query-params",
+        persist_state="session",
+    )
+    figure = p_value_scatter if against == "heads in order" else p_value_against_score
+    _chart("p-values", figure(tests, COARSE_ROLES), facts)
 
 
 def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> None:

@@ -5,6 +5,7 @@ import pytest
 import torch
 from small_checkpoints import CAUSAL, FAMILIES, HIDDEN, N_POSITIONS, byte_level, edit_json, save, wordpiece
 from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from core.attention import DOOR, door
 from core.checkpoints import find_checkpoint, load_checkpoint
@@ -84,6 +85,18 @@ def test_a_door_that_forgets_padding_is_refused(folder, monkeypatch):
 
     sabotage(monkeypatch, unmasked)
     with pytest.raises(CheckpointError, match="failed its self-check"):
+        load(folder)
+
+
+def test_a_door_whose_rows_do_not_sum_to_one_is_refused_though_the_output_is_right(folder, monkeypatch):
+    def unmasked_for_observers(module, query, key, value, attention_mask, scaling=None, **named):
+        door(module, query, key, value, None, scaling, **named)
+        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **named)
+
+    sabotage(monkeypatch, unmasked_for_observers)
+    with pytest.raises(
+        CheckpointError, match=r"rows are off 1 by [1-9]\.\de-0[12] .* changes by (0\.0e\+00|\d\.\de-(0[5-9]|1))"
+    ):
         load(folder)
 
 

@@ -142,19 +142,34 @@ def test_syntactic_scores_equal_the_authors_on_their_own_pairs(task, bundled, au
 
 
 def counted(pairs, name):
-    """Pairs of a relation as dependent pieces and head pieces."""
+    """Pairs of a relation, or of all whatever their name, as dependent pieces and head pieces."""
     return Counter(
-        (pair.name, tuple(pair.dependent.tolist()), tuple(pair.head.tolist()))
-        for pair in pairs
-        if name in ("all", pair.name)
+        (tuple(pair.dependent.tolist()), tuple(pair.head.tolist())) for pair in pairs if name in ("all", pair.name)
     )
 
 
 DIFFERENT_PAIRS = {
-    "qnli": {},
-    "sst-2": {},
+    "qnli": {
+        "all": [0, 4, 5, 7, 9, 10, 13, 14, 15, 17, 18, 19],
+        "nsubj": [4, 9, 18],
+        "dobj": [5, 9, 13, 17, 18, 19],
+        "amod": [5, 7, 9, 10, 13, 14, 15],
+        "advmod": [0, 4, 7, 15],
+    },
+    "sst-2": {
+        "all": [1, 6, 7, 8, 15],
+        "nsubj": [1, 7],
+        "dobj": [1, 7, 15],
+        "amod": [6, 7, 8, 10, 15],
+        "advmod": [6, 10],
+    },
 }
-"""Texts of each relation where the parse of the raw text and the authors' give other pairs."""
+"""Texts of each relation where the parse of the raw text and the authors' of the cleaned text give other pairs.
+
+The cleaned text lacks hyphens, brackets, quotes and signs, so another sentence is parsed (SST-2 10: "heavy" of
+"heavy-handed" is an adverb in the one and an adjective in the other, the same pair under another name), and a word with
+a possessive loses its pairs (QNLI 14: "southern California's"). The test prints every such pair; see it with -rP.
+"""
 
 
 def test_syntactic_scores_differ_from_the_authors_exactly_where_the_pairs_do(task, authors_pairs):
@@ -172,8 +187,8 @@ def test_syntactic_scores_differ_from_the_authors_exactly_where_the_pairs_do(tas
             if not same_score:
                 different[name].append(number)
                 if name != "all":
-                    show(task, number, "only in the raw text", only_ours)
-                    show(task, number, "only in the authors' text", only_theirs)
+                    show(task, number, name, "in the raw text", only_ours)
+                    show(task, number, name, "in the cleaned text", only_theirs)
     assert different == DIFFERENT_PAIRS[task.name]
 
 
@@ -183,33 +198,31 @@ def same(ours, theirs):
     return distance(ours, theirs) <= 1e-5
 
 
-def show(task, number, where, pairs):
+def show(task, number, name, where, pairs):
     tokens = task.tokenized[number].tokens
-    for name, dependent, head in pairs:
-        words = " -> ".join(" ".join(tokens[piece] for piece in pieces) for pieces in (dependent, head))
-        print(f"{task.name} text {number}: {name} {words}: {where}")
+    for pair in pairs:
+        words = " -> ".join(" ".join(tokens[piece] for piece in pieces) for pieces in pair)
+        print(f"{task.name} text {number}: {name} {words}: only {where}")
+
+
+CONSTANT_SCORES = {("qnli", "delimiter:cls"): 2, ("sst-2", "delimiter:cls"): 2, ("sst-2", "delimiter"): 1}
+"""Layer 0 head 2 looks at the token before, so these are the same in every text; no p-value means anything there."""
 
 
 def test_p_values_and_labels_equal_the_authors(task):
-    """Layer 0 head 2 looks at the token before: its [CLS] score is 2 in every text, and no p-value means anything."""
-    constant_cell = np.zeros((6, 12), dtype=bool)
-    constant_cell[0, 2] = True
     for role, name in THEIR_NAMES.items():
         if name not in task.authors["pvals"]:
             continue
-        excused = constant_cell if role == "delimiter:cls" else np.zeros_like(constant_cell)
+        scores = of_role(task.scores, role)[:, None]
+        constant = np.zeros((6, 12), dtype=bool)
+        constant[0, 2] = (task.name, role) in CONSTANT_SCORES
         for number, tau in enumerate(task.authors["pvals"]["taus"].tolist()):
-            criterion = Criterion(tau=tau, ddof=0, correction="none")
-            tests = role_tests(of_role(task.scores, role)[:, None], (role,), criterion)
-            print(task.name, role, tau, np.argwhere(tests.constant[0]).tolist(), tests.mean[0][tests.constant[0]], theirs_p(task,name,number)[tests.constant[0]])
+            undecided = constant & (tau == CONSTANT_SCORES.get((task.name, role)))
+            tests = role_tests(scores, (role,), Criterion(tau=tau, ddof=0, correction="none"))
+            np.testing.assert_array_equal(tests.constant[0], constant)
             theirs = task.authors["pvals"][name][number]
-            np.testing.assert_allclose(tests.p[0][~excused], theirs[~excused], rtol=0, atol=1e-4)
-            flipped = tests.holds[0] != task.authors["labels"][f"pval_{name}"][number]
-            assert not (flipped & ~(excused & (tau == 2))).any()
-            by_mean = role_tests(
-                of_role(task.scores, role)[:, None], (role,), Criterion(tau=tau, method="mean", correction="none")
-            )
-            flipped = by_mean.holds[0] != task.authors["labels"][f"avg_{name}"][number]
-            assert not (flipped & ~(excused & (tau == 2))).any()
-
-def theirs_p(task,name,number): return task.authors["pvals"][name][number]
+            np.testing.assert_allclose(tests.p[0][~constant], theirs[~constant], rtol=0, atol=1e-4)
+            by_mean = role_tests(scores, (role,), Criterion(tau=tau, method="mean"))
+            for kind, found in (("pval", tests), ("avg", by_mean)):
+                flipped = found.holds[0] != task.authors["labels"][f"{kind}_{name}"][number]
+                assert not (flipped & ~undecided).any(), (role, tau, kind)
