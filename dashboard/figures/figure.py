@@ -52,6 +52,11 @@ def picture(
         "height": height,
         "autosize": {"type": "fit-x", "contains": "padding"},
         "layer": list(layers),
+        # The page's own theme draws these in a grey that is too faint to read.
+        "config": {
+            "axis": {"labelColor": INK, "titleColor": INK},
+            "legend": {"labelColor": INK, "titleColor": INK},
+        },
         **more,
     }
 
