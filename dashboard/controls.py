@@ -1,5 +1,6 @@
 """Widgets to settings and texts; no analysis."""
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,10 @@ SUGGESTED: Final = (
     "distilbert/distilbert-base-uncased",
 )
 ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)
+RENDERED: Final = re.compile(r":(?=\S)|www(?=\.)|@|[<>~-](?=[-=>])")
+"""Where Streamlit puts icons, emoji, links and arrows into a text, also when its signs are escaped."""
+WORD_JOINER: Final = "\u2060"
+"""Takes no place and keeps two signs from being read as one."""
 
 Answer = TypeVar("Answer")
 
@@ -195,7 +200,8 @@ def show_error(error: AnalysisError) -> None:
 
 def plain(text: str) -> str:
     """Text that Markdown shows as it is."""
-    return "".join("\\" + sign if sign in r"\`*_{}[]()#+-.!|<>~$:&" else sign for sign in text.replace("\n", " "))
+    apart = RENDERED.sub(lambda found: found[0] + WORD_JOINER, text.replace("\n", " "))
+    return "".join("\\" + sign if sign in r"\`*_{}[]()#+-.!|<>~$:&" else sign for sign in apart)
 
 
 def with_progress(work: Callable[[Progress], Answer]) -> Answer:

@@ -3,11 +3,12 @@
 import shutil
 
 from playwright.sync_api import expect
-from steps import LONG, arcs, cell, cells, choose, chosen, error, name_checkpoint
+from steps import LONG, arcs, cell, cells, choose, chosen, error, name_checkpoint, type_texts
 
 
 def test_a_typed_folder_is_used(visit, small_checkpoint):
     page = visit("/")
+    type_texts(page, "the black cat sat on the mat")
     cell(page, 5, 11).click()
     expect(arcs(page, "L5 H11")).to_be_visible()
     name_checkpoint(page, small_checkpoint)
