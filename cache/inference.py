@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock, RLock, Thread
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -17,7 +17,7 @@ from cache.packing import packed_attention, packed_measures, unpacked_attention,
 from cache.store import Store
 from core.analysis import MeasuredText, Progress, TextAttention, look_at, measure, no_progress
 from core.checkpoints import Checkpoint, CheckpointFiles, load_checkpoint
-from core.errors import AnalysisError, TextError, TextTooLong
+from core.errors import AnalysisError, EveryTextTooLong, NoTokens, TextTooLong
 from core.parses import parse, parser_name
 from core.texts import Text
 from core.tokens import TooLong
@@ -26,6 +26,8 @@ LOADED_CHECKPOINTS: Final = 2
 """Checkpoints held in memory; the least recently used goes first."""
 RECENT_CORPORA: Final = 4
 """Corpora whose measures stay in memory."""
+RECENT_TEXTS: Final = 4
+"""Texts whose attention stays in memory: a click on a head asks for the same one again."""
 KEEP_AT_ONCE: Final = 16
 """Finished texts that are written to the store together."""
 
@@ -51,6 +53,8 @@ class CorpusMeasures:
     """Place and number of tokens of each text that was left out or cut."""
 
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 Question = tuple[Engine, tuple[Text, ...], TooLong]
 
 
@@ -67,7 +71,9 @@ class Inference:
         self.n_passed = 0
         self._loaded: OrderedDict[Engine, Checkpoint] = OrderedDict()
         self._recent: OrderedDict[Question, CorpusMeasures] = OrderedDict()
-        self._loaded_behind: set[Engine] = set()
+        self._looked: OrderedDict[str, TextAttention] = OrderedDict()
+        self._loading: set[Engine] = set()
+        self._failed: set[Engine] = set()
         self._lock = RLock()
         # Apart from the lock above, which is held for seconds while a checkpoint is loaded.
         self._recent_lock = Lock()
@@ -83,14 +89,20 @@ class Inference:
             too_long: what happens to texts longer than the checkpoint takes.
             progress: called with texts done and in all; raising stops the work and keeps what is finished.
 
-        Raises: AnalysisError of any stage; TextError when no text is left.
+        Raises: AnalysisError of any stage; EveryTextTooLong when no text is left.
         """
         kept = self.kept_measures(engine, texts, too_long=too_long)
         if kept is not None:
             return kept
         keys, found = self._look_up(engine, texts, too_long)
         missing = {key: text for key, text in zip(keys, texts) if key not in found}
-        found |= self._compute(engine, missing, too_long, progress)
+        n_kept, total = len(found), len(found) + len(missing)
+        progress(n_kept, total)
+        try:
+            found |= self._compute(engine, missing, too_long, lambda done, _: progress(n_kept + done, total))
+        except (NoTokens, TextTooLong) as error:
+            # It counts among the missing texts; the reader counts among those given.
+            raise error.at(keys.index(list(missing)[error.position or 0])) from None
         return self._remember((engine, tuple(texts), too_long), _collected([found[key] for key in keys], too_long))
 
     def kept_measures(
@@ -98,7 +110,7 @@ class Inference:
     ) -> CorpusMeasures | None:
         """Measures of texts that need no pass; None when any text would need one.
 
-        Raises: TextError when every text was left out.
+        Raises: EveryTextTooLong when no text is left.
         """
         question = (engine, tuple(texts), too_long)
         recent = self._recent.get(question)
@@ -115,6 +127,15 @@ class Inference:
         Raises: TextTooLong unless it may be cut; AnalysisError of any stage.
         """
         key = attention_key(engine.files.fingerprint, engine.dtype, text, parser_name())
+        looked = self._looked.get(key) or self._look(engine, text, key)
+        with self._recent_lock:
+            _put_last(self._looked, key, looked, RECENT_TEXTS)
+        if looked.tokenized.n_cut and too_long != "truncate":
+            n_tokens = len(looked.tokenized.ids)
+            raise TextTooLong(None, n_tokens + looked.tokenized.n_cut, n_tokens)
+        return looked
+
+    def _look(self, engine: Engine, text: Text, key: str) -> TextAttention:
         kept = self.store.get(key)
         if kept is None:
             with self._lock:
@@ -122,11 +143,7 @@ class Inference:
                 self.n_passed += 1
             kept = packed_attention(looked)
             self.store.put(key, kept)
-        looked = unpacked_attention(kept)
-        if looked.tokenized.n_cut and too_long != "truncate":
-            n_tokens = len(looked.tokenized.ids)
-            raise TextTooLong(0, n_tokens + looked.tokenized.n_cut, n_tokens)
-        return looked
+        return unpacked_attention(kept)
 
     def checkpoint(self, engine: Engine) -> Checkpoint:
         """The loaded checkpoint; loads it, or waits for whoever is loading it.
@@ -146,10 +163,14 @@ class Inference:
         """Whether a checkpoint is in memory; never waits."""
         return engine in self._loaded
 
+    def is_loading(self, engine: Engine) -> bool:
+        """Whether a checkpoint is being loaded in the background; never waits."""
+        return engine in self._loading
+
     def load_behind(self, engine: Engine) -> None:
-        """Load a checkpoint in a thread of its own, once; an error is met again, and shown, by whoever needs it."""
-        if engine not in self._loaded_behind:
-            self._loaded_behind.add(engine)
+        """Load a checkpoint in a thread of its own; an error is met again, and shown, by whoever needs it."""
+        if not self.is_loaded(engine) and engine not in self._loading | self._failed:
+            self._loading.add(engine)
             Thread(target=self._load_quietly, args=(engine,), name="load checkpoint", daemon=True).start()
 
     def _load_quietly(self, engine: Engine) -> None:
@@ -157,7 +178,9 @@ class Inference:
             self.checkpoint(engine)
             list(parse([Text(("Warm.",))]))
         except AnalysisError:
-            return
+            self._failed.add(engine)
+        finally:
+            self._loading.discard(engine)
 
     def _look_up(
         self, engine: Engine, texts: Sequence[Text], too_long: TooLong
@@ -172,10 +195,7 @@ class Inference:
     def _remember(self, question: Question, answer: CorpusMeasures) -> CorpusMeasures:
         """Keep the latest corpora in memory: a moved tau asks for the same one again and again."""
         with self._recent_lock:
-            self._recent[question] = answer
-            self._recent.move_to_end(question)
-            while len(self._recent) > RECENT_CORPORA:
-                self._recent.popitem(last=False)
+            _put_last(self._recent, question, answer, RECENT_CORPORA)
         return answer
 
     def _compute(
@@ -209,6 +229,13 @@ class Inference:
             self.store.put_many({key: packed_measures(computed[key]) for key in keys})
 
 
+def _put_last(recent: OrderedDict[Key, Value], key: Key, value: Value, at_most: int) -> None:
+    recent[key] = value
+    recent.move_to_end(key)
+    while len(recent) > at_most:
+        recent.popitem(last=False)
+
+
 def _answers(kept: MeasuredText, too_long: TooLong) -> bool:
     """Whether what is kept of a text serves the wish for long texts; a text that was left out can still be cut."""
     if too_long == "error":
@@ -224,13 +251,13 @@ def _collected(texts: Sequence[MeasuredText], too_long: TooLong) -> CorpusMeasur
     taken = {i: text.measures for i, text in enumerate(texts) if too_long != "skip" or not _is_too_long(text)}
     measures = [of_text for of_text in taken.values() if of_text is not None]
     if not measures:
-        n_tokens = max(text.n_tokens for text in texts)
-        raise TextError(
-            f"Every text is longer than this checkpoint takes (the longest has {n_tokens:,} tokens). "
-            "Cut them, give shorter ones, or choose a checkpoint that takes longer texts."
-        )
+        raise EveryTextTooLong(_too_long(texts))
     return CorpusMeasures(
         measures=np.stack(measures),
         positions=tuple(taken),
-        too_long=tuple((i, text.n_tokens) for i, text in enumerate(texts) if _is_too_long(text)),
+        too_long=_too_long(texts),
     )
+
+
+def _too_long(texts: Sequence[MeasuredText]) -> tuple[tuple[int, int], ...]:
+    return tuple((i, text.n_tokens) for i, text in enumerate(texts) if _is_too_long(text))

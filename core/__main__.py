@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from core.analysis import measure
 from core.checkpoints import DTYPES, find_checkpoint, load_checkpoint
-from core.errors import AnalysisError, TextError
+from core.errors import AnalysisError, ColumnsNeeded, TextError, TextTooLong
 from core.frames import head_table, read_score_table, score_table
 from core.hypotheses import Criterion, role_tests
 from core.measures import ScoreSettings, role_scores
@@ -26,9 +26,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         chosen.run(chosen)
     except AnalysisError as error:
-        print(error, file=sys.stderr)
+        print(f"{error}{_option_for(error)}", file=sys.stderr)
         return 2
     return 0
+
+
+def _option_for(error: AnalysisError) -> str:
+    """What a page would offer a control for."""
+    if isinstance(error, TextTooLong):
+        return " Options: --too-long skip, --too-long truncate."
+    return " Option: --text-columns first,second." if isinstance(error, ColumnsNeeded) else ""
 
 
 def score(chosen: argparse.Namespace) -> None:
@@ -45,6 +52,8 @@ def score(chosen: argparse.Namespace) -> None:
         raise TextError(f"{left_out}. Give shorter texts, or cut them with --too-long truncate.")
     if len(kept) < len(texts):
         print(f"{left_out} and were left out.", file=sys.stderr)
+    if n_cut := sum(text.n_cut > 0 for text in measured):
+        print(f"{n_cut} of {len(texts)} texts were cut to {checkpoint.max_tokens} tokens.", file=sys.stderr)
     positions = sorted(kept)
     table = score_table(positions, role_scores(np.stack([kept[position] for position in positions]), settings))
     _write(chosen.output, partial(table.to_parquet, index=False))
@@ -64,11 +73,11 @@ def roles(chosen: argparse.Namespace) -> None:
 def _read_texts(path: Path, columns: str | None) -> tuple[Text, ...]:
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise TextError(f"{path} is larger than {MAX_BYTES // 2**20} MB. Split it.")
+            raise TextError(f"{path} is larger than {MAX_BYTES // 10**6} MB. Split it.")
         content = path.read_bytes()
     except OSError as error:
         raise TextError(f"{path} cannot be read ({error.strerror}). Check the path.") from None
-    return read_file(path.name, content, tuple(columns.split(",")) if columns else None)
+    return read_file(path.name, content, tuple(name.strip() for name in columns.split(",")) if columns else None)
 
 
 def _check_output(output: Path) -> None:

@@ -2,7 +2,8 @@
 
     Text -> TokenizedText -> (pass with observers) -> measures || scores -> tests at tau -> roles
 
-Left of the bar costs a forward pass and depends on checkpoint and texts only; right of it is instant.
+Left of the bar costs a forward pass, depends on checkpoint and texts only, and stands here. Right of it is instant:
+`core.measures.role_scores`, `core.hypotheses.role_tests`, and what `core.roles` reads off the tests.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,10 +14,7 @@ from jaxtyping import Float
 
 from core.checkpoints import Checkpoint
 from core.errors import TextTooLong
-from core.hypotheses import Criterion, HeadTests, role_tests
-from core.measures import ScoreSettings, role_scores
 from core.parses import TokenPair, parse, token_pairs
-from core.roles import ROLES
 from core.texts import Text
 from core.tokens import TokenizedText, TooLong, tokenize
 
@@ -66,11 +64,11 @@ def measure(
         too_long: what to do with texts longer than the checkpoint takes: raise, yield without measures, or cut.
         progress: called after every batch.
 
-    Raises: TextTooLong, before any pass; TextError for a text without tokens.
+    Raises: TextTooLong, before any pass; NoTokens.
     """
     whole, too_long_texts = tokenize_all(checkpoint, texts, too_long)
-    for error in too_long_texts:
-        yield MeasuredText(position=error.position, n_tokens=error.n_tokens, n_cut=0, measures=None)
+    for position, n_tokens in too_long_texts:
+        yield MeasuredText(position=position, n_tokens=n_tokens, n_cut=0, measures=None)
     positions = sorted(whole, key=lambda position: len(whole[position].ids))
     done = 0
     for start in range(0, len(positions), CHUNK):
@@ -103,13 +101,13 @@ def _measure_chunk(
 
 def tokenize_all(
     checkpoint: Checkpoint, texts: Sequence[Text], too_long: TooLong
-) -> tuple[dict[int, TokenizedText], list[TextTooLong]]:
-    """Tokens of each text by its position, and the texts left out as too long (`skip` only).
+) -> tuple[dict[int, TokenizedText], list[tuple[int, int]]]:
+    """Tokens of each text by its position, and place and length of those left out (`skip` only).
 
-    Raises: TextTooLong for the first such text (`error` only); TextError for a text without tokens.
+    Raises: TextTooLong for the first such text (`error` only); NoTokens.
     """
     tokenized: dict[int, TokenizedText] = {}
-    left_out: list[TextTooLong] = []
+    left_out: list[tuple[int, int]] = []
     for position, text in enumerate(texts):
         try:
             tokenized[position] = tokenize(
@@ -118,14 +116,14 @@ def tokenize_all(
         except TextTooLong as error:
             if too_long == "error":
                 raise
-            left_out.append(error)
+            left_out.append((position, error.n_tokens))
     return tokenized, left_out
 
 
 def look_at(checkpoint: Checkpoint, text: Text, *, too_long: TooLong = "error") -> TextAttention:
     """The tokens, relations and whole attention of one text.
 
-    Raises: TextTooLong unless it may be cut; TextError for a text without tokens.
+    Raises: TextTooLong unless it may be cut; NoTokens.
     """
     from core.scores import attention_map
 
@@ -137,10 +135,3 @@ def look_at(checkpoint: Checkpoint, text: Text, *, too_long: TooLong = "error") 
         causal=checkpoint.causal,
         attention=attention_map(checkpoint, tokenized),
     )
-
-
-def head_tests(
-    measures: Float[np.ndarray, "text measure layer head"], settings: ScoreSettings, criterion: Criterion
-) -> HeadTests:
-    """Which heads hold which roles over some texts; runs no model."""
-    return role_tests(role_scores(measures, settings), ROLES, criterion)

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
-from core.errors import TextError, TextTooLong
+from core.errors import NoTokens, TextTooLong
 from core.texts import Text
 
 TooLong = Literal["error", "skip", "truncate"]
@@ -44,7 +44,7 @@ class TokenizedText:
 
 
 def tokenize(
-    text: Text, tokenizer: Any, max_tokens: int, *, position: int = 0, truncate: bool = False
+    text: Text, tokenizer: Any, max_tokens: int, *, position: int | None = None, truncate: bool = False
 ) -> TokenizedText:
     """Tokens of one text.
 
@@ -52,10 +52,10 @@ def tokenize(
         text: what a reader gave; names of special tokens typed in it are plain text.
         tokenizer: a fast tokenizer of transformers.
         max_tokens: most tokens the checkpoint takes, special tokens included.
-        position: the text's place among those given, for messages.
+        position: the text's place among those given, for messages; None for the one text at hand.
         truncate: cut a longer text (longest segment first) instead of raising.
 
-    Raises: TextTooLong; TextError for a text of which no token is left.
+    Raises: TextTooLong; NoTokens for a text with a segment of which no token is left.
     """
     encoding = _encode(text, tokenizer, None)
     n_full = len(encoding["input_ids"])
@@ -64,8 +64,8 @@ def tokenize(
             raise TextTooLong(position, n_full, max_tokens)
         encoding = _encode(text, tokenizer, max_tokens)
     sides = [SPECIAL if side is None else side for side in encoding.sequence_ids(0)]
-    if set(sides) <= {SPECIAL}:
-        raise TextError(f"Text {position + 1} has no token this checkpoint knows. Type at least one word.")
+    if len(set(sides) - {SPECIAL}) < len(text.segments):
+        raise NoTokens(position)
     return _tokenized(text, tokenizer, encoding, np.array(sides), n_full)
 
 

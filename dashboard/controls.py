@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Final, TypeVar, get_args
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from cache.inference import Engine, Inference
 from cache.store import Store
 from core.analysis import Progress
 from core.checkpoints import BUNDLED, DEVICES, DTYPES, CheckpointFiles, choose_device, find_checkpoint, local_folder
-from core.errors import AnalysisError, ColumnsNeeded
+from core.errors import AnalysisError, ColumnsNeeded, TextError
 from core.measures import Direction
 from core.texts import MAX_BYTES, Text, read_file, read_typed
 from dashboard import wording
@@ -34,6 +35,9 @@ RENDERED: Final = re.compile(r":(?=\S)|www(?=\.)|@|[<>~-](?=[-=>])")
 """Where Streamlit puts icons, emoji, links and arrows into a text, also when its signs are escaped."""
 WORD_JOINER: Final = "\u2060"
 """Takes no place and keeps two signs from being read as one."""
+
+LOOK_AGAIN: Final = 1.0
+"""Seconds between two looks at a checkpoint that is being loaded."""
 
 Answer = TypeVar("Answer")
 
@@ -77,9 +81,24 @@ def _corpus_inputs(corpus: str) -> None:
             key="upload",
             max_upload_size=MAX_BYTES // 10**6,
         )
+        _column_pickers()
         st.markdown(wording.UPLOAD_LIMITS)
     elif corpus == TYPED:
         st.text_area(wording.CORPUS_TYPED, key="corpus_text", height=160, help=wording.PAIRS_HOWTO, bind="query-params")
+
+
+def _column_pickers() -> None:
+    """Ask for the columns of an uploaded table whose header is not known."""
+    uploaded = st.session_state.get("upload")
+    if uploaded is None:
+        return
+    try:
+        _read_upload(uploaded.file_id, uploaded.name, uploaded.getvalue, None)
+    except ColumnsNeeded as needed:
+        st.selectbox(wording.COLUMN_FIRST, needed.columns, index=None, key=f"first {uploaded.file_id}")
+        st.selectbox(wording.COLUMN_SECOND, (wording.NO_SECOND, *needed.columns), key=f"second {uploaded.file_id}")
+    except TextError:
+        return  # The page says what is wrong.
 
 
 def _test_settings() -> None:
@@ -140,16 +159,32 @@ def load_behind() -> None:
     chosen: Engine | None = st.session_state.get("engine")
     if chosen is None:
         return
-    inference().load_behind(chosen)
-    store = inference().store
+    worker = inference()
+    worker.load_behind(chosen)
     with st.sidebar:
-        files = chosen.files
-        loaded = inference().is_loaded(chosen)
-        where = wording.runs_on(choose_device(chosen.device), chosen.dtype) if loaded else wording.LOADING_BEHIND
+        _about_checkpoint(worker, chosen)
+        st.markdown(wording.kept(plain(_from_home(worker.store.folder)), *worker.store.size()))
+        if worker.store.warning:
+            st.warning(plain(worker.store.warning))
+
+
+def _about_checkpoint(worker: Inference, chosen: Engine) -> None:
+    """What the checkpoint is and where it runs; looks again by itself while it is being loaded."""
+    files = chosen.files
+    is_loading = worker.is_loading(chosen)
+
+    @st.fragment(run_every=LOOK_AGAIN if is_loading else None)
+    def about() -> None:
+        where = wording.NOT_LOADED
+        if worker.is_loading(chosen):
+            where = wording.LOADING_BEHIND
+        elif worker.is_loaded(chosen):
+            where = wording.runs_on(choose_device(chosen.device), chosen.dtype)
         st.markdown(wording.about(plain(files.model_type), (files.n_layers, files.n_heads), where, files.fingerprint))
-        st.markdown(wording.kept(plain(_from_home(store.folder)), *store.size()))
-        if store.warning:
-            st.warning(plain(store.warning))
+        if is_loading and not worker.is_loading(chosen):
+            st.rerun()
+
+    about()
 
 
 def _from_home(folder: Path) -> str:
@@ -173,16 +208,10 @@ def corpus_texts(chosen: Choice) -> tuple[Text, ...]:
 
 
 def _uploaded(file_id: str, name: str, content: Callable[[], bytes]) -> tuple[Text, ...]:
-    """Texts of an upload; asks for the columns of a table whose header is not known."""
-    try:
-        return _read_upload(file_id, name, content, None)
-    except ColumnsNeeded as needed:
-        with st.sidebar:
-            first = st.selectbox(wording.COLUMN_FIRST, needed.columns, index=None, key=f"first {file_id}")
-            second = st.selectbox(wording.COLUMN_SECOND, (wording.NO_SECOND, *needed.columns), key=f"second {file_id}")
-        if first is None:
-            raise
-    return _read_upload(file_id, name, content, (first,) if second == wording.NO_SECOND else (first, second))
+    """Texts of an upload, from the columns the reader picked where it had to be asked."""
+    picked = [st.session_state.get(f"{which} {file_id}") for which in ("first", "second")]
+    columns = tuple(str(name) for name in picked if name not in (None, wording.NO_SECOND))
+    return _read_upload(file_id, name, content, columns if picked[0] is not None else None)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -204,24 +233,43 @@ def plain(text: str) -> str:
     return "".join("\\" + sign if sign in r"\`*_{}[]()#+-.!|<>~$:&" else sign for sign in apart)
 
 
-def with_progress(work: Callable[[Progress], Answer]) -> Answer:
-    """Do long work under a progress bar with a way to stop it; what is finished by then is kept by the work itself.
+def with_progress(question: object, work: Callable[[Progress], Answer]) -> Answer | None:
+    """Do long work under a progress bar, unless the reader has stopped it; what is finished is kept by the work itself.
 
     Streamlit ends a run when the reader does something, so the click on Stop arrives as the next run.
+
+    Args:
+        question: what the work is about; hashable. Stopping holds for this question only.
+        work: takes the callback that reports progress.
+
+    Returns: what the work gives; None when it is stopped.
     """
+    if st.session_state.get("stopped") == hash(question):
+        st.info(wording.STOPPED)
+        st.button(wording.GO_ON, icon=":material/play_circle:", on_click=_remember_stopped, args=(None,))
+        return None
     place = st.empty()
     with place.container():
-        if st.button(wording.STOP, key="stop", icon=":material/stop_circle:"):
-            st.info(wording.STOPPED)
-            st.button(wording.GO_ON)
-            st.stop()
         bar = st.progress(0.0, wording.BEGUN)
-    begun = time.monotonic()
+        st.button(wording.STOP, icon=":material/stop_circle:", on_click=_remember_stopped, args=(hash(question),))
+    try:
+        return work(_shown_on(bar))
+    finally:
+        place.empty()
+
+
+def _remember_stopped(question: int | None) -> None:
+    st.session_state["stopped"] = question
+
+
+def _shown_on(bar: DeltaGenerator) -> Progress:
+    """Progress as a bar with an estimate; the first report says what was there before the work began."""
+    begun, kept = time.monotonic(), None
 
     def show(done: int, total: int) -> None:
-        left = None if done == 0 else (time.monotonic() - begun) / done * (total - done)
+        nonlocal kept
+        kept = done if kept is None else kept
+        left = (time.monotonic() - begun) / (done - kept) * (total - done) if done > kept else None
         bar.progress(done / max(total, 1), wording.scoring(done, total, left))
 
-    answer = work(show)
-    place.empty()
-    return answer
+    return show

@@ -1,8 +1,9 @@
 """What the reader has chosen: session state, and the query parameters of the link that restores it."""
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Final
 
 import streamlit as st
@@ -10,11 +11,15 @@ import streamlit as st
 from cache.inference import Engine
 from core.hypotheses import Correction, Criterion, Method
 from core.measures import ScoreSettings
+from core.parses import parser_name
+from core.texts import Text
 
 HEADS: Final = "head"
 """Query parameter of the chosen heads, as `3-7,2-5`: layer and head, both 0-based."""
 AUTO: Final = "auto"
-VERSION: Final = "0.1.0"
+LONGEST_LINE: Final = 110
+NO_HEAD: Final = "none"
+VERSION: Final = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 CORRECTIONS: Final[dict[str, Correction]] = {"Benjamini-Hochberg": "bh", "Holm": "holm", "none": "none"}
 METHODS: Final[dict[str, Method]] = {"t-test": "test", "mean alone": "mean"}
@@ -58,10 +63,13 @@ def choice() -> Choice:
     )
 
 
-def heads_from_link() -> list[Head]:
-    """Heads named in the link; what is not `layer-head` is left out."""
+def heads_from_link() -> list[Head] | None:
+    """Heads named in the link, None where it names none; what is not `layer-head` is left out."""
+    named = st.query_params.get(HEADS)
+    if named is None:
+        return None
     found = []
-    for part in st.query_params.get(HEADS, "").split(","):
+    for part in named.split(","):
         layer, _, head = part.partition("-")
         if layer.isascii() and layer.isdigit() and head.isascii() and head.isdigit():
             found.append((int(layer), int(head)))
@@ -69,11 +77,18 @@ def heads_from_link() -> list[Head]:
 
 
 def chosen_heads(n_layers: int, n_heads: int, otherwise: Head) -> list[Head]:
-    """Chosen heads that this checkpoint has; from the link on a first visit, `otherwise` when none is left."""
+    """Chosen heads that this checkpoint has.
+
+    On a first visit those of the link, or `otherwise` where it says nothing; `otherwise` too when this checkpoint has
+    none of those that were chosen. None at all only where the reader cleared the choice.
+    """
     if HEADS not in st.session_state:
         st.session_state[HEADS] = heads_from_link()
-    inside = [(layer, head) for layer, head in st.session_state[HEADS] if layer < n_layers and head < n_heads]
-    return inside or [otherwise]
+    chosen = st.session_state[HEADS]
+    inside = [(layer, head) for layer, head in chosen or () if layer < n_layers and head < n_heads]
+    if not inside and chosen != []:
+        inside = st.session_state[HEADS] = [otherwise]
+    return inside
 
 
 def choose_heads(heads: list[Head]) -> None:
@@ -95,21 +110,18 @@ def n_pushed() -> int:
 
 def put_in_link(heads: list[Head]) -> None:
     """Write heads to the address bar; a page change clears what no widget is bound to."""
-    wanted = ",".join(f"{layer}-{head}" for layer, head in heads)
+    wanted = ",".join(f"{layer}-{head}" for layer, head in heads) or NO_HEAD
     if st.query_params.get(HEADS) != wanted:
         st.query_params[HEADS] = wanted
 
 
-def provenance(chosen: Choice, engine: Engine, n_texts: int) -> dict[str, str]:
-    """What a downloaded file says about where it comes from."""
+def corpus_facts(chosen: Choice, engine: Engine, n_texts: int) -> dict[str, str]:
+    """What a file about a corpus says about where it comes from."""
     criterion, settings = chosen.criterion, chosen.score_settings
     return {
-        "checkpoint": engine.files.name,
-        "revision": engine.files.revision or "local",
-        "fingerprint": engine.files.fingerprint,
-        "dtype": engine.dtype,
-        "corpus texts": str(n_texts),
+        **_engine_facts(engine),
         "corpus": chosen.corpus,
+        "corpus texts": str(n_texts),
         "tau": f"{criterion.tau:g}",
         "alpha": f"{criterion.alpha:g}",
         "correction": criterion.correction,
@@ -117,23 +129,37 @@ def provenance(chosen: Choice, engine: Engine, n_texts: int) -> dict[str, str]:
         "method": criterion.method,
         "direction": settings.direction,
         "block entropy": "yes" if settings.block_entropy else "no",
-        "parser": _parser(),
+    }
+
+
+def text_facts(engine: Engine, text: Text) -> dict[str, str]:
+    """What a file about one text says about where it comes from."""
+    return {**_engine_facts(engine), "text": " ||| ".join(text.segments)}
+
+
+def _engine_facts(engine: Engine) -> dict[str, str]:
+    return {
         "program": f"Attention Sieve {VERSION}",
+        "checkpoint": engine.files.name,
+        "revision": engine.files.revision or "local",
+        "fingerprint": engine.files.fingerprint,
+        "dtype": engine.dtype,
+        "parser": parser_name(),
     }
 
 
 def caption(facts: Mapping[str, str]) -> tuple[str, ...]:
-    """Provenance as two lines under a figure."""
+    """Provenance as lines under a figure, the engine's first."""
+    facts = {**facts, "fingerprint": facts["fingerprint"][:12]}
+    names = list(facts)
+    n_engine = names.index("parser") + 1
     return (
-        f"{facts['checkpoint']} ({facts['fingerprint'][:12]}, {facts['dtype']}), {facts['corpus texts']} texts: "
-        f"{facts['corpus']}",
-        f"tau {facts['tau']}, alpha {facts['alpha']}, correction {facts['correction']}, method {facts['method']}, "
-        f"ddof {facts['ddof']}, {facts['direction']}, {facts['program']}",
+        ", ".join(facts[name] for name in names[:n_engine]),
+        *(shortened(f"{name}: {facts[name]}") for name in names[n_engine:] if name == "text"),
+        ", ".join(f"{name} {facts[name]}" for name in names[n_engine:] if name != "text"),
     )
 
 
-def _parser() -> str:
-    try:
-        return f"spacy {version('spacy')}"
-    except PackageNotFoundError:
-        return "none"
+def shortened(text: str) -> str:
+    """Text that fits the width of a figure."""
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"

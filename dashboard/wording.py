@@ -1,8 +1,10 @@
 """Every sentence a reader sees, once."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from core.texts import MAX_BYTES, MAX_TEXTS
+from dashboard.figures.figure import counted
 
 TITLE: Final = "Attention Sieve"
 
@@ -20,7 +22,8 @@ DTYPE_HELP: Final = (
 )
 CORPUS: Final = "Texts for the test"
 CORPUS_HELP: Final = (
-    "A head's roles are tested over these texts. The text you type on the page Inspect is scored on its own."
+    "The corpus: a head's roles are tested over these texts. "
+    "The text you type on the page Inspect is scored on its own."
 )
 UPLOAD: Final = "Upload texts"
 UPLOAD_LIMITS: Final = (
@@ -56,8 +59,8 @@ BEGUN: Final = "Getting ready to score texts ..."
 
 # Inspect
 INSPECT_SEE: Final = (
-    "Each cell is a head: a corner is filled where the head holds the role, tinted by its score where it does not. "
-    "Click a head to see where it looks."
+    "Each cell is a head: a corner is filled where the head's score for that role on your text is above tau, and "
+    "tinted where it is not. Click a head to see where it looks."
 )
 YOUR_TEXTS: Final = "Your texts"
 ON_SCREEN: Final = "Text on screen"
@@ -69,6 +72,7 @@ OVERLAY: Final = "Lay a role's sieve over the arcs"
 NO_OVERLAY: Final = "none"
 ARCS_HINT: Final = "Click a head in the grid to see its arcs here. Shift-click adds a head, up to 12."
 TOO_LONG: Final = "Texts too long"
+NAMED_TEXTS: Final = 3
 LEAVE_OUT: Final = "leave them out"
 CUT: Final = "cut them"
 
@@ -93,9 +97,11 @@ HOW: Final = "How it is computed"
 FORMULA: Final = r"""
 For query token $i$ with attention $A_{ij}$ over the $n$ tokens $j$ of a text, and the **sieve** $S_i$ of a role:
 
-$$ b_i = \frac{\frac{1}{|S_i|}\sum_{j \in S_i} A_{ij}}{\frac{1}{n}\sum_{j} A_{ij}} \qquad
-\text{score} = \text{mean of } b_i \text{ over the queries whose sieve is not empty} $$
+$$
+b_i = \frac{\frac{1}{|S_i|}\sum_{j \in S_i} A_{ij}}{\frac{1}{n}\sum_{j} A_{ij}}
+$$
 
+The **score** of the role in the text is the mean of $b_i$ over the queries whose sieve is not empty.
 1 is uniform attention, 3 is three times as much. Sieves: **local** the token and two to each side; **delimiter**
 [CLS]- and [SEP]-like tokens; **block** the tokens of the query's own segment (times the row's entropy in nats);
 **syntactic** the word pieces at the other end of a dependency relation (nsubj, dobj, amod, advmod), averaged over the
@@ -128,12 +134,11 @@ def loading(name: str) -> str:
     return f"Loading {name} ..."
 
 
-def too_long(texts: list[tuple[int, int]], limit: int | None = None) -> str:
-    """Which texts are longer than the checkpoint takes."""
-    first, n_tokens = texts[0]
-    more = f" and {len(texts) - 1:,} more" if len(texts) > 1 else ""
-    takes = "" if limit is None else f" (it takes {limit:,})"
-    return f"Text {first + 1} has {n_tokens:,} tokens{more}: longer than the checkpoint takes{takes}."
+def too_long(texts: Sequence[tuple[int, int]]) -> str:
+    """Which texts are longer than the checkpoint takes; the first few by name."""
+    named = ", ".join(f"text {place + 1} ({n_tokens:,} tokens)" for place, n_tokens in texts[:NAMED_TEXTS])
+    more = f" and {len(texts) - NAMED_TEXTS:,} more" if len(texts) > NAMED_TEXTS else ""
+    return f"Longer than the checkpoint takes: {named}{more}."
 
 
 def text_summary(names: list[str], tau: float) -> str:
@@ -142,9 +147,11 @@ def text_summary(names: list[str], tau: float) -> str:
     return f"On this text: {roles} (score above {tau:g})."
 
 
-def corpus_summary(names: list[str], n_texts: int) -> str:
+def corpus_summary(names: list[str], n_texts: int, is_tested: bool) -> str:
     """Roles of one head by the test."""
-    return f"Over {n_texts:,} texts: {', '.join(names) if names else 'no role'}."
+    if not is_tested:
+        return f"Over {counted(n_texts, 'text')}: not tested; a test needs at least 2."
+    return f"Over {counted(n_texts, 'text')}: {', '.join(names) if names else 'no role'}."
 
 
 CUT_THIS: Final = "Cut it to what the checkpoint takes"
@@ -168,6 +175,11 @@ def about(model_type: str, shape: tuple[int | None, int | None], where: str, fin
     return f"**{model_type}**{size}, {where}. Fingerprint `{fingerprint[:12]}`."
 
 
+def last_heads(n_drawn: int, n_chosen: int) -> str:
+    """More heads are chosen than can be drawn."""
+    return f"Arcs of the last {n_drawn} of {n_chosen} chosen heads."
+
+
 def runs_on(device: str, dtype: str) -> str:
     """Where a loaded checkpoint runs."""
     return f"on **{device}** in {dtype}"
@@ -182,14 +194,17 @@ def kept(folder: str, n_results: int, n_bytes: int) -> str:
 
 
 def untested(reasons: dict[str, str]) -> str:
-    """Roles that could not be tested."""
-    return " ".join(f"{role}: {reason}." for role, reason in reasons.items())
+    """Roles that could not be tested, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for role, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(role)
+    return " ".join(f"{', '.join(roles)}: {reason}." for reason, roles in by_reason.items())
 
 
 def roles_summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, tau: float) -> str:
     """The corpus view in one sentence."""
     named = ", ".join(f"{count} {role}" for role, count in counts.items())
-    return f"Over {n_texts:,} texts at tau {tau:g}, **{n_any} of {n_heads} heads** hold a role: {named}."
+    return f"Over {counted(n_texts, 'text')} at tau {tau:g}, **{n_any} of {n_heads} heads** hold a role: {named}."
 
 
 OVERLAP: Final = (
@@ -197,4 +212,15 @@ OVERLAP: Final = (
     "share means little without its denominator."
 )
 PAPER_TITLE: Final = "What the paper found"
-FILTER: Final = "Filter"
+
+NOT_LOADED: Final = "not loaded"
+
+
+def filled_by_text(tau: float) -> str:
+    """What a filled corner means by score on the text."""
+    return f"Filled letters: score above {tau:g} on this text."
+
+
+def filled_by_test(tau: float) -> str:
+    """What a filled corner means by the test."""
+    return f"Filled letters: roles this head holds by the test (tau {tau:g})."

@@ -7,6 +7,7 @@ import streamlit as st
 from jaxtyping import Float
 
 from cache.inference import CorpusMeasures, Engine, Inference
+from core.errors import EveryTextTooLong
 from core.hypotheses import HeadTests, role_tests
 from core.measures import role_scores
 from core.roles import ROLES
@@ -28,37 +29,47 @@ class Corpus:
     """Place and number of tokens of each text that was left out or cut."""
 
 
-def corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Text, ...]) -> Corpus:
-    """Measure what is missing under a progress bar, then test.
+def corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Text, ...]) -> Corpus | None:
+    """Measure what is missing under a progress bar, then test; None where the reader has to do something first.
 
     Raises: AnalysisError of any stage.
     """
     policy = _policy()
-    measured = inference.kept_measures(engine, texts, too_long=policy) or controls.with_progress(
-        lambda progress: inference.measures(engine, texts, too_long=policy, progress=progress)
-    )
-    return _tested(measured, chosen)
-
-
-def kept_corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Text, ...]) -> Corpus | None:
-    """The same where no pass is needed, else None."""
-    measured = inference.kept_measures(engine, texts, too_long=_policy()) if texts else None
+    try:
+        measured = inference.kept_measures(engine, texts, too_long=policy) or controls.with_progress(
+            (engine, texts, policy),
+            lambda progress: inference.measures(engine, texts, too_long=policy, progress=progress),
+        )
+    except EveryTextTooLong as error:
+        controls.show_error(error)
+        ask_about_long_texts(error.texts)
+        return None
     return None if measured is None else _tested(measured, chosen)
 
 
-def ask_about_long_texts(tested: Corpus) -> None:
-    """Say which texts are too long, and let the reader leave them out or have them cut."""
-    if tested.too_long:
-        st.warning(wording.too_long(list(tested.too_long)), icon=":material/content_cut:")
-        st.segmented_control(
-            wording.TOO_LONG,
-            tuple(POLICIES),
-            default=wording.LEAVE_OUT,
-            key="long_texts",
-            required=True,
-            bind="query-params",
-            persist_state="session",
-        )
+def kept_corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Text, ...]) -> Corpus | None:
+    """The same where no pass is needed and nothing has to be said, else None."""
+    try:
+        measured = inference.kept_measures(engine, texts, too_long=_policy())
+    except EveryTextTooLong:
+        return None
+    return None if measured is None else _tested(measured, chosen)
+
+
+def ask_about_long_texts(texts: tuple[tuple[int, int], ...]) -> None:
+    """Say which texts are too long, if any, and let the reader leave them out or have them cut."""
+    if not texts:
+        return
+    st.warning(wording.too_long(texts), icon=":material/content_cut:")
+    st.segmented_control(
+        wording.TOO_LONG,
+        tuple(POLICIES),
+        default=wording.LEAVE_OUT,
+        key="long_texts",
+        required=True,
+        bind="query-params",
+        persist_state="session",
+    )
 
 
 def _policy() -> TooLong:
@@ -67,4 +78,5 @@ def _policy() -> TooLong:
 
 def _tested(measured: CorpusMeasures, chosen: Choice) -> Corpus:
     scores = role_scores(measured.measures, chosen.score_settings)
-    return Corpus(scores=scores, tests=role_tests(scores, ROLES, chosen.criterion), too_long=measured.too_long)
+    tests = role_tests(scores, ROLES, chosen.criterion)
+    return Corpus(scores=scores, tests=tests, too_long=measured.too_long)

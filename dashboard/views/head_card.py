@@ -14,6 +14,7 @@ from dashboard import state, wording
 from dashboard.downloads import figure_downloads, table_downloads
 from dashboard.figures.arcs_svg import head_name
 from dashboard.figures.distributions import head_scores
+from dashboard.figures.figure import counted
 from dashboard.state import Choice, Head
 from dashboard.views.corpus import Corpus
 from dashboard.views.layout import halves
@@ -26,8 +27,9 @@ def head_card(
 ) -> None:
     """Draw the card."""
     name, tests, n_texts = head_name(*head), tested.tests, len(tested.scores)
-    st.subheader(f"Head {name} over {n_texts:,} texts")
-    facts = state.provenance(chosen, engine, n_texts)
+    over = f"over {counted(n_texts, 'text')}"
+    st.subheader(f"Head {name} {over}")
+    facts = state.corpus_facts(chosen, engine, n_texts)
     left, right = halves()
     with left:
         table = _table(scores, tests, head)
@@ -40,7 +42,7 @@ def head_card(
         here = {role: float(score) for role, score in zip(ROLES, scores[:, *head]) if np.isfinite(score)}
         figure = head_scores(tested.scores, tests, *head, here)
         st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key="head scores")
-        figure_downloads(f"scores of {name}", figure, f"Scores of {name} over {n_texts:,} texts", facts)
+        figure_downloads(f"scores of {name}", figure, f"Scores of {name} {over}", facts)
 
 
 def head_summary(
@@ -52,7 +54,8 @@ def head_summary(
     lines = [f"**Head {head_name(*head)}**", wording.text_summary(above, tau)]
     if tested is not None:
         held = [role for role, holds in zip(ROLES, tested.tests.holds[:, *head]) if holds]
-        lines.append(wording.corpus_summary(held, len(tested.scores)))
+        is_tested = chosen.criterion.method == "mean" or len(tested.scores) > 1
+        lines.append(wording.corpus_summary(held, len(tested.scores), is_tested))
     st.markdown("  \n".join(lines))
 
 
@@ -79,19 +82,19 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
 def _mean_and_interval(mean: float, low: float, high: float) -> str | None:
     if not np.isfinite(mean):
         return None
-    return f"{mean:.2f} ({low:.2f}, {high:.2f})" if np.isfinite(low) else f"{mean:.2f}"
+    return f"{mean:z.2f} ({low:z.2f}, {high:z.2f})" if np.isfinite(low) else f"{mean:z.2f}"
 
 
 def _columns(chosen: Choice) -> dict[str, Any]:
     level = f"{100 * (1 - chosen.criterion.alpha):g}"
     columns = st.column_config
     return {
-        "role": columns.TextColumn(width=118),
+        "role": columns.TextColumn(width=116),
         "this text": columns.NumberColumn(format="%.2f", width=62, help=wording.COLUMN_HERE),
-        "mean": columns.TextColumn(f"mean ({level} %)", width=118, help=wording.COLUMN_MEAN),
+        "mean": columns.TextColumn(f"mean ({level} %)", width=114, help=wording.COLUMN_MEAN),
         "p": columns.TextColumn("p adj.", width=62, help=wording.COLUMN_P),
         "texts": columns.NumberColumn(width=46, help=wording.COLUMN_TEXTS),
-        "holds": columns.TextColumn(width=76, help=wording.COLUMN_CONSTANT),
+        "holds": columns.TextColumn(width=84, help=wording.COLUMN_CONSTANT),
     }
 
 

@@ -19,7 +19,7 @@ from dashboard.components.arcs import MOST_HEADS, attention_arcs
 from dashboard.components.grid import role_grid
 from dashboard.components.thumbnails import head_thumbnails
 from dashboard.downloads import drawing_downloads
-from dashboard.figures.arcs_svg import arcs_svg, head_name
+from dashboard.figures.arcs_svg import DEFAULT_SHARE, arcs_svg, head_name
 from dashboard.figures.grid_svg import grid_svg
 from dashboard.samples import EXAMPLE
 from dashboard.state import Choice, Head
@@ -57,39 +57,53 @@ def _inspect(typed: str) -> None:
     chosen = state.choice()
     engine, inference = controls.engine(chosen), controls.inference()
     looked, scores = _look(inference, engine, chosen, text)
-    texts = controls.corpus_texts(chosen)
-    tested = kept_corpus(inference, engine, chosen, texts)
+    texts, problem = _corpus_texts(chosen)
+    tested = kept_corpus(inference, engine, chosen, texts) if texts else None
+    if problem is not None:
+        controls.show_error(problem)
     left, right = halves()
     with left:
-        heads = _grid(engine, chosen, scores, tested)
+        heads = _grid(engine, chosen, text, scores, tested)
         if heads:
             head_summary(chosen, scores, tested, heads[-1])
             _thumbnails(looked, heads[-1])
     with right:
-        _arcs(engine, chosen, looked, heads)
-    if not texts:
+        _arcs(engine, chosen, text, looked, heads)
+    if not texts and problem is None:
         st.info(wording.WAIT_UPLOAD if chosen.corpus == controls.UPLOAD else wording.WAIT_TYPED)
-    elif tested is None:
-        # What is drawn stays in view meanwhile; the next run takes the tests from memory.
-        corpus(inference, engine, chosen, texts)
+    elif tested is not None:
+        ask_about_long_texts(tested.too_long)
+        if heads:
+            head_card(engine, chosen, scores, tested, heads[-1])
+    elif texts and corpus(inference, engine, chosen, texts) is not None:
+        # What is drawn stayed in view meanwhile; the next run takes the tests from memory.
         st.rerun()
-    elif heads:
-        head_card(engine, chosen, scores, tested, heads[-1])
-        ask_about_long_texts(tested)
+
+
+def _corpus_texts(chosen: Choice) -> tuple[tuple[Text, ...], AnalysisError | None]:
+    """The corpus, or what is wrong with it: that is no reason not to draw the text on screen."""
+    try:
+        return controls.corpus_texts(chosen), None
+    except AnalysisError as error:
+        return (), error
 
 
 def _text_on_screen(texts: tuple[Text, ...]) -> Text:
+    """The one text, or the one of several that the reader picks; the link holds its number."""
     if len(texts) == 1:
         return texts[0]
-    number = st.selectbox(
+    linked = st.query_params.get("number", "1")
+    number = st.session_state.get("number", int(linked) - 1 if linked.isascii() and linked.isdigit() else 0)
+    st.session_state["number"] = min(max(number, 0), len(texts) - 1)
+    picked = st.selectbox(
         wording.ON_SCREEN,
         range(len(texts)),
-        format_func=lambda i: f"{i + 1}: {' ||| '.join(texts[i].segments)}",
+        format_func=lambda i: f"{i + 1}: {state.shortened(' ||| '.join(texts[i].segments))}",
         key="number",
-        bind="query-params",
         persist_state="session",
     )
-    return texts[min(number, len(texts) - 1)]
+    st.query_params["number"] = str(picked + 1)
+    return texts[picked]
 
 
 def _look(
@@ -99,7 +113,7 @@ def _look(
     try:
         return _looked(inference, engine, chosen, text, "error")
     except TextTooLong:
-        if not st.toggle(wording.CUT_THIS, key="cut"):
+        if not st.toggle(wording.CUT_THIS, key="cut", bind="query-params", persist_state="session"):
             raise
     return _looked(inference, engine, chosen, text, "truncate")
 
@@ -118,14 +132,16 @@ def _looked(
 
 
 def _grid(
-    engine: Engine, chosen: Choice, scores: Float[np.ndarray, "role layer head"], tested: Corpus | None
+    engine: Engine, chosen: Choice, text: Text, scores: Float[np.ndarray, "role layer head"], tested: Corpus | None
 ) -> list[Head]:
     by, finer = _grid_controls()
-    above = scores > chosen.criterion.tau
-    holds = tested.tests.holds if by == wording.BY_CORPUS and tested is not None else above
-    shown = FINE_ROLES if finer else COARSE_ROLES
+    tau, shown = chosen.criterion.tau, FINE_ROLES if finer else COARSE_ROLES
+    holds, filled = scores > tau, wording.filled_by_text(tau)
+    facts = state.text_facts(engine, text) | {"tau": f"{tau:g}"}
+    if by == wording.BY_CORPUS and tested is not None:
+        holds, filled = tested.tests.holds, wording.filled_by_test(tau)
+        facts |= state.corpus_facts(chosen, engine, len(tested.scores))
     n_layers, n_heads = scores.shape[1:]
-    start = _most_local(scores)
     heads = role_grid(
         key="inspect grid",
         roles=ROLES,
@@ -134,24 +150,19 @@ def _grid(
         p_values=None if tested is None else tested.tests.p_adjusted,
         p_name="p over corpus",
         shown=shown,
-        tau=chosen.criterion.tau,
+        tau=tau,
+        filled=filled,
         label=f"Heads of {engine.files.name}, filled by {by}",
-        chosen=state.chosen_heads(n_layers, n_heads, start),
-        reset=(engine.files.fingerprint, state.n_pushed()),
+        chosen=state.chosen_heads(n_layers, n_heads, _most_local(scores)),
+        reset=(engine.files.name, engine.files.fingerprint, state.n_pushed()),
         on_change=state.choose_heads,
     )
     state.put_in_link(heads)
-    facts = state.provenance(chosen, engine, 1)
+    title = f"Heads filled by {by}"
     drawing_downloads(
         "grid",
         lambda: grid_svg(
-            roles=ROLES,
-            scores=scores,
-            holds=holds,
-            shown=shown,
-            tau=chosen.criterion.tau,
-            title=f"Heads filled by {by}",
-            caption=state.caption(facts),
+            roles=ROLES, scores=scores, holds=holds, tau=tau, shown=shown, title=title, caption=state.caption(facts)
         ),
     )
     return heads
@@ -179,11 +190,13 @@ def _most_local(scores: Float[np.ndarray, "role layer head"]) -> Head:
     return int(layer), int(head)
 
 
-def _arcs(engine: Engine, chosen: Choice, looked: TextAttention, heads: list[Head]) -> None:
+def _arcs(engine: Engine, chosen: Choice, text: Text, looked: TextAttention, heads: list[Head]) -> None:
     if not heads:
         st.info(wording.ARCS_HINT)
         return
-    drawn = heads[:MOST_HEADS]
+    drawn = heads[-MOST_HEADS:]
+    if len(heads) > len(drawn):
+        st.info(wording.last_heads(len(drawn), len(heads)))
     attention = np.stack([looked.attention[layer, head] for layer, head in drawn])
     tokenized = looked.tokenized
     names = ", ".join(head_name(*head) for head in drawn)
@@ -199,7 +212,7 @@ def _arcs(engine: Engine, chosen: Choice, looked: TextAttention, heads: list[Hea
         sieve=_overlay(chosen, looked),
         label=f"Attention of {names} in {engine.files.name}",
     )
-    facts = state.provenance(chosen, engine, 1)
+    facts = state.text_facts(engine, text) | {"drawn": f"the top {DEFAULT_SHARE:.0%} of each query's attention"}
     drawing_downloads(
         "arcs",
         lambda: arcs_svg(

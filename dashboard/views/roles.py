@@ -51,8 +51,10 @@ def _roles() -> None:
         st.info(wording.WAIT_UPLOAD if chosen.corpus == controls.UPLOAD else wording.WAIT_TYPED)
         return
     tested = corpus(inference, engine, chosen, texts)
-    facts = state.provenance(chosen, engine, len(tested.scores))
-    ask_about_long_texts(tested)
+    if tested is None:
+        return
+    facts = state.corpus_facts(chosen, engine, len(tested.scores))
+    ask_about_long_texts(tested.too_long)
     _summary(tested.tests, len(tested.scores))
     left, right = halves()
     with right:
@@ -98,9 +100,10 @@ def _grid(
         p_name=f"p ({st.session_state['correction']})",
         shown=shown,
         tau=chosen.criterion.tau,
+        filled=wording.filled_by_test(chosen.criterion.tau),
         label=f"Roles of the heads of {engine.files.name}",
         chosen=state.chosen_heads(n_layers, n_heads, _busiest(tests)),
-        reset=(engine.files.fingerprint, state.n_pushed()),
+        reset=(engine.files.name, engine.files.fingerprint, state.n_pushed()),
         highlight=highlight,
         on_change=state.choose_heads,
     )
@@ -203,10 +206,20 @@ def _overlaps(tests: HeadTests, facts: dict[str, str]) -> None:
 def _table(tests: HeadTests, facts: dict[str, str]) -> None:
     table = head_table(tests)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        shown = st.multiselect("Roles", ROLES, key="table roles", placeholder="all roles", persist_state="session")
-        layers = st.multiselect("Layers", sorted(table["layer"].unique()), key="table layers", placeholder="all layers")
-        held = st.toggle("Only roles that are held", key="table held", persist_state="session")
-    wanted = table["role"].isin(shown or ROLES) & table["layer"].isin(layers or table["layer"])
+        shown = st.multiselect(
+            "Roles", ROLES, key="table roles", placeholder="all roles", bind="query-params", persist_state="session"
+        )
+        all_layers = [str(layer) for layer in sorted(table["layer"].unique())]
+        layers = st.multiselect(
+            "Layers",
+            all_layers,
+            key="table layers",
+            placeholder="all layers",
+            bind="query-params",
+            persist_state="session",
+        )
+        held = st.toggle("Only roles that are held", key="table held", bind="query-params", persist_state="session")
+    wanted = table["role"].isin(shown or ROLES) & table["layer"].isin(map(int, layers or all_layers))
     table = table[wanted & (table["holds"] | (not held))]
     number = {name: st.column_config.NumberColumn(format="%.3g") for name in ("p", "p_adjusted")}
     score = {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}

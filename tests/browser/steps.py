@@ -84,7 +84,9 @@ def type_texts(page, typed, box="Your texts"):
 
 def choose(page, label, option):
     """Pick from a selectbox."""
-    page.get_by_role("combobox", name=label, exact=True).click()
+    box = page.get_by_role("combobox", name=label, exact=True)
+    box.scroll_into_view_if_needed()  # an open list closes when the page scrolls
+    box.click()
     page.get_by_role("option", name=option, exact=True).click()
 
 

@@ -56,7 +56,11 @@ def test_an_unknown_table_asks_for_its_columns_and_is_then_read(visit):
     [
         ("latin.txt", "fine\ncaf\xe9 noir".encode("latin-1"), "Line 2 is not UTF-8: byte 0xE9"),
         ("empty.txt", b" \n", "The file is empty."),
-        ("broken.csv", b'sentence1,sentence2\none,two\nthree,"four', "starts on line 3 opens a quote that is never closed."),
+        (
+            "broken.csv",
+            b'sentence1,sentence2\none,two\nthree,"four',
+            "starts on line 3 opens a quote that is never closed.",
+        ),
         ("missing.tsv", b"sentence1\tsentence2\none\ttwo\nthree\n", "Line 3 has 1 cell and the header 2."),
         ("broken.jsonl", b'{"text": "One."}\n{"text": "Two."\n', "line 2, character"),
         ("many.txt", b"Many texts.\n" * 5_001, "There are 5,001 texts and at most 5,000 are read."),

@@ -11,7 +11,7 @@ from cache.inference import Engine, Inference
 from cache.store import Store
 from core.analysis import measure
 from core.checkpoints import BUNDLED, find_checkpoint, load_checkpoint
-from core.errors import CheckpointError, TextError, TextTooLong
+from core.errors import CheckpointError, EveryTextTooLong, NoTokens, TextTooLong
 from core.hypotheses import Criterion, role_tests
 from core.measures import MEASURES, ScoreSettings, role_scores
 from core.roles import ROLES
@@ -98,16 +98,43 @@ def test_long_texts_are_left_out_or_cut_as_asked_and_named_either_way(inference,
 
 
 def test_a_long_text_on_screen_is_never_cut_silently(inference, engine):
-    with pytest.raises(TextTooLong, match="722 tokens and this checkpoint takes 512"):
+    with pytest.raises(TextTooLong, match=r"^The text has 722 tokens and this checkpoint takes 512"):
         inference.attention(engine, LONG)
     assert inference.attention(engine, LONG, too_long="truncate").tokenized.n_cut == 210
-    with pytest.raises(TextTooLong, match="722 tokens and this checkpoint takes 512"):
+    with pytest.raises(TextTooLong, match=r"^The text has 722 tokens and this checkpoint takes 512"):
         inference.attention(engine, LONG)
 
 
 def test_only_long_texts_give_a_sentence(inference, engine):
-    with pytest.raises(TextError, match="Every text is longer than this checkpoint takes"):
+    with pytest.raises(EveryTextTooLong, match="Every text is longer than this checkpoint takes") as error:
         inference.measures(engine, (LONG,))
+    assert error.value.texts == ((0, 722),)
+
+
+def test_a_bad_text_is_named_by_its_place_among_those_given(inference, engine):
+    inference.measures(engine, TEXTS[:1])
+    with pytest.raises(NoTokens, match=r"^Text 4 has a segment in which"):
+        inference.measures(engine, (TEXTS[0], TEXTS[1], TEXTS[1], Text(("\u200b",))))
+
+
+def test_progress_counts_kept_texts_too(inference, engine):
+    inference.measures(engine, TEXTS[:2])
+    seen = []
+    inference.measures(engine, TEXTS, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(2, 3), (3, 3)]
+
+
+def test_a_checkpoint_that_was_let_go_is_loaded_behind_again(inference, engine, monkeypatch):
+    monkeypatch.setattr(inference_module, "LOADED_CHECKPOINTS", 1)
+    inference.checkpoint(engine)
+    inference.checkpoint(Engine(engine.files, dtype="float64"))
+    assert not inference.is_loaded(engine)
+    inference.load_behind(engine)
+    for thread in threading.enumerate():
+        if thread.name == "load checkpoint":
+            thread.join(60)
+    assert inference.is_loaded(engine)
+    assert not inference.is_loading(engine)
 
 
 def test_stopped_work_keeps_what_is_finished(inference, engine, monkeypatch):

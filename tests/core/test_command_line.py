@@ -10,7 +10,7 @@ import pytest
 
 import core.__main__ as command_line
 from core.__main__ import main
-from core.analysis import head_tests, measure
+from core.analysis import measure
 from core.hypotheses import Criterion, role_tests
 from core.measures import ScoreSettings, role_scores
 from core.roles import ROLES
@@ -169,7 +169,7 @@ def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_pa
         (role, layer, head) for role in ROLES for layer in range(6) for head in range(12)
     ]
     measures, _ = by_library(bundled, read_typed(TYPED))
-    tests = head_tests(measures, ScoreSettings(), Criterion())
+    tests = role_tests(role_scores(measures, ScoreSettings()), ROLES, Criterion())
     table = pd.read_csv(output)
     for name in ROLE_COLUMNS[3:]:
         np.testing.assert_allclose(table[name], getattr(tests, name).ravel().astype(float), rtol=1e-5, atol=1e-8)

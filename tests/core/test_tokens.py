@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from small_checkpoints import TOKENIZERS
 
-from core.errors import TextError, TextTooLong
+from core.errors import NoTokens, TextTooLong
 from core.texts import Text
 from core.tokens import SPECIAL, tokenize
 
@@ -134,8 +134,14 @@ def test_a_blank_that_sentencepiece_puts_before_a_segment_stands_on_no_character
 def test_a_text_of_which_no_token_is_left_is_refused(kind, empty):
     if kind == "albert":
         empty = ""
-    with pytest.raises(TextError, match=r"^Text 4 has no token this checkpoint knows\. Type at least one word"):
+    sentence = r"^Text 4 has a segment in which this checkpoint knows no token\. Give it at least one word\.$"
+    with pytest.raises(NoTokens, match=sentence):
         tokens_of(kind, empty, position=3)
+
+
+def test_a_pair_with_one_segment_of_no_token_is_refused():
+    with pytest.raises(NoTokens, match=r"^The text has a segment in which"):
+        tokens_of("bert", "\u200b", "cat")
 
 
 def test_a_text_too_long_is_refused_with_its_place_and_numbers():

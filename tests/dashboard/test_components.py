@@ -56,6 +56,7 @@ def grid_page() -> None:
         holds=scores > 20,
         p_values=None,
         tau=3.0,
+        filled="Filled: holds.",
         label=st.session_state.get("label", "Roles"),
         chosen=[(0, 2)],
         reset=st.session_state.get("reset"),
@@ -244,7 +245,16 @@ def test_a_grid_of_1024_heads_and_ten_roles_stays_below_150_kilobytes() -> None:
         from dashboard.components.grid import role_grid
 
         scores = np.random.default_rng(0).random((len(ROLES), 32, 32))
-        role_grid(key="grid", roles=ROLES, scores=scores, holds=scores > 0.5, p_values=scores, tau=3.0, label="Big")
+        role_grid(
+            key="grid",
+            roles=ROLES,
+            scores=scores,
+            holds=scores > 0.5,
+            p_values=scores,
+            tau=3.0,
+            filled="Filled: holds.",
+            label="Big",
+        )
 
     assert len(payload(run(page))) < 150_000
 
@@ -258,7 +268,16 @@ def test_an_earlier_checkpoint_makes_gained_kept_and_lost() -> None:
         holds = np.array([[[True, True, False, False]]])
         before = np.array([[[False, True, True, False]]])
         scores = np.ones((1, 1, 4))
-        role_grid(key="grid", roles=["local"], scores=scores, holds=holds, held_before=before, tau=3.0, label="Change")
+        role_grid(
+            key="grid",
+            roles=["local"],
+            scores=scores,
+            holds=holds,
+            held_before=before,
+            tau=3.0,
+            filled="Filled: holds.",
+            label="Change",
+        )
 
     data = sent(run(page))
     assert data["compared"]

@@ -36,6 +36,7 @@ def role_grid(
     held_before: Bool[np.ndarray, "role layer head"] | None = None,
     shown: Sequence[str] | None = None,
     tau: float,
+    filled: str,
     label: str,
     chosen: Sequence[Head] = (),
     reset: Hashable = None,
@@ -54,6 +55,7 @@ def role_grid(
         held_before: Which heads held which role in an earlier checkpoint; the corners then show gained, kept and lost.
         shown: Roles that get a corner of each cell; None shows every role.
         tau: Threshold on the mean score; the tint of a corner is its score relative to it.
+        filled: What a filled corner means, in a sentence under the tooltip.
         label: What the grid shows, for screen readers.
         chosen: Heads to start from, and to return to whenever `reset` changes. Ignored on every other run.
         reset: A token; a new value makes the grid take `chosen`.
@@ -76,9 +78,11 @@ def role_grid(
             **_picture(roles, scores, holds, p_values, held_before, shown),
             "p_name": p_name,
             "tau": float(tau),
+            "filled": filled,
             "label": label,
             "colors": list(HEAD_COLORS),
             "highlight": None if highlight is None else sorted(list(head) for head in highlight),
+            "key": key,
             "rev": rev,
             "chosen": pushed,
         },

@@ -58,12 +58,11 @@ class RoleGrid {
     this.listen();
   }
 
-  show(data, key) {
+  show(data) {
     this.data = data;
     this.scores = floats(data.scores);
     this.p = data.p === null ? null : floats(data.p);
     this.states = bytes(data.states);
-    this.key = key;
     this.build();
     this.drawLegend();
     this.drawCells();
@@ -195,11 +194,11 @@ class RoleGrid {
   // Python's wish wins when its counter has moved; otherwise what the reader chose stays. A wish is sent back at once,
   // because the browser's own copy of the state would undo it with the next run.
   takeSelection() {
-    const { layers, heads, rev, chosen } = this.data;
-    const kept = remembered.get(this.key);
+    const { layers, heads, rev, chosen, key } = this.data;
+    const kept = remembered.get(key);
     const wanted = kept && kept.rev === rev ? kept.chosen : chosen;
     this.chosen = wanted.filter(([layer, head]) => layer < layers && head < heads);
-    remembered.set(this.key, { rev, chosen: wanted });
+    remembered.set(key, { rev, chosen: wanted });
     if (kept && kept.rev !== rev) this.send(wanted);
     if (this.rev !== rev && this.chosen.length) this.active = this.chosen[0];
     this.rev = rev;
@@ -208,7 +207,7 @@ class RoleGrid {
 
   choose(chosen) {
     this.chosen = chosen;
-    remembered.set(this.key, { rev: this.data.rev, chosen });
+    remembered.set(this.data.key, { rev: this.data.rev, chosen });
     this.paint();
     this.send(chosen);
   }
@@ -341,7 +340,7 @@ class RoleGrid {
   }
 
   tipNotes() {
-    return [make("p", "", `Filled letters: roles this head holds (threshold ${this.data.tau}).`)];
+    return [make("p", "", this.data.filled)];
   }
 
   // Beside the cell where there is room, else below or above it, and always inside the window.
@@ -362,10 +361,10 @@ class RoleGrid {
   }
 }
 
-export default function ({ data, parentElement, key, setStateValue }) {
+export default function ({ data, parentElement, setStateValue }) {
   let grid = grids.get(parentElement);
   if (!grid) grids.set(parentElement, (grid = new RoleGrid(parentElement)));
   grid.send = (chosen) => setStateValue("chosen", chosen);
-  grid.show(data, key);
+  grid.show(data);
   return () => grid.hideTip();
 }

@@ -69,6 +69,7 @@ def role_venn(
             "rows": _rows(roles, combinations),
             "label": label,
             "caption": caption,
+            "key": key,
             "rev": rev,
             "region": None if pushed_roles is None else code(roles, pushed_roles),
         },

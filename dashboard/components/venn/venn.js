@@ -40,9 +40,8 @@ class OverlapView {
     this.table.onkeydown = (event) => this.onKey(event, this.rows);
   }
 
-  show(data, key) {
+  show(data) {
     this.data = data;
-    this.key = key;
     this.counts = new Map(data.rows.map((row) => [row.code, row]));
     this.regions = [];
     this.rows = [];
@@ -59,10 +58,10 @@ class OverlapView {
   // Python's wish wins when its counter has moved; it is sent back at once, because the browser's own copy of the state
   // would undo it with the next run.
   takeSelection() {
-    const { rev, region } = this.data;
-    const kept = remembered.get(this.key);
+    const { rev, region, key } = this.data;
+    const kept = remembered.get(key);
     this.selected = kept && kept.rev === rev ? kept.selected : region;
-    remembered.set(this.key, { rev, selected: this.selected });
+    remembered.set(key, { rev, selected: this.selected });
     if (kept && kept.rev !== rev) this.send(this.namesOf(this.selected));
   }
 
@@ -72,7 +71,7 @@ class OverlapView {
 
   toggle(code) {
     this.selected = this.selected === code ? null : code;
-    remembered.set(this.key, { rev: this.data.rev, selected: this.selected });
+    remembered.set(this.data.key, { rev: this.data.rev, selected: this.selected });
     this.paint();
     this.send(this.namesOf(this.selected));
   }
@@ -249,9 +248,9 @@ class OverlapView {
   }
 }
 
-export default function ({ data, parentElement, key, setStateValue }) {
+export default function ({ data, parentElement, setStateValue }) {
   let view = views.get(parentElement);
   if (!view) views.set(parentElement, (view = new OverlapView(parentElement)));
   view.send = (region) => setStateValue("region", region);
-  view.show(data, key);
+  view.show(data);
 }

@@ -1,0 +1,112 @@
+"""How the pages look: accessible, and nothing overlaps or is cut, light and dark, wide and narrow."""
+
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+from steps import arcs, cell, cells, choose, name_checkpoint, settle
+
+LAYOUT = (Path(__file__).parent / "layout.js").read_text("utf-8")
+RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
+SIZES = [{"width": 1440, "height": 900}, {"width": 1024, "height": 768}, {"width": 390, "height": 844}]
+TABS = ("Per layer", "p-values", "Score distributions", "Overlaps", "Table")
+
+
+def drawn(page):
+    """Wait until the page has its charts and its fonts."""
+    settle(page)
+    assert cells(page)
+    expect(page.locator("svg.marks, canvas.marks, [data-testid=stDataFrame] canvas").first).to_be_visible()
+    page.wait_for_function("document.fonts.status === 'loaded'")
+
+
+def violations(page):
+    found = Axe().run(page, options={"runOnly": RULES}).response["violations"]
+    return [(each["id"], node["target"], node["html"][:200]) for each in found for node in each["nodes"]]
+
+
+def wrongs(page):
+    expect(page.locator(".katex-error")).to_have_count(0)
+    page.wait_for_function("document.getAnimations().every((each) => each.playState !== 'running')")
+    return page.evaluate(LAYOUT)
+
+
+def open_expanders(part):
+    closed = part.locator("details:not([open]) > summary")
+    for left in range(closed.count(), 0, -1):
+        closed.first.click()
+        expect(closed).to_have_count(left - 1)
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_inspect_has_no_accessibility_violation(visit, colours):
+    page = visit("/?text=One+text.%0AAnother+one.&sieve=local&head=1-4,0-2", colours)
+    drawn(page)
+    assert violations(page) == []
+    open_expanders(page)
+    cell(page, 2, 3).hover()
+    arcs(page).get_by_role("radio", name="Matrix").check()
+    expect(arcs(page).locator(".matrix canvas").first).to_be_visible()
+    assert violations(page) == []
+    name_checkpoint(page, "/nowhere")
+    expect(page.get_by_role("alert")).to_be_visible()
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_roles_has_no_accessibility_violation(visit, colours):
+    page = visit("/roles", colours)
+    for tab in TABS:
+        page.get_by_role("tab", name=tab).click()
+        expect(page.get_by_role("tabpanel", name=tab)).to_be_visible()
+        drawn(page)
+        assert violations(page) == []
+    page.get_by_role("button", name="16 heads: no role").click()
+    open_expanders(page)
+    choose(page, "Texts for the test", "upload a file")
+    expect(page.get_by_text("Upload a file of texts in the sidebar")).to_be_visible()
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size['width']} wide")
+def test_nothing_on_inspect_overlaps_or_is_cut(visit, size, colours):
+    page = visit("/?sieve=local&head=1-4,0-2", colours, **size)
+    drawn(page)
+    assert wrongs(page) == []
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size['width']} wide")
+def test_nothing_on_roles_overlaps_or_is_cut(visit, size, colours):
+    page = visit("/roles", colours, **size)
+    for tab in TABS if colours == "light" else TABS[:1]:
+        page.get_by_role("tab", name=tab).click()
+        expect(page.get_by_role("tabpanel", name=tab)).to_be_visible()
+        drawn(page)
+        assert wrongs(page) == []
+
+
+def test_everything_opened_on_a_narrow_screen_still_fits(visit):
+    for path in ("/?finer=true&head=1-4,0-2,3-3,5-11&text=Unbelievable+words", "/roles?roles+finer=true"):
+        page = visit(path, width=390, height=844)
+        drawn(page)
+        open_expanders(page.get_by_test_id("stMain"))
+        assert wrongs(page) == []
+
+
+def test_the_layout_check_finds_what_is_wrong(visit):
+    page = visit("/")
+    drawn(page)
+    page.evaluate("""() => {
+        const box = document.createElement("div");
+        box.innerHTML = `<p style="width: 40px; overflow: hidden; white-space: nowrap">far too long a text</p>
+            <button style="position: absolute; left: 400px; top: 20px">one</button>
+            <button style="position: absolute; left: 410px; top: 25px">two</button>
+            <p style="width: 3000px">wide</p>`;
+        document.querySelector("[data-testid=stMainBlockContainer]").prepend(box);
+    }""")
+    found = " ".join(page.evaluate(LAYOUT))
+    for what in ("cut: <p", "controls overlap", "texts overlap", "scrolls sideways"):
+        assert what in found

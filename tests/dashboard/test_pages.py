@@ -1,0 +1,177 @@
+"""What the pages do with what a reader chose, without a browser."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from core.errors import CheckpointError
+from dashboard import controls, wording
+
+sys.path.append(str(Path(__file__).parents[1] / "core"))
+
+from small_checkpoints import save
+
+APP = str(Path(__file__).parents[2] / "dashboard" / "app.py")
+TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A store of its own, and the one inference of the process, which the pages share."""
+    folder = tmp_path_factory.mktemp("store")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTENTION_SIEVE_CACHE", str(folder))
+        controls.inference.clear()
+        yield folder
+        controls.inference().store.close()
+        controls.inference.clear()
+
+
+@pytest.fixture
+def app(store):
+    """app(page, **link) -> the app after its first run on that page, tested over three typed texts."""
+
+    def opened(page="inspect", **link):
+        at = AppTest.from_file(APP, default_timeout=120)
+        # AppTest switches only to pages that are files; ours are functions, known by their address.
+        at._page_hash = "" if page == "inspect" else calc_hash(page)
+        for name, value in ({"corpus": controls.TYPED, "corpus_text": TEXTS} | link).items():
+            at.query_params[name] = value
+        return at.run()
+
+    return opened
+
+
+def sent(at, label):
+    """What a hand-made view was sent."""
+    views = [json.loads(view.proto.json) for view in at.get("bidi_component")]
+    return next(view for view in views if view.get("label", "").startswith(label))
+
+
+def said(at):
+    """Error sentences without the signs that keep Markdown from reading them."""
+    return [error.value.replace("\\", "").replace(controls.WORD_JOINER, "") for error in at.error]
+
+
+@pytest.mark.parametrize(("where", "title"), [("inspect", "Inspect"), ("roles", "Roles")])
+def test_a_page_runs_without_an_exception(app, where, title):
+    at = app(where)
+    assert not at.exception
+    assert not at.error
+    assert [each.value for each in at.title] == [title]
+
+
+def test_moving_tau_alpha_or_the_correction_runs_no_model(app):
+    at = app("roles")
+    before, first = controls.inference().n_passed, sent(at, "Roles of the heads")
+    at.slider(key="tau").set_value(2.0).run()
+    moved = sent(at, "Roles of the heads")
+    assert moved["tau"] == 2.0
+    assert moved["states"] != first["states"]
+    at.select_slider(key="alpha").set_value(0.1).run()
+    at.selectbox(key="correction").set_value("none").run()
+    assert sent(at, "Roles of the heads")["p"] != first["p"]
+    at.selectbox(key="method").set_value("mean alone").run()
+    at.toggle(key="entropy").set_value(False).run()
+    assert not at.exception
+    assert controls.inference().n_passed == before > 0
+
+
+def test_a_new_text_costs_one_pass_for_its_arcs_and_one_for_its_scores(app):
+    at = app()
+    before = controls.inference().n_passed
+    at.text_area(key="text").set_value("A text that nobody has typed before.").run()
+    assert controls.inference().n_passed == before + 2
+    at.text_area(key="text").set_value("A text that nobody has typed before. ").run()
+    assert controls.inference().n_passed == before + 2
+
+
+def test_choosing_a_head_sends_the_grid_no_second_time(app):
+    at = app()
+    before = sent(at, "Heads of")
+    at.session_state["inspect grid"] = {"chosen": [[3, 7], [2, 5]]}
+    at.run()
+    assert sent(at, "Heads of") == before
+    assert sent(at, "Attention of")["label"] == "Attention of L3 H7, L2 H5 in bundled"
+
+
+def test_heads_that_a_smaller_checkpoint_lacks_are_dropped(app, tmp_path, monkeypatch):
+    small = save("bert", tmp_path / "small")
+    # AppTest knows no options that a reader types.
+    monkeypatch.setattr(controls, "SUGGESTED", (*controls.SUGGESTED, str(small)))
+    at = app(head="5-11,1-2", text="the cat sat")
+    assert sent(at, "Attention of")["label"] == "Attention of L5 H11, L1 H2 in bundled"
+    at.selectbox(key="checkpoint").set_value(str(small)).run()
+    assert not at.exception
+    assert (sent(at, "Heads of")["layers"], sent(at, "Heads of")["heads"]) == (2, 3)
+    assert sent(at, "Attention of")["label"] == f"Attention of L1 H2 in {small}"
+
+
+@pytest.mark.parametrize("where", ["inspect", "roles"])
+def test_what_is_wrong_with_a_checkpoint_is_said_on_the_page(app, where, monkeypatch):
+    def broken(name):
+        raise CheckpointError("There is no *folder* here -> :material/home:. Choose another.")
+
+    at = app(where)
+    monkeypatch.setattr(controls, "find_checkpoint", broken)
+    at.run()
+    assert not at.exception
+    assert said(at) == ["There is no *folder* here -> :material/home:. Choose another."]
+    assert ":material/" not in at.error[0].value
+    assert [each.label for each in at.main.expander][0] == "How it is computed"
+
+
+def test_a_bug_is_no_sentence_of_ours(app, monkeypatch):
+    def broken(name):
+        raise KeyError("a bug")
+
+    at = app()
+    monkeypatch.setattr(controls, "find_checkpoint", broken)
+    at.run()
+    assert at.exception
+    assert not at.error
+
+
+@pytest.mark.parametrize("where", ["inspect", "roles"])
+def test_a_link_with_nonsense_opens_with_what_the_page_offers(app, where):
+    nonsense = {"tau": "abc", "head": "99-99,x,1-,²-1,-1-2", "corpus": "zzz", "number": "77", "alpha": "7"}
+    at = app(where, **nonsense, sieve="y", by="z", details="none", method="guess", ddof="5", dtype="int4", finer="2")
+    assert not at.exception
+    assert not at.error
+    assert at.slider(key="tau").value == 3.0
+    assert at.select_slider(key="alpha").value == 0.05
+    assert at.selectbox(key="corpus").value == "sample pairs and texts"
+
+
+def test_a_corpus_that_was_not_given_is_asked_for(app):
+    at = app("roles", corpus=controls.UPLOAD)
+    assert [each.value for each in at.info] == [wording.WAIT_UPLOAD]
+    at = app("roles", corpus_text="")
+    assert [each.value for each in at.info] == [wording.WAIT_TYPED]
+
+
+def test_uploads_of_a_known_table_are_tested_and_of_an_unknown_one_ask_for_columns(app):
+    at = app("roles", corpus=controls.UPLOAD)
+    at.file_uploader(key="upload").upload(
+        "known.csv", b"sentence1,sentence2\nOne cat.,Two cats.\nA dog.,A pup.\n"
+    ).run()
+    assert any("Over 2 texts" in each.value for each in at.markdown)
+    at.file_uploader(key="upload").upload("unknown.csv", b"first,other\nOne cat.,Two cats.\n").run()
+    assert "Pick the one or two columns" in said(at)[0]
+    column = next(each for each in at.selectbox if each.label == wording.COLUMN_FIRST)
+    column.set_value("other").run()
+    assert not at.error
+    assert any("Over 1 text " in each.value for each in at.markdown)
+
+
+@pytest.mark.parametrize(
+    "text", ["www.x.org", "a@b.cc", "http://x", ":smile:", ":material/home:", "a -> b", "$x$ ~= <b>"]
+)
+def test_signs_of_markdown_are_shown_as_they_are(text):
+    kept = controls.plain(text).replace("\\", "").replace(controls.WORD_JOINER, "")
+    assert kept == text
+    assert controls.plain(text) != text
