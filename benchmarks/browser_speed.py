@@ -28,11 +28,11 @@ LONG = 60_000
 SETTLES = 500
 """Milliseconds in which a second run of the script would have begun."""
 FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]"
-GRID = "[role=grid] [role=gridcell]"
+GRID = ".grid [role=gridcell]"
 SUBJECTS = ("pilot", "nurse", "farmer", "singer", "judge", "clerk", "tailor", "guard", "poet", "miner")
 
-# once(event, what) begins a measurement: `measured` resolves with the milliseconds from the next such event to the first
-# frame after `what` reads differently. `runs` counts script runs.
+# once(event, what) begins a measurement: `measured` resolves with the milliseconds from the next such event to the
+# first frame after `what` reads differently. `runs` counts script runs.
 WATCH = """
 () => {
   const views = {

@@ -244,12 +244,12 @@ def with_progress(question: object, work: Callable[[Progress], Answer]) -> Answe
 
     Returns: what the work gives; None when it is stopped.
     """
-    if st.session_state.get("stopped") == hash(question):
-        st.info(wording.STOPPED)
-        st.button(wording.GO_ON, icon=":material/play_circle:", on_click=_remember_stopped, args=(None,))
-        return None
     place = st.empty()
     with place.container():
+        if st.session_state.get("stopped") == hash(question):
+            st.info(wording.STOPPED)
+            st.button(wording.GO_ON, icon=":material/play_circle:", on_click=_remember_stopped, args=(None,))
+            return None
         bar = st.progress(0.0, wording.BEGUN)
         st.button(wording.STOP, icon=":material/stop_circle:", on_click=_remember_stopped, args=(hash(question),))
     try:

@@ -16,13 +16,14 @@ from steps import (
     type_texts,
 )
 
+from dashboard.samples import EXAMPLE
+
 SENTENCE = "Two clever engineers finally repaired the noisy engine."
 
 
 def test_a_first_visit_shows_grid_and_arcs_of_the_example(visit):
     page = visit("/")
-    expect(page.get_by_role("textbox", name="Your texts")).to_have_value("Why did the old baker quietly close her small "
-        "shop? ||| She had slowly lost her best customers to the new market.")  # fmt: skip
+    expect(page.get_by_role("textbox", name="Your texts")).to_have_value(" ||| ".join(EXAMPLE.segments))
     assert len(cells(page)) == 6 * 12
     assert tokens(page)[:4] == ["[CLS]", "why", "did", "the"]
     assert tokens(page) == tokens(page, "To: keys")

@@ -122,7 +122,7 @@ def test_what_is_wrong_with_a_checkpoint_is_said_on_the_page(app, where, monkeyp
     assert not at.exception
     assert said(at) == ["There is no *folder* here -> :material/home:. Choose another."]
     assert ":material/" not in at.error[0].value
-    assert [each.label for each in at.main.expander][0] == "How it is computed"
+    assert at.main.expander[0].label == "How it is computed"
 
 
 def test_a_bug_is_no_sentence_of_ours(app, monkeypatch):
