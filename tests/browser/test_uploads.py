@@ -91,14 +91,14 @@ def test_a_corpus_can_be_typed_and_an_empty_segment_in_it_is_named(visit):
 def test_one_text_has_scores_and_no_test(visit):
     page = visit("/roles")
     upload(page, "one.txt", FIRST[0])
-    expect(page.get_by_text("Over 1 texts at tau 3,")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("Over 1 text at tau 3,")).to_be_visible(timeout=LONG)
     expect(page.get_by_test_id("stAlertContentInfo")).to_be_visible()
 
 
 def test_texts_too_long_are_left_out_or_cut_as_the_reader_says(visit):
     page = visit("/roles")
     upload(page, "long.txt", "\n".join([*FIRST, "word " * 700]))
-    expect(page.get_by_text("Text 5 has 702 tokens")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("text 5 (702 tokens)")).to_be_visible(timeout=LONG)
     expect(page.get_by_text("Over 4 texts at tau 3,")).to_be_visible()
     page.get_by_role("radio", name="cut them").click()
     expect(page.get_by_text("Over 5 texts at tau 3,")).to_be_visible(timeout=LONG)
