@@ -1,6 +1,5 @@
 """The page Inspect, as a person meets it."""
 
-import pytest
 from playwright.sync_api import expect
 from steps import (
     LONG,
@@ -9,6 +8,7 @@ from steps import (
     cells,
     choose,
     chosen,
+    error,
     expect_cells_other_than,
     is_blank,
     links_drawn,
@@ -134,18 +134,15 @@ def test_a_text_that_is_too_long_names_its_tokens_and_can_be_cut(visit):
     expect(arcs(page).get_by_role("option", name="word, 511 of 512")).to_have_count(2, timeout=LONG)
 
 
-@pytest.mark.parametrize(
-    ("typed", "sentence"),
-    [
-        ("", "There is no text yet. Type one text a line"),
+def test_what_cannot_be_read_is_said_and_the_rest_of_the_page_stays(visit):
+    page = visit("/")
+    for typed, sentence in (
         ("A first segment ||| ", "Line 1: segment 2 of 2 is empty."),
         ("one ||| two ||| three", "Line 1 has 3 segments and a text has one or two."),
-    ],
-)
-def test_what_cannot_be_read_is_said_and_the_rest_of_the_page_stays(visit, typed, sentence):
-    page = visit("/")
-    type_texts(page, typed)
-    expect(page.get_by_text(sentence)).to_be_visible()
-    expect(page.get_by_role("heading", name="Inspect")).to_be_visible()
-    expect(page.get_by_role("textbox", name="Your texts")).to_be_editable()
-    expect(page.get_by_text("How it is computed")).to_be_visible()
+        ("", "There is no text yet. Type one text a line"),
+    ):
+        type_texts(page, typed)
+        expect(error(page)).to_contain_text(sentence)
+        expect(page.get_by_role("heading", name="Inspect")).to_be_visible()
+        expect(page.get_by_role("textbox", name="Your texts")).to_be_editable()
+        expect(page.get_by_text("How it is computed")).to_be_visible()
