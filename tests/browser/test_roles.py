@@ -144,21 +144,22 @@ def test_tables_download_as_csv_and_parquet_with_where_they_come_from(visit):
 
 
 @pytest.mark.parametrize(
-    ("path", "names"),
+    ("path", "names", "about"),
     [
-        ("/roles", ["grid", "overlap", "roles per layer"]),
-        ("/roles?details=p-values", ["p-values"]),
-        ("/roles?details=Score+distributions", ["score distributions"]),
-        ("/", ["grid", "arcs", "scores of L0 H2"]),
+        ("/roles", ["grid", "overlap", "roles per layer"], "tau 3, alpha 0.05"),
+        ("/roles?details=p-values", ["p-values"], "tau 3, alpha 0.05"),
+        ("/roles?details=Score+distributions", ["score distributions"], "tau 3, alpha 0.05"),
+        ("/", ["grid", "arcs"], "Why did the old baker"),
+        ("/", ["scores of L0 H2"], "tau 3, alpha 0.05"),
     ],
 )
-def test_figures_download_as_svg_and_png_with_where_they_come_from(visit, path, names):
+def test_figures_download_as_svg_and_png_with_where_they_come_from(visit, path, names, about):
     page = visit(path)
     for name in names:
         svg = ElementTree.fromstring(download(page, f"SVG of {name}"))
         assert svg.tag == "{http://www.w3.org/2000/svg}svg"
         written = " ".join(svg.itertext())
-        for fact in ("bundled", "2cd3a6a7380f", "tau 3", "alpha 0.05", "Attention Sieve 0.1.0"):
+        for fact in ("bundled", "2cd3a6a7380f", "Attention Sieve 0.1.0", about):
             assert fact in written
         png = download(page, f"PNG of {name}")
         assert png.startswith(PNG)
