@@ -85,9 +85,14 @@ def type_texts(page, typed, box="Your texts"):
 def choose(page, label, option):
     """Pick from a selectbox."""
     box = page.get_by_role("combobox", name=label, exact=True)
-    box.scroll_into_view_if_needed()  # an open list closes when the page scrolls
+    wanted = page.get_by_role("option", name=option, exact=True)
+    box.scroll_into_view_if_needed()
     box.click()
-    page.get_by_role("option", name=option, exact=True).click()
+    try:
+        expect(wanted).to_be_visible(timeout=LONG // 20)
+    except AssertionError:
+        box.press("ArrowDown")  # an open list closes when what is still being drawn moves the page
+    wanted.click()
 
 
 def name_checkpoint(page, name):
