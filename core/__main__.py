@@ -1,6 +1,7 @@
 """The command line: `python -m core score` and `python -m core roles`, the chain without a page."""
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,12 +10,13 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from core.analysis import measure
+from core.analysis import check_settings, measure
 from core.checkpoints import DTYPES, find_checkpoint, load_checkpoint
 from core.errors import AnalysisError, ColumnsNeeded, TextError, TextTooLong
 from core.frames import head_table, read_score_table, score_table
 from core.hypotheses import Criterion, role_tests
 from core.measures import ScoreSettings, role_scores
+from core.passes import ONE_STACK, TWO_STACKS, PassSettings
 from core.texts import MAX_BYTES, Text, read_file
 
 ROLE_FIELDS = ("texts", "mean", "std", "t", "p", "p_adjusted", "holds")
@@ -44,7 +46,9 @@ def score(chosen: argparse.Namespace) -> None:
     texts = _read_texts(chosen.texts, chosen.text_columns)
     _check_output(chosen.output)
     checkpoint = load_checkpoint(find_checkpoint(chosen.checkpoint), device=chosen.device, dtype=chosen.dtype)
-    work = measure(checkpoint, texts, too_long=chosen.too_long)
+    asked = PassSettings(chosen.attention or checkpoint.files.kinds[0], chosen.off)
+    check_settings(checkpoint, asked)
+    work = measure(checkpoint, texts, asked, too_long=chosen.too_long)
     measured = list(tqdm(work, total=len(texts), unit="text", disable=not sys.stderr.isatty()))
     kept = {text.position: text.measures for text in measured if text.measures is not None}
     left_out = f"{len(texts) - len(kept)} of {len(texts)} texts have more than {checkpoint.max_tokens} tokens"
@@ -80,6 +84,14 @@ def _read_texts(path: Path, columns: str | None) -> tuple[Text, ...]:
     return read_file(path.name, content, tuple(name.strip() for name in columns.split(",")) if columns else None)
 
 
+def _heads(written: str) -> tuple[tuple[int, int], ...]:
+    """Heads as `3-7,2-5`: layer and head, both 0-based."""
+    found = [re.fullmatch(r"\s*(\d+)-(\d+)\s*", part, re.ASCII) for part in written.split(",")]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"{written!r} names no heads; write layer-head, as in 3-7,2-5")
+    return tuple(sorted({(int(head[1]), int(head[2])) for head in found if head}))
+
+
 def _check_output(output: Path) -> None:
     """Refuse what cannot be written before the work is done."""
     folder = output.resolve().parent
@@ -105,6 +117,10 @@ def _parser() -> argparse.ArgumentParser:
     scoring.add_argument("--output", required=True, type=Path, help="Parquet file to write")
     scoring.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
     scoring.add_argument("--dtype", default="float32", choices=DTYPES)
+    scoring.add_argument(
+        "--attention", choices=(*ONE_STACK, *TWO_STACKS), help="of an encoder-decoder; a pair is source and target"
+    )
+    scoring.add_argument("--off", type=_heads, default=(), help="heads to switch off, as layer-head: 3-7,2-5")
     scoring.add_argument("--no-block-entropy", dest="block_entropy", action="store_false")
     scoring.add_argument(
         "--direction", default="dependent-to-head", choices=("dependent-to-head", "head-to-dependent", "both")

@@ -1,25 +1,33 @@
 """The chain from texts to head roles, one call per stage.
 
-    Text -> TokenizedText -> (pass with observers) -> measures || scores -> tests at tau -> roles
+    Text -> PassText -> (pass with observers) -> measures || scores -> tests at tau -> roles
 
-Left of the bar costs a forward pass, depends on checkpoint and texts only, and stands here. Right of it is instant:
-`core.measures.role_scores`, `core.hypotheses.role_tests`, and what `core.roles` reads off the tests.
+Left of the bar costs a forward pass, depends on checkpoint, texts and pass settings only, and stands here. Right of it
+is instant: `core.measures.role_scores`, `core.hypotheses.role_tests`, and what `core.roles` reads off the tests.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
 from core.checkpoints import Checkpoint
-from core.errors import TextTooLong
-from core.parses import TokenPair, parse, token_pairs
+from core.errors import AnalysisError, PairNeeded, TextTooLong
+from core.parses import parse, token_pairs
+from core.passes import Kind, PassSettings, PassText, SeenMap, Window
 from core.texts import Text
-from core.tokens import TokenizedText, TooLong, tokenize
+from core.tokens import TokenizedText, TooLong, as_decoder_input, tokenize
 
-CHUNK = 64
+CHUNK: Final = 64
 """Texts that are parsed and passed before the next are begun, so that a stopped run has kept what it finished."""
+REST_OF_SENTENCE: Final = 1000
+"""Characters after a cut that are parsed too."""
+WINDOW_ENTRIES: Final = 1 << 25
+"""Entries of attention kept of one text at most, all layers and heads together."""
+WINDOW_TOKENS: Final = 256
+"""Tokens of each side of a window at most; a text no longer is kept whole."""
 
 Progress = Callable[[int, int], None]
 """Called with texts done and texts in all; it may raise to stop."""
@@ -47,91 +55,239 @@ class MeasuredText:
 class TextAttention:
     """All that is drawn of the one text on screen."""
 
-    tokenized: TokenizedText
-    pairs: tuple[TokenPair, ...]
+    text: PassText
     causal: bool
+    window: Window
     attention: Float[np.ndarray, "layer head query key"]
+    """Inside the window."""
+    block: int
+    """Tokens of a block of the overview; 0 where the window is the whole text."""
+    overview: Float[np.ndarray, "layer head query_block key_block"] | None
+    """Mean attention between the tokens of two blocks; None where the window is the whole text."""
+
+
+def prepare(
+    checkpoint: Checkpoint,
+    text: Text,
+    settings: PassSettings,
+    *,
+    position: int | None = None,
+    truncate: bool = False,
+) -> PassText:
+    """One text's tokens, without relations.
+
+    Args:
+        checkpoint: loaded.
+        text: for an encoder-decoder source and target as a pair; its encoder also takes a text without a target.
+        settings: which attention is looked at.
+        position: the text's place among those given, for messages.
+        truncate: cut a text that is too long instead of raising.
+
+    Raises: TextTooLong; NoTokens; PairNeeded; AnalysisError for an attention or a head that the checkpoint has not.
+    """
+    check_settings(checkpoint, settings)
+
+    def tokens(part: Text) -> TokenizedText:
+        return tokenize(part, checkpoint.tokenizer, checkpoint.max_tokens, position=position, truncate=truncate)
+
+    if settings.kind == "self":
+        return PassText(kind=settings.kind, source=tokens(text))
+    if settings.kind == "encoder":
+        return PassText(kind=settings.kind, source=tokens(_segment(text, 0)))
+    if len(text.segments) < 2:
+        raise PairNeeded(position)
+    target = tokens(_segment(text, 1))
+    return PassText(
+        kind=settings.kind,
+        source=tokens(_segment(text, 0)),
+        target=as_decoder_input(target, checkpoint.tokenizer, checkpoint.start_id),
+    )
+
+
+def check_settings(checkpoint: Checkpoint, settings: PassSettings) -> None:
+    """Refuse an attention, or a head to switch off, that the checkpoint has not.
+
+    Raises: AnalysisError.
+    """
+    attention = checkpoint.attentions.get(settings.kind)
+    if attention is None:
+        raise AnalysisError(
+            f"{checkpoint.files.name} has no {settings.kind} attention. Choose: {', '.join(checkpoint.attentions)}."
+        )
+    for layer, head in settings.off:
+        if not (0 <= layer < attention.n_layers and 0 <= head < attention.n_heads):
+            raise AnalysisError(
+                f"Head L{layer} H{head} cannot be switched off: {checkpoint.files.name} has {attention.n_layers} "
+                f"layers x {attention.n_heads} heads. Choose another."
+            )
+
+
+def _segment(text: Text, side: int) -> Text:
+    """One segment as a text of its own."""
+    return Text((text.segments[side],), None if text.words is None else (text.words[side],))
+
+
+def _queries_text(text: Text, kind: Kind) -> Text:
+    """What the queries of a pass read."""
+    return text if kind == "self" else _segment(text, 0 if kind == "encoder" else 1)
+
+
+def with_relations(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[PassText]:
+    """The same with the relations of each text on its queries; parsed together, which is much faster than singly.
+
+    Args:
+        prepared: from `prepare`, all of one kind.
+        texts: what they were prepared from.
+    """
+    if not prepared or prepared[0].kind == "cross":
+        return list(prepared)
+    parses = parse([_as_far_as_kept(_queries_text(text, one.kind), one.queries) for one, text in zip(prepared, texts)])
+    return [replace(one, pairs=token_pairs(one.queries, found)) for one, found in zip(prepared, parses)]
+
+
+def _as_far_as_kept(text: Text, tokens: TokenizedText) -> Text:
+    """A text that was cut, up to its last token and the rest of a sentence: the parser need not read more."""
+    if not tokens.n_cut or text.words is not None:
+        return text
+    ends = (int(tokens.spans[tokens.segments == side, 1].max()) for side in range(len(text.segments)))
+    return Text(tuple(segment[: end + REST_OF_SENTENCE] for segment, end in zip(text.segments, ends)))
+
+
+def window_at(checkpoint: Checkpoint, text: PassText, start: tuple[int, int] = (0, 0)) -> Window:
+    """The window of a text that holds some query and key near its start; the whole text where that is short enough.
+
+    Args:
+        checkpoint: decides how many entries a window may have.
+        text: prepared.
+        start: first query and first key; moved back where the window would pass the end.
+    """
+    attention = checkpoint.attentions[text.kind]
+    size = WINDOW_TOKENS
+    while attention.n_layers * attention.n_heads * size * size > WINDOW_ENTRIES:
+        size //= 2
+
+    def side(first: int, n_tokens: int) -> tuple[int, int]:
+        first = max(0, min(first, n_tokens - size))
+        return first, min(first + size, n_tokens)
+
+    return Window(side(start[0], len(text.queries.ids)), side(start[1], len(text.keys.ids)))
 
 
 def measure(
-    checkpoint: Checkpoint, texts: Sequence[Text], *, too_long: TooLong = "error", progress: Progress = no_progress
+    checkpoint: Checkpoint,
+    texts: Sequence[Text],
+    settings: PassSettings | None = None,
+    *,
+    too_long: TooLong = "error",
+    progress: Progress = no_progress,
 ) -> Iterator[MeasuredText]:
     """Measure texts, yielding each as it is done; not in the order given.
 
     Args:
         checkpoint: loaded.
         texts: one or more.
+        settings: which attention, and which heads are off; None for the checkpoint's first attention, all heads on.
         too_long: what to do with texts longer than the checkpoint takes: raise, yield without measures, or cut.
         progress: called after every batch.
 
-    Raises: TextTooLong, before any pass; NoTokens.
+    Raises: TextTooLong, before any pass; NoTokens; PairNeeded.
     """
-    whole, too_long_texts = tokenize_all(checkpoint, texts, too_long)
+    settings = settings or PassSettings(checkpoint.files.kinds[0])
+    whole, too_long_texts = prepare_all(checkpoint, texts, settings, too_long)
     for position, n_tokens in too_long_texts:
         yield MeasuredText(position=position, n_tokens=n_tokens, n_cut=0, measures=None)
-    positions = sorted(whole, key=lambda position: len(whole[position].ids))
+    positions = sorted(whole, key=lambda position: whole[position].n_tokens)
     done = 0
     for start in range(0, len(positions), CHUNK):
-        for measured in _measure_chunk(checkpoint, texts, whole, positions[start : start + CHUNK]):
+        for measured in _measure_chunk(checkpoint, texts, whole, positions[start : start + CHUNK], settings):
             yield from measured
             done += len(measured)
             progress(done, len(positions))
 
 
 def _measure_chunk(
-    checkpoint: Checkpoint, texts: Sequence[Text], whole: dict[int, TokenizedText], positions: Sequence[int]
+    checkpoint: Checkpoint,
+    texts: Sequence[Text],
+    whole: dict[int, PassText],
+    positions: Sequence[int],
+    settings: PassSettings,
 ) -> Iterator[list[MeasuredText]]:
     """Parse and pass some texts; yields batches as they are done."""
-    from core.scores import score_batches
+    from core.scores import BATCH_TOKENS, plan_batches, score_batch
 
-    tokenized = [whole[position] for position in positions]
-    parses = parse([texts[position] for position in positions])
-    pairs = [token_pairs(text, relations) for text, relations in zip(tokenized, parses)]
-    for places, measures in score_batches(checkpoint, tokenized, pairs):
+    prepared = with_relations([whole[position] for position in positions], [texts[position] for position in positions])
+    for batch in plan_batches([text.n_tokens for text in prepared], BATCH_TOKENS[checkpoint.device]):
+        scores = score_batch(checkpoint, [prepared[place] for place in batch.positions], settings)
         yield [
-            MeasuredText(
-                position=positions[place],
-                n_tokens=len(tokenized[place].ids) + tokenized[place].n_cut,
-                n_cut=tokenized[place].n_cut,
-                measures=of_text,
-            )
-            for place, of_text in zip(places, measures)
+            measured_text(positions[place], prepared[place], of_text)
+            for place, of_text in zip(batch.positions, scores.measures)
         ]
 
 
-def tokenize_all(
-    checkpoint: Checkpoint, texts: Sequence[Text], too_long: TooLong
-) -> tuple[dict[int, TokenizedText], list[tuple[int, int]]]:
+def measured_text(position: int, text: PassText, measures: Float[np.ndarray, "measure layer head"]) -> MeasuredText:
+    """What a pass measured of a text, with its lengths."""
+    sides = (text.queries, text.keys)
+    return MeasuredText(
+        position=position,
+        n_tokens=max(len(side.ids) + side.n_cut for side in sides),
+        n_cut=max(side.n_cut for side in sides),
+        measures=measures,
+    )
+
+
+def prepare_all(
+    checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, too_long: TooLong
+) -> tuple[dict[int, PassText], list[tuple[int, int]]]:
     """Tokens of each text by its position, and place and length of those left out (`skip` only).
 
-    Raises: TextTooLong for the first such text (`error` only); NoTokens.
+    Raises: TextTooLong for the first such text (`error` only); NoTokens; PairNeeded.
     """
-    tokenized: dict[int, TokenizedText] = {}
+    prepared: dict[int, PassText] = {}
     left_out: list[tuple[int, int]] = []
     for position, text in enumerate(texts):
         try:
-            tokenized[position] = tokenize(
-                text, checkpoint.tokenizer, checkpoint.max_tokens, position=position, truncate=too_long == "truncate"
-            )
+            prepared[position] = prepare(checkpoint, text, settings, position=position, truncate=too_long == "truncate")
         except TextTooLong as error:
             if too_long == "error":
                 raise
             left_out.append((position, error.n_tokens))
-    return tokenized, left_out
+    return prepared, left_out
 
 
-def look_at(checkpoint: Checkpoint, text: Text, *, too_long: TooLong = "error") -> TextAttention:
-    """The tokens, relations and whole attention of one text.
+def look_at(
+    checkpoint: Checkpoint,
+    text: Text,
+    settings: PassSettings | None = None,
+    *,
+    too_long: TooLong = "error",
+    start: tuple[int, int] = (0, 0),
+) -> tuple[TextAttention, MeasuredText]:
+    """The tokens, relations and attention of one text, and what the same pass measured of it.
 
-    Raises: TextTooLong unless it may be cut; NoTokens.
+    Args:
+        checkpoint: loaded.
+        text: one.
+        settings: as for `measure`.
+        too_long: "truncate" cuts a longer text.
+        start: where the window of a long text begins: first query and first key.
+
+    Raises: TextTooLong unless it may be cut; NoTokens; PairNeeded.
     """
-    from core.scores import attention_map
+    from core.scores import score_batch
 
-    tokenized = tokenize(text, checkpoint.tokenizer, checkpoint.max_tokens, truncate=too_long == "truncate")
-    (relations,) = parse([text])
+    settings = settings or PassSettings(checkpoint.files.kinds[0])
+    (prepared,) = with_relations([prepare(checkpoint, text, settings, truncate=too_long == "truncate")], [text])
+    scores = score_batch(checkpoint, [prepared], settings, {0: window_at(checkpoint, prepared, start)})
+    return text_attention(checkpoint, prepared, scores.maps[0]), measured_text(0, prepared, scores.measures[0])
+
+
+def text_attention(checkpoint: Checkpoint, text: PassText, seen: SeenMap) -> TextAttention:
+    """What a pass kept of a text, with its tokens."""
     return TextAttention(
-        tokenized=tokenized,
-        pairs=token_pairs(tokenized, relations),
-        causal=checkpoint.causal,
-        attention=attention_map(checkpoint, tokenized),
+        text=text,
+        causal=checkpoint.attentions[text.kind].causal,
+        window=seen.window,
+        attention=seen.attention,
+        block=seen.block,
+        overview=seen.overview,
     )

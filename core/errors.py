@@ -43,6 +43,25 @@ class NoTokens(TextError):
         return NoTokens(position)
 
 
+class PairNeeded(TextError):
+    """A text without a target, where a decoder has to read one.
+
+    Attributes:
+        position: 0-based place of the text among those given; None for the one text at hand.
+    """
+
+    def __init__(self, position: int | None) -> None:
+        super().__init__(
+            f"{_named(position)} has no target for the decoder to read. Give source and target as a pair, with ||| "
+            "between the two, or look at the encoder's attention."
+        )
+        self.position = position
+
+    def at(self, position: int | None) -> "PairNeeded":
+        """The same about another place."""
+        return PairNeeded(position)
+
+
 class TextTooLong(TextError):
     """A text has more tokens than the checkpoint can take.
 

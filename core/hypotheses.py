@@ -1,7 +1,7 @@
 """Scores of many texts and a tau in, tests, corrections and intervals out: which head holds which role."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Final, Literal, get_args
 
 import numpy as np
@@ -114,6 +114,18 @@ def role_tests(
         holds=np.where(by_mean, mean > settings.tau, p_adjusted < settings.alpha),
         constant=constant,
     )
+
+
+def tests_of(tests: HeadTests, roles: tuple[str, ...]) -> HeadTests:
+    """The tests of some roles, as they were decided among all.
+
+    Raises: ValueError for a role that was not tested.
+    """
+    places = [tests.roles.index(role) for role in roles]
+    arrays = {
+        field.name: getattr(tests, field.name) for field in fields(tests) if field.name not in ("roles", "settings")
+    }
+    return replace(tests, roles=roles, **{name: array[places] for name, array in arrays.items()})
 
 
 def untested(tests: HeadTests) -> dict[str, str]:

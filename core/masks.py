@@ -1,12 +1,84 @@
-"""The masks of attention: as transformers hands them to the door, and as numbers that are added before the softmax."""
+"""The masks of attention, as transformers hands them to the door: evaluated tile by tile, never query x key at once."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-from transformers.masking_utils import bidirectional_mask_function, prepare_padding_mask, sdpa_mask
+from transformers.masking_utils import (
+    bidirectional_mask_function,
+    causal_mask_function,
+    prepare_padding_mask,
+    sdpa_mask,
+)
+
+KEPT_ENTRIES: Final = 1 << 22
+"""Entries of evaluated tiles kept for the layers to come; those of short texts fit, those of long ones are redone."""
+
+
+class TileMask:
+    """Where attention may go in one pass; all layers of a kind share it."""
+
+    def __init__(self, function: Callable[..., Any], padding: Bool[Tensor, "text key"] | None, **sizes: Any) -> None:
+        """Take what transformers says about a mask.
+
+        Args:
+            function: of text, head, query and key position, as transformers composes it.
+            padding: False for padded keys; None when none is.
+            sizes: batch_size, q_length, kv_length, q_offset, kv_offset, use_vmap and device, as for `sdpa_mask`.
+        """
+        self._function, self._padding, self._sizes = function, padding, sizes
+        self._kept: dict[tuple[object, ...], Float[Tensor, "text 1 query key"]] = {}
+        self._n_kept = 0
+        self._start = sizes["q_offset"] - sizes["kv_offset"]
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether no query sees a later key and nothing else is hidden but padding."""
+        return self._function is causal_mask_function
+
+    def n_visible_keys(self, queries: slice, n_keys: int) -> int:
+        """Keys from the first on that any of some queries may see."""
+        return min(n_keys, self._start + queries.stop) if self.is_causal else n_keys
+
+    def add_to(self, logits: Float[Tensor, "text head query key"], texts: slice, queries: slice) -> None:
+        """Hide from the softmax wherever attention may not go."""
+        first = 0
+        if self._padding is None and self.is_causal:
+            # Only the keys that some of these queries may see and others may not.
+            first = min(max(0, self._start + queries.start), logits.shape[-1])
+        if self._function is bidirectional_mask_function:
+            queries = slice(0, 1)
+        logits[..., first:] += self._addend(texts, queries, slice(first, logits.shape[-1]), logits.dtype)
+
+    def _addend(self, texts: slice, queries: slice, keys: slice, dtype: torch.dtype) -> Tensor:
+        place = (queries.start, queries.stop, keys.start, keys.stop, dtype)
+        addend = self._kept.get(place)
+        if addend is None:
+            allowed = self._allowed(queries, keys)
+            addend = torch.zeros_like(allowed, dtype=dtype).masked_fill_(~allowed, _hidden(dtype))
+            if self._n_kept + addend.numel() <= KEPT_ENTRIES:
+                self._kept[place] = addend
+                self._n_kept += addend.numel()
+        return addend[texts] if addend.shape[0] > 1 else addend
+
+    def _allowed(self, queries: slice, keys: slice) -> Bool[Tensor, "text 1 query key"]:
+        sizes = self._sizes | {
+            "q_length": queries.stop - queries.start,
+            "kv_length": keys.stop - keys.start,
+            "q_offset": self._sizes["q_offset"] + queries.start,
+            "kv_offset": self._sizes["kv_offset"] + keys.start,
+        }
+        if self._padding is None and self.is_causal:
+            sizes["batch_size"] = 1
+        return sdpa_mask(
+            mask_function=self._function,
+            attention_mask=self._padding,
+            allow_is_causal_skip=False,
+            allow_is_bidirectional_skip=False,
+            **sizes,
+        )
 
 
 def door_mask(
@@ -15,24 +87,39 @@ def door_mask(
     kv_length: int,
     q_offset: int = 0,
     kv_offset: int = 0,
-    mask_function: Callable[..., Any] | None = None,
+    mask_function: Callable[..., Any] = causal_mask_function,
     attention_mask: Bool[Tensor, "batch key"] | None = None,
+    use_vmap: bool = False,
+    device: torch.device | str = "cpu",
     **kwargs: Any,
-) -> Bool[Tensor, "batch 1 query key"] | None:
-    """The mask transformers hands to the door: one row per text where only padding is masked, else the full one."""
-    if mask_function is bidirectional_mask_function:
-        padding = prepare_padding_mask(attention_mask, kv_length, kv_offset)
-        return None if padding is None else padding[:, None, None, kv_offset : kv_offset + kv_length]
-    kwargs |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-    if mask_function is not None:
-        kwargs["mask_function"] = mask_function
-    return sdpa_mask(
-        batch_size, q_length, kv_length, q_offset=q_offset, kv_offset=kv_offset, attention_mask=attention_mask, **kwargs
+) -> TileMask | None:
+    """The mask transformers hands on to the door; None where every key may be seen."""
+    padding = prepare_padding_mask(attention_mask, kv_length, kv_offset)
+    if padding is None and mask_function is bidirectional_mask_function:
+        return None
+    return TileMask(
+        mask_function,
+        padding,
+        batch_size=batch_size,
+        q_length=q_length,
+        kv_length=kv_length,
+        q_offset=q_offset,
+        kv_offset=kv_offset,
+        use_vmap=use_vmap,
+        device=device,
     )
 
 
-def addend(mask: Tensor, dtype: torch.dtype) -> Float[Tensor, "batch 1 query key"]:
-    """0 where attention may go and the dtype's least number elsewhere; a mask of numbers stays as it is."""
-    if mask.dtype != torch.bool:
-        return mask.to(dtype)
-    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, torch.finfo(dtype).min)
+def add_tensor(logits: Float[Tensor, "text head query key"], mask: Tensor, texts: slice, queries: slice) -> None:
+    """Add a mask that a model made by itself: bool (True where attention may go) or numbers."""
+    rows = mask[texts] if mask.shape[0] > 1 else mask
+    rows = (rows[:, :, queries] if rows.shape[2] > 1 else rows)[..., : logits.shape[-1]]
+    if rows.dtype == torch.bool:
+        logits.masked_fill_(~rows, _hidden(logits.dtype))
+    else:
+        logits += rows.to(logits.dtype).clamp_min(_hidden(logits.dtype))
+
+
+def _hidden(dtype: torch.dtype) -> float:
+    """A logit that no softmax sees; not the least number, whose products with probabilities may sum to infinity."""
+    return torch.finfo(dtype).min / 2

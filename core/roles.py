@@ -14,11 +14,31 @@ ROLES: Final = (
     "syntactic",
     "delimiter",
     "block",
+    "sink",
     "delimiter:cls",
     "delimiter:sep",
     *(f"syntactic:{relation}" for relation in RELATIONS),
 )
 FINE_ROLES: Final = ROLES[len(COARSE_ROLES) :]
+
+
+def shown_roles(
+    scores: Float[np.ndarray, "role layer head"], roles: tuple[str, ...] = ROLES
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The coarse and the finer roles to show of a checkpoint.
+
+    Where no text has a delimiter, the attention sink on the first token takes its place among the coarse ones. Else
+    the sink is a finer role, where it applies at all.
+
+    Args:
+        scores: of one text, or means over several; NaN where a role is not applicable.
+        roles: names along the role axis.
+    """
+    applies = {role for role, of_role in zip(roles, scores, strict=True) if np.isfinite(of_role).any()}
+    if "sink" in applies and "delimiter" not in applies:
+        coarse = tuple("sink" if role == "delimiter" else role for role in COARSE_ROLES)
+        return coarse, tuple(role for role in FINE_ROLES if role not in coarse and not role.startswith("delimiter"))
+    return COARSE_ROLES, tuple(role for role in FINE_ROLES if role != "sink" or role in applies)
 
 
 @dataclass(frozen=True)
@@ -82,13 +102,15 @@ def roles_per_layer(holds: Bool[np.ndarray, "role layer head"]) -> Int[np.ndarra
     return holds.sum(axis=2)
 
 
-def heads_with_several(holds: Bool[np.ndarray, "role layer head"], roles: tuple[str, ...]) -> Int[np.ndarray, "layer"]:
-    """Number of heads of each layer that hold two or more coarse roles.
+def heads_with_several(
+    holds: Bool[np.ndarray, "role layer head"], roles: tuple[str, ...], of: tuple[str, ...] = COARSE_ROLES
+) -> Int[np.ndarray, "layer"]:
+    """Number of heads of each layer that hold two or more of some roles.
 
-    Finer kinds do not count: a head for delimiters and for [CLS] holds one role.
+    With the coarse roles finer kinds do not count: a head for delimiters and for [CLS] holds one role.
     Source: Pande et al. 2021, multi-functional heads.
     """
-    coarse = [role in COARSE_ROLES for role in roles]
+    coarse = [role in of for role in roles]
     return (holds[coarse].sum(axis=0) >= 2).sum(axis=1)
 
 

@@ -1,42 +1,58 @@
 """Sieve bias scores: the observer that turns tiles of attention into them, and the batches it is fed with."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention import MapObserver, Tile, observe
+from core.attention import observe
 from core.checkpoints import Checkpoint
 from core.measures import ROW_MEASURES, SYNTACTIC_MEASURES
-from core.parses import TokenPair
+from core.observers import MapObserver, Tile
+from core.passes import PassSettings, PassText, SeenMap, Window
 from core.sieves import LOCAL_RADIUS, BatchSieves, batch_sieves
 from core.tokens import TokenizedText
 
-BATCH_TOKENS = {"cpu": 1024, "mps": 4096, "cuda": 16384}
+BATCH_TOKENS: Final = {"cpu": 1024, "mps": 4096, "cuda": 16384}
 """Tokens of a batch, padding included, by device: on a CPU small batches stay in its cache."""
+OVERVIEW_BLOCKS: Final = 128
+"""Blocks of the longer side of an overview, at most."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BatchScores:
+    """What one pass gives of a batch."""
+
+    measures: Float[np.ndarray, "text measure layer head"]
+    """By MEASURES: 1 = uniform attention; NaN where not applicable; `block` is weighted with row entropy in nats."""
+    maps: dict[int, SeenMap]
+    """By place in the batch, of the texts that were asked for."""
 
 
 class ScoreObserver:
     """Adds up each measure of each text, layer and head while the tiles pass."""
 
     wants_entropy: bool
+    wants_outputs = False
 
     def __init__(self, sieves: BatchSieves, n_layers: int, n_heads: int, device: str, dtype: torch.dtype) -> None:
         def tensor(array: np.ndarray) -> Tensor:
             values = torch.from_numpy(array)
             # To the number format first: MPS knows no float64.
-            return (values.to(dtype) if values.is_floating_point() else values).to(device)
+            return to_device(values.to(dtype) if values.is_floating_point() else values, device)
 
         self._sieves = sieves
         self.indicators: Tensor | None = tensor(sieves.indicators)
         self._row_weights = tensor(sieves.row_weights)
         self._entry_at, self._entry_weight = tensor(sieves.entry_at), tensor(sieves.entry_weight)
         n_texts = len(sieves.indicators)
-        self._entry_place = sieves.entry_at[:, 0] * sieves.indicators.shape[1] + sieves.entry_at[:, 1]
+        self._n_queries = sieves.row_weights.shape[1]
+        self._entry_place = sieves.entry_at[:, 0] * self._n_queries + sieves.entry_at[:, 1]
         self._entry_target = tensor(sieves.entry_at[:, 0] * len(SYNTACTIC_MEASURES) + sieves.entry_measure)
         self.wants_entropy = bool(sieves.applicable[:, ROW_MEASURES.index("block without entropy")].any())
         zeros = partial(torch.zeros, device=device, dtype=dtype)
@@ -48,6 +64,9 @@ class ScoreObserver:
         """Add a tile's share to every measure."""
         weights = self._row_weights[tile.texts, tile.queries]
         columns = torch.cat([_band_sums(tile)[..., None], _known(tile.indicator_sums)], dim=-1)
+        if tile.row_sums is not None:
+            # Padding that may look at nothing but padding has a sum of 0, and no weight.
+            columns = columns / tile.row_sums[..., None].clamp_min(torch.finfo(columns.dtype).tiny)
         self._row_sums[tile.layer, tile.texts] += columns.flatten(2) @ weights.flatten(1, 2)
         if tile.entropy is not None:
             own_block = (columns * weights[:, None, ..., -1]).sum(-1)
@@ -58,15 +77,17 @@ class ScoreObserver:
         chosen = self._entries_of(tile)
         if chosen.stop > chosen.start:
             text, query, key = self._entry_at[chosen].T
-            attention = tile.probabilities[text - tile.texts.start, :, query - tile.queries.start, key]
+            text, query = text - tile.texts.start, query - tile.queries.start
+            attention = tile.probabilities[text, :, query, key]
+            if tile.row_sums is not None:
+                attention = attention / tile.row_sums[text, :, query]
             weighted = attention * self._entry_weight[chosen, None]
             self._syntactic[tile.layer].index_add_(0, self._entry_target[chosen], weighted)
 
     def _entries_of(self, tile: Tile) -> slice:
         """A tile holds whole texts or some queries of one text, so its entries are neighbours."""
-        width = self._sieves.indicators.shape[1]
-        first = tile.texts.start * width + tile.queries.start
-        last = (tile.texts.stop - 1) * width + tile.queries.stop
+        first = tile.texts.start * self._n_queries + tile.queries.start
+        last = (tile.texts.stop - 1) * self._n_queries + tile.queries.stop
         start, stop = np.searchsorted(self._entry_place, [first, last])
         return slice(int(start), int(stop))
 
@@ -120,47 +141,98 @@ def plan_batches(lengths: Sequence[int], budget: int) -> list[Batch]:
     return [*batches, Batch(tuple(current), lengths[current[-1]])] if current else batches
 
 
-def score_batches(
-    checkpoint: Checkpoint, texts: Sequence[TokenizedText], pairs: Sequence[Sequence[TokenPair]]
-) -> Iterator[tuple[tuple[int, ...], Float[np.ndarray, "text measure layer head"]]]:
-    """Scores of texts, batch by batch as they are done.
+def score_batch(
+    checkpoint: Checkpoint,
+    texts: Sequence[PassText],
+    settings: PassSettings,
+    windows: Mapping[int, Window] | None = None,
+) -> BatchScores:
+    """Scores of texts that are passed together, and the attention of those that are drawn.
 
-    Yields: places of the batch's texts among those given, and their scores by MEASURES (1 = uniform attention; NaN
-    where not applicable; `block` is weighted with row entropy in nats).
+    Args:
+        checkpoint: loaded.
+        texts: of the kind that the settings name.
+        settings: which attention, and which heads are off.
+        windows: by place in the batch, the part of a text's attention to keep.
+
     Source: Pande et al. 2021; decisions in this project's favour are named in core/sieves.py.
     """
-    for batch in plan_batches([len(text.ids) for text in texts], BATCH_TOKENS[checkpoint.device]):
-        chosen = [texts[position] for position in batch.positions]
-        sieves = batch_sieves(chosen, [pairs[position] for position in batch.positions], checkpoint.causal)
-        observer = ScoreObserver(
-            sieves, checkpoint.n_layers, checkpoint.n_heads, checkpoint.device, checkpoint.statistics_dtype
-        )
-        observe(checkpoint.model, *model_inputs(checkpoint, chosen), [observer], last_layer=checkpoint.n_layers - 1)
-        yield batch.positions, observer.scores()
-
-
-def attention_map(checkpoint: Checkpoint, text: TokenizedText) -> Float[np.ndarray, "layer head query key"]:
-    """The whole attention of one text, for the screen; rows sum to 1."""
-    observer = MapObserver()
-    observe(checkpoint.model, *model_inputs(checkpoint, [text]), [observer], last_layer=checkpoint.n_layers - 1)
-    return observer.attention().cpu().numpy()
-
-
-def model_inputs(checkpoint: Checkpoint, texts: Sequence[TokenizedText]) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Ids, padding mask (None when nothing is padded) and type ids (None when the model has none) of a batch."""
-    width = max(len(text.ids) for text in texts)
-    ids = np.full((len(texts), width), checkpoint.tokenizer.pad_token_id or 0, dtype=np.int64)
-    type_ids = np.zeros_like(ids)
-    mask = np.zeros_like(ids)
-    for row, text in enumerate(texts):
-        n_tokens = len(text.ids)
-        ids[row, :n_tokens], type_ids[row, :n_tokens], mask[row, :n_tokens] = text.ids, text.type_ids, 1
-
-    def tensor(array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(checkpoint.device)
-
-    return (
-        tensor(ids),
-        None if mask.all() else tensor(mask),
-        tensor(type_ids) if checkpoint.takes_type_ids else None,
+    attention = checkpoint.attentions[settings.kind]
+    sieves = batch_sieves(texts, attention.causal)
+    scores = ScoreObserver(
+        sieves, attention.n_layers, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype
     )
+    maps = {row: _map_observer(texts[row], row, window) for row, window in (windows or {}).items()}
+    observe(
+        checkpoint.model,
+        model_inputs(checkpoint, texts),
+        [scores, *maps.values()],
+        calls=attention.calls,
+        gates=gates(checkpoint, settings),
+        stops=True,
+    )
+    seen = {row: _seen_map(texts[row], window, maps[row]) for row, window in (windows or {}).items()}
+    return BatchScores(measures=scores.scores(), maps=seen)
+
+
+def _map_observer(text: PassText, row: int, window: Window) -> MapObserver:
+    return MapObserver(row, len(text.queries.ids), len(text.keys.ids), window, _block(text, window))
+
+
+def _seen_map(text: PassText, window: Window, observer: MapObserver) -> SeenMap:
+    block = _block(text, window)
+    return SeenMap(
+        window=window,
+        attention=observer.attention().cpu().numpy(),
+        block=block,
+        overview=observer.overview().cpu().numpy() if block else None,
+    )
+
+
+def _block(text: PassText, window: Window) -> int:
+    """Tokens of a block of the overview; 0 where the window holds the whole text."""
+    if window == Window((0, len(text.queries.ids)), (0, len(text.keys.ids))):
+        return 0
+    return -(-text.n_tokens // OVERVIEW_BLOCKS)
+
+
+def gates(checkpoint: Checkpoint, settings: PassSettings) -> Float[Tensor, "layer head"] | None:
+    """1 for heads that are on and 0 for those off; None where all are on."""
+    if not settings.off:
+        return None
+    attention = checkpoint.attentions[settings.kind]
+    values = torch.ones((attention.n_layers, attention.n_heads))
+    for layer, head in settings.off:
+        values[layer, head] = 0
+    return to_device(values, checkpoint.device)
+
+
+def model_inputs(checkpoint: Checkpoint, texts: Sequence[PassText]) -> dict[str, Tensor]:
+    """Arguments of the model for a batch: ids, padding masks where something is padded, type ids where it has them."""
+    inputs = _padded(checkpoint, [text.source for text in texts])
+    if checkpoint.takes_type_ids:
+        inputs["token_type_ids"] = _stacked([text.source.type_ids for text in texts], 0, checkpoint.device)
+    targets = [text.target for text in texts if text.target is not None]
+    if targets:
+        inputs |= {f"decoder_{name}": value for name, value in _padded(checkpoint, targets).items()}
+    return inputs
+
+
+def _padded(checkpoint: Checkpoint, texts: Sequence[TokenizedText]) -> dict[str, Tensor]:
+    inputs = {"input_ids": _stacked([text.ids for text in texts], checkpoint.padding_id, checkpoint.device)}
+    lengths = {len(text.ids) for text in texts}
+    if len(lengths) > 1:
+        inputs["attention_mask"] = _stacked([np.ones_like(text.ids) for text in texts], 0, checkpoint.device)
+    return inputs
+
+
+def _stacked(rows: Sequence[np.ndarray], padding: int, device: str) -> Tensor:
+    stacked = np.full((len(rows), max(map(len, rows))), padding, dtype=np.int64)
+    for row, values in enumerate(rows):
+        stacked[row, : len(values)] = values
+    return to_device(torch.from_numpy(stacked), device)
+
+
+def to_device(values: Tensor, device: str) -> Tensor:
+    """Move to a device; to a GPU through pinned memory, so that the processor need not wait."""
+    return values.pin_memory().to(device, non_blocking=True) if device == "cuda" else values.to(device)

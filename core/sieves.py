@@ -16,10 +16,11 @@ from jaxtyping import Bool, Float, Int
 
 from core.measures import DIRECTIONS, ROW_MEASURES, SYNTACTIC, SYNTACTIC_MEASURES
 from core.parses import TokenPair
+from core.passes import PassText, Window
 from core.tokens import TokenizedText
 
 LOCAL_RADIUS: Final = 2
-INDICATORS: Final = ("cls", "sep", "first segment", "second segment")
+INDICATORS: Final = ("cls", "sep", "first segment", "second segment", "first token")
 """Sets of keys that do not depend on the query."""
 
 
@@ -40,17 +41,17 @@ class BatchSieves:
     """False where a text has no score: no such token, one segment only, no such relation."""
 
 
-def batch_sieves(texts: Sequence[TokenizedText], pairs: Sequence[Sequence[TokenPair]], causal: bool) -> BatchSieves:
+def batch_sieves(texts: Sequence[PassText], causal: bool) -> BatchSieves:
     """Sieves of texts that are passed together, padded at the end to the longest."""
-    width = max(len(text.ids) for text in texts)
-    indicators = np.zeros((len(texts), width, len(INDICATORS)))
-    row_weights = np.zeros((len(texts), width, 1 + len(INDICATORS), len(ROW_MEASURES)))
+    n_queries = max(len(text.queries.ids) for text in texts)
+    indicators = np.zeros((len(texts), max(len(text.keys.ids) for text in texts), len(INDICATORS)))
+    row_weights = np.zeros((len(texts), n_queries, 1 + len(INDICATORS), len(ROW_MEASURES)))
     entries: list[tuple[int, int, int, int, float]] = []
-    for row, (text, its_pairs) in enumerate(zip(texts, pairs)):
-        n_tokens = len(text.ids)
-        indicators[row, :n_tokens] = _key_indicators(text)
-        row_weights[row, :n_tokens] = _row_weights(text, indicators[row, :n_tokens], causal)
-        entries += sorted((row, *entry) for entry in _syntactic_entries(its_pairs, n_tokens, causal))
+    for row, text in enumerate(texts):
+        key_indicators = _key_indicators(text.keys)
+        indicators[row, : len(text.keys.ids)] = key_indicators
+        row_weights[row, : len(text.queries.ids)] = _row_weights(text, key_indicators, causal)
+        entries += sorted((row, *entry) for entry in _syntactic_entries(text.pairs, len(text.queries.ids), causal))
     at = np.array([entry[:3] for entry in entries], dtype=np.int64).reshape(-1, 3)
     measure = np.array([entry[3] for entry in entries], dtype=np.int64)
     return BatchSieves(
@@ -85,50 +86,75 @@ def query_sides(text: TokenizedText) -> Int[np.ndarray, " query"]:
 
 
 def sieve_cells(
-    role: str, text: TokenizedText, pairs: Sequence[TokenPair], causal: bool, directions: Sequence[str] = DIRECTIONS[:1]
+    role: str,
+    text: PassText,
+    causal: bool,
+    directions: Sequence[str] = DIRECTIONS[:1],
+    window: Window | None = None,
 ) -> Bool[np.ndarray, "query key"]:
-    """A role's sieve drawn out as a map, for the one text on screen."""
-    n_tokens = len(text.ids)
-    cells = np.zeros((n_tokens, n_tokens), dtype=bool)
-    key_sets = dict(zip(INDICATORS, _key_indicators(text).T.astype(bool)))
-    if role == "local":
-        for query, (start, end) in enumerate(local_band(n_tokens, causal)):
-            cells[query, start:end] = True
-    elif role.startswith("delimiter"):
+    """A role's sieve drawn out as a map, for the one text on screen; nowhere True where the role is not applicable.
+
+    Args:
+        role: one of ROLES.
+        text: prepared, with its relations.
+        causal: whether a token sees no later token.
+        directions: for syntactic roles, of DIRECTIONS.
+        window: the part to draw; None for all.
+    """
+    window = window or Window((0, len(text.queries.ids)), (0, len(text.keys.ids)))
+    query, key = np.arange(*window.queries), np.arange(*window.keys)
+    cells = np.zeros((len(query), len(key)), dtype=bool)
+    key_sets = {name: held[key] for name, held in zip(INDICATORS, _key_indicators(text.keys).T.astype(bool))}
+    is_self = text.queries is text.keys
+    if role.startswith("delimiter"):
         wanted = {"delimiter:cls": ("cls",), "delimiter:sep": ("sep",)}.get(role, ("cls", "sep"))
         cells |= np.any([key_sets[name] for name in wanted], axis=0)
-    elif role == "block" and text.n_segments == 2:
-        cells |= np.where(query_sides(text)[:, None] == 0, key_sets["first segment"], key_sets["second segment"])
+    elif role == "sink" and causal:
+        cells |= key_sets["first token"]
+    elif role == "local" and is_self:
+        start, end = local_band(len(text.queries.ids), causal)[query, :, None].swapaxes(0, 1)
+        cells |= (start <= key) & (key < end)
+    elif role == "block" and is_self and text.queries.n_segments == 2:
+        side = query_sides(text.queries)[query, None]
+        cells |= np.where(side == 0, key_sets["first segment"], key_sets["second segment"])
     elif role.startswith("syntactic"):
-        for pair in pairs:
+        for pair in text.pairs:
             if role in ("syntactic", f"syntactic:{pair.name}"):
                 for direction in directions:
-                    cells[np.ix_(*_oriented(pair, direction))] = True
-    return np.tril(cells) if causal else cells
+                    attending, attended = _oriented(pair, direction)
+                    cells |= np.isin(query, attending)[:, None] & np.isin(key, attended)
+    return cells & (key <= query[:, None]) if causal else cells
 
 
 def _key_indicators(text: TokenizedText) -> Float[np.ndarray, "key indicator"]:
-    sets = (text.is_cls, text.is_sep, text.segments == 0, text.segments == 1)
+    is_first = np.arange(len(text.ids)) == 0
+    sets = (text.is_cls, text.is_sep, text.segments == 0, text.segments == 1, is_first)
     return np.stack(sets, axis=1).astype(np.float64)
 
 
 def _row_weights(
-    text: TokenizedText, indicators: np.ndarray, causal: bool
+    text: PassText, indicators: Float[np.ndarray, "key indicator"], causal: bool
 ) -> Float[np.ndarray, "query column row_measure"]:
     """Weights of one text; columns are the local band and INDICATORS, measures are ROW_MEASURES."""
-    n_tokens = len(text.ids)
-    visible = np.arange(1, n_tokens + 1) if causal else np.full(n_tokens, n_tokens)
-    sizes = np.cumsum(indicators, axis=0) if causal else np.broadcast_to(indicators.sum(0), indicators.shape)
-    band = local_band(n_tokens, causal)
-    weights = np.zeros((n_tokens, 1 + len(INDICATORS), len(ROW_MEASURES)))
-    weights[:, 0, 0] = _mean_weights(visible, band[:, 1] - band[:, 0])
-    weights[:, 1, 1] = weights[:, 2, 1] = _mean_weights(visible, sizes[:, 0] + sizes[:, 1])
-    weights[:, 1, 2] = _mean_weights(visible, sizes[:, 0])
-    weights[:, 2, 3] = _mean_weights(visible, sizes[:, 1])
-    if text.n_segments == 2:
-        side = query_sides(text)
-        own = _mean_weights(visible, np.where(side == 0, sizes[:, 2], sizes[:, 3]))
-        weights[:, 3, 4], weights[:, 4, 4] = own * (side == 0), own * (side == 1)
+    queries, n_queries, n_keys = text.queries, len(text.queries.ids), len(indicators)
+    visible = np.arange(1, n_queries + 1) if causal else np.full(n_queries, n_keys)
+    totals = np.broadcast_to(indicators.sum(0), (n_queries, len(INDICATORS)))
+    cls, sep, first, second, first_token = (np.cumsum(indicators, axis=0) if causal else totals).T
+    weights = np.zeros((n_queries, 1 + len(INDICATORS), len(ROW_MEASURES)))
+    weigh = {name: weights[:, :, measure] for measure, name in enumerate(ROW_MEASURES)}
+    weigh["delimiter"][:, 1] = weigh["delimiter"][:, 2] = _mean_weights(visible, cls + sep)
+    weigh["delimiter:cls"][:, 1] = _mean_weights(visible, cls)
+    weigh["delimiter:sep"][:, 2] = _mean_weights(visible, sep)
+    if causal:
+        weigh["sink"][:, 5] = _mean_weights(visible, first_token)
+    if queries is text.keys:
+        band = local_band(n_queries, causal)
+        weigh["local"][:, 0] = _mean_weights(visible, band[:, 1] - band[:, 0])
+        if queries.n_segments == 2:
+            side = query_sides(queries)
+            own = _mean_weights(visible, np.where(side == 0, first, second))
+            weigh["block without entropy"][:, 3] = own * (side == 0)
+            weigh["block without entropy"][:, 4] = own * (side == 1)
     return weights
 
 

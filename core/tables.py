@@ -20,6 +20,7 @@ KNOWN_COLUMNS = (
 
 DELIMITERS = (",", ";", "\t")
 SHOWN_NAMES, SHOWN_CHARACTERS = 12, 40
+MAX_COLUMNS = 1_000
 
 
 def read_rows(content: str, suffix: str, columns: tuple[str, ...] | None) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -35,6 +36,11 @@ def read_rows(content: str, suffix: str, columns: tuple[str, ...] | None) -> Ite
     """
     rows = _records(content, suffix)
     _, header = next(rows, (0, []))
+    if len(header) > MAX_COLUMNS:
+        raise TextError(
+            f"The first line has {len(header):,} columns and at most {MAX_COLUMNS:,} are read. Check its separators, "
+            "or put a line with names above it."
+        )
     names = tuple(name.strip() for name in header)
     places = _known_places(names) if columns is None else _picked_places(names, columns)
     for line, row in rows:

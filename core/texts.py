@@ -15,10 +15,15 @@ from core.tables import read_rows
 
 MAX_BYTES = 20_000_000
 MAX_TEXTS = 5_000
+MAX_CHARACTERS = 500_000
+"""Of a segment, some 120,000 English tokens: a tokenizer takes a second for it, and spaCy refuses twice as many."""
+COUNTED_TEXTS = 10 * MAX_TEXTS
+"""Where counting those beyond the limit ends: millions of short lines would take a minute."""
 SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl")
 """Files that can be read; the suffix says how."""
 
 PAIR_MARK = " ||| "
+BYTE_ORDER_MARK = "\ufeff"
 JSON_KINDS = (("text",), ("text_a", "text_b"), ("words",))
 
 _BETWEEN_SEGMENTS = re.compile(r"\t|(?<!\S)\|\|\|(?!\S)")
@@ -84,9 +89,10 @@ def _collected(texts: Iterator[Text], none_found: str) -> tuple[Text, ...]:
     kept = tuple(islice(texts, MAX_TEXTS))
     if not kept:
         raise TextError(none_found)
-    beyond = sum(1 for _ in texts)
-    if beyond:
-        raise TextError(f"There are {MAX_TEXTS + beyond:,} texts and at most {MAX_TEXTS:,} are read. Choose fewer.")
+    n_texts = len(kept) + sum(1 for _ in islice(texts, COUNTED_TEXTS - MAX_TEXTS))
+    if n_texts > MAX_TEXTS:
+        counted = "at least " if n_texts == COUNTED_TEXTS else ""
+        raise TextError(f"There are {counted}{n_texts:,} texts and at most {MAX_TEXTS:,} are read. Choose fewer.")
     return kept
 
 
@@ -98,7 +104,8 @@ def _decoded(content: bytes) -> str:
     if b"\0" in content:
         line = _line_of(content, content.index(b"\0"))
         raise TextError(f"Line {line:,} holds a NUL byte, so this is no text file. Choose one saved as UTF-8 text.")
-    content = content.removeprefix(codecs.BOM_UTF8)
+    while content.startswith(codecs.BOM_UTF8):
+        content = content.removeprefix(codecs.BOM_UTF8)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -121,7 +128,7 @@ def _line_of(content: bytes, position: int) -> int:
 
 def _typed(value: str) -> Iterator[Text]:
     for line, typed in enumerate(io.StringIO(value, newline=None), start=1):
-        if not typed.strip():
+        if not _trimmed(typed):
             continue
         segments = _BETWEEN_SEGMENTS.split(typed.removesuffix("\n"))
         if len(segments) > 2:
@@ -219,6 +226,11 @@ def _text(segments: Iterable[str], where: str) -> Text:
         which = f"segment {position} of {len(cleaned)}" if len(cleaned) > 1 else "the text"
         if not segment:
             raise TextError(f"{where}: {which} is empty. Fill it in or take the text out.")
+        if len(segment) > MAX_CHARACTERS:
+            raise TextError(
+                f"{where}: {which} has {len(segment):,} characters and at most {MAX_CHARACTERS:,} are read. Cut it, or "
+                "put line breaks between its parts."
+            )
         broken = _NOT_A_CHARACTER.search(segment)
         if broken:
             raise TextError(
@@ -229,7 +241,12 @@ def _text(segments: Iterable[str], where: str) -> Text:
 
 
 def _one_line(segment: str) -> str:
-    return re.sub(r"\r\n|[\r\n\t]", " ", segment).strip()
+    return _trimmed(re.sub(r"\r\n|[\r\n\t]", " ", segment))
+
+
+def _trimmed(segment: str) -> str:
+    """Without outer blanks, and without the byte order marks that stay where files are joined or pasted."""
+    return segment.strip().strip(BYTE_ORDER_MARK).strip()
 
 
 def _kind(value: Any) -> str:

@@ -69,6 +69,26 @@ def tokenize(
     return _tokenized(text, tokenizer, encoding, np.array(sides), n_full)
 
 
+def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> TokenizedText:
+    """A target as a decoder reads it: begun with its start token, and without the end mark it is to predict."""
+    n_kept = len(text.ids) - int(text.segments[-1] == SPECIAL and text.ids[-1] == _id(tokenizer.eos_token_id))
+
+    def shifted(values: np.ndarray, first: object) -> np.ndarray:
+        return np.concatenate([np.full_like(values[:1], first), values[:n_kept]])
+
+    return TokenizedText(
+        ids=shifted(text.ids, start_id),
+        type_ids=shifted(text.type_ids, 0),
+        tokens=(str(tokenizer.convert_ids_to_tokens(start_id)), *text.tokens[:n_kept]),
+        spans=shifted(text.spans, 0),
+        segments=shifted(text.segments, SPECIAL),
+        words=shifted(text.words, SPECIAL),
+        is_cls=shifted(text.is_cls, start_id == _id(tokenizer.cls_token_id)),
+        is_sep=shifted(text.is_sep, start_id == _separator(tokenizer)),
+        n_cut=text.n_cut,
+    )
+
+
 def _encode(text: Text, tokenizer: Any, max_tokens: int | None) -> Any:
     return tokenizer(
         *text.segments,
@@ -95,9 +115,14 @@ def _tokenized(text: Text, tokenizer: Any, encoding: Any, segments: np.ndarray, 
         segments=segments,
         words=_word_numbers(encoding.word_ids(0), segments),
         is_cls=special & (ids == _id(tokenizer.cls_token_id)),
-        is_sep=special & (ids == _id(tokenizer.sep_token_id)),
+        is_sep=special & (ids == _separator(tokenizer)),
         n_cut=n_full - len(ids),
     )
+
+
+def _separator(tokenizer: Any) -> int:
+    """The token that ends a segment; a tokenizer without one (T5) ends the text with its end mark."""
+    return _id(tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id)
 
 
 def _id(token_id: int | None) -> int:

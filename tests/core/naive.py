@@ -47,6 +47,19 @@ def eager_attention(model_class, folder, ids, type_ids=None):
     return torch.cat(maps).double().numpy()
 
 
+def eager_maps(model, inputs):
+    """Output, and attention [layer text head query key] by kind, of a batch on transformers' own eager path."""
+    import torch
+
+    with torch.no_grad():
+        seen = model(**inputs, output_attentions=True)
+    if "decoder_input_ids" in inputs:
+        maps = {"encoder": seen.encoder_attentions, "decoder": seen.decoder_attentions, "cross": seen.cross_attentions}
+    else:
+        maps = {"self": seen.attentions}
+    return seen[0], {kind: torch.stack(layers) for kind, layers in maps.items()}
+
+
 def measures(attention, layout, pairs):
     """Measure -> scores [layer head] of one text; NaN where it is not applicable."""
     band = lambda i: [j for j in range(i - 2, i + 3) if 0 <= j < layout.n_tokens]  # noqa: E731
@@ -56,6 +69,7 @@ def measures(attention, layout, pairs):
         "delimiter": by_query(attention, layout, lambda i: layout.cls + layout.sep),
         "delimiter:cls": by_query(attention, layout, lambda i: layout.cls),
         "delimiter:sep": by_query(attention, layout, lambda i: layout.sep),
+        "sink": by_query(attention, layout, lambda i: (0,) if layout.causal else ()),
         "block": by_query(attention, layout, block if layout.second else lambda i: (), weight=entropy),
         "block without entropy": by_query(attention, layout, block if layout.second else lambda i: ()),
     }
@@ -80,6 +94,8 @@ def by_query(attention, layout, sieve, weight=None):
 
 
 def entropy(rows):
+    """Of each key's share of the row; rows sum to less than 1 where a model has attention sinks."""
+    rows = rows / rows.sum(-1, keepdims=True)
     return -np.sum(np.where(rows > 0, rows * np.log(np.where(rows > 0, rows, 1)), 0), axis=-1)
 
 
@@ -90,5 +106,6 @@ def by_pair(attention, layout, pairs):
         cells = [(i, j) for i in queries for j in keys if j in layout.live(i)]
         if cells:
             uniform = np.mean([1 / len(layout.live(i)) for i in {i for i, _ in cells}])
-            scores.append(np.mean([attention[:, :, i, j] for i, j in cells], axis=0) / uniform)
+            shares = [attention[:, :, i, j] / attention[:, :, i, list(layout.live(i))].sum(-1) for i, j in cells]
+            scores.append(np.mean(shares, axis=0) / uniform)
     return np.mean(scores, axis=0) if scores else np.full(attention.shape[:2], NAN)

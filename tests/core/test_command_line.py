@@ -417,3 +417,31 @@ def test_a_bad_input_ends_the_program_with_two_and_one_line(tmp_path):
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
     assert "absent.txt cannot be read" in done.stderr
+
+
+def test_heads_switched_off_change_the_scores_of_later_layers_only(texts_file, tmp_path):
+    (tmp_path / "all").mkdir()
+    (tmp_path / "some").mkdir()
+    before = array(scored(texts_file, tmp_path / "all"))
+    after = array(scored(texts_file, tmp_path / "some", "--off", "1-3, 1-4"))
+    np.testing.assert_array_equal(before[:, :, :2], after[:, :, :2])
+    assert (np.abs(before - after)[:, ROLES.index("local"), 2:] > 1e-4).any()
+
+
+def test_heads_that_cannot_be_switched_off_are_refused(texts_file, tmp_path, capsys):
+    assert score(texts_file, tmp_path / "scores.parquet", "--off", "9-1") == 2
+    assert "Head L9 H1 cannot be switched off: bundled has 6 layers x 12 heads." in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        score(texts_file, tmp_path / "scores.parquet", "--off", "1")
+    assert "names no heads; write layer-head, as in 3-7,2-5" in capsys.readouterr().err
+
+
+def test_the_attention_of_an_encoder_decoder_is_chosen(tmp_path, capsys, folders):
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("the dog sat. ||| a black cat ran.\nred apples. ||| she eats it.\n", encoding="utf-8")
+    for attention, n_layers in (("encoder", 2), ("decoder", 3), ("cross", 3)):
+        (tmp_path / attention).mkdir()
+        table = scored(pairs, tmp_path / attention, "--attention", attention, checkpoint=folders("t5"))
+        assert table["layer"].nunique() == n_layers
+    assert score(pairs, tmp_path / "scores.parquet", "--attention", "cross") == 2
+    assert "bundled has no cross attention. Choose: self." in capsys.readouterr().err

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from core.errors import AnalysisError
-from core.measures import MEASURES, ScoreSettings, role_scores
-from core.roles import ROLES
+from core.measures import MEASURES, ROW_MEASURES, ScoreSettings, role_scores
+from core.roles import FINE_ROLES, ROLES
 
 TEXTS, LAYERS, HEADS = 4, 2, 3
 NAN = float("nan")
@@ -30,6 +30,16 @@ def test_the_default_takes_dependent_to_head_and_block_with_entropy():
     for role in ROLES:
         name = f"{role} dependent-to-head" if role.startswith("syntactic") else role
         np.testing.assert_array_equal(of_role(scores, role), measured(measures, name))
+
+
+def test_the_sink_is_measured_and_is_a_finer_role():
+    assert "sink" in ROW_MEASURES
+    assert "sink" in FINE_ROLES
+    measures = numbered()
+    measures[:2, MEASURES.index("sink")] = NAN
+    found = of_role(role_scores(measures, ScoreSettings()), "sink")
+    assert np.isnan(found[:2]).all()
+    np.testing.assert_array_equal(found[2:], measured(measures, "sink")[2:])
 
 
 def test_block_without_entropy_is_the_plain_ratio():

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from passing import measures_of, of_source, whole_map
 
 from core import parses
 from core.analysis import look_at
 from core.hypotheses import Criterion, role_tests
-from core.measures import MEASURES, ScoreSettings, role_scores
+from core.measures import ScoreSettings, role_scores
 from core.parses import Relation, parse, token_pairs
 from core.roles import RELATIONS, ROLES
-from core.scores import attention_map, score_batches
 from core.texts import read_file
 from core.tokens import tokenize
 
@@ -46,10 +46,8 @@ def task(request, bundled, shared):
 
 
 def our_scores(checkpoint, tokenized, pairs):
-    measures = np.full((len(tokenized), len(MEASURES), checkpoint.n_layers, checkpoint.n_heads), np.nan)
-    for positions, of_batch in score_batches(checkpoint, tokenized, pairs):
-        measures[list(positions)] = of_batch
-    return role_scores(measures, ScoreSettings())
+    texts = [of_source(*of_text) for of_text in zip(tokenized, pairs, strict=True)]
+    return role_scores(measures_of(checkpoint, texts), ScoreSettings())
 
 
 def of_role(scores, role):
@@ -102,9 +100,9 @@ def test_local_scores_differ_from_the_authors_by_the_two_last_rows_only(task):
 def test_maps_equal_the_authors(task, bundled):
     for number, text in enumerate(task.tokenized):
         np.testing.assert_allclose(
-            attention_map(bundled, text), task.authors["attn"][f"s{number:02d}"], rtol=0, atol=1e-5
+            whole_map(bundled, of_source(text)), task.authors["attn"][f"s{number:02d}"], rtol=0, atol=1e-5
         )
-    seen = look_at(bundled, task.texts[3])
+    seen, _ = look_at(bundled, task.texts[3])
     np.testing.assert_allclose(seen.attention, task.authors["attn"]["s03"], rtol=0, atol=1e-5)
 
 

@@ -15,6 +15,7 @@ from core.roles import (
     heads_with_several,
     overlap,
     roles_per_layer,
+    shown_roles,
 )
 
 LAYERS, HEADS = 2, 3
@@ -131,3 +132,38 @@ def test_heads_with_several_are_those_in_combinations_of_two_and_more(holds):
         for layer, _ in heads:
             several[layer] += len(combination) >= 2
     assert heads_with_several(holds, ROLES).tolist() == several
+
+
+def test_several_can_be_counted_among_other_roles():
+    holds = holding(L0H0="local sink", L0H1="delimiter sink", L1H0="local syntactic")
+    assert heads_with_several(holds, ROLES, of=("local", "sink")).tolist() == [1, 0]
+
+
+def applying(*roles):
+    """Scores that are numbers in one head of these roles and nowhere else."""
+    scores = np.full((len(ROLES), LAYERS, HEADS), np.nan)
+    for role in roles:
+        scores[ROLES.index(role), 1, 2] = 1.0
+    return scores
+
+
+def test_a_bidirectional_checkpoint_shows_no_sink():
+    coarse, fine = shown_roles(applying("local", "delimiter", "delimiter:cls"))
+    assert coarse == COARSE_ROLES
+    assert fine == tuple(role for role in FINE_ROLES if role != "sink")
+
+
+def test_a_causal_checkpoint_without_delimiters_shows_the_sink_in_their_place():
+    coarse, fine = shown_roles(applying("local", "sink"))
+    assert coarse == ("local", "syntactic", "sink", "block")
+    assert fine == tuple(role for role in FINE_ROLES if role.startswith("syntactic"))
+
+
+def test_a_causal_checkpoint_with_delimiters_shows_the_sink_as_a_finer_role():
+    assert shown_roles(applying("sink", "delimiter")) == (COARSE_ROLES, FINE_ROLES)
+
+
+def test_roles_are_shown_though_none_applies():
+    coarse, fine = shown_roles(applying())
+    assert coarse == COARSE_ROLES
+    assert "sink" not in fine

@@ -1,19 +1,21 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import naive
 import numpy as np
 import pytest
 from naive import Layout
+from passing import SELF, Recorder, measures_of, of_source, pass_texts, whole_map
 from small_checkpoints import CAUSAL, ENCODERS, FAMILIES
 
 import core.attention
 from core.attention import observe
 from core.measures import MEASURES
 from core.parses import TokenPair
-from core.scores import ScoreObserver, attention_map, model_inputs, plan_batches, score_batches
+from core.passes import PassSettings, Window
+from core.scores import ScoreObserver, model_inputs, plan_batches, score_batch
 from core.sieves import batch_sieves
 from core.texts import Text
-from core.tokens import tokenize
 
 TEXTS = (
     Text(("The black cat sat unbelievably quickly.",)),
@@ -42,7 +44,7 @@ def close(found, expected):
 
 
 def tokenized(checkpoint, texts=TEXTS):
-    return [tokenize(text, checkpoint.tokenizer, checkpoint.max_tokens) for text in texts]
+    return [text.source for text in pass_texts(checkpoint, texts)]
 
 
 def layout_of(family, text):
@@ -86,12 +88,13 @@ def expected_scores(model_class, folder, texts, layouts, pairs, takes_type_ids):
     return np.stack(of_texts)
 
 
-def scores(checkpoint, texts, pairs):
+def prepared(texts, pairs):
+    return [of_source(text, token_pairs(its_pairs)) for text, its_pairs in zip(texts, pairs, strict=True)]
+
+
+def scores(checkpoint, texts, pairs, settings=SELF):
     """Scores in the order of the texts, in one batch or several."""
-    found = {}
-    for positions, of_batch in score_batches(checkpoint, texts, [token_pairs(its_pairs) for its_pairs in pairs]):
-        found |= dict(zip(positions, of_batch))
-    return np.stack([found[position] for position in range(len(texts))])
+    return measures_of(checkpoint, prepared(texts, pairs), settings)
 
 
 @pytest.fixture(scope="module")
@@ -122,15 +125,17 @@ def test_scores_equal_their_definition_on_the_eager_path(family, dtype, loaded, 
     texts, pairs, by_definition = expected(family, checkpoint)
     found = scores(checkpoint, texts, pairs)
     assert found.dtype == dtype
-    assert found.shape == (5, 16, 2, 4 if family == "llama" else 3)
+    assert found.shape == (5, 17, 2, 4 if family == "llama" else 3)
     assert close(found, by_definition)
     assert by_definition[:, MEASURES.index("local")].std() > 0.1, "nearly uniform attention would show nothing"
 
 
-@pytest.mark.parametrize("family", ENCODERS)
-def test_every_measure_is_compared(family, loaded, expected):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_measure_that_can_be_is_compared(family, loaded, expected):
     _, _, by_definition = expected(family, loaded(family))
-    assert (~np.isnan(by_definition)).any(axis=(0, 2, 3)).all()
+    compared = {name for name, there in zip(MEASURES, (~np.isnan(by_definition)).any(axis=(0, 2, 3))) if there}
+    never = {"sink"} if family in ENCODERS else {name for name in MEASURES if name.startswith("delimiter")}
+    assert set(MEASURES) - compared == never
 
 
 def test_bundled_scores_equal_their_definition_on_the_eager_path(bundled):
@@ -159,8 +164,9 @@ def test_small_tiles_give_the_same_scores(family, entries, loaded, expected, mon
     checkpoint = loaded(family, "float64")
     texts, pairs, by_definition = expected(family, checkpoint)
     monkeypatch.setattr(core.attention, "TILE_ENTRIES", entries)
+    monkeypatch.setattr(core.attention, "LEAST_QUERIES", 1)
     tiles = seen_tiles(checkpoint, texts)
-    assert len(tiles) > 2 * checkpoint.n_layers
+    assert len(tiles) > 4
     assert any(queries.stop - queries.start < len(texts[0].ids) for _, queries in tiles)
     assert close(scores(checkpoint, texts, pairs), by_definition)
 
@@ -177,18 +183,9 @@ def test_tiles_of_whole_texts_give_the_same_scores(loaded, expected, monkeypatch
 
 
 def seen_tiles(checkpoint, texts):
-    class Seen:
-        indicators, wants_entropy = None, False
-
-        def __init__(self):
-            self.tiles = []
-
-        def observe(self, tile):
-            self.tiles.append((tile.texts, tile.queries))
-
-    seen = Seen()
-    observe(checkpoint.model, *model_inputs(checkpoint, texts), [seen])
-    return seen.tiles
+    recorder = Recorder()
+    observe(checkpoint.model, model_inputs(checkpoint, prepared(texts, [()] * len(texts))), [recorder])
+    return [(tile.texts, tile.queries) for tile in recorder.tiles]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -197,9 +194,9 @@ def test_uniform_attention_scores_one(family, loaded, expected):
 
     import torch
 
-    checkpoint = copy.copy(loaded(family, "float64"))
+    checkpoint = loaded(family, "float64")
     texts, pairs, _ = expected(family, checkpoint)
-    object.__setattr__(checkpoint, "model", copy.deepcopy(checkpoint.model))
+    checkpoint = replace(checkpoint, model=copy.deepcopy(checkpoint.model))
     with torch.no_grad():
         for name, parameter in checkpoint.model.named_parameters():
             if any(part in name for part in ("query", "q_lin", "q_proj", "c_attn")):
@@ -220,8 +217,8 @@ def test_what_does_not_apply_to_a_text_is_nan_and_nothing_else_is(loaded):
     found = scores(checkpoint, [single, pair], [[("amod", (1,), (3, 4))], []])
     missing = [{name for name, score in zip(MEASURES, text) if np.isnan(score).all()} for text in found]
     other = {f"{role} {way}" for role in ("syntactic:nsubj", "syntactic:dobj", "syntactic:advmod") for way in BOTH}
-    assert missing[0] == {"block", "block without entropy"} | other
-    assert missing[1] == {name for name in MEASURES if name.startswith("syntactic")}
+    assert missing[0] == {"sink", "block", "block without entropy"} | other
+    assert missing[1] == {"sink"} | {name for name in MEASURES if name.startswith("syntactic")}
     for text in found:
         assert set(np.isnan(text).mean(axis=(1, 2))) <= {0.0, 1.0}
         assert (np.nan_to_num(text, nan=1.0) > 0).all()
@@ -237,8 +234,6 @@ def test_a_tokenizer_without_delimiters_has_no_delimiter_scores(family, loaded, 
 
 
 def test_a_text_without_separator_has_no_separator_score(loaded):
-    from dataclasses import replace
-
     checkpoint = loaded("bert")
     (text,) = tokenized(checkpoint, TEXTS[:1])
     found = scores(checkpoint, [replace(text, is_sep=np.zeros_like(text.is_sep))], [[]])[0]
@@ -255,27 +250,77 @@ def test_a_causal_pair_is_seen_only_from_its_later_word(family, loaded):
     assert np.isfinite(found[MEASURES.index("syntactic:nsubj head-to-dependent")]).all()
 
 
+@pytest.mark.parametrize("family", CAUSAL)
+def test_the_first_token_is_a_sink_as_far_as_causal_models_look_at_it(family, loaded):
+    checkpoint = loaded(family, "float64")
+    (text,) = pass_texts(checkpoint, TEXTS[:1])
+    attention = whole_map(checkpoint, text)
+    by_hand = [attention[:, :, query, 0] * (query + 1) for query in range(text.n_tokens)]
+    np.testing.assert_allclose(scores(checkpoint, [text.source], [[]])[0, MEASURES.index("sink")], np.mean(by_hand, 0))
+
+
 def test_the_observer_needs_only_the_layers_up_to_the_last(loaded, expected):
-    """The pass of score_batches stops after the last attention; a whole pass gives the same."""
+    """The pass of score_batch stops after the last attention; a whole pass gives the same."""
     checkpoint = loaded("bert")
     texts, pairs, _ = expected("bert", checkpoint)
-    observer = ScoreObserver(
-        batch_sieves(texts, [token_pairs(its_pairs) for its_pairs in pairs], causal=False),
-        checkpoint.n_layers, checkpoint.n_heads, "cpu", checkpoint.statistics_dtype,
-    )  # fmt: skip
-    assert observe(checkpoint.model, *model_inputs(checkpoint, texts), [observer]) is not None
-    np.testing.assert_array_equal(observer.scores(), scores(checkpoint, texts, pairs))
+    texts = prepared(texts, pairs)
+    observer = ScoreObserver(batch_sieves(texts, causal=False), 2, 3, "cpu", checkpoint.statistics_dtype)
+    assert observe(checkpoint.model, model_inputs(checkpoint, texts), [observer]) is not None
+    # A product without the values' columns is summed in another order.
+    np.testing.assert_allclose(observer.scores(), measures_of(checkpoint, texts), rtol=1e-5)
+
+
+def test_a_head_that_is_off_changes_later_layers_and_no_score_of_its_own(loaded, expected):
+    checkpoint = loaded("bert", "float64")
+    texts, pairs, _ = expected("bert", checkpoint)
+    whole, without = scores(checkpoint, texts, pairs), scores(checkpoint, texts, pairs, PassSettings(off=((0, 1),)))
+    assert close(without[:, :, 0], whole[:, :, 0])
+    there = ~np.isnan(whole[:, 0, 1])
+    assert (np.abs(without - whole)[:, 0, 1][there] > 1e-3).all()
+    last = scores(checkpoint, texts, pairs, PassSettings(off=((1, 0), (1, 2))))
+    assert close(last, whole)
+
+
+def test_a_head_that_is_off_is_gone_from_the_pass(loaded, expected):
+    """Independently: the weights of its slice of the output projection set to zero."""
+    import copy
+
+    import torch
+
+    checkpoint = loaded("bert", "float64")
+    texts, pairs, _ = expected("bert", checkpoint)
+    model = copy.deepcopy(checkpoint.model)
+    with torch.no_grad():
+        model.encoder.layer[0].attention.output.dense.weight[:, 4:8] = 0
+    found = scores(checkpoint, texts, pairs, PassSettings(off=((0, 1),)))
+    assert close(found, scores(replace(checkpoint, model=model), texts, pairs))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_map_of_one_text_equals_the_eager_one(family, loaded, folders, monkeypatch):
     checkpoint = loaded(family)
-    (text,) = tokenized(checkpoint, TEXTS[1:2])
-    type_ids = text.type_ids if checkpoint.takes_type_ids else None
-    eager = naive.eager_attention(type(checkpoint.model), folders(family), text.ids, type_ids)
-    np.testing.assert_allclose(attention_map(checkpoint, text), eager, atol=1e-5)
+    (text,) = pass_texts(checkpoint, TEXTS[1:2])
+    type_ids = text.source.type_ids if checkpoint.takes_type_ids else None
+    eager = naive.eager_attention(type(checkpoint.model), folders(family), text.source.ids, type_ids)
+    np.testing.assert_allclose(whole_map(checkpoint, text), eager, atol=1e-5)
     monkeypatch.setattr(core.attention, "TILE_ENTRIES", 50)
-    np.testing.assert_allclose(attention_map(checkpoint, text), eager, atol=1e-5)
+    monkeypatch.setattr(core.attention, "LEAST_QUERIES", 1)
+    np.testing.assert_allclose(whole_map(checkpoint, text), eager, atol=1e-5)
+
+
+def test_maps_are_kept_of_the_texts_that_were_asked_for(loaded, monkeypatch):
+    checkpoint = loaded("gpt2", "float64")
+    texts = pass_texts(checkpoint, TEXTS[:4])
+    monkeypatch.setattr(core.scores, "OVERVIEW_BLOCKS", 5)
+    width = texts[3].n_tokens
+    whole, part = Window((0, texts[1].n_tokens), (0, texts[1].n_tokens)), Window((4, 9), (1, 3))
+    found = score_batch(checkpoint, texts, SELF, {1: whole, 3: part}).maps
+    assert list(found) == [1, 3]
+    np.testing.assert_allclose(found[1].attention, whole_map(checkpoint, texts[1]), atol=1e-12)
+    assert (found[1].window, found[1].block, found[1].overview) == (whole, 0, None)
+    np.testing.assert_allclose(found[3].attention, whole_map(checkpoint, texts[3])[:, :, 4:9, 1:3], atol=1e-12)
+    assert (found[3].window, found[3].block) == (part, -(-width // 5))
+    assert found[3].overview.shape == (2, 3, -(-width // found[3].block), -(-width // found[3].block))
 
 
 def test_batches_hold_every_text_once_and_keep_to_the_budget():
@@ -296,6 +341,12 @@ def test_several_batches_keep_their_texts_apart(loaded, expected, monkeypatch):
     checkpoint = loaded("bert")
     texts, pairs, by_definition = expected("bert", checkpoint)
     monkeypatch.setitem(core.scores.BATCH_TOKENS, "cpu", 20)
-    batches = list(score_batches(checkpoint, texts, [token_pairs(its_pairs) for its_pairs in pairs]))
-    assert len(batches) == 4
+    assert len(plan_batches([len(text.ids) for text in texts], 20)) == 4
     assert close(scores(checkpoint, texts, pairs), by_definition)
+
+
+def test_texts_of_one_length_need_no_mask(loaded):
+    checkpoint = loaded("bert")
+    one, other = pass_texts(checkpoint, TEXTS[:2])
+    assert set(model_inputs(checkpoint, [one, one])) == {"input_ids", "token_type_ids"}
+    assert model_inputs(checkpoint, [one, other])["attention_mask"].sum(1).tolist() == [one.n_tokens, other.n_tokens]

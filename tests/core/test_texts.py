@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import ColumnsNeeded, TextError
 from core.tables import KNOWN_COLUMNS
-from core.texts import MAX_BYTES, MAX_TEXTS, Text, read_file, read_typed, write_typed
+from core.texts import COUNTED_TEXTS, MAX_BYTES, MAX_CHARACTERS, MAX_TEXTS, Text, read_file, read_typed, write_typed
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 GLUE = SHARED / "data" / "glue"
@@ -19,7 +19,7 @@ with_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="shared data not be
 
 SEGMENTS = (
     st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), min_size=1)
-    .map(str.strip)
+    .map(lambda segment: segment.strip().strip("\ufeff").strip())
     .filter(lambda segment: segment and not re.search(r"(?<!\S)\|\|\|(?!\S)", segment))
 )
 ONE_OR_TWO = st.lists(SEGMENTS, min_size=1, max_size=2).map(tuple)
@@ -75,7 +75,12 @@ def test_any_typed_input_gives_texts_or_a_sentence(value):
         ("a ||| |||", r"Line 1 has 3 segments"),
         ("One \ud800.", r"Line 1: the text holds U\+D800 at character 5, which is no character"),
         ("Nu\0l", r"Line 1: the text holds U\+0000 at character 3"),
-        ("x\n" * (MAX_TEXTS + 1), r"There are 5,001 texts and at most 5,000 are read\. Choose fewer"),
+        ("x\n" * (MAX_TEXTS + 1), r"^There are 5,001 texts and at most 5,000 are read\. Choose fewer"),
+        ("x\n" * (COUNTED_TEXTS - 1), r"^There are 49,999 texts"),
+        ("x\n" * COUNTED_TEXTS, r"^There are at least 50,000 texts and at most 5,000 are read"),
+        ("One.\n" + "x" * 500_001, r"^Line 2: the text has 500,001 characters and at most 500,000 are read\. Cut it"),
+        ("a ||| " + "x" * 500_001, r"^Line 1: segment 2 of 2 has 500,001 characters and at most 500,000"),
+        ("a ||| \ufeff", r"^Line 1: segment 2 of 2 is empty"),
     ],
 )
 def test_typed_input_that_cannot_be_read_is_named(value, message):
@@ -83,8 +88,27 @@ def test_typed_input_that_cannot_be_read_is_named(value, message):
         read_typed(value)
 
 
-def test_as_many_texts_as_the_limit_are_read():
+def test_as_many_texts_and_characters_as_the_limits_are_read():
     assert len(read_typed("x\n" * MAX_TEXTS)) == MAX_TEXTS
+    longest = "x" * MAX_CHARACTERS
+    assert segments_of(read_typed(f" {longest} ||| {longest}")) == [(longest, longest)]
+
+
+def test_counting_millions_of_short_lines_ends_early():
+    """By what is read of them and not by the clock: a line far beyond the counted ones would be refused."""
+    with pytest.raises(TextError, match=r"^There are at least 50,000 texts"):
+        read_typed("x\n" * COUNTED_TEXTS + "a\tb\tc")
+
+
+@pytest.mark.parametrize(
+    "value", ["\ufeffOne.\n\ufeff\nTwo.\ufeff", "\ufeff\ufeff One. \r\n \ufeff \rTwo. \ufeff\ufeff"]
+)
+def test_byte_order_marks_around_typed_lines_are_no_part_of_them(value):
+    assert segments_of(read_typed(value)) == [("One.",), ("Two.",)]
+
+
+def test_a_mark_inside_a_text_is_a_character_of_it():
+    assert segments_of(read_typed("One\ufefftwo")) == [("One\ufefftwo",)]
 
 
 @pytest.mark.parametrize(
@@ -122,8 +146,9 @@ def test_an_empty_file_is_named(name, content):
 
 
 def test_a_file_of_the_largest_size_is_read_and_one_byte_more_is_not():
-    content = b"x" * MAX_BYTES
-    assert len(read_file("a.txt", content)[0].segments[0]) == MAX_BYTES
+    content = (b"x" * 99_999 + b"\n") * (MAX_BYTES // 100_000)
+    assert len(content) == MAX_BYTES
+    assert {len(text.segments[0]) for text in read_file("a.txt", content)} == {99_999}
     with pytest.raises(TextError, match=r"The file has 20,000,001 bytes and at most 20,000,000 are read\. Split"):
         read_file("a.txt", content + b"x")
 
@@ -143,6 +168,14 @@ def test_a_file_of_the_largest_size_is_read_and_one_byte_more_is_not():
 def test_bytes_that_are_no_utf8_text_are_named(content, message):
     with pytest.raises(TextError, match=message):
         read_file("a.txt", content)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a.jsonl", "a.json"])
+@pytest.mark.parametrize("n_marks", [1, 2, 3])
+def test_marks_at_the_beginning_of_a_file_are_no_part_of_it(name, n_marks):
+    contents = {".txt": "One.", ".csv": "text\nOne.", ".tsv": "text\nOne.", ".json": '["One."]'}
+    content = contents.get(name[1:], '{"text": "One."}')
+    assert read_file(name, ("\ufeff" * n_marks + content).encode()) == (Text(("One.",)),)
 
 
 # Tables
@@ -248,6 +281,13 @@ def test_picked_columns_win_over_a_known_header():
         (b'text,id\na,1\n"' + b"x" * 131_073 + b'",2\n', None, r"line 3 has a cell of more than 131,072 characters"),
         (b"x" * 131_073, None, r"line 1 has a cell of more than 131,072 characters"),
         (b"text\n" + b"x\n" * 5_003, None, r"There are 5,003 texts and at most 5,000"),
+        (b"text\nOne.\n" + b"x" * 10_000_000, None, r"line 3 has a cell of more than 131,072 characters"),
+        (b'text\n"' + b"x" * 10_000_000 + b'"', None, r"line 2 has a cell of more than 131,072 characters"),
+        (
+            b"text" + b",a" * 1_000 + b"\n",
+            None,
+            r"^The first line has 1,001 columns and at most 1,000 are read\. Check",
+        ),
     ],
 )
 def test_a_broken_table_is_named_with_its_line(content, columns, message):

@@ -4,7 +4,7 @@ from small_checkpoints import TOKENIZERS
 
 from core.errors import NoTokens, TextTooLong
 from core.texts import Text
-from core.tokens import SPECIAL, tokenize
+from core.tokens import SPECIAL, as_decoder_input, tokenize
 
 KINDS = ("bert", "roberta", "albert", "gpt2", "llama")
 TRICKY = Text(
@@ -45,6 +45,16 @@ def test_roberta_has_two_separators_between_segments():
     assert text.tokens == ("<s>", "a", "</s>", "</s>", "b", "</s>")
     assert np.flatnonzero(text.is_sep).tolist() == [2, 3, 5]
     assert text.type_ids.tolist() == [0] * 6
+
+
+def test_an_end_mark_separates_where_no_other_mark_does():
+    text = tokens_of("t5", "a cat", "a dog")
+    assert [text.tokens[place] for place in np.flatnonzero(text.is_sep)] == ["</s>", "</s>"]
+    assert np.flatnonzero(text.is_sep)[-1] == len(text.ids) - 1
+    assert not text.is_cls.any()
+    begun = as_decoder_input(tokens_of("t5", "a cat"), TOKENIZERS["t5"](), start_id=0)
+    assert begun.tokens[0] == "<pad>"
+    assert not begun.is_sep.any()
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
@@ -175,3 +185,52 @@ def test_tokenizing_leaves_no_setting_behind():
     long = Text(("cat " * 30,))
     tokenize(long, tokenizer, 10, truncate=True)
     assert len(tokenize(long, tokenizer, 100).ids) == 32
+
+
+def test_a_target_is_read_from_its_start_token_on_and_without_its_end_mark():
+    text = tokens_of("roberta", "the dog sat")
+    target = as_decoder_input(text, TOKENIZERS["roberta"](), start_id=1)
+    assert (text.tokens[0], text.tokens[-1]) == ("<s>", "</s>")
+    assert target.tokens == ("<pad>", *text.tokens[:-1])
+    assert target.ids.tolist() == [1, *text.ids[:-1].tolist()]
+    assert target.type_ids.tolist() == [0] * len(text.ids)
+    assert target.segments.tolist() == [SPECIAL, *text.segments[:-1].tolist()]
+    assert target.words.tolist() == [SPECIAL, *text.words[:-1].tolist()]
+    assert target.spans.tolist() == [[0, 0], *text.spans[:-1].tolist()]
+    assert np.flatnonzero(target.is_cls).tolist() == [1]
+    assert not target.is_sep.any()
+    assert (target.n_cut, target.n_segments) == (0, 1)
+
+
+def test_a_start_token_that_is_a_delimiter_is_one_at_the_start_too():
+    """BART begins a target with the mark that ends one."""
+    tokenizer = TOKENIZERS["roberta"]()
+    text = tokens_of("roberta", "the dog sat")
+    assert np.flatnonzero(as_decoder_input(text, tokenizer, tokenizer.sep_token_id).is_sep).tolist() == [0]
+    assert np.flatnonzero(as_decoder_input(text, tokenizer, tokenizer.cls_token_id).is_cls).tolist() == [0, 1]
+
+
+def test_only_an_end_mark_is_cut_off_a_target():
+    text = tokens_of("llama", "the dog")
+    begun = as_decoder_input(text, TOKENIZERS["llama"](), start_id=0)
+    assert begun.tokens == ("<s>", *text.tokens)
+    assert begun.segments.tolist() == [SPECIAL, *text.segments.tolist()]
+    marked = tokens_of("bert", "the dog")  # a tokenizer that names no end mark
+    assert as_decoder_input(marked, TOKENIZERS["bert"](), start_id=0).tokens == ("[PAD]", *marked.tokens)
+
+
+def test_a_word_that_stands_for_the_end_mark_is_not_cut_off():
+    """The last token is cut because the tokenizer put it there, not because of its number."""
+    from dataclasses import replace
+
+    tokenizer = TOKENIZERS["roberta"]()
+    text = tokens_of("roberta", "the dog")
+    own = replace(text, segments=np.where(np.arange(len(text.ids)) == len(text.ids) - 1, 0, text.segments))
+    assert len(as_decoder_input(own, tokenizer, start_id=1).ids) == len(text.ids) + 1
+
+
+def test_a_cut_target_still_says_how_much_was_cut():
+    text = tokens_of("roberta", "the cat " * 9, max_tokens=8, truncate=True)
+    target = as_decoder_input(text, TOKENIZERS["roberta"](), start_id=1)
+    assert text.n_cut > 0
+    assert (target.n_cut, len(target.ids)) == (text.n_cut, 8)

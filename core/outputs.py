@@ -1,0 +1,136 @@
+"""What a checkpoint makes of a text with all heads on, and with some switched off."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from core.attention import observe
+from core.checkpoints import Checkpoint
+from core.passes import PassSettings, PassText
+from core.scores import gates, model_inputs
+from core.tokens import SPECIAL
+
+MOST_LIKELY: Final = 5
+"""Tokens named of each of the two distributions."""
+Unit = Literal["probability", "independent probability", "value"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadOutput:
+    """What a checkpoint's head says of a text, before and after heads of attention are switched off."""
+
+    names: tuple[str, ...]
+    """The most likely tokens before or after, or all classes."""
+    before: Float[np.ndarray, " choice"]
+    after: Float[np.ndarray, " choice"]
+    unit: Unit
+    """Of before and after: probabilities of one choice, of each class by itself, or the values of a regression."""
+    token: int | None
+    """Token that is guessed (masked language model) or whose next one is (causal); None where classes are decided."""
+    distance: float | None
+    """Total variation distance between the two distributions over all choices, 0 to 1; only for one choice."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OutputChange:
+    """A checkpoint's output for one text, before and after heads are switched off."""
+
+    cosine: float | None
+    """Cosine of the two text vectors, each the mean of the last hidden states over all tokens; None for a decoder that
+    reads a target."""
+    head: HeadOutput | None
+    """None for a checkpoint without a head, and for an encoder by itself."""
+
+
+def output_change(
+    checkpoint: Checkpoint, text: PassText, settings: PassSettings, token: int | None = None
+) -> OutputChange:
+    """What switching heads off changes in the output for one text.
+
+    Args:
+        checkpoint: loaded.
+        text: prepared for the kind of attention that the settings name.
+        settings: name the heads that are off.
+        token: place of the token to guess, or to guess the next one of; None for the text's last one.
+    """
+    both = (PassSettings(settings.kind), settings)
+    cosine = None
+    if text.target is None:
+        before, after = (_text_vector(checkpoint, text, heads) for heads in both)
+        cosine = float(torch.nn.functional.cosine_similarity(before, after, dim=0))
+    if checkpoint.head is None or text.kind == "encoder":
+        return OutputChange(cosine=cosine, head=None)
+    if checkpoint.head == "classes":
+        return OutputChange(cosine=cosine, head=_classes(checkpoint, *(_logits(checkpoint, text, h) for h in both)))
+    token = _last_own_token(text) if token is None else token
+    before, after = (_logits(checkpoint, text, heads, token)[token] for heads in both)
+    return OutputChange(cosine=cosine, head=_tokens(checkpoint, before, after, token))
+
+
+def _text_vector(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> Float[Tensor, " channel"]:
+    model = checkpoint.model if text.kind == "self" else checkpoint.model.get_encoder()
+    return _output(checkpoint, model, model_inputs(checkpoint, [text]), settings)[0][0].double().mean(0)
+
+
+def _logits(
+    checkpoint: Checkpoint, text: PassText, settings: PassSettings, masked: int | None = None
+) -> Float[Tensor, "*token choice"]:
+    inputs = model_inputs(checkpoint, [text])
+    if checkpoint.head == "masked token" and masked is not None:
+        inputs["input_ids"][0, masked] = checkpoint.tokenizer.mask_token_id
+    return _output(checkpoint, checkpoint.full_model, inputs, settings).logits[0].double()
+
+
+def _output(checkpoint: Checkpoint, model: Any, inputs: Mapping[str, Tensor], settings: PassSettings) -> Any:
+    calls = checkpoint.attentions[settings.kind].calls
+    return observe(model, inputs, [], calls=calls, gates=gates(checkpoint, settings))
+
+
+def _last_own_token(text: PassText) -> int:
+    """The last token that the tokenizer did not add."""
+    own = np.flatnonzero(text.queries.segments != SPECIAL)
+    return int(own[-1]) if len(own) else len(text.queries.ids) - 1
+
+
+def _classes(checkpoint: Checkpoint, before: Float[Tensor, " choice"], after: Float[Tensor, " choice"]) -> HeadOutput:
+    config = checkpoint.full_model.config
+    unit: Unit = "probability"
+    if len(before) == 1 or config.problem_type == "regression":
+        unit = "value"
+    elif config.problem_type == "multi_label_classification":
+        unit, before, after = "independent probability", before.sigmoid(), after.sigmoid()
+    else:
+        before, after = before.softmax(-1), after.softmax(-1)
+    return HeadOutput(
+        names=tuple(str(config.id2label[i]) for i in range(len(before))),
+        before=before.cpu().numpy(),
+        after=after.cpu().numpy(),
+        unit=unit,
+        token=None,
+        distance=_total_variation(before, after) if unit == "probability" else None,
+    )
+
+
+def _tokens(
+    checkpoint: Checkpoint, before: Float[Tensor, " choice"], after: Float[Tensor, " choice"], token: int
+) -> HeadOutput:
+    first, second = before.softmax(-1), after.softmax(-1)
+    likely = [int(i) for shares in (first, second) for i in shares.topk(min(MOST_LIKELY, len(shares))).indices]
+    chosen = list(dict.fromkeys(likely))
+    return HeadOutput(
+        names=tuple(checkpoint.tokenizer.decode([i]) for i in chosen),
+        before=first[chosen].cpu().numpy(),
+        after=second[chosen].cpu().numpy(),
+        unit="probability",
+        token=token,
+        distance=_total_variation(first, second),
+    )
+
+
+def _total_variation(first: Float[Tensor, " choice"], second: Float[Tensor, " choice"]) -> float:
+    return float((first - second).abs().sum() / 2)

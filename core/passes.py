@@ -1,0 +1,74 @@
+"""What a pass is asked, and what one text gives to it: which attention is looked at, which heads are switched off, and
+whose tokens attend to whose."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from core.parses import TokenPair
+from core.tokens import TokenizedText
+
+Kind = Literal["self", "encoder", "decoder", "cross"]
+"""Which attention: the only one of a checkpoint with one stack, or one of the three of an encoder-decoder."""
+ONE_STACK: Final[tuple[Kind, ...]] = ("self",)
+TWO_STACKS: Final[tuple[Kind, ...]] = ("encoder", "decoder", "cross")
+
+
+@dataclass(frozen=True)
+class PassSettings:
+    """What besides checkpoint and texts decides what a pass measures."""
+
+    kind: Kind = "self"
+    off: tuple[tuple[int, int], ...] = ()
+    """Layer and head of those switched off, of the same kind: their outputs are multiplied by 0."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of a text's attention that is kept entry by entry: first and one-past-last token of each side."""
+
+    queries: tuple[int, int]
+    keys: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PassText:
+    """One text as a pass takes it."""
+
+    kind: Kind
+    source: TokenizedText
+    """What the only stack, or the encoder, reads."""
+    target: TokenizedText | None = None
+    """What the decoder of an encoder-decoder reads; None where it does not run."""
+    pairs: tuple[TokenPair, ...] = ()
+    """Relations on the queries; none in cross-attention, whose keys are another text."""
+
+    @property
+    def queries(self) -> TokenizedText:
+        """The tokens that attend."""
+        return self.source if self.target is None or self.kind in ("self", "encoder") else self.target
+
+    @property
+    def keys(self) -> TokenizedText:
+        """The tokens that are attended to."""
+        return self.queries if self.kind == "decoder" else self.source
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of the longer side."""
+        return max(len(self.queries.ids), len(self.keys.ids))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SeenMap:
+    """The attention of one text that is kept for the screen."""
+
+    window: Window
+    attention: Float[np.ndarray, "layer head query key"]
+    """Inside the window."""
+    block: int
+    """Tokens of a block of the overview; 0 where the window is the whole text."""
+    overview: Float[np.ndarray, "layer head query_block key_block"] | None
+    """Mean attention between the tokens of two blocks; None where the window is the whole text."""

@@ -1,0 +1,173 @@
+"""The self-check of a loaded model: what attention it computes, and that what is observed is what it computes with."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from core.attention import DOOR, observe
+from core.checkpoints import AttentionLayers
+from core.errors import CheckpointError
+from core.observers import Tile
+from core.passes import ONE_STACK, TWO_STACKS, Kind
+
+ROW_SUM_TOLERANCE: Final = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 3e-2}
+"""Rounded in the model's own number format where it computes attention in its own way."""
+OUTPUT_TOLERANCE: Final = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 3e-2, torch.bfloat16: 1e-1}
+"""Largest difference with and without the door, relative to the output's largest value."""
+EAGER_TOLERANCE: Final = 1e-5
+"""The same at least, where the model without the door is transformers' eager path: its softmax is in float32."""
+SOURCE_LENGTHS: Final = (7, 12)
+TARGET_LENGTHS: Final = (9, 5)
+"""Tokens of the two texts of the self-check: all different, so that padding is checked and kinds can be told apart."""
+
+
+class ProbeObserver:
+    """Reads off what calls of attention a model makes, and checks what comes through."""
+
+    indicators = None
+    wants_entropy = False
+    wants_outputs = False
+
+    def __init__(self, lengths: Mapping[Kind, tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
+        """Take the lengths of queries and keys of each text, by the kind of attention."""
+        self._lengths = lengths
+        self.calls: defaultdict[Kind, dict[int, int]] = defaultdict(dict)
+        """Heads of each call, by kind."""
+        self.causal: dict[Kind, bool] = {}
+        self.unknown: set[tuple[int, int]] = set()
+        """Numbers of queries and keys that belong to no kind."""
+        self.row_error = 0.0
+
+    def observe(self, tile: Tile) -> None:
+        """Note the heads, the worst row sum, and whether any token sees a later one; a tile holds the whole batch."""
+        shape = (tile.queries.stop, tile.probabilities.shape[-1])
+        kind = next((kind for kind, sides in self._lengths.items() if tuple(map(max, sides)) == shape), None)
+        if kind is None:
+            self.unknown.add(shape)
+            return
+        self.calls[kind][tile.layer] = tile.probabilities.shape[1]
+        for row, (n_queries, n_keys) in enumerate(zip(*self._lengths[kind])):
+            real = tile.probabilities[row, :, :n_queries, :n_keys]
+            wanted = 1 if tile.row_sums is None else tile.row_sums[row, :, :n_queries]
+            self.row_error = max(self.row_error, float((real.sum(-1) - wanted).abs().max()))
+            self.causal[kind] = self.causal.get(kind, True) and not bool(real.triu(1).any())
+
+
+def self_check(model: PreTrainedModel, name: str, vocabulary: int, two_stacks: bool) -> dict[Kind, AttentionLayers]:
+    """Set a model to the door and prove it: rows sum to 1, the output equals the one without it, and gates reach it.
+
+    Args:
+        model: in evaluation mode.
+        name: the checkpoint's, for messages.
+        vocabulary: ids below this are known to the model.
+        two_stacks: whether it is an encoder-decoder.
+
+    Returns: the layers of each kind of attention.
+    Raises: CheckpointError with the numbers.
+    """
+    inputs = _probe_inputs(vocabulary, model.device, two_stacks)
+    expected = _plain_output(model, name, inputs)
+    allowed = max(OUTPUT_TOLERANCE[model.dtype], EAGER_TOLERANCE if is_eager(model) else 0)
+    probe = _probe(model, name, inputs, two_stacks)
+    output = _real_rows(observe(model, inputs, [probe])[0], two_stacks)
+    largest = max(float(expected.abs().max()), 1e-12)
+    difference = float((output - expected).abs().max()) / largest
+    if not (probe.row_error <= ROW_SUM_TOLERANCE[model.dtype] and difference <= allowed):
+        raise CheckpointError(
+            f"{name} failed its self-check: attention rows are off 1 by {probe.row_error:.1e} (allowed "
+            f"{ROW_SUM_TOLERANCE[model.dtype]:.0e}) and the output changes by {difference:.1e} when observed (allowed "
+            f"{allowed:.0e}). Its scores would be wrong, so it is not used."
+        )
+    attentions = _attentions(probe, model, name, two_stacks)
+    for kind, attention in attentions.items():
+        closed = torch.zeros((attention.n_layers, attention.n_heads), device=model.device)
+        without = _real_rows(observe(model, inputs, [], calls=attention.calls, gates=closed)[0], two_stacks)
+        if torch.equal(without, output):
+            raise CheckpointError(
+                f"{name} failed its self-check: switching off all heads of its {kind} attention changes nothing, so "
+                "what is observed is not what the model computes with. It is not used."
+            )
+    return attentions
+
+
+def _probe(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor], two_stacks: bool) -> ProbeObserver:
+    """Look through the door, or where a model has none, tap its softmax; leaves the model set to what shows more."""
+    lengths: dict[Kind, tuple[tuple[int, ...], tuple[int, ...]]] = {"self": (SOURCE_LENGTHS, SOURCE_LENGTHS)}
+    if two_stacks:
+        lengths = {
+            "encoder": (SOURCE_LENGTHS, SOURCE_LENGTHS),
+            "decoder": (TARGET_LENGTHS, TARGET_LENGTHS),
+            "cross": (TARGET_LENGTHS, SOURCE_LENGTHS),
+        }
+    model.set_attn_implementation(DOOR)  # a model that has no such thing stays as it is, and is tapped
+    probe = ProbeObserver(lengths)
+    observe(model, inputs, [probe])
+    if set(probe.calls) == set(lengths):
+        return probe
+    raise CheckpointError(
+        f"{name} ({type(model).__name__}) computes attention in a way that cannot be observed. "
+        "Choose a checkpoint of another family, such as BERT, RoBERTa, GPT-2, Llama, T5 or BART."
+    )
+
+
+def _attentions(
+    probe: ProbeObserver, model: PreTrainedModel, name: str, two_stacks: bool
+) -> dict[Kind, AttentionLayers]:
+    found: dict[Kind, AttentionLayers] = {}
+    for kind, calls in probe.calls.items():
+        heads = set(calls.values())
+        if len(heads) > 1:
+            raise CheckpointError(f"The layers of {name} differ in heads ({sorted(heads)}); a grid needs equal ones.")
+        found[kind] = AttentionLayers(calls=tuple(calls), n_heads=heads.pop(), causal=probe.causal[kind])
+    if probe.unknown:
+        raise CheckpointError(
+            f"{name} ({type(model).__name__}) computes some of its attention over other tokens than the text's "
+            f"(queries x keys: {sorted(probe.unknown)}), which cannot be observed. Choose another family, such as BERT."
+        )
+    return {kind: found[kind] for kind in (TWO_STACKS if two_stacks else ONE_STACK)}
+
+
+def _plain_output(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor]) -> Float[Tensor, "row channel"]:
+    try:
+        with torch.inference_mode():
+            return _real_rows(model(**inputs)[0], "decoder_input_ids" in inputs)
+    except Exception as error:  # models for pictures, sound or tables fail in their own ways
+        raise CheckpointError(
+            f"{name} ({type(model).__name__}) cannot read a text of {max(SOURCE_LENGTHS)} tokens "
+            f"in {str(model.dtype).removeprefix('torch.')} ({first_line(error)}). Choose another number format, or a "
+            "checkpoint of a text model, such as BERT."
+        ) from error
+
+
+def _probe_inputs(vocabulary: int, device: torch.device, two_stacks: bool) -> dict[str, Tensor]:
+    """A batch of two texts, the shorter one padded."""
+    generator = torch.Generator().manual_seed(0)
+
+    def side(lengths: tuple[int, ...], prefix: str) -> dict[str, Tensor]:
+        shape = (len(lengths), max(lengths))
+        ids = torch.randint(min(5, vocabulary - 1), vocabulary, shape, generator=generator)
+        mask = (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]).long()
+        return {f"{prefix}input_ids": ids.to(device), f"{prefix}attention_mask": mask.to(device)}
+
+    return side(SOURCE_LENGTHS, "") | (side(TARGET_LENGTHS, "decoder_") if two_stacks else {})
+
+
+def _real_rows(output: Float[Tensor, "text token channel"], two_stacks: bool) -> Float[Tensor, "row channel"]:
+    """Rows of the output that are no padding, in float64."""
+    lengths = TARGET_LENGTHS if two_stacks else SOURCE_LENGTHS
+    return torch.cat([rows[:n_tokens] for rows, n_tokens in zip(output, lengths)]).double()
+
+
+def is_eager(model: PreTrainedModel) -> bool:
+    """Whether a model computes attention in transformers' plain way."""
+    return model.config._attn_implementation == "eager"
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in one line."""
+    return str(error).strip().split("\n")[0][:200] or type(error).__name__
