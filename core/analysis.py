@@ -27,7 +27,7 @@ REST_OF_SENTENCE: Final = 1000
 WINDOW_ENTRIES: Final = 1 << 25
 """Entries of attention kept of one text at most, all layers and heads together."""
 WINDOW_TOKENS: Final = 256
-"""Tokens of each side of a window at most; a text no longer is kept whole."""
+"""Tokens of each side of a window at most; a text no longer is kept whole where WINDOW_ENTRIES leaves room."""
 
 Progress = Callable[[int, int], None]
 """Called with texts done and texts in all; it may raise to stop."""
@@ -87,8 +87,9 @@ def prepare(
     """
     check_settings(checkpoint, settings)
 
-    def tokens(part: Text) -> TokenizedText:
-        return tokenize(part, checkpoint.tokenizer, checkpoint.max_tokens, position=position, truncate=truncate)
+    def tokens(part: Text, spare: int = 0) -> TokenizedText:
+        most = checkpoint.max_tokens - spare
+        return tokenize(part, checkpoint.tokenizer, most, position=position, truncate=truncate)
 
     if settings.kind == "self":
         return PassText(kind=settings.kind, source=tokens(text))
@@ -96,7 +97,7 @@ def prepare(
         return PassText(kind=settings.kind, source=tokens(_segment(text, 0)))
     if len(text.segments) < 2:
         raise PairNeeded(position)
-    target = tokens(_segment(text, 1))
+    target = tokens(_segment(text, 1), spare=1)  # the start token comes before it
     return PassText(
         kind=settings.kind,
         source=tokens(_segment(text, 0)),

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 
+from core.errors import AnalysisError
 from core.masks import TileMask, add_tensor, door_mask
 from core.observers import Observer, Pass, WatchingDone, current_pass
 from core.softmax_tap import SoftmaxTap
@@ -30,7 +31,7 @@ EVEN_WIDTH: Final = 8
 """Columns of values and indicators come in multiples of this, filled up with zeros: a matrix product whose rows fill
 whole vector registers takes less time than one with fewer columns that do not."""
 LEAST_QUERIES: Final = 64
-"""Queries of a tile at least: products of fewer rows waste more than a cache that overflows."""
+"""Queries of a tile where TILE_ENTRIES would allow fewer: products of few rows waste more than a full cache."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -202,7 +203,7 @@ def _entropy(logits: Tensor, probabilities: Tensor) -> Float[Tensor, "text head 
     """
     with torch.no_grad():
         logsumexp = _logsumexp(logits, probabilities)
-        return logsumexp - torch.mul(probabilities, logits, out=logits.detach()).sum(-1)
+        return logsumexp - torch.mul(probabilities, logits, out=None if logits.requires_grad else logits).sum(-1)
 
 
 def observe(
@@ -227,10 +228,18 @@ def observe(
 
     Returns: the model's output, or None when stopped.
 
-    Raises: RuntimeError for a model in training mode, whose dropout would falsify what is observed.
+    Raises: RuntimeError for a model in training mode, whose dropout would falsify what is observed; AnalysisError for
+    an observer that wants the outputs of heads in a model that is tapped; ValueError for stopping without calls.
     """
     if model.training:
         raise RuntimeError("The model is in training mode; call model.eval() before observing its attention.")
+    if stops and calls is None:
+        raise ValueError("A pass stops after the last call that is watched; name the calls.")
+    if not is_behind_door(model) and any(observer.wants_outputs for observer in observers):
+        raise AnalysisError(
+            f"{type(model).__name__} computes attention in its own way, so the outputs of single heads cannot be seen. "
+            "Choose a checkpoint of another family, such as BERT."
+        )
     layers = None if calls is None else {call: layer for layer, call in enumerate(calls)}
     token = current_pass.set(Pass(observers=observers, layers=layers, stops=stops, gates=gates))
     try:

@@ -151,15 +151,18 @@ class MapObserver:
 
     def _copy(self, layer: int, queries: slice, attention: Float[Tensor, "head query key"]) -> None:
         (first, last), (left, right) = self._window.queries, self._window.keys
-        shape = (len(attention), last - first, right - left)
-        kept = self._maps.setdefault(layer, attention.new_zeros(shape))
+        if layer not in self._maps:
+            self._maps[layer] = attention.new_zeros((len(attention), last - first, right - left))
+        kept = self._maps[layer]
         start, stop = max(first, queries.start), min(last, queries.stop)
         inside = attention[:, start - queries.start : max(start, stop) - queries.start, left:right]
         kept[:, start - first : max(start, stop) - first, : inside.shape[-1]] = inside
 
     def _add_blocks(self, layer: int, queries: slice, attention: Float[Tensor, "head query key"]) -> None:
-        sizes = (len(attention), -(-self._n_queries // self._block), -(-self._n_keys // self._block))
-        sums = self._sums.setdefault(layer, attention.new_zeros(sizes))
+        if layer not in self._sums:
+            sizes = (len(attention), -(-self._n_queries // self._block), -(-self._n_keys // self._block))
+            self._sums[layer] = attention.new_zeros(sizes)
+        sums = self._sums[layer]
         n_blocks = -(-attention.shape[-1] // self._block)
         padded = torch.nn.functional.pad(attention, (0, n_blocks * self._block - attention.shape[-1]))
         by_key_block = padded.unflatten(-1, (n_blocks, self._block)).sum(-1)

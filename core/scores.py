@@ -96,7 +96,7 @@ class ScoreObserver:
         n_layers, n_texts, n_heads = self._block.shape
         syntactic = self._syntactic.view(n_layers, n_texts, len(SYNTACTIC_MEASURES), n_heads)
         by_text = [self._row_sums.transpose(2, 3), self._block[:, :, None], syntactic]
-        measured = torch.cat(by_text, dim=2).permute(1, 2, 0, 3).cpu().numpy()
+        measured = torch.cat(by_text, dim=2).permute(1, 2, 0, 3).detach().cpu().numpy()
         return np.where(self._sieves.applicable[:, :, None, None], measured, np.nan).astype(measured.dtype)
 
 

@@ -84,7 +84,7 @@ def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> Toke
         segments=shifted(text.segments, SPECIAL),
         words=shifted(text.words, SPECIAL),
         is_cls=shifted(text.is_cls, start_id == _id(tokenizer.cls_token_id)),
-        is_sep=shifted(text.is_sep, start_id == _separator(tokenizer)),
+        is_sep=shifted(text.is_sep, start_id == _id(tokenizer.sep_token_id)),
         n_cut=text.n_cut,
     )
 
@@ -115,14 +115,18 @@ def _tokenized(text: Text, tokenizer: Any, encoding: Any, segments: np.ndarray, 
         segments=segments,
         words=_word_numbers(encoding.word_ids(0), segments),
         is_cls=special & (ids == _id(tokenizer.cls_token_id)),
-        is_sep=special & (ids == _separator(tokenizer)),
+        is_sep=special & _is_separator(ids, segments, tokenizer),
         n_cut=n_full - len(ids),
     )
 
 
-def _separator(tokenizer: Any) -> int:
-    """The token that ends a segment; a tokenizer without one (T5) ends the text with its end mark."""
-    return _id(tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id)
+def _is_separator(ids: np.ndarray, segments: np.ndarray, tokenizer: Any) -> Bool[np.ndarray, " token"]:
+    """The tokens that end a segment; a tokenizer without such a token (T5) ends the text with its end mark.
+
+    Where that mark begins a text too (OPT), it separates nothing there.
+    """
+    mark = _id(tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id)
+    return (ids == mark) & (np.cumsum(segments != SPECIAL) > 0)
 
 
 def _id(token_id: int | None) -> int:

@@ -1,4 +1,4 @@
-"""Attention arcs as a plain SVG file, and the two rules that the file and the page share."""
+"""Attention arcs as a plain SVG file, and the rules that the file and the page share."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from dashboard.figures.appearance import HEAD_COLORS, head_color
+from dashboard.figures.sides import Side
 
 DEFAULT_SHARE: Final = 0.5
 SIGNS: Final = {"\n": "↵", "\r": "↵", "\t": "⇥"}
@@ -23,12 +24,16 @@ ROUNDING: Final = 1e-6
 """Shares are compared with this slack, so that a sum of rounded weights counts as reached."""
 
 
-def top_share(attention: Float[np.ndarray, "*rows key"], share: float) -> Bool[np.ndarray, "*rows key"]:
+def top_share(
+    attention: Float[np.ndarray, "*rows key"], share: float, whole: float | None = None
+) -> Bool[np.ndarray, "*rows key"]:
     """The smallest set of keys that together get at least a share of each query's attention.
 
     Args:
         attention: rows that sum to 1, or to 0 where a query attends to nothing that is shown.
-        share: part of each row's sum, above 0 and at most 1.
+        share: part of each row's attention, above 0 and at most 1.
+        whole: a query's attention in all, where some of it goes to keys that are not in the row; None where the row's
+            sum is all of it. A row that does not reach the share keeps every key.
 
     Returns: True for the kept keys; of equal weights the earlier key is kept first; a weight of 0 is never kept.
     """
@@ -37,7 +42,7 @@ def top_share(attention: Float[np.ndarray, "*rows key"], share: float) -> Bool[n
     order = np.argsort(-attention, axis=-1, kind="stable")
     sorted_attention = np.take_along_axis(attention, order, axis=-1)
     reached_before = np.cumsum(sorted_attention, axis=-1, dtype=np.float64) - sorted_attention
-    goal = share * attention.sum(axis=-1, keepdims=True, dtype=np.float64)
+    goal = share * (attention.sum(axis=-1, keepdims=True, dtype=np.float64) if whole is None else whole)
     kept = np.zeros(attention.shape, dtype=bool)
     np.put_along_axis(kept, order, (reached_before < goal - ROUNDING) & (sorted_attention > 0), axis=-1)
     return kept
@@ -70,10 +75,11 @@ def head_name(layer: int, head: int) -> str:
 
 
 def arcs_svg(
-    tokens: Sequence[str],
+    queries: Side,
     attention: Float[np.ndarray, "chosen query key"],
     heads: Sequence[tuple[int, int]],
     *,
+    keys: Side | None = None,
     share: float = DEFAULT_SHARE,
     title: str,
     caption: Sequence[str],
@@ -81,36 +87,57 @@ def arcs_svg(
     """Attention arcs of one text for a file: queries left, keys right, one colour per head, white background.
 
     Args:
-        tokens: as shown, one row each.
-        attention: of the chosen heads; rows sum to 1, or to 0.
+        queries: one row each.
+        attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text.
         heads: layer and head of each chosen head.
+        keys: one row each; None where these are the queries.
         share: part of each query's attention that is drawn, heaviest arcs first.
         title: one line above the arcs.
         caption: lines below them: where the figure comes from.
 
     Returns: an SVG document.
     """
-    if attention.shape != (len(heads), len(tokens), len(tokens)):
+    keys = queries if keys is None else keys
+    shape = (len(heads), len(queries.tokens), len(keys.tokens))
+    if attention.shape != shape:
         raise ValueError(
-            f"{len(heads)} heads and {len(tokens)} tokens need attention of shape "
-            f"{(len(heads), len(tokens), len(tokens))}, got {attention.shape}."
+            f"{shape[0]} heads, {shape[1]} queries and {shape[2]} keys need attention of shape {shape}, "
+            f"got {attention.shape}."
         )
     top = MARGIN + 76
-    bottom = top + ROW * len(tokens)
-    caption = [part for line in caption for part in wrap(line, LONGEST_CAPTION)]
+    bottom = top + ROW * max(shape[1:])
+    caption = [
+        part for line in (*_window_line(queries, keys, attention), *caption) for part in wrap(line, LONGEST_CAPTION)
+    ]
     svg = _svg(bottom + MARGIN + 18 * len(caption))
     _write(svg, MARGIN, MARGIN + 14, title, size=18, weight="600")
     _legend(svg, heads, MARGIN + 38)
-    _write(svg, MARGIN + COLUMN - 8, top - 8, "from (query)", anchor="end", weight="600", size=12)
-    _write(svg, MARGIN + COLUMN + SPAN + 8, top - 8, "to (key)", weight="600", size=12)
-    _arcs(svg, attention, top_share(attention, share), top)
-    for row, token in enumerate(tokens):
-        y = top + ROW * row + ROW / 2 + 5
-        _write(svg, MARGIN + COLUMN - 8, y, _label(token), anchor="end")
-        _write(svg, MARGIN + COLUMN + SPAN + 8, y, _label(token))
+    _write(svg, MARGIN + COLUMN - 8, top - 8, _heading("from", "query", queries), anchor="end", weight="600", size=12)
+    _write(svg, MARGIN + COLUMN + SPAN + 8, top - 8, _heading("to", "key", keys), weight="600", size=12)
+    _arcs(svg, attention, top_share(attention, share, 1.0 if keys.is_part else None), top)
+    for row, token in enumerate(queries.tokens):
+        _write(svg, MARGIN + COLUMN - 8, top + ROW * row + ROW / 2 + 5, _label(token), anchor="end")
+    for row, token in enumerate(keys.tokens):
+        _write(svg, MARGIN + COLUMN + SPAN + 8, top + ROW * row + ROW / 2 + 5, _label(token))
     for line, text in enumerate(caption):
         _write(svg, MARGIN, bottom + MARGIN + 18 * line, text, size=12, fill="#444444")
     return ElementTree.tostring(svg, encoding="unicode")
+
+
+def _heading(direction: str, axis: str, side: Side) -> str:
+    return f"{side.name}, {'queries' if axis == 'query' else 'keys'}" if side.name else f"{direction} ({axis})"
+
+
+def _window_line(queries: Side, keys: Side, attention: Float[np.ndarray, "chosen query key"]) -> list[str]:
+    """What a window leaves out, for a file; nothing for whole texts."""
+    if not queries.is_part and not keys.is_part:
+        return []
+    stretches = [
+        f"{name} {side.start:,} to {side.start + len(side.tokens) - 1:,} of {side.length:,}"
+        for name, side in (("queries", queries), ("keys", keys))
+    ]
+    leaving = max(0.0, 1 - float(attention.sum(axis=-1, dtype=np.float64).mean()))
+    return [f"Window: {', '.join(stretches)}; on average {100 * leaving:.0f} % of the attention leaves it."]
 
 
 def _svg(height: float) -> ElementTree.Element:

@@ -6,7 +6,7 @@ place for 0 and needs neither a floor nor a clipped tail: every score is inside 
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -87,14 +87,11 @@ def head_scores(
 
     Returns: the figure; dots for single texts only while they are 2,000 or fewer, the shapes hold all of them.
     """
-    by_role = [values[~np.isnan(values)] for values in scores[:, :, layer, head].T]
-    many = sum(map(len, by_role)) > MOST_MARKS
-    lanes = [
-        _lane(values, len(by_role) - 1 - place, with_dots=not many).assign(role=role)
-        for place, (role, values) in enumerate(zip(tests.roles, by_role, strict=True))
-    ]
+    of_head = scores[:, :, layer, head]
+    many = bool(np.count_nonzero(~np.isnan(of_head)) > MOST_MARKS)
+    lanes = _lanes(tests.roles, of_head.tobytes(), of_head.dtype.str, not many)
     means = _means(tests, layer, head, here or {})
-    data = pd.concat([*lanes, means, _lines(tests.settings.tau)])
+    data = pd.concat([lanes, means, _lines(tests.settings.tau)])
     return Figure(_roles_spec(tests.roles), data, _head_description(means, tests, f"L{layer} H{head}", many))
 
 
@@ -115,6 +112,23 @@ def _violin(values: Float[np.ndarray, "score"], place: int) -> pd.DataFrame:
 def _middle(place: int, values: Float[np.ndarray, "score"]) -> dict[str, Any]:
     low, median, high = np.quantile(values.astype(np.float64), (0.25, 0.5, 0.75)).tolist()
     return {"kind": "middle", "place": place, "low": low, "median": median, "high": high, "scores": len(values)}
+
+
+@lru_cache(maxsize=64)
+def _lanes(roles: tuple[str, ...], scores: bytes, dtype: str, with_dots: bool) -> pd.DataFrame:
+    """The lanes of one head; kept, since a typed text or a moved tau draws the same ones again.
+
+    Args:
+        roles: top lane first.
+        scores: bytes of an array [text role].
+        dtype: of that array.
+        with_dots: whether each text is a dot.
+    """
+    by_role = np.frombuffer(scores, dtype).reshape(-1, len(roles)).T
+    return pd.concat(
+        _lane(values[~np.isnan(values)], len(roles) - 1 - place, with_dots).assign(role=role)
+        for place, (role, values) in enumerate(zip(roles, by_role, strict=True))
+    )
 
 
 def _lane(values: Float[np.ndarray, "score"], base: int, with_dots: bool) -> pd.DataFrame:

@@ -239,3 +239,9 @@ def test_half_precision_is_summed_in_float32(family, loaded):
 def test_a_model_behind_the_door_goes_by_its_name(loaded):
     assert loaded("bert").model.config._attn_implementation == DOOR
     assert core.attention.is_behind_door(loaded("bert").model)
+
+
+def test_stopping_without_naming_the_calls_is_refused(loaded):
+    checkpoint = loaded("bert")
+    with pytest.raises(ValueError, match="name the calls"):
+        observe(checkpoint.model, {"input_ids": torch.tensor([[5, 6, 7]])}, [], stops=True)

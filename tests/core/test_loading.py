@@ -275,9 +275,7 @@ def test_a_tokenizer_of_another_model_is_refused_with_numbers(folder):
     from transformers import PreTrainedTokenizerFast
 
     PreTrainedTokenizerFast(tokenizer_object=byte_level(), pad_token="<pad>").save_pretrained(folder)
-    with pytest.raises(
-        CheckpointError, match=r"gives ids up to 300 and its model has 139 embeddings"
-    ):
+    with pytest.raises(CheckpointError, match=r"gives ids up to 300 and its model has 139 embeddings"):
         load(folder)
 
 

@@ -6,6 +6,7 @@ from passing import Recorder, inputs_of
 from transformers import MPNetModel
 
 from core.attention import is_behind_door, observe
+from core.errors import AnalysisError
 from core.texts import Text
 
 TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
@@ -98,3 +99,11 @@ def test_gradients_of_tapped_gates_equal_finite_differences(checkpoint, inputs):
 def test_a_tap_looks_at_nothing_outside_a_pass(checkpoint, folder, inputs):
     with torch.no_grad():
         assert torch.equal(checkpoint.model(**inputs)[0], plain(folder, attn_implementation="eager")(**inputs)[0])
+
+
+def test_outputs_of_heads_cannot_be_seen_and_that_is_said(loaded):
+    checkpoint = loaded("mpnet")
+    recorder = Recorder()
+    recorder.wants_outputs = True
+    with pytest.raises(AnalysisError, match=r"MPNetModel computes attention in its own way, so the outputs"):
+        observe(checkpoint.model, {"input_ids": torch.tensor([[5, 6, 7]])}, [recorder])

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from dashboard.figures.appearance import HEAD_COLORS, head_color
 from dashboard.figures.arcs_svg import DEFAULT_SHARE, head_name, visible
+from dashboard.figures.sides import Side
 
 MOST_HEADS: Final = 12
 MOST_TOKENS_UNSCROLLED: Final = 256
@@ -18,7 +19,10 @@ SCROLL_HEIGHT: Final = 640
 ROW_SUM_SLACK: Final = 0.02
 """Rows of half-precision attention miss 1 by about this much in a long text."""
 SCRIPTS: Final = (
+    "page.js",
     "numbers.js",
+    "table.js",
+    "links.js",
     "drawing.js",
     "matrix.js",
     "controls.js",
@@ -43,12 +47,11 @@ _mount = st.components.v2.component(
 def attention_arcs(
     *,
     key: str,
-    tokens: Sequence[str],
-    special: Bool[np.ndarray, " token"],
-    segments: Int[np.ndarray, " token"],
-    word_of: Int[np.ndarray, " token"],
+    queries: Side,
+    keys: Side | None = None,
     attention: Float[np.ndarray, "chosen query key"],
     heads: Sequence[tuple[int, int]],
+    causal: bool = False,
     sieve: tuple[str, Bool[np.ndarray, "query key"]] | None = None,
     label: str,
     height: int | None = None,
@@ -61,42 +64,39 @@ def attention_arcs(
 
     Args:
         key: the view's name on the page.
-        tokens: as shown; any text is safe.
-        special: True for tokens that the tokenizer added.
-        segments: 0 or 1; -1 for special tokens.
-        word_of: number of the token's word in the whole text; -1 for special tokens.
-        attention: of the chosen heads; rows sum to 1.
+        queries: the tokens that attend: those of a text, or of a window into it.
+        keys: the tokens attended to; None where these are the queries.
+        attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text.
         heads: layer and head of each chosen head, in the order of their colours; 1 to 12.
+        causal: whether a query sees only itself and the tokens before it.
         sieve: a role's name and its sieve, to lay over the arcs.
         label: what the view shows, for screen readers.
-        height: most pixels the rows take before they scroll; by default long texts (over 256 tokens) scroll.
-        share: where the slider starts: the top share of each query's attention that is drawn.
+        height: most pixels the rows take before they scroll; by default windows and long texts (over 256) scroll.
+        share: where the slider starts: the top share of each query's attention that is drawn, counted of the whole
+            row, whether it lies in the window or not.
         group: views of the same text and the same group point, pin and scroll together.
 
     Raises: ValueError where shapes, heads or row sums do not fit.
     """
-    _check_tokens(tokens, special, segments, word_of)
-    _check_attention(attention, len(tokens), heads)
+    same, keys = keys is None or keys is queries, keys or queries
+    shape = (len(queries.tokens), len(keys.tokens))
+    _check_attention(attention, shape, heads, whole=not keys.is_part)
     if not 0 < share <= 1:
         raise ValueError(f"The share must be above 0 and at most 1, got {share}.")
-    if sieve is not None and sieve[1].shape != (len(tokens), len(tokens)):
-        raise ValueError(
-            f"A sieve for {len(tokens)} tokens has shape {(len(tokens), len(tokens))}, got {sieve[1].shape}."
-        )
-    scrolls = len(tokens) > MOST_TOKENS_UNSCROLLED
+    if sieve is not None and sieve[1].shape != shape:
+        raise ValueError(f"A sieve for {shape[0]} queries and {shape[1]} keys has that shape, got {sieve[1].shape}.")
+    scrolls = max(shape) > MOST_TOKENS_UNSCROLLED or queries.is_part or keys.is_part
     data = {
         "label": label,
-        "tokens": [visible(token) for token in tokens],
-        "special": [int(is_special) for is_special in special],
-        "segments": [int(segment) for segment in segments],
-        "words": [int(word) for word in word_of],
-        "wordLabels": _word_labels(tokens, word_of),
+        "queries": _side_data(queries),
+        "keys": None if same else _side_data(keys),
         "heads": [
             {"name": head_name(layer, head), "color": head_color(number), "dashed": number >= len(HEAD_COLORS)}
             for number, (layer, head) in enumerate(heads)
         ],
         "attention": _quantised(attention),
-        "sieve": None if sieve is None else _sieve_data(*sieve, attention),
+        "inside": _row_sums(attention) if keys.is_part else None,
+        "sieve": None if sieve is None else _sieve_data(*sieve, attention, _seen_keys(queries, keys, causal)),
         "height": height or (SCROLL_HEIGHT if scrolls else None),
         "share": share,
         "group": group,
@@ -104,29 +104,46 @@ def attention_arcs(
     _mount(key=key, data=data, width="stretch", height="content")
 
 
-def _check_tokens(tokens: Sequence[str], special: np.ndarray, segments: np.ndarray, word_of: np.ndarray) -> None:
-    if not tokens:
-        raise ValueError("Arcs need at least one token, got none.")
-    for name, values in (("special", special), ("segments", segments), ("word_of", word_of)):
-        if values.shape != (len(tokens),):
-            raise ValueError(f"{name} needs one value for each of {len(tokens)} tokens, got shape {values.shape}.")
-
-
-def _check_attention(attention: np.ndarray, n_tokens: int, heads: Sequence[tuple[int, int]]) -> None:
+def _check_attention(
+    attention: np.ndarray, shape: tuple[int, int], heads: Sequence[tuple[int, int]], *, whole: bool
+) -> None:
     if not 1 <= len(heads) <= MOST_HEADS:
         raise ValueError(f"Arcs show 1 to {MOST_HEADS} heads, got {len(heads)}.")
     if len(set(heads)) < len(heads):
         raise ValueError(f"Each head can be shown once, got {', '.join(head_name(*head) for head in heads)}.")
-    if attention.shape != (len(heads), n_tokens, n_tokens):
+    if attention.shape != (len(heads), *shape):
         raise ValueError(
-            f"{len(heads)} heads and {n_tokens} tokens need attention of shape {(len(heads), n_tokens, n_tokens)}, "
-            f"got {attention.shape}."
+            f"{len(heads)} heads, {shape[0]} queries and {shape[1]} keys need attention of shape "
+            f"{(len(heads), *shape)}, got {attention.shape}."
         )
     if not np.isfinite(attention).all() or attention.min() < 0:
         raise ValueError("Attention has negative or missing weights; give the weights after the softmax.")
-    furthest = np.abs(attention.sum(axis=-1, dtype=np.float64) - 1).max()
+    excess = attention.sum(axis=-1, dtype=np.float64) - 1
+    furthest = (np.abs(excess) if whole else excess).max()
     if furthest > ROW_SUM_SLACK:
-        raise ValueError(f"Each query's attention sums to 1; one row is off by {furthest:.3g}.")
+        rule = "sums to 1" if whole else "sums to at most 1"
+        raise ValueError(f"Each query's attention {rule}; one row is off by {furthest:.3g}.")
+
+
+def _side_data(side: Side) -> dict[str, Any]:
+    words = _from_zero(side.words)
+    return {
+        "tokens": [visible(token) for token in side.tokens],
+        "special": [int(is_special) for is_special in side.special],
+        "segments": [int(segment) for segment in side.segments],
+        "words": [int(word) for word in words],
+        "wordLabels": _word_labels(side.tokens, words),
+        "name": side.name,
+        "start": side.start,
+        "whole": side.length,
+    }
+
+
+def _from_zero(words: Int[np.ndarray, " token"]) -> Int[np.ndarray, " token"]:
+    """The same words numbered from 0: those of a window begin anywhere."""
+    numbered = np.full(len(words), -1)
+    numbered[words >= 0] = np.unique(words[words >= 0], return_inverse=True)[1]
+    return numbered
 
 
 def _quantised(attention: Float[np.ndarray, "chosen query key"]) -> str:
@@ -135,12 +152,18 @@ def _quantised(attention: Float[np.ndarray, "chosen query key"]) -> str:
     return _base64(steps)
 
 
+def _row_sums(attention: Float[np.ndarray, "chosen query key"]) -> str:
+    """How much of each query's attention stays in the window, in 65536 steps."""
+    inside = np.clip(attention.sum(axis=-1, dtype=np.float64), 0, 1)
+    return _base64(np.rint(inside * 65535).astype("<u2"))
+
+
 def _base64(values: np.ndarray) -> str:
     return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
 
 
 def _word_labels(tokens: Sequence[str], word_of: Int[np.ndarray, " token"]) -> list[str]:
-    """Each word's text from its pieces, by word number; a number that no token has gets no text."""
+    """Each word's text from its pieces, by word number."""
     labels = [""] * (int(word_of.max()) + 1)
     for token, word in zip(tokens, word_of):
         if word >= 0:
@@ -149,12 +172,15 @@ def _word_labels(tokens: Sequence[str], word_of: Int[np.ndarray, " token"]) -> l
 
 
 def _sieve_data(
-    role: str, sieve: Bool[np.ndarray, "query key"], attention: Float[np.ndarray, "chosen query key"]
+    role: str,
+    sieve: Bool[np.ndarray, "query key"],
+    attention: Float[np.ndarray, "chosen query key"],
+    seen_keys: Int[np.ndarray, " query"],
 ) -> dict[str, Any]:
     """The overlay, and how much of each head's attention falls in it; `even` is what evenly spread attention gives."""
     has_cells = sieve.any(axis=1)
     inside = (attention * sieve).sum(axis=-1, dtype=np.float64)[:, has_cells]
-    n_seen = _seen_keys(attention)[has_cells]
+    n_seen = seen_keys[has_cells]
     return {
         "role": role,
         "cells": _base64(np.packbits(sieve)),
@@ -164,8 +190,7 @@ def _sieve_data(
     }
 
 
-def _seen_keys(attention: Float[np.ndarray, "chosen query key"]) -> Int[np.ndarray, " query"]:
-    """Keys each query can see: all of them, or in a causal model itself and those before."""
-    n_tokens = attention.shape[-1]
-    causal = not np.triu(attention, 1).any()
-    return np.arange(1, n_tokens + 1) if causal else np.full(n_tokens, n_tokens)
+def _seen_keys(queries: Side, keys: Side, causal: bool) -> Int[np.ndarray, " query"]:
+    """Keys of the whole text that each query can see: all of them, or in a causal model itself and those before."""
+    positions = queries.start + np.arange(len(queries.tokens))
+    return positions + 1 if causal else np.full(len(positions), keys.length)

@@ -26,10 +26,12 @@ function newView(parent, data) {
       view: find(".view"),
       heads: find(".heads"),
       controls: find(".controls"),
+      windowNote: find(".window-note"),
       specialsNote: find(".specials-note"),
       sieveNote: find(".sieve-note"),
       box: find(".box"),
       columns: find(".columns"),
+      headings: { from: find(".heading.from"), to: find(".heading.to") },
       drawing: find(".drawing"),
       base: find(".base"),
       overlay: find(".overlay"),
@@ -66,16 +68,23 @@ function dispose(view) {
 /** Take what Python sent. Switches stay; a pin stays only on the same tokens. */
 function receive(view, data) {
   const { choices, elements } = view;
-  const text = JSON.stringify(data.tokens);
+  const queries = data.queries;
+  const keys = data.keys ?? queries;
+  const text = JSON.stringify([queries, keys].map(({ start, tokens }) => [start, tokens]));
   if (choices.text !== text) Object.assign(choices, { text, pin: null });
-  const hasPairs = data.segments.includes(0) && data.segments.includes(1);
-  if (!hasPairs) choices.pair = null;
+  const pairs = pairOptions(queries, keys).map(([, pair]) => String(pair));
+  if (!pairs.includes(String(choices.pair))) choices.pair = null;
   if (view.source?.data.attention !== data.attention || view.text !== text) view.hover = null;
   view.text = text;
+  const [nQueries, nKeys] = [queries.tokens.length, keys.tokens.length];
+  const inside = decodeInside(data.inside, data.heads.length * nQueries);
   view.source = {
     data,
-    attention: decodeAttention(data.attention, data.tokens.length),
-    sieve: data.sieve && decodeSieve(data.sieve.cells, data.tokens.length),
+    queries,
+    keys,
+    inside,
+    attention: decodeAttention(data.attention, nKeys, inside),
+    sieve: data.sieve && decodeSieve(data.sieve.cells, nQueries * nKeys),
   };
   elements.view.setAttribute("aria-label", data.label);
   elements.box.style.maxHeight = data.height ? `${data.height}px` : "";
@@ -128,7 +137,8 @@ function layOut(view) {
   style.setProperty("--label", `${width >= NARROW ? 180 : Math.round(width * 0.2)}px`);
   style.setProperty("--row", `${ROW_HEIGHT}px`);
   view.drawnWidth = width;
-  return { rowHeight: ROW_HEIGHT, width: elements.drawing.clientWidth, height: ROW_HEIGHT * table.nRows };
+  const height = ROW_HEIGHT * Math.max(table.nQueries, table.nKeys);
+  return { rowHeight: ROW_HEIGHT, width: elements.drawing.clientWidth, height };
 }
 
 function drawBase(view) {
@@ -149,7 +159,7 @@ function focusOf(view) {
 
 function shownPin(view) {
   const { pin } = view.choices;
-  const row = pin ? view.table.rowOf[pin.token] : -1;
+  const row = pin ? view.table.rowOf[pin.side][pin.token] : -1;
   return row >= 0 ? { side: pin.side, row } : null;
 }
 
@@ -175,22 +185,30 @@ function drawFocus(view) {
   showSummary(view, focusSummary(view, focus, links));
 }
 
-/** The overlay covers what can be seen of the rows: in a box that scrolls, that is far less than all of them. */
+/** The overlay covers what can be seen of the rows: of a long text, that is far less than all of them. */
 function clearedOverlay(view) {
-  const { overlay, box } = view.elements;
-  const { width, height } = view.frameSize;
-  const scrolls = view.source.data.height !== null;
-  const top = scrolls ? Math.max(0, box.scrollTop - ROW_HEIGHT) : 0;
-  const seen = scrolls ? Math.min(height - top, box.clientHeight + ROW_HEIGHT) : height;
-  const context = clearedCanvas(overlay, width, seen);
+  const { overlay } = view.elements;
+  const { top, seen } = seenPart(view);
+  const context = clearedCanvas(overlay, view.frameSize.width, seen);
   overlay.style.top = `${top}px`;
   context.translate(0, -top);
   return context;
 }
 
+/** What the box and the screen show of the rows, in pixels from the first row and with half a screen to spare. */
+function seenPart(view) {
+  const { box, drawing } = view.elements;
+  const { height } = view.frameSize;
+  const [shown, whole] = [box.getBoundingClientRect(), drawing.getBoundingClientRect()];
+  const spare = window.innerHeight / 2;
+  const top = Math.max(0, Math.max(shown.top, -spare) - whole.top - ROW_HEIGHT);
+  const end = Math.min(height, Math.min(shown.bottom, window.innerHeight + spare) - whole.top + ROW_HEIGHT);
+  return { top, seen: Math.max(0, end - top) };
+}
+
 function drawFocusLinks(view, context, focus, links) {
   const { table, choices, colors, frameSize } = view;
   if (table.sieve && choices.showSieve) drawSieveOfRow(context, frameSize, table, colors, focus, choices.pair);
-  const kept = links.filter(({ at }) => isKept(table, choices.share, at)).map(({ at }) => at);
-  drawLinks(context, frameSize, table, kept, colors, true);
+  const kept = links.filter(({ at }) => isKept(table, choices.share, at)).slice(0, MOST_FOCUS_LINKS);
+  drawLinks(context, frameSize, table, kept.map(({ at }) => at), colors, true);
 }

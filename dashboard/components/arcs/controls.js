@@ -3,21 +3,9 @@
 const SHARE_STEP = 0.05;
 const LAST_HEAD = "At least one head stays on.";
 
-function newElement(tag, className, text) {
-  const element = document.createElement(tag);
-  if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
-  return element;
-}
-
-function percent(part) {
-  if (part > 0 && part < 0.01) return "under 1 %";
-  return `${Math.round(part * 100)} %`;
-}
-
 /** Build the switches this text needs; again only if other switches are needed, so that focus stays where it is. */
 function renderControls(view) {
-  const needs = neededControls(view.source.data);
+  const needs = neededControls(view.source);
   const signature = JSON.stringify(needs);
   if (view.controlsBuilt !== signature) {
     view.controlsBuilt = signature;
@@ -26,12 +14,13 @@ function renderControls(view) {
   syncControls(view);
 }
 
-function neededControls({ words, special, segments, sieve }) {
+function neededControls({ queries, keys, data }) {
+  const isOnASide = (test) => test(queries) || test(keys);
   return {
-    words: words.some((word, position) => word >= 0 && word === words[position - 1]),
-    specials: special.includes(1) && special.includes(0),
-    pairs: segments.includes(0) && segments.includes(1),
-    sieve: sieve && sieve.queries > 0 ? sieve.role : null,
+    words: isOnASide(({ words }) => words.some((word, position) => word >= 0 && word === words[position - 1])),
+    specials: isOnASide(({ special }) => special.includes(1) && special.includes(0)),
+    pairs: pairOptions(queries, keys),
+    sieve: data.sieve && data.sieve.queries > 0 ? data.sieve.role : null,
   };
 }
 
@@ -40,16 +29,24 @@ function buildControls(view, needs) {
     switchOf(view, "View", "matrix", [["Arcs", false], ["Matrix", true]]),
     needs.words && switchOf(view, "Rows", "byWord", [["Word pieces", false], ["Words", true]]),
     needs.specials && switchOf(view, "Special tokens", "hideSpecials", [["Shown", false], ["Hidden", true]]),
-    needs.pairs && switchOf(view, "Segments", "pair", pairOptions()),
+    needs.pairs.length > 0 && switchOf(view, "Segments", "pair", [["All", null], ...needs.pairs]),
     needs.sieve && sieveSwitch(view, needs.sieve),
     shareSlider(view),
   ];
   view.elements.controls.replaceChildren(...controls.filter(Boolean));
 }
 
-function pairOptions() {
-  const named = (from, to) => [`${"AB"[from]} to ${"AB"[to]}`, [from, to]];
-  return [["All", null], named(0, 0), named(0, 1), named(1, 0), named(1, 1)];
+/** The pairs of segments to choose from: none where each side has only one. */
+function pairOptions(queries, keys) {
+  const [from, to] = [queries, keys].map(({ segments }) => [0, 1].filter((segment) => segments.includes(segment)));
+  if (from.length < 2 && to.length < 2) return [];
+  return from.flatMap((query) => to.map((key) => [pairName(query, key, from, to), [query, key]]));
+}
+
+function pairName(query, key, from, to) {
+  const [one, other] = ["AB"[query], "AB"[key]];
+  if (from.length < 2) return `To ${other}`;
+  return to.length < 2 ? `From ${one}` : `${one} to ${other}`;
 }
 
 /** A row of radio buttons for one choice. */

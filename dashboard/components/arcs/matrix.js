@@ -17,7 +17,7 @@ function shadeOf(weight) {
 function renderMatrices(view) {
   const { table, elements } = view;
   const heads = visibleHeads(view);
-  const size = matrixSize(elements.view.clientWidth, heads.length, table.nRows);
+  const size = matrixSize(elements.view.clientWidth, heads.length, Math.max(table.nQueries, table.nKeys));
   const figures = [...elements.matrices.children];
   heads.forEach((head, number) => {
     const figure = figures[number] ?? elements.matrices.appendChild(newMatrixFigure());
@@ -26,12 +26,12 @@ function renderMatrices(view) {
   figures.slice(heads.length).forEach((figure) => figure.remove());
 }
 
-function matrixSize(available, nMatrices, nRows) {
-  const least = available < NARROW ? available : Math.max(LEAST_MATRIX, Math.min(LEAST_LONG_MATRIX, nRows * 4));
+function matrixSize(available, nMatrices, most) {
+  const least = available < NARROW ? available : Math.max(LEAST_MATRIX, Math.min(LEAST_LONG_MATRIX, most * 4));
   const across = Math.max(1, Math.min(nMatrices, Math.floor((available + MATRIX_GAP) / (least + MATRIX_GAP))));
   const width = Math.min(WIDEST_MATRIX, (available - MATRIX_GAP * (across - 1)) / across);
   const room = width < 420 ? SMALL_LABEL_ROOM : LABEL_ROOM;
-  const cell = Math.min(MOST_CELL, (width - room - 2) / nRows);
+  const cell = Math.min(MOST_CELL, (width - room - 2) / most);
   return { room, cell: cell >= 3 ? Math.floor(cell) : cell };
 }
 
@@ -58,21 +58,20 @@ function fillMatrixFigure(view, figure, head, size) {
   caption.replaceChildren(swatch, name);
   figure.dataset.head = head;
   marker.hidden = true;
-  const count = table.nRows;
-  canvas.setAttribute("aria-label", `${name}: ${count} queries by ${count} keys; arrow keys read its cells`);
+  canvas.setAttribute("aria-label", `${name}: ${table.nQueries} queries by ${table.nKeys} keys; arrow keys read its cells`);
   drawMatrix(view, canvas, head, size);
   figure.matrixSize = size;
 }
 
 function drawMatrix(view, canvas, head, { room, cell }) {
   const { table, colors } = view;
-  const side = cell * table.nRows;
-  const context = clearedCanvas(canvas, room + side + 1, room + side + 1);
-  canvas.style.width = `${room + side + 1}px`;
+  const [across, down] = [cell * table.nKeys, cell * table.nQueries];
+  const context = clearedCanvas(canvas, room + across + 1, room + down + 1);
+  canvas.style.width = `${room + across + 1}px`;
   context.imageSmoothingEnabled = cell < 1;
-  context.drawImage(matrixImage(view, head), room, room, side, side);
+  context.drawImage(matrixImage(view, head), room, room, across, down);
   context.strokeStyle = mixed(colors.background, colors.ink, 0.35);
-  context.strokeRect(room - 0.5, room - 0.5, side + 1, side + 1);
+  context.strokeRect(room - 0.5, room - 0.5, across + 1, down + 1);
   if (table.sieve && view.choices.showSieve) outlineSieve(context, table, colors, room, cell);
   outlinePin(context, view, room, cell);
   writeMatrixLabels(context, view, room, cell);
@@ -80,16 +79,16 @@ function drawMatrix(view, canvas, head, { room, cell }) {
 
 function matrixImage(view, head) {
   const { table, colors, choices } = view;
-  const image = new ImageData(table.nRows, table.nRows);
+  const image = new ImageData(table.nKeys, table.nQueries);
   const [red, green, blue] = channels(colors.heads[head]);
-  for (let query = 0, at = 0; query < table.nRows; query++) {
-    for (let key = 0; key < table.nRows; key++, at += 4) {
+  for (let query = 0, at = 0; query < table.nQueries; query++) {
+    for (let key = 0; key < table.nKeys; key++, at += 4) {
       const weight = inPair(table, choices.pair, query, key) ? weightAt(table, head, query, key) : 0;
       image.data.set([red, green, blue, Math.round(255 * shadeOf(weight))], at);
     }
   }
   const canvas = document.createElement("canvas");
-  Object.assign(canvas, { width: table.nRows, height: table.nRows });
+  Object.assign(canvas, { width: table.nKeys, height: table.nQueries });
   canvas.getContext("2d").putImageData(image, 0, 0);
   return canvas;
 }
@@ -97,10 +96,9 @@ function matrixImage(view, head) {
 /** A line wherever a cell of the sieve meets one outside it. */
 function outlineSieve(context, table, colors, room, cell) {
   const path = new Path2D();
-  const inside = (query, key) =>
-    query >= 0 && key >= 0 && query < table.nRows && key < table.nRows && inSieve(table, query, key);
-  for (let query = 0; query <= table.nRows; query++) {
-    for (let key = 0; key <= table.nRows; key++) {
+  const inside = (query, key) => isCell(table, query, key) && inSieve(table, query, key);
+  for (let query = 0; query <= table.nQueries; query++) {
+    for (let key = 0; key <= table.nKeys; key++) {
       const [x, y] = [room + key * cell, room + query * cell];
       if (inside(query, key) !== inside(query - 1, key)) addLine(path, x, y, x + cell, y);
       if (inside(query, key) !== inside(query, key - 1)) addLine(path, x, y, x, y + cell);
@@ -111,6 +109,10 @@ function outlineSieve(context, table, colors, room, cell) {
   context.stroke(path);
 }
 
+function isCell({ nQueries, nKeys }, query, key) {
+  return query >= 0 && key >= 0 && query < nQueries && key < nKeys;
+}
+
 function addLine(path, x1, y1, x2, y2) {
   path.moveTo(x1, y1);
   path.lineTo(x2, y2);
@@ -119,7 +121,8 @@ function addLine(path, x1, y1, x2, y2) {
 function outlinePin(context, view, room, cell) {
   const pin = shownPin(view);
   if (!pin) return;
-  const [along, across] = [view.table.nRows * cell, pin.row * cell];
+  const along = view.table.rows[otherSide(pin.side)].length * cell;
+  const across = pin.row * cell;
   context.strokeStyle = view.colors.ink;
   context.lineWidth = 2;
   if (pin.side === "from") context.strokeRect(room, room + across, along, cell);
@@ -127,23 +130,26 @@ function outlinePin(context, view, room, cell) {
 }
 
 function writeMatrixLabels(context, view, room, cell) {
-  const { table, colors } = view;
+  const { rows } = view.table;
   const every = Math.ceil((LABEL_SIZE + 1) / cell);
-  context.font = `${LABEL_SIZE}px ${colors.font}`;
-  context.fillStyle = colors.ink;
+  context.font = `${LABEL_SIZE}px ${view.colors.font}`;
+  context.fillStyle = view.colors.ink;
   context.textBaseline = "middle";
-  for (let row = 0; row < table.nRows; row += every) {
-    const middle = room + (row + 0.5) * cell;
-    const label = fittingLabel(context, table.rows[row].label, room - 8);
-    context.textAlign = "right";
-    context.fillText(label, room - 5, middle);
+  const each = (side, write) => {
+    for (let row = 0; row < rows[side].length; row += every) {
+      write(fittingLabel(context, rows[side][row].label, room - 8), room + (row + 0.5) * cell);
+    }
+  };
+  context.textAlign = "right";
+  each("from", (label, middle) => context.fillText(label, room - 5, middle));
+  context.textAlign = "left";
+  each("to", (label, middle) => {
     context.save();
     context.translate(middle, room - 5);
     context.rotate(-Math.PI / 2);
-    context.textAlign = "left";
     context.fillText(label, 0, 0);
     context.restore();
-  }
+  });
 }
 
 function fittingLabel(context, label, room) {
@@ -158,8 +164,7 @@ function cellUnder(view, figure, event) {
   const frame = figure.querySelector("canvas").getBoundingClientRect();
   const query = Math.floor((event.clientY - frame.top - room) / cell);
   const key = Math.floor((event.clientX - frame.left - room) / cell);
-  const { nRows } = view.table;
-  return query >= 0 && key >= 0 && query < nRows && key < nRows ? { query, key } : null;
+  return isCell(view.table, query, key) ? { query, key } : null;
 }
 
 /** Mark one cell and say its weight. */
@@ -185,7 +190,7 @@ function readCell(view, figure, place) {
 
 function cellSummary(view, head, { query, key }) {
   const { table, source, choices } = view;
-  const words = `${source.data.heads[head].name}: ${quoted(table, query)} to ${quoted(table, key)}`;
+  const words = `${source.data.heads[head].name}: ${quoted(view, "from", query)} to ${quoted(view, "to", key)}`;
   if (!inPair(table, choices.pair, query, key)) return `${words}: outside the chosen segments`;
   const sieve = inSieve(table, query, key) && choices.showSieve ? `, in the ${source.data.sieve.role} sieve` : "";
   return `${words} ${shownWeight(weightAt(table, head, query, key))}${sieve}`;
@@ -194,11 +199,11 @@ function cellSummary(view, head, { query, key }) {
 function moveCell(view, figure, key) {
   const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   if (!(key in steps)) return false;
-  const last = view.table.nRows - 1;
-  const clamp = (value) => Math.max(0, Math.min(last, value));
-  const place = figure.cell
-    ? { query: clamp(figure.cell.query + steps[key][0]), key: clamp(figure.cell.key + steps[key][1]) }
-    : { query: 0, key: 0 };
+  const { nQueries, nKeys } = view.table;
+  const [down, across] = figure.cell ? steps[key] : [0, 0];
+  const { query, key: at } = figure.cell ?? { query: 0, key: 0 };
+  const clamp = (value, count) => Math.max(0, Math.min(count - 1, value));
+  const place = { query: clamp(query + down, nQueries), key: clamp(at + across, nKeys) };
   readCell(view, figure, place);
   announce(view);
   return true;

@@ -11,7 +11,8 @@ function listen(view) {
   columns.addEventListener("focusin", (event) => onFocus(view, event), options);
   columns.addEventListener("focusout", () => leaveSoon(view), options);
   columns.addEventListener("keydown", (event) => onTokenKey(view, event), options);
-  box.addEventListener("scroll", () => onScroll(view), { ...options, passive: true });
+  box.addEventListener("scroll", () => tellGroup(view), { ...options, passive: true });
+  document.addEventListener("scroll", () => onScroll(view), { ...options, capture: true, passive: true });
   root.addEventListener("keydown", (event) => event.key === "Escape" && unpin(view), options);
   free.addEventListener("click", () => unpin(view), options);
   matrices.addEventListener("pointermove", (event) => onMatrixMove(view, event), options);
@@ -40,9 +41,9 @@ function drawSoon(view, everything) {
   });
 }
 
+/** The box or the page around it moved: other rows are seen. */
 function onScroll(view) {
-  if (focusOf(view)) drawSoon(view, false);
-  tellGroup(view);
+  if (view.table && focusOf(view)) drawSoon(view, false);
 }
 
 function tokenOf(event) {
@@ -97,7 +98,7 @@ function pin(view, { side, row }) {
     unpin(view);
     return;
   }
-  view.choices.pin = { side, token: view.table.rows[row].tokens[0] };
+  view.choices.pin = { side, token: view.table.rows[side][row].tokens[0] };
   drawFocus(view);
   announce(view);
   tellGroup(view);
@@ -127,12 +128,14 @@ function onTokenKey(view, event) {
 }
 
 function neighbour(view, { side, row }, key) {
-  const last = view.table.nRows - 1;
+  const { rows } = view.table;
+  const last = rows[side].length - 1;
+  const across = Math.min(row, rows[otherSide(side)].length - 1);
   const places = {
     ArrowDown: { side, row: Math.min(last, row + 1) },
     ArrowUp: { side, row: Math.max(0, row - 1) },
-    ArrowLeft: { side: "from", row },
-    ArrowRight: { side: "to", row },
+    ArrowLeft: { side: "from", row: side === "from" ? row : across },
+    ArrowRight: { side: "to", row: side === "to" ? row : across },
     Home: { side, row: 0 },
     End: { side, row: last },
   };

@@ -5,29 +5,49 @@ const LEAST_SHADE = 10; // percent; a box that is almost empty still shows that 
 
 /** Build the rows; again only for other rows, so that a token keeps the keyboard's focus when heads change. */
 function renderTokens(view) {
-  const { elements, table } = view;
-  const rows = JSON.stringify(table.rows);
-  if (view.rowsBuilt === rows) return;
-  view.rowsBuilt = rows;
+  const { elements, table, source } = view;
+  const built = JSON.stringify([table.rows, source.queries.name, source.keys.name, isWindow(source)]);
+  if (view.rowsBuilt === built) return;
+  view.rowsBuilt = built;
   view.marked = [];
   for (const side of ["from", "to"]) {
-    elements[side].replaceChildren(...table.rows.map((row, number) => tokenElement(row, number, side, table.nRows)));
+    nameSide(view, side);
+    const rows = table.rows[side];
+    elements[side].replaceChildren(...rows.map((_, number) => tokenElement(rows, number, side, isWindow(source))));
   }
   view.tokens = { from: [...elements.from.children], to: [...elements.to.children] };
 }
 
-function tokenElement(row, number, side, nRows) {
+function isWindow({ queries, keys }) {
+  return [queries, keys].some(({ tokens, whole }) => tokens.length < whole);
+}
+
+/** The column's heading; where the two sides are of two texts, it says of which. */
+function nameSide(view, side) {
+  const { headings, ...columns } = view.elements;
+  const { name } = side === "from" ? view.source.queries : view.source.keys;
+  const [axis, short] = side === "from" ? ["queries", "query"] : ["keys", "key"];
+  const [strong, plain] = name ? [name, `, ${axis}`] : [side, ` ${short}`];
+  headings[side].replaceChildren(newElement("b", "", strong), plain);
+  columns[side].setAttribute("aria-label", `${side === "from" ? "From" : "To"}${name && ` ${name}`}: ${axis}`);
+}
+
+/** One row; in a window with its position in the whole text. */
+function tokenElement(rows, number, side, inWindow) {
+  const row = rows[number];
+  const place = inWindow ? `position ${counted(row.position)}` : `${number + 1} of ${rows.length}`;
   const token = newElement("div", row.special ? "token special" : "token");
   token.setAttribute("role", "option");
   token.setAttribute("aria-selected", "false");
-  token.setAttribute("aria-label", `${row.label}, ${number + 1} of ${nRows}${row.special ? ", special token" : ""}`);
+  token.setAttribute("aria-label", `${row.label}, ${place}${row.special ? ", special token" : ""}`);
   token.tabIndex = number === 0 ? 0 : -1;
   token.title = row.label;
   Object.assign(token.dataset, { side, row: number });
   const label = newElement("bdi", "label", row.label);
   const boxes = newElement("span", "boxes");
   boxes.setAttribute("aria-hidden", "true");
-  token.append(...(side === "from" ? [boxes, label] : [label, boxes]));
+  const parts = inWindow ? [label, newElement("span", "position", counted(row.position)), boxes] : [label, boxes];
+  token.append(...(side === "from" ? parts.reverse() : parts));
   return token;
 }
 
@@ -48,10 +68,10 @@ function markTokens(view, focus, pin) {
   mark(focus.side, focus.row).classList.add("current");
   if (pin) mark(pin.side, pin.row).setAttribute("aria-selected", "true");
   if (!view.table.sieve || !view.choices.showSieve) return;
-  for (let other = 0; other < view.table.nRows; other++) {
+  for (let other = 0; other < view.table.rows[otherSide(focus.side)].length; other++) {
     const [query, key] = focus.side === "from" ? [focus.row, other] : [other, focus.row];
     const shown = inSieve(view.table, query, key) && inPair(view.table, view.choices.pair, query, key);
-    if (shown) mark(otherSide(focus), other).classList.add("in-sieve");
+    if (shown) mark(otherSide(focus.side), other).classList.add("in-sieve");
   }
 }
 
@@ -59,27 +79,30 @@ function markTokens(view, focus, pin) {
 function markOutside(view) {
   const { pair } = view.choices;
   ["from", "to"].forEach((side, place) => {
-    view.table.rows.forEach((row, number) => {
+    view.table.rows[side].forEach((row, number) => {
       view.tokens[side][number].classList.toggle("outside", pair !== null && row.segment !== pair[place]);
     });
   });
 }
 
-function otherSide({ side }) {
+function otherSide(side) {
   return side === "from" ? "to" : "from";
 }
 
-/** Beside each token of the other side a box for each head, and the weights: all if they fit, else the largest. */
+/** Beside each seen token of the other side a box for each head, and the weights: all if they fit, else the largest. */
 function showBoxes(view, focus, links) {
   const heads = visibleHeads(view);
   const weights = new Map();
+  const { top, seen } = seenPart(view);
+  const [first, last] = [top / ROW_HEIGHT - 1, (top + seen) / ROW_HEIGHT];
   for (const { other, head, weight } of links) {
     if (weight < LEAST_SHOWN) break;
+    if (other < first || other > last) continue;
     if (!weights.has(other)) weights.set(other, new Map());
     weights.get(other).set(head, weight);
   }
   for (const [other, byHead] of weights) {
-    const token = view.tokens[otherSide(focus)][other];
+    const token = view.tokens[otherSide(focus.side)][other];
     view.marked.push(token);
     token.querySelector(".boxes").replaceChildren(...boxesOf(view, heads, byHead));
   }

@@ -1,12 +1,12 @@
 // What the line below the drawing says, and what is read out.
 
 const TOP_LINKS_NAMED = 4;
-const MATRIX_HINT =
-  "Point at a cell to read its weight. Stronger colour, more attention (shade by square root).";
 
-function quoted(table, row) {
+/** A token in a sentence; in a window with its position, for in a long text the same token comes again and again. */
+function quoted({ table, source }, side, row) {
+  const { label, position } = table.rows[side][row];
   // Isolates keep a right-to-left token from reordering the sentence around it.
-  return `“\u2068${table.rows[row].label}\u2069”`;
+  return `“\u2068${label}\u2069”${isWindow(source) ? ` (${counted(position)})` : ""}`;
 }
 
 function shownWeight(weight) {
@@ -14,41 +14,70 @@ function shownWeight(weight) {
 }
 
 function restingSummary(view) {
-  if (view.choices.matrix) return MATRIX_HINT;
+  if (view.choices.matrix) return matrixHint(view.source);
   const { total, drawn, share } = view.links;
-  const count = (number) => number.toLocaleString("en");
-  const part = `the ${count(drawn)} in the top ${percent(share)} of each query’s attention`;
-  const cut = `Of ${count(total)} links, ${part} are drawn`;
-  const links = drawn < total ? cut : `${count(total)} links shown`;
+  const part = share < 0.01 ? "each query’s heaviest" : `those in the top ${percent(share)} of each query’s attention`;
+  const cut = `Of ${counted(total)} links, ${part} are drawn: ${counted(drawn)}`;
+  const links = drawn < total ? cut : `${counted(total)} links shown`;
   if (!total) return "No link is in the share that is kept. Raise it to see weaker ones.";
-  return `${links}. Point at a token for its own; click to pin it.`;
+  const whole = view.source.data.inside === null ? "" : " Shares count what leaves the window, too.";
+  return `${links}.${whole} Point at a token for its own; click to pin it.`;
+}
+
+function matrixHint({ queries, keys }) {
+  const [down, across] = [queries.name && `${queries.name} queries`, keys.name && `${keys.name} keys`];
+  const axes = `${down || "Queries"} down, ${across || "keys"} across.`;
+  return `${axes} Point at a cell to read its weight. Stronger colour, more attention (shade by square root).`;
 }
 
 function focusSummary(view, focus, links) {
   const { table, source } = view;
-  const token = quoted(table, focus.row);
-  const emptied = focus.side === "from" ? emptiedHeads(view, focus.row) : "";
+  const token = quoted(view, focus.side, focus.row);
+  const [leaving, emptied] = focus.side === "from" ? [leavingOf(view, focus.row), emptiedHeads(view, focus.row)] : [];
   const named = links.filter(({ weight }) => weight >= LEAST_SHOWN).slice(0, TOP_LINKS_NAMED);
   const several = visibleHeads(view).length > 1;
   const parts = named.map(({ other, weight, head }) => {
     const name = several ? ` (${source.data.heads[head].name})` : "";
-    return `${quoted(table, other)} ${shownWeight(weight)}${name}`;
+    return `${quoted(view, otherSide(focus.side), other)} ${shownWeight(weight)}${name}`;
   });
   const verb = focus.side === "from" ? "attends to" : "is attended by";
-  if (!parts.length) return emptied || `${token} ${verb} nothing that is shown.`;
-  const isDrawn = links.some(({ at }) => isKept(table, view.choices.share, at));
-  const undrawn = isDrawn ? "" : " None of it is in the share that is kept.";
-  return `${token} ${verb} ${parts.join(", ")}.${undrawn}${emptied ? ` ${emptied}` : ""}`;
+  if (!parts.length) return [emptied || `${token} ${verb} nothing that is shown.`, leaving].filter(Boolean).join(" ");
+  const sentence = `${token} ${verb} ${parts.join(", ")}.${undrawn(view, links)}`;
+  return [sentence, leaving, emptied].filter(Boolean).join(" ");
+}
+
+/** Says so where not all of a token's links in the share are drawn, or none is in it. */
+function undrawn({ table, choices }, links) {
+  const total = links.filter(({ at }) => isKept(table, choices.share, at)).length;
+  if (!total) return " None of it is in the share that is kept.";
+  return total > MOST_FOCUS_LINKS ? ` Of ${counted(total)} links the heaviest ${MOST_FOCUS_LINKS} are drawn.` : "";
+}
+
+/** How much of a query's attention leaves the window, for each head while they are few. */
+function leavingOf(view, query) {
+  const { table, source } = view;
+  if (source.data.inside === null) return "";
+  const heads = visibleHeads(view);
+  const parts = heads.map((head) => table.leaving[head * table.nQueries + query]);
+  if (heads.length > MOST_HEADS_WITH_NUMBERS) return `Leaving the window: ${percent(mean(parts))} on average.`;
+  const named = parts.map((part, place) => {
+    return heads.length > 1 ? `${percent(part)} (${source.data.heads[heads[place]].name})` : percent(part);
+  });
+  return `Leaving the window: ${named.join(", ")}.`;
+}
+
+function mean(values) {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 /** Says so where hiding special tokens left a query nothing to show. */
 function emptiedHeads(view, query) {
   const { table, source } = view;
   if (!table.onSpecials) return "";
-  const emptied = visibleHeads(view).filter((head) => table.onSpecials[head * table.nRows + query] >= ALMOST_ALL);
+  const emptied = visibleHeads(view).filter((head) => table.onSpecials[head * table.nQueries + query] >= ALMOST_ALL);
   if (!emptied.length) return "";
   const names = joined(emptied.map((head) => source.data.heads[head].name));
-  return `In ${names}, ${quoted(table, query)} attends to special tokens only, which are left out.`;
+  return `In ${names}, ${quoted(view, "from", query)} attends to special tokens only, which are left out.`;
 }
 
 function showSummary(view, text) {
@@ -61,12 +90,31 @@ function announce(view) {
 }
 
 function renderNotes(view) {
-  const { specialsNote, sieveNote } = view.elements;
+  const { windowNote, specialsNote, sieveNote } = view.elements;
+  const inWindow = isWindow(view.source);
+  windowNote.hidden = !inWindow;
+  if (inWindow) windowNote.textContent = windowText(view);
   specialsNote.hidden = view.table.onSpecials === null;
-  specialsNote.textContent = "Attention to special tokens left out; rows rescaled.";
+  const which = inWindow ? "special tokens in the window" : "special tokens";
+  specialsNote.textContent = `Attention to ${which} left out; rows rescaled.`;
   const { sieve } = view.source.data;
   sieveNote.hidden = sieve === null;
   if (sieve) sieveNote.textContent = sieveText(sieve, visibleHeads(view), view.source.data.heads);
+}
+
+/** Which part of the text this is, and how much of what its tokens attend to is not in it. */
+function windowText(view) {
+  const { table, source } = view;
+  const { queries, keys, data } = source;
+  const stretch = ({ start, tokens }) => `${counted(start)} to ${counted(start + tokens.length - 1)}`;
+  const part = (axis, side) => `${axis} ${stretch(side)} of ${counted(side.whole)}`;
+  const same = data.keys === null || (!keys.name && stretch(queries) === stretch(keys));
+  const place = same ? part("Tokens", queries) : `${part("Queries", queries)}, ${part("keys", keys)}`;
+  if (data.inside === null) return `${place}.`;
+  const leaving = visibleHeads(view).flatMap((head) => {
+    return [...table.leaving.subarray(head * table.nQueries, (head + 1) * table.nQueries)];
+  });
+  return `${place}. On average ${percent(mean(leaving))} of the attention leaves the window.`;
 }
 
 function sieveText(sieve, shown, heads) {

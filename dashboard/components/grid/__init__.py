@@ -34,6 +34,8 @@ def role_grid(
     p_values: Float[np.ndarray, "role layer head"] | None = None,
     p_name: str = "p",
     held_before: Bool[np.ndarray, "role layer head"] | None = None,
+    before: str = "before",
+    off: Collection[Head] = (),
     shown: Sequence[str] | None = None,
     tau: float,
     filled: str,
@@ -52,7 +54,10 @@ def role_grid(
         holds: Which heads hold which role.
         p_values: What the tests gave, corrected or not; None leaves the column out.
         p_name: Head of that column, such as "p (Holm)".
-        held_before: Which heads held which role in an earlier checkpoint; the corners then show gained, kept and lost.
+        held_before: Which heads hold which role in what this is compared with; the corners then show gained, kept and
+            lost.
+        before: What this is compared with, as the legend names it: "against ...".
+        off: Heads that are switched off; their cells are struck through.
         shown: Roles that get a corner of each cell; None shows every role.
         tau: Threshold on the mean score; the tint of a corner is its score relative to it.
         filled: What a filled corner means, in a sentence under the tooltip.
@@ -76,6 +81,8 @@ def role_grid(
         key=key,
         data={
             **_picture(roles, scores, holds, p_values, held_before, shown),
+            "before": before,
+            "off": sorted(list(head) for head in off),
             "p_name": p_name,
             "tau": float(tau),
             "filled": filled,

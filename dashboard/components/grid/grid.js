@@ -130,7 +130,7 @@ class RoleGrid {
   }
 
   drawLegend() {
-    const { roles, shown, compared, tau } = this.data;
+    const { roles, shown, compared, tau, before, off } = this.data;
     const entry = (swatch, text) => {
       const item = make("span");
       swatch.setAttribute("aria-hidden", "true");
@@ -139,12 +139,15 @@ class RoleGrid {
     };
     const entries = shown.map((role) => entry(this.swatch(roles[role], "held"), roles[role].label));
     if (compared) {
-      for (const state of ["gained", "kept", "lost"]) {
-        entries.push(entry(this.swatch({ letter: "x", color: "#6B7280", ink: "#FFFFFF" }, state), state));
-      }
+      const states = ["gained", "kept", "lost"].map((state) =>
+        entry(this.swatch({ letter: "x", color: "#6B7280", ink: "#FFFFFF" }, state), state));
+      const all = make("span", "states", `${before}:`);
+      all.append(...states);
+      entries.push(all);
     } else {
       entries.push(entry(make("span", "swatch ramp"), `not held: score 0 to ${tau}`));
     }
+    if (off.length) entries.push(entry(make("span", "swatch off"), "switched off"));
     this.legend.replaceChildren(...entries);
   }
 
@@ -156,10 +159,12 @@ class RoleGrid {
   }
 
   drawCells() {
-    const { highlight } = this.data;
+    const { highlight, off } = this.data;
     const lit = highlight === null ? null : new Set(highlight.map(idOf));
+    this.off = new Set(off.map(idOf));
     for (const [id, cell] of this.cells) {
       this.drawCorners(cell);
+      cell.classList.toggle("off", this.off.has(id));
       cell.classList.toggle("aside", lit !== null && !lit.has(id));
       cell.setAttribute("aria-label", this.describe(cell.place));
     }
@@ -188,7 +193,8 @@ class RoleGrid {
       const p = this.p === null || Number.isNaN(this.scores[at]) ? "" : ` (p ${pPhrase(this.p[at])})`;
       return `${look.label} ${scoreText(this.scores[at])}${p}`;
     });
-    return `Layer ${layer}, head ${head}: ${held.join(", ") || "no role"}. Scores: ${scores.join(", ")}.`;
+    const off = this.off.has(idOf([layer, head])) ? "switched off, " : "";
+    return `Layer ${layer}, head ${head}: ${off}${held.join(", ") || "no role"}. Scores: ${scores.join(", ")}.`;
   }
 
   // Python's wish wins when its counter has moved; otherwise what the reader chose stays. A wish is sent back at once,
@@ -319,7 +325,8 @@ class RoleGrid {
 
   tipTable([layer, head]) {
     const table = make("table");
-    table.append(make("caption", "", `Layer ${layer}, head ${head}`));
+    const off = this.off.has(idOf([layer, head])) ? ", switched off" : "";
+    table.append(make("caption", "", `Layer ${layer}, head ${head}${off}`));
     const names = make("tr");
     names.append(make("th", "", "role"), make("th", "", "score"));
     if (this.p !== null) names.append(make("th", "", this.data.p_name));

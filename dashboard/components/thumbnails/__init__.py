@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import streamlit as st
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int, UInt8
 
 from dashboard.figures.arcs_svg import head_name
 
@@ -33,16 +33,19 @@ def head_thumbnails(
     layer: int | None,
     chosen: tuple[int, int] | None,
     label: str,
+    names: tuple[str, str] = ("queries", "keys"),
     on_change: Callable[[], None] | None = None,
 ) -> tuple[int, int] | None:
     """Show heads as small matrices; a click chooses one.
 
     Args:
         key: the view's name on the page; `on_change` finds the head at `st.session_state[key]["head"]`.
-        attention: of every layer and head in one text.
+        attention: of every layer and head in one text, between its tokens or between stretches of it; the share of a
+            query's attention that a key, or a stretch of keys, gets.
         layer: the layer to show; None for the whole model.
         chosen: the head that is marked as chosen.
         label: what the view shows, for screen readers.
+        names: what runs down and what runs across.
         on_change: called when the reader chooses a head.
 
     Returns: layer and head the reader chose just now, else `chosen`.
@@ -51,11 +54,13 @@ def head_thumbnails(
     if layer is not None and not 0 <= layer < n_layers:
         raise ValueError(f"Layer {layer} is not one of the {n_layers} layers, which count from 0.")
     layers = range(n_layers) if layer is None else range(layer, layer + 1)
-    side = _side(attention.shape[-1], len(layers) * n_heads)
-    thumbnails = np.stack([_thumbnails(attention[at], side) for at in layers])
+    n_queries, n_keys = attention.shape[2:]
+    shape = _shape(n_queries, n_keys, len(layers) * n_heads)
+    thumbnails = np.stack([_thumbnails(attention[at], *shape) for at in layers])
     data = {
         "label": label,
-        "side": side,
+        "shape": list(shape),
+        "names": list(names),
         "heads": [[at, head, head_name(at, head)] for at in layers for head in range(n_heads)],
         "perRow": n_heads,
         "pixels": base64.b64encode(thumbnails.tobytes()).decode("ascii"),
@@ -65,20 +70,29 @@ def head_thumbnails(
     return _valid(result.head, n_layers, n_heads) or chosen
 
 
-def _side(n_tokens: int, n_thumbnails: int) -> int:
+def _shape(n_queries: int, n_keys: int, n_thumbnails: int) -> tuple[int, int]:
+    """Pixels down and across: as long as the text, within what is affordable."""
     affordable = int((MOST_PIXELS / n_thumbnails) ** 0.5)
-    return min(n_tokens, LARGEST_SIDE, max(SMALLEST_SIDE, affordable))
+    most = min(LARGEST_SIDE, max(SMALLEST_SIDE, affordable))
+    return min(n_queries, most), min(n_keys, most)
 
 
-def _thumbnails(attention: Float[np.ndarray, "head query key"], side: int) -> UInt8[np.ndarray, "head side side"]:
-    """Attention from a query to each of `side` stretches of the text, as square roots in 256 steps."""
-    n_tokens = attention.shape[-1]
-    starts = np.arange(side) * n_tokens // side
-    lengths = np.diff(np.append(starts, n_tokens))
-    sums = np.add.reduceat(np.add.reduceat(attention, starts, axis=1), starts, axis=2)
+def _thumbnails(
+    attention: Float[np.ndarray, "head query key"], down: int, across: int
+) -> UInt8[np.ndarray, "head down across"]:
+    """Attention from stretches of queries to stretches of keys, as square roots in 256 steps."""
+    from_starts, from_lengths = _stretches(attention.shape[1], down)
+    to_starts, to_lengths = _stretches(attention.shape[2], across)
+    sums = np.add.reduceat(np.add.reduceat(attention, from_starts, axis=1), to_starts, axis=2)
     # Stretches differ in length by one token; scaling all to the mean length keeps even attention even.
-    even = sums / (lengths[:, None] * lengths) * (n_tokens / side)
+    even = sums / (from_lengths[:, None] * to_lengths) * (attention.shape[2] / across)
     return np.rint(np.sqrt(np.clip(even, 0, 1)) * 255).astype(np.uint8)
+
+
+def _stretches(n_tokens: int, count: int) -> tuple[Int[np.ndarray, " stretch"], Int[np.ndarray, " stretch"]]:
+    """First token and length of each of `count` stretches."""
+    starts = np.arange(count) * n_tokens // count
+    return starts, np.diff(np.append(starts, n_tokens))
 
 
 def _push(key: str, chosen: tuple[int, int] | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 const CROWDED = 48;
 const TARGET = 62;
+const MOST_OBLONG = 3; // the longer side of a picture over its shorter one
 const views = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -63,13 +64,15 @@ function headButton(layer, head, name) {
 }
 
 function drawThumbnail(view, button, number, pixels) {
-  const { side } = view.data;
+  const [height, width] = view.data.shape;
+  const count = height * width;
   const canvas = button.querySelector("canvas");
-  Object.assign(canvas, { width: side, height: side });
+  Object.assign(canvas, { width, height });
+  canvas.style.aspectRatio = Math.min(MOST_OBLONG, Math.max(1 / MOST_OBLONG, width / height));
   const [red, green, blue] = inkOf(view.root);
-  const image = new ImageData(side, side);
-  for (let at = 0; at < side * side; at++) {
-    image.data.set([red, green, blue, pixels[number * side * side + at]], at * 4);
+  const image = new ImageData(width, height);
+  for (let at = 0; at < count; at++) {
+    image.data.set([red, green, blue, pixels[number * count + at]], at * 4);
   }
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
@@ -115,7 +118,8 @@ function chooseHead(view, number) {
 
 function tellHead(view, number) {
   const [layer, head, name] = view.data.heads[number];
-  view.tip.textContent = `${name}: layer ${layer}, head ${head}. Queries down, keys across.`;
+  const [down, across] = view.data.names;
+  view.tip.textContent = `${name}: layer ${layer}, head ${head}; ${down} down, ${across} across.`;
 }
 
 function onKey(view, event) {

@@ -1,0 +1,78 @@
+// Which links are drawn. A share is counted of a query's whole attention, also of what leaves a window.
+
+const ROUNDING = 1e-6;
+const SORT_STEPS = 2 ** 20;
+const MOST_LINKS = 8000;
+const MOST_LINK_ROWS = 1e6; // a link through a tall drawing takes as long as several through a low one
+const MOST_FOCUS_LINKS = 500;
+const SHARE_BINS = 1000;
+
+/** For each weight, the sum of the heavier ones in its row: a link belongs to the top share if this is below it. */
+function reachedBefore(attention, nKeys) {
+  const reached = new Float32Array(attention.length);
+  const order = new Float64Array(nKeys);
+  for (let start = 0; start < attention.length; start += nKeys) {
+    for (let key = 0; key < nKeys; key++) {
+      // Sorting numbers is many times faster than sorting pairs: weight first, then the earlier key.
+      order[key] = Math.round(attention[start + key] * SORT_STEPS) * nKeys + (nKeys - 1 - key);
+    }
+    order.sort();
+    let sum = 0;
+    for (let rank = nKeys - 1; rank >= 0; rank--) {
+      const key = nKeys - 1 - (order[rank] % nKeys);
+      reached[start + key] = sum;
+      sum += attention[start + key];
+    }
+  }
+  return reached;
+}
+
+function isKept(table, share, at) {
+  return table.attention[at] > 0 && table.reached[at] < share - ROUNDING;
+}
+
+/**
+ * Places in the table of the links to draw. Where they are too many, the share is lowered for all queries alike, so
+ * that a head that spreads its attention thinly keeps its part of the picture.
+ */
+function keptLinks(table, heads, share, pair) {
+  const links = [];
+  for (const head of heads) {
+    for (let query = 0; query < table.nQueries; query++) {
+      const start = (head * table.nQueries + query) * table.nKeys;
+      for (let key = 0; key < table.nKeys; key++) {
+        if (isKept(table, share, start + key) && inPair(table, pair, query, key)) links.push(start + key);
+      }
+    }
+  }
+  const most = Math.min(MOST_LINKS, Math.ceil(MOST_LINK_ROWS / Math.max(table.nQueries, table.nKeys)));
+  if (links.length <= most) return { links, total: links.length, share };
+  const lowered = affordableShare(table, links, most);
+  return { links: links.filter((at) => table.reached[at] < lowered), total: links.length, share: lowered };
+}
+
+/** The largest share that keeps no more than `most` links, or only each query's first link if those are more. */
+function affordableShare(table, links, most) {
+  const binOf = (at) => Math.ceil(table.reached[at] * SHARE_BINS);
+  const counts = new Int32Array(SHARE_BINS + 2);
+  links.forEach((at) => counts[binOf(at)]++);
+  let count = counts[0];
+  let bin = 0;
+  while (count + counts[bin + 1] <= most) count += counts[++bin];
+  return Math.max(ROUNDING, bin / SHARE_BINS);
+}
+
+/** Links of one token, strongest first; `side` is "from" for a query and "to" for a key. */
+function linksOfRow(table, heads, pair, { side, row }) {
+  const links = [];
+  for (const head of heads) {
+    for (let other = 0; other < table.rows[otherSide(side)].length; other++) {
+      const [query, key] = side === "from" ? [row, other] : [other, row];
+      const at = (head * table.nQueries + query) * table.nKeys + key;
+      if (table.attention[at] > 0 && inPair(table, pair, query, key)) {
+        links.push({ at, head, query, key, other, weight: table.attention[at] });
+      }
+    }
+  }
+  return links.sort((one, two) => two.weight - one.weight);
+}

@@ -1,0 +1,134 @@
+// From the weights to the table that is drawn: queries and keys as rows, by token or by word, with or without specials.
+
+const ALMOST_ALL = 0.995; // quantised weights cannot tell a row that has less than this left from an empty one
+
+/** The rows of one side: one for each token, or one for each word and each special token. */
+function sideRows(side, byWord) {
+  const rows = [];
+  side.tokens.forEach((token, place) => {
+    const word = side.words[place];
+    const last = rows[rows.length - 1];
+    if (byWord && word >= 0 && last && last.word === word) {
+      last.tokens.push(place);
+      return;
+    }
+    const label = byWord && word >= 0 ? side.wordLabels[word] : token;
+    const row = { label, word, tokens: [place], special: Boolean(side.special[place]) };
+    rows.push({ ...row, segment: side.segments[place], position: side.start + place });
+  });
+  return rows;
+}
+
+function rowOfToken(rows, nTokens) {
+  const rowOf = new Int32Array(nTokens).fill(-1);
+  rows.forEach((row, number) => row.tokens.forEach((token) => (rowOf[token] = number)));
+  return rowOf;
+}
+
+/** Attention between rows: summed over the key's pieces, averaged over the query's, so that a row keeps its sum. */
+function attentionBetweenRows({ attention, queries, keys }, nHeads, rows) {
+  const [nQueries, nKeys] = [queries.tokens.length, keys.tokens.length];
+  const [nFrom, nTo] = [rows.from.length, rows.to.length];
+  if (nFrom === nQueries && nTo === nKeys) return attention;
+  const [fromOf, toOf] = [rowOfToken(rows.from, nQueries), rowOfToken(rows.to, nKeys)];
+  const between = new Float32Array(nHeads * nFrom * nTo);
+  for (let head = 0; head < nHeads; head++) {
+    for (let query = 0; query < nQueries; query++) {
+      const from = fromOf[query];
+      const start = (head * nFrom + from) * nTo;
+      const part = 1 / rows.from[from].tokens.length;
+      for (let key = 0; key < nKeys; key++) {
+        between[start + toOf[key]] += part * attention[(head * nQueries + query) * nKeys + key];
+      }
+    }
+  }
+  return between;
+}
+
+/** How much of each row's attention leaves the window, for each head. */
+function leavingOfRows({ inside, queries }, nHeads, rows) {
+  const nQueries = queries.tokens.length;
+  const leaving = new Float32Array(nHeads * rows.length);
+  for (let head = 0; head < nHeads; head++) {
+    rows.forEach(({ tokens }, row) => {
+      const stays = tokens.reduce((sum, token) => sum + inside[head * nQueries + token], 0);
+      leaving[head * rows.length + row] = 1 - stays / tokens.length;
+    });
+  }
+  return leaving;
+}
+
+/**
+ * The same without the special tokens of both sides; what is left of each row, in the window and outside it, is scaled
+ * to sum to 1 where there is enough. A side of special tokens alone keeps them.
+ */
+function withoutSpecials(table) {
+  const { rows, nHeads, nQueries, nKeys } = table;
+  const [from, to] = [ordinary(rows.from), ordinary(rows.to)];
+  const attention = new Float32Array(nHeads * from.length * to.length);
+  const leaving = new Float32Array(nHeads * from.length);
+  const onSpecials = new Float32Array(nHeads * from.length);
+  for (let head = 0; head < nHeads; head++) {
+    from.forEach((query, number) => {
+      const [whole, row] = [head * nQueries + query, head * from.length + number];
+      const start = row * to.length;
+      to.forEach((key, column) => (attention[start + column] = table.attention[whole * nKeys + key]));
+      const left = sumRow(attention, start, to.length) + table.leaving[whole];
+      const scale = left > 1 - ALMOST_ALL ? left : 0;
+      onSpecials[row] = 1 - left;
+      scaleRow(attention, start, to.length, scale);
+      leaving[row] = scale && table.leaving[whole] / scale;
+    });
+  }
+  const kept = { from: from.map((row) => rows.from[row]), to: to.map((row) => rows.to[row]) };
+  return { ...table, rows: kept, nQueries: from.length, nKeys: to.length, attention, leaving, onSpecials };
+}
+
+function ordinary(rows) {
+  const numbers = rows.map((_, number) => number);
+  const kept = numbers.filter((number) => !rows[number].special);
+  return kept.length ? kept : numbers;
+}
+
+function sieveBetweenRows({ sieve, keys }, { rows, nQueries, nKeys }) {
+  if (!sieve) return null;
+  const nTokens = keys.tokens.length;
+  const between = new Uint8Array(nQueries * nKeys);
+  rows.from.forEach((query, from) => {
+    rows.to.forEach((key, to) => {
+      const inside = query.tokens.some((one) => key.tokens.some((other) => sieve[one * nTokens + other]));
+      between[from * nKeys + to] = inside ? 1 : 0;
+    });
+  });
+  return between;
+}
+
+/** Everything that is drawn: the rows of both sides, the attention between them for each head, and the sieve's cells. */
+function buildTable(source, choices) {
+  const { data, queries, keys } = source;
+  const nHeads = data.heads.length;
+  const rows = { from: sideRows(queries, choices.byWord), to: sideRows(keys, choices.byWord) };
+  const attention = attentionBetweenRows(source, nHeads, rows);
+  const leaving = leavingOfRows(source, nHeads, rows.from);
+  const whole = { rows, nHeads, nQueries: rows.from.length, nKeys: rows.to.length, attention, leaving };
+  const hides = choices.hideSpecials && [...rows.from, ...rows.to].some((row) => row.special);
+  const table = hides ? withoutSpecials(whole) : { ...whole, onSpecials: null };
+  return {
+    ...table,
+    reached: reachedBefore(table.attention, table.nKeys),
+    sieve: sieveBetweenRows(source, table),
+    rowOf: {
+      from: rowOfToken(table.rows.from, queries.tokens.length),
+      to: rowOfToken(table.rows.to, keys.tokens.length),
+    },
+  };
+}
+
+function weightAt(table, head, query, key) {
+  return table.attention[(head * table.nQueries + query) * table.nKeys + key];
+}
+
+/** Whether a link stays under the segment filter, which names the query's and the key's segment or is null for all. */
+function inPair(table, pair, query, key) {
+  return !pair || (table.rows.from[query].segment === pair[0] && table.rows.to[key].segment === pair[1]);
+}

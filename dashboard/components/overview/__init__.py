@@ -1,0 +1,205 @@
+"""A long text's attention at a glance: down-sampled maps of heads, and a window into them that the reader moves."""
+
+import base64
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from math import ceil
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float, Int, UInt16
+
+from core.passes import Window
+from dashboard.components.selection import push
+from dashboard.figures.arcs_svg import head_name
+
+MOST_HEADS: Final = 12
+MOST_BLOCKS: Final = 128
+ROW_SUM_SLACK: Final = 0.02
+"""Rows of half-precision attention miss 1 by about this much in a long text."""
+STEPS_PER_OCTAVE: Final = 1800
+LEAST_OCTAVE: Final = -16
+NOT_SEEN: Final = 65535
+SCRIPTS: Final = ("../arcs/page.js", "scale.js", "map.js", "window.js", "overview.js")
+"""Joined to one module, in this order: a component takes a single script."""
+
+_HERE = Path(__file__).parent
+_mount = st.components.v2.component(
+    "attention_sieve.overview",
+    html=(_HERE / "overview.html").read_text("utf-8"),
+    css=(_HERE / "overview.css").read_text("utf-8"),
+    js="\n".join((_HERE / script).read_text("utf-8") for script in SCRIPTS),
+    isolate_styles=True,
+)
+
+
+def attention_overview(
+    *,
+    key: str,
+    attention: Float[np.ndarray, "chosen query_block key_block"],
+    heads: Sequence[tuple[int, int]],
+    n_queries: int,
+    n_keys: int,
+    query_block: int,
+    key_block: int,
+    causal: bool = False,
+    names: tuple[str, str] = ("queries", "keys"),
+    window: Window,
+    label: str,
+    reset: Hashable = None,
+    on_change: Callable[[Window], None] | None = None,
+) -> Window:
+    """Draw the maps and return the window the reader has chosen.
+
+    Moving the window is the only interaction that runs the page: a click or a drag on a map, or arrow keys and Enter.
+
+    Args:
+        key: the view's name on the page.
+        attention: mean weight in each cell, a block of queries by a block of keys; at most 128 x 128 cells.
+        heads: layer and head of each map; 1 to 12.
+        n_queries: tokens of the whole text that attend.
+        n_keys: tokens of the whole text attended to.
+        query_block: tokens in a block of queries; the last block may be short.
+        key_block: tokens in a block of keys; the last block may be short.
+        causal: whether a query sees only itself and the tokens before it.
+        names: what runs down and what runs across.
+        window: where the reader starts, and returns to whenever `reset` changes; its size is kept.
+        label: what the view shows, for screen readers.
+        reset: a token; a new value makes the view take `window`.
+        on_change: called with the chosen window before the run that follows a choice.
+
+    Returns: the chosen window, inside the text.
+    Raises: ValueError where shapes, heads or row sums do not fit.
+    """
+    _check(attention, heads, (n_queries, n_keys), (query_block, key_block))
+    uniform = _uniform(_stretches(n_queries, query_block), _stretches(n_keys, key_block), causal)
+    if (attention[:, uniform == 0] > 0).any():
+        raise ValueError("A causal head attends to no later token, but these maps do; draw them as not causal.")
+    wanted = _inside(window, n_queries, n_keys)
+    start = [wanted.queries[0], wanted.keys[0]]
+    rev, pushed = push(key, "start", start, reset)
+
+    def tell() -> None:
+        if on_change is not None:
+            on_change(chosen_window(st.session_state.get(key), wanted, n_queries, n_keys))
+
+    state = _mount(
+        key=key,
+        data={
+            "label": label,
+            "names": list(names),
+            "heads": [head_name(*head) for head in heads],
+            "tokens": [n_queries, n_keys],
+            "block": [query_block, key_block],
+            "causal": causal,
+            "ratios": _base64(_coded(attention, uniform)),
+            "size": [stop - first for first, stop in (wanted.queries, wanted.keys)],
+            "key": key,
+            "start": pushed,
+            "rev": rev,
+        },
+        default={"start": start},
+        on_start_change=tell,
+        width="stretch",
+        height="content",
+    )
+    return chosen_window(state, wanted, n_queries, n_keys)
+
+
+def chosen_window(state: object, window: Window, n_queries: int, n_keys: int) -> Window:
+    """The window in the view's state, moved inside the text; `window` where the state holds none.
+
+    Args:
+        state: what the browser sent, or what an earlier text left behind.
+        window: its size, and where it is without a choice.
+        n_queries: tokens of the whole text that attend.
+        n_keys: tokens of the whole text attended to.
+    """
+    start = state.get("start") if isinstance(state, Mapping) else None
+    # JSON has one kind of number and True is an int, so the kind is asked for exactly.
+    if isinstance(start, list | tuple) and len(start) == 2 and all(type(place) is int for place in start):
+        window = Window(queries=_moved(window.queries, start[0]), keys=_moved(window.keys, start[1]))
+    return _inside(window, n_queries, n_keys)
+
+
+def _moved(stretch: tuple[int, int], start: int) -> tuple[int, int]:
+    return start, start + stretch[1] - stretch[0]
+
+
+def _inside(window: Window, n_queries: int, n_keys: int) -> Window:
+    return Window(queries=_within(window.queries, n_queries), keys=_within(window.keys, n_keys))
+
+
+def _within(stretch: tuple[int, int], n_tokens: int) -> tuple[int, int]:
+    """The stretch moved, and only then cut, until it lies in the text."""
+    start, stop = stretch
+    if start >= stop:
+        raise ValueError(f"A window needs tokens on both sides, got those from {start} to {stop - 1}.")
+    length = min(stop - start, n_tokens)
+    start = min(max(start, 0), n_tokens - length)
+    return start, start + length
+
+
+def _check(
+    attention: np.ndarray, heads: Sequence[tuple[int, int]], tokens: tuple[int, int], block: tuple[int, int]
+) -> None:
+    if not 1 <= len(heads) <= MOST_HEADS:
+        raise ValueError(f"The overview shows 1 to {MOST_HEADS} heads, got {len(heads)}.")
+    if min(*tokens, *block) < 1:
+        raise ValueError(f"Tokens and blocks are at least 1, got {tokens} tokens in blocks of {block}.")
+    shape = (len(heads), ceil(tokens[0] / block[0]), ceil(tokens[1] / block[1]))
+    if max(shape[1:]) > MOST_BLOCKS:
+        raise ValueError(
+            f"The overview draws at most {MOST_BLOCKS} x {MOST_BLOCKS} cells, got {shape[1]} x {shape[2]}. "
+            "Take larger blocks."
+        )
+    if attention.shape != shape:
+        raise ValueError(
+            f"{tokens[0]} queries by {tokens[1]} keys in blocks of {block[0]} x {block[1]} need attention of shape "
+            f"{shape}, got {attention.shape}."
+        )
+    if not np.isfinite(attention).all() or attention.min() < 0:
+        raise ValueError("Attention has negative or missing weights; give the weights after the softmax.")
+    furthest = np.abs(attention @ _lengths(tokens[1], block[1]).astype(np.float64) - 1).max()
+    if furthest > ROW_SUM_SLACK:
+        raise ValueError(
+            f"Mean weights times the blocks' lengths sum to 1 in each row; one is off by {furthest:.3g}. "
+            "Give the mean weight of each cell, not its sum."
+        )
+
+
+def _lengths(n_tokens: int, block: int) -> Int[np.ndarray, " block"]:
+    return np.diff(np.append(np.arange(0, n_tokens, block), n_tokens))
+
+
+def _stretches(n_tokens: int, block: int) -> tuple[Int[np.ndarray, " block"], Int[np.ndarray, " block"]]:
+    """First token and length of each block."""
+    return np.arange(0, n_tokens, block), _lengths(n_tokens, block)
+
+
+def _uniform(
+    queries: tuple[np.ndarray, np.ndarray], keys: tuple[np.ndarray, np.ndarray], causal: bool
+) -> Float[np.ndarray, "query_block key_block"]:
+    """Mean weight in each cell if every query looked evenly at the keys it sees; 0 where it sees none."""
+    (from_starts, from_lengths), (to_starts, to_lengths) = queries, keys
+    if not causal:
+        return np.full((len(from_starts), len(to_starts)), 1 / to_lengths.sum())
+    n_seen = np.arange(1, from_lengths.sum() + 1)[:, None]
+    seen_part = np.clip(n_seen - to_starts, 0, to_lengths) / to_lengths
+    return np.add.reduceat(seen_part / n_seen, from_starts, axis=0) / from_lengths[:, None]
+
+
+def _coded(
+    attention: Float[np.ndarray, "chosen query_block key_block"], uniform: Float[np.ndarray, "query_block key_block"]
+) -> UInt16[np.ndarray, "chosen query_block key_block"]:
+    """Attention over uniform attention on a log scale, right to 0.02 %; NOT_SEEN where no query sees a key."""
+    seen = np.broadcast_to(uniform > 0, attention.shape)
+    ratio = np.divide(attention, uniform, out=np.zeros(attention.shape), where=seen)
+    octaves = np.log2(ratio, out=np.full(attention.shape, -np.inf), where=ratio > 0)
+    steps = np.clip(np.rint((octaves - LEAST_OCTAVE) * STEPS_PER_OCTAVE), 0, NOT_SEEN - 1)
+    return np.where(seen, steps, NOT_SEEN).astype("<u2")
+
+
+def _base64(values: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
