@@ -8,16 +8,17 @@ import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
+from weakref import finalize
 
 import numpy as np
 from jaxtyping import UInt8
 from platformdirs import user_cache_path
 
 from cache import results_file
+from cache.connection import Access, set_aside, without_waiting
 from core.errors import AnalysisError
 
 DEFAULT_MEGABYTES: Final = 2048
@@ -32,7 +33,7 @@ class Store:
     Attributes:
         folder: where the file lies.
         path: the file.
-        limit_bytes: bound of the file; its journal takes up to 16 MiB more, or a few times a larger `put_many`.
+        limit_bytes: bound of the file; between writes its journal takes up to 16 MiB more.
     """
 
     def __init__(self, folder: Path | None = None, limit_bytes: int | None = None) -> None:
@@ -44,22 +45,38 @@ class Store:
         Raises:
             AnalysisError: ATTENTION_SIEVE_CACHE_MB is not a whole number.
         """
-        self.folder = folder or Path(os.environ.get("ATTENTION_SIEVE_CACHE") or user_cache_path("attention-sieve"))
-        self.path = self.folder / "results.sqlite"
-        self.limit_bytes = _limit_from_environment() if limit_bytes is None else limit_bytes
+        self.path = results_path(folder)
+        self.folder = self.path.parent
+        self.limit_bytes = limit_from_environment() if limit_bytes is None else limit_bytes
+        # Two, so that no read waits for a write of another thread, or for what that write waits for.
+        self._reader, self._writer = Access(self.path, results_file.prepare), Access(self.path, results_file.prepare)
         self._lock = Lock()
-        self._connection: sqlite3.Connection | None = None
-        self._inode = 0
-        self._set_aside_notice = self._unusable_notice = ""
+        self._used: dict[int, None] = {}  # ids of rows that were read and not yet noted, the latest last
+        self._set_aside_notice = ""
         self._n_damaged = 0
-        self._use(lambda connection: None, None)
+        finalize(self, _finish, self._reader, self._writer, self._used)
+        self._use(self._reader, lambda connection: None, None)
 
     @property
     def warning(self) -> str | None:
         """What the reader should know, in sentences; None while all is well."""
         n, were = self._n_damaged, "result was" if self._n_damaged == 1 else "results were"
         damaged = f"{n:,} stored {were} damaged and removed; what is missing is computed again." if n else ""
-        return " ".join(filter(None, (self._set_aside_notice, self._unusable_notice, damaged))) or None
+        return " ".join(filter(None, (self._set_aside_notice, self._trouble(), damaged))) or None
+
+    def _trouble(self) -> str:
+        what_to_do = "Make room there, or name another folder in ATTENTION_SIEVE_CACHE."
+        if self._reader.trouble:
+            return (
+                f"Results cannot be kept in {self.folder} or found there: {self._reader.trouble}. The analysis goes on "
+                f"without them. {what_to_do}"
+            )
+        if self._writer.trouble:
+            return (
+                f"New results cannot be kept in {self.folder}: {self._writer.trouble}. The analysis goes on, and what "
+                f"is kept already is still found. {what_to_do}"
+            )
+        return ""
 
     def get(self, key: str) -> dict[str, np.ndarray] | None:
         """Arrays kept under a key, or None."""
@@ -68,18 +85,20 @@ class Store:
     def get_many(self, keys: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
         """Arrays of those keys that are kept; the others are absent.
 
-        A read never waits to note that it took place: while another process writes, the note is dropped, and at worst a
-        result later goes before its turn.
+        A read writes nothing: that it took place is noted with the next write, when the store is closed, or when the
+        program ends. Where that cannot be, the note is dropped, and at worst a result later goes before its turn.
         """
-        rows: list[tuple] = self._use(lambda connection: results_file.rows(connection, keys), [])
-        unpacked = [(row_id, key, results_file.unpack(key, checksum, value)) for row_id, key, checksum, value in rows]
-        damaged = [row_id for row_id, _, arrays in unpacked if arrays is None]
-        read = [row_id for row_id, _, arrays in unpacked if arrays is not None]
-        if rows:
-            self._use(lambda connection: results_file.note_read(connection, read, damaged), None)
+        rows: list[tuple] = self._use(self._reader, lambda connection: results_file.rows(connection, keys), [])
+        unpacked = [(*row, results_file.unpack(*row[1:])) for row in rows]
+        if damaged := [(row_id, checksum) for row_id, _, checksum, _, arrays in unpacked if arrays is None]:
+            self._use(self._writer, lambda connection: _remove(connection, damaged), None)
         with self._lock:
             self._n_damaged += len(damaged)
-        return {key: arrays for _, key, arrays in unpacked if arrays is not None}
+            for row_id, *_, arrays in unpacked:
+                if arrays is not None:
+                    self._used.pop(row_id, None)
+                    self._used[row_id] = None
+        return {key: arrays for _, key, *_, arrays in unpacked if arrays is not None}
 
     def put(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep arrays under a key, in place of what was there."""
@@ -93,83 +112,97 @@ class Store:
         """
         largest = min(LARGEST_SHARE * self.limit_bytes, results_file.LARGEST_ROW)
         packed = {key: value for key, arrays in results.items() if len(value := results_file.pack(arrays)) <= largest}
+
+        def write(connection: sqlite3.Connection) -> None:
+            try:
+                results_file.note_uses(connection, self._take_used())
+                results_file.insert(connection, packed, self.limit_bytes)
+            except sqlite3.OperationalError:
+                results_file.cut_journal(connection)  # what did not fit must not go on filling the disk
+                raise
+            if results_file.is_journal_long(self.path):
+                results_file.cut_journal(connection)
+
         if packed:
-            is_kept: bool = self._use(
-                lambda connection: results_file.insert(connection, packed, self.limit_bytes), False
-            )
-            self._unusable_notice = "" if is_kept else self._unusable_notice
+            self._use(self._writer, write, None)
 
     def size(self) -> tuple[int, int]:
         """How many results are kept, and their bytes."""
         count = "SELECT count(*), coalesce(sum(bytes), 0) FROM uses"
-        return self._use(lambda connection: connection.execute(count).fetchone(), (0, 0))
+        return self._use(self._reader, lambda connection: connection.execute(count).fetchone(), (0, 0))
 
     def clear(self) -> None:
         """Remove every result and give the space back."""
-        self._use(results_file.clear, None)
+        self._use(self._writer, results_file.clear, None)
 
     def close(self) -> None:
         """Close the file; a later call opens it again."""
-        with self._lock:
-            self._disconnect()
+        _finish(self._reader, self._writer, self._used)
 
-    def _use(self, work: Callable[[sqlite3.Connection], Answer], otherwise: Answer) -> Answer:
-        """What `work` gives, or `otherwise` and a notice; a damaged file is set aside and `work` done on a new one."""
+    def _take_used(self) -> list[int]:
         with self._lock:
-            try:
-                try:
-                    return work(self._connected())
-                except sqlite3.DatabaseError as error:
-                    if not results_file.is_damage(error):
-                        raise
-                    self._set_aside(str(error))
-                return work(self._connected())
-            except (sqlite3.DatabaseError, OSError) as error:
-                if not (isinstance(error, sqlite3.OperationalError | OSError) or results_file.is_damage(error)):
-                    raise
-                self._unusable_notice = (
-                    f"Results cannot be kept in {self.folder} or found there: {error}. The analysis goes on without "
-                    "them. Make room there, or name another folder in ATTENTION_SIEVE_CACHE."
-                )
-        return otherwise
+            used = list(self._used)
+            self._used.clear()
+        return used
 
-    def _connected(self) -> sqlite3.Connection:
-        """The one connection, opened and its file prepared unless that has happened."""
-        if self._connection is None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            # Autocommit: every transaction is begun by name.
-            connection = sqlite3.connect(
-                self.path, results_file.WAIT_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            try:
-                self._inode = self.path.stat().st_ino
-                results_file.prepare(connection)
-            except BaseException:
-                connection.close()
+    def _use(self, access: Access, work: Callable[[sqlite3.Connection], Answer], otherwise: Answer) -> Answer:
+        """What `work` gives, or `otherwise` and a notice."""
+        try:
+            answer = self._done(access, work)
+        except (sqlite3.DatabaseError, OSError) as error:
+            if not (isinstance(error, sqlite3.OperationalError | OSError) or results_file.is_damage(error)):
                 raise
-            self._connection = connection
-        return self._connection
+            access.trouble = str(error)
+            return otherwise
+        access.trouble = ""
+        return answer
 
-    def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+    def _done(self, access: Access, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
+        """What `work` gives; a damaged file is set aside and the work done on a new one."""
+        with access.lock:
+            try:
+                return work(access.connected())
+            except sqlite3.DatabaseError as error:
+                if not results_file.is_damage(error):
+                    raise
+                reason, inode = str(error), access.inode
+        self._renew(reason, inode)
+        with access.lock:
+            return work(access.connected())
 
-    def _set_aside(self, reason: str) -> None:
-        """Rename the file and its journal, unless another process has already put a new file in its place."""
-        self._disconnect()
-        if not self.path.exists() or self.path.stat().st_ino != self._inode:
-            return
-        stem = f"{self.path.stem}.set-aside-{datetime.now():%Y%m%d-%H%M%S}"
-        n_before = len(list(self.folder.glob(f"{stem}*.sqlite")))
-        target = self.folder / (f"{stem}-{n_before + 1}.sqlite" if n_before else f"{stem}.sqlite")
-        for suffix in ("-wal", "-shm", ""):  # the file last: a new one must never meet the old journal
-            with suppress(FileNotFoundError):
-                Path(f"{self.path}{suffix}").rename(f"{target}{suffix}")
-        self._set_aside_notice = (
-            f"Stored results could not be read: {reason}. They were set aside as {target} and a new file was begun; "
-            "results are computed again. Delete the old file if you do not need it."
-        )
+    def _renew(self, reason: str, inode: int) -> None:
+        """Close the file, and set it aside unless another one already lies in its place."""
+        with self._reader.lock, self._writer.lock:
+            self._reader.close()
+            self._writer.close()
+            if target := set_aside(self.path, inode):
+                self._set_aside_notice = (
+                    f"Stored results could not be read: {reason}. They were set aside as {target} and a new file was "
+                    "begun; results are computed again. Delete the old file if you do not need it."
+                )
+
+
+def _finish(reader: Access, writer: Access, used: dict[int, None]) -> None:
+    """Note the uses that wait for a write, and close; a note is not worth a wait or an error."""
+    with reader.lock, writer.lock:
+        reader.close()
+        if used and writer.path.exists():
+            with suppress(sqlite3.DatabaseError, OSError), without_waiting(writer.connected()):
+                results_file.note_uses(writer.connected(), list(used))
+        used.clear()
+        writer.close()
+
+
+def _remove(connection: sqlite3.Connection, damaged: list[tuple[int, object]]) -> None:
+    """Remove damaged rows, or leave that to the next read that meets them where it would have to wait."""
+    with suppress(sqlite3.OperationalError), without_waiting(connection):
+        results_file.remove_damaged(connection, damaged)
+
+
+def results_path(folder: Path | None = None) -> Path:
+    """The file in a folder: the one given, the one in ATTENTION_SIEVE_CACHE, or else the user's cache folder."""
+    folder = folder or Path(os.environ.get("ATTENTION_SIEVE_CACHE") or user_cache_path("attention-sieve"))
+    return folder / "results.sqlite"
 
 
 def text_to_array(value: str) -> UInt8[np.ndarray, " byte"]:
@@ -182,7 +215,12 @@ def array_to_text(array: UInt8[np.ndarray, " byte"]) -> str:
     return array.tobytes().decode("utf-8", "surrogatepass")
 
 
-def _limit_from_environment() -> int:
+def limit_from_environment() -> int:
+    """Bound of the file in bytes.
+
+    Raises:
+        AnalysisError: ATTENTION_SIEVE_CACHE_MB is not a whole number.
+    """
     named = os.environ.get("ATTENTION_SIEVE_CACHE_MB") or str(DEFAULT_MEGABYTES)
     if not (named.isascii() and named.isdigit()):
         raise AnalysisError(

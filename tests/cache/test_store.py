@@ -1,9 +1,15 @@
+import os
+import random
 import re
+import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from safetensors import SafetensorError
 
+from cache import results_file
+from cache.connection import connect
 from cache.results_file import FORMAT
 from cache.store import DEFAULT_MEGABYTES, Store, array_to_text, text_to_array
 from core.errors import AnalysisError
@@ -50,7 +58,7 @@ def open_store():
 def start_process(script, *arguments):
     """A process of its own that runs a script; what it prints can be read."""
     command = [sys.executable, "-c", script, *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def of_bytes(n, fill=0):
@@ -195,8 +203,8 @@ from pathlib import Path
 import numpy as np
 from cache.store import Store
 
-folder, name, n = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-store = Store(folder)
+folder, name, n, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+store = Store(folder, limit_bytes=limit)
 for i in range(n):
     store.put_many({f"{name} {i} {part}": {"a": np.full(20_000, i % 251, np.uint8)} for part in "ab"})
     print(i, flush=True)
@@ -206,7 +214,7 @@ store.close()
 
 
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path, open_store):
-    writers = [start_process(WRITER, tmp_path, name, 60) for name in ("one", "two")]
+    writers = [start_process(WRITER, tmp_path, name, 60, 2**31) for name in ("one", "two")]
     assert [writer.communicate()[0].split()[-1] for writer in writers] == ["None", "None"]
     store = open_store(tmp_path)
     for name in ("one", "two"):
@@ -216,21 +224,117 @@ def test_two_processes_that_write_at_once_lose_nothing(tmp_path, open_store):
     assert store.warning is None
 
 
-@pytest.mark.parametrize("n_committed", [1, 2, 5, 11, 23])
-def test_what_was_committed_survives_a_killed_writer(tmp_path, open_store, n_committed):
-    writer = start_process(WRITER, tmp_path, "one", 1_000_000)
-    for _ in range(n_committed):
-        last = int(writer.stdout.readline())
-    writer.kill()
-    writer.communicate()
-    store = open_store(tmp_path)
-    for i in range(last + 1):
-        for part in "ab":
-            assert_equal(store.get(f"one {i} {part}"), of_bytes(20_000, i % 251))
-    assert store.size()[0] % 2 == 0, "half of a put_many was kept"
+def assert_every_row_is_sound(store):
+    connection = sqlite3.connect(store.path)
+    rows = connection.execute("SELECT key, checksum, value FROM results").fetchall()
+    assert all(results_file.unpack(*row) is not None for row in rows)
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert connection.execute("SELECT count(*) FROM uses").fetchone() == (len(rows),)
+    connection.close()
+
+
+def test_two_processes_that_write_at_once_stay_within_the_bound_and_damage_nothing(tmp_path, open_store):
+    writers = [start_process(WRITER, tmp_path, name, 150, 2 * MEGABYTE) for name in ("one", "two")]
+    assert [writer.communicate()[0].split()[-1] for writer in writers] == ["None", "None"]
+    store = open_store(tmp_path, limit_bytes=2 * MEGABYTE)
+    assert_every_row_is_sound(store)
+    assert store.path.stat().st_size <= 2 * MEGABYTE
+    found = store.get_many([f"{name} {i} {part}" for name in ("one", "two") for i in range(150) for part in "ab"])
+    assert 40 < len(found) < 105
+    assert any(f"{name} 149 a" in found for name in ("one", "two")), "the latest result was removed"
+    for key, arrays in found.items():
+        assert_equal(arrays, of_bytes(20_000, int(key.split()[1])))
     assert store.warning is None
-    store.put("after", SCORES)
-    assert_equal(store.get("after"), SCORES)
+    assert set_aside(tmp_path) == []
+
+
+def test_a_file_whose_tables_are_laid_while_it_is_opened_is_not_taken_for_a_foreign_one(tmp_path):
+    path = tmp_path / "results.sqlite"
+    first, second = connect(path), connect(path)
+    second.execute("PRAGMA busy_timeout = 0")
+
+    def lay_between(statement):
+        if "sqlite_master" in statement:
+            first.set_trace_callback(None)
+            with suppress(sqlite3.OperationalError):  # locked out, as it should be
+                results_file.prepare(second)
+
+    first.set_trace_callback(lay_between)
+    results_file.prepare(first)
+    results_file.prepare(second)
+    assert results_file.is_ours(first)
+    assert results_file.is_ours(second)
+    first.close()
+    second.close()
+
+
+NURSERY = """
+import itertools
+import os
+import sys
+from pathlib import Path
+import numpy as np
+from cache.store import Store
+
+for line in sys.stdin:
+    folder, first, limit = line.split("|")
+    pid = os.fork()
+    if not pid:
+        store = Store(Path(folder), limit_bytes=int(limit))
+        for i in itertools.count(int(first)):
+            store.put_many({f"{i} {part}": {"a": np.full(i * 7919 % 40_000, i % 251, np.uint8)} for part in "ab"})
+            os.write(1, b"%d\\n" % i)
+    os.write(1, b"pid %d\\n" % pid)
+    os.waitpid(pid, 0)
+    os.write(1, b"over\\n")
+"""
+"""Forks a writer for each line it reads, so that a hundred writers do not import NumPy a hundred times."""
+
+
+def kill_a_writer(nursery, folder, first, limit, chance):
+    """Let a writer write from a number on, kill it at a random moment; the last number it reported, or the one before.
+
+    Every second writer is killed at any moment from its start on, the others once they have committed something.
+    """
+    nursery.stdin.write(f"{folder}|{first}|{limit}\n")
+    nursery.stdin.flush()
+    pid, last, waits = None, first - 1, chance.random() < 0.5
+    while pid is None or (waits and last < first):
+        line = nursery.stdout.readline().split()
+        pid, last = (int(line[1]), last) if line[0] == "pid" else (pid, int(line[0]))
+    time.sleep(chance.uniform(0, 0.03))  # the random moment
+    os.kill(pid, signal.SIGKILL)
+    while (line := nursery.stdout.readline().strip()) != "over":
+        last = int(line)
+    return last
+
+
+def test_a_hundred_killed_writers_damage_nothing_and_lose_nothing(tmp_path):
+    chance = random.Random(0)
+    nursery = start_process(NURSERY)
+    n_committed = 0
+    for kill in range(100):
+        folder, limit = tmp_path / str(kill // 10), MEGABYTE if kill // 10 % 2 else 2**31
+        if kill % 10 == 0:
+            first = 0
+        last = kill_a_writer(nursery, folder, first, limit, chance)
+        n_committed += last - first + 1
+        store = Store(folder, limit_bytes=limit)
+        numbers = range(first if limit > MEGABYTE else last, last + 1) if last >= first else ()
+        found = store.get_many([f"{i} {part}" for i in range(last + 2) for part in "ab"])
+        assert {f"{i} {part}" for i in numbers for part in "ab"} <= found.keys(), "something committed was lost"
+        for key, arrays in found.items():
+            i = int(key.split()[0])
+            assert_equal(arrays, of_bytes(i * 7919 % 40_000, i % 251))
+            assert limit == MEGABYTE or {f"{i} a", f"{i} b"} <= found.keys(), "half of a put_many was kept"
+        assert store.warning is None
+        assert set_aside(folder) == []
+        if kill % 10 == 9:
+            assert_every_row_is_sound(store)
+        first = last + 2  # the one after the last may have been committed and not reported
+        store.close()
+    nursery.communicate()
+    assert n_committed > 100, "the writers were killed before they wrote anything"
 
 
 def test_eight_threads_read_and_write_at_once(store):
@@ -246,16 +350,47 @@ def test_eight_threads_read_and_write_at_once(store):
     assert store.warning is None
 
 
-def test_a_read_does_not_wait_while_another_process_writes(store):
+def test_neither_a_read_nor_opening_waits_while_another_process_writes(store, open_store):
     store.put("key", SCORES)
     writer = sqlite3.connect(store.path, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     start = time.monotonic()
     assert_equal(store.get("key"), SCORES)
+    later = open_store(store.folder)
+    assert_equal(later.get("key"), SCORES)
+    later.close()
     assert time.monotonic() - start < 5
     writer.execute("ROLLBACK")
     writer.close()
     assert store.warning is None
+    assert later.warning is None
+
+
+def test_a_read_does_not_wait_for_a_write_of_another_thread(store):
+    store.put("key", SCORES)
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    putting = threading.Thread(target=store.put, args=("new", SCORES))
+    putting.start()
+    while not store._writer.lock.locked():
+        pass
+    start = time.monotonic()
+    assert_equal(store.get("key"), SCORES)
+    assert time.monotonic() - start < 5
+    assert putting.is_alive()
+    other.execute("ROLLBACK")
+    other.close()
+    putting.join()
+    assert_equal(store.get("new"), SCORES)
+    assert store.warning is None
+
+
+def test_a_read_writes_nothing(store):
+    store.put("key", SCORES)
+    journal = Path(f"{store.path}-wal")
+    before = journal.read_bytes()
+    assert store.get("key") is not None
+    assert journal.read_bytes() == before
 
 
 def test_a_closed_store_opens_again_when_it_is_used(store):
@@ -301,6 +436,69 @@ def test_the_order_of_uses_outlives_the_process(open_store, tmp_path):
     later.put("third", of_bytes(400_000))
     assert later.get("second") is None
     assert set(later.get_many(["first", "third"])) == {"first", "third"}
+
+
+def test_uses_are_noted_in_their_order(open_store, tmp_path):
+    store = open_store(tmp_path, limit_bytes=MEGABYTE)
+    store.put_many({name: of_bytes(200_000) for name in "abcd"})
+    for name in "dbcab":
+        store.get(name)
+    store.put("new", of_bytes(300_000))
+    assert keys_of(store) == {"a", "b", "c", "new"}  # d was read longest ago
+    store.put("newer", of_bytes(200_000))
+    assert keys_of(store) == {"a", "b", "new", "newer"}
+
+
+def test_uses_are_noted_when_the_program_ends_without_closing_its_store(open_store, tmp_path):
+    store = open_store(tmp_path, limit_bytes=MEGABYTE)
+    for name in ("first", "second"):
+        store.put(name, of_bytes(400_000))
+    script = "import sys; from pathlib import Path; from cache.store import Store\n"
+    reader = start_process(script + "s = Store(Path(sys.argv[1])); print(s.get('first') is not None)", tmp_path)
+    assert reader.communicate()[0].strip() == "True"
+    store.put("third", of_bytes(400_000))
+    assert keys_of(store) == {"first", "third"}
+
+
+def test_a_clock_that_was_set_back_does_not_change_the_order(open_store, tmp_path, monkeypatch):
+    store = open_store(tmp_path, limit_bytes=MEGABYTE)
+    store.put("old", of_bytes(400_000))
+    monkeypatch.setattr("time.time_ns", lambda: 10**9)
+    store.put("new", of_bytes(400_000))
+    store.put("newer", of_bytes(400_000))
+    assert keys_of(store) == {"new", "newer"}
+
+
+def test_the_journal_of_a_huge_write_is_cut_back_at_once(open_store, tmp_path):
+    store = open_store(tmp_path, limit_bytes=100 * MEGABYTE)
+    store.put_many({str(i): of_bytes(4 * MEGABYTE) for i in range(10)})
+    assert store.size()[0] == 10
+    assert Path(f"{store.path}-wal").stat().st_size <= 16 * MEGABYTE
+
+
+def test_the_journal_of_a_huge_write_that_failed_is_cut_back_too(open_store, tmp_path):
+    store = open_store(tmp_path, limit_bytes=100 * MEGABYTE)
+    store.put("key", SCORES)
+    store._writer.connected().execute("PRAGMA max_page_count = 6000")
+    store.put_many({str(i): of_bytes(4 * MEGABYTE) for i in range(10)})
+    assert "database or disk is full" in store.warning
+    assert Path(f"{store.path}-wal").stat().st_size == 0
+    assert_equal(store.get("key"), SCORES)
+
+
+def test_cutting_the_journal_back_waits_for_no_reader(open_store, tmp_path):
+    store = open_store(tmp_path, limit_bytes=100 * MEGABYTE)
+    store.put("key", SCORES)
+    reader = sqlite3.connect(store.path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM results").fetchone()
+    start = time.monotonic()
+    store.put_many({str(i): of_bytes(4 * MEGABYTE) for i in range(6)})
+    assert time.monotonic() - start < 8
+    reader.close()
+    assert store.warning is None
+    store.put("key", SCORES)
+    assert Path(f"{store.path}-wal").stat().st_size <= 16 * MEGABYTE
 
 
 @pytest.mark.parametrize(("n_bytes", "n_results"), [(100, 12_000), (3_000, 2_000), (90_000, 60), (700_000, 8)])
@@ -420,11 +618,14 @@ def test_a_file_of_another_format_is_set_aside(store, open_store, version):
     store.put("key", SCORES)
     store.close()
     edit(store.path, f"PRAGMA user_version = {version}")
+    before = store.path.read_bytes()
     later = open_store(store.folder)
     assert later.get("key") is None
     assert_set_aside_and_rebuilt(
         later, f"their file has format {version}, and this version of the program writes format {FORMAT}"
     )
+    (kept,) = store.folder.glob("results.set-aside-*.sqlite")
+    assert kept.read_bytes() == before
 
 
 def test_a_file_with_other_tables_is_set_aside(store, open_store):
@@ -501,6 +702,35 @@ def test_a_new_file_that_another_process_has_begun_is_left_alone(store, open_sto
     assert len([name for name in set_aside(store.folder) if name.endswith(".sqlite")]) == 1
 
 
+def test_what_is_put_after_another_process_set_the_file_aside_goes_into_the_new_one(store, open_store):
+    store.put("key", SCORES)
+    edit(store.path, f"PRAGMA user_version = {FORMAT + 1}")
+    other = open_store(store.folder)
+    store.put("new", SCORES)
+    assert_equal(store.get("new"), SCORES)
+    store.close()
+    assert_equal(other.get("new"), SCORES)
+    assert store.warning is None
+
+
+def test_a_store_that_closes_leaves_the_journal_of_the_new_file_alone(store, open_store):
+    store.put("key", SCORES)
+    edit(store.path, f"PRAGMA user_version = {FORMAT + 1}")
+    later = open_store(store.folder)
+    later.put("new", SCORES)
+    store.close()
+    assert_equal(open_store(store.folder).get("new"), SCORES)
+
+
+def test_a_folder_that_is_removed_while_the_store_is_open_is_made_again(store):
+    store.put("key", SCORES)
+    shutil.rmtree(store.folder)
+    assert store.get("key") is None
+    store.put("new", SCORES)
+    assert_equal(store.get("new"), SCORES)
+    assert store.warning is None
+
+
 # No room, no folder.
 
 
@@ -539,16 +769,69 @@ def test_a_folder_that_comes_back_is_used_again(tmp_path, open_store):
 
 def test_a_full_disk_keeps_nothing_new_and_loses_nothing_old(store):
     store.put("old", SCORES)
-    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
-    store._connection.execute(f"PRAGMA max_page_count = {pages}")  # SQLite then answers as on a full disk
+    writer = store._writer.connected()
+    pages = writer.execute("PRAGMA page_count").fetchone()[0]
+    writer.execute(f"PRAGMA max_page_count = {pages}")  # SQLite then answers as on a full disk
     store.put("new", of_bytes(100_000))
-    assert "database or disk is full" in store.warning
     assert store.get("new") is None
     assert_equal(store.get("old"), SCORES)
-    store._connection.execute("PRAGMA max_page_count = 100000")
+    assert store.warning == (
+        f"New results cannot be kept in {store.folder}: database or disk is full. The analysis goes on, and what is "
+        "kept already is still found. Make room there, or name another folder in ATTENTION_SIEVE_CACHE."
+    )
+    writer.execute("PRAGMA max_page_count = 100000")
     store.put("new", of_bytes(100_000))
     assert store.get("new") is not None
     assert store.warning is None
+
+
+NO_ROOM = """
+import resource
+import signal
+import sys
+from pathlib import Path
+import numpy as np
+from cache.store import Store
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write past the limit then fails as it does on a full disk
+FREE = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+content = {f"new {i}": {"a": np.full(100_000, 7, np.uint8)} for i in range(30)}
+
+def room(n_bytes):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+def found(store):
+    return len(store.get_many(["old", *content])), "cannot be kept" in (store.warning or "")
+
+for n_bytes in (0, 10_000, 50_000, 500_000, 2_000_000):
+    folder = Path(sys.argv[1]) / str(n_bytes)
+    room(n_bytes)
+    from_start = Store(folder / "from start")
+    from_start.put_many(content)
+    without = found(from_start)
+    room(FREE)
+    store = Store(folder)
+    store.put("old", {"a": np.arange(5)})
+    room(n_bytes)
+    store.put_many(content)
+    full = found(store)
+    room(FREE)
+    for open_one in (from_start, store):
+        open_one.put_many(content)
+    print(without, full, found(from_start), found(store))
+    for open_one in (from_start, store):
+        open_one.close()
+"""
+
+
+def test_writes_that_fail_are_told_and_reads_go_on_until_there_is_room_again(tmp_path, open_store):
+    out, _ = (process := start_process(NO_ROOM, tmp_path)).communicate()
+    assert process.returncode == 0
+    assert out.splitlines() == ["(0, True) (1, True) (30, False) (31, False)"] * 5
+    for n_bytes in (0, 10_000, 50_000, 500_000, 2_000_000):
+        store = open_store(tmp_path / str(n_bytes))
+        assert_every_row_is_sound(store)
+        assert set_aside(store.folder) == []
 
 
 def test_a_file_that_cannot_be_set_aside_is_told(tmp_path, open_store, monkeypatch):
@@ -564,7 +847,7 @@ def test_a_file_that_cannot_be_set_aside_is_told(tmp_path, open_store, monkeypat
 
 def test_a_bug_is_not_hidden(store):
     with pytest.raises(sqlite3.ProgrammingError):
-        store._use(lambda connection: connection.execute("SELECT ?", ()), None)
+        store._use(store._reader, lambda connection: connection.execute("SELECT ?", ()), None)
 
 
 # The environment.

@@ -1,0 +1,196 @@
+"""For the owner of the store: `python -m cache stats`, `verify` and `clear`.
+
+A dashboard may go on using the store meanwhile.
+"""
+
+import argparse
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from tqdm import tqdm
+
+from cache import results_file
+from cache.connection import connect, files_set_aside, set_aside
+from cache.store import limit_from_environment, results_path
+from core.errors import AnalysisError
+
+FIRST_DATED: Final = 10**15
+"""Uses below this were counted from 1, before they were dated in microseconds since 1970."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 when all is well, 1 when damage was found, 2 with a sentence on standard error otherwise."""
+    chosen = _parser().parse_args(arguments)
+    path = results_path(chosen.folder)
+    try:
+        return chosen.run(chosen, path)
+    except (sqlite3.DatabaseError, OSError) as error:
+        if isinstance(error, sqlite3.ProgrammingError):
+            raise
+        print(_sentence(path, error), file=sys.stderr)
+    except AnalysisError as error:
+        print(error, file=sys.stderr)
+    return 2
+
+
+def stats(_: argparse.Namespace, path: Path) -> int:
+    """Say what is kept, where, within which bound, when it was used, and what was set aside."""
+    limit = limit_from_environment()
+    print(f"{'Folder':<12}{path.parent}")
+    if path.exists():
+        with _opened(path) as connection:
+            _print_results(connection)
+        journal = Path(f"{path}-wal")
+        journal_bytes = journal.stat().st_size if journal.exists() else 0
+        print(f"{'File':<12}{path.name}, {_mib(path.stat().st_size)}, and a journal of {_mib(journal_bytes)}")
+    else:
+        print(f"{'Results':<12}none yet")
+    print(f"{'Bound':<12}{_mib(limit)}; ATTENTION_SIEVE_CACHE_MB names another")
+    aside = files_set_aside(path)
+    print(f"{'Set aside':<12}{_set_aside_files(aside)}")
+    for file in aside:
+        print(f"{'':<12}{file.name}")
+    return 0
+
+
+def _print_results(connection: sqlite3.Connection) -> None:
+    n_results, n_bytes, oldest, newest = connection.execute(
+        "SELECT count(*), coalesce(sum(bytes), 0), min(used), max(used) FROM uses"
+    ).fetchone()
+    print(f"{'Results':<12}{n_results:,}, {_mib(n_bytes)}")
+    for name, n in results_file.largest_arrays(connection).most_common():
+        print(f"{'':<12}{n:,} of them mostly {name}")
+    if n_results:
+        print(f"{'Used':<12}{_date(oldest)} (least recently) to {_date(newest)}")
+
+
+def verify(_: argparse.Namespace, path: Path) -> int:
+    """Read every result, check it against its checksum, and remove damaged ones; a damaged file is set aside.
+
+    Exit code 1 when there was damage.
+    """
+    if not path.exists():
+        print(f"Nothing is kept in {path.parent} yet.")
+        return 0
+    inode = path.stat().st_ino
+    try:
+        with _opened(path) as connection:
+            report = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if report == "ok":
+                return _verify_rows(connection)
+    except sqlite3.DatabaseError as error:
+        if isinstance(error, results_file.Unfit) or not results_file.is_damage(error):
+            raise
+        report = str(error)
+    kept_as = set_aside(path, inode) or "another file by a running program"
+    print(
+        f"The file itself is damaged: {' '.join(report.split())}. It was set aside as {kept_as}; results are computed "
+        "again. Remove it with: python -m cache clear --set-aside"
+    )
+    return 1
+
+
+def _verify_rows(connection: sqlite3.Connection) -> int:
+    (total,) = connection.execute("SELECT count(*) FROM results").fetchone()
+    rows = tqdm(results_file.every_row(connection), total=total, unit="result", disable=not sys.stderr.isatty())
+    n_sound, damaged = 0, []
+    for row_id, key, checksum, value in rows:
+        if results_file.unpack(key, checksum, value) is None:
+            damaged.append((row_id, checksum))
+        else:
+            n_sound += 1
+    results_file.remove_damaged(connection, damaged)
+    print(f"{n_sound:,} of {n_sound + len(damaged):,} results are sound.")
+    if damaged:
+        were = "1 was damaged and is" if len(damaged) == 1 else f"{len(damaged):,} were damaged and are"
+        print(f"{were} removed; what is missing is computed again when it is asked for.")
+    return bool(damaged)
+
+
+def clear(chosen: argparse.Namespace, path: Path) -> int:
+    """Remove every result, and on wish the files that were set aside; asks first."""
+    aside = files_set_aside(path) if chosen.set_aside else []
+    if not path.exists() and not aside:
+        print(f"There is nothing to remove in {path.parent}.")
+        return 0
+    _confirm(chosen.yes, f"all results in {path}" + (f", and {_set_aside_files(aside)} set aside" if aside else ""))
+    for file in aside:
+        file.unlink(missing_ok=True)
+    if path.exists():
+        with _opened(path) as connection:
+            (n_results,) = connection.execute("SELECT count(*) FROM results").fetchone()
+            results_file.clear(connection)
+        print(f"{n_results:,} {'result' if n_results == 1 else 'results'} removed from {path}.")
+    if aside:
+        print(f"{_set_aside_files(aside)} that had been set aside removed.")
+    return 0
+
+
+def _confirm(is_confirmed: bool, what: str) -> None:
+    """Return when the owner agrees; raises AnalysisError otherwise."""
+    if is_confirmed:
+        return
+    if not sys.stdin.isatty():
+        raise AnalysisError(f"This would remove {what}. Confirm it with --yes.")
+    print(f"Remove {what}? [y/N] ", end="", flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise AnalysisError("Nothing was removed.")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """The file, if this version of the program wrote it; nothing is set aside."""
+    with closing(connect(path)) as connection:
+        results_file.prepare(connection)
+        yield connection
+
+
+def _sentence(path: Path, error: Exception) -> str:
+    if isinstance(error, results_file.Unfit):
+        return (
+            f"The results in {path} are not for this version: {error}. Use the version that wrote them; a dashboard of "
+            "this version sets them aside and begins a new file."
+        )
+    if results_file.is_damage(error):
+        return f"{path} is damaged: {error}. Set it aside with: python -m cache verify"
+    return f"{path} cannot be used: {error}. Check its permissions, the disk, and whether a program is busy with it."
+
+
+def _set_aside_files(files: Sequence[Path]) -> str:
+    if not files:
+        return "nothing"
+    size = _mib(sum(file.stat().st_size for file in files if file.exists()))
+    return f"{len(files)} {'file' if len(files) == 1 else 'files'}, {size}"
+
+
+def _mib(n_bytes: int) -> str:
+    return f"{n_bytes / 2**20:,.1f} MiB"
+
+
+def _date(used: int) -> str:
+    return f"{datetime.fromtimestamp(used / 1e6):%Y-%m-%d %H:%M}" if used >= FIRST_DATED else "before uses were dated"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m cache", description=__doc__)
+    parser.add_argument("--folder", type=Path, help="where the store lies; else ATTENTION_SIEVE_CACHE or the user's")
+    commands = parser.add_subparsers(required=True)
+    for run, summary in (
+        (stats, "what is kept, and where"),
+        (verify, "check every result and remove damaged ones"),
+        (clear, "remove every result"),
+    ):
+        command = commands.add_parser(run.__name__, help=summary, description=run.__doc__)
+        command.set_defaults(run=run)
+    command.add_argument("--yes", action="store_true", help="do not ask")
+    command.add_argument("--set-aside", action="store_true", help="remove the files that were set aside, too")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
