@@ -4,12 +4,10 @@ import copy
 import platform
 import random
 import statistics
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -18,42 +16,63 @@ from jaxtyping import Float
 from torch import Tensor
 
 from core.attention import DOOR
-from core.checkpoints import Checkpoint, choose_device, find_checkpoint, load_checkpoint
+from core.checkpoints import AttentionLayers, Checkpoint, choose_device, find_checkpoint, load_checkpoint
 from core.measures import ROW_MEASURES, SYNTACTIC_MEASURES
 from core.parses import TokenPair
+from core.passes import PassSettings, PassText
 from core.roles import RELATIONS
-from core.scores import BATCH_TOKENS, model_inputs, plan_batches, score_batches
+from core.scores import BATCH_TOKENS, model_inputs, plan_batches, score_batch
 from core.sieves import LOCAL_RADIUS, BatchSieves, batch_sieves
-from core.texts import Text
-from core.tokens import TokenizedText, tokenize
+from core.tokens import SPECIAL, TokenizedText
 
-SPECIAL_TOKENS = 3
-"""[CLS] and two [SEP] of a pair."""
-WORDS_PER_RELATION = 3
-FEWEST_ROUNDS = 5
+Batches = Sequence[Sequence[PassText]]
+SETTINGS: Final = PassSettings()
+FIRST_ID: Final = 1000
+"""Ids from here on are words in the vocabularies of BERT and of its kin."""
+TOKENS_PER_RELATION: Final = 3
+FEWEST_ROUNDS: Final = 5
 
 
-def print_machine() -> None:
-    torch.set_num_threads(1)
-    device = choose_device()
+def print_machine(n_threads: int = 1, device: str = "auto") -> None:
+    """Settle the number of threads, and say what the figures below are measured on."""
+    torch.set_num_threads(n_threads)
+    device = choose_device(device)
     name = torch.cuda.get_device_name() if device == "cuda" else platform.machine()
     print(
-        f"torch {torch.__version__}, transformers {transformers.__version__}, {torch.get_num_threads()} thread, "
-        f"device {device} ({name}), {BATCH_TOKENS[device]:,} tokens a batch"
+        f"torch {torch.__version__}, transformers {transformers.__version__}, device {device} ({name}), "
+        f"{n_threads} thread{'s' * (n_threads > 1)}"
     )
 
 
-def bundled() -> Checkpoint:
-    return load_checkpoint(find_checkpoint("bundled"))
+def bundled(device: str = "auto") -> Checkpoint:
+    return load_checkpoint(find_checkpoint("bundled"), device=device)
 
 
-def bert_base() -> Checkpoint:
-    """A model of BERT-base's shape with random weights: cost does not depend on them."""
-    small = bundled()
-    model = transformers.BertModel(transformers.BertConfig(), add_pooling_layer=False).to(small.device).eval()
+def bert_base(device: str = "auto") -> Checkpoint:
+    return random_model(transformers.BertConfig(), device)
+
+
+def random_model(config: Any, device: str = "auto", dtype: str = "float32") -> Checkpoint:
+    """A model of some shape with random weights behind the door: cost does not depend on them.
+
+    It comes without a tokenizer of its own and without the self-check; made-up texts need neither.
+    """
+    torch.manual_seed(0)
+    device = choose_device(device)
+    model = transformers.AutoModel.from_config(config, dtype=getattr(torch, dtype)).to(device).eval()
+    model.config.use_cache = False
     model.set_attn_implementation(DOOR)
+    causal = not isinstance(config, transformers.BertConfig)
+    calls = tuple(range(config.num_hidden_layers))
     return replace(
-        small, model=model, n_layers=model.config.num_hidden_layers, n_heads=model.config.num_attention_heads
+        bundled("cpu"),
+        model=model,
+        full_model=model,
+        attentions={"self": AttentionLayers(calls=calls, n_heads=config.num_attention_heads, causal=causal)},
+        takes_type_ids=not causal,
+        device=device,
+        dtype=dtype,
+        statistics_dtype=torch.float64 if dtype == "float64" else torch.float32,
     )
 
 
@@ -65,73 +84,73 @@ def with_attention(checkpoint: Checkpoint, implementation: str) -> Any:
     return twin
 
 
-def made_up_texts(
-    checkpoint: Checkpoint, lengths: Sequence[int]
-) -> tuple[list[TokenizedText], list[tuple[TokenPair, ...]]]:
-    """Pairs of segments of so many tokens, and a made-up relation for every third word."""
+def made_up_texts(checkpoint: Checkpoint, lengths: Sequence[int]) -> list[PassText]:
+    """Pairs of segments of so many tokens between [CLS] and [SEP], and a relation for every third token."""
     chance = random.Random(0)
-    vocabulary = sorted(word for word in checkpoint.tokenizer.get_vocab() if word.isalpha() and word.isascii())
-    texts = []
-    for length in lengths:
-        words = chance.choices(vocabulary, k=length - SPECIAL_TOKENS)
-        half = len(words) // 2
-        text = Text((" ".join(words[:half]), " ".join(words[half:])))
-        texts.append(tokenize(text, checkpoint.tokenizer, checkpoint.max_tokens))
-    return texts, [tuple(_relations(text, chance)) for text in texts]
+    n_known = checkpoint.model.get_input_embeddings().num_embeddings
+    made_up = (_made_up_tokens(length, n_known, chance) for length in lengths)
+    return [PassText(kind="self", source=text, pairs=tuple(_relations(text, chance))) for text in made_up]
+
+
+def _made_up_tokens(n_tokens: int, n_known: int, chance: random.Random) -> TokenizedText:
+    position = np.arange(n_tokens)
+    is_cls, is_sep = position == 0, (position == n_tokens // 2) | (position == n_tokens - 1)
+    segments = np.where(is_cls | is_sep, SPECIAL, (position > n_tokens // 2).astype(np.int64))
+    return TokenizedText(
+        ids=np.array(chance.choices(range(FIRST_ID, n_known), k=n_tokens)),
+        type_ids=(position > n_tokens // 2).astype(np.int64),
+        tokens=("token",) * n_tokens,
+        spans=np.zeros((n_tokens, 2), dtype=np.int64),
+        segments=segments,
+        words=np.where(segments == SPECIAL, SPECIAL, position),
+        is_cls=is_cls,
+        is_sep=is_sep,
+        n_cut=0,
+    )
 
 
 def _relations(text: TokenizedText, chance: random.Random) -> list[TokenPair]:
-    words = np.flatnonzero(text.segments >= 0)
+    words = np.flatnonzero(text.segments != SPECIAL)
     return [
         TokenPair(chance.choice(RELATIONS), np.array([dependent]), np.array([chance.choice(words)]))
-        for dependent in words[::WORDS_PER_RELATION]
+        for dependent in words[::TOKENS_PER_RELATION]
     ]
 
 
-def planned(texts: Sequence[TokenizedText], device: str) -> list[list[int]]:
-    """Positions of the texts in each batch, as scoring plans them."""
-    return [list(b.positions) for b in plan_batches([len(text.ids) for text in texts], BATCH_TOKENS[device])]
+def planned(texts: Sequence[PassText], device: str) -> Batches:
+    """The texts in batches, as scoring plans them."""
+    batches = plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[device])
+    return [[texts[position] for position in batch.positions] for batch in batches]
 
 
-@contextmanager
-def one_batch(checkpoint: Checkpoint) -> Iterator[None]:
-    """Score whatever is given in one batch."""
-    usual = BATCH_TOKENS[checkpoint.device]
-    BATCH_TOKENS[checkpoint.device] = sys.maxsize
-    try:
-        yield
-    finally:
-        BATCH_TOKENS[checkpoint.device] = usual
-
-
-def bare(checkpoint: Checkpoint, model: Any, batches: Sequence[Sequence[TokenizedText]]) -> None:
+def bare(checkpoint: Checkpoint, model: Any, batches: Batches) -> None:
     """The model's output alone."""
     for batch in batches:
         _forward(checkpoint, model, batch).last_hidden_state.cpu()
 
 
-def scored(
-    checkpoint: Checkpoint, texts: Sequence[TokenizedText], pairs: Sequence[Sequence[TokenPair]]
-) -> Float[np.ndarray, "text measure layer head"]:
+def scored(checkpoint: Checkpoint, batches: Batches) -> Float[np.ndarray, "text measure layer head"]:
     """Every measure through the door."""
-    results = {p: of for places, scores in score_batches(checkpoint, texts, pairs) for p, of in zip(places, scores)}
-    return np.stack([results[position] for position in range(len(texts))])
+    return np.concatenate([score_batch(checkpoint, batch, SETTINGS).measures for batch in batches])
 
 
 def from_stored_maps(
-    checkpoint: Checkpoint, model: Any, texts: Sequence[TokenizedText], pairs: Sequence[Sequence[TokenPair]]
+    checkpoint: Checkpoint, model: Any, batches: Batches
 ) -> Float[np.ndarray, "text measure layer head"]:
-    """Every measure of one batch from `output_attentions`, vectorised."""
+    """Every measure from `output_attentions`, vectorised."""
+    return np.concatenate([_of_stored_maps(checkpoint, model, batch) for batch in batches])
+
+
+def _of_stored_maps(checkpoint: Checkpoint, model: Any, texts: Sequence[PassText]) -> np.ndarray:
     maps = _forward(checkpoint, model, texts, output_attentions=True).attentions
-    sieves = batch_sieves(texts, pairs, checkpoint.causal)
+    sieves = batch_sieves(texts, checkpoint.attentions["self"].causal)
     by_layer = torch.stack([_measures_of_maps(layer, sieves) for layer in maps], dim=2)
     return np.where(sieves.applicable[:, :, None, None], by_layer.cpu().numpy(), np.nan)
 
 
-def _forward(checkpoint: Checkpoint, model: Any, texts: Sequence[TokenizedText], **asked: bool) -> Any:
-    ids, mask, type_ids = model_inputs(checkpoint, texts)
+def _forward(checkpoint: Checkpoint, model: Any, texts: Sequence[PassText], **asked: bool) -> Any:
     with torch.inference_mode():
-        return model(input_ids=ids, attention_mask=mask, token_type_ids=type_ids, **asked)
+        return model(**model_inputs(checkpoint, texts), **asked)
 
 
 def _measures_of_maps(
@@ -173,8 +192,18 @@ def median_ratios(contestants: Sequence[Callable[[], object]], seconds: float) -
 
 
 def _seconds(contestant: Callable[[], object]) -> float:
+    if torch.cuda.is_available():
+        return _device_seconds(contestant)
     start = time.perf_counter()
     contestant()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
     return time.perf_counter() - start
+
+
+def _device_seconds(contestant: Callable[[], object]) -> float:
+    """Between two marks in the GPU's own queue."""
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    contestant()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / 1000
