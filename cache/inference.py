@@ -3,261 +3,287 @@
 Nothing here needs torch until something is missing.
 """
 
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from threading import Lock, RLock, Thread
-from typing import Final, TypeVar
+import logging
+import weakref
+from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from jaxtyping import Float
-
-from cache.keys import attention_key, scores_key
-from cache.packing import packed_attention, packed_measures, unpacked_attention, unpacked_measures
+from cache.answers import Engine, Seen, Wanted, read, wanted_look, wanted_scores
+from cache.corpora import CorpusMeasures, collected, serves
+from cache.models import Models
+from cache.packing import unpacked_attention
+from cache.passing import output_change_of, warm_parser
+from cache.recent import Recent
+from cache.requests import Report, Status
 from cache.store import Store
-from core.analysis import MeasuredText, Progress, TextAttention, look_at, measure, no_progress
-from core.checkpoints import Checkpoint, CheckpointFiles, load_checkpoint
-from core.errors import AnalysisError, EveryTextTooLong, NoTokens, TextTooLong
-from core.parses import parse, parser_name
+from cache.worker import Worker
+from core.analysis import MeasuredText, TextAttention
+from core.checkpoints import Checkpoint
+from core.errors import AnalysisError, TextTooLong
+from core.parses import parser_name
+from core.passes import PassSettings
 from core.texts import Text
 from core.tokens import TooLong
 
-LOADED_CHECKPOINTS: Final = 2
-"""Checkpoints held in memory; the least recently used goes first."""
-RECENT_CORPORA: Final = 4
-"""Corpora whose measures stay in memory."""
-RECENT_TEXTS: Final = 4
-"""Texts whose attention stays in memory: a click on a head asks for the same one again."""
-KEEP_AT_ONCE: Final = 16
-"""Finished texts that are written to the store together."""
+if TYPE_CHECKING:
+    from core.outputs import OutputChange
 
+__all__ = ["CorpusMeasures", "Engine", "Inference", "Report", "Status"]
 
-@dataclass(frozen=True)
-class Engine:
-    """What computes: a checkpoint on a device, in a number format."""
+CORPORA_BYTES: Final = 128 * 2**20
+"""Of the latest corpora's measures in memory: a moved tau asks for the same ones again and again."""
+LOOKS_BYTES: Final = 16 * 2**20
+"""Of the latest texts' attention in memory: a click on a head asks for the same one again."""
+OUTPUTS: Final = 256
+"""Changes of output that stay in memory."""
 
-    files: CheckpointFiles
-    device: str = "auto"
-    dtype: str = "float32"
+Look = tuple[TextAttention, MeasuredText]
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CorpusMeasures:
-    """What passes measured of many texts."""
-
-    measures: Float[np.ndarray, "text measure layer head"]
-    """By core.measures.MEASURES, texts in the order given."""
-    positions: tuple[int, ...]
-    """Place of each of them among the texts given."""
-    too_long: tuple[tuple[int, int], ...]
-    """Place and number of tokens of each text that was left out or cut."""
-
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-Question = tuple[Engine, tuple[Text, ...], TooLong]
+_log = logging.getLogger(__name__)
 
 
 class Inference:
-    """Checkpoints in memory, results in the store; safe to share between threads.
+    """Results from memory, the store, or the one worker of each engine; safe to share between threads.
 
     Attributes:
         store: where results are kept.
-        n_passed: texts that have gone through a model so far; a reader of tests.
+        close: ends all workers; those who wait get an error. Called when the program ends, too.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, models: Models | None = None) -> None:
+        """Begin with nothing loaded.
+
+        Args:
+            store: where results are kept.
+            models: holds the loaded checkpoints; None for the budget in ATTENTION_SIEVE_MODELS_MB, or else a share of
+                the memory.
+
+        Raises: AnalysisError: ATTENTION_SIEVE_MODELS_MB is not a whole number.
+        """
         self.store = store
-        self.n_passed = 0
-        self._loaded: OrderedDict[Engine, Checkpoint] = OrderedDict()
-        self._recent: OrderedDict[Question, CorpusMeasures] = OrderedDict()
-        self._looked: OrderedDict[str, TextAttention] = OrderedDict()
-        self._loading: set[Engine] = set()
+        self._models = models or Models()
+        self._workers: dict[Engine, Worker] = {}
+        self._corpora: Recent[Hashable, CorpusMeasures] = Recent(CORPORA_BYTES)
+        self._looks: Recent[Wanted, Look] = Recent(LOOKS_BYTES)
+        self._outputs: Recent[Hashable, OutputChange] = Recent(OUTPUTS)
+        self._behind: set[Engine] = set()
         self._failed: set[Engine] = set()
-        self._lock = RLock()
-        # Apart from the lock above, which is held for seconds while a checkpoint is loaded.
-        self._recent_lock = Lock()
+        self._lock = Lock()
+        self.close = weakref.finalize(self, _close, self._workers)
+
+    @property
+    def n_passed(self) -> int:
+        """Texts that have gone through a model so far."""
+        return sum(worker.n_passed for worker in list(self._workers.values()))
+
+    @property
+    def n_batches(self) -> int:
+        """Passes that this took."""
+        return sum(worker.n_batches for worker in list(self._workers.values()))
+
+    def notice(self, engine: Engine) -> str | None:
+        """What a reader should know about an engine, in a sentence; None while all is well."""
+        worker = self._workers.get(engine)
+        return None if worker is None else worker.notice
 
     def measures(
-        self, engine: Engine, texts: Sequence[Text], *, too_long: TooLong = "skip", progress: Progress = no_progress
+        self,
+        engine: Engine,
+        texts: Sequence[Text],
+        settings: PassSettings | None = None,
+        *,
+        too_long: TooLong = "skip",
+        report: Report | None = None,
     ) -> CorpusMeasures:
         """Measures of texts, from memory or the store where they have them.
 
         Args:
             engine: what computes the missing ones.
             texts: one or more; equal ones are measured once.
+            settings: which attention, and which heads are off; None for the checkpoint's first, all heads on.
             too_long: what happens to texts longer than the checkpoint takes.
-            progress: called with texts done and in all; raising stops the work and keeps what is finished.
+            report: called about five times a second and after every batch while there is something to wait for; where
+                it raises, the work stops and what is finished is kept.
 
         Raises: AnalysisError of any stage; EveryTextTooLong when no text is left.
         """
-        kept = self.kept_measures(engine, texts, too_long=too_long)
-        if kept is not None:
-            return kept
-        keys, found = self._look_up(engine, texts, too_long)
-        missing = {key: text for key, text in zip(keys, texts) if key not in found}
-        n_kept, total = len(found), len(found) + len(missing)
-        progress(n_kept, total)
-        try:
-            found |= self._compute(engine, missing, too_long, lambda done, _: progress(n_kept + done, total))
-        except (NoTokens, TextTooLong) as error:
-            # It counts among the missing texts; the reader counts among those given.
-            raise error.at(keys.index(list(missing)[error.position or 0])) from None
-        return self._remember((engine, tuple(texts), too_long), _collected([found[key] for key in keys], too_long))
+        settings = engine.settings(settings)
+        question = (engine, tuple(texts), settings, too_long)
+        if (recent := self._corpora.get(question)) is not None:
+            return recent
+        wanted, measured = self._look_up(engine, texts, settings, too_long)
+        missing = {one: place for place, one in reversed(list(enumerate(wanted))) if one not in measured}
+        if missing:
+            in_order = sorted(missing, key=lambda one: missing[one])
+            seen = self._worker(engine).ask(
+                in_order,
+                settings,
+                places=[missing[one] for one in in_order],
+                skips=too_long == "skip",
+                report=None if report is None else _counting(report, len(measured)),
+            )
+            measured |= {one: answer.measured for one, answer in zip(in_order, seen)}
+        return self._remember(question, [measured[one] for one in wanted], too_long)
 
     def kept_measures(
-        self, engine: Engine, texts: Sequence[Text], *, too_long: TooLong = "skip"
+        self, engine: Engine, texts: Sequence[Text], settings: PassSettings | None = None, *, too_long: TooLong = "skip"
     ) -> CorpusMeasures | None:
         """Measures of texts that need no pass; None when any text would need one.
 
         Raises: EveryTextTooLong when no text is left.
         """
-        question = (engine, tuple(texts), too_long)
-        recent = self._recent.get(question)
-        if recent is None:
-            keys, found = self._look_up(engine, texts, too_long)
-            if any(key not in found for key in keys):
-                return None
-            recent = _collected([found[key] for key in keys], too_long)
-        return self._remember(question, recent)
+        settings = engine.settings(settings)
+        question = (engine, tuple(texts), settings, too_long)
+        if (recent := self._corpora.get(question)) is not None:
+            return recent
+        wanted, measured = self._look_up(engine, texts, settings, too_long)
+        if any(one not in measured for one in wanted):
+            return None
+        return self._remember(question, [measured[one] for one in wanted], too_long)
 
-    def attention(self, engine: Engine, text: Text, *, too_long: TooLong = "error") -> TextAttention:
-        """Tokens, relations and attention of one text, from the store where it has them.
+    def look(
+        self,
+        engine: Engine,
+        text: Text,
+        settings: PassSettings | None = None,
+        *,
+        start: tuple[int, int] = (0, 0),
+        too_long: TooLong = "error",
+        report: Report | None = None,
+    ) -> Look:
+        """Tokens, relations and attention of the text on screen, and what the same pass measured of it.
+
+        Args:
+            engine, settings, report: as for `measures`.
+            text: one.
+            start: first query and first key of the part of a long text whose attention is kept entry by entry.
+            too_long: "truncate" cuts a text that is too long.
 
         Raises: TextTooLong unless it may be cut; AnalysisError of any stage.
         """
-        key = attention_key(engine.files.fingerprint, engine.dtype, text, parser_name())
-        looked = self._looked.get(key) or self._look(engine, text, key)
-        with self._recent_lock:
-            _put_last(self._looked, key, looked, RECENT_TEXTS)
-        if looked.tokenized.n_cut and too_long != "truncate":
-            n_tokens = len(looked.tokenized.ids)
-            raise TextTooLong(None, n_tokens + looked.tokenized.n_cut, n_tokens)
-        return looked
+        settings = engine.settings(settings)
+        wanted = wanted_look(engine, settings, text, _parser_name(), too_long == "truncate", start)
+        look = self._kept_look(wanted)
+        if look is None:
+            (seen,) = self._worker(engine).ask([wanted], settings, places=[None], report=report)
+            look = self._remember_look(wanted, seen)
+        return look
 
-    def _look(self, engine: Engine, text: Text, key: str) -> TextAttention:
-        kept = self.store.get(key)
-        if kept is None:
-            with self._lock:
-                looked = look_at(self.checkpoint(engine), text, too_long="truncate")
-                self.n_passed += 1
-            kept = packed_attention(looked)
-            self.store.put(key, kept)
-        return unpacked_attention(kept)
+    def output_change(
+        self, engine: Engine, text: Text, settings: PassSettings, token: int | None = None
+    ) -> "OutputChange":
+        """What switching heads off changes in the output for the text on screen; cut where it is too long.
+
+        Args:
+            engine: what computes it.
+            text: one.
+            settings: name the heads that are off.
+            token: place of the token to guess, or to guess the next one of; None for the text's last one.
+
+        Raises: AnalysisError of any stage.
+        """
+        question = (engine, text, settings, token)
+        change = self._outputs.get(question)
+        if change is None:
+            change = self._worker(engine).run(lambda checkpoint: output_change_of(checkpoint, text, settings, token))
+            self._outputs.put(question, change, 1)
+        return change
 
     def checkpoint(self, engine: Engine) -> Checkpoint:
         """The loaded checkpoint; loads it, or waits for whoever is loading it.
 
         Raises: CheckpointError.
         """
-        with self._lock:
-            checkpoint = self._loaded.pop(engine, None)
-            if checkpoint is None:
-                while len(self._loaded) >= LOADED_CHECKPOINTS:
-                    self._loaded.popitem(last=False)
-                checkpoint = load_checkpoint(engine.files, device=engine.device, dtype=engine.dtype)
-            self._loaded[engine] = checkpoint
+        with self._models.use(engine) as checkpoint:
             return checkpoint
 
     def is_loaded(self, engine: Engine) -> bool:
         """Whether a checkpoint is in memory; never waits."""
-        return engine in self._loaded
+        return self._models.is_loaded(engine)
 
     def is_loading(self, engine: Engine) -> bool:
-        """Whether a checkpoint is being loaded in the background; never waits."""
-        return engine in self._loading
+        """Whether a checkpoint is being loaded; never waits."""
+        return engine in self._behind or self._models.is_loading(engine)
 
     def load_behind(self, engine: Engine) -> None:
         """Load a checkpoint in a thread of its own; an error is met again, and shown, by whoever needs it."""
-        if not self.is_loaded(engine) and engine not in self._loading | self._failed:
-            self._loading.add(engine)
-            Thread(target=self._load_quietly, args=(engine,), name="load checkpoint", daemon=True).start()
+        with self._lock:
+            if self.is_loaded(engine) or self.is_loading(engine) or engine in self._failed:
+                return
+            self._behind.add(engine)
+        Thread(target=self._load_quietly, args=(engine,), name="load checkpoint", daemon=True).start()
 
     def _load_quietly(self, engine: Engine) -> None:
         try:
             self.checkpoint(engine)
-            list(parse([Text(("Warm.",))]))
+            warm_parser()
         except AnalysisError:
             self._failed.add(engine)
         finally:
-            self._loading.discard(engine)
+            self._behind.discard(engine)
+        self._models.trim()
+
+    def _worker(self, engine: Engine) -> Worker:
+        with self._lock:
+            worker = self._workers.get(engine)
+            if worker is None:
+                worker = self._workers[engine] = Worker(engine, self._models, self.store)
+            return worker
 
     def _look_up(
-        self, engine: Engine, texts: Sequence[Text], too_long: TooLong
-    ) -> tuple[list[str], dict[str, MeasuredText]]:
-        """Every text's key, and what the store has under it."""
-        parser = parser_name()
-        keys = [scores_key(engine.files.fingerprint, engine.dtype, text, parser) for text in texts]
-        kept = self.store.get_many(list(dict.fromkeys(keys)))
-        measured = {key: unpacked_measures(arrays) for key, arrays in kept.items()}
-        return keys, {key: text for key, text in measured.items() if _answers(text, too_long)}
+        self, engine: Engine, texts: Sequence[Text], settings: PassSettings, too_long: TooLong
+    ) -> tuple[list[Wanted], dict[Wanted, MeasuredText]]:
+        """What is wanted of each text, and what the store has that serves."""
+        wanted = wanted_scores(engine, settings, texts, _parser_name(), too_long == "truncate")
+        kept = read(self.store, wanted)
+        return wanted, {one: seen.measured for one, seen in kept.items() if serves(seen.measured, too_long)}
 
-    def _remember(self, question: Question, answer: CorpusMeasures) -> CorpusMeasures:
-        """Keep the latest corpora in memory: a moved tau asks for the same one again and again."""
-        with self._recent_lock:
-            _put_last(self._recent, question, answer, RECENT_CORPORA)
+    def _remember(self, question: Hashable, measured: Sequence[MeasuredText], too_long: TooLong) -> CorpusMeasures:
+        answer = collected(measured, too_long)
+        self._corpora.put(question, answer, answer.measures.nbytes)
         return answer
 
-    def _compute(
-        self, engine: Engine, missing: dict[str, Text], too_long: TooLong, progress: Progress
-    ) -> dict[str, MeasuredText]:
-        """Measure texts batch by batch; another thread's texts may go between two batches."""
-        keys, texts = list(missing), list(missing.values())
-        computed: dict[str, MeasuredText] = {}
-        unkept: list[str] = []
-        with self._lock:
-            work = measure(self.checkpoint(engine), texts, too_long=too_long, progress=progress)
-        try:
-            while (measured := self._next(work)) is not None:
-                computed[keys[measured.position]] = measured
-                unkept.append(keys[measured.position])
-                if len(unkept) == KEEP_AT_ONCE:
-                    self._keep(computed, unkept)
-                    unkept = []
-        finally:
-            self._keep(computed, unkept)
-        return computed
+    def _kept_look(self, wanted: Wanted) -> Look | None:
+        look = self._looks.get(wanted)
+        if look is None and (seen := read(self.store, [wanted]).get(wanted)) is not None:
+            look = self._remember_look(wanted, seen)
+        if look is not None and look[1].n_cut and not wanted.truncate:
+            n_tokens = look[1].n_tokens
+            raise TextTooLong(None, n_tokens, n_tokens - look[1].n_cut)
+        return look
 
-    def _next(self, work: Iterator[MeasuredText]) -> MeasuredText | None:
-        with self._lock:
-            measured = next(work, None)
-        self.n_passed += measured is not None and measured.measures is not None
-        return measured
-
-    def _keep(self, computed: dict[str, MeasuredText], keys: Sequence[str]) -> None:
-        if keys:
-            self.store.put_many({key: packed_measures(computed[key]) for key in keys})
+    def _remember_look(self, wanted: Wanted, seen: Seen) -> Look:
+        if seen.attention is None:
+            raise RuntimeError("A look was answered without attention.")
+        look = unpacked_attention(seen.attention), seen.measured
+        self._looks.put(wanted, look, sum(2 * array.nbytes for array in seen.attention.values()))
+        return look
 
 
-def _put_last(recent: OrderedDict[Key, Value], key: Key, value: Value, at_most: int) -> None:
-    recent[key] = value
-    recent.move_to_end(key)
-    while len(recent) > at_most:
-        recent.popitem(last=False)
+def _counting(report: Report, n_kept: int) -> Report:
+    """Count texts that were there before among those that are done."""
+
+    def counted(status: Status) -> None:
+        report(
+            Status(
+                done=n_kept + status.done,
+                total=n_kept + status.total,
+                seconds_left=status.seconds_left,
+                n_waiting_before=status.n_waiting_before,
+            )
+        )
+
+    return counted
 
 
-def _answers(kept: MeasuredText, too_long: TooLong) -> bool:
-    """Whether what is kept of a text serves the wish for long texts; a text that was left out can still be cut."""
-    if too_long == "error":
-        return not _is_too_long(kept)
-    return too_long == "skip" or kept.measures is not None
+def _close(workers: Mapping[Engine, Worker]) -> None:
+    for worker in list(workers.values()):
+        worker.close()
 
 
-def _is_too_long(text: MeasuredText) -> bool:
-    return text.measures is None or text.n_cut > 0
-
-
-def _collected(texts: Sequence[MeasuredText], too_long: TooLong) -> CorpusMeasures:
-    taken = {i: text.measures for i, text in enumerate(texts) if too_long != "skip" or not _is_too_long(text)}
-    measures = [of_text for of_text in taken.values() if of_text is not None]
-    if not measures:
-        raise EveryTextTooLong(_too_long(texts))
-    return CorpusMeasures(
-        measures=np.stack(measures),
-        positions=tuple(taken),
-        too_long=_too_long(texts),
-    )
-
-
-def _too_long(texts: Sequence[MeasuredText]) -> tuple[tuple[int, int], ...]:
-    return tuple((i, text.n_tokens) for i, text in enumerate(texts) if _is_too_long(text))
+@lru_cache(maxsize=1)
+def _parser_name() -> str:
+    """Asked for at every look-up; a reader who installs another parser starts the program anew."""
+    return parser_name()

@@ -9,28 +9,44 @@ import json
 from dataclasses import asdict
 from typing import Final
 
+from core.passes import PassSettings
 from core.texts import Text
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Raise it when the same question gets another answer: a mended sieve, a new role, another layout of the arrays."""
 
 
-def scores_key(checkpoint: str, dtype: str, text: Text, parser: str) -> str:
+def scores_key(checkpoint: str, dtype: str, settings: PassSettings, text: Text, parser: str) -> str:
     """Key of one text's measures.
 
     Args:
         checkpoint: fingerprint of weights, configuration and tokenizer, in hex.
         dtype: number format of the pass, such as "float32".
+        settings: which attention is looked at, and which heads are off, in any order.
         text: the text; every field of it counts.
         parser: where its relations come from, with the version.
     Returns: 64 hex digits.
     """
-    return _key("measures", checkpoint=checkpoint, dtype=dtype, text=asdict(text), parser=parser)
+    return _key("measures", **_ingredients(checkpoint, dtype, settings, text, parser))
 
 
-def attention_key(checkpoint: str, dtype: str, text: Text, parser: str) -> str:
-    """Key of one text's attention, tokens and relations; its arguments and result are as in `scores_key`."""
-    return _key("attention", checkpoint=checkpoint, dtype=dtype, text=asdict(text), parser=parser)
+def attention_key(
+    checkpoint: str, dtype: str, settings: PassSettings, text: Text, parser: str, start: tuple[int, int] = (0, 0)
+) -> str:
+    """Key of one text's attention, tokens and relations; as in `scores_key`, and where the window begins."""
+    return _key("attention", **_ingredients(checkpoint, dtype, settings, text, parser), start=start)
+
+
+def _ingredients(checkpoint: str, dtype: str, settings: PassSettings, text: Text, parser: str) -> dict[str, object]:
+    off = sorted(set(settings.off))
+    return {
+        "checkpoint": checkpoint,
+        "dtype": dtype,
+        "attention": settings.kind,
+        "off": off,
+        "text": asdict(text),
+        "parser": parser,
+    }
 
 
 def _key(kind: str, **ingredients: object) -> str:

@@ -1,6 +1,7 @@
 """Results of a text as named arrays, the form in which the store keeps them."""
 
 import json
+from dataclasses import astuple
 from typing import Final
 
 import numpy as np
@@ -8,48 +9,73 @@ import numpy as np
 from cache.store import array_to_text, text_to_array
 from core.analysis import MeasuredText, TextAttention
 from core.parses import TokenPair
+from core.passes import PassText, Window
 from core.tokens import TokenizedText
+
+Arrays = dict[str, np.ndarray]
 
 _TOKEN_ARRAYS: Final = ("ids", "type_ids", "spans", "segments", "words", "is_cls", "is_sep")
 
 
-def packed_measures(text: MeasuredText) -> dict[str, np.ndarray]:
+def packed_measures(text: MeasuredText) -> Arrays:
     """What a pass measured of a text; no measures for one that was left out as too long."""
     counts = {"n_tokens": np.array(text.n_tokens), "n_cut": np.array(text.n_cut)}
     return counts if text.measures is None else {**counts, "measures": text.measures}
 
 
-def unpacked_measures(kept: dict[str, np.ndarray]) -> MeasuredText:
+def unpacked_measures(kept: Arrays) -> MeasuredText:
     """The inverse of packed_measures; its position is for the caller to say."""
     return MeasuredText(
         position=0, n_tokens=int(kept["n_tokens"]), n_cut=int(kept["n_cut"]), measures=kept.get("measures")
     )
 
 
-def packed_attention(looked: TextAttention) -> dict[str, np.ndarray]:
+def packed_attention(looked: TextAttention) -> Arrays:
     """Attention as float16: it is drawn, never summed up, and a quarter of a per mille is finer than any line."""
-    tokenized = looked.tokenized
-    pairs = [(pair.name, pair.dependent.tolist(), pair.head.tolist()) for pair in looked.pairs]
+    text = looked.text
+    pairs = [(pair.name, pair.dependent.tolist(), pair.head.tolist()) for pair in text.pairs]
+    overview = {} if looked.overview is None else {"overview": looked.overview.astype(np.float16)}
     return {
-        **{name: getattr(tokenized, name) for name in _TOKEN_ARRAYS},
-        "tokens": text_to_array(json.dumps(tokenized.tokens)),
-        "n_cut": np.array(tokenized.n_cut),
+        **_packed_tokens("source", text.source),
+        **({} if text.target is None else _packed_tokens("target", text.target)),
+        "kind": text_to_array(text.kind),
         "pairs": text_to_array(json.dumps(pairs)),
         "causal": np.array(looked.causal),
+        "window": np.array(astuple(looked.window)),
+        "block": np.array(looked.block),
         "attention": looked.attention.astype(np.float16),
+        **overview,
     }
 
 
-def unpacked_attention(kept: dict[str, np.ndarray]) -> TextAttention:
+def unpacked_attention(kept: Arrays) -> TextAttention:
     """The inverse of packed_attention, but for the rounding of the attention."""
     pairs = json.loads(array_to_text(kept["pairs"]))
+    queries, keys = kept["window"].tolist()
     return TextAttention(
-        tokenized=TokenizedText(
-            **{name: kept[name] for name in _TOKEN_ARRAYS},
-            tokens=tuple(json.loads(array_to_text(kept["tokens"]))),
-            n_cut=int(kept["n_cut"]),
+        text=PassText(
+            kind=array_to_text(kept["kind"]),  # type: ignore[arg-type]
+            source=_unpacked_tokens("source", kept),
+            target=_unpacked_tokens("target", kept) if "target ids" in kept else None,
+            pairs=tuple(TokenPair(name, np.array(dependent), np.array(head)) for name, dependent, head in pairs),
         ),
-        pairs=tuple(TokenPair(name, np.array(dependent), np.array(head)) for name, dependent, head in pairs),
         causal=bool(kept["causal"]),
+        window=Window(tuple(queries), tuple(keys)),
         attention=kept["attention"].astype(np.float32),
+        block=int(kept["block"]),
+        overview=kept["overview"].astype(np.float32) if "overview" in kept else None,
     )
+
+
+def _packed_tokens(side: str, tokens: TokenizedText) -> Arrays:
+    return {
+        **{f"{side} {name}": getattr(tokens, name) for name in _TOKEN_ARRAYS},
+        f"{side} tokens": text_to_array(json.dumps(tokens.tokens)),
+        f"{side} n_cut": np.array(tokens.n_cut),
+    }
+
+
+def _unpacked_tokens(side: str, kept: Arrays) -> TokenizedText:
+    arrays = {name: kept[f"{side} {name}"] for name in _TOKEN_ARRAYS}
+    tokens = json.loads(array_to_text(kept[f"{side} tokens"]))
+    return TokenizedText(**arrays, tokens=tuple(tokens), n_cut=int(kept[f"{side} n_cut"]))

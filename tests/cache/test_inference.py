@@ -5,15 +5,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_checkpoints import save
 
-from cache import inference as inference_module
 from cache.inference import Engine, Inference
+from cache.models import Models
 from cache.store import Store
-from core.analysis import measure
+from core.analysis import look_at, measure, prepare
 from core.checkpoints import BUNDLED, find_checkpoint, load_checkpoint
-from core.errors import CheckpointError, EveryTextTooLong, NoTokens, TextTooLong
+from core.errors import AnalysisError, CheckpointError, EveryTextTooLong, NoTokens, PairNeeded, TextTooLong
 from core.hypotheses import Criterion, role_tests
-from core.measures import MEASURES, ScoreSettings, role_scores
+from core.measures import ScoreSettings, role_scores
+from core.outputs import output_change
+from core.passes import PassSettings
 from core.roles import ROLES
 from core.texts import Text
 
@@ -33,7 +36,9 @@ def engine():
 @pytest.fixture
 def inference(tmp_path):
     store = Store(tmp_path)
-    yield Inference(store)
+    made = Inference(store)
+    yield made
+    made.close()
     store.close()
 
 
@@ -47,16 +52,22 @@ def test_measures_equal_the_chain_without_a_cache(inference, engine):
 def test_a_second_run_makes_no_pass_and_no_parse(tmp_path, engine, monkeypatch):
     first = Inference(Store(tmp_path))
     before = first.measures(engine, TEXTS)
+    seen, measured = first.look(engine, TEXTS[1])
+    first.close()
     first.store.close()
 
     def never(*args, **kwargs):
         raise AssertionError("the model was asked again")
 
-    monkeypatch.setattr(inference_module, "load_checkpoint", never)
-    monkeypatch.setattr(inference_module, "measure", never)
-    monkeypatch.setattr(inference_module, "look_at", never)
+    for name in ("load_checkpoint", "choose_device"):
+        monkeypatch.setattr(f"cache.models.{name}", never)
+    for name in ("prepare", "with_relations"):
+        monkeypatch.setattr(f"cache.passing.{name}", never)
     second = Inference(Store(tmp_path))
     np.testing.assert_array_equal(second.measures(engine, TEXTS[::-1]).measures, before.measures[::-1])
+    kept, kept_measured = second.look(engine, TEXTS[1])
+    np.testing.assert_array_equal(kept.attention, seen.attention)
+    np.testing.assert_array_equal(kept_measured.measures, measured.measures)
     assert second.n_passed == 0
     second.store.close()
 
@@ -76,14 +87,105 @@ def test_equal_texts_are_measured_once_and_returned_each_time(inference, engine)
     np.testing.assert_array_equal(found.measures[0], found.measures[2])
 
 
-def test_attention_comes_back_from_the_store_as_it_was_seen(inference, engine, tmp_path):
-    seen = inference.attention(engine, TEXTS[1])
-    kept = inference.attention(engine, TEXTS[1])
-    assert inference.n_passed == 1
-    assert kept.tokenized.tokens == seen.tokenized.tokens
-    assert [pair.name for pair in kept.pairs] == [pair.name for pair in seen.pairs] != []
+def test_one_pass_gives_attention_and_measures_and_the_store_keeps_both(inference, engine):
+    seen, measured = inference.look(engine, TEXTS[1])
+    again = Inference(inference.store)
+    kept, kept_measured = again.look(engine, TEXTS[1])
+    assert (inference.n_passed, again.n_passed) == (1, 0)
+    assert kept.text.source.tokens == seen.text.source.tokens
+    assert kept.text.target is None
+    assert [pair.name for pair in kept.text.pairs] == [pair.name for pair in seen.text.pairs] != []
+    assert (kept.window, kept.block, kept.causal) == (seen.window, 0, False)
     np.testing.assert_array_equal(kept.attention, seen.attention)
     np.testing.assert_allclose(kept.attention.sum(-1), 1, atol=0.005)
+    np.testing.assert_array_equal(kept_measured.measures, measured.measures)
+    np.testing.assert_array_equal(inference.measures(engine, TEXTS[1:2]).measures[0], measured.measures)
+    assert inference.n_passed == 1
+
+
+def test_a_look_equals_the_chain_without_a_cache(inference, engine):
+    attention, measured = look_at(load_checkpoint(engine.files), TEXTS[0])
+    seen, found = inference.look(engine, TEXTS[0])
+    np.testing.assert_allclose(seen.attention, attention.attention, atol=5e-4)
+    np.testing.assert_array_equal(found.measures, measured.measures)
+
+
+def test_a_click_on_the_text_on_screen_does_not_ask_the_store(inference, engine, monkeypatch):
+    seen = inference.look(engine, TEXTS[0])
+    monkeypatch.setattr(inference.store, "get_many", None)
+    assert inference.look(engine, TEXTS[0]) == seen
+
+
+def test_a_long_text_is_looked_at_through_a_window_and_as_a_whole(inference, tmp_path):
+    engine = Engine(find_checkpoint(str(save("llama", tmp_path / "llama", max_position_embeddings=700))), "cpu")
+    text = Text(("the cat sat on a mat " * 60,))
+    first, measured = inference.look(engine, text)
+    other, same = inference.look(engine, text, start=(290, 8))
+    assert inference.n_passed == 2
+    assert measured.n_tokens > 300
+    n_queries, n_keys = other.window.queries[0], other.window.keys[0]
+    assert (first.window.queries, first.window.keys) == ((0, 256), (0, 256))
+    assert other.window.keys == (8, 264)
+    overlap = first.attention[:, :, n_queries:, n_keys:]
+    np.testing.assert_allclose(other.attention[:, :, : overlap.shape[2], : overlap.shape[3]], overlap, atol=5e-4)
+    np.testing.assert_array_equal(other.overview, first.overview)
+    np.testing.assert_allclose(same.measures, measured.measures, rtol=1e-5)
+    again = Inference(inference.store)
+    kept, _ = again.look(engine, text, start=(290, 8))
+    assert again.n_passed == 0
+    assert (kept.window, kept.block) == (other.window, other.block)
+    np.testing.assert_array_equal(kept.overview, other.overview)
+
+
+def test_each_attention_of_an_encoder_decoder_and_each_head_switched_off_is_an_answer_of_its_own(inference, tmp_path):
+    engine = Engine(find_checkpoint(str(save("bart", tmp_path / "bart"))), "cpu")
+    pair = Text(("the cat sat", "a dog ran where it sat"))
+    looks = {kind: inference.look(engine, pair, PassSettings(kind)) for kind in ("encoder", "decoder", "cross")}
+    assert inference.n_passed == 3
+    first, _ = inference.look(engine, pair)
+    assert (first.text.kind, inference.n_passed) == ("encoder", 3)
+    cross = looks["cross"][0]
+    assert cross.attention.shape[2:] == (len(cross.text.target.ids), len(cross.text.source.ids))
+    without, _ = inference.look(engine, pair, PassSettings("encoder", ((0, 1),)))
+    assert inference.n_passed == 4
+    np.testing.assert_array_equal(without.attention[0], first.attention[0])
+    assert not np.array_equal(without.attention[1], first.attention[1])
+    again = Inference(inference.store)
+    kept, _ = again.look(engine, pair, PassSettings("cross"))
+    assert (kept.text.target.tokens, again.n_passed) == (cross.text.target.tokens, 0)
+
+
+def test_a_text_without_a_target_is_named_where_a_decoder_needs_one(inference, tmp_path):
+    engine = Engine(find_checkpoint(str(save("bart", tmp_path / "bart"))), "cpu")
+    texts = [Text(("the cat", "a dog")), Text(("the cat",))]
+    with pytest.raises(PairNeeded, match=r"^Text 2 has no target"):
+        inference.measures(engine, texts, PassSettings("cross"))
+    with pytest.raises(PairNeeded, match=r"^The text has no target"):
+        inference.look(engine, texts[1], PassSettings("decoder"))
+    assert inference.measures(engine, texts, PassSettings("encoder")).positions == (0, 1)
+
+
+def test_the_number_format_is_part_of_the_question(inference, engine):
+    single = inference.measures(engine, TEXTS[:1])
+    double = inference.measures(Engine(engine.files, dtype="float64"), TEXTS[:1])
+    assert inference.n_passed == 2
+    assert (single.measures.dtype, double.measures.dtype) == (np.float32, np.float64)
+
+
+def test_a_head_that_the_checkpoint_has_not_gives_a_sentence(inference, engine):
+    with pytest.raises(AnalysisError, match=r"^Head L6 H0 cannot be switched off: bundled has 6 layers x 12 heads"):
+        inference.measures(engine, TEXTS, PassSettings(off=((6, 0),)))
+
+
+def test_what_switching_heads_off_changes_is_computed_once(inference, engine, monkeypatch):
+    settings = PassSettings(off=((0, 1), (2, 3)))
+    change = inference.output_change(engine, TEXTS[0], settings)
+    checkpoint = load_checkpoint(engine.files)
+    expected = output_change(checkpoint, prepare(checkpoint, TEXTS[0], settings), settings)
+    assert change.cosine == pytest.approx(expected.cosine, abs=1e-6)
+    assert change.cosine < 1
+    monkeypatch.setattr("core.outputs.output_change", None)
+    assert inference.output_change(engine, TEXTS[0], settings) is change
 
 
 def test_long_texts_are_left_out_or_cut_as_asked_and_named_either_way(inference, engine):
@@ -99,10 +201,13 @@ def test_long_texts_are_left_out_or_cut_as_asked_and_named_either_way(inference,
 
 def test_a_long_text_on_screen_is_never_cut_silently(inference, engine):
     with pytest.raises(TextTooLong, match=r"^The text has 722 tokens and this checkpoint takes 512"):
-        inference.attention(engine, LONG)
-    assert inference.attention(engine, LONG, too_long="truncate").tokenized.n_cut == 210
+        inference.look(engine, LONG)
+    cut, measured = inference.look(engine, LONG, too_long="truncate")
+    assert (cut.text.source.n_cut, measured.n_cut) == (210, 210)
     with pytest.raises(TextTooLong, match=r"^The text has 722 tokens and this checkpoint takes 512"):
-        inference.attention(engine, LONG)
+        inference.look(engine, LONG)
+    assert inference.measures(engine, (LONG,), too_long="truncate").positions == (0,)
+    assert inference.n_passed == 1
 
 
 def test_only_long_texts_give_a_sentence(inference, engine):
@@ -120,39 +225,35 @@ def test_a_bad_text_is_named_by_its_place_among_those_given(inference, engine):
 def test_progress_counts_kept_texts_too(inference, engine):
     inference.measures(engine, TEXTS[:2])
     seen = []
-    inference.measures(engine, TEXTS, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(2, 3), (3, 3)]
+    inference.measures(engine, TEXTS, report=lambda status: seen.append((status.done, status.total)))
+    assert seen[0] == (2, 3)
+    assert seen[-1] == (3, 3)
 
 
-def test_a_checkpoint_that_was_let_go_is_loaded_behind_again(inference, engine, monkeypatch):
-    monkeypatch.setattr(inference_module, "LOADED_CHECKPOINTS", 1)
-    inference.checkpoint(engine)
-    inference.checkpoint(Engine(engine.files, dtype="float64"))
-    assert not inference.is_loaded(engine)
-    inference.load_behind(engine)
-    for thread in threading.enumerate():
-        if thread.name == "load checkpoint":
-            thread.join(60)
-    assert inference.is_loaded(engine)
-    assert not inference.is_loading(engine)
+def test_a_checkpoint_that_was_let_go_is_loaded_behind_again(tmp_path, engine):
+    inference = Inference(Store(tmp_path), Models(1))
+    other = Engine(engine.files, dtype="float64")
+    for chosen in (engine, other, engine):
+        inference.load_behind(chosen)
+        assert inference.is_loading(chosen) or inference.is_loaded(chosen)
+        for thread in threading.enumerate():
+            if thread.name == "load checkpoint":
+                thread.join(60)
+        assert inference.is_loaded(chosen)
+        assert not inference.is_loading(chosen)
+    assert not inference.is_loaded(other)
+    inference.store.close()
 
 
-def test_stopped_work_keeps_what_is_finished(inference, engine, monkeypatch):
-    monkeypatch.setattr("core.analysis.CHUNK", 1)
-
-    class Stop(Exception):
-        pass
-
-    def stop_after_two(done, total):
-        if done == 2:
-            raise Stop
-
-    with pytest.raises(Stop):
-        inference.measures(engine, TEXTS, progress=stop_after_two)
-    assert inference.kept_measures(engine, TEXTS) is None
-    passed = inference.n_passed
-    assert inference.measures(engine, TEXTS).measures.shape == (3, len(MEASURES), 6, 12)
-    assert inference.n_passed == passed + 1
+def test_a_text_that_was_left_out_does_not_push_out_one_that_was_cut(inference, engine):
+    inference.measures(engine, (LONG,), too_long="truncate")
+    with pytest.raises(TextTooLong):
+        inference.look(engine, LONG)
+    with pytest.raises(TextTooLong):
+        inference.measures(engine, (LONG,), too_long="error")
+    inference.close()
+    again = Inference(inference.store)
+    assert again.kept_measures(engine, (LONG,), too_long="truncate").positions == (0,)
 
 
 def test_eight_threads_get_the_same_numbers_as_one(inference, engine, tmp_path):
@@ -180,16 +281,25 @@ def test_a_checkpoint_that_fails_to_load_behind_says_why_when_it_is_needed(infer
         inference.checkpoint(broken)
 
 
-def test_no_more_checkpoints_stay_in_memory_than_allowed(inference, engine):
-    for dtype in ("float32", "float64", "bfloat16"):
-        inference.checkpoint(Engine(engine.files, dtype=dtype))
-    assert not inference.is_loaded(Engine(engine.files, dtype="float32"))
-    assert inference.is_loaded(Engine(engine.files, dtype="bfloat16"))
+def test_a_checkpoint_that_failed_is_not_loaded_behind_again_and_again(inference, engine, monkeypatch):
+    loads = []
+
+    def fails(*args, **kwargs):
+        loads.append(args)
+        raise CheckpointError("Broken. Save it again.")
+
+    monkeypatch.setattr("cache.models.load_checkpoint", fails)
+    for _ in range(3):
+        inference.load_behind(engine)
+        for thread in threading.enumerate():
+            if thread.name == "load checkpoint":
+                thread.join(60)
+    assert len(loads) == 1
 
 
 def test_stored_results_are_served_without_importing_torch(inference, engine):
     inference.measures(engine, TEXTS)
-    inference.attention(engine, TEXTS[1])
+    inference.look(engine, TEXTS[1])
     script = (
         "import sys\n"
         "from cache.inference import Engine, Inference\n"
@@ -202,7 +312,7 @@ def test_stored_results_are_served_without_importing_torch(inference, engine):
         "kept = Inference(store)\n"
         "engine = Engine(find_checkpoint(BUNDLED))\n"
         "assert kept.measures(engine, texts).measures.shape[0] == 3\n"
-        "assert kept.attention(engine, texts[1]).attention.ndim == 4\n"
+        "assert kept.look(engine, texts[1])[0].attention.ndim == 4\n"
         "assert not {'torch', 'transformers', 'spacy'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parents[2])
@@ -217,7 +327,7 @@ def test_kept_results_do_not_wait_for_a_checkpoint_that_is_being_loaded(inferenc
         assert finish.wait(60)
         raise CheckpointError("never mind")
 
-    monkeypatch.setattr(inference_module, "load_checkpoint", slow_load)
+    monkeypatch.setattr("cache.models.load_checkpoint", slow_load)
     inference.load_behind(Engine(engine.files, dtype="float64"))
     assert loading.wait(60)
     answers = []

@@ -1,0 +1,137 @@
+"""One batch: which waiting texts are passed together, and what their pass gives."""
+
+from collections.abc import Iterator, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from cache.answers import Seen
+from cache.packing import packed_attention
+from cache.requests import Item
+from core.analysis import (
+    WINDOW_ENTRIES,
+    WINDOW_TOKENS,
+    measured_text,
+    prepare,
+    text_attention,
+    window_at,
+    with_relations,
+)
+from core.checkpoints import Checkpoint
+from core.errors import TextError
+from core.parses import parse
+from core.passes import PassSettings
+from core.texts import Text
+
+if TYPE_CHECKING:
+    from core.outputs import OutputChange
+
+PADDING_SHARE: Final = 1 / 16
+"""Of a batch's budget that padding may take; beyond that, another batch costs less."""
+
+_parser: Final = Lock()
+"""One spaCy pipeline serves all workers, and nothing says that two threads may use it at once."""
+
+
+class TooLarge(TextError):
+    """One text alone needs more memory than there is.
+
+    Attributes:
+        n_tokens: tokens of the text.
+    """
+
+    def __init__(self, position: int | None, n_tokens: int) -> None:
+        named = "The text" if position is None else f"Text {position + 1}"
+        super().__init__(
+            f"{named} has {n_tokens:,} tokens, more than fit into memory with this checkpoint. Cut it, leave it out, "
+            "or choose a smaller checkpoint or another device."
+        )
+        self.n_tokens = n_tokens
+
+    def at(self, position: int | None) -> "TooLarge":
+        """The same about another place."""
+        return TooLarge(position, self.n_tokens)
+
+
+def prepared(checkpoint: Checkpoint, item: Item) -> TextError | None:
+    """Tokenise an item's text, unless another request has; what is wrong with the text, if anything is."""
+    if item.prepared is not None:
+        return None
+    try:
+        item.prepared = prepare(checkpoint, item.wanted.text, item.settings, truncate=item.wanted.truncate)
+    except TextError as error:
+        return error
+    return None
+
+
+def of_like_length(checkpoint: Checkpoint, waiting: Iterator[Sequence[Item]], budget: int) -> list[Item]:
+    """The items that are passed next: the first that are waiting, and others as long as they fit.
+
+    Args:
+        checkpoint: says how much attention its heads keep for the screen.
+        waiting: prepared items by request, in the order of their turns; taken from only until the batch is full.
+        budget: tokens of the batch, padding included.
+    """
+    chosen: dict[Item, None] = {}  # in order, and quick to look up
+    longest = n_tokens = entries = 0
+    for items in waiting:
+        for item in sorted(items, key=lambda item: item.n_tokens):
+            more, width = _entries(checkpoint, item), max(longest, item.n_tokens)
+            area = (len(chosen) + 1) * width
+            fits = area <= budget and area - n_tokens - item.n_tokens <= PADDING_SHARE * budget
+            fits = fits and entries + more <= WINDOW_ENTRIES and item.settings == next(iter(chosen), item).settings
+            if item not in chosen and (fits or not chosen):
+                chosen[item] = None
+                longest, n_tokens, entries = width, n_tokens + item.n_tokens, entries + more
+        if (len(chosen) + 1) * longest > budget:
+            break
+    return list(chosen)
+
+
+def _entries(checkpoint: Checkpoint, item: Item) -> int:
+    """Entries of attention kept of a text for the screen, at most."""
+    if item.wanted.start is None:
+        return 0
+    attention = checkpoint.attentions[item.settings.kind]
+    return attention.n_layers * attention.n_heads * min(item.n_tokens, WINDOW_TOKENS) ** 2
+
+
+def passed(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Item, Seen]:
+    """What one pass sees of prepared items of the same settings."""
+    from core.scores import score_batch
+
+    _parse(batch)
+    texts = [item.prepared for item in batch if item.prepared is not None]
+    windows = {
+        row: window_at(checkpoint, texts[row], item.wanted.start)
+        for row, item in enumerate(batch)
+        if item.wanted.start is not None
+    }
+    scores = score_batch(checkpoint, texts, batch[0].settings, windows)
+    maps = {row: packed_attention(text_attention(checkpoint, texts[row], seen)) for row, seen in scores.maps.items()}
+    return {
+        item: Seen(measured=measured_text(0, texts[row], scores.measures[row]), attention=maps.get(row))
+        for row, item in enumerate(batch)
+    }
+
+
+def _parse(batch: Sequence[Item]) -> None:
+    """Put the relations of texts on their tokens, unless an earlier attempt has."""
+    unparsed = [item for item in batch if not item.is_parsed]
+    texts = [item.prepared for item in unparsed if item.prepared is not None]
+    with _parser:
+        found = with_relations(texts, [item.wanted.text for item in unparsed])
+    for item, text in zip(unparsed, found):
+        item.prepared, item.is_parsed = text, True
+
+
+def output_change_of(checkpoint: Checkpoint, text: Text, settings: PassSettings, token: int | None) -> "OutputChange":
+    """What switching heads off changes in the output for a text; cut where it is too long."""
+    from core.outputs import output_change
+
+    return output_change(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, token)
+
+
+def warm_parser() -> None:
+    """Load the parser, so that the first text need not wait for it."""
+    with _parser:
+        list(parse([Text(("Warm.",))]))

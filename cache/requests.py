@@ -1,0 +1,155 @@
+"""What sessions wait for: texts to be passed, and other work on a loaded checkpoint.
+
+Equal texts that several sessions wait for are one item. A session waits for its request, which is done when all its
+items are, or one has failed. All of it is changed under the queue's lock, but for what only the worker's thread
+touches: a request's `unprepared` and `ready`, an item's `prepared` and `is_parsed`.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Condition
+from typing import Any, Final
+
+from cache.answers import Seen, Wanted
+from core.analysis import MeasuredText
+from core.checkpoints import Checkpoint
+from core.errors import TextTooLong
+from core.passes import PassSettings, PassText
+
+SIZE_OF_ANY: Final = 10
+"""Characters that a text counts for besides its own: the shortest costs a pass too."""
+
+Outcome = Seen | BaseException
+"""What became of an item."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a request is."""
+
+    done: int
+    total: int
+    """Texts."""
+    seconds_left: float | None
+    """Estimate, for the requests before it too; None before anything has been timed."""
+    n_waiting_before: int
+    """Requests whose turn comes before."""
+
+
+Report = Callable[[Status], None]
+"""Called while a session waits; it may raise to stop waiting."""
+
+
+@dataclass(eq=False)
+class Item:
+    """A text that somebody waits for."""
+
+    wanted: Wanted
+    settings: PassSettings
+    requests: set["Request"] = field(default_factory=set)
+    is_running: bool = False
+    """In the batch that is passed now: what is wanted of it can no longer be changed."""
+    outcome: Outcome | None = None
+    prepared: PassText | None = None
+    is_parsed: bool = False
+
+    @property
+    def size(self) -> int:
+        """Characters: what order and estimates go by, known before anything is tokenised."""
+        return SIZE_OF_ANY + sum(map(len, self.wanted.text.segments))
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens; 0 while it is not prepared."""
+        return 0 if self.prepared is None else self.prepared.n_tokens
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody still waits for it."""
+        return self.outcome is None and bool(self.requests)
+
+    def is_met_by(self, kept: Seen) -> bool:
+        """Whether what the store has spares a pass; of a text that was left out or cut, only where it may be cut."""
+        return kept.measured.measures is not None and (self.wanted.truncate or kept.measured.n_cut == 0)
+
+
+class Request:
+    """The texts that one session waits for."""
+
+    def __init__(
+        self, number: int, items: Sequence[Item], places: Sequence[int | None], skips: bool, changed: Condition
+    ):
+        """Wait for items.
+
+        Args:
+            number: later requests have higher ones.
+            items: one or more, all different.
+            places: place of each among the texts that the session gave, for messages.
+            skips: whether a text that is too long is left out rather than a failure.
+            changed: on the queue's lock; notified when more of it is done.
+        """
+        self.number = number
+        self.items = tuple(items)
+        self.failure: BaseException | None = None
+        self.n_done = 0
+        self.size_left = sum(item.size for item in items)
+        self.passed_over = 0
+        """Batches since it last had a text in one."""
+        self.unprepared, self.ready = deque(items), list[Item]()
+        self.changed = changed
+        self._places = dict(zip(items, places))
+        self._skips = skips
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing more to wait for."""
+        return self.failure is not None or self.n_done == len(self.items)
+
+    def next_unprepared(self, n_characters: int) -> list[Item]:
+        """Take some texts that are still wanted off those to be prepared."""
+        taken: list[Item] = []
+        while self.unprepared and sum(item.size for item in taken) < n_characters:
+            item = self.unprepared.popleft()
+            if item.is_wanted:
+                taken.append(item)
+        return taken
+
+    def take(self, item: Item) -> None:
+        """Count an item whose outcome is there."""
+        self.n_done += 1
+        self.size_left -= item.size
+        if isinstance(item.outcome, BaseException) and not self._leaves_out(item.outcome):
+            self.failure = self.failure or _at(self._places[item], item.outcome)
+        self.changed.notify_all()
+
+    def _leaves_out(self, outcome: Outcome | None) -> bool:
+        return self._skips and isinstance(outcome, TextTooLong)
+
+    def answer(self) -> list[Seen]:
+        """What was seen of each text, in order.
+
+        Raises: the failure of the first that failed.
+        """
+        if self.failure is not None:
+            raise self.failure
+        return [left_out(item.outcome) if self._leaves_out(item.outcome) else item.outcome for item in self.items]  # type: ignore
+
+
+@dataclass(eq=False)
+class Job:
+    """Work on the loaded checkpoint that is not about measures; its promise carries the answer."""
+
+    work: Callable[[Checkpoint], Any]
+    promise: Future = field(default_factory=Future)
+
+
+def _at(place: int | None, error: BaseException) -> BaseException:
+    """An error about one text names its place among those that this session gave."""
+    return error.at(place) if hasattr(error, "at") else error
+
+
+def left_out(error: TextTooLong) -> Seen:
+    """What is kept of a text that is too long."""
+    return Seen(measured=MeasuredText(position=0, n_tokens=error.n_tokens, n_cut=0, measures=None))

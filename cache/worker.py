@@ -1,0 +1,270 @@
+"""The one worker of an engine: a thread that passes what all sessions wait for, batch by batch."""
+
+import logging
+import sys
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
+from threading import Lock, Thread, current_thread
+from typing import Final, TypeVar
+
+from cache.answers import Engine, Seen, Wanted, read, write
+from cache.memory import free_memory, is_out_of_memory, trim_heap
+from cache.models import Models
+from cache.passing import TooLarge, of_like_length, passed, prepared
+from cache.queue import Queue
+from cache.requests import Item, Job, Outcome, Report, Request, left_out
+from cache.store import Store
+from core.checkpoints import Checkpoint
+from core.errors import AnalysisError, TextTooLong
+from core.passes import PassSettings
+
+REPORT_SECONDS: Final = 0.2
+"""Longest time between two reports to a session that waits."""
+LINGER_SECONDS: Final = 10.0
+"""How long a thread stays without work."""
+CLOSE_SECONDS: Final = 10.0
+"""How long the end of the program waits for the batch that is being passed."""
+READY_BATCHES: Final = 4
+"""Batches' worth of tokens of a request that are ready at once: enough to find texts of like length among."""
+CHARACTERS: Final = 4
+"""Of a token, about."""
+TIMED_BATCHES: Final = 15
+TRIM_BATCHES: Final = 32
+"""Between two times that the heap is trimmed, which takes a few milliseconds."""
+SWITCH_SECONDS: Final = 0.0002
+"""Python's switch interval. A pass lets other threads run hundreds of times, and then waits so long for its turn: beside
+three busy sessions it took ninety times as long at Python's usual 5 ms, and ten times at this."""
+
+Answer = TypeVar("Answer")
+
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Passes the texts that sessions ask for; its thread lives while there is work, and a little longer.
+
+    Attributes:
+        n_passed: texts that have gone through the model.
+        n_batches: passes that this took.
+        notice: what a reader should know, in a sentence; None while all is well.
+    """
+
+    def __init__(self, engine: Engine, models: Models, store: Store) -> None:
+        self.n_passed = self.n_batches = 0
+        self.notice: str | None = None
+        self._engine, self._models, self._store = engine, models, store
+        self._queue = Queue()
+        self._thread: Thread | None = None
+        self._begin = Lock()
+        self._seconds_per_character: deque[float] = deque(maxlen=TIMED_BATCHES)
+        self._batch_tokens: int | None = None
+        """After memory has run out; None for what suits the device."""
+
+    def ask(
+        self,
+        wanted: Sequence[Wanted],
+        settings: PassSettings,
+        *,
+        places: Sequence[int | None],
+        skips: bool = False,
+        report: Report | None = None,
+    ) -> list[Seen]:
+        """Wait until all texts are passed.
+
+        Args:
+            wanted: one or more, all different.
+            settings: of all of them.
+            places: place of each text among those that the reader gave, for messages.
+            skips: leave out texts that are too long; else the first is an error.
+            report: called about five times a second and after every batch; where it raises, what nobody else waits
+                for is not begun any more, and what is finished is kept.
+
+        Raises: AnalysisError of any stage; whatever `report` raises.
+        """
+        request = self._submit(wanted, settings, places, skips)
+        try:
+            self._wait(request, report)
+        finally:
+            self._queue.withdraw(request)
+        return request.answer()
+
+    def run(self, work: Callable[[Checkpoint], Answer]) -> Answer:
+        """What other work on the loaded checkpoint gives, done between two batches.
+
+        Raises: AnalysisError where the checkpoint cannot be loaded; what the work raises.
+        """
+        with self._begin:
+            promise = self._queue.submit_job(work)
+            self._wake()
+        answer: Answer = promise.result()
+        return answer
+
+    def close(self) -> None:
+        """Fail those who wait, and end the thread once its batch is done."""
+        self._queue.close()
+        thread = self._thread
+        if thread is not None and thread is not current_thread():
+            thread.join(CLOSE_SECONDS)
+
+    def _submit(
+        self, wanted: Sequence[Wanted], settings: PassSettings, places: Sequence[int | None], skips: bool
+    ) -> Request:
+        with self._begin:
+            request = self._queue.submit(wanted, settings, places, skips)
+            self._wake()
+        return request
+
+    def _wake(self) -> None:
+        """Begin the thread unless it is there."""
+        if self._thread is None:
+            sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
+            self._thread = Thread(target=self._run, name=f"passes of {self._engine.files.name}", daemon=True)
+            self._thread.start()
+
+    def _wait(self, request: Request, report: Report | None) -> None:
+        is_done, n_known = request.is_done, 0
+        while not is_done:
+            if report is not None:
+                status = self._queue.status(request, self._pace())
+                n_known = status.done
+                report(status)
+            is_done = self._queue.wait(request, n_known, REPORT_SECONDS)
+        if report is not None and request.failure is None:
+            report(self._queue.status(request, self._pace()))
+
+    def _pace(self) -> float | None:
+        """Seconds that a character takes, by the latest batches."""
+        timed = list(self._seconds_per_character)
+        return median(timed) if timed else None
+
+    def _run(self) -> None:
+        while self._has_work():
+            try:
+                self._work_off()
+            except BaseException as error:
+                _let_go(error)
+                self._queue.fail(error)
+            # Here this thread refers to no checkpoint any more.
+            self._models.trim()
+
+    def _has_work(self) -> bool:
+        """Wait for requests; False when the thread is to end."""
+        if self._queue.wait_for_work(LINGER_SECONDS):
+            return True
+        with self._begin:
+            has_work = self._queue.wait_for_work()
+            self._thread = self._thread if has_work else None
+        return has_work
+
+    def _work_off(self) -> None:
+        """Pass texts until nobody waits."""
+        with self._models.use(self._engine) as checkpoint:
+            self._batch_tokens = None
+            while self._queue.wait_for_work():
+                if job := self._queue.next_job():
+                    _do(job, checkpoint)
+                turn = self._queue.turn()
+                chosen = of_like_length(checkpoint, self._ready(checkpoint, turn), self._tokens(checkpoint))
+                if batch := self._queue.begin(chosen):
+                    self._pass(checkpoint, batch)
+
+    def _tokens(self, checkpoint: Checkpoint) -> int:
+        from core.scores import BATCH_TOKENS
+
+        return self._batch_tokens or BATCH_TOKENS[checkpoint.device]
+
+    def _ready(self, checkpoint: Checkpoint, turn: Sequence[Request]) -> Iterator[list[Item]]:
+        """What can be passed, request by request; prepares more where that is little."""
+        enough = READY_BATCHES * self._tokens(checkpoint)
+        for request in turn:
+            request.ready = [item for item in request.ready if item.is_wanted]
+            while request.unprepared and sum(item.n_tokens for item in request.ready) < enough:
+                self._prepare(checkpoint, request, CHARACTERS * enough)
+            yield request.ready
+
+    def _prepare(self, checkpoint: Checkpoint, request: Request, n_characters: int) -> None:
+        """Make some texts of a request ready, but those that the store has by now."""
+        items = request.next_unprepared(n_characters)
+        kept = read(self._store, [item.wanted for item in items])
+        found = {item: seen for item in items if (seen := kept.get(item.wanted)) is not None and item.is_met_by(seen)}
+        left = [item for item in items if item not in found]
+        wrong = {item: error for item in left if (error := prepared(checkpoint, item)) is not None}
+        request.ready += [item for item in left if item not in wrong]
+        self._queue.finish({item: found.get(item) or wrong[item] for item in items if item in found or item in wrong})
+        too_long = {item: left_out(error) for item, error in wrong.items() if isinstance(error, TextTooLong)}
+        # The scores of a text that was cut stand under the same key, and are worth more.
+        news = [item for item in too_long if item.wanted not in kept and item.wanted.start is None]
+        self._keep({item: too_long[item] for item in news})
+        self._queue.forget(list(found))
+
+    def _pass(self, checkpoint: Checkpoint, batch: Sequence[Item]) -> None:
+        """Pass a batch; where memory runs out, in parts of half as many texts."""
+        left, n_texts = batch, len(batch)
+        while left:
+            part = left[:n_texts]
+            outcomes = self._outcomes(checkpoint, part)
+            if outcomes is None:
+                free_memory(checkpoint.device)
+                if n_texts > 1:
+                    n_texts = len(part) // 2 or 1
+                    self._shrink(checkpoint, n_texts * max(item.n_tokens for item in part))
+                    continue
+                outcomes = {part[0]: TooLarge(None, part[0].n_tokens)}
+            self._queue.finish(outcomes)
+            self._keep({item: seen for item, seen in outcomes.items() if isinstance(seen, Seen)})
+            left = left[n_texts:]
+
+    def _outcomes(self, checkpoint: Checkpoint, batch: Sequence[Item]) -> Mapping[Item, Outcome] | None:
+        """What becomes of a batch; None where memory runs out."""
+        begun = time.monotonic()
+        try:
+            seen = passed(checkpoint, batch)
+        except Exception as error:
+            is_full = is_out_of_memory(error)
+            _let_go(error, is_bug=not is_full)
+            return None if is_full else dict.fromkeys(batch, error)
+        self._seconds_per_character.append((time.monotonic() - begun) / sum(item.size for item in batch))
+        self.n_passed += len(batch)
+        self.n_batches += 1
+        if self.n_batches % TRIM_BATCHES == 0:
+            trim_heap()
+        return seen
+
+    def _shrink(self, checkpoint: Checkpoint, n_tokens: int) -> None:
+        self._batch_tokens = n_tokens
+        self.notice = (
+            f"Memory ran out on {checkpoint.device}, so {self._engine.files.name} now passes at most {n_tokens:,} "
+            "tokens at once. That takes longer; the results are the same."
+        )
+
+    def _keep(self, seen: Mapping[Item, Seen]) -> None:
+        """Write what was seen to the store, after those who wait have it."""
+        try:
+            write(self._store, {item.wanted: one for item, one in seen.items()})
+        except Exception:
+            _log.exception("Results could not be kept; the analysis goes on.")
+        self._queue.forget(list(seen))
+
+
+def _do(job: Job, checkpoint: Checkpoint) -> None:
+    try:
+        job.promise.set_result(job.work(checkpoint))
+    except Exception as error:
+        _let_go(error)
+        job.promise.set_exception(error)
+
+
+def _let_go(error: BaseException, is_bug: bool = True) -> None:
+    """Put a bug into the log, and take the frames off an error: they refer to a model, or to the tensors of a pass.
+
+    Whoever waits raises the error again, and may keep it for long.
+    """
+    if is_bug and not isinstance(error, AnalysisError):
+        _log.error("A pass failed.\n%s", "".join(traceback.format_exception(error)))
+    found: BaseException | None = error
+    while found is not None:
+        found.__traceback__ = None
+        found = found.__cause__ or found.__context__
