@@ -1,24 +1,23 @@
 """Widgets to settings and texts; no analysis."""
 
-import re
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeVar, get_args
+from typing import Final, get_args
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from cache.inference import Engine, Inference
 from cache.store import Store
-from core.analysis import Progress
 from core.checkpoints import BUNDLED, DEVICES, DTYPES, CheckpointFiles, choose_device, find_checkpoint, local_folder
-from core.errors import AnalysisError, ColumnsNeeded, TextError
+from core.errors import ColumnsNeeded, TextError
 from core.measures import Direction
+from core.passes import ONE_STACK
 from core.texts import MAX_BYTES, Text, read_file, read_typed
-from dashboard import wording
+from dashboard import state, wording
+from dashboard.figures.arcs_svg import head_name
+from dashboard.plain import plain
 from dashboard.samples import read_sample
-from dashboard.state import AUTO, CORRECTIONS, METHODS, Choice
+from dashboard.state import AUTO, CORRECTIONS, KINDS, METHODS, Choice
 
 SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
 UPLOAD: Final = "upload a file"
@@ -31,15 +30,8 @@ SUGGESTED: Final = (
     "distilbert/distilbert-base-uncased",
 )
 ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)
-RENDERED: Final = re.compile(r":(?=\S)|www(?=\.)|@|[<>~-](?=[-=>])")
-"""Where Streamlit puts icons, emoji, links and arrows into a text, also when its signs are escaped."""
-WORD_JOINER: Final = "\u2060"
-"""Takes no place and keeps two signs from being read as one."""
-
 LOOK_AGAIN: Final = 1.0
 """Seconds between two looks at a checkpoint that is being loaded."""
-
-Answer = TypeVar("Answer")
 
 
 @st.cache_resource(show_spinner=False)
@@ -58,7 +50,20 @@ def sidebar() -> None:
             accept_new_options=True,
             help=wording.CHECKPOINT_HELP,
             bind="query-params",
+            on_change=state.switch_off,
+            args=((),),
         )
+        if len(st.session_state.get("kinds", ONE_STACK)) > 1:
+            st.selectbox(
+                wording.ATTENTION,
+                tuple(KINDS),
+                key="attention",
+                help=wording.ATTENTION_HELP,
+                bind="query-params",
+                persist_state="session",
+                on_change=state.switch_off,
+                args=((),),
+            )
         with st.expander("Device and number format"):
             st.selectbox("Device", (AUTO, *DEVICES), key="device", help=wording.DEVICE_HELP, bind="query-params")
             st.selectbox("Number format", (AUTO, *DTYPES), key="dtype", help=wording.DTYPE_HELP, bind="query-params")
@@ -84,7 +89,38 @@ def _corpus_inputs(corpus: str) -> None:
         _column_pickers()
         st.markdown(wording.UPLOAD_LIMITS)
     elif corpus == TYPED:
-        st.text_area(wording.CORPUS_TYPED, key="corpus_text", height=160, help=wording.PAIRS_HOWTO, bind="query-params")
+        typed_texts(wording.CORPUS_TYPED, "corpus_text", height=160)
+
+
+def typed_texts(label: str, key: str, otherwise: str = "", *, height: int) -> str:
+    """What a reader types, which the link holds unless it is too long for one; says so then.
+
+    Args:
+        label: of the text area.
+        key: its key, and the name of the query parameter.
+        otherwise: what stands there at first.
+        height: in pixels.
+    """
+    so_far, left_out = st.session_state.get(key) or "", f"{key} is not in the link"
+    fits = state.fits_link(so_far)
+    if fits and st.session_state.pop(left_out, False):
+        st.query_params[key] = so_far  # from here on the browser keeps it up to date
+    typed = st.text_area(
+        label,
+        otherwise,
+        key=key,
+        height=height,
+        help=wording.PAIRS_HOWTO,
+        bind="query-params" if fits else None,
+        persist_state="session",
+    )
+    if not fits:
+        st.session_state[left_out] = True
+        # The browser put it there before anybody could tell how long it is; sending the rest takes it out again.
+        st.query_params.pop(key, None)
+        st.query_params.update({})
+        st.markdown(wording.NOT_IN_LINK)
+    return typed
 
 
 def _column_pickers() -> None:
@@ -141,8 +177,30 @@ def engine(chosen: Choice) -> Engine:
     st.session_state.pop("engine", None)
     with st.spinner(wording.finding(plain(name)), show_time=True):
         files = _from_hub(name) if local_folder(name) is None else find_checkpoint(name)
+    if files.kinds != st.session_state.get("kinds", ONE_STACK):
+        # The sidebar, drawn before the checkpoint was found, has to offer its attentions.
+        st.session_state["kinds"] = files.kinds
+        st.rerun()
     found = st.session_state["engine"] = Engine(files, chosen.device, chosen.dtype)
     return found
+
+
+def heads_off(chosen: Choice) -> None:
+    """Say which heads are switched off, if any, and offer to switch them on, and those that were off, off again."""
+    state.put_off_in_link()
+    if chosen.off:
+        with st.container(horizontal=True, vertical_alignment="center", border=True, key="heads off"):
+            st.markdown(wording.heads_off([head_name(*head) for head in chosen.off]), width="stretch")
+            st.button(wording.ALL_ON, icon=":material/power_settings_new:", on_click=state.switch_off, args=((),))
+    elif again := state.were_off(chosen):
+        st.button(
+            wording.off_again([head_name(*head) for head in again]),
+            key="off again",
+            icon=":material/undo:",
+            type="tertiary",
+            on_click=state.switch_off,
+            args=(again,),
+        )
 
 
 @st.cache_resource(ttl=600, max_entries=64, show_spinner=False)
@@ -164,8 +222,9 @@ def load_behind() -> None:
     with st.sidebar:
         _about_checkpoint(worker, chosen)
         st.markdown(wording.kept(plain(_from_home(worker.store.folder)), *worker.store.size()))
-        if worker.store.warning:
-            st.warning(plain(worker.store.warning))
+        for notice in (worker.store.warning, worker.notice(chosen)):
+            if notice:
+                st.warning(plain(notice))
 
 
 def _about_checkpoint(worker: Inference, chosen: Engine) -> None:
@@ -220,56 +279,3 @@ def _read_upload(
 ) -> tuple[Text, ...]:
     """Read once per upload and choice of columns."""
     return read_file(name, _content(), columns)
-
-
-def show_error(error: AnalysisError) -> None:
-    """The sentence, as text; messages may hold what people, files and tokenizers gave."""
-    st.error(plain(str(error)), icon=":material/error:")
-
-
-def plain(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    apart = RENDERED.sub(lambda found: found[0] + WORD_JOINER, text.replace("\n", " "))
-    return "".join("\\" + sign if sign in r"\`*_{}[]()#+-.!|<>~$:&" else sign for sign in apart)
-
-
-def with_progress(question: object, work: Callable[[Progress], Answer]) -> Answer | None:
-    """Do long work under a progress bar, unless the reader has stopped it; what is finished is kept by the work itself.
-
-    Streamlit ends a run when the reader does something, so the click on Stop arrives as the next run.
-
-    Args:
-        question: what the work is about; hashable. Stopping holds for this question only.
-        work: takes the callback that reports progress.
-
-    Returns: what the work gives; None when it is stopped.
-    """
-    place = st.empty()
-    with place.container():
-        if st.session_state.get("stopped") == hash(question):
-            st.info(wording.STOPPED)
-            st.button(wording.GO_ON, icon=":material/play_circle:", on_click=_remember_stopped, args=(None,))
-            return None
-        bar = st.progress(0.0, wording.BEGUN)
-        st.button(wording.STOP, icon=":material/stop_circle:", on_click=_remember_stopped, args=(hash(question),))
-    try:
-        return work(_shown_on(bar))
-    finally:
-        place.empty()
-
-
-def _remember_stopped(question: int | None) -> None:
-    st.session_state["stopped"] = question
-
-
-def _shown_on(bar: DeltaGenerator) -> Progress:
-    """Progress as a bar with an estimate; the first report says what was there before the work began."""
-    begun, kept = time.monotonic(), None
-
-    def show(done: int, total: int) -> None:
-        nonlocal kept
-        kept = done if kept is None else kept
-        left = (time.monotonic() - begun) / (done - kept) * (total - done) if done > kept else None
-        bar.progress(done / max(total, 1), wording.scoring(done, total, left))
-
-    return show

@@ -7,7 +7,7 @@ import streamlit as st
 
 from dashboard.figures.export import figure_png, figure_svg, svg_png, table_csv, table_parquet
 from dashboard.figures.figure import Figure
-from dashboard.state import caption
+from dashboard.provenance import caption
 
 
 def drawing_downloads(name: str, svg: Callable[[], str]) -> None:

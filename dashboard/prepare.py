@@ -22,8 +22,8 @@ def prepare() -> None:
     engine = Engine(find_checkpoint(BUNDLED))
     texts = (EXAMPLE, *read_sample("both"))
     with tqdm(total=len(texts), desc="Scoring the samples", unit="text", disable=not sys.stderr.isatty()) as bar:
-        inference.measures(engine, texts, progress=lambda done, total: bar.update(done - bar.n))
-    inference.attention(engine, EXAMPLE)
+        inference.measures(engine, texts, report=lambda status: bar.update(status.done - bar.n))
+    inference.look(engine, EXAMPLE)
     n_results, n_bytes = store.size()
     print(
         f"The bundled checkpoint is sound. Results are kept in {store.folder} "

@@ -1,28 +1,32 @@
 """What the reader has chosen: session state, and the query parameters of the link that restores it."""
 
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
+from urllib.parse import quote_plus
 
 import streamlit as st
 
 from cache.inference import Engine
 from core.hypotheses import Correction, Criterion, Method
 from core.measures import ScoreSettings
-from core.parses import parser_name
+from core.passes import Kind, PassSettings
 from core.texts import Text
 
 HEADS: Final = "head"
 """Query parameter of the chosen heads, as `3-7,2-5`: layer and head, both 0-based."""
+OFF: Final = "off"
+"""Query parameter of the heads that are switched off, written alike."""
+WINDOW: Final = "window"
+"""Query parameter of the part of a long text that is drawn: first query and first key, as `512-0`."""
+LONGEST_IN_LINK: Final = 4_000
+"""Characters that typed texts may take in a link: servers refuse longer ones, and what sends them breaks them."""
 AUTO: Final = "auto"
-LONGEST_LINE: Final = 110
 NO_HEAD: Final = "none"
-VERSION: Final = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 CORRECTIONS: Final[dict[str, Correction]] = {"Benjamini-Hochberg": "bh", "Holm": "holm", "none": "none"}
 METHODS: Final[dict[str, Method]] = {"t-test": "test", "mean alone": "mean"}
+KINDS: Final[dict[str, Kind]] = {"encoder": "encoder", "decoder": "decoder", "cross-attention": "cross"}
 """Names as the page and its link show them."""
 
 Head = tuple[int, int]
@@ -35,10 +39,19 @@ class Choice:
     checkpoint: str
     device: str
     dtype: str
+    kind: Kind
+    """Of an encoder-decoder; a checkpoint with one stack has no choice."""
+    off: tuple[Head, ...]
+    """Heads that are switched off, in order."""
     corpus: str
     """One of controls.CORPORA."""
     criterion: Criterion
     score_settings: ScoreSettings
+
+    def pass_settings(self, engine: Engine) -> PassSettings:
+        """What a pass is asked, as far as this checkpoint leaves a choice."""
+        kinds = engine.files.kinds
+        return PassSettings(self.kind if self.kind in kinds else kinds[0], self.off)
 
 
 def choice() -> Choice:
@@ -51,6 +64,8 @@ def choice() -> Choice:
         checkpoint=values["checkpoint"] or "",
         device=values["device"],
         dtype="float32" if values["dtype"] == AUTO else values["dtype"],
+        kind=KINDS[values.get("attention") or "encoder"],
+        off=tuple(sorted(heads_off())),
         corpus=values["corpus"],
         criterion=Criterion(
             tau=float(values["tau"]),
@@ -63,9 +78,9 @@ def choice() -> Choice:
     )
 
 
-def heads_from_link() -> list[Head] | None:
+def heads_from_link(parameter: str = HEADS) -> list[Head] | None:
     """Heads named in the link, None where it names none; what is not `layer-head` is left out."""
-    named = st.query_params.get(HEADS)
+    named = st.query_params.get(parameter)
     if named is None:
         return None
     found = []
@@ -74,6 +89,39 @@ def heads_from_link() -> list[Head] | None:
         if layer.isascii() and layer.isdigit() and head.isascii() and head.isdigit():
             found.append((int(layer), int(head)))
     return found
+
+
+def heads_off() -> list[Head]:
+    """Heads that are switched off: on a first visit those of the link."""
+    if OFF not in st.session_state:
+        st.session_state[OFF] = sorted(set(heads_from_link(OFF) or ()))
+    return st.session_state[OFF]
+
+
+def switch_off(heads: Sequence[Head]) -> None:
+    """Switch these heads off and all others on, and write them to the address bar."""
+    st.session_state[OFF] = sorted(set(heads))
+    put_off_in_link()
+
+
+def remember_off(chosen: Choice) -> None:
+    """Remember heads that are off and that this checkpoint has, so that they can be switched off again."""
+    if chosen.off:
+        st.session_state.setdefault("were off", {})[chosen.checkpoint, chosen.kind] = chosen.off
+
+
+def were_off(chosen: Choice) -> tuple[Head, ...]:
+    """The heads of this checkpoint that were off last."""
+    return st.session_state.get("were off", {}).get((chosen.checkpoint, chosen.kind), ())
+
+
+def put_off_in_link() -> None:
+    """Write the heads that are off to the address bar; a page change clears what no widget is bound to."""
+    wanted = _written(heads_off())
+    if wanted and st.query_params.get(OFF) != wanted:
+        st.query_params[OFF] = wanted
+    elif not wanted and OFF in st.query_params:
+        del st.query_params[OFF]
 
 
 def chosen_heads(n_layers: int, n_heads: int, otherwise: Head) -> list[Head]:
@@ -110,56 +158,40 @@ def n_pushed() -> int:
 
 def put_in_link(heads: list[Head]) -> None:
     """Write heads to the address bar; a page change clears what no widget is bound to."""
-    wanted = ",".join(f"{layer}-{head}" for layer, head in heads) or NO_HEAD
+    wanted = _written(heads) or NO_HEAD
     if st.query_params.get(HEADS) != wanted:
         st.query_params[HEADS] = wanted
 
 
-def corpus_facts(chosen: Choice, engine: Engine, n_texts: int) -> dict[str, str]:
-    """What a file about a corpus says about where it comes from."""
-    criterion, settings = chosen.criterion, chosen.score_settings
-    return {
-        **_engine_facts(engine),
-        "corpus": chosen.corpus,
-        "corpus texts": str(n_texts),
-        "tau": f"{criterion.tau:g}",
-        "alpha": f"{criterion.alpha:g}",
-        "correction": criterion.correction,
-        "ddof": str(criterion.ddof),
-        "method": criterion.method,
-        "direction": settings.direction,
-        "block entropy": "yes" if settings.block_entropy else "no",
-    }
+def window_start(text: Text) -> tuple[int, int]:
+    """First query and first key of the part of a long text that is drawn: of the link on a first visit, else as moved.
+
+    Another text begins at its beginning.
+    """
+    of, start = st.session_state.get(WINDOW, (None, (0, 0)))
+    if of is None:
+        linked = heads_from_link(WINDOW)
+        start = linked[0] if linked else (0, 0)
+    elif of != hash(text):
+        start = (0, 0)
+    move_window(text, start)
+    return start
 
 
-def text_facts(engine: Engine, text: Text) -> dict[str, str]:
-    """What a file about one text says about where it comes from."""
-    return {**_engine_facts(engine), "text": " ||| ".join(text.segments)}
+def move_window(text: Text, start: tuple[int, int]) -> None:
+    """Draw another part of a long text, and write it to the address bar."""
+    st.session_state[WINDOW] = (hash(text), start)
+    wanted = _written([start])
+    if start == (0, 0):
+        st.query_params.pop(WINDOW, None)
+    elif st.query_params.get(WINDOW) != wanted:
+        st.query_params[WINDOW] = wanted
 
 
-def _engine_facts(engine: Engine) -> dict[str, str]:
-    return {
-        "program": f"Attention Sieve {VERSION}",
-        "checkpoint": engine.files.name,
-        "revision": engine.files.revision or "local",
-        "fingerprint": engine.files.fingerprint,
-        "dtype": engine.dtype,
-        "parser": parser_name(),
-    }
+def fits_link(typed: str) -> bool:
+    """Whether typed texts are short enough for a link, as a link writes them."""
+    return len(quote_plus(typed)) <= LONGEST_IN_LINK
 
 
-def caption(facts: Mapping[str, str]) -> tuple[str, ...]:
-    """Provenance as lines under a figure, the engine's first."""
-    facts = {**facts, "fingerprint": facts["fingerprint"][:12]}
-    names = list(facts)
-    n_engine = names.index("parser") + 1
-    return (
-        ", ".join(facts[name] for name in names[:n_engine]),
-        *(shortened(f"{name}: {facts[name]}") for name in names[n_engine:] if name == "text"),
-        ", ".join(f"{name} {facts[name]}" for name in names[n_engine:] if name != "text"),
-    )
-
-
-def shortened(text: str) -> str:
-    """Text that fits the width of a figure."""
-    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
+def _written(heads: Sequence[Head]) -> str:
+    return ",".join(f"{layer}-{head}" for layer, head in heads)

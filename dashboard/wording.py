@@ -7,6 +7,8 @@ from core.texts import MAX_BYTES, MAX_TEXTS
 from dashboard.figures.figure import counted
 
 TITLE: Final = "Attention Sieve"
+NAMED_TEXTS: Final = 3
+NAMED_HEADS: Final = 4
 
 # Sidebar
 CHECKPOINT: Final = "Checkpoint"
@@ -14,6 +16,11 @@ CHECKPOINT_HELP: Final = (
     "`bundled` is all-MiniLM-L6-v2, a BERT of 6 layers x 12 heads. Type any hub id (organisation/name) or a "
     "folder saved by save_pretrained. Only safetensors weights are read, and no code from a checkpoint is ever "
     "run."
+)
+ATTENTION: Final = "Attention"
+ATTENTION_HELP: Final = (
+    "An encoder-decoder attends three times: in its encoder (source to source), in its decoder (target to target, "
+    "looking back only), and across (target to source). Give source and target as a pair."
 )
 DEVICE_HELP: Final = "auto takes CUDA, else Apple's MPS, else the CPU."
 DTYPE_HELP: Final = (
@@ -52,7 +59,77 @@ ENTROPY_HELP: Final = (
     "ratio is at most about 2 and no head can pass tau = 3."
 )
 
-STOP: Final = "Stop"
+ALL_ON: Final = "Switch all on"
+ARCS_OF: Final = "Arcs"
+WITHOUT: Final = "without the heads that are off"
+ALL_HEADS_ON: Final = "with all heads on"
+
+
+def heads_off(names: Sequence[str]) -> str:
+    """Which heads are switched off."""
+    return f"**Switched off: {', '.join(names)}.** All that this page shows is computed without them."
+
+
+NOT_IN_LINK: Final = "These texts are too long for the link, which restores everything else. Send them along with it."
+COMPARE: Final = "Score the corpus with all heads on too, to see which roles change"
+AGAINST: Final = "against all heads on"
+
+
+def off_again(names: Sequence[str]) -> str:
+    """The button that undoes switching all heads on."""
+    return f"Switch {some_of(names)} off again"
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Names on a button, which has room for a few."""
+    more = len(names) - NAMED_HEADS
+    return f"{', '.join(names[:NAMED_HEADS])} and {more} more" if more > 0 else ", ".join(names)
+
+
+def roles_against(n_gained: int, n_lost: int) -> str:
+    """How many roles come and go when heads are switched off."""
+    return f"Against all heads on, {counted(n_gained, 'role')} gained and {n_lost:,} lost."
+
+
+SWITCH_HELP: Final = (
+    "A head that is off hands zeros to the rest of the model. Its own arcs stay as they are; what changes are the "
+    "later layers and the model's output."
+)
+WHAT_CHANGES: Final = "What changes without them"
+COSINE: Final = "Cosine of the text's two vectors"
+COSINE_HELP: Final = (
+    "Between the vectors with all heads on and without these. Each is the mean of the last hidden states over all "
+    "tokens; 1 means that nothing changed."
+)
+NO_HEAD_OUTPUT: Final = "This checkpoint has no head that names tokens or classes for this text."
+GUESS: Final = "Token to guess"
+GUESS_HELP: Final = (
+    "A masked language model guesses this token with a mask in its place; a causal one guesses the token after it."
+)
+
+
+def switch(to: str, names: Sequence[str]) -> str:
+    """The button that switches heads off or on."""
+    return f"Switch {some_of(names)} {to}"
+
+
+def output_moves(unit: str, distance: float | None) -> str:
+    """How far the output's probabilities move."""
+    if distance is None:
+        return f"What the checkpoint's head says, each a {unit}."
+    return (
+        f"{100 * distance:.1f} % of the probability moves to another choice (total variation distance). "
+        "The most likely ones, before and after:"
+    )
+
+
+def roles_change(n_heads: int, n_later: int, tau: float) -> str:
+    """How many heads gain or lose a role on the text."""
+    heads = {0: "No head gains or loses", 1: "1 head gains or loses"}.get(n_heads, f"{n_heads:,} heads gain or lose")
+    return f"{heads} a role on this text (score above {tau:g}), of {n_later:,} in the layers that follow."
+
+
+STOP: Final = "Stop scoring"
 STOPPED: Final = "Stopped. Finished texts are kept; going on takes up where it stopped."
 GO_ON: Final = "Go on"
 BEGUN: Final = "Getting ready to score texts ..."
@@ -72,7 +149,6 @@ OVERLAY: Final = "Lay a role's sieve over the arcs"
 NO_OVERLAY: Final = "none"
 ARCS_HINT: Final = "Click a head in the grid to see its arcs here. Shift-click adds a head, up to 12."
 TOO_LONG: Final = "Texts too long"
-NAMED_TEXTS: Final = 3
 LEAVE_OUT: Final = "leave them out"
 CUT: Final = "cut them"
 
@@ -118,10 +194,11 @@ corrected.
 """
 
 
-def scoring(done: int, total: int, seconds_left: float | None) -> str:
+def scoring(done: int, total: int, seconds_left: float | None, n_before: int) -> str:
     """Progress of a pass over many texts."""
     left = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
-    return f"Scoring texts: {done:,} of {total:,}{left}. Finished texts are kept if you go elsewhere."
+    before = f" {counted(n_before, 'request')} of other readers first." if n_before else ""
+    return f"Scoring texts: {done:,} of {total:,}{left}.{before} Finished texts are kept if you go elsewhere."
 
 
 def finding(name: str) -> str:
@@ -191,6 +268,20 @@ LOADING_BEHIND: Final = "loading behind this page"
 def kept(folder: str, n_results: int, n_bytes: int) -> str:
     """Where results are kept."""
     return f"Results are kept in {folder} ({n_results:,} so far, {n_bytes / 1e6:,.1f} MB)."
+
+
+ACROSS: Final = (
+    "Across, queries and keys are different texts: only the delimiter roles apply, to the source's special tokens. "
+    "Local, syntactic and block are not applicable."
+)
+
+
+def without_target(n_left_out: int, n_texts: int) -> str:
+    """Texts of a corpus that a decoder cannot read."""
+    return (
+        f"{n_left_out:,} of {counted(n_texts, 'text')} have no target for the decoder to read, and are left out. "
+        "A pair is read as source and target."
+    )
 
 
 def untested(reasons: dict[str, str]) -> str:

@@ -33,6 +33,8 @@ LOOKS: Final[dict[str, Look]] = {
         Look("syntactic", "S", "#E69F00", _BLACK, "syntactic"),
         Look("delimiter", "D", "#007A5E", _WHITE, "delimiter"),
         Look("block", "B", "#CC79A7", _BLACK, "block"),
+        # Where a checkpoint has no delimiters this takes their corner, and so their hue.
+        Look("sink", "F", "#009E73", _BLACK, "attention sink"),
         # A finer kind keeps its parent's hue and differs in lightness, which no colour blindness takes away.
         Look("delimiter:cls", "C", "#00503E", _WHITE, "delimiter: CLS"),
         Look("delimiter:sep", "E", "#56BFA0", _BLACK, "delimiter: SEP"),

@@ -29,6 +29,7 @@ def grid_svg(
     caption: Sequence[str] = (),
     shown: Sequence[str] | None = None,
     chosen: Collection[tuple[int, int]] = (),
+    off: Collection[tuple[int, int]] = (),
 ) -> str:
     """The grid on white: rows layers, columns heads, one corner per shown role.
 
@@ -41,6 +42,7 @@ def grid_svg(
         caption: Lines beneath the picture: checkpoint, settings, number of texts.
         shown: Roles that get a corner; None shows every role.
         chosen: Heads to frame, in the colours of their order.
+        off: Heads that are switched off; their cells are struck through.
 
     Returns: an SVG document.
     """
@@ -67,6 +69,8 @@ def grid_svg(
             cell = ET.SubElement(svg, "g", transform=f"translate({LEFT + head * STEP} {top + layer * STEP})")
             cell.set("clip-path", "url(#cell)")
             _corners(cell, roles, corners, scores[:, layer, head], holds[:, layer, head], tau)
+            if (layer, head) in off:
+                _strike(cell)
     for order, (layer, head) in enumerate(chosen):
         color = head_color(order) if len(chosen) > 1 else DARK
         _frame(svg, LEFT + head * STEP - 2, top + layer * STEP - 2, CELL + 4, color, 3)
@@ -93,6 +97,13 @@ def _corners(
             tint = _TINT * min(max(score / tau, 0.0), 1.0)
             square(cell, x, y, wide, high, look.color, opacity=tint, round_=0)
     _frame(cell, 0.5, 0.5, CELL - 1, "#C9C9C9", 1)
+
+
+def _strike(cell: ET.Element) -> None:
+    """A line from corner to corner, light beside dark so that it shows on every colour."""
+    for color, stroke in (("#FFFFFF", 5), (DARK, 2.5)):
+        line = {"x1": "0", "y1": "0", "x2": f"{CELL}", "y2": f"{CELL}", "stroke": color, "stroke-width": f"{stroke}"}
+        ET.SubElement(cell, "line", line)
 
 
 def _frame(parent: ET.Element, x: float, y: float, size: float, color: str, stroke: float) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from core.hypotheses import HeadTests
-from core.roles import heads_with_several, roles_per_layer
+from core.roles import heads_with_several, roles_per_layer, shown_roles
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, layer, picture
 
@@ -33,7 +33,8 @@ def heads_per_layer(tests: HeadTests, roles: Sequence[str]) -> Figure:
     Source: Pande et al. 2021, roles across layers and multi-functional heads.
     """
     held = roles_per_layer(tests.holds)[[tests.roles.index(role) for role in roles]]
-    counts = np.concatenate([held, heads_with_several(tests.holds, tests.roles)[None]])
+    coarse, _ = shown_roles(tests.mean, tests.roles)
+    counts = np.concatenate([held, heads_with_several(tests.holds, tests.roles, coarse)[None]])
     n_heads = tests.holds.shape[2]
     lanes = pd.DataFrame(
         {"role": role, "layer": place, "heads": number, "of": n_heads, "base": len(roles) - lane}

@@ -16,8 +16,10 @@ from dashboard.figures.figure import INK, MOST_MARKS, SCORE_AXIS, Figure, Spec, 
 
 PENTAGON: Final = "M0,-1L.95,-.31L.59,.81L-.59,.81L-.95,-.31Z"
 STAR: Final = "M0,-1L.25,-.34L.95,-.31L.4,.13L.59,.81L0,.42L-.59,.81L-.4,.13L-.95,-.31L-.25,-.34Z"
-_MARKS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
-SHAPES: Final = dict(zip(ROLES, (*_MARKS, PENTAGON, STAR), strict=True))
+HEXAGON: Final = "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z"
+_COARSE_MARKS = ("circle", "square", "triangle-up", "diamond")
+_FINE_MARKS = ("cross", "triangle-down", "triangle-left", "triangle-right", PENTAGON, STAR)
+SHAPES: Final = dict(zip(ROLES, (*_COARSE_MARKS, HEXAGON, *_FINE_MARKS), strict=True))
 """Mark of each role, for whoever cannot tell the colours apart."""
 BINS: Final = 20
 """Of the histogram: each is as wide as the usual alpha."""

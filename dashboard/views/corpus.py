@@ -14,6 +14,8 @@ from core.roles import ROLES
 from core.texts import Text
 from core.tokens import TooLong
 from dashboard import controls, wording
+from dashboard.plain import show_error
+from dashboard.progress import with_progress
 from dashboard.state import Choice
 
 POLICIES: dict[str, TooLong] = {wording.LEAVE_OUT: "skip", wording.CUT: "truncate"}
@@ -34,14 +36,14 @@ def corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Te
 
     Raises: AnalysisError of any stage.
     """
-    policy = _policy()
+    policy, settings = _policy(), chosen.pass_settings(engine)
     try:
-        measured = inference.kept_measures(engine, texts, too_long=policy) or controls.with_progress(
-            (engine, texts, policy),
-            lambda progress: inference.measures(engine, texts, too_long=policy, progress=progress),
+        measured = inference.kept_measures(engine, texts, settings, too_long=policy) or with_progress(
+            (engine, texts, settings, policy),
+            lambda report: inference.measures(engine, texts, settings, too_long=policy, report=report),
         )
     except EveryTextTooLong as error:
-        controls.show_error(error)
+        show_error(error)
         ask_about_long_texts(error.texts)
         return None
     return None if measured is None else _tested(measured, chosen)
@@ -50,10 +52,26 @@ def corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Te
 def kept_corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Text, ...]) -> Corpus | None:
     """The same where no pass is needed and nothing has to be said, else None."""
     try:
-        measured = inference.kept_measures(engine, texts, too_long=_policy())
+        measured = inference.kept_measures(engine, texts, chosen.pass_settings(engine), too_long=_policy())
     except EveryTextTooLong:
         return None
     return None if measured is None else _tested(measured, chosen)
+
+
+def readable(chosen: Choice, engine: Engine, texts: tuple[Text, ...]) -> tuple[Text, ...]:
+    """Texts that the chosen attention can read; says so where some have no target for a decoder."""
+    if chosen.pass_settings(engine).kind not in ("decoder", "cross"):
+        return texts
+    pairs = tuple(text for text in texts if len(text.segments) == 2)
+    if len(pairs) < len(texts):
+        st.info(wording.without_target(len(texts) - len(pairs), len(texts)))
+    return pairs
+
+
+def ask_for_texts(chosen: Choice, given: tuple[Text, ...]) -> None:
+    """Say how to give texts, where the reader has given none; if none could be read, that has been said."""
+    if not given:
+        st.info(wording.WAIT_UPLOAD if chosen.corpus == controls.UPLOAD else wording.WAIT_TYPED)
 
 
 def ask_about_long_texts(texts: tuple[tuple[int, int], ...]) -> None:

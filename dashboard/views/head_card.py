@@ -8,9 +8,9 @@ import streamlit as st
 from jaxtyping import Float
 
 from cache.inference import Engine
-from core.hypotheses import HeadTests
-from core.roles import ROLES, similar_heads
-from dashboard import state, wording
+from core.hypotheses import HeadTests, tests_of
+from core.roles import ROLES, shown_roles, similar_heads
+from dashboard import provenance, wording
 from dashboard.downloads import figure_downloads, table_downloads
 from dashboard.figures.arcs_svg import head_name
 from dashboard.figures.distributions import head_scores
@@ -26,10 +26,14 @@ def head_card(
     engine: Engine, chosen: Choice, scores: Float[np.ndarray, "role layer head"], tested: Corpus, head: Head
 ) -> None:
     """Draw the card."""
-    name, tests, n_texts = head_name(*head), tested.tests, len(tested.scores)
+    name, n_texts = head_name(*head), len(tested.scores)
+    coarse, fine = shown_roles(tested.tests.mean)
+    roles = tuple(role for role in ROLES if role in coarse + fine)
+    places = [ROLES.index(role) for role in roles]
+    tests, scores = tests_of(tested.tests, roles), scores[places]
     over = f"over {counted(n_texts, 'text')}"
     st.subheader(f"Head {name} {over}")
-    facts = state.corpus_facts(chosen, engine, n_texts)
+    facts = provenance.corpus_facts(chosen, engine, n_texts)
     left, right = halves()
     with left:
         table = _table(scores, tests, head)
@@ -39,8 +43,8 @@ def head_card(
         table_downloads(f"head {name}", table, facts)
         _alike(tests, head)
     with right:
-        here = {role: float(score) for role, score in zip(ROLES, scores[:, *head]) if np.isfinite(score)}
-        figure = head_scores(tested.scores, tests, *head, here)
+        here = {role: float(score) for role, score in zip(roles, scores[:, *head]) if np.isfinite(score)}
+        figure = head_scores(tested.scores[:, places], tests, *head, here)
         st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key="head scores")
         figure_downloads(f"scores of {name}", figure, f"Scores of {name} {over}", facts)
 
@@ -62,7 +66,7 @@ def head_summary(
 def _table(scores: Float[np.ndarray, "role layer head"], tests: HeadTests, head: Head) -> pd.DataFrame:
     fields = ("mean", "low", "high", "p_adjusted", "texts", "holds", "constant")
     columns = {name: getattr(tests, name)[:, *head] for name in fields}
-    return pd.DataFrame({"role": ROLES, "this text": scores[:, *head].astype(float), **columns})
+    return pd.DataFrame({"role": tests.roles, "this text": scores[:, *head].astype(float), **columns})
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,31 +1,28 @@
 """Inspect: type a text, see which heads do what in it, and where a chosen head looks."""
 
-from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from cache.inference import Engine, Inference
-from core.analysis import TextAttention
-from core.errors import AnalysisError, TextTooLong
-from core.measures import DIRECTIONS, role_scores
-from core.roles import COARSE_ROLES, FINE_ROLES, ROLES
-from core.sieves import sieve_cells
+from core.errors import AnalysisError
+from core.roles import ROLES, shown_roles
 from core.texts import Text, read_typed, write_typed
-from core.tokens import SPECIAL, TooLong
-from dashboard import controls, state, wording
-from dashboard.components.arcs import MOST_HEADS, attention_arcs
+from dashboard import controls, provenance, state, wording
 from dashboard.components.grid import role_grid
-from dashboard.components.thumbnails import head_thumbnails
 from dashboard.downloads import drawing_downloads
-from dashboard.figures.arcs_svg import DEFAULT_SHARE, arcs_svg, head_name
 from dashboard.figures.grid_svg import grid_svg
+from dashboard.plain import show_error
 from dashboard.samples import EXAMPLE
 from dashboard.state import Choice, Head
-from dashboard.views.corpus import Corpus, ask_about_long_texts, corpus, kept_corpus
+from dashboard.views.attention import thumbnails, where_heads_look
+from dashboard.views.corpus import Corpus, ask_about_long_texts, ask_for_texts, corpus, kept_corpus, readable
 from dashboard.views.head_card import head_card, head_summary
 from dashboard.views.layout import halves
+from dashboard.views.on_screen import OnScreen, on_screen
+from dashboard.views.switching import switch_buttons, what_changes
 
 EXAMPLE_TYPED = write_typed([EXAMPLE])
 
@@ -34,19 +31,11 @@ def show() -> None:
     """Draw the page."""
     st.title("Inspect")
     st.markdown(wording.INSPECT_SEE)
-    typed = st.text_area(
-        wording.YOUR_TEXTS,
-        EXAMPLE_TYPED,
-        key="text",
-        height=80,
-        help=wording.PAIRS_HOWTO,
-        bind="query-params",
-        persist_state="session",
-    )
+    typed = controls.typed_texts(wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height=80)
     try:
         _inspect(typed)
     except AnalysisError as error:
-        controls.show_error(error)
+        show_error(error)
     with st.expander(wording.HOW):
         st.markdown(wording.FORMULA)
         st.markdown(wording.NOT_EXPLANATION)
@@ -55,26 +44,33 @@ def show() -> None:
 def _inspect(typed: str) -> None:
     text = _text_on_screen(read_typed(typed))
     chosen = state.choice()
+    controls.heads_off(chosen)
     engine, inference = controls.engine(chosen), controls.inference()
-    looked, scores = _look(inference, engine, chosen, text)
-    texts, problem = _corpus_texts(chosen)
+    screen = on_screen(inference, engine, chosen, text)
+    state.remember_off(chosen)
+    given, problem = _corpus_texts(chosen)
+    texts = readable(chosen, engine, given)
     tested = kept_corpus(inference, engine, chosen, texts) if texts else None
     if problem is not None:
-        controls.show_error(problem)
+        show_error(problem)
+    if screen.now.looked.text.kind == "cross":
+        st.info(wording.ACROSS)
     left, right = halves()
     with left:
-        heads = _grid(engine, chosen, text, scores, tested)
+        heads = _grid(inference, engine, chosen, screen, texts, tested)
         if heads:
-            head_summary(chosen, scores, tested, heads[-1])
-            _thumbnails(looked, heads[-1])
+            head_summary(chosen, screen.now.scores, tested, heads[-1])
+            switch_buttons(chosen, heads)
+            thumbnails(screen.now.looked, heads[-1])
     with right:
-        _arcs(engine, chosen, text, looked, heads)
+        where_heads_look(engine, chosen, screen, heads)
+    what_changes(inference, engine, chosen, screen)
     if not texts and problem is None:
-        st.info(wording.WAIT_UPLOAD if chosen.corpus == controls.UPLOAD else wording.WAIT_TYPED)
+        ask_for_texts(chosen, given)
     elif tested is not None:
         ask_about_long_texts(tested.too_long)
         if heads:
-            head_card(engine, chosen, scores, tested, heads[-1])
+            head_card(engine, chosen, screen.now.scores, tested, heads[-1])
     elif texts and corpus(inference, engine, chosen, texts) is not None:
         # What is drawn stayed in view meanwhile; the next run takes the tests from memory.
         st.rerun()
@@ -98,7 +94,7 @@ def _text_on_screen(texts: tuple[Text, ...]) -> Text:
     picked = st.selectbox(
         wording.ON_SCREEN,
         range(len(texts)),
-        format_func=lambda i: f"{i + 1}: {state.shortened(' ||| '.join(texts[i].segments))}",
+        format_func=lambda i: f"{i + 1}: {provenance.shortened(' ||| '.join(texts[i].segments))}",
         key="number",
         persist_state="session",
     )
@@ -106,47 +102,35 @@ def _text_on_screen(texts: tuple[Text, ...]) -> Text:
     return texts[picked]
 
 
-def _look(
-    inference: Inference, engine: Engine, chosen: Choice, text: Text
-) -> tuple[TextAttention, Float[np.ndarray, "role layer head"]]:
-    """The text's attention and scores; a text that is too long is cut only when the reader says so."""
-    try:
-        return _looked(inference, engine, chosen, text, "error")
-    except TextTooLong:
-        if not st.toggle(wording.CUT_THIS, key="cut", bind="query-params", persist_state="session"):
-            raise
-    return _looked(inference, engine, chosen, text, "truncate")
-
-
-def _looked(
-    inference: Inference, engine: Engine, chosen: Choice, text: Text, too_long: TooLong
-) -> tuple[TextAttention, Float[np.ndarray, "role layer head"]]:
-    """The same with a spinner while a checkpoint has to be loaded first."""
-    waits = not inference.is_loaded(engine) and inference.kept_measures(engine, (text,), too_long="truncate") is None
-    loading = wording.loading(controls.plain(engine.files.name))
-    # A place of its own keeps what follows where it is, whether there is something to wait for or not.
-    with st.empty(), st.spinner(loading, show_time=True) if waits else nullcontext():
-        looked = inference.attention(engine, text, too_long=too_long)
-        measured = inference.measures(engine, (text,), too_long="truncate")
-    return looked, role_scores(measured.measures, chosen.score_settings)[0]
-
-
 def _grid(
-    engine: Engine, chosen: Choice, text: Text, scores: Float[np.ndarray, "role layer head"], tested: Corpus | None
+    inference: Inference,
+    engine: Engine,
+    chosen: Choice,
+    screen: OnScreen,
+    texts: tuple[Text, ...],
+    tested: Corpus | None,
 ) -> list[Head]:
     by, finer = _grid_controls()
-    tau, shown = chosen.criterion.tau, FINE_ROLES if finer else COARSE_ROLES
+    tau, scores = chosen.criterion.tau, screen.now.scores
+    shown = shown_roles(scores)[1 if finer else 0]
     holds, filled = scores > tau, wording.filled_by_text(tau)
-    facts = state.text_facts(engine, text) | {"tau": f"{tau:g}"}
+    before = None if screen.all_on is None else screen.all_on.scores > tau
+    facts = provenance.text_facts(chosen, engine, screen.text) | {"tau": f"{tau:g}"}
     if by == wording.BY_CORPUS and tested is not None:
         holds, filled = tested.tests.holds, wording.filled_by_test(tau)
-        facts |= state.corpus_facts(chosen, engine, len(tested.scores))
+        facts |= provenance.corpus_facts(chosen, engine, len(tested.scores))
+        before = None
+        if chosen.off and (all_on := kept_corpus(inference, engine, replace(chosen, off=()), texts)) is not None:
+            before = all_on.tests.holds
     n_layers, n_heads = scores.shape[1:]
     heads = role_grid(
         key="inspect grid",
         roles=ROLES,
         scores=scores,
         holds=holds,
+        held_before=before,
+        before=wording.AGAINST,
+        off=chosen.off,
         p_values=None if tested is None else tested.tests.p_adjusted,
         p_name="p over corpus",
         shown=shown,
@@ -154,7 +138,7 @@ def _grid(
         filled=filled,
         label=f"Heads of {engine.files.name}, filled by {by}",
         chosen=state.chosen_heads(n_layers, n_heads, _most_local(scores)),
-        reset=(engine.files.name, engine.files.fingerprint, state.n_pushed()),
+        reset=(engine.files.name, engine.files.fingerprint, chosen.pass_settings(engine).kind, state.n_pushed()),
         on_change=state.choose_heads,
     )
     state.put_in_link(heads)
@@ -162,7 +146,14 @@ def _grid(
     drawing_downloads(
         "grid",
         lambda: grid_svg(
-            roles=ROLES, scores=scores, holds=holds, tau=tau, shown=shown, title=title, caption=state.caption(facts)
+            roles=ROLES,
+            scores=scores,
+            holds=holds,
+            off=chosen.off,
+            tau=tau,
+            shown=shown,
+            title=title,
+            caption=provenance.caption(facts),
         ),
     )
     return heads
@@ -188,65 +179,3 @@ def _most_local(scores: Float[np.ndarray, "role layer head"]) -> Head:
     local = np.nan_to_num(scores[ROLES.index("local")])
     layer, head = np.unravel_index(local.argmax(), local.shape)
     return int(layer), int(head)
-
-
-def _arcs(engine: Engine, chosen: Choice, text: Text, looked: TextAttention, heads: list[Head]) -> None:
-    if not heads:
-        st.info(wording.ARCS_HINT)
-        return
-    drawn = heads[-MOST_HEADS:]
-    if len(heads) > len(drawn):
-        st.info(wording.last_heads(len(drawn), len(heads)))
-    attention = np.stack([looked.attention[layer, head] for layer, head in drawn])
-    tokenized = looked.tokenized
-    names = ", ".join(head_name(*head) for head in drawn)
-    st.subheader(f"Where {names} looks" if len(drawn) == 1 else f"Where {names} look")
-    attention_arcs(
-        key="arcs",
-        tokens=tokenized.tokens,
-        special=tokenized.segments == SPECIAL,
-        segments=tokenized.segments,
-        word_of=tokenized.words,
-        attention=attention,
-        heads=drawn,
-        sieve=_overlay(chosen, looked),
-        label=f"Attention of {names} in {engine.files.name}",
-    )
-    facts = state.text_facts(engine, text) | {"drawn": f"the top {DEFAULT_SHARE:.0%} of each query's attention"}
-    drawing_downloads(
-        "arcs",
-        lambda: arcs_svg(
-            tokenized.tokens, attention, drawn, title=f"Attention of {names}", caption=state.caption(facts)
-        ),
-    )
-
-
-def _thumbnails(looked: TextAttention, head: Head) -> None:
-    layer = head[0]
-    with st.expander(f"All heads of layer {layer}", True, key="thumbnails open", on_change="rerun") as expander:
-        if expander.open:
-            head_thumbnails(
-                key="thumbnails",
-                attention=looked.attention,
-                layer=layer,
-                chosen=head,
-                label=f"Heads of layer {layer}",
-                on_change=_take_thumbnail,
-            )
-
-
-def _take_thumbnail() -> None:
-    layer, head = st.session_state["thumbnails"]["head"]
-    state.push_heads([(int(layer), int(head))])
-
-
-def _overlay(chosen: Choice, looked: TextAttention) -> tuple[str, Bool[np.ndarray, "query key"]] | None:
-    """The sieve the reader wants to see, of those that this text has."""
-    direction = chosen.score_settings.direction
-    directions = DIRECTIONS if direction == "both" else (direction,)
-    cells = {role: sieve_cells(role, looked.tokenized, looked.pairs, looked.causal, directions) for role in ROLES}
-    usable = [role for role in ROLES if cells[role].any()]
-    role = st.selectbox(
-        wording.OVERLAY, (wording.NO_OVERLAY, *usable), key="sieve", bind="query-params", persist_state="session"
-    )
-    return (role, cells[role]) if role in cells else None

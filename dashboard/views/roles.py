@@ -11,8 +11,8 @@ from cache.inference import Engine
 from core.errors import AnalysisError
 from core.frames import head_table
 from core.hypotheses import HeadTests, untested
-from core.roles import COARSE_ROLES, FINE_ROLES, ROLES, combinations, overlap
-from dashboard import controls, state, wording
+from core.roles import ROLES, combinations, overlap, shown_roles
+from dashboard import controls, provenance, state, wording
 from dashboard.components.grid import role_grid
 from dashboard.components.venn import role_venn
 from dashboard.downloads import drawing_downloads, figure_downloads, table_downloads
@@ -23,9 +23,11 @@ from dashboard.figures.grid_svg import grid_svg
 from dashboard.figures.layers import heads_per_layer
 from dashboard.figures.p_values import p_value_against_score, p_value_scatter
 from dashboard.figures.venn_svg import venn_svg
+from dashboard.plain import show_error
 from dashboard.state import Choice, Head
-from dashboard.views.corpus import Corpus, ask_about_long_texts, corpus
+from dashboard.views.corpus import Corpus, ask_about_long_texts, ask_for_texts, corpus, readable
 from dashboard.views.layout import halves
+from dashboard.views.switching import say_role_changes, with_all_on
 
 
 def show() -> None:
@@ -35,7 +37,7 @@ def show() -> None:
     try:
         _roles()
     except AnalysisError as error:
-        controls.show_error(error)
+        show_error(error)
     with st.expander(wording.HOW):
         st.markdown(wording.FORMULA)
         st.markdown(wording.NOT_EXPLANATION)
@@ -45,57 +47,75 @@ def show() -> None:
 
 def _roles() -> None:
     chosen = state.choice()
+    controls.heads_off(chosen)
     engine, inference = controls.engine(chosen), controls.inference()
-    texts = controls.corpus_texts(chosen)
+    if chosen.pass_settings(engine).kind == "cross":
+        st.info(wording.ACROSS)
+    given = controls.corpus_texts(chosen)
+    texts = readable(chosen, engine, given)
     if not texts:
-        st.info(wording.WAIT_UPLOAD if chosen.corpus == controls.UPLOAD else wording.WAIT_TYPED)
+        ask_for_texts(chosen, given)
         return
     tested = corpus(inference, engine, chosen, texts)
     if tested is None:
         return
-    facts = state.corpus_facts(chosen, engine, len(tested.scores))
+    state.remember_off(chosen)
+    all_on = with_all_on(inference, engine, chosen, texts)
+    facts = provenance.corpus_facts(chosen, engine, len(tested.scores))
     ask_about_long_texts(tested.too_long)
-    _summary(tested.tests, len(tested.scores))
+    coarse, fine = shown_roles(tested.tests.mean)
+    _summary(tested.tests, coarse, len(tested.scores))
+    if all_on is not None:
+        say_role_changes(tested.tests, all_on.tests, coarse)
+    if reasons := {role: why for role, why in untested(tested.tests).items() if role != "sink" or role in fine}:
+        st.info(wording.untested(reasons))
     left, right = halves()
     with right:
-        region = _venn(tested.tests, facts)
+        region = _venn(tested.tests, coarse, facts)
     with left:
-        _grid(engine, chosen, tested.tests, region, facts)
-    _details(chosen, tested, facts)
+        _grid(engine, chosen, tested.tests, all_on, region, facts)
+    _details(chosen, tested, coarse, facts)
 
 
-def _summary(tests: HeadTests, n_texts: int) -> None:
-    counts = {role: int(holds.sum()) for role, holds in zip(tests.roles, tests.holds) if role in COARSE_ROLES}
-    n_any = tests.holds[0].size - len(combinations(tests.holds, tests.roles).get(frozenset(), ()))
+def _summary(tests: HeadTests, coarse: tuple[str, ...], n_texts: int) -> None:
+    counts = {role: int(tests.holds[tests.roles.index(role)].sum()) for role in coarse}
+    n_any = tests.holds[0].size - len(combinations(tests.holds, tests.roles, coarse).get(frozenset(), ()))
     st.markdown(wording.roles_summary(n_any, tests.holds[0].size, counts, n_texts, tests.settings.tau))
-    if reasons := untested(tests):
-        st.info(wording.untested(reasons))
 
 
-def _venn(tests: HeadTests, facts: dict[str, str]) -> tuple[str, ...] | None:
-    counts = {held: len(heads) for held, heads in combinations(tests.holds, tests.roles).items()}
-    region = role_venn(key="venn", roles=COARSE_ROLES, combinations=counts, label="Heads by the roles they hold")
+def _venn(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> tuple[str, ...] | None:
+    counts = {held: len(heads) for held, heads in combinations(tests.holds, tests.roles, coarse).items()}
+    region = role_venn(key="venn", roles=coarse, combinations=counts, label="Heads by the roles they hold")
     drawing_downloads(
         "overlap",
         lambda: venn_svg(
-            roles=COARSE_ROLES, combinations=counts, title="Heads by the roles they hold", caption=state.caption(facts)
+            roles=coarse, combinations=counts, title="Heads by the roles they hold", caption=provenance.caption(facts)
         ),
     )
     return region
 
 
 def _grid(
-    engine: Engine, chosen: Choice, tests: HeadTests, region: tuple[str, ...] | None, facts: dict[str, str]
+    engine: Engine,
+    chosen: Choice,
+    tests: HeadTests,
+    all_on: Corpus | None,
+    region: tuple[str, ...] | None,
+    facts: dict[str, str],
 ) -> None:
     finer = st.toggle(wording.FINER, key="roles finer", bind="query-params", persist_state="session")
-    shown = FINE_ROLES if finer else COARSE_ROLES
+    coarse, fine = shown_roles(tests.mean)
+    shown = fine if finer else coarse
     n_layers, n_heads = tests.mean.shape[1:]
-    highlight = None if region is None else combinations(tests.holds, tests.roles).get(frozenset(region), ())
+    highlight = None if region is None else combinations(tests.holds, tests.roles, coarse).get(frozenset(region), ())
     heads = role_grid(
         key="roles grid",
         roles=ROLES,
         scores=tests.mean,
         holds=tests.holds,
+        held_before=None if all_on is None else all_on.tests.holds,
+        before=wording.AGAINST,
+        off=chosen.off,
         p_values=tests.p_adjusted,
         p_name=f"p ({st.session_state['correction']})",
         shown=shown,
@@ -114,10 +134,11 @@ def _grid(
             roles=ROLES,
             scores=tests.mean,
             holds=tests.holds,
+            off=chosen.off,
             shown=shown,
             tau=chosen.criterion.tau,
             title=f"Roles of the heads of {engine.files.name}",
-            caption=state.caption(facts),
+            caption=provenance.caption(facts),
         ),
     )
     if heads:
@@ -132,12 +153,12 @@ def _busiest(tests: HeadTests) -> Head:
     return int(layer), int(head)
 
 
-def _details(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> None:
+def _details(chosen: Choice, tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
     views: dict[str, Callable[[], None]] = {
-        "Per layer": lambda: _chart("roles per layer", heads_per_layer(tested.tests, COARSE_ROLES), facts),
-        "p-values": lambda: _p_values(tested.tests, facts),
+        "Per layer": lambda: _chart("roles per layer", heads_per_layer(tested.tests, coarse), facts),
+        "p-values": lambda: _p_values(tested.tests, coarse, facts),
         "Score distributions": lambda: _distributions(chosen, tested, facts),
-        "Overlaps": lambda: _overlaps(tested.tests, facts),
+        "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
         "Table": lambda: _table(tested.tests, facts),
     }
     for tab, draw in zip(st.tabs(list(views), key="details", on_change="rerun", bind="query-params"), views.values()):
@@ -152,7 +173,7 @@ def _chart(name: str, figure: Figure, facts: dict[str, str]) -> None:
     figure_downloads(name, figure, name.capitalize(), facts)
 
 
-def _p_values(tests: HeadTests, facts: dict[str, str]) -> None:
+def _p_values(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
     against = st.segmented_control(
         "Across",
         ("heads in order", "mean score"),
@@ -163,7 +184,7 @@ def _p_values(tests: HeadTests, facts: dict[str, str]) -> None:
         persist_state="session",
     )
     figure = p_value_scatter if against == "heads in order" else p_value_against_score
-    _chart("p-values", figure(tests, COARSE_ROLES), facts)
+    _chart("p-values", figure(tests, coarse), facts)
 
 
 def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> None:
@@ -184,9 +205,9 @@ def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> Non
     _chart("score distributions", figure, facts)
 
 
-def _overlaps(tests: HeadTests, facts: dict[str, str]) -> None:
+def _overlaps(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
     st.markdown(wording.OVERLAP)
-    found = [(*names, overlap(tests.holds, tests.roles, *names)) for names in pairs_of(COARSE_ROLES, 2)]
+    found = [(*names, overlap(tests.holds, tests.roles, *names)) for names in pairs_of(coarse, 2)]
     table = pd.DataFrame(
         {
             "first": [first for first, _, _ in found],

@@ -30,6 +30,8 @@ ARGUMENTS = [
 ]
 STARTS_WITHIN = 60
 POLLS_A_SECOND = 10
+COMPLAINTS = ("Traceback (most recent call last)", "Stack (most recent call last)", "Warning:")
+"""What begins a complaint in the server's log."""
 WIDE = {"width": 1440, "height": 900}
 # Opened at /roles, Streamlit's front end first looks for its server below that address, is told 404 twice, and then
 # finds it at the root. Chromium writes both answers to the console.
@@ -64,7 +66,8 @@ def server(store_folder, tmp_path_factory):
         "HF_HUB_OFFLINE": "1",
         "OMP_WAIT_POLICY": "PASSIVE",
     }
-    with (tmp_path_factory.mktemp("log") / "server.log").open("w") as log:
+    kept = tmp_path_factory.mktemp("log") / "server.log"
+    with kept.open("w") as log:
         process = subprocess.Popen(
             [*command, *options], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
         )
@@ -74,6 +77,8 @@ def server(store_folder, tmp_path_factory):
         finally:
             process.terminate()
             process.wait(20)
+    said = kept.read_text()
+    assert not any(complaint in said for complaint in COMPLAINTS), said
 
 
 def _wait_for(address, process):
@@ -122,6 +127,23 @@ def _is_wrong(message, server):
 def _is_local(url, server):
     parts = urlsplit(url)
     return parts.scheme in ("data", "blob") or parts.netloc == urlsplit(server).netloc
+
+
+@pytest.fixture(scope="session")
+def encoder_decoder(tmp_path_factory):
+    """Folder of a small random BART: an encoder of 2 layers and 3 heads, a decoder of 3 layers and 4 heads."""
+    from small_checkpoints import save
+
+    return save("bart", tmp_path_factory.mktemp("checkpoint") / "small-bart")
+
+
+@pytest.fixture(scope="session")
+def long_checkpoint(tmp_path_factory):
+    """Folder of a small random Llama of 4 layers and 8 heads that takes 8,192 tokens."""
+    from small_checkpoints import save
+
+    sizes = {"num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 4, "hidden_size": 32}
+    return save("llama", tmp_path_factory.mktemp("checkpoint") / "long-llama", max_position_embeddings=8192, **sizes)
 
 
 @pytest.fixture(scope="session")

@@ -39,9 +39,9 @@ def open_expanders(part):
         expect(closed).to_have_count(left - 1)
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
-def test_inspect_has_no_accessibility_violation(visit, colours):
-    page = visit("/?text=One+text.%0AAnother+one.&sieve=local&head=1-4,0-2", colours)
+@pytest.mark.parametrize(("colours", "off"), [("light", ""), ("dark", "&off=0-2,1-4")])
+def test_inspect_has_no_accessibility_violation(visit, colours, off):
+    page = visit(f"/?text=One+text.%0AAnother+one.&sieve=local&head=1-4,0-2{off}", colours)
     drawn(page)
     open_expanders(page)
     cell(page, 2, 3).hover()
@@ -71,7 +71,7 @@ def test_roles_has_no_accessibility_violation(visit, colours):
 @pytest.mark.parametrize(
     ("size", "colours"), [("wide", "light"), ("tablet", "light"), ("narrow", "light"), ("narrow", "dark")]
 )
-@pytest.mark.parametrize("path", ["/?sieve=local&head=1-4,0-2", "/roles"], ids=["inspect", "roles"])
+@pytest.mark.parametrize("path", ["/?sieve=local&head=1-4,0-2&off=0-2", "/roles"], ids=["inspect", "roles"])
 def test_nothing_overlaps_or_is_cut(visit, path, size, colours):
     width, height = SIZES[size]
     page = visit(path, colours, width=width, height=height)
@@ -89,6 +89,16 @@ def test_everything_opened_on_a_narrow_screen_still_fits(visit):
         page = visit(path, width=390, height=844)
         drawn(page)
         open_expanders(page.get_by_test_id("stMain"))
+        assert wrongs(page) == []
+
+
+def test_a_long_text_and_cross_attention_are_accessible_and_fit_a_narrow_screen(visit, encoder_decoder):
+    across = f"/?checkpoint={encoder_decoder}&attention=cross-attention&text=the+cat+sat+|||+a+dog&off=2-3&head=2-3"
+    for path in (f"/?text={'word+' * 300}&off=1-3&head=2-1", across):
+        page = visit(path, width=390, height=844)
+        drawn(page)
+        expect(page.get_by_role("heading", name="What changes without them")).to_be_visible()
+        assert violations(page) == []
         assert wrongs(page) == []
 
 

@@ -11,6 +11,8 @@ from playwright.sync_api import expect
 from pyarrow import parquet
 from steps import arcs, bright, cell, cells, choose, chosen, download, expect_cells_other_than, slider
 
+from core.roles import ROLES
+
 PNG = b"\x89PNG\r\n\x1a\n"
 CHARTS = {
     "Per layer": "Bars by layer",
@@ -100,9 +102,9 @@ def test_the_table_is_filtered_by_role_layer_and_what_is_held(visit):
     page = visit("/roles")
     page.get_by_role("tab", name="Table").click()
     table = page.get_by_test_id("stDataFrame").locator("table[role=grid]")
-    expect(table).to_have_attribute("aria-rowcount", str(1 + 10 * 72))
+    expect(table).to_have_attribute("aria-rowcount", str(1 + len(ROLES) * 72))
     page.get_by_role("switch", name="Only roles that are held").press("Space")
-    expect(table).not_to_have_attribute("aria-rowcount", str(1 + 10 * 72))
+    expect(table).not_to_have_attribute("aria-rowcount", str(1 + len(ROLES) * 72))
     pick(page, "Roles", "syntactic")
     expect(table).to_have_attribute("aria-rowcount", "5")
     pick(page, "Layers", "1")
@@ -131,7 +133,7 @@ def test_overlaps_name_their_denominators(visit):
 def test_tables_download_as_csv_and_parquet_with_where_they_come_from(visit):
     page = visit("/roles?details=Table&tau=2.5&correction=Holm")
     csv = pd.read_csv(io.BytesIO(download(page, "CSV of roles")))
-    assert len(csv) == 10 * 72
+    assert len(csv) == len(ROLES) * 72
     assert csv["checkpoint"].unique() == ["bundled"]
     assert csv["tau"].unique() == [2.5]
     file = io.BytesIO(download(page, "Parquet of roles"))
@@ -140,7 +142,7 @@ def test_tables_download_as_csv_and_parquet_with_where_they_come_from(visit):
     assert facts["correction"] == "holm"
     assert facts["tau"] == "2.5"
     assert facts["program"].startswith("Attention Sieve ")
-    assert len(pd.read_parquet(file)) == 10 * 72
+    assert len(pd.read_parquet(file)) == len(ROLES) * 72
 
 
 @pytest.mark.parametrize(

@@ -14,20 +14,36 @@ from dashboard.components.arcs import attention_arcs
 from dashboard.components.thumbnails import head_thumbnails
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.arcs_svg import arcs_svg, top_share, visible
+from dashboard.figures.sides import Side
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = ["<img src=x onerror=alert(1)>", "</script>", "مرحبا", "\u202eabc", "\x00\ud800\ufffe", "\n\t", "x" * 300]
 
 
-def arguments(**changes: object) -> dict:
-    """Two heads on five tokens: [CLS] grand ##mother slept [SEP]."""
-    attention = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 5))
-    return {
-        "key": "arcs",
+def side(**changes: object) -> Side:
+    """Five tokens: [CLS] grand ##mother slept [SEP]."""
+    fields = {
         "tokens": ["[CLS]", "grand", "##mother", "slept", "[SEP]"],
         "special": np.array([True, False, False, False, True]),
         "segments": np.array([-1, 0, 0, 0, -1]),
-        "word_of": np.array([-1, 0, 0, 1, -1]),
+        "words": np.array([-1, 0, 0, 1, -1]),
+    }
+    return Side(**fields | changes)
+
+
+def plain(tokens: list[str], **changes: object) -> Side:
+    """Tokens that are all ordinary words."""
+    n_tokens = len(tokens)
+    fields = {"special": np.zeros(n_tokens, bool), "segments": np.zeros(n_tokens, int), "words": np.arange(n_tokens)}
+    return Side(tokens=tokens, **fields | changes)
+
+
+def arguments(**changes: object) -> dict:
+    """Two heads on five tokens."""
+    attention = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 5))
+    return {
+        "key": "arcs",
+        "queries": side(),
         "attention": attention,
         "heads": [(3, 7), (3, 11)],
         "sieve": None,
@@ -77,6 +93,10 @@ def test_top_share_keeps_the_fewest_keys_that_reach_it(share, kept):
 
 def test_of_equal_weights_the_earlier_keys_are_kept():
     assert top_share(np.full(4, 0.25), 0.5).tolist() == [True, True, False, False]
+
+
+def test_a_row_that_does_not_reach_its_share_of_the_whole_is_kept_in_full():
+    assert top_share(np.array([0.1, 0.3, 0.0]), 0.5, 1.0).tolist() == [True, True, False]
 
 
 def test_a_row_without_attention_keeps_nothing():
@@ -132,19 +152,12 @@ def test_a_colour_that_returns_is_dashed():
 
 
 def test_pieces_are_joined_to_words():
-    assert payload()["wordLabels"] == ["grandmother", "slept"]
+    assert payload()["queries"]["wordLabels"] == ["grandmother", "slept"]
 
 
 def test_short_texts_grow_and_long_texts_scroll():
     n_tokens = 300
-    long = payload(
-        tokens=["a"] * n_tokens,
-        special=np.zeros(n_tokens, bool),
-        segments=np.zeros(n_tokens, int),
-        word_of=np.arange(n_tokens),
-        attention=np.eye(n_tokens)[None],
-        heads=[(0, 0)],
-    )
+    long = payload(queries=plain(["a"] * n_tokens), attention=np.eye(n_tokens)[None], heads=[(0, 0)])
     assert payload()["height"] is None
     assert long["height"] == 640
 
@@ -166,7 +179,7 @@ def test_evenly_spread_attention_of_a_causal_model_stays_before_the_query():
     attention /= attention.sum(axis=1, keepdims=True)
     cells = np.zeros((5, 5), bool)
     cells[3, 3] = True
-    sieve = payload(attention=attention[None], heads=[(0, 0)], sieve=("local", cells))["sieve"]
+    sieve = payload(attention=attention[None], heads=[(0, 0)], causal=True, sieve=("local", cells))["sieve"]
     assert sieve["even"] == sieve["inside"][0] == 0.25
 
 
@@ -178,22 +191,109 @@ def test_an_empty_sieve_has_no_shares():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tokens": []}, "at least one token, got none"),
-        ({"special": np.zeros(4, bool)}, r"special needs one value for each of 5 tokens, got shape \(4,\)"),
-        ({"segments": np.zeros(6, int)}, "segments needs one value"),
-        ({"word_of": np.zeros(6, int)}, "word_of needs one value"),
         ({"attention": np.full((2, 5, 4), 0.25)}, r"need attention of shape \(2, 5, 5\), got \(2, 5, 4\)"),
+        ({"keys": plain(["a", "b"])}, r"5 queries and 2 keys need attention of shape \(2, 5, 2\), got \(2, 5, 5\)"),
         ({"attention": np.full((2, 5, 5), 0.25)}, "sums to 1; one row is off by 0.25"),
         ({"attention": np.full((2, 5, 5), np.nan)}, "negative or missing weights"),
         ({"share": 0.0}, "above 0 and at most 1, got 0.0"),
         ({"heads": []}, "1 to 12 heads, got 0"),
         ({"heads": [(3, 7), (3, 7)]}, "shown once, got L3 H7, L3 H7"),
-        ({"sieve": ("local", np.zeros((4, 5), bool))}, r"has shape \(5, 5\), got \(4, 5\)"),
+        ({"sieve": ("local", np.zeros((4, 5), bool))}, r"for 5 queries and 5 keys has that shape, got \(4, 5\)"),
     ],
 )
 def test_what_does_not_fit_is_named(changes, message):
     with pytest.raises(ValueError, match=message):
         attention_arcs(**arguments(**changes))
+
+
+# Two texts, and windows of one
+
+
+def test_queries_and_keys_of_two_texts_travel_apart():
+    attention = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 5))
+    cells = np.zeros((5, 3), bool)
+    cells[1, 2] = cells[4, 0] = True
+    keys = plain(["le", "chat", "dort"], name="source")
+    data = payload(queries=side(name="target"), keys=keys, attention=attention, sieve=("local", cells))
+    assert (data["queries"]["name"], data["keys"]["name"]) == ("target", "source")
+    assert data["keys"]["tokens"] == ["le", "chat", "dort"]
+    assert data["inside"] is None
+    sent = (unpacked(data["attention"]).reshape(2, 5, 3) / 255) ** 2
+    assert np.abs(sent - attention).max() < 0.004
+    assert np.unpackbits(unpacked(data["sieve"]["cells"]))[:15].reshape(5, 3).tolist() == cells.tolist()
+    assert data["sieve"]["even"] == 0.3333
+
+
+def test_keys_that_are_the_queries_are_sent_once():
+    queries = side()
+    assert payload(queries=queries)["keys"] is None
+    assert payload(queries=queries, keys=queries)["keys"] is None
+
+
+def window(**changes: object) -> dict:
+    """Tokens 2 and 3 of five as queries, 1 to 3 as keys; 0.25 and 1 of the queries' attention stay in the window."""
+    given = {"queries": side().part(2, 4), "keys": side().part(1, 4), "heads": [(3, 7)]}
+    return given | {"attention": np.array([[[0.25, 0, 0], [0.5, 0.25, 0.25]]])} | changes
+
+
+def test_a_window_says_where_it_lies_and_how_much_of_each_row_stays_in_it():
+    data = payload(**window())
+    assert [data[side]["start"] for side in ("queries", "keys")] == [2, 1]
+    assert [data[side]["whole"] for side in ("queries", "keys")] == [5, 5]
+    assert data["keys"]["tokens"] == ["grand", "##mother", "slept"]
+    inside = np.frombuffer(base64.b64decode(data["inside"]), dtype="<u2") / 65535
+    assert inside == pytest.approx([0.25, 1], abs=1e-5)
+    assert data["height"] == 640
+
+
+def test_words_of_a_window_are_numbered_from_its_first():
+    data = payload(**window(queries=side().part(3, 5)))
+    assert data["queries"]["words"] == [0, -1]
+    assert data["queries"]["wordLabels"] == ["slept"]
+
+
+@pytest.mark.parametrize(("causal", "even"), [(False, 2 / 5), (True, (2 / 3 + 2 / 4) / 2)])
+def test_evenly_spread_attention_of_a_window_is_spread_over_the_whole_text(causal, even):
+    cells = np.array([[True, True, False], [False, True, True]])
+    sieve = payload(**window(causal=causal, sieve=("local", cells)))["sieve"]
+    assert sieve["even"] == pytest.approx(even, abs=1e-4)
+    assert sieve["inside"] == [0.375]
+
+
+def test_rows_of_a_window_sum_to_one_at_most():
+    with pytest.raises(ValueError, match=r"sums to at most 1; one row is off by 0\.5"):
+        attention_arcs(**arguments(**window(attention=np.full((1, 2, 3), 0.5))))
+
+
+def test_a_part_of_a_part_keeps_its_place_in_the_whole_text():
+    part = side().part(1, 5).part(3, 5)
+    assert (list(part.tokens), part.start, part.length) == (["slept", "[SEP]"], 3, 5)
+    assert part.special.tolist() == [False, True]
+    assert part.segments.tolist() == [0, -1]
+    assert part.words.tolist() == [1, -1]
+    assert part.is_part
+    assert not side().is_part
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 2), (2, 2), (3, 6)])
+def test_a_part_outside_the_text_is_named(start, stop):
+    with pytest.raises(ValueError, match=f"Tokens {start} to {stop - 1} are not among 0 to 4"):
+        side().part(start, stop)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tokens": []}, "at least one token on each side, got none"),
+        ({"special": np.zeros(4, bool)}, r"special needs one value for each of 5 tokens, got shape \(4,\)"),
+        ({"segments": np.zeros(6, int)}, "segments needs one value"),
+        ({"words": np.zeros(6, int)}, "words needs one value"),
+        ({"start": 3, "n_whole": 7}, "5 tokens from 3 on do not lie in a text of 7"),
+    ],
+)
+def test_what_is_wrong_with_a_side_is_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        side(**changes)
 
 
 # Signs for characters that do not show
@@ -222,7 +322,7 @@ def test_every_character_of_a_token_shows(token, sign):
 
 def drawn(tokens: list[str], share: float = 0.5) -> ElementTree.Element:
     attention = np.random.default_rng(1).dirichlet(np.ones(len(tokens)), size=(2, len(tokens)))
-    text = arcs_svg(tokens, attention, [(0, 1), (2, 3)], share=share, title="T", caption=["bert", "<text 1>"])
+    text = arcs_svg(plain(tokens), attention, [(0, 1), (2, 3)], share=share, title="T", caption=["bert", "<text 1>"])
     return ElementTree.fromstring(text)
 
 
@@ -246,7 +346,32 @@ def test_a_file_carries_its_caption():
 
 def test_a_file_needs_attention_between_its_tokens():
     with pytest.raises(ValueError, match=r"of shape \(1, 2, 2\), got \(1, 2, 3\)"):
-        arcs_svg(["a", "b"], np.ones((1, 2, 3)), [(0, 0)], title="T", caption=[])
+        arcs_svg(plain(["a", "b"]), np.ones((1, 2, 3)), [(0, 0)], title="T", caption=[])
+
+
+def texts_of(svg: str) -> list[str | None]:
+    return [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_a_file_of_two_texts_has_their_names_and_tokens():
+    queries, keys = plain(["the", "cat"], name="target"), plain(["le", "chat", "dort"], name="source")
+    attention = np.array([[[0.0, 0.4, 0.6], [1.0, 0.0, 0.0]]])
+    svg = arcs_svg(queries, attention, [(0, 1)], keys=keys, share=1.0, title="T", caption=[])
+    expected = ["T", "L0 H1", "target, queries", "source, keys", "the", "cat", "le", "chat", "dort"]
+    assert texts_of(svg) == expected
+    assert len(list(ElementTree.fromstring(svg).iter(f"{SVG}path"))) == 3
+
+
+def test_a_file_of_a_window_counts_shares_of_the_whole_row():
+    whole = plain(list("abcdefgh"))
+    attention = np.array([[[0.1, 0.1], [0.6, 0.4]]])
+    svg = arcs_svg(whole.part(4, 6), attention, [(0, 1)], keys=whole.part(0, 2), title="T", caption=["bert"])
+    assert texts_of(svg)[-2:] == [
+        "Window: queries 4 to 5 of 8, keys 0 to 1 of 8; on average 40 % of the attention leaves it.",
+        "bert",
+    ]
+    # Of the first row 0.2 is in the window, all of it in the top half of the row; of the second, 0.6 is enough.
+    assert len(list(ElementTree.fromstring(svg).iter(f"{SVG}path"))) == 3
 
 
 # Thumbnails
@@ -260,7 +385,7 @@ def thumbnails(**changes: object) -> AppTest:
 
 
 def pixels(data: dict) -> np.ndarray:
-    return unpacked(data["pixels"]).reshape(len(data["heads"]), data["side"], data["side"])
+    return unpacked(data["pixels"]).reshape(len(data["heads"]), *data["shape"])
 
 
 def test_thumbnails_show_every_head_of_the_model_or_of_one_layer():
@@ -278,6 +403,18 @@ def test_a_diagonal_head_gives_a_diagonal_thumbnail():
     image = pixels(json.loads(mounted(thumbnails())))[5]
     assert (np.diagonal(image) > 190).all()
     assert image.sum() == np.diagonal(image).astype(int).sum()
+
+
+def test_thumbnails_of_two_texts_are_as_long_as_each():
+    attention = np.zeros((1, 2, 3, 50))
+    attention[0, 1, :, 49] = 1
+    data = json.loads(mounted(thumbnails(attention=attention, names=("target queries", "source keys"))))
+    assert data["shape"] == [3, 32]
+    assert data["names"] == ["target queries", "source keys"]
+    images = pixels(data)
+    assert not images[0].any()
+    assert (images[1, :, 31] > 200).all()
+    assert not images[1, :, :31].any()
 
 
 def test_thumbnails_of_many_heads_stay_small():

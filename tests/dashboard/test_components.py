@@ -1,4 +1,4 @@
-"""The grid and the Venn diagram: their Python faces, the data they send, and the files they are downloaded as."""
+"""The grid, the Venn diagram and the overview: their Python faces, the data they send, and files for download."""
 
 import base64
 import io
@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
+from core.passes import Window
 from core.roles import COARSE_ROLES, FINE_ROLES, ROLES
 from dashboard.components.grid import chosen_heads
+from dashboard.components.overview import attention_overview, chosen_window
 from dashboard.components.venn import selected_combination
 from dashboard.figures.appearance import HEAD_COLORS, LOOKS, head_color
 from dashboard.figures.combinations import code, exact_name, ordered, total
@@ -36,7 +38,7 @@ COUNTS = {
 
 
 def grid_page() -> None:
-    """Ten roles, two layers, three heads; session state says what differs between runs."""
+    """All roles, two layers, three heads; session state says what differs between runs."""
     import numpy as np
     import streamlit as st
 
@@ -61,11 +63,12 @@ def grid_page() -> None:
         chosen=[(0, 2)],
         reset=st.session_state.get("reset"),
         highlight=st.session_state.get("highlight"),
+        off=st.session_state.get("off", ()),
     )
 
 
 def venn_page() -> None:
-    """Four coarse roles, or all ten."""
+    """Four coarse roles, or all."""
     import streamlit as st
 
     from core.roles import COARSE_ROLES, ROLES
@@ -284,12 +287,17 @@ def test_an_earlier_checkpoint_makes_gained_kept_and_lost() -> None:
     assert numbers(data["states"], "u1").tolist() == [1, 3, 2, 0]
 
 
+def test_heads_that_are_off_travel() -> None:
+    assert sent(run(grid_page))["off"] == []
+    assert sent(run(grid_page, off=[(1, 2), (0, 1)]))["off"] == [[0, 1], [1, 2]]
+
+
 def test_hostile_text_travels_as_data() -> None:
     assert sent(run(grid_page, label=HOSTILE))["label"] == HOSTILE
     assert sent(run(venn_page, caption=HOSTILE))["caption"] == HOSTILE
 
 
-@pytest.mark.parametrize("script", sorted(COMPONENTS.glob("[gv]*/*.js")), ids=lambda path: path.name)
+@pytest.mark.parametrize("script", sorted(COMPONENTS.glob("*/*.js")), ids=lambda path: path.name)
 def test_scripts_write_text_and_never_markup(script: Path) -> None:
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", script.read_text("utf-8"))
 
@@ -387,11 +395,127 @@ def test_more_than_four_roles_are_shown_as_a_table_alone() -> None:
     assert code(ROLES, ("block", "local")) in [row["code"] for row in data["rows"]]
 
 
+# The overview
+
+
+def overview_arguments(**changes: Any) -> dict[str, Any]:
+    """Two heads, 7 queries in blocks of 3, 10 keys in blocks of 4: uniform attention, then the last key alone."""
+    attention = np.full((2, 3, 3), 1 / 10)
+    attention[1] = [0, 0, 1 / 2]
+    given = {"key": "overview", "attention": attention, "heads": [(0, 1), (2, 3)], "n_queries": 7, "n_keys": 10}
+    given |= {"query_block": 3, "key_block": 4, "window": Window((2, 5), (5, 9)), "label": "Maps"}
+    return given | changes
+
+
+def overview_page() -> None:
+    import streamlit as st
+
+    from dashboard.components.overview import attention_overview
+
+    def note(window: object) -> None:
+        st.session_state["told"] = window
+
+    given = st.session_state["arguments"]
+    result = attention_overview(**given, reset=st.session_state.get("reset"), on_change=note)
+    st.session_state["result"] = result
+
+
+def ratios(data: dict[str, Any]) -> np.ndarray:
+    """Times uniform attention, as the browser reads it; NaN where no query sees a key."""
+    steps = numbers(data["ratios"], "<u2").astype(float).reshape(len(data["heads"]), 3, -1)
+    return np.where(steps == 65535, np.nan, np.where(steps == 0, 0, 2 ** (steps / 1800 - 16)))
+
+
+def test_cells_travel_as_multiples_of_uniform_attention() -> None:
+    found = ratios(sent(run(overview_page, arguments=overview_arguments())))
+    assert found[0] == pytest.approx(np.ones((3, 3)), rel=1e-3)
+    assert found[1] == pytest.approx(np.tile([0, 0, 5], (3, 1)), rel=1e-3)
+
+
+def test_uniform_attention_of_a_causal_text_is_one_wherever_a_key_is_seen() -> None:
+    weights = np.tril(np.ones((7, 7))) / np.arange(1, 8)[:, None]
+    cells = [[[weights[q : q + 3, k : k + 2].mean() for k in range(0, 7, 2)] for q in range(0, 7, 3)]]
+    given = overview_arguments(
+        attention=np.array(cells), heads=[(0, 1)], n_keys=7, key_block=2, causal=True, window=Window((0, 2), (0, 2))
+    )
+    one, unseen = 1, np.nan
+    expected = [[one, one, unseen, unseen], [one, one, one, unseen], [one, one, one, one]]
+    assert ratios(sent(run(overview_page, arguments=given)))[0] == pytest.approx(np.array(expected), 1e-3, nan_ok=True)
+
+
+@given(st.floats(2**-15, 2**19))
+def test_a_ratio_is_sent_right_to_a_thousandth(ratio: float) -> None:
+    from dashboard.components.overview import _coded
+
+    step = _coded(np.array([[[ratio / 8]]]), np.array([[1 / 8]])).item()
+    assert 2 ** (step / 1800 - 16) == pytest.approx(ratio, rel=1e-3)
+
+
+def test_a_moved_window_sends_the_maps_only_once() -> None:
+    app = run(overview_page, arguments=overview_arguments())
+    before = payload(app)
+    assert app.session_state["result"] == Window((2, 5), (5, 9))
+    app.session_state["overview"] = {"start": [1, 0]}
+    app.run()
+    assert app.session_state["result"] == Window((1, 4), (0, 4))
+    assert payload(app) == before
+    app.session_state["reset"] = "another text"
+    app.run()
+    assert app.session_state["result"] == Window((2, 5), (5, 9))
+
+
+@pytest.mark.parametrize(
+    ("state", "start"),
+    [
+        (None, (2, 5)),
+        ({"start": "12"}, (2, 5)),
+        ({"start": [True, 1]}, (2, 5)),
+        ({"start": [0.5, 1]}, (2, 5)),
+        ({"start": [1]}, (2, 5)),
+        ({"start": [-3, 99]}, (0, 6)),
+    ],
+)
+def test_a_window_from_the_browser_lies_inside_the_text(state: object, start: tuple[int, int]) -> None:
+    assert chosen_window(state, Window((2, 5), (5, 9)), 7, 10) == Window(
+        (start[0], start[0] + 3), (start[1], start[1] + 4)
+    )
+
+
+def test_a_window_larger_than_the_text_is_the_text() -> None:
+    assert chosen_window(None, Window((5, 261), (5, 261)), 7, 10) == Window((0, 7), (0, 10))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"heads": [(0, 0)] * 13}, "1 to 12 heads, got 13"),
+        ({"query_block": 0}, r"at least 1, got \(7, 10\) tokens in blocks of \(0, 4\)"),
+        ({"n_queries": 129, "query_block": 1}, "at most 128 x 128 cells, got 129 x 3"),
+        ({"n_keys": 13}, r"in blocks of 3 x 4 need attention of shape \(2, 3, 4\), got \(2, 3, 3\)"),
+        ({"attention": np.full((2, 3, 3), np.nan)}, "negative or missing weights"),
+        ({"attention": np.full((2, 3, 3), 1 / 3)}, r"one is off by 2\.33. Give the mean weight of each cell"),
+        ({"causal": True}, "attends to no later token, but these maps do"),
+        ({"window": Window((3, 3), (0, 4))}, "tokens on both sides, got those from 3 to 2"),
+    ],
+)
+def test_maps_that_do_not_fit_are_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        attention_overview(**overview_arguments(**changes))
+
+
+def test_twelve_maps_of_128_by_128_cells_stay_below_600_kilobytes() -> None:
+    attention = np.random.default_rng(0).dirichlet(np.ones(128), size=(12, 128)) / 32
+    given = overview_arguments(
+        attention=attention, heads=[(0, head) for head in range(12)], n_queries=4096, n_keys=4096
+    ) | {"query_block": 32, "key_block": 32}
+    assert len(payload(run(overview_page, arguments=given))) < 600_000
+
+
 # Files for download
 
 
-def _grid_file(caption: str = "caption") -> str:
-    scores = np.linspace(0, 6, 10 * 2 * 3).reshape(10, 2, 3)
+def _grid_file(caption: str = "caption", off: Any = ()) -> str:
+    scores = np.linspace(0, 6, len(ROLES) * 2 * 3).reshape(len(ROLES), 2, 3)
     scores[3, 0] = np.nan
     title, shown = f"Roles {caption}", FINE_ROLES
     return grid_svg(
@@ -403,6 +527,7 @@ def _grid_file(caption: str = "caption") -> str:
         caption=[caption],
         shown=shown,
         chosen=[(1, 2)],
+        off=off,
     )
 
 
@@ -429,13 +554,22 @@ def test_files_are_drawn_with_their_text(write: Any) -> None:
     assert (with_text != without).sum() > 500
 
 
+def test_the_file_strikes_through_the_heads_that_are_off() -> None:
+    def lines(off: Any) -> list[ET.Element]:
+        cells = ET.fromstring(_grid_file(off=off)).iter("{http://www.w3.org/2000/svg}g")
+        return [list(cell.iter("{http://www.w3.org/2000/svg}line")) for cell in cells]
+
+    assert not any(lines(()))
+    assert [place for place, struck in enumerate(lines([(0, 1), (1, 2)])) if struck] == [1, 5]
+
+
 def test_the_venn_file_counts_what_the_page_counts() -> None:
     texts = [element.text for element in ET.fromstring(_venn_file()).iter("{http://www.w3.org/2000/svg}text")]
     assert "no role: 3 of 16" in texts
     assert "local 8" in texts
 
 
-def test_a_file_of_ten_roles_shows_combinations_alone() -> None:
+def test_a_file_of_all_roles_shows_combinations_alone() -> None:
     root = ET.fromstring(venn_svg(roles=ROLES, combinations=COUNTS, title="All", caption=[]))
     assert not list(root.iter("{http://www.w3.org/2000/svg}path"))
     assert "block 3" in [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]

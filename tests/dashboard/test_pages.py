@@ -1,60 +1,12 @@
 """What the pages do with what a reader chose, without a browser."""
 
-import json
-import sys
-from pathlib import Path
-
 import pytest
-from streamlit.testing.v1 import AppTest
-from streamlit.util import calc_hash
+from reading import said, sent
+from small_checkpoints import save
 
 from core.errors import CheckpointError
 from dashboard import controls, wording
-
-sys.path.append(str(Path(__file__).parents[1] / "core"))
-
-from small_checkpoints import save
-
-APP = str(Path(__file__).parents[2] / "dashboard" / "app.py")
-TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    """A store of its own, and the one inference of the process, which the pages share."""
-    folder = tmp_path_factory.mktemp("store")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ATTENTION_SIEVE_CACHE", str(folder))
-        controls.inference.clear()
-        yield folder
-        controls.inference().store.close()
-        controls.inference.clear()
-
-
-@pytest.fixture
-def app(store):
-    """app(page, **link) -> the app after its first run on that page, tested over three typed texts."""
-
-    def opened(page="inspect", **link):
-        at = AppTest.from_file(APP, default_timeout=120)
-        # AppTest switches only to pages that are files; ours are functions, known by their address.
-        at._page_hash = "" if page == "inspect" else calc_hash(page)
-        for name, value in ({"corpus": controls.TYPED, "corpus_text": TEXTS} | link).items():
-            at.query_params[name] = value
-        return at.run()
-
-    return opened
-
-
-def sent(at, label):
-    """What a hand-made view was sent."""
-    views = [json.loads(view.proto.json) for view in at.get("bidi_component")]
-    return next(view for view in views if view.get("label", "").startswith(label))
-
-
-def said(at):
-    """Error sentences without the signs that keep Markdown from reading them."""
-    return [error.value.replace("\\", "").replace(controls.WORD_JOINER, "") for error in at.error]
+from dashboard.plain import WORD_JOINER, plain
 
 
 @pytest.mark.parametrize(("where", "title"), [("inspect", "Inspect"), ("roles", "Roles")])
@@ -81,13 +33,13 @@ def test_moving_tau_alpha_or_the_correction_runs_no_model(app):
     assert controls.inference().n_passed == before > 0
 
 
-def test_a_new_text_costs_one_pass_for_its_arcs_and_one_for_its_scores(app):
+def test_a_new_text_costs_one_pass_for_its_arcs_and_its_scores(app):
     at = app()
     before = controls.inference().n_passed
     at.text_area(key="text").set_value("A text that nobody has typed before.").run()
-    assert controls.inference().n_passed == before + 2
+    assert controls.inference().n_passed == before + 1
     at.text_area(key="text").set_value("A text that nobody has typed before. ").run()
-    assert controls.inference().n_passed == before + 2
+    assert controls.inference().n_passed == before + 1
 
 
 def test_choosing_a_head_sends_the_grid_no_second_time(app):
@@ -172,6 +124,6 @@ def test_uploads_of_a_known_table_are_tested_and_of_an_unknown_one_ask_for_colum
     "text", ["www.x.org", "a@b.cc", "http://x", ":smile:", ":material/home:", "a -> b", "$x$ ~= <b>"]
 )
 def test_signs_of_markdown_are_shown_as_they_are(text):
-    kept = controls.plain(text).replace("\\", "").replace(controls.WORD_JOINER, "")
+    kept = plain(text).replace("\\", "").replace(WORD_JOINER, "")
     assert kept == text
-    assert controls.plain(text) != text
+    assert plain(text) != text

@@ -1,0 +1,51 @@
+"""Long work under a progress bar that can be stopped."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from cache.inference import Report, Status
+from dashboard import wording
+
+Answer = TypeVar("Answer")
+
+
+def with_progress(question: object, work: Callable[[Report], Answer]) -> Answer | None:
+    """Do long work under a progress bar, unless the reader has stopped it; what is finished is kept by the work itself.
+
+    Streamlit ends a run when the reader does something, so the click on Stop arrives as the next run.
+
+    Args:
+        question: what the work is about; hashable. Stopping holds for this question only.
+        work: takes the callback that reports progress.
+
+    Returns: what the work gives; None when it is stopped.
+    """
+    place = st.empty()
+    with place.container():
+        if st.session_state.get("stopped") == hash(question):
+            st.info(wording.STOPPED)
+            st.button(wording.GO_ON, icon=":material/play_circle:", on_click=_remember_stopped, args=(None,))
+            return None
+        bar = st.progress(0.0, wording.BEGUN)
+        st.button(wording.STOP, icon=":material/stop_circle:", on_click=_remember_stopped, args=(hash(question),))
+    try:
+        return work(_shown_on(bar))
+    finally:
+        place.empty()
+
+
+def _remember_stopped(question: int | None) -> None:
+    st.session_state["stopped"] = question
+
+
+def _shown_on(bar: DeltaGenerator) -> Report:
+    """Progress as a bar with an estimate."""
+
+    def show(status: Status) -> None:
+        said = wording.scoring(status.done, status.total, status.seconds_left, status.n_waiting_before)
+        bar.progress(status.done / max(status.total, 1), said)
+
+    return show

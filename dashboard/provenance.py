@@ -1,0 +1,70 @@
+"""What a file says about where it comes from."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from cache.inference import Engine
+from core.parses import parser_name
+from core.texts import Text
+from dashboard.figures.arcs_svg import head_name
+from dashboard.state import Choice
+
+LONGEST_LINE: Final = 110
+VERSION: Final = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+NAMED: Final = ("attention", "heads off")
+"""Facts about the engine whose values do not say by themselves what they are."""
+
+
+def corpus_facts(chosen: Choice, engine: Engine, n_texts: int) -> dict[str, str]:
+    """What a file about a corpus says about where it comes from."""
+    criterion, settings = chosen.criterion, chosen.score_settings
+    return {
+        **_engine_facts(chosen, engine),
+        "corpus": chosen.corpus,
+        "corpus texts": str(n_texts),
+        "tau": f"{criterion.tau:g}",
+        "alpha": f"{criterion.alpha:g}",
+        "correction": criterion.correction,
+        "ddof": str(criterion.ddof),
+        "method": criterion.method,
+        "direction": settings.direction,
+        "block entropy": "yes" if settings.block_entropy else "no",
+    }
+
+
+def text_facts(chosen: Choice, engine: Engine, text: Text) -> dict[str, str]:
+    """What a file about one text says about where it comes from."""
+    return {**_engine_facts(chosen, engine), "text": " ||| ".join(text.segments)}
+
+
+def _engine_facts(chosen: Choice, engine: Engine) -> dict[str, str]:
+    settings = chosen.pass_settings(engine)
+    return {
+        "program": f"Attention Sieve {VERSION}",
+        "checkpoint": engine.files.name,
+        "revision": engine.files.revision or "local",
+        "fingerprint": engine.files.fingerprint,
+        "dtype": engine.dtype,
+        **({} if settings.kind == "self" else {"attention": settings.kind}),
+        **({"heads off": ", ".join(head_name(*head) for head in settings.off)} if settings.off else {}),
+        "parser": parser_name(),
+    }
+
+
+def caption(facts: Mapping[str, str]) -> tuple[str, ...]:
+    """Provenance as lines under a figure, the engine's first."""
+    facts = {**facts, "fingerprint": facts["fingerprint"][:12]}
+    names = list(facts)
+    n_engine = names.index("parser") + 1
+    return (
+        ", ".join(f"{name} {facts[name]}" if name in NAMED else facts[name] for name in names[:n_engine]),
+        *(shortened(f"{name}: {facts[name]}") for name in names[n_engine:] if name == "text"),
+        ", ".join(f"{name} {facts[name]}" for name in names[n_engine:] if name != "text"),
+    )
+
+
+def shortened(text: str) -> str:
+    """Text that fits the width of a figure."""
+    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"

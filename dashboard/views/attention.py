@@ -1,0 +1,149 @@
+"""Where chosen heads look: arcs, the overview of a long text, and thumbnails of a layer."""
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Bool, Float
+
+from cache.inference import Engine
+from core.analysis import TextAttention
+from core.measures import DIRECTIONS
+from core.roles import ROLES
+from core.sieves import sieve_cells
+from dashboard import provenance, state, wording
+from dashboard.components.arcs import MOST_HEADS, attention_arcs
+from dashboard.components.overview import attention_overview
+from dashboard.components.thumbnails import head_thumbnails
+from dashboard.downloads import drawing_downloads
+from dashboard.figures.arcs_svg import DEFAULT_SHARE, arcs_svg, head_name
+from dashboard.figures.sides import Side
+from dashboard.state import Choice, Head
+from dashboard.views.on_screen import OnScreen
+
+CROSS = ("target", "source")
+
+
+def where_heads_look(engine: Engine, chosen: Choice, screen: OnScreen, heads: list[Head]) -> None:
+    """Draw the arcs of the chosen heads, and for a long text the overview that moves their window."""
+    if not heads:
+        st.info(wording.ARCS_HINT)
+        return
+    drawn = heads[-MOST_HEADS:]
+    names = ", ".join(head_name(*head) for head in drawn)
+    st.subheader(f"Where {names} looks" if len(drawn) == 1 else f"Where {names} look")
+    with st.container():
+        # One element above the arcs, whatever it holds: they would lose pins and switches if they moved.
+        if len(heads) > len(drawn):
+            st.info(wording.last_heads(len(drawn), len(heads)))
+        looked = _before_or_after(screen)
+        if looked.overview is not None:
+            _overview(engine, screen, looked, drawn)
+        overlay = _overlay(chosen, looked)
+    queries, keys = sides(looked)
+    attention = np.stack([looked.attention[layer, head] for layer, head in drawn])
+    attention_arcs(
+        key="arcs",
+        queries=queries,
+        keys=keys,
+        attention=attention,
+        heads=drawn,
+        causal=looked.causal,
+        sieve=overlay,
+        label=f"Attention of {names} in {engine.files.name}",
+    )
+    facts = provenance.text_facts(chosen, engine, screen.text)
+    facts |= {"drawn": f"the top {DEFAULT_SHARE:.0%} of each query's attention"}
+    drawing_downloads(
+        "arcs",
+        lambda: arcs_svg(
+            queries, attention, drawn, keys=keys, title=f"Attention of {names}", caption=provenance.caption(facts)
+        ),
+    )
+
+
+def _before_or_after(screen: OnScreen) -> TextAttention:
+    """The attention the reader wants to see where some heads are off."""
+    if screen.all_on is None:
+        return screen.now.looked
+    picked = st.segmented_control(
+        wording.ARCS_OF,
+        (wording.WITHOUT, wording.ALL_HEADS_ON),
+        default=wording.WITHOUT,
+        key="arcs of",
+        required=True,
+        bind="query-params",
+        persist_state="session",
+    )
+    return screen.all_on.looked if picked == wording.ALL_HEADS_ON else screen.now.looked
+
+
+def sides(looked: TextAttention) -> tuple[Side, Side]:
+    """The window's queries and keys; the same object twice where they are the same tokens."""
+    text, window = looked.text, looked.window
+    if text.queries is text.keys:
+        queries = Side.of(text.queries).part(*window.queries)
+        return queries, queries if window.keys == window.queries else Side.of(text.keys).part(*window.keys)
+    target, source = CROSS
+    return Side.of(text.queries, target).part(*window.queries), Side.of(text.keys, source).part(*window.keys)
+
+
+def _overview(engine: Engine, screen: OnScreen, looked: TextAttention, drawn: list[Head]) -> None:
+    """The whole text down-sampled; a click moves the window."""
+    text, window = looked.text, looked.window
+    names = ", ".join(head_name(*head) for head in drawn)
+    attention_overview(
+        key="overview",
+        attention=np.stack([looked.overview[layer, head] for layer, head in drawn]),  # type: ignore[index]
+        heads=drawn,
+        n_queries=len(text.queries.ids),
+        n_keys=len(text.keys.ids),
+        query_block=looked.block,
+        key_block=looked.block,
+        causal=looked.causal,
+        names=CROSS if text.kind == "cross" else ("queries", "keys"),
+        window=window,
+        label=f"Attention of {names} in the whole text, in {engine.files.name}",
+        reset=hash((screen.text, text.kind)),
+        on_change=lambda moved: state.move_window(screen.text, (moved.queries[0], moved.keys[0])),
+    )
+
+
+def thumbnails(looked: TextAttention, head: Head) -> None:
+    """All heads of the chosen head's layer as small maps; a click chooses one."""
+    layer = head[0]
+    with st.expander(f"All heads of layer {layer}", True, key="thumbnails open", on_change="rerun") as expander:
+        if expander.open:
+            head_thumbnails(
+                key="thumbnails",
+                attention=_small_maps(looked),
+                layer=layer,
+                chosen=head,
+                label=f"Heads of layer {layer}",
+                names=CROSS if looked.text.kind == "cross" else ("queries", "keys"),
+                on_change=_take_thumbnail,
+            )
+
+
+def _small_maps(looked: TextAttention) -> Float[np.ndarray, "layer head query key"]:
+    """Whole maps, or shares of a query's attention by blocks of keys for a long text."""
+    if looked.overview is None:
+        return looked.attention
+    n_keys = len(looked.text.keys.ids)
+    blocks = np.bincount(np.arange(n_keys) // looked.block)
+    return looked.overview * blocks
+
+
+def _take_thumbnail() -> None:
+    layer, head = st.session_state["thumbnails"]["head"]
+    state.push_heads([(int(layer), int(head))])
+
+
+def _overlay(chosen: Choice, looked: TextAttention) -> tuple[str, Bool[np.ndarray, "query key"]] | None:
+    """The sieve the reader wants to see, of those that this text has in the window."""
+    direction = chosen.score_settings.direction
+    directions = DIRECTIONS if direction == "both" else (direction,)
+    cells = {role: sieve_cells(role, looked.text, looked.causal, directions, looked.window) for role in ROLES}
+    usable = [role for role in ROLES if cells[role].any()]
+    role = st.selectbox(
+        wording.OVERLAY, (wording.NO_OVERLAY, *usable), key="sieve", bind="query-params", persist_state="session"
+    )
+    return (role, cells[role]) if role in cells else None

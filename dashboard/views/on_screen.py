@@ -1,0 +1,74 @@
+"""The one text on screen: its attention and scores, with all heads on and, where some are off, without them."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from cache.inference import Engine, Inference
+from core.analysis import TextAttention
+from core.errors import TextTooLong
+from core.measures import role_scores
+from core.passes import PassSettings
+from core.texts import Text
+from core.tokens import TooLong
+from dashboard import state, wording
+from dashboard.plain import plain
+from dashboard.state import Choice
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Seen:
+    """What one pass saw of a text."""
+
+    looked: TextAttention
+    scores: Float[np.ndarray, "role layer head"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OnScreen:
+    """The text that the reader picked."""
+
+    text: Text
+    now: Seen
+    """Without the heads that are off."""
+    all_on: Seen | None
+    """With all heads on; None where none is off."""
+
+
+def on_screen(inference: Inference, engine: Engine, chosen: Choice, text: Text) -> OnScreen:
+    """Look at a text; one that is too long is cut only when the reader says so.
+
+    Raises: AnalysisError of any stage.
+    """
+    settings = chosen.pass_settings(engine)
+    try:
+        return _seen_both(inference, engine, chosen, text, settings, "error")
+    except TextTooLong:
+        if not st.toggle(wording.CUT_THIS, key="cut", bind="query-params", persist_state="session"):
+            raise
+    return _seen_both(inference, engine, chosen, text, settings, "truncate")
+
+
+def _seen_both(
+    inference: Inference, engine: Engine, chosen: Choice, text: Text, settings: PassSettings, too_long: TooLong
+) -> OnScreen:
+    waits = not inference.is_loaded(engine)
+    loading = wording.loading(plain(engine.files.name))
+    # A place of its own keeps what follows where it is, whether there is something to wait for or not.
+    with st.empty(), st.spinner(loading, show_time=True) if waits else nullcontext():
+        start = state.window_start(text)
+
+        def seen(asked: PassSettings) -> Seen:
+            looked, measured = inference.look(engine, text, asked, start=start, too_long=too_long)
+            if measured.measures is None:
+                raise TextTooLong(None, measured.n_tokens, measured.n_tokens - measured.n_cut)
+            return Seen(looked=looked, scores=role_scores(measured.measures[None], chosen.score_settings)[0])
+
+        return OnScreen(
+            text=text,
+            now=seen(settings),
+            all_on=seen(PassSettings(settings.kind)) if settings.off else None,
+        )

@@ -1,0 +1,70 @@
+"""The app on a store of its own, and small checkpoints with the heads that make an output."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from dashboard import controls
+
+HERE = Path(__file__).parent
+sys.path += [str(HERE), str(HERE.parent / "core")]
+
+APP = str(HERE.parents[1] / "dashboard" / "app.py")
+TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A store of its own, and the one inference of the process, which the pages share."""
+    folder = tmp_path_factory.mktemp("store")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTENTION_SIEVE_CACHE", str(folder))
+        controls.inference.clear()
+        yield folder
+        controls.inference().store.close()
+        controls.inference.clear()
+
+
+@pytest.fixture
+def app(store, monkeypatch):
+    """app(page, **link) -> the app after its first run on that page, tested over three typed texts."""
+
+    def opened(page="inspect", **link):
+        if "checkpoint" in link:
+            # AppTest knows no options that a reader types.
+            monkeypatch.setattr(controls, "SUGGESTED", (*controls.SUGGESTED, link["checkpoint"]))
+        at = AppTest.from_file(APP, default_timeout=120)
+        # AppTest switches only to pages that are files; ours are functions, known by their address.
+        at._page_hash = "" if page == "inspect" else calc_hash(page)
+        for name, value in ({"corpus": controls.TYPED, "corpus_text": TEXTS} | link).items():
+            at.query_params[name] = value
+        return at.run()
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """small(family, head, **changed) -> folder of a small random checkpoint, made once; `head` as in AutoModelFor..."""
+    import torch
+    import transformers
+    from small_checkpoints import TOKENIZERS, config
+
+    made = {}
+
+    def of(family, head="", **changed):
+        key = (family, head, *changed.items())
+        if key not in made:
+            folder = tmp_path_factory.mktemp("checkpoint") / f"{family}{head}"
+            tokenizer = TOKENIZERS[family]()
+            torch.manual_seed(0)
+            kind = getattr(transformers, f"AutoModelFor{head}" if head else "AutoModel")
+            kind.from_config(config(family, len(tokenizer), **changed)).save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            made[key] = str(folder)
+        return made[key]
+
+    return of

@@ -1,0 +1,40 @@
+"""What a page without a browser shows."""
+
+import json
+
+from dashboard.plain import WORD_JOINER
+
+
+def sent(at, label):
+    """What a hand-made view was sent; its label begins so."""
+    return next(view for view in _views(at) if view.get("label", "").startswith(label))
+
+
+def arcs(at):
+    """What the arcs were sent."""
+    return next(view for view in _views(at) if "queries" in view)
+
+
+def overview(at):
+    """What the overview of a long text was sent; None where there is none."""
+    return next((view for view in _views(at) if "ratios" in view), None)
+
+
+def _views(at):
+    return [json.loads(view.proto.json) for view in at.get("bidi_component")]
+
+
+def said(at):
+    """Error sentences without the signs that keep Markdown from reading them."""
+    return [error.value.replace("\\", "").replace(WORD_JOINER, "") for error in at.error]
+
+
+def button(at, label):
+    """The button whose label begins so."""
+    return next(each for each in at.button if each.label.startswith(label))
+
+
+def choose_heads(at, *heads):
+    """Choose heads in the grid of the page Inspect, as a browser would."""
+    at.session_state["inspect grid"] = {"chosen": [list(head) for head in heads]}
+    at.run()
