@@ -116,9 +116,8 @@ def bare(model: Any, ready: Ready) -> None:
 def pass_over(checkpoint: Checkpoint, ready: Ready) -> None:
     """As scoring does it, from inputs and sieves that are there."""
     attention = checkpoint.attentions["self"]
-    scores = ScoreObserver(
-        ready.sieves, attention.n_layers, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype
-    )
+    sieves = [ready.sieves] * attention.n_layers
+    scores = ScoreObserver(sieves, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype)
     observe(checkpoint.model, ready.inputs, [scores], calls=attention.calls, stops=True)
     scores.scores()
 

@@ -138,6 +138,7 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
                 queries,
                 probabilities,
                 entropy,
+                mask=attention.mask if isinstance(attention.mask, TileMask) else None,
                 row_sums=row_sums,
                 indicator_sums=None if indicators is None else product[..., n_channels : n_channels + n_indicators],
                 outputs=outputs if wants_outputs else None,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from core.errors import CheckpointError
 from core.fingerprints import FileState, file_sha256, file_states, fingerprint, held_still
-from core.passes import ONE_STACK, TWO_STACKS, Kind
+from core.passes import ONE_STACK, TWO_STACKS, Kind, Reach
 
 if TYPE_CHECKING:
     import torch
@@ -76,6 +76,12 @@ class AttentionLayers:
     n_heads: int
     causal: bool
     """A token sees no later token."""
+    reaches: tuple[Reach, ...] = ()
+    """How far each layer sees; empty where none has a window."""
+
+    def reach(self, layer: int) -> Reach:
+        """How far one layer sees."""
+        return self.reaches[layer] if self.reaches else Reach()
 
     @property
     def n_layers(self) -> int:

@@ -56,7 +56,7 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
         files=files,
         model=model,
         full_model=full_model,
-        head=_head(full_model.config)[1],
+        head=_usable_head(full_model, tokenizer),
         tokenizer=tokenizer,
         attentions=attentions,
         takes_type_ids=_takes_type_ids(model),
@@ -110,6 +110,12 @@ def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreT
 def _has_door(model: PreTrainedModel) -> bool:
     """Whether a model computes its attention through AttentionInterface."""
     return type(model)._can_set_attn_implementation()
+
+
+def _usable_head(model: PreTrainedModel, tokenizer: Any) -> OutputHead | None:
+    """What the head decides; a token cannot be guessed where the tokenizer has no mask to put in its place."""
+    head = _head(model.config)[1]
+    return None if head == "masked token" and tokenizer.mask_token_id is None else head
 
 
 def _read_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, attention: str | None) -> PreTrainedModel:

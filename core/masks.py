@@ -13,6 +13,10 @@ from transformers.masking_utils import (
     sdpa_mask,
 )
 
+from core.passes import Reach
+
+FAR: Final = 1 << 17
+"""Position from which a window is measured; one that is wider never matters."""
 KEPT_ENTRIES: Final = 1 << 22
 """Entries of evaluated tiles kept for the layers to come; those of short texts fit, those of long ones are redone."""
 
@@ -37,6 +41,33 @@ class TileMask:
     def is_causal(self) -> bool:
         """Whether no query sees a later key and nothing else is hidden but padding."""
         return self._function is causal_mask_function
+
+    def reach(self) -> Reach:
+        """How far a query sees, whatever is padded.
+
+        Raises: ValueError for a pattern that is no window, such as attention within chunks.
+        """
+        if self._function in (bidirectional_mask_function, causal_mask_function):
+            return Reach()
+        reaches = {self._reach_of(query) for query in (FAR, FAR + 777)}
+        if len(reaches) > 1:
+            raise ValueError("Not every query of the layer sees equally far.")
+        return reaches.pop()
+
+    def _reach_of(self, query: int) -> Reach:
+        sizes = self._sizes | {"batch_size": 1, "q_length": 1, "kv_length": 2 * FAR, "q_offset": query, "kv_offset": 0}
+        seen = sdpa_mask(
+            mask_function=self._function,
+            attention_mask=None,
+            allow_is_causal_skip=False,
+            allow_is_bidirectional_skip=False,
+            **sizes,
+        )
+        keys = seen.flatten().nonzero().flatten()
+        first, last = int(keys[0]), int(keys[-1])
+        if len(keys) != last - first + 1:
+            raise ValueError("A query of the layer sees keys that are not all neighbours.")
+        return Reach(None if first == 0 else query - first, None if last == 2 * FAR - 1 else last - query)
 
     def n_visible_keys(self, queries: slice, n_keys: int) -> int:
         """Keys from the first on that any of some queries may see."""

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from core.masks import TileMask
 from core.passes import Window
 
 
@@ -32,6 +33,8 @@ class Tile:
     """Entropy in nats of each row, as shares of its sum, where an observer wants it."""
     outputs: Float[Tensor, "text head query channel"] | None
     """What each head hands to the output projection, its gate included, where an observer wants it."""
+    mask: TileMask | None = None
+    """What hides keys in this layer, as far as transformers made it."""
 
 
 @runtime_checkable
@@ -102,6 +105,7 @@ class Pass:
         queries: slice,
         probabilities: Tensor,
         entropy: Callable[[], Tensor],
+        mask: TileMask | None = None,
         **rest: Tensor | None,
     ) -> None:
         """Hand a tile to every observer."""
@@ -110,6 +114,7 @@ class Pass:
             texts=texts,
             queries=queries,
             probabilities=probabilities,
+            mask=mask,
             entropy=entropy() if any(o.wants_entropy for o in self.observers) else None,
             **rest,
         )

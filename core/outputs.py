@@ -66,24 +66,28 @@ def output_change(
     if checkpoint.head is None or text.kind == "encoder":
         return OutputChange(cosine=cosine, head=None)
     if checkpoint.head == "classes":
-        return OutputChange(cosine=cosine, head=_classes(checkpoint, *(_logits(checkpoint, text, h) for h in both)))
+        before, after = (_logits(checkpoint, text, heads) for heads in both)
+        return OutputChange(cosine=cosine, head=_classes(checkpoint, before, after))
     token = _last_own_token(text) if token is None else token
-    before, after = (_logits(checkpoint, text, heads, token)[token] for heads in both)
+    before, after = (_logits(checkpoint, text, heads, token) for heads in both)
     return OutputChange(cosine=cosine, head=_tokens(checkpoint, before, after, token))
 
 
 def _text_vector(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> Float[Tensor, " channel"]:
     model = checkpoint.model if text.kind == "self" else checkpoint.model.get_encoder()
-    return _output(checkpoint, model, model_inputs(checkpoint, [text]), settings)[0][0].double().mean(0)
+    return _output(checkpoint, model, model_inputs(checkpoint, [text]), settings)[0][0].cpu().double().mean(0)
 
 
 def _logits(
-    checkpoint: Checkpoint, text: PassText, settings: PassSettings, masked: int | None = None
-) -> Float[Tensor, "*token choice"]:
+    checkpoint: Checkpoint, text: PassText, settings: PassSettings, token: int | None = None
+) -> Float[Tensor, " choice"]:
+    """What the head says of a text, or of one of its tokens."""
     inputs = model_inputs(checkpoint, [text])
-    if checkpoint.head == "masked token" and masked is not None:
-        inputs["input_ids"][0, masked] = checkpoint.tokenizer.mask_token_id
-    return _output(checkpoint, checkpoint.full_model, inputs, settings).logits[0].double()
+    if checkpoint.head == "masked token":
+        inputs["input_ids"][0, token] = checkpoint.tokenizer.mask_token_id
+    logits = _output(checkpoint, checkpoint.full_model, inputs, settings).logits[0]
+    # A copy of one row: those of all tokens together may be larger than the model.
+    return (logits if token is None else logits[token].clone()).cpu().double()
 
 
 def _output(checkpoint: Checkpoint, model: Any, inputs: Mapping[str, Tensor], settings: PassSettings) -> Any:

@@ -17,6 +17,20 @@ TWO_STACKS: Final[tuple[Kind, ...]] = ("encoder", "decoder", "cross")
 
 
 @dataclass(frozen=True)
+class Reach:
+    """How far a query of one layer sees, in tokens; None where only the text's end, or being causal, bounds it."""
+
+    back: int | None = None
+    ahead: int | None = None
+
+    def within(self, n_tokens: int, causal: bool) -> "Reach":
+        """The same without bounds that a text of so many tokens never meets."""
+        back = None if self.back is None or self.back >= n_tokens - 1 else self.back
+        ahead = None if self.ahead is None or self.ahead >= n_tokens - 1 or causal else self.ahead
+        return Reach(back, ahead)
+
+
+@dataclass(frozen=True)
 class PassSettings:
     """What besides checkpoint and texts decides what a pass measures."""
 

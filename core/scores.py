@@ -1,6 +1,6 @@
 """Sieve bias scores: the observer that turns tiles of attention into them, and the batches it is fed with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from core.attention import observe
-from core.checkpoints import Checkpoint
+from core.checkpoints import AttentionLayers, Checkpoint
 from core.measures import ROW_MEASURES, SYNTACTIC_MEASURES
 from core.observers import MapObserver, Tile
 from core.passes import PassSettings, PassText, SeenMap, Window
@@ -34,35 +34,52 @@ class BatchScores:
     """By place in the batch, of the texts that were asked for."""
 
 
+class _Weights:
+    """The sieves of a batch as tensors, for the layers of one reach."""
+
+    def __init__(self, sieves: BatchSieves, tensor: Callable[[np.ndarray], Tensor]) -> None:
+        self.row = tensor(sieves.row_weights)
+        self.entry_at, self.entry = tensor(sieves.entry_at), tensor(sieves.entry_weight)
+        self.entry_target = tensor(sieves.entry_at[:, 0] * len(SYNTACTIC_MEASURES) + sieves.entry_measure)
+        self._n_queries = sieves.row_weights.shape[1]
+        self._entry_place = sieves.entry_at[:, 0] * self._n_queries + sieves.entry_at[:, 1]
+
+    def entries_of(self, tile: Tile) -> slice:
+        """A tile holds whole texts or some queries of one text, so its entries are neighbours."""
+        first = tile.texts.start * self._n_queries + tile.queries.start
+        last = (tile.texts.stop - 1) * self._n_queries + tile.queries.stop
+        start, stop = np.searchsorted(self._entry_place, [first, last])
+        return slice(int(start), int(stop))
+
+
 class ScoreObserver:
     """Adds up each measure of each text, layer and head while the tiles pass."""
 
     wants_entropy: bool
     wants_outputs = False
 
-    def __init__(self, sieves: BatchSieves, n_layers: int, n_heads: int, device: str, dtype: torch.dtype) -> None:
+    def __init__(self, sieves: Sequence[BatchSieves], n_heads: int, device: str, dtype: torch.dtype) -> None:
+        """Take the sieves of each layer; layers of one reach share theirs."""
+
         def tensor(array: np.ndarray) -> Tensor:
             values = torch.from_numpy(array)
             # To the number format first: MPS knows no float64.
             return to_device(values.to(dtype) if values.is_floating_point() else values, device)
 
-        self._sieves = sieves
-        self.indicators: Tensor | None = tensor(sieves.indicators)
-        self._row_weights = tensor(sieves.row_weights)
-        self._entry_at, self._entry_weight = tensor(sieves.entry_at), tensor(sieves.entry_weight)
-        n_texts = len(sieves.indicators)
-        self._n_queries = sieves.row_weights.shape[1]
-        self._entry_place = sieves.entry_at[:, 0] * self._n_queries + sieves.entry_at[:, 1]
-        self._entry_target = tensor(sieves.entry_at[:, 0] * len(SYNTACTIC_MEASURES) + sieves.entry_measure)
-        self.wants_entropy = bool(sieves.applicable[:, ROW_MEASURES.index("block without entropy")].any())
+        made = {id(of_layer): _Weights(of_layer, tensor) for of_layer in sieves}
+        self._weights = [made[id(of_layer)] for of_layer in sieves]
+        self.indicators: Tensor | None = tensor(sieves[0].indicators)
+        self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
+        self.wants_entropy = bool(self._applicable[:, ROW_MEASURES.index("block without entropy")].any())
+        n_texts = len(sieves[0].indicators)
         zeros = partial(torch.zeros, device=device, dtype=dtype)
-        self._row_sums = zeros((n_layers, n_texts, n_heads, len(ROW_MEASURES)))
-        self._block = zeros((n_layers, n_texts, n_heads))
-        self._syntactic = zeros((n_layers, n_texts * len(SYNTACTIC_MEASURES), n_heads))
+        self._row_sums = zeros((len(sieves), n_texts, n_heads, len(ROW_MEASURES)))
+        self._block = zeros((len(sieves), n_texts, n_heads))
+        self._syntactic = zeros((len(sieves), n_texts * len(SYNTACTIC_MEASURES), n_heads))
 
     def observe(self, tile: Tile) -> None:
         """Add a tile's share to every measure."""
-        weights = self._row_weights[tile.texts, tile.queries]
+        weights = self._weights[tile.layer].row[tile.texts, tile.queries]
         columns = torch.cat([_band_sums(tile)[..., None], _known(tile.indicator_sums)], dim=-1)
         if tile.row_sums is not None:
             # Padding that may look at nothing but padding has a sum of 0, and no weight.
@@ -71,25 +88,18 @@ class ScoreObserver:
         if tile.entropy is not None:
             own_block = (columns * weights[:, None, ..., -1]).sum(-1)
             self._block[tile.layer, tile.texts] += (own_block * tile.entropy).sum(-1)
-        self._add_entries(tile)
+        self._add_entries(tile, self._weights[tile.layer])
 
-    def _add_entries(self, tile: Tile) -> None:
-        chosen = self._entries_of(tile)
+    def _add_entries(self, tile: Tile, weights: _Weights) -> None:
+        chosen = weights.entries_of(tile)
         if chosen.stop > chosen.start:
-            text, query, key = self._entry_at[chosen].T
+            text, query, key = weights.entry_at[chosen].T
             text, query = text - tile.texts.start, query - tile.queries.start
             attention = tile.probabilities[text, :, query, key]
             if tile.row_sums is not None:
                 attention = attention / tile.row_sums[text, :, query]
-            weighted = attention * self._entry_weight[chosen, None]
-            self._syntactic[tile.layer].index_add_(0, self._entry_target[chosen], weighted)
-
-    def _entries_of(self, tile: Tile) -> slice:
-        """A tile holds whole texts or some queries of one text, so its entries are neighbours."""
-        first = tile.texts.start * self._n_queries + tile.queries.start
-        last = (tile.texts.stop - 1) * self._n_queries + tile.queries.stop
-        start, stop = np.searchsorted(self._entry_place, [first, last])
-        return slice(int(start), int(stop))
+            weighted = attention * weights.entry[chosen, None]
+            self._syntactic[tile.layer].index_add_(0, weights.entry_target[chosen], weighted)
 
     def scores(self) -> Float[np.ndarray, "text measure layer head"]:
         """Every measure of MEASURES; NaN where it is not applicable to a text. One copy back from the device."""
@@ -97,7 +107,7 @@ class ScoreObserver:
         syntactic = self._syntactic.view(n_layers, n_texts, len(SYNTACTIC_MEASURES), n_heads)
         by_text = [self._row_sums.transpose(2, 3), self._block[:, :, None], syntactic]
         measured = torch.cat(by_text, dim=2).permute(1, 2, 0, 3).detach().cpu().numpy()
-        return np.where(self._sieves.applicable[:, :, None, None], measured, np.nan).astype(measured.dtype)
+        return np.where(self._applicable[..., None], measured, np.nan).astype(measured.dtype)
 
 
 def _band_sums(tile: Tile) -> Float[Tensor, "text head query"]:
@@ -158,10 +168,8 @@ def score_batch(
     Source: Pande et al. 2021; decisions in this project's favour are named in core/sieves.py.
     """
     attention = checkpoint.attentions[settings.kind]
-    sieves = batch_sieves(texts, attention.causal)
-    scores = ScoreObserver(
-        sieves, attention.n_layers, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype
-    )
+    sieves = layer_sieves(texts, attention)
+    scores = ScoreObserver(sieves, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype)
     maps = {row: _map_observer(texts[row], row, window) for row, window in (windows or {}).items()}
     observe(
         checkpoint.model,
@@ -173,6 +181,14 @@ def score_batch(
     )
     seen = {row: _seen_map(texts[row], window, maps[row]) for row, window in (windows or {}).items()}
     return BatchScores(measures=scores.scores(), maps=seen)
+
+
+def layer_sieves(texts: Sequence[PassText], attention: AttentionLayers) -> list[BatchSieves]:
+    """Sieves of a batch for each layer; one object for all layers whose windows these texts fit into."""
+    n_tokens = max(text.n_tokens for text in texts)
+    reaches = [attention.reach(layer).within(n_tokens, attention.causal) for layer in range(attention.n_layers)]
+    made = {reach: batch_sieves(texts, attention.causal, reach) for reach in dict.fromkeys(reaches)}
+    return [made[reach] for reach in reaches]
 
 
 def _map_observer(text: PassText, row: int, window: Window) -> MapObserver:

@@ -1,7 +1,7 @@
 """The self-check of a loaded model: what attention it computes, and that what is observed is what it computes with."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,8 +13,9 @@ from transformers import PreTrainedModel
 from core.attention import DOOR, observe
 from core.checkpoints import AttentionLayers
 from core.errors import CheckpointError
+from core.masks import TileMask
 from core.observers import Tile
-from core.passes import ONE_STACK, TWO_STACKS, Kind
+from core.passes import ONE_STACK, TWO_STACKS, Kind, Reach
 
 ROW_SUM_TOLERANCE: Final = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 3e-2}
 """Rounded in the model's own number format where it computes attention in its own way."""
@@ -40,6 +41,8 @@ class ProbeObserver:
         self.calls: defaultdict[Kind, dict[int, int]] = defaultdict(dict)
         """Heads of each call, by kind."""
         self.causal: dict[Kind, bool] = {}
+        self.masks: dict[int, TileMask | None] = {}
+        """By call."""
         self.unknown: set[tuple[int, int]] = set()
         """Numbers of queries and keys that belong to no kind."""
         self.row_error = 0.0
@@ -52,6 +55,7 @@ class ProbeObserver:
             self.unknown.add(shape)
             return
         self.calls[kind][tile.layer] = tile.probabilities.shape[1]
+        self.masks[tile.layer] = tile.mask
         for row, (n_queries, n_keys) in enumerate(zip(*self._lengths[kind])):
             real = tile.probabilities[row, :, :n_queries, :n_keys]
             wanted = 1 if tile.row_sums is None else tile.row_sums[row, :, :n_queries]
@@ -125,13 +129,30 @@ def _attentions(
         heads = set(calls.values())
         if len(heads) > 1:
             raise CheckpointError(f"The layers of {name} differ in heads ({sorted(heads)}); a grid needs equal ones.")
-        found[kind] = AttentionLayers(calls=tuple(calls), n_heads=heads.pop(), causal=probe.causal[kind])
+        found[kind] = AttentionLayers(
+            calls=tuple(calls),
+            n_heads=heads.pop(),
+            causal=probe.causal[kind],
+            reaches=_reaches([probe.masks[call] for call in calls], name),
+        )
     if probe.unknown:
         raise CheckpointError(
             f"{name} ({type(model).__name__}) computes some of its attention over other tokens than the text's "
             f"(queries x keys: {sorted(probe.unknown)}), which cannot be observed. Choose another family, such as BERT."
         )
     return {kind: found[kind] for kind in (TWO_STACKS if two_stacks else ONE_STACK)}
+
+
+def _reaches(masks: Sequence[TileMask | None], name: str) -> tuple[Reach, ...]:
+    """How far each layer sees; empty where none has a window."""
+    try:
+        reaches = tuple(Reach() if mask is None else mask.reach() for mask in masks)
+    except ValueError as error:
+        raise CheckpointError(
+            f"{name} lets queries see keys in a pattern that is no window ({error}), so its scores would have no "
+            "meaning. Choose a checkpoint of another family."
+        ) from error
+    return () if set(reaches) == {Reach()} else reaches
 
 
 def _plain_output(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor]) -> Float[Tensor, "row channel"]:
@@ -162,7 +183,7 @@ def _probe_inputs(vocabulary: int, device: torch.device, two_stacks: bool) -> di
 def _real_rows(output: Float[Tensor, "text token channel"], two_stacks: bool) -> Float[Tensor, "row channel"]:
     """Rows of the output that are no padding, in float64."""
     lengths = TARGET_LENGTHS if two_stacks else SOURCE_LENGTHS
-    return torch.cat([rows[:n_tokens] for rows, n_tokens in zip(output, lengths)]).double()
+    return torch.cat([rows[:n_tokens] for rows, n_tokens in zip(output, lengths)]).cpu().double()
 
 
 def is_eager(model: PreTrainedModel) -> bool:

@@ -2,7 +2,7 @@
 
 Rows of attention sum to 1, so the token score (mean attention in the sieve over mean attention in the text) of query i
 is n_i / |sieve| times the attention inside the sieve, with n_i the number of keys that i can see: the text's tokens, or
-i + 1 in a causal model. Averaging over the queries whose sieve is not empty keeps it a weighted sum. The weights are
+i + 1 in a causal model, or those in the window of a layer that has one; the sieve is cut to them. Averaging over the queries whose sieve is not empty keeps it a weighted sum. The weights are
 made here, in NumPy and linear in the number of tokens; nothing is tokens x tokens.
 Source: Pande et al. 2021, sieve bias score.
 """
@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from core.measures import DIRECTIONS, ROW_MEASURES, SYNTACTIC, SYNTACTIC_MEASURES
 from core.parses import TokenPair
-from core.passes import PassText, Window
+from core.passes import PassText, Reach, Window
 from core.tokens import TokenizedText
 
 LOCAL_RADIUS: Final = 2
@@ -41,8 +41,8 @@ class BatchSieves:
     """False where a text has no score: no such token, one segment only, no such relation."""
 
 
-def batch_sieves(texts: Sequence[PassText], causal: bool) -> BatchSieves:
-    """Sieves of texts that are passed together, padded at the end to the longest."""
+def batch_sieves(texts: Sequence[PassText], causal: bool, reach: Reach = Reach()) -> BatchSieves:  # noqa: B008
+    """Sieves of texts that are passed together, padded at the end to the longest, for layers of one reach."""
     n_queries = max(len(text.queries.ids) for text in texts)
     indicators = np.zeros((len(texts), max(len(text.keys.ids) for text in texts), len(INDICATORS)))
     row_weights = np.zeros((len(texts), n_queries, 1 + len(INDICATORS), len(ROW_MEASURES)))
@@ -50,8 +50,9 @@ def batch_sieves(texts: Sequence[PassText], causal: bool) -> BatchSieves:
     for row, text in enumerate(texts):
         key_indicators = _key_indicators(text.keys)
         indicators[row, : len(text.keys.ids)] = key_indicators
-        row_weights[row, : len(text.queries.ids)] = _row_weights(text, key_indicators, causal)
-        entries += sorted((row, *entry) for entry in _syntactic_entries(text.pairs, len(text.queries.ids), causal))
+        live = live_keys(len(text.queries.ids), len(text.keys.ids), causal, reach)
+        row_weights[row, : len(text.queries.ids)] = _row_weights(text, key_indicators, live, causal)
+        entries += sorted((row, *entry) for entry in _syntactic_entries(text.pairs, live))
     at = np.array([entry[:3] for entry in entries], dtype=np.int64).reshape(-1, 3)
     measure = np.array([entry[3] for entry in entries], dtype=np.int64)
     return BatchSieves(
@@ -62,6 +63,19 @@ def batch_sieves(texts: Sequence[PassText], causal: bool) -> BatchSieves:
         entry_weight=np.array([entry[4] for entry in entries], dtype=np.float64),
         applicable=_applicable(row_weights, at, measure),
     )
+
+
+def live_keys(
+    n_queries: int,
+    n_keys: int,
+    causal: bool,
+    reach: Reach = Reach(),  # noqa: B008
+) -> Int[np.ndarray, "query 2"]:
+    """First and one-past-last key that each query can see."""
+    query = np.arange(n_queries)
+    start = np.zeros(n_queries, dtype=np.int64) if reach.back is None else np.maximum(query - reach.back, 0)
+    end = query + 1 if causal else np.full(n_queries, n_keys)
+    return np.stack([start, end if reach.ahead is None else np.minimum(end, query + reach.ahead + 1)], axis=1)
 
 
 def local_band(n_tokens: int, causal: bool = False, radius: int = LOCAL_RADIUS) -> Int[np.ndarray, "query 2"]:
@@ -133,13 +147,14 @@ def _key_indicators(text: TokenizedText) -> Float[np.ndarray, "key indicator"]:
 
 
 def _row_weights(
-    text: PassText, indicators: Float[np.ndarray, "key indicator"], causal: bool
+    text: PassText, indicators: Float[np.ndarray, "key indicator"], live: Int[np.ndarray, "query 2"], causal: bool
 ) -> Float[np.ndarray, "query column row_measure"]:
     """Weights of one text; columns are the local band and INDICATORS, measures are ROW_MEASURES."""
-    queries, n_queries, n_keys = text.queries, len(text.queries.ids), len(indicators)
-    visible = np.arange(1, n_queries + 1) if causal else np.full(n_queries, n_keys)
-    totals = np.broadcast_to(indicators.sum(0), (n_queries, len(INDICATORS)))
-    cls, sep, first, second, first_token = (np.cumsum(indicators, axis=0) if causal else totals).T
+    queries, n_queries = text.queries, len(text.queries.ids)
+    start, end = live.T
+    visible = end - start
+    before = np.concatenate([np.zeros((1, len(INDICATORS))), np.cumsum(indicators, axis=0)])
+    cls, sep, first, second, first_token = (before[end] - before[start]).T
     weights = np.zeros((n_queries, 1 + len(INDICATORS), len(ROW_MEASURES)))
     weigh = {name: weights[:, :, measure] for measure, name in enumerate(ROW_MEASURES)}
     weigh["delimiter"][:, 1] = weigh["delimiter"][:, 2] = _mean_weights(visible, cls + sep)
@@ -149,7 +164,7 @@ def _row_weights(
         weigh["sink"][:, 5] = _mean_weights(visible, first_token)
     if queries is text.keys:
         band = local_band(n_queries, causal)
-        weigh["local"][:, 0] = _mean_weights(visible, band[:, 1] - band[:, 0])
+        weigh["local"][:, 0] = _mean_weights(visible, np.minimum(band[:, 1], end) - np.maximum(band[:, 0], start))
         if queries.n_segments == 2:
             side = query_sides(queries)
             own = _mean_weights(visible, np.where(side == 0, first, second))
@@ -169,22 +184,25 @@ def _oriented(pair: TokenPair, direction: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _syntactic_entries(
-    pairs: Sequence[TokenPair], n_tokens: int, causal: bool
+    pairs: Sequence[TokenPair], live: Int[np.ndarray, "query 2"]
 ) -> Iterator[tuple[int, int, int, float]]:
     """Query, key, measure and weight of every entry of one text; a measure is the mean over its pairs."""
     for direction in DIRECTIONS:
-        found = [(pair.name, _pair_entries(*_oriented(pair, direction), n_tokens, causal)) for pair in pairs]
+        found = [(pair.name, _pair_entries(*_oriented(pair, direction), live)) for pair in pairs]
         for role in SYNTACTIC:
             measure = SYNTACTIC_MEASURES.index(f"{role} {direction}")
-            live = [entries for name, entries in found if entries and role in ("syntactic", f"syntactic:{name}")]
-            for entries in live:
-                yield from ((query, key, measure, weight / len(live)) for query, key, weight in entries)
+            seen = [entries for name, entries in found if entries and role in ("syntactic", f"syntactic:{name}")]
+            for entries in seen:
+                yield from ((query, key, measure, weight / len(seen)) for query, key, weight in entries)
 
 
-def _pair_entries(queries: np.ndarray, keys: np.ndarray, n_tokens: int, causal: bool) -> list[tuple[int, int, float]]:
+def _pair_entries(
+    queries: np.ndarray, keys: np.ndarray, live: Int[np.ndarray, "query 2"]
+) -> list[tuple[int, int, float]]:
     """Entries of one pair: attention between its pieces over what uniform attention would put there."""
-    cells = [(i, j) for i in queries.tolist() for j in keys.tolist() if j <= i or not causal]
-    uniform = sum(1 / (i + 1 if causal else n_tokens) for i, _ in cells)
+    bounds = {i: live[i].tolist() for i in queries.tolist()}
+    cells = [(i, j) for i, (start, end) in bounds.items() for j in keys.tolist() if start <= j < end]
+    uniform = sum(1 / (bounds[i][1] - bounds[i][0]) for i, _ in cells)
     return [(i, j, 1 / uniform) for i, j in cells]
 
 

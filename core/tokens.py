@@ -70,8 +70,8 @@ def tokenize(
 
 
 def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> TokenizedText:
-    """A target as a decoder reads it: begun with its start token, and without the end mark it is to predict."""
-    n_kept = len(text.ids) - int(text.segments[-1] == SPECIAL and text.ids[-1] == _id(tokenizer.eos_token_id))
+    """A target as a decoder reads it: begun with its start token, and without the marks at its end that it predicts."""
+    n_kept = int(np.flatnonzero(text.segments != SPECIAL)[-1]) + 1
 
     def shifted(values: np.ndarray, first: object) -> np.ndarray:
         return np.concatenate([np.full_like(values[:1], first), values[:n_kept]])
@@ -84,7 +84,7 @@ def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> Toke
         segments=shifted(text.segments, SPECIAL),
         words=shifted(text.words, SPECIAL),
         is_cls=shifted(text.is_cls, start_id == _id(tokenizer.cls_token_id)),
-        is_sep=shifted(text.is_sep, start_id == _id(tokenizer.sep_token_id)),
+        is_sep=shifted(text.is_sep, False),  # it separates nothing from what comes before
         n_cut=text.n_cut,
     )
 

@@ -130,7 +130,7 @@ def test_scores_of_rows_that_sum_to_less_than_one_equal_their_definition(sunk, l
     token_pairs = [TokenPair(name, np.array(one), np.array(other)) for name, one, other in pairs]
     texts = [of_source(text.source, token_pairs)] * 2
     layers = [[part[:, :, :-1] for part in layer] for layer in layers]
-    scores = ScoreObserver(batch_sieves(texts, causal=True), 2, N_HEADS, "cpu", torch.float64)
+    scores = ScoreObserver([batch_sieves(texts, causal=True)] * 2, N_HEADS, "cpu", torch.float64)
     pass_through_the_door(layers, causal_mask(n_tokens=N_TOKENS - 1), sinks, [scores])
     maps = torch.stack([sunk_attention(query, key, sinks) for query, key, _ in layers], dim=1).numpy()
     assert maps.sum(-1).mean() < 0.8
@@ -152,7 +152,7 @@ def test_padding_that_sees_nothing_leaves_scores_beside_sinks_numbers(sunk, load
         batch_size=2, q_length=N_TOKENS, kv_length=N_TOKENS, attention_mask=padding,
         mask_function=sliding_window_causal_mask_function(2),
     )  # fmt: skip
-    scores = ScoreObserver(batch_sieves([short, long], causal=True), 2, N_HEADS, "cpu", torch.float64)
+    scores = ScoreObserver([batch_sieves([short, long], causal=True)] * 2, N_HEADS, "cpu", torch.float64)
     pass_through_the_door(layers, mask, sinks, [scores])
     applicable = batch_sieves([short, long], causal=True).applicable
     np.testing.assert_array_equal(np.isfinite(scores.scores()).all((2, 3)), applicable)
@@ -210,7 +210,7 @@ def test_nothing_waits_for_the_device_inside_the_pass(family, loaded):
     inputs = inputs_of(checkpoint, TEXTS[:2])
     assert "attention_mask" in inputs
     sieves = batch_sieves(texts, attention.causal)
-    scores = ScoreObserver(sieves, attention.n_layers, attention.n_heads, "cpu", torch.float32)
+    scores = ScoreObserver([sieves] * attention.n_layers, attention.n_heads, "cpu", torch.float32)
     observers = [scores, MapObserver(1, texts[1].n_tokens, texts[1].n_tokens, block=2)]
     assert scores.wants_entropy
     with NoWaiting() as watcher:

@@ -211,6 +211,32 @@ def test_uniform_attention_scores_one(family, loaded, expected):
             np.testing.assert_allclose(of_text, np.log(len(text.ids)), atol=1e-12)
 
 
+@pytest.mark.parametrize("family", ["modernbert", "mistral", "phi3", "gemma2", "gemma3", "gpt_oss"])
+def test_uniform_attention_in_a_window_scores_one(family, loaded):
+    """Keys outside a layer's window are no keys that its queries could see."""
+    import copy
+
+    import torch
+
+    checkpoint = loaded(family, "float32" if family == "gpt_oss" else "float64")
+    checkpoint = replace(checkpoint, model=copy.deepcopy(checkpoint.model))
+    assert any(reach.back is not None for reach in checkpoint.attentions["self"].reaches)
+    with torch.no_grad():
+        for name, parameter in checkpoint.model.named_parameters():
+            if any(part in name for part in ("Wqkv", "q_proj", "qkv_proj")):
+                parameter.zero_()
+    (text,) = pass_texts(checkpoint, [Text(("the black cat sat where a red dog ran and two birds do not eat it",))])
+    near, far = np.array([3]), np.array([14])
+    pairs = (TokenPair("nsubj", near, near - 1), TokenPair("amod", far, near), TokenPair("dobj", far, far - 2))
+    found = score_batch(checkpoint, [replace(text, pairs=pairs)], PassSettings()).measures[0]
+    ratios = np.delete(found, MEASURES.index("block"), axis=0)
+    assert np.isfinite(ratios[MEASURES.index("local")]).all()
+    np.testing.assert_allclose(ratios[~np.isnan(ratios)], 1, atol=1e-6 if family == "gpt_oss" else 1e-12)
+    seen = np.isfinite(found[MEASURES.index("syntactic:amod dependent-to-head")]).all(axis=1)
+    windowed = [reach.back is not None for reach in checkpoint.attentions["self"].reaches]
+    assert seen.tolist() == [not is_windowed for is_windowed in windowed]
+
+
 def test_what_does_not_apply_to_a_text_is_nan_and_nothing_else_is(loaded):
     checkpoint = loaded("bert")
     single, pair = tokenized(checkpoint, (TEXTS[0], TEXTS[1]))
@@ -264,7 +290,7 @@ def test_the_observer_needs_only_the_layers_up_to_the_last(loaded, expected):
     checkpoint = loaded("bert")
     texts, pairs, _ = expected("bert", checkpoint)
     texts = prepared(texts, pairs)
-    observer = ScoreObserver(batch_sieves(texts, causal=False), 2, 3, "cpu", checkpoint.statistics_dtype)
+    observer = ScoreObserver([batch_sieves(texts, causal=False)] * 2, 3, "cpu", checkpoint.statistics_dtype)
     assert observe(checkpoint.model, model_inputs(checkpoint, texts), [observer]) is not None
     # A product without the values' columns is summed in another order.
     np.testing.assert_allclose(observer.scores(), measures_of(checkpoint, texts), rtol=1e-5)

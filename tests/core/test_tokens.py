@@ -202,21 +202,25 @@ def test_a_target_is_read_from_its_start_token_on_and_without_its_end_mark():
     assert (target.n_cut, target.n_segments) == (0, 1)
 
 
-def test_a_start_token_that_is_a_delimiter_is_one_at_the_start_too():
+def test_a_start_token_that_is_a_separator_separates_nothing():
     """BART begins a target with the mark that ends one."""
     tokenizer = TOKENIZERS["roberta"]()
     text = tokens_of("roberta", "the dog sat")
-    assert np.flatnonzero(as_decoder_input(text, tokenizer, tokenizer.sep_token_id).is_sep).tolist() == [0]
+    assert np.flatnonzero(as_decoder_input(text, tokenizer, tokenizer.sep_token_id).is_sep).tolist() == []
     assert np.flatnonzero(as_decoder_input(text, tokenizer, tokenizer.cls_token_id).is_cls).tolist() == [0, 1]
 
 
-def test_only_an_end_mark_is_cut_off_a_target():
+def test_only_marks_at_its_end_are_cut_off_a_target():
     text = tokens_of("llama", "the dog")
     begun = as_decoder_input(text, TOKENIZERS["llama"](), start_id=0)
     assert begun.tokens == ("<s>", *text.tokens)
     assert begun.segments.tolist() == [SPECIAL, *text.segments.tolist()]
     marked = tokens_of("bert", "the dog")  # a tokenizer that names no end mark
-    assert as_decoder_input(marked, TOKENIZERS["bert"](), start_id=0).tokens == ("[PAD]", *marked.tokens)
+    assert as_decoder_input(marked, TOKENIZERS["bert"](), start_id=0).tokens == ("[PAD]", "[CLS]", "the", "dog")
+    coded = TOKENIZERS["mbart"]()
+    target = tokenize(Text(("the dog",)), coded, 40)
+    assert all(name in target.tokens[-2:] for name in coded.all_special_tokens if name in ("</s>", "en_XX"))
+    assert as_decoder_input(target, coded, start_id=0).segments[-1] == 0
 
 
 def test_a_word_that_stands_for_the_end_mark_is_not_cut_off():
