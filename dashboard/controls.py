@@ -1,6 +1,7 @@
 """Widgets to settings and texts; no analysis."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final, get_args
 
@@ -36,7 +37,7 @@ LOOK_AGAIN: Final = 1.0
 
 @st.cache_resource(show_spinner=False)
 def inference() -> Inference:
-    """The one worker of this process, shared by all sessions."""
+    """Checkpoints and results of this process, shared by all sessions."""
     return Inference(Store())
 
 
@@ -174,8 +175,10 @@ def engine(chosen: Choice) -> Engine:
     Raises: CheckpointError.
     """
     name = chosen.checkpoint.strip()
-    st.session_state.pop("engine", None)
-    with st.spinner(wording.finding(plain(name)), show_time=True):
+    before = st.session_state.pop("engine", None)
+    is_known = before is not None and before.files.name == name
+    # A spinner begins a thread, so it is not shown on every run.
+    with nullcontext() if is_known else st.spinner(wording.finding(plain(name)), show_time=True):
         files = _from_hub(name) if local_folder(name) is None else find_checkpoint(name)
     if files.kinds != st.session_state.get("kinds", ONE_STACK):
         # The sidebar, drawn before the checkpoint was found, has to offer its attentions.

@@ -201,6 +201,13 @@ def scoring(done: int, total: int, seconds_left: float | None, n_before: int) ->
     return f"Scoring texts: {done:,} of {total:,}{left}.{before} Finished texts are kept if you go elsewhere."
 
 
+def looking(seconds_left: float | None, n_before: int) -> str:
+    """While the text on screen waits for its pass."""
+    left = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
+    before = f" {counted(n_before, 'request')} of other readers first." if n_before else ""
+    return f"Looking at your text{left}.{before}"
+
+
 def finding(name: str) -> str:
     """While a checkpoint is looked up, or fetched from the hub."""
     return f"Finding {name} ..."

@@ -2,12 +2,13 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from cache.inference import Engine, Inference
+from cache.inference import Engine, Inference, Status
 from core.analysis import TextAttention
 from core.errors import TextTooLong
 from core.measures import role_scores
@@ -17,6 +18,9 @@ from core.tokens import TooLong
 from dashboard import state, wording
 from dashboard.plain import plain
 from dashboard.state import Choice
+
+SLOW_SECONDS: Final = 2
+"""Waits longer than this are explained."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,17 +62,25 @@ def _seen_both(
     waits = not inference.is_loaded(engine)
     loading = wording.loading(plain(engine.files.name))
     # A place of its own keeps what follows where it is, whether there is something to wait for or not.
-    with st.empty(), st.spinner(loading, show_time=True) if waits else nullcontext():
-        start = state.window_start(text)
+    place = st.empty()
+    with place.container(), st.spinner(loading, show_time=True) if waits else nullcontext():
+        start, said = state.window_start(text), st.empty()
+
+        def report(status: Status) -> None:
+            """Say what a longer wait is for; here Streamlit ends the run of a reader who has gone."""
+            slow = (status.seconds_left or 0) > SLOW_SECONDS or status.n_waiting_before
+            said.markdown(wording.looking(status.seconds_left, status.n_waiting_before) if slow else "")
 
         def seen(asked: PassSettings) -> Seen:
-            looked, measured = inference.look(engine, text, asked, start=start, too_long=too_long)
+            looked, measured = inference.look(engine, text, asked, start=start, too_long=too_long, report=report)
             if measured.measures is None:
                 raise TextTooLong(None, measured.n_tokens, measured.n_tokens - measured.n_cut)
             return Seen(looked=looked, scores=role_scores(measured.measures[None], chosen.score_settings)[0])
 
-        return OnScreen(
+        found = OnScreen(
             text=text,
             now=seen(settings),
             all_on=seen(PassSettings(settings.kind)) if settings.off else None,
         )
+    place.empty()
+    return found
