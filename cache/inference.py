@@ -34,8 +34,9 @@ __all__ = ["CorpusMeasures", "Engine", "Inference", "Report", "Status"]
 
 CORPORA_BYTES: Final = 128 * 2**20
 """Of the latest corpora's measures in memory: a moved tau asks for the same ones again and again."""
-LOOKS_BYTES: Final = 16 * 2**20
-"""Of the latest texts' attention in memory: a click on a head asks for the same one again."""
+LOOKS_BYTES: Final = 96 * 2**20
+"""Of the latest texts' attention in memory: a click on a head asks for the same one again.
+With heads switched off there are two, of some 24 MiB each where windows are largest."""
 OUTPUTS: Final = 256
 """Changes of output that stay in memory."""
 
@@ -164,15 +165,30 @@ class Inference:
         Raises: TextTooLong unless it may be cut; AnalysisError of any stage.
         """
         settings = engine.settings(settings)
-        wanted = wanted_look(engine, settings, text, _parser_name(), too_long == "truncate", start)
+
+        def at(start: tuple[int, int]) -> Wanted:
+            return wanted_look(engine, settings, text, _parser_name(), too_long == "truncate", start)
+
+        wanted = at(start)
         look = self._kept_look(wanted)
+        if look is None and start != (0, 0) and (first := self._kept_look(at((0, 0)))) is not None:
+            wanted = at(_moved_back(start, first[0]))
+            look = self._kept_look(wanted)
         if look is None:
             (seen,) = self._worker(engine).ask([wanted], settings, places=[None], report=report)
             look = self._remember_look(wanted, seen)
+            if look[0].block == 0 and start != (0, 0):
+                look = self._remember_look(at((0, 0)), seen)
         return look
 
     def output_change(
-        self, engine: Engine, text: Text, settings: PassSettings, token: int | None = None
+        self,
+        engine: Engine,
+        text: Text,
+        settings: PassSettings,
+        token: int | None = None,
+        *,
+        report: Report | None = None,
     ) -> "OutputChange":
         """What switching heads off changes in the output for the text on screen; cut where it is too long.
 
@@ -181,13 +197,17 @@ class Inference:
             text: one.
             settings: name the heads that are off.
             token: place of the token to guess, or to guess the next one of; None for the text's last one.
+            report: called about five times a second while there is something to wait for; where it raises, the
+                waiting stops.
 
-        Raises: AnalysisError of any stage.
+        Raises: AnalysisError of any stage; whatever `report` raises.
         """
         question = (engine, text, settings, token)
         change = self._outputs.get(question)
         if change is None:
-            change = self._worker(engine).run(lambda checkpoint: output_change_of(checkpoint, text, settings, token))
+            change = self._worker(engine).run(
+                lambda checkpoint: output_change_of(checkpoint, text, settings, token), report
+            )
             self._outputs.put(question, change, 1)
         return change
 
@@ -276,6 +296,17 @@ def _counting(report: Report, n_kept: int) -> Report:
         )
 
     return counted
+
+
+def _moved_back(start: tuple[int, int], first: TextAttention) -> tuple[int, int]:
+    """Where the window that is asked for at `start` really begins; (0, 0) where the window is the whole text."""
+
+    def side(begin: int, n_tokens: int, window: tuple[int, int]) -> int:
+        return max(0, min(begin, n_tokens - (window[1] - window[0])))
+
+    text, window = first.text, first.window
+    queries = side(start[0], len(text.queries.ids), window.queries)
+    return queries, side(start[1], len(text.keys.ids), window.keys)
 
 
 def _close(workers: Mapping[Engine, Worker]) -> None:

@@ -6,7 +6,6 @@ tokenizer, so the two say the same, and a stored result is found without loading
 
 import hashlib
 import json
-from dataclasses import asdict
 from typing import Final
 
 from core.passes import PassSettings
@@ -44,7 +43,8 @@ def _ingredients(checkpoint: str, dtype: str, settings: PassSettings, text: Text
         "dtype": dtype,
         "attention": settings.kind,
         "off": off,
-        "text": asdict(text),
+        # By hand: dataclasses.asdict took a third of the time of a look-up.
+        "text": {"segments": text.segments, "words": text.words},
         "parser": parser,
     }
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-OUT_OF_MEMORY: Final = ("can't allocate memory", "not enough memory", "out of memory")
+OUT_OF_MEMORY: Final = ("can't allocate memory", "not enough memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
 """How torch says it: of a GPU in an error of its own kind, of a CPU in any RuntimeError."""
 UNKNOWN_BYTES: Final = 8 * 2**30
 """Taken for a machine that does not say how much it has."""

@@ -1,22 +1,27 @@
 """Loaded checkpoints, held under a memory budget."""
 
+import math
 import os
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from safetensors import SafetensorError, safe_open
+
 from cache.answers import Engine
 from cache.memory import free_memory, gpu_bytes, is_out_of_memory, machine_bytes
-from core.checkpoints import Checkpoint, choose_device, load_checkpoint
+from core.checkpoints import WEIGHT_FILES, Checkpoint, choose_device, load_checkpoint
 from core.errors import AnalysisError, CheckpointError
 
 SHARE_OF_MACHINE: Final = 0.5
 SHARE_OF_GPU: Final = 0.6
 """Of all memory, for the weights of checkpoints; passes, results and the program need the rest."""
+BYTES_OF_WEIGHT: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 _loading: Final = Lock()
 """transformers sets torch's default number format while it builds a model, for all threads at once."""
@@ -116,7 +121,7 @@ class Models:
 
     def _loaded(self, engine: Engine) -> Checkpoint:
         device = choose_device(engine.device)
-        expected = sum(path.stat().st_size for path in engine.files.folder.glob("model*.safetensors"))
+        expected = _bytes_to_come(engine)
         self._make_room(device, expected)
         try:
             return load_checkpoint(engine.files, device=device, dtype=engine.dtype)
@@ -149,6 +154,22 @@ class Models:
         if self._budget is not None:
             return self._budget
         return int(SHARE_OF_GPU * gpu_bytes() if device == "cuda" else SHARE_OF_MACHINE * machine_bytes())
+
+
+def _bytes_to_come(engine: Engine) -> int:
+    """Memory that a checkpoint's weights will take in the engine's number format, whichever one its files are in."""
+    paths = list(engine.files.folder.glob(WEIGHT_FILES))
+    try:
+        return sum(map(_n_weights, paths)) * BYTES_OF_WEIGHT.get(engine.dtype, 4)
+    except SafetensorError:
+        # Loading says in a sentence what is wrong with such a file.
+        return sum(path.stat().st_size for path in paths)
+
+
+def _n_weights(path: Path) -> int:
+    with safe_open(path, framework="numpy") as file:
+        names: list[str] = file.keys()
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in names)
 
 
 def _budget_from_environment() -> int | None:

@@ -52,13 +52,16 @@ class TooLarge(TextError):
         return TooLarge(position, self.n_tokens)
 
 
-def prepared(checkpoint: Checkpoint, item: Item) -> TextError | None:
-    """Tokenise an item's text, unless another request has; what is wrong with the text, if anything is."""
+def prepared(checkpoint: Checkpoint, item: Item) -> Exception | None:
+    """Tokenise an item's text, unless another request has; what is wrong with it, or with its settings, if anything is.
+
+    Any error is this item's alone: the settings and texts of others may be sound.
+    """
     if item.prepared is not None:
         return None
     try:
         item.prepared = prepare(checkpoint, item.wanted.text, item.settings, truncate=item.wanted.truncate)
-    except TextError as error:
+    except Exception as error:
         return error
     return None
 

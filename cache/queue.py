@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from threading import Condition, Lock
+from threading import Condition, RLock
 from typing import Any, Final
 
 from cache.answers import Wanted
@@ -20,7 +20,8 @@ class Queue:
     """The requests of all sessions to one worker."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        # One that its holder may take again: garbage collection may close the queue at any point of any thread.
+        self._lock = RLock()
         self._arrived = Condition(self._lock)
         self._requests: list[Request] = []
         self._jobs: deque[Job] = deque()
@@ -64,9 +65,13 @@ class Queue:
             return self._jobs[-1].promise
 
     def next_job(self) -> Job | None:
-        """The job whose turn it is."""
+        """The job whose turn it is; one that nobody waits for any more has been cancelled."""
         with self._lock:
-            return self._jobs.popleft() if self._jobs else None
+            while self._jobs:
+                job = self._jobs.popleft()
+                if job.promise.set_running_or_notify_cancel():
+                    return job
+            return None
 
     def _item(self, wanted: Wanted, settings: PassSettings) -> Item:
         """An item that gives what is wanted: one that is there, one that can still be asked for more, or a new one."""
@@ -125,10 +130,24 @@ class Queue:
                 request.passed_over = 0 if request in served else request.passed_over + 1
             return running
 
-    def finish(self, outcomes: Mapping[Item, Outcome]) -> None:
-        """Hand outcomes to those who wait; what was seen can be joined until it is forgotten."""
+    def still_wanted(self, running: Sequence[Item]) -> list[Item]:
+        """Those of a batch that somebody waits for after it has failed; the others are dropped."""
         with self._lock:
+            for item in running:
+                if not item.requests:
+                    self._drop(item)
+            return [item for item in running if item.requests]
+
+    def finish(self, outcomes: Mapping[Item, Outcome]) -> list[Item]:
+        """Hand outcomes to those who wait; what was seen can be joined until it is forgotten.
+
+        Returns: those that wait on, because more is wanted of them by now than was seen.
+        """
+        with self._lock:
+            wait_on = [item for item, outcome in outcomes.items() if item.wants_more_than(outcome)]
             for item, outcome in outcomes.items():
+                if item in wait_on:
+                    continue
                 item.outcome, item.is_running = outcome, False
                 for request in list(item.requests):
                     request.take(item)
@@ -137,6 +156,7 @@ class Queue:
                 item.requests.clear()
                 if isinstance(outcome, BaseException):
                     self._drop(item)
+            return wait_on
 
     def forget(self, items: Sequence[Item]) -> None:
         """Let go of items whose outcome is in the store."""
@@ -152,9 +172,8 @@ class Queue:
                 request.failure = error
                 self._withdraw(request)
                 request.changed.notify_all()
-            for job in self._jobs:
+            while job := self.next_job():
                 job.promise.set_exception(error)
-            self._jobs.clear()
 
     def status(self, request: Request, seconds_per_character: float | None) -> Status:
         """How far a request is."""

@@ -70,6 +70,10 @@ class Item:
         """Whether somebody still waits for it."""
         return self.outcome is None and bool(self.requests)
 
+    def wants_more_than(self, outcome: Outcome) -> bool:
+        """Whether an outcome lacks the attention that is wanted: a look may join while the scores are being found."""
+        return self.wanted.start is not None and isinstance(outcome, Seen) and outcome.attention is None
+
     def is_met_by(self, kept: Seen) -> bool:
         """Whether what the store has spares a pass; of a text that was left out or cut, only where it may be cut."""
         return kept.measured.measures is not None and (self.wanted.truncate or kept.measured.n_cut == 0)
@@ -109,11 +113,12 @@ class Request:
 
     def next_unprepared(self, n_characters: int) -> list[Item]:
         """Take some texts that are still wanted off those to be prepared."""
-        taken: list[Item] = []
-        while self.unprepared and sum(item.size for item in taken) < n_characters:
+        taken, n_taken = list[Item](), 0
+        while self.unprepared and n_taken < n_characters:
             item = self.unprepared.popleft()
             if item.is_wanted:
                 taken.append(item)
+                n_taken += item.size
         return taken
 
     def take(self, item: Item) -> None:

@@ -4,8 +4,10 @@ import logging
 import sys
 import time
 import traceback
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import wait
 from statistics import median
 from threading import Lock, Thread, current_thread
 from typing import Final, TypeVar
@@ -15,7 +17,7 @@ from cache.memory import free_memory, is_out_of_memory, trim_heap
 from cache.models import Models
 from cache.passing import TooLarge, of_like_length, passed, prepared
 from cache.queue import Queue
-from cache.requests import Item, Job, Outcome, Report, Request, left_out
+from cache.requests import Item, Job, Report, Request, Status, left_out
 from cache.store import Store
 from core.checkpoints import Checkpoint
 from core.errors import AnalysisError, TextTooLong
@@ -35,8 +37,8 @@ TIMED_BATCHES: Final = 15
 TRIM_BATCHES: Final = 32
 """Between two times that the heap is trimmed, which takes a few milliseconds."""
 SWITCH_SECONDS: Final = 0.0002
-"""Python's switch interval. A pass lets other threads run hundreds of times, and then waits so long for its turn: beside
-three busy sessions it took ninety times as long at Python's usual 5 ms, and ten times at this."""
+"""Python's switch interval. A pass lets other threads run hundreds of times, and each time waits so long for its turn:
+beside three busy sessions it took ninety times as long at Python's usual 5 ms, and ten times at this."""
 
 Answer = TypeVar("Answer")
 
@@ -61,7 +63,8 @@ class Worker:
         self._begin = Lock()
         self._seconds_per_character: deque[float] = deque(maxlen=TIMED_BATCHES)
         self._batch_tokens: int | None = None
-        """After memory has run out; None for what suits the device."""
+        """After memory has run out, as long as the checkpoint stays loaded; None for what suits the device."""
+        self._met: weakref.ref[Checkpoint] | None = None
 
     def ask(
         self,
@@ -91,14 +94,26 @@ class Worker:
             self._queue.withdraw(request)
         return request.answer()
 
-    def run(self, work: Callable[[Checkpoint], Answer]) -> Answer:
+    def run(self, work: Callable[[Checkpoint], Answer], report: Report | None = None) -> Answer:
         """What other work on the loaded checkpoint gives, done between two batches.
 
-        Raises: AnalysisError where the checkpoint cannot be loaded; what the work raises.
+        Args:
+            work: done in the worker's thread.
+            report: called about five times a second; where it raises, work that has not begun is not done.
+
+        Raises: AnalysisError where the checkpoint cannot be loaded or memory runs out; what the work raises; whatever
+            `report` raises.
         """
         with self._begin:
             promise = self._queue.submit_job(work)
             self._wake()
+        try:
+            while not promise.done():
+                if report is not None:
+                    report(Status(done=0, total=1, seconds_left=None, n_waiting_before=0))
+                wait([promise], REPORT_SECONDS)
+        finally:
+            promise.cancel()
         answer: Answer = promise.result()
         return answer
 
@@ -162,14 +177,20 @@ class Worker:
     def _work_off(self) -> None:
         """Pass texts until nobody waits."""
         with self._models.use(self._engine) as checkpoint:
-            self._batch_tokens = None
+            self._meet(checkpoint)
             while self._queue.wait_for_work():
                 if job := self._queue.next_job():
                     _do(job, checkpoint)
                 turn = self._queue.turn()
                 chosen = of_like_length(checkpoint, self._ready(checkpoint, turn), self._tokens(checkpoint))
-                if batch := self._queue.begin(chosen):
+                if chosen and (batch := self._queue.begin(chosen)):
                     self._pass(checkpoint, batch)
+
+    def _meet(self, checkpoint: Checkpoint) -> None:
+        """Forget that memory ran out, where the checkpoint has been loaded anew since."""
+        if self._met is None or self._met() is not checkpoint:
+            self._batch_tokens = self.notice = None
+            self._met = weakref.ref(checkpoint)
 
     def _tokens(self, checkpoint: Checkpoint) -> int:
         from core.scores import BATCH_TOKENS
@@ -177,11 +198,14 @@ class Worker:
         return self._batch_tokens or BATCH_TOKENS[checkpoint.device]
 
     def _ready(self, checkpoint: Checkpoint, turn: Sequence[Request]) -> Iterator[list[Item]]:
-        """What can be passed, request by request; prepares more where that is little."""
+        """What can be passed, request by request; prepares some more where that is little.
+
+        Not for as long as it takes: of a corpus of long lines none may be ready for a long time, and others wait.
+        """
         enough = READY_BATCHES * self._tokens(checkpoint)
         for request in turn:
             request.ready = [item for item in request.ready if item.is_wanted]
-            while request.unprepared and sum(item.n_tokens for item in request.ready) < enough:
+            if request.unprepared and sum(item.n_tokens for item in request.ready) < enough:
                 self._prepare(checkpoint, request, CHARACTERS * enough)
             yield request.ready
 
@@ -192,46 +216,57 @@ class Worker:
         found = {item: seen for item in items if (seen := kept.get(item.wanted)) is not None and item.is_met_by(seen)}
         left = [item for item in items if item not in found]
         wrong = {item: error for item in left if (error := prepared(checkpoint, item)) is not None}
+        for error in wrong.values():
+            _let_go(error)
         request.ready += [item for item in left if item not in wrong]
-        self._queue.finish({item: found.get(item) or wrong[item] for item in items if item in found or item in wrong})
+        outcomes = {item: found.get(item) or wrong[item] for item in items if item in found or item in wrong}
+        request.unprepared.extendleft(self._queue.finish(outcomes))
         too_long = {item: left_out(error) for item, error in wrong.items() if isinstance(error, TextTooLong)}
         # The scores of a text that was cut stand under the same key, and are worth more.
         news = [item for item in too_long if item.wanted not in kept and item.wanted.start is None]
         self._keep({item: too_long[item] for item in news})
-        self._queue.forget(list(found))
+        self._queue.forget([item for item in found if item.outcome is not None])
 
     def _pass(self, checkpoint: Checkpoint, batch: Sequence[Item]) -> None:
-        """Pass a batch; where memory runs out, in parts of half as many texts."""
+        """Pass a batch; where that fails, in parts of half as many texts, until the text that is at fault is alone."""
         left, n_texts = batch, len(batch)
         while left:
             part = left[:n_texts]
-            outcomes = self._outcomes(checkpoint, part)
-            if outcomes is None:
-                free_memory(checkpoint.device)
-                if n_texts > 1:
-                    n_texts = len(part) // 2 or 1
-                    self._shrink(checkpoint, n_texts * max(item.n_tokens for item in part))
-                    continue
-                outcomes = {part[0]: TooLarge(None, part[0].n_tokens)}
-            self._queue.finish(outcomes)
-            self._keep({item: seen for item, seen in outcomes.items() if isinstance(seen, Seen)})
-            left = left[n_texts:]
+            seen = self._attempt(checkpoint, part)
+            if not isinstance(seen, Exception):
+                self._queue.finish(seen)
+                self._keep(seen)
+                left = left[len(part) :]
+            elif len(part) > 1:
+                n_texts = len(part) // 2
+                if isinstance(seen, TooLarge):
+                    self._shrink(checkpoint, n_texts * seen.n_tokens)
+                left = self._queue.still_wanted(left)
+            else:
+                self._queue.finish({part[0]: seen})
+                left = self._queue.still_wanted(left[1:])
+                # Memory is as small for the others; any other error was this text's own.
+                n_texts = n_texts if isinstance(seen, TooLarge) else len(batch)
 
-    def _outcomes(self, checkpoint: Checkpoint, batch: Sequence[Item]) -> Mapping[Item, Outcome] | None:
-        """What becomes of a batch; None where memory runs out."""
+    def _attempt(self, checkpoint: Checkpoint, batch: Sequence[Item]) -> Mapping[Item, Seen] | Exception:
+        """What a pass sees of a batch, or why it fails; TooLarge where memory runs out."""
         begun = time.monotonic()
         try:
             seen = passed(checkpoint, batch)
         except Exception as error:
             is_full = is_out_of_memory(error)
             _let_go(error, is_bug=not is_full)
-            return None if is_full else dict.fromkeys(batch, error)
-        self._seconds_per_character.append((time.monotonic() - begun) / sum(item.size for item in batch))
-        self.n_passed += len(batch)
-        self.n_batches += 1
-        if self.n_batches % TRIM_BATCHES == 0:
-            trim_heap()
-        return seen
+            if not is_full:
+                return error
+        else:
+            self._seconds_per_character.append((time.monotonic() - begun) / sum(item.size for item in batch))
+            self.n_passed += len(batch)
+            self.n_batches += 1
+            if self.n_batches % TRIM_BATCHES == 0:
+                trim_heap()
+            return seen
+        free_memory(checkpoint.device)
+        return TooLarge(None, max(item.n_tokens for item in batch))
 
     def _shrink(self, checkpoint: Checkpoint, n_tokens: int) -> None:
         self._batch_tokens = n_tokens
@@ -250,11 +285,25 @@ class Worker:
 
 
 def _do(job: Job, checkpoint: Checkpoint) -> None:
+    """Do a job; any error is for whoever waits for it, and this thread goes on to serve the others."""
     try:
-        job.promise.set_result(job.work(checkpoint))
-    except Exception as error:
-        _let_go(error)
-        job.promise.set_exception(error)
+        answer = job.work(checkpoint)
+    except BaseException as error:
+        is_full = is_out_of_memory(error)
+        _let_go(error, is_bug=not is_full)
+        failure = _no_room(checkpoint) if is_full else error
+    else:
+        job.promise.set_result(answer)
+        return
+    free_memory(checkpoint.device)
+    job.promise.set_exception(failure)
+
+
+def _no_room(checkpoint: Checkpoint) -> AnalysisError:
+    return AnalysisError(
+        f"This needs more memory than {checkpoint.device} has room for beside {checkpoint.files.name}. Choose a "
+        "shorter text, a smaller checkpoint or another device."
+    )
 
 
 def _let_go(error: BaseException, is_bug: bool = True) -> None:

@@ -62,36 +62,37 @@ def test_four_thousand_tokens_are_looked_at_without_standing_still(visit, long_c
 
 
 def test_a_text_too_long_for_the_link_is_left_out_of_it_until_it_is_short_again(visit, long_checkpoint):
-    page = visit(f"/?checkpoint={long_checkpoint}&text={CLAUSE}&tau=2.5")
+    page = visit(f"/?checkpoint={long_checkpoint}&tau=2.5")
+    said = page.get_by_text("These texts are too long for the link")
     type_texts(page, TEXT)
-    expect(page.get_by_text("These texts are too long for the link")).to_be_visible(timeout=LONG)
+    expect(said).to_be_visible(timeout=LONG)
     page.wait_for_url(lambda url: "text=" not in url and "tau=2.5" in url)
-    settle(page)
     assert len(page.url) < 400
+    type_texts(page, "the black cat")
+    page.wait_for_url(lambda url: "text=the+black+cat" in url)
+    expect(said).to_have_count(0)
+    type_texts(page, TEXT)
+    expect(said).to_be_visible(timeout=LONG)
     page.get_by_role("link", name="Roles").click()
     expect(page.get_by_role("heading", name="Roles", exact=True)).to_be_visible()
     page.get_by_role("link", name="Inspect", exact=True).click()
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value(TEXT)
-    assert "text=" not in page.url
-    type_texts(page, "the black cat")
-    page.wait_for_url(lambda url: "text=the+black+cat" in url)
-    expect(page.get_by_text("These texts are too long for the link")).to_have_count(0)
+    expect(said).to_be_visible()
+    page.wait_for_url(lambda url: "text=" not in url)
 
 
 def test_the_window_is_in_the_link_and_stays_where_heads_are_switched_off(visit):
     page = visit(f"/?text={'word+' * 400}&window=100-50&head=1-3")
     expect(error(page)).to_have_count(0)
     assert window(page) == (100, 402, 50)
-    page.get_by_role("button", name="Switch L1 H3 off").click()
-    expect(page.get_by_text("Switched off: L1 H3.")).to_be_visible()
-    expect(maps(page)).to_be_visible()
-    settle(page)
-    assert window(page) == (100, 402, 50)
     maps(page).focus()
     page.keyboard.press("PageDown")
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "window=146-146" in url)
     expect(arcs(page).get_by_text("Tokens 146 to 401 of 402")).to_be_visible()
-    page.get_by_role("button", name="Switch all on").click()
-    expect(page.get_by_text("Switched off:")).to_have_count(0)
-    expect(page.get_by_text("Window: queries 146–401, keys 146–401.").first).to_be_visible()
+    for switch, n_banners in (("Switch L1 H3 off", 1), ("Switch all on", 0)):
+        page.get_by_role("button", name=switch, exact=True).click()
+        expect(page.get_by_text("Switched off: ")).to_have_count(n_banners)
+        settle(page)
+        expect(page.get_by_text("Window: queries 146–401, keys 146–401.").first).to_be_visible()
+        expect(arcs(page).get_by_text("Tokens 146 to 401 of 402")).to_be_visible()

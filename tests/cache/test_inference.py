@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from small_checkpoints import save
 
-from cache.inference import Engine, Inference
+from cache.inference import LOOKS_BYTES, Engine, Inference
 from cache.models import Models
 from cache.store import Store
 from core.analysis import look_at, measure, prepare
@@ -135,6 +135,38 @@ def test_a_long_text_is_looked_at_through_a_window_and_as_a_whole(inference, tmp
     assert again.n_passed == 0
     assert (kept.window, kept.block) == (other.window, other.block)
     np.testing.assert_array_equal(kept.overview, other.overview)
+
+
+def test_elsewhere_in_a_text_that_is_kept_whole_is_the_same_look(inference, engine):
+    first, _ = inference.look(engine, TEXTS[1], start=(3, 900))
+    assert first.block == 0
+    assert inference.look(engine, TEXTS[1], start=(7, 2))[0] is first
+    assert inference.look(engine, TEXTS[1])[0] is first
+    inference.look(engine, TEXTS[0])
+    rows = inference.store.size()[0]
+    again = Inference(inference.store)
+    for start in ((5, 5), (0, 6), (900, 900)):
+        kept, _ = again.look(engine, TEXTS[0], start=start)
+        assert kept.window.queries == (0, len(kept.text.queries.ids))
+    assert (inference.n_passed, again.n_passed, again.store.size()[0]) == (2, 0, rows)
+
+
+def test_windows_beyond_the_end_of_a_long_text_are_one(inference, tmp_path):
+    engine = Engine(find_checkpoint(str(save("llama", tmp_path / "llama", max_position_embeddings=700))), "cpu")
+    text = Text(("the cat sat on a mat " * 60,))
+    inference.look(engine, text)
+    last, _ = inference.look(engine, text, start=(600, 8))
+    n_tokens = len(last.text.queries.ids)
+    assert last.window.queries == (n_tokens - 256, n_tokens)
+    assert last.window.keys == (8, 264)
+    assert inference.look(engine, text, start=(650, 8))[0] is last
+    assert inference.n_passed == 2
+
+
+def test_two_looks_of_the_largest_windows_stay_in_memory():
+    """The checkpoint with 72 heads, with all heads on and with some off."""
+    entries = 72 * (256**2 + 128**2)
+    assert 2 * entries * np.dtype(np.float32).itemsize <= LOOKS_BYTES
 
 
 def test_each_attention_of_an_encoder_decoder_and_each_head_switched_off_is_an_answer_of_its_own(inference, tmp_path):

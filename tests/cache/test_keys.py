@@ -1,3 +1,4 @@
+import dataclasses
 import hashlib
 import re
 
@@ -93,6 +94,11 @@ def test_a_raised_format_changes_every_key(monkeypatch):
     before = scores_key(*question), attention_key(*question)
     monkeypatch.setattr(keys, "FORMAT", keys.FORMAT + 1)
     assert not {*before} & {scores_key(*question), attention_key(*question)}
+
+
+def test_every_field_of_a_text_counts():
+    """The key names them by hand: a new field has to be named there, and FORMAT to rise."""
+    assert [field.name for field in dataclasses.fields(Text)] == ["segments", "words"]
 
 
 def test_a_key_keeps_its_value_between_versions():

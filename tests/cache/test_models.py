@@ -1,7 +1,9 @@
+import shutil
 import threading
 import weakref
 
 import pytest
+from safetensors.torch import load_file, save_file
 from small_checkpoints import save
 
 from cache import memory, models
@@ -183,3 +185,32 @@ def test_a_container_has_the_memory_it_was_given(tmp_path, monkeypatch):
     assert memory.machine_bytes() == whole > 2**28
     (tmp_path / "memory.max").write_text("1048576\n")
     assert memory.machine_bytes() == 2**20
+
+
+def test_room_is_made_for_the_number_format_in_which_a_checkpoint_is_loaded(engines, tmp_path):
+    engine = engines[0]
+    half = tmp_path / "half"
+    shutil.copytree(engine.files.folder, half)
+    weights = {name: tensor.half() for name, tensor in load_file(half / "model.safetensors").items()}
+    save_file(weights, half / "model.safetensors", metadata={"format": "pt"})
+    small = Engine(find_checkpoint(str(half)), "cpu")
+    size = n_bytes(small)
+    assert (half / "model.safetensors").stat().st_size < 0.7 * size
+    assert models._bytes_to_come(small) == pytest.approx(size, rel=0.1)
+    assert models._bytes_to_come(engine) == models._bytes_to_come(small)
+    double = Engine(small.files, "cpu", "float64")
+    assert models._bytes_to_come(double) == 2 * models._bytes_to_come(small)
+
+
+def test_damaged_weights_are_named_by_loading_and_not_by_making_room(engines, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(engines[0].files.folder, broken)
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(CheckpointError, match="broken"):
+        use(Models(), Engine(find_checkpoint(str(broken)), "cpu"))
+
+
+def test_a_gpu_library_that_finds_no_room_says_so_in_other_words():
+    full = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+    assert memory.is_out_of_memory(full)
+    assert not memory.is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED"))

@@ -160,3 +160,40 @@ def test_closing_fails_those_who_wait_and_those_who_come():
     for ask in (waits.answer, promise.result, lambda: submit(queue, wanted("b")), lambda: queue.submit_job(id)):
         with pytest.raises(AnalysisError, match="is being closed"):
             ask()
+
+
+def test_a_look_that_joins_while_the_scores_are_found_waits_on_and_is_not_answered_without_attention():
+    queue = Queue()
+    scores = submit(queue, wanted("a"))
+    look = submit(queue, wanted("a", start=(0, 0)))
+    assert queue.finish(dict.fromkeys(scores.items, SEEN)) == list(scores.items)
+    assert not scores.is_done
+    assert not look.is_done
+    with_attention = Seen(measured=SEEN.measured, attention={})
+    assert queue.finish(dict.fromkeys(scores.items, with_attention)) == []
+    assert scores.answer() == look.answer() == [with_attention]
+
+
+def test_of_a_batch_that_failed_what_nobody_waits_for_is_dropped():
+    queue = Queue()
+    leaves, stays = submit(queue, wanted("a")), submit(queue, wanted("b"))
+    running = queue.begin([*leaves.items, *stays.items])
+    queue.withdraw(leaves)
+    assert queue.still_wanted(running) == list(stays.items)
+    assert submit(queue, wanted("a")).items != leaves.items
+
+
+def test_a_job_that_nobody_waits_for_any_more_is_not_begun():
+    queue = Queue()
+    left, waits = queue.submit_job(id), queue.submit_job(id)
+    assert left.cancel()
+    assert queue.next_job().promise is waits
+    assert queue.next_job() is None
+
+
+def test_texts_are_taken_to_be_prepared_until_they_have_enough_characters():
+    queue = Queue()
+    request = submit(queue, *(wanted(name * 90) for name in "abcde"))
+    assert request.next_unprepared(101) == list(request.items[:2])
+    assert request.next_unprepared(100) == [request.items[2]]
+    assert request.next_unprepared(10**9) == list(request.items[3:])

@@ -308,6 +308,104 @@ def test_a_bad_text_fails_its_own_session_only(inference, engine, gate, threads)
         assert answer.result(SECONDS).positions == (0,)
 
 
+def test_settings_that_the_checkpoint_has_not_fail_their_own_session_only(inference, engine, gate, threads):
+    corpus = [sentence(number) for number in range(300)]
+    whole = ask(threads, inference, engine, corpus)
+    gate.wait()
+    bad = ask(threads, inference, engine, [sentence(5)], settings=PassSettings(off=((99, 99),)))
+    gate.open()
+    with pytest.raises(AnalysisError, match=r"^Head L99 H99 cannot be switched off"):
+        bad.result(SECONDS)
+    assert whole.result(SECONDS).positions == tuple(range(300))
+
+
+def test_a_bug_in_one_text_fails_nobody_else_in_its_batch(inference, engine, monkeypatch, gate, threads):
+    from core.scores import score_batch
+
+    def fails(checkpoint, texts, *rest):
+        if any(text.n_tokens > 30 for text in texts):
+            raise ValueError("a bug")
+        return score_batch(checkpoint, texts, *rest)
+
+    monkeypatch.setattr("core.scores.score_batch", fails)
+    held = ask(threads, inference, engine, [sentence(0)])
+    gate.wait()
+    guilty = Text((" ".join(["cat"] * 32),))
+    like_it = [Text((" ".join([noun, *["cat"] * 28]),)) for noun in ("bird", "dog", "house", "mat", "she")]
+    bad = ask(threads, inference, engine, [guilty])
+    good = [ask(threads, inference, engine, [text]) for text in like_it]
+    gate.open()
+    with pytest.raises(ValueError, match="a bug"):
+        bad.result(SECONDS)
+    for answer in (held, *good):
+        assert answer.result(SECONDS).positions == (0,)
+    assert any(guilty in batch and len(batch) > 1 for batch in gate.batches)
+    assert inference.n_passed == 1 + len(like_it)
+
+
+def test_a_corpus_that_a_bug_has_failed_is_not_passed_to_its_end(inference, engine, monkeypatch, gate):
+    def fails(*args):
+        raise ValueError("a bug")
+
+    monkeypatch.setattr("core.scores.score_batch", fails)
+    gate.open()
+    with pytest.raises(ValueError, match="a bug"):
+        inference.measures(engine, [sentence(number) for number in range(64)])
+    inference.close()
+    assert [len(batch) for batch in gate.batches] == sorted({len(batch) for batch in gate.batches}, reverse=True)
+    assert len(gate.batches[-1]) == 1
+
+
+def test_a_look_that_joins_while_its_scores_are_found_is_answered_with_attention(
+    inference, engine, monkeypatch, gate, threads
+):
+    """Another process keeps the scores; the look comes between reading them and handing them out."""
+    held = ask(threads, inference, engine, [sentence(0)])
+    gate.wait()
+    scores = ask(threads, inference, engine, [sentence(1)])
+    (wanted,) = wanted_scores(engine, PassSettings(), [sentence(1)], parser_name(), False)
+    kept = MeasuredText(position=0, n_tokens=9, n_cut=0, measures=in_sequence(engine, [sentence(1)])[0])
+    write(inference.store, {wanted: Seen(measured=kept)})
+    looks, real = [], worker_module.read
+
+    def read(store, asked):
+        found = real(store, asked)
+        if wanted in asked and not looks:
+            waiting = Waiting()
+            looks.append(threads.submit(inference.look, engine, sentence(1), report=waiting))
+            waiting.wait()
+        return found
+
+    monkeypatch.setattr(worker_module, "read", read)
+    gate.open()
+    held.result(SECONDS)
+    assert scores.result(SECONDS).positions == (0,)
+    (look,) = looks
+    assert look.result(SECONDS)[0].attention.ndim == 4
+
+
+def test_long_lines_that_are_being_read_let_a_typed_text_pass(inference, engine, monkeypatch, threads):
+    order, begun, go_on = [], threading.Event(), threading.Event()
+    for name in ("prepared", "passed"):
+
+        def noted(checkpoint, what, name=name, real=getattr(worker_module, name)):
+            if name == "prepared" and not order:
+                begun.set()
+                assert go_on.wait(SECONDS)
+            order.append((name, what.wanted.text if name == "prepared" else what[0].wanted.text))
+            return real(checkpoint, what)
+
+        monkeypatch.setattr(worker_module, name, noted)
+    lines = [Text((" ".join(["cat"] * 6000 + [str(number)]),)) for number in range(20)]
+    corpus = ask(threads, inference, engine, [*lines, sentence(1)])
+    assert begun.wait(SECONDS)
+    typed = ask(threads, inference, engine, [sentence(0)])
+    go_on.set()
+    assert typed.result(SECONDS).positions == (0,)
+    assert corpus.result(SECONDS).positions == (20,)
+    assert order.index(("passed", sentence(0))) < order.index(("prepared", lines[2]))
+
+
 def test_a_bug_in_a_batch_is_raised_as_it_is_logged_and_the_worker_goes_on(inference, engine, monkeypatch, caplog):
     with monkeypatch.context() as patch:
         patch.setattr("core.scores.score_batch", lambda *args: np.zeros(2) + np.zeros(3))
@@ -346,6 +444,32 @@ def test_a_batch_too_large_for_the_memory_is_halved_and_that_is_said(inference, 
     close_to(in_sequence(engine, texts))(found.measures)
     assert "Memory ran out on cpu" in inference.notice(engine)
     assert "can't" not in inference.notice(engine)
+
+
+def test_what_is_said_of_memory_and_the_smaller_batches_stay_as_long_as_the_checkpoint(
+    inference, engine, monkeypatch, gate
+):
+    from core.scores import score_batch
+
+    def small_memory(checkpoint, texts, *rest):
+        if len(texts) > 4:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return score_batch(checkpoint, texts, *rest)
+
+    gate.open()
+    with monkeypatch.context() as patch:
+        patch.setattr("core.scores.score_batch", small_memory)
+        patch.setattr(worker_module, "LINGER_SECONDS", 0.0)
+        inference.measures(engine, [sentence(number) for number in range(64)])
+    rest(inference)
+    before = len(gate.batches)
+    inference.measures(engine, [sentence(number) for number in range(100, 164)])
+    assert max(map(len, gate.batches[before:])) <= 5
+    assert "Memory ran out on cpu" in inference.notice(engine)
+    inference._models._held.clear()
+    inference.measures(engine, [sentence(number) for number in range(200, 264)])
+    assert max(map(len, gate.batches)) == max(map(len, gate.batches[-4:])) > 16
+    assert inference.notice(engine) is None
 
 
 def test_one_text_too_large_for_the_memory_is_named_and_the_others_are_passed(inference, engine, monkeypatch):
@@ -497,6 +621,43 @@ def test_an_error_of_other_work_is_raised_where_it_was_asked_for(inference, engi
     with pytest.raises(ZeroDivisionError):
         inference._worker(engine).run(lambda checkpoint: 1 // 0)
     assert inference.measures(engine, [sentence(0)]).positions == (0,)
+
+
+def test_whatever_ends_other_work_reaches_whoever_waits_for_it(inference, engine):
+    def ends(checkpoint):
+        raise SystemExit("the work was ended")
+
+    with pytest.raises(SystemExit, match="the work was ended"):
+        inference._worker(engine).run(ends)
+    assert inference._worker(engine).run(lambda checkpoint: 7) == 7
+
+
+def test_other_work_too_large_for_the_memory_gives_a_sentence(inference, engine, monkeypatch):
+    def large(*args):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr("core.outputs.output_change", large)
+    with pytest.raises(AnalysisError, match=r"^This needs more memory than cpu has room for beside .*Choose a shorter"):
+        inference.output_change(engine, sentence(0), PassSettings(off=((0, 1),)))
+
+
+def test_a_closed_tab_does_not_wait_for_other_work_and_work_that_has_not_begun_is_not_done(
+    inference, engine, gate, threads
+):
+    def leave(status):
+        raise TabClosed
+
+    held = ask(threads, inference, engine, [sentence(0)])
+    gate.wait()
+    done = []
+    with pytest.raises(TabClosed):
+        inference._worker(engine).run(done.append, leave)
+    with pytest.raises(TabClosed):
+        inference.output_change(engine, sentence(0), PassSettings(off=((0, 1),)), report=leave)
+    gate.open()
+    held.result(SECONDS)
+    assert inference._worker(engine).run(lambda checkpoint: 7) == 7
+    assert done == []
 
 
 def test_closing_fails_those_who_wait_and_ends_the_thread(inference, engine, gate, threads):
