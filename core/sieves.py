@@ -2,8 +2,9 @@
 
 Rows of attention sum to 1, so the token score (mean attention in the sieve over mean attention in the text) of query i
 is n_i / |sieve| times the attention inside the sieve, with n_i the number of keys that i can see: the text's tokens, or
-i + 1 in a causal model, or those in the window of a layer that has one; the sieve is cut to them. Averaging over the queries whose sieve is not empty keeps it a weighted sum. The weights are
-made here, in NumPy and linear in the number of tokens; nothing is tokens x tokens.
+i + 1 in a causal model, or those in the window of a layer that has one; the sieve is cut to them. Averaging over the
+queries whose sieve is not empty keeps it a weighted sum. The weights are made here, in NumPy and linear in the number
+of tokens; nothing is tokens x tokens.
 Source: Pande et al. 2021, sieve bias score.
 """
 

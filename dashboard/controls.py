@@ -115,11 +115,8 @@ def typed_texts(label: str, key: str, otherwise: str = "", *, height: int) -> st
         bind="query-params" if fits else None,
         persist_state="session",
     )
-    if not fits:
-        st.session_state[left_out] = True
-        # The browser put it there before anybody could tell how long it is; sending the rest takes it out again.
-        st.query_params.pop(key, None)
-        st.query_params.update({})
+    st.session_state[left_out] = not fits
+    if not state.fits_link(typed):
         st.markdown(wording.NOT_IN_LINK)
     return typed
 

@@ -61,11 +61,12 @@ def test_four_thousand_tokens_are_looked_at_without_standing_still(visit, long_c
     assert max(sent, default=0) < MOST_BYTES
 
 
-def test_a_text_too_long_for_the_link_is_left_out_of_it_until_it_is_short_again(visit, long_checkpoint):
-    page = visit(f"/?checkpoint={long_checkpoint}&tau=2.5")
+def test_a_text_too_long_for_the_link_is_left_out_of_it_until_it_is_short_again(visit):
+    page = visit("/?tau=2.5&head=0-2")
     said = page.get_by_text("These texts are too long for the link")
     type_texts(page, TEXT)
     expect(said).to_be_visible(timeout=LONG)
+    expect(error(page)).to_contain_text("this checkpoint takes 512")
     page.wait_for_url(lambda url: "text=" not in url and "tau=2.5" in url)
     assert len(page.url) < 400
     type_texts(page, "the black cat")

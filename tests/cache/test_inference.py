@@ -143,6 +143,7 @@ def test_elsewhere_in_a_text_that_is_kept_whole_is_the_same_look(inference, engi
     assert inference.look(engine, TEXTS[1], start=(7, 2))[0] is first
     assert inference.look(engine, TEXTS[1])[0] is first
     inference.look(engine, TEXTS[0])
+    inference.close()
     rows = inference.store.size()[0]
     again = Inference(inference.store)
     for start in ((5, 5), (0, 6), (900, 900)):

@@ -195,7 +195,7 @@ def test_room_is_made_for_the_number_format_in_which_a_checkpoint_is_loaded(engi
     save_file(weights, half / "model.safetensors", metadata={"format": "pt"})
     small = Engine(find_checkpoint(str(half)), "cpu")
     size = n_bytes(small)
-    assert (half / "model.safetensors").stat().st_size < 0.7 * size
+    assert (half / "model.safetensors").stat().st_size < size
     assert models._bytes_to_come(small) == pytest.approx(size, rel=0.1)
     assert models._bytes_to_come(engine) == models._bytes_to_come(small)
     double = Engine(small.files, "cpu", "float64")

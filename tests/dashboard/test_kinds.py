@@ -172,6 +172,13 @@ def test_a_long_text_is_cut_only_when_the_reader_says_so(llama):
     assert overview(at)["tokens"] == [1024, 1024]
 
 
+def test_texts_too_long_for_a_link_are_read_from_one_all_the_same(app):
+    texts = "\n".join(f"text {number}" for number in range(600))
+    at = app(text=texts)
+    assert at.text_area(key="text").value == texts
+    assert wording.NOT_IN_LINK in [each.value for each in at.markdown]
+
+
 def test_texts_too_long_for_a_link_are_used_and_the_page_says_so(llama):
     at = llama()
     assert wording.NOT_IN_LINK not in [each.value for each in at.markdown]

@@ -120,6 +120,12 @@ def test_uploads_of_a_known_table_are_tested_and_of_an_unknown_one_ask_for_colum
     assert any("Over 1 text " in each.value for each in at.markdown)
 
 
+def test_progress_names_count_estimate_and_the_requests_before():
+    said = wording.scoring(1_024, 1_500, 12.4, 1)
+    assert said.startswith("Scoring texts: 1,024 of 1,500, about 12 s left. 1 request of other readers first.")
+    assert "other readers" not in wording.scoring(0, 2, None, 0)
+
+
 @pytest.mark.parametrize(
     "text", ["www.x.org", "a@b.cc", "http://x", ":smile:", ":material/home:", "a -> b", "$x$ ~= <b>"]
 )
