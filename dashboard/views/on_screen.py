@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from cache.inference import Engine, Inference, Status
+from cache.inference import Engine, Inference, Report, Status
 from core.analysis import TextAttention
 from core.errors import TextTooLong
 from core.measures import role_scores
@@ -56,6 +56,17 @@ def on_screen(inference: Inference, engine: Engine, chosen: Choice, text: Text) 
     return _seen_both(inference, engine, chosen, text, settings, "truncate")
 
 
+def waiting() -> Report:
+    """Say here what a longer wait is for; Streamlit ends the run of a reader who has gone at such a report."""
+    said = st.empty()
+
+    def report(status: Status) -> None:
+        slow = (status.seconds_left or 0) > SLOW_SECONDS or status.n_waiting_before
+        said.markdown(wording.looking(status.seconds_left, status.n_waiting_before) if slow else "")
+
+    return report
+
+
 def _seen_both(
     inference: Inference, engine: Engine, chosen: Choice, text: Text, settings: PassSettings, too_long: TooLong
 ) -> OnScreen:
@@ -64,12 +75,7 @@ def _seen_both(
     # A place of its own keeps what follows where it is, whether there is something to wait for or not.
     place = st.empty()
     with place.container(), st.spinner(loading, show_time=True) if waits else nullcontext():
-        start, said = state.window_start(text), st.empty()
-
-        def report(status: Status) -> None:
-            """Say what a longer wait is for; here Streamlit ends the run of a reader who has gone."""
-            slow = (status.seconds_left or 0) > SLOW_SECONDS or status.n_waiting_before
-            said.markdown(wording.looking(status.seconds_left, status.n_waiting_before) if slow else "")
+        start, report = state.window_start(text), waiting()
 
         def seen(asked: PassSettings) -> Seen:
             looked, measured = inference.look(engine, text, asked, start=start, too_long=too_long, report=report)

@@ -19,7 +19,7 @@ from dashboard.figures.arcs_svg import head_name
 from dashboard.state import Choice, Head
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
 from dashboard.views.layout import halves
-from dashboard.views.on_screen import OnScreen
+from dashboard.views.on_screen import OnScreen, waiting
 
 MOST_CHANGES = 12
 """Role changes that are listed; the file has all."""
@@ -64,7 +64,10 @@ def what_changes(inference: Inference, engine: Engine, chosen: Choice, screen: O
 def _output(inference: Inference, engine: Engine, chosen: Choice, screen: OnScreen) -> None:
     token = st.session_state.get("guess")
     token = token if token in _own_tokens(screen) else None
-    change = inference.output_change(engine, screen.text, chosen.pass_settings(engine), token)
+    place = st.empty()
+    with place.container():
+        change = inference.output_change(engine, screen.text, chosen.pass_settings(engine), token, report=waiting())
+    place.empty()
     if change.cosine is not None:
         st.metric(wording.COSINE, f"{change.cosine:.4f}", help=wording.COSINE_HELP, border=True)
     if change.head is None:

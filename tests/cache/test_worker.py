@@ -470,6 +470,7 @@ def test_what_is_said_of_memory_and_the_smaller_batches_stay_as_long_as_the_chec
     inference.measures(engine, [sentence(number) for number in range(100, 164)])
     assert max(map(len, gate.batches)) < 8
     assert "Memory ran out on cpu" in inference.notice(engine)
+    rest(inference)
     inference._models._held.clear()
     gate.batches.clear()
     inference.measures(engine, [sentence(number) for number in range(200, 264)])
