@@ -15,6 +15,7 @@ PICTURES = Path(__file__).parents[2] / "dashboard" / "pictures"
 SHOTS = (
     ("inspect-light", "/?head=1-8%2C0-2&sieve=syntactic", "light", 1370),
     ("inspect-dark", "/?head=1-8%2C0-2&sieve=syntactic", "dark", 1370),
+    ("off-light", "/?head=1-8&off=0-2%2C1-4", "light", 1930),
     ("roles-light", "/roles?head=1-8&details=Score+distributions", "light", 1420),
     ("roles-dark", "/roles?head=1-8&details=Score+distributions", "dark", 1420),
 )
