@@ -1,6 +1,7 @@
 """Loading a checkpoint's files into a model behind the door."""
 
 import inspect
+from threading import Lock
 from typing import Any, Final
 
 import torch
@@ -31,6 +32,9 @@ HEADS: Final[dict[str, tuple[str, OutputHead]]] = {
 }
 """By the end of the architecture's name in the configuration: what loads the checkpoint together with its head, and
 what the head decides. All others are loaded without one."""
+ONE_AT_A_TIME: Final = Lock()
+"""transformers patches its own classes while it reads weights; two threads at once can leave them patched for good, so
+that no model ties its embeddings any more."""
 NO_LIMIT: Final = 1 << 20
 """Tokens of a text where neither tokenizer nor model names a limit: a million; memory and patience end before."""
 
@@ -120,16 +124,17 @@ def _usable_head(model: PreTrainedModel, tokenizer: Any) -> OutputHead | None:
 
 def _read_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, attention: str | None) -> PreTrainedModel:
     try:
-        model, report = getattr(transformers, _head(config)[0]).from_pretrained(
-            files.folder,
-            config=config,
-            dtype=dtype,
-            attn_implementation=attention,
-            use_safetensors=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            output_loading_info=True,
-        )
+        with ONE_AT_A_TIME:
+            model, report = getattr(transformers, _head(config)[0]).from_pretrained(
+                files.folder,
+                config=config,
+                dtype=dtype,
+                attn_implementation=attention,
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+                output_loading_info=True,
+            )
     except Exception as error:  # what a broken file makes the library raise is open-ended
         raise CheckpointError(
             f"The weights of {files.name} cannot be loaded ({first_line(error)}). Save the checkpoint again."

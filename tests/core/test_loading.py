@@ -296,3 +296,31 @@ def test_a_model_that_cannot_read_a_plain_text_is_refused(tmp_path):
 def test_an_unknown_number_format_is_refused(folder):
     with pytest.raises(CheckpointError, match=r"dtype 'int8' is not available on cpu\. Choose float32"):
         load(folder, dtype="int8")
+
+
+def test_weights_are_read_by_one_thread_at_a_time(folders, monkeypatch):
+    """transformers patches its own classes meanwhile; two at once can leave them patched."""
+    import threading
+
+    import transformers
+
+    real, inside, most, both = transformers.AutoModel.from_pretrained, [], [], threading.Event()
+
+    def noted(*arguments, **named):
+        inside.append(1)
+        most.append(len(inside))
+        if len(inside) > 1:
+            both.set()
+        both.wait(0.5)  # long enough for the other thread to come in, if it may
+        try:
+            return real(*arguments, **named)
+        finally:
+            inside.pop()
+
+    monkeypatch.setattr(transformers.AutoModel, "from_pretrained", noted)
+    threads = [threading.Thread(target=load, args=(folders(family),)) for family in ("bert", "gpt2")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1, 1]
