@@ -19,11 +19,11 @@ from cache.recent import Recent
 from cache.requests import Report, Status
 from cache.store import Store
 from cache.worker import Worker
-from core.analysis import MeasuredText, TextAttention
+from core.analysis import MeasuredText
 from core.checkpoints import Checkpoint
 from core.errors import AnalysisError, TextTooLong
 from core.parses import parser_name
-from core.passes import PassSettings
+from core.passes import PassSettings, TextAttention
 from core.texts import Text
 from core.tokens import TooLong
 

@@ -15,7 +15,8 @@ from safetensors import SafetensorError, safe_open
 
 from cache.answers import Engine
 from cache.memory import free_memory, gpu_bytes, is_out_of_memory, machine_bytes
-from core.checkpoints import WEIGHT_FILES, Checkpoint, choose_device, load_checkpoint
+from core.checkpoint_files import WEIGHT_FILES
+from core.checkpoints import Checkpoint, choose_device, load_checkpoint
 from core.errors import AnalysisError, CheckpointError
 
 SHARE_OF_MACHINE: Final = 0.5
@@ -24,7 +25,7 @@ SHARE_OF_GPU: Final = 0.6
 BYTES_OF_WEIGHT: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 _loading: Final = Lock()
-"""transformers sets torch's default number format while it builds a model, for all threads at once."""
+"""One checkpoint at a time, so that each load makes room for itself alone and the memory budget holds."""
 
 
 @dataclass(eq=False)

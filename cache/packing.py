@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from cache.store import array_to_text, text_to_array
-from core.analysis import MeasuredText, TextAttention
+from core.analysis import MeasuredText
 from core.parses import TokenPair
-from core.passes import PassText, Window
+from core.passes import PassText, TextAttention, Window
 from core.tokens import TokenizedText
 
 Arrays = dict[str, np.ndarray]

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Final
 from cache.answers import Seen
 from cache.packing import packed_attention
 from cache.requests import Item
-from core.analysis import (
-    WINDOW_ENTRIES,
-    WINDOW_TOKENS,
-    measured_text,
-    prepare,
-    text_attention,
-    window_at,
-    with_relations,
-)
+from core.analysis import WINDOW_ENTRIES, WINDOW_TOKENS, measured_text, prepare, window_at, with_relations
 from core.checkpoints import Checkpoint
-from core.errors import TextError
 from core.parses import parse
 from core.passes import PassSettings
 from core.texts import Text
@@ -30,26 +21,6 @@ PADDING_SHARE: Final = 1 / 16
 
 _parser: Final = Lock()
 """One spaCy pipeline serves all workers, and nothing says that two threads may use it at once."""
-
-
-class TooLarge(TextError):
-    """One text alone needs more memory than there is.
-
-    Attributes:
-        n_tokens: tokens of the text.
-    """
-
-    def __init__(self, position: int | None, n_tokens: int) -> None:
-        named = "The text" if position is None else f"Text {position + 1}"
-        super().__init__(
-            f"{named} has {n_tokens:,} tokens, more than fit into memory with this checkpoint. Cut it, leave it out, "
-            "or choose a smaller checkpoint or another device."
-        )
-        self.n_tokens = n_tokens
-
-    def at(self, position: int | None) -> "TooLarge":
-        """The same about another place."""
-        return TooLarge(position, self.n_tokens)
 
 
 def prepared(checkpoint: Checkpoint, item: Item) -> Exception | None:
@@ -110,7 +81,7 @@ def passed(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Item, Seen]:
         if item.wanted.start is not None
     }
     scores = score_batch(checkpoint, texts, batch[0].settings, windows)
-    maps = {row: packed_attention(text_attention(checkpoint, texts[row], seen)) for row, seen in scores.maps.items()}
+    maps = {row: packed_attention(seen) for row, seen in scores.maps.items()}
     return {
         item: Seen(measured=measured_text(0, texts[row], scores.measures[row]), attention=maps.get(row))
         for row, item in enumerate(batch)

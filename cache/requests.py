@@ -139,7 +139,7 @@ class Request:
         """
         if self.failure is not None:
             raise self.failure
-        return [left_out(item.outcome) if self._leaves_out(item.outcome) else item.outcome for item in self.items]  # type: ignore
+        return [_seen(item.outcome) for item in self.items]
 
 
 @dataclass(eq=False)
@@ -153,6 +153,15 @@ class Job:
 def _at(place: int | None, error: BaseException) -> BaseException:
     """An error about one text names its place among those that this session gave."""
     return error.at(place) if hasattr(error, "at") else error
+
+
+def _seen(outcome: Outcome | None) -> Seen:
+    """What was seen of a text of a request that has not failed; a text that is too long was then to be left out."""
+    if isinstance(outcome, TextTooLong):
+        return left_out(outcome)
+    if not isinstance(outcome, Seen):
+        raise RuntimeError("A request was answered before all its texts were seen.")
+    return outcome
 
 
 def left_out(error: TextTooLong) -> Seen:

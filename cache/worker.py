@@ -3,7 +3,6 @@
 import logging
 import sys
 import time
-import traceback
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,14 +12,15 @@ from threading import Lock, Thread, current_thread
 from typing import Final, TypeVar
 
 from cache.answers import Engine, Seen, Wanted, read, write
+from cache.failures import TooLarge, let_go, no_room
 from cache.memory import free_memory, is_out_of_memory, trim_heap
 from cache.models import Models
-from cache.passing import TooLarge, of_like_length, passed, prepared
+from cache.passing import of_like_length, passed, prepared
 from cache.queue import Queue
 from cache.requests import Item, Job, Report, Request, Status, left_out
 from cache.store import Store
 from core.checkpoints import Checkpoint
-from core.errors import AnalysisError, TextTooLong
+from core.errors import TextTooLong
 from core.passes import PassSettings
 
 REPORT_SECONDS: Final = 0.2
@@ -160,7 +160,7 @@ class Worker:
             try:
                 self._work_off()
             except BaseException as error:
-                _let_go(error)
+                let_go(error)
                 self._queue.fail(error)
             # Here this thread refers to no checkpoint any more.
             self._models.trim()
@@ -217,7 +217,7 @@ class Worker:
         left = [item for item in items if item not in found]
         wrong = {item: error for item in left if (error := prepared(checkpoint, item)) is not None}
         for error in wrong.values():
-            _let_go(error)
+            let_go(error)
         request.ready += [item for item in left if item not in wrong]
         outcomes = {item: found.get(item) or wrong[item] for item in items if item in found or item in wrong}
         request.unprepared.extendleft(self._queue.finish(outcomes))
@@ -255,7 +255,7 @@ class Worker:
             seen = passed(checkpoint, batch)
         except Exception as error:
             is_full = is_out_of_memory(error)
-            _let_go(error, is_bug=not is_full)
+            let_go(error, is_bug=not is_full)
             if not is_full:
                 return error
         else:
@@ -290,30 +290,10 @@ def _do(job: Job, checkpoint: Checkpoint) -> None:
         answer = job.work(checkpoint)
     except BaseException as error:
         is_full = is_out_of_memory(error)
-        _let_go(error, is_bug=not is_full)
-        failure = _no_room(checkpoint) if is_full else error
+        let_go(error, is_bug=not is_full)
+        failure = no_room(checkpoint) if is_full else error
     else:
         job.promise.set_result(answer)
         return
     free_memory(checkpoint.device)
     job.promise.set_exception(failure)
-
-
-def _no_room(checkpoint: Checkpoint) -> AnalysisError:
-    return AnalysisError(
-        f"This needs more memory than {checkpoint.device} has room for beside {checkpoint.files.name}. Choose a "
-        "shorter text, a smaller checkpoint or another device."
-    )
-
-
-def _let_go(error: BaseException, is_bug: bool = True) -> None:
-    """Put a bug into the log, and take the frames off an error: they refer to a model, or to the tensors of a pass.
-
-    Whoever waits raises the error again, and may keep it for long.
-    """
-    if is_bug and not isinstance(error, AnalysisError):
-        _log.error("A pass failed.\n%s", "".join(traceback.format_exception(error)))
-    found: BaseException | None = error
-    while found is not None:
-        found.__traceback__ = None
-        found = found.__cause__ or found.__context__

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from core.checkpoints import Checkpoint
 from core.errors import AnalysisError, PairNeeded, TextTooLong
 from core.parses import parse, token_pairs
-from core.passes import Kind, PassSettings, PassText, SeenMap, Window
+from core.passes import Kind, PassSettings, PassText, Window
 from core.texts import Text
 from core.tokens import TokenizedText, TooLong, as_decoder_input, tokenize
 
@@ -27,7 +27,7 @@ REST_OF_SENTENCE: Final = 1000
 WINDOW_ENTRIES: Final = 1 << 25
 """Entries of attention kept of one text at most, all layers and heads together."""
 WINDOW_TOKENS: Final = 256
-"""Tokens of each side of a window at most; a text no longer is kept whole where WINDOW_ENTRIES leaves room."""
+"""Tokens of each side of a window at most; where WINDOW_ENTRIES leaves room, a text of so many is kept whole."""
 
 Progress = Callable[[int, int], None]
 """Called with texts done and texts in all; it may raise to stop."""
@@ -49,21 +49,6 @@ class MeasuredText:
     """Tokens that were cut off."""
     measures: Float[np.ndarray, "measure layer head"] | None
     """By core.measures.MEASURES; None for a text that was left out because it is too long."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TextAttention:
-    """All that is drawn of the one text on screen."""
-
-    text: PassText
-    causal: bool
-    window: Window
-    attention: Float[np.ndarray, "layer head query key"]
-    """Inside the window."""
-    block: int
-    """Tokens of a block of the overview; 0 where the window is the whole text."""
-    overview: Float[np.ndarray, "layer head query_block key_block"] | None
-    """Mean attention between the tokens of two blocks; None where the window is the whole text."""
 
 
 def prepare(
@@ -253,42 +238,3 @@ def prepare_all(
                 raise
             left_out.append((position, error.n_tokens))
     return prepared, left_out
-
-
-def look_at(
-    checkpoint: Checkpoint,
-    text: Text,
-    settings: PassSettings | None = None,
-    *,
-    too_long: TooLong = "error",
-    start: tuple[int, int] = (0, 0),
-) -> tuple[TextAttention, MeasuredText]:
-    """The tokens, relations and attention of one text, and what the same pass measured of it.
-
-    Args:
-        checkpoint: loaded.
-        text: one.
-        settings: as for `measure`.
-        too_long: "truncate" cuts a longer text.
-        start: where the window of a long text begins: first query and first key.
-
-    Raises: TextTooLong unless it may be cut; NoTokens; PairNeeded.
-    """
-    from core.scores import score_batch
-
-    settings = settings or PassSettings(checkpoint.files.kinds[0])
-    (prepared,) = with_relations([prepare(checkpoint, text, settings, truncate=too_long == "truncate")], [text])
-    scores = score_batch(checkpoint, [prepared], settings, {0: window_at(checkpoint, prepared, start)})
-    return text_attention(checkpoint, prepared, scores.maps[0]), measured_text(0, prepared, scores.measures[0])
-
-
-def text_attention(checkpoint: Checkpoint, text: PassText, seen: SeenMap) -> TextAttention:
-    """What a pass kept of a text, with its tokens."""
-    return TextAttention(
-        text=text,
-        causal=checkpoint.attentions[text.kind].causal,
-        window=seen.window,
-        attention=seen.attention,
-        block=seen.block,
-        overview=seen.overview,
-    )

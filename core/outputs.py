@@ -1,5 +1,6 @@
 """What a checkpoint makes of a text with all heads on, and with some switched off."""
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -81,11 +82,13 @@ def _text_vector(checkpoint: Checkpoint, text: PassText, settings: PassSettings)
 def _logits(
     checkpoint: Checkpoint, text: PassText, settings: PassSettings, token: int | None = None
 ) -> Float[Tensor, " choice"]:
-    """What the head says of a text, or of one of its tokens."""
-    inputs = model_inputs(checkpoint, [text])
+    """What the head says of a text, or of one of its tokens; where the model lets one choose, of that one only."""
+    model, inputs = checkpoint.full_model, model_inputs(checkpoint, [text])
     if checkpoint.head == "masked token":
         inputs["input_ids"][0, token] = checkpoint.tokenizer.mask_token_id
-    logits = _output(checkpoint, checkpoint.full_model, inputs, settings).logits[0]
+    if token is not None and "logits_to_keep" in inspect.signature(model.forward).parameters:
+        inputs["logits_to_keep"], token = torch.tensor([token], device=model.device), 0
+    logits = _output(checkpoint, model, inputs, settings).logits[0]
     # A copy of one row: those of all tokens together may be larger than the model.
     return (logits if token is None else logits[token].clone()).cpu().double()
 

@@ -76,9 +76,12 @@ class PassText:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SeenMap:
-    """The attention of one text that is kept for the screen."""
+class TextAttention:
+    """The attention of one text that is kept for the screen, and the text: all that is drawn of it."""
 
+    text: PassText
+    causal: bool
+    """A token sees no later token."""
     window: Window
     attention: Float[np.ndarray, "layer head query key"]
     """Inside the window."""

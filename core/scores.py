@@ -14,7 +14,7 @@ from core.attention import observe
 from core.checkpoints import AttentionLayers, Checkpoint
 from core.measures import ROW_MEASURES, SYNTACTIC_MEASURES
 from core.observers import MapObserver, Tile
-from core.passes import PassSettings, PassText, SeenMap, Window
+from core.passes import PassSettings, PassText, TextAttention, Window
 from core.sieves import LOCAL_RADIUS, BatchSieves, batch_sieves
 from core.tokens import TokenizedText
 
@@ -30,7 +30,7 @@ class BatchScores:
 
     measures: Float[np.ndarray, "text measure layer head"]
     """By MEASURES: 1 = uniform attention; NaN where not applicable; `block` is weighted with row entropy in nats."""
-    maps: dict[int, SeenMap]
+    maps: dict[int, TextAttention]
     """By place in the batch, of the texts that were asked for."""
 
 
@@ -179,7 +179,7 @@ def score_batch(
         gates=gates(checkpoint, settings),
         stops=True,
     )
-    seen = {row: _seen_map(texts[row], window, maps[row]) for row, window in (windows or {}).items()}
+    seen = {row: _seen(texts[row], attention.causal, window, maps[row]) for row, window in (windows or {}).items()}
     return BatchScores(measures=scores.scores(), maps=seen)
 
 
@@ -195,9 +195,11 @@ def _map_observer(text: PassText, row: int, window: Window) -> MapObserver:
     return MapObserver(row, len(text.queries.ids), len(text.keys.ids), window, _block(text, window))
 
 
-def _seen_map(text: PassText, window: Window, observer: MapObserver) -> SeenMap:
+def _seen(text: PassText, causal: bool, window: Window, observer: MapObserver) -> TextAttention:
     block = _block(text, window)
-    return SeenMap(
+    return TextAttention(
+        text=text,
+        causal=causal,
         window=window,
         attention=observer.attention().cpu().numpy(),
         block=block,

@@ -102,7 +102,7 @@ def self_check(model: PreTrainedModel, name: str, vocabulary: int, two_stacks: b
 
 
 def _probe(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor], two_stacks: bool) -> ProbeObserver:
-    """Look through the door, or where a model has none, tap its softmax; leaves the model set to what shows more."""
+    """Set a model to the door and look through it; where it has none, tap its softmax."""
     lengths: dict[Kind, tuple[tuple[int, ...], tuple[int, ...]]] = {"self": (SOURCE_LENGTHS, SOURCE_LENGTHS)}
     if two_stacks:
         lengths = {

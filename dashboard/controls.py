@@ -217,30 +217,30 @@ def load_behind() -> None:
     chosen: Engine | None = st.session_state.get("engine")
     if chosen is None:
         return
-    worker = inference()
-    worker.load_behind(chosen)
+    shared = inference()
+    shared.load_behind(chosen)
     with st.sidebar:
-        _about_checkpoint(worker, chosen)
-        st.markdown(wording.kept(plain(_from_home(worker.store.folder)), *worker.store.size()))
-        for notice in (worker.store.warning, worker.notice(chosen)):
+        _about_checkpoint(shared, chosen)
+        st.markdown(wording.kept(plain(_from_home(shared.store.folder)), *shared.store.size()))
+        for notice in (shared.store.warning, shared.notice(chosen)):
             if notice:
                 st.warning(plain(notice))
 
 
-def _about_checkpoint(worker: Inference, chosen: Engine) -> None:
+def _about_checkpoint(shared: Inference, chosen: Engine) -> None:
     """What the checkpoint is and where it runs; looks again by itself while it is being loaded."""
     files = chosen.files
-    is_loading = worker.is_loading(chosen)
+    is_loading = shared.is_loading(chosen)
 
     @st.fragment(run_every=LOOK_AGAIN if is_loading else None)
     def about() -> None:
         where = wording.NOT_LOADED
-        if worker.is_loading(chosen):
+        if shared.is_loading(chosen):
             where = wording.LOADING_BEHIND
-        elif worker.is_loaded(chosen):
+        elif shared.is_loaded(chosen):
             where = wording.runs_on(choose_device(chosen.device), chosen.dtype)
         st.markdown(wording.about(plain(files.model_type), (files.n_layers, files.n_heads), where, files.fingerprint))
-        if is_loading and not worker.is_loading(chosen):
+        if is_loading and not shared.is_loading(chosen):
             st.rerun()
 
     about()

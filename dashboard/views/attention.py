@@ -1,12 +1,14 @@
 """Where chosen heads look: arcs, the overview of a long text, and thumbnails of a layer."""
 
+from typing import Final
+
 import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float
 
 from cache.inference import Engine
-from core.analysis import TextAttention
 from core.measures import DIRECTIONS
+from core.passes import PassText, TextAttention
 from core.roles import ROLES
 from core.sieves import sieve_cells
 from dashboard import provenance, state, wording
@@ -19,7 +21,8 @@ from dashboard.figures.sides import Side
 from dashboard.state import Choice, Head
 from dashboard.views.on_screen import OnScreen
 
-CROSS = ("target", "source")
+CROSS: Final = ("target", "source")
+"""What attends and what is attended to in cross-attention."""
 
 
 def where_heads_look(engine: Engine, chosen: Choice, screen: OnScreen, heads: list[Head]) -> None:
@@ -36,7 +39,7 @@ def where_heads_look(engine: Engine, chosen: Choice, screen: OnScreen, heads: li
             st.info(wording.last_heads(len(drawn), len(heads)))
         looked = _before_or_after(screen)
         if looked.overview is not None:
-            _overview(engine, screen, looked, drawn)
+            _overview(engine, screen, looked, looked.overview, drawn)
         overlay = _overlay(chosen, looked)
     queries, keys = sides(looked)
     attention = np.stack([looked.attention[layer, head] for layer, head in drawn])
@@ -86,20 +89,31 @@ def sides(looked: TextAttention) -> tuple[Side, Side]:
     return Side.of(text.queries, target).part(*window.queries), Side.of(text.keys, source).part(*window.keys)
 
 
-def _overview(engine: Engine, screen: OnScreen, looked: TextAttention, drawn: list[Head]) -> None:
+def _names(text: PassText) -> tuple[str, str]:
+    """What runs down a map and what runs across."""
+    return CROSS if text.kind == "cross" else ("queries", "keys")
+
+
+def _overview(
+    engine: Engine,
+    screen: OnScreen,
+    looked: TextAttention,
+    overview: Float[np.ndarray, "layer head query_block key_block"],
+    drawn: list[Head],
+) -> None:
     """The whole text down-sampled; a click moves the window."""
     text, window = looked.text, looked.window
     names = ", ".join(head_name(*head) for head in drawn)
     attention_overview(
         key="overview",
-        attention=np.stack([looked.overview[layer, head] for layer, head in drawn]),  # type: ignore[index]
+        attention=np.stack([overview[layer, head] for layer, head in drawn]),
         heads=drawn,
         n_queries=len(text.queries.ids),
         n_keys=len(text.keys.ids),
         query_block=looked.block,
         key_block=looked.block,
         causal=looked.causal,
-        names=CROSS if text.kind == "cross" else ("queries", "keys"),
+        names=_names(text),
         window=window,
         label=f"Attention of {names} in the whole text, in {engine.files.name}",
         reset=hash((screen.text, text.kind)),
@@ -118,7 +132,7 @@ def thumbnails(looked: TextAttention, head: Head) -> None:
                 layer=layer,
                 chosen=head,
                 label=f"Heads of layer {layer}",
-                names=CROSS if looked.text.kind == "cross" else ("queries", "keys"),
+                names=_names(looked.text),
                 on_change=_take_thumbnail,
             )
 

@@ -9,10 +9,9 @@ import streamlit as st
 from jaxtyping import Float
 
 from cache.inference import Engine, Inference, Report, Status
-from core.analysis import TextAttention
 from core.errors import TextTooLong
 from core.measures import role_scores
-from core.passes import PassSettings
+from core.passes import PassSettings, TextAttention
 from core.texts import Text
 from core.tokens import TooLong
 from dashboard import state, wording

@@ -1,6 +1,7 @@
 """Heads switched off: the buttons that do it, and what changes then, on one text and over a corpus."""
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from dashboard.views.corpus import Corpus, corpus, kept_corpus
 from dashboard.views.layout import halves
 from dashboard.views.on_screen import OnScreen, waiting
 
-MOST_CHANGES = 12
+MOST_CHANGES: Final = 12
 """Role changes that are listed; the file has all."""
 
 

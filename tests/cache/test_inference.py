@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from passing import look_at
 from small_checkpoints import save
 
 from cache.inference import LOOKS_BYTES, Engine, Inference
 from cache.models import Models
 from cache.store import Store
-from core.analysis import look_at, measure, prepare
+from core.analysis import measure, prepare
 from core.checkpoints import BUNDLED, find_checkpoint, load_checkpoint
 from core.errors import AnalysisError, CheckpointError, EveryTextTooLong, NoTokens, PairNeeded, TextTooLong
 from core.hypotheses import Criterion, role_tests

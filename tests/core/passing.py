@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from core.analysis import measured_text, prepare, window_at, with_relations
 from core.measures import MEASURES
 from core.passes import PassSettings, PassText, Window
 from core.scores import BATCH_TOKENS, model_inputs, plan_batches, score_batch
@@ -47,6 +48,14 @@ def measures_of(checkpoint, texts, settings=SELF):
         found[list(batch.positions)] = of_batch
         found = found.astype(of_batch.dtype)
     return found
+
+
+def look_at(checkpoint, text, settings=None, *, too_long="error", start=(0, 0)):
+    """The attention of one text, its window beginning at `start`, and what the same pass measured of it."""
+    settings = settings or PassSettings(checkpoint.files.kinds[0])
+    (prepared,) = with_relations([prepare(checkpoint, text, settings, truncate=too_long == "truncate")], [text])
+    scores = score_batch(checkpoint, [prepared], settings, {0: window_at(checkpoint, prepared, start)})
+    return scores.maps[0], measured_text(0, prepared, scores.measures[0])
 
 
 def whole_map(checkpoint, text, settings=SELF):

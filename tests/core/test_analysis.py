@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from passing import SELF, measures_of, whole_map
+from passing import SELF, look_at, measures_of, whole_map
 
 from core import scores
-from core.analysis import CHUNK, look_at, measure, prepare, prepare_all, window_at, with_relations
+from core.analysis import CHUNK, measure, prepare, prepare_all, window_at, with_relations
 from core.errors import AnalysisError, PairNeeded, TextError, TextTooLong
 from core.hypotheses import Criterion, role_tests
 from core.measures import MEASURES, ScoreSettings, role_scores

@@ -9,11 +9,13 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from passing import look_at
 from safetensors.torch import load_file, save_file
 from small_checkpoints import TOKENIZERS, edit_json, gpt2_tokenizer, wordpiece
 
-from core.analysis import look_at, measure
-from core.checkpoints import MAX_JSON_BYTES, MAX_LAYERS, find_checkpoint, load_checkpoint
+from core.analysis import measure
+from core.checkpoint_files import MAX_JSON_BYTES, MAX_LAYERS
+from core.checkpoints import find_checkpoint, load_checkpoint
 from core.errors import AnalysisError, CheckpointError, NoTokens, TextError, TextTooLong
 from core.measures import MEASURES
 from core.texts import MAX_CHARACTERS, Text, read_file, read_typed

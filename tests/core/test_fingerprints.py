@@ -4,7 +4,8 @@ import shutil
 import pytest
 import torch
 
-from core.checkpoints import HUB_FILES, find_checkpoint, load_checkpoint
+from core.checkpoint_files import HUB_FILES
+from core.checkpoints import find_checkpoint, load_checkpoint
 from core.errors import CheckpointError
 from core.fingerprints import file_sha256, file_states, fingerprint, held_still
 

@@ -103,6 +103,26 @@ def test_a_masked_language_model_guesses_the_token_that_is_hidden_from_it(with_h
     assert change(checkpoint).head.token == len(ids) - 2  # the last one before [SEP]
 
 
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+@pytest.mark.parametrize("token", [None, 3, 0])
+def test_the_head_of_a_causal_checkpoint_is_applied_to_one_token_only(with_head, family, token):
+    checkpoint = with_head(family, "AutoModelForCausalLM")
+    ids, shapes = prepare(checkpoint, TEXT, PassSettings()).source.ids, []
+    head = checkpoint.full_model.get_output_embeddings()
+    watching = head.register_forward_pre_hook(lambda _, inputs: shapes.append(tuple(inputs[0].shape[:-1])))
+    try:
+        found = change(checkpoint, token=token).head
+    finally:
+        watching.remove()
+    assert shapes == [(1, 1), (1, 1)]
+    place = len(ids) - 1 if token is None else token
+    before = plain(checkpoint, ids)[place].softmax(-1)
+    best = before.topk(5)
+    assert found.token == place
+    assert found.names[:5] == tuple(checkpoint.tokenizer.decode([i]) for i in best.indices)
+    np.testing.assert_allclose(found.before[:5], best.values, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("problem", "labels", "unit"),
     [(None, 3, "probability"), ("multi_label_classification", 3, "independent probability"), (None, 1, "value")],

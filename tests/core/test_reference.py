@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from passing import measures_of, of_source, whole_map
+from passing import look_at, measures_of, of_source, whole_map
 
 from core import parses
-from core.analysis import look_at
 from core.hypotheses import Criterion, role_tests
 from core.measures import ScoreSettings, role_scores
 from core.parses import Relation, parse, token_pairs
