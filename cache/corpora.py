@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from cache.answers import Seen
 from core.analysis import MeasuredText
 from core.errors import EveryTextTooLong
 from core.tokens import TooLong
@@ -21,6 +22,22 @@ class CorpusMeasures:
     """Place of each of them among the texts given."""
     too_long: tuple[tuple[int, int], ...]
     """Place and number of tokens of each text that was left out or cut."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ComparedCorpus:
+    """What two passes measured of many texts, and how far apart their attention is."""
+
+    a: Float[np.ndarray, "text measure layer_a head_a"]
+    """By core.measures.MEASURES under the reference, texts in the order given."""
+    b: Float[np.ndarray, "text measure layer_b head_b"]
+    """Under the compared checkpoint, of the same texts."""
+    divergence: Float[np.ndarray, "text layer head"] | None
+    """In nats, 0 to ln 2; NaN for texts whose tokens differ. None where the checkpoints have not the same heads."""
+    positions: tuple[int, ...]
+    """Place of each text among those given."""
+    too_long: tuple[tuple[int, int], ...]
+    """Place and number of tokens of each text that was left out or cut, under either."""
 
 
 def serves(kept: MeasuredText, too_long: TooLong) -> bool:
@@ -45,3 +62,28 @@ def collected(texts: Sequence[MeasuredText], too_long: TooLong) -> CorpusMeasure
 
 def _is_too_long(text: MeasuredText) -> bool:
     return text.measures is None or text.n_cut > 0
+
+
+def collected_pairs(texts: Sequence[Seen], too_long: TooLong) -> ComparedCorpus:
+    """Many texts' measures under two checkpoints together; a text that is too long for either is so for both.
+
+    Raises: EveryTextTooLong when no text is left.
+    """
+    long_ones = tuple(
+        (i, max(side.n_tokens for side in text.sides))
+        for i, text in enumerate(texts)
+        if any(map(_is_too_long, text.sides))
+    )
+    left_out = {place for place, _ in long_ones} if too_long == "skip" else set()
+    taken = {i: text for i, text in enumerate(texts) if i not in left_out}
+    if not taken:
+        raise EveryTextTooLong(long_ones)
+    pairs = [(text.measured.measures, text.against.measures) for text in taken.values() if text.against is not None]
+    divergence = np.stack([text.divergence for text in taken.values() if text.divergence is not None])
+    return ComparedCorpus(
+        a=np.stack([a for a, _ in pairs if a is not None]),
+        b=np.stack([b for _, b in pairs if b is not None]),
+        divergence=divergence if divergence.size else None,
+        positions=tuple(taken),
+        too_long=long_ones,
+    )

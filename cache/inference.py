@@ -10,11 +10,11 @@ from functools import lru_cache
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Final
 
-from cache.answers import Engine, Seen, Wanted, read, wanted_look, wanted_scores
-from cache.corpora import CorpusMeasures, collected, serves
+from cache.answers import Engine, Seen, Wanted, read, wanted_comparison, wanted_look, wanted_scores
+from cache.corpora import ComparedCorpus, CorpusMeasures, collected, collected_pairs, serves
 from cache.models import Models
 from cache.packing import unpacked_attention
-from cache.passing import output_change_of, warm_parser
+from cache.passing import output_change_of, prediction_of, warm_parser
 from cache.recent import Recent
 from cache.requests import Report, Status
 from cache.store import Store
@@ -28,9 +28,9 @@ from core.texts import Text
 from core.tokens import TooLong
 
 if TYPE_CHECKING:
-    from core.outputs import OutputChange
+    from core.outputs import OutputChange, Prediction
 
-__all__ = ["CorpusMeasures", "Engine", "Inference", "Report", "Status"]
+__all__ = ["ComparedCorpus", "CorpusMeasures", "Engine", "Inference", "Report", "Status"]
 
 CORPORA_BYTES: Final = 128 * 2**20
 """Of the latest corpora's measures in memory: a moved tau asks for the same ones again and again."""
@@ -65,10 +65,13 @@ class Inference:
         """
         self.store = store
         self._models = models or Models()
-        self._workers: dict[Engine, Worker] = {}
+        self._workers: dict[tuple[Engine, ...], Worker] = {}
+        """By the checkpoint, or by the two that are compared."""
         self._corpora: Recent[Hashable, CorpusMeasures] = Recent(CORPORA_BYTES)
+        self._comparisons: Recent[Hashable, ComparedCorpus] = Recent(CORPORA_BYTES)
         self._looks: Recent[Wanted, Look] = Recent(LOOKS_BYTES)
         self._outputs: Recent[Hashable, OutputChange] = Recent(OUTPUTS)
+        self._predictions: Recent[Hashable, tuple[Prediction | None]] = Recent(OUTPUTS)
         self._behind: set[Engine] = set()
         self._failed: set[Engine] = set()
         self._lock = Lock()
@@ -86,8 +89,8 @@ class Inference:
 
     def notice(self, engine: Engine) -> str | None:
         """What a reader should know about an engine, in a sentence; None while all is well."""
-        worker = self._workers.get(engine)
-        return None if worker is None else worker.notice
+        notices = [worker.notice for engines, worker in list(self._workers.items()) if engine in engines]
+        return " ".join(filter(None, notices)) or None
 
     def measures(
         self,
@@ -114,19 +117,9 @@ class Inference:
         question = (engine, tuple(texts), settings, too_long)
         if (recent := self._corpora.get(question)) is not None:
             return recent
-        wanted, measured = self._look_up(engine, texts, settings, too_long)
-        missing = {one: place for place, one in reversed(list(enumerate(wanted))) if one not in measured}
-        if missing:
-            in_order = sorted(missing, key=lambda one: missing[one])
-            seen = self._worker(engine).ask(
-                in_order,
-                settings,
-                places=[missing[one] for one in in_order],
-                skips=too_long == "skip",
-                report=None if report is None else _counting(report, len(measured)),
-            )
-            measured |= {one: answer.measured for one, answer in zip(in_order, seen)}
-        return self._remember(question, [measured[one] for one in wanted], too_long)
+        wanted = wanted_scores(engine, settings, texts, _parser_name(), too_long == "truncate")
+        seen = self._seen((engine,), (settings,), wanted, too_long, report)
+        return self._remember(question, [seen[one].measured for one in wanted], too_long)
 
     def kept_measures(
         self, engine: Engine, texts: Sequence[Text], settings: PassSettings | None = None, *, too_long: TooLong = "skip"
@@ -139,10 +132,56 @@ class Inference:
         question = (engine, tuple(texts), settings, too_long)
         if (recent := self._corpora.get(question)) is not None:
             return recent
-        wanted, measured = self._look_up(engine, texts, settings, too_long)
-        if any(one not in measured for one in wanted):
+        wanted = wanted_scores(engine, settings, texts, _parser_name(), too_long == "truncate")
+        kept = self._kept(wanted, too_long)
+        if any(one not in kept for one in wanted):
             return None
-        return self._remember(question, [measured[one] for one in wanted], too_long)
+        return self._remember(question, [kept[one].measured for one in wanted], too_long)
+
+    def comparison(
+        self,
+        engines: tuple[Engine, Engine],
+        texts: Sequence[Text],
+        settings: tuple[PassSettings | None, PassSettings | None] = (None, None),
+        *,
+        too_long: TooLong = "skip",
+        report: Report | None = None,
+    ) -> ComparedCorpus:
+        """Measures of texts under two checkpoints and the divergence of their attention, by two passes in step.
+
+        Args:
+            engines: the reference, and what is compared with it; on one device and in one number format.
+            texts: one or more; equal ones are measured once.
+            settings: of each, as for `measures`.
+            too_long, report: as for `measures`.
+
+        Raises: as `measures`.
+        """
+        question, wanted, asked = self._compared(engines, texts, settings, too_long)
+        if (recent := self._comparisons.get(question)) is not None:
+            return recent
+        seen = self._seen(engines, asked, wanted, too_long, report)
+        return self._remember_comparison(question, [seen[one] for one in wanted], too_long)
+
+    def kept_comparison(
+        self,
+        engines: tuple[Engine, Engine],
+        texts: Sequence[Text],
+        settings: tuple[PassSettings | None, PassSettings | None] = (None, None),
+        *,
+        too_long: TooLong = "skip",
+    ) -> ComparedCorpus | None:
+        """A comparison that needs no pass; None when any text would need one.
+
+        Raises: EveryTextTooLong when no text is left.
+        """
+        question, wanted, _ = self._compared(engines, texts, settings, too_long)
+        if (recent := self._comparisons.get(question)) is not None:
+            return recent
+        kept = self._kept(wanted, too_long)
+        if any(one not in kept for one in wanted):
+            return None
+        return self._remember_comparison(question, [kept[one] for one in wanted], too_long)
 
     def look(
         self,
@@ -175,7 +214,7 @@ class Inference:
             wanted = at(_moved_back(start, first[0]))
             look = self._kept_look(wanted)
         if look is None:
-            (seen,) = self._worker(engine).ask([wanted], settings, places=[None], report=report)
+            (seen,) = self._worker(engine).ask([wanted], (settings,), places=[None], report=report)
             look = self._remember_look(wanted, seen)
             if look[0].block == 0 and start != (0, 0):
                 look = self._remember_look(at((0, 0)), seen)
@@ -211,6 +250,25 @@ class Inference:
             self._outputs.put(question, change, 1)
         return change
 
+    def prediction(
+        self, engine: Engine, text: Text, settings: PassSettings | None = None, *, report: Report | None = None
+    ) -> "Prediction | None":
+        """What a checkpoint's classifier says of the text on screen, cut where it is too long; None if it is none.
+
+        Args:
+            engine, settings: as for `measures`.
+            text: one.
+            report: as for `output_change`.
+
+        Raises: AnalysisError of any stage; whatever `report` raises.
+        """
+        asked = engine.settings(settings)
+        kept = self._predictions.get((engine, text, asked))
+        if kept is None:
+            kept = (self._worker(engine).run(lambda checkpoint: prediction_of(checkpoint, text, asked), report),)
+            self._predictions.put((engine, text, asked), kept, 1)
+        return kept[0]
+
     def checkpoint(self, engine: Engine) -> Checkpoint:
         """The loaded checkpoint; loads it, or waits for whoever is loading it.
 
@@ -245,20 +303,57 @@ class Inference:
             self._behind.discard(engine)
         self._models.trim()
 
-    def _worker(self, engine: Engine) -> Worker:
+    def _worker(self, *engines: Engine) -> Worker:
         with self._lock:
-            worker = self._workers.get(engine)
+            worker = self._workers.get(engines)
             if worker is None:
-                worker = self._workers[engine] = Worker(engine, self._models, self.store)
+                worker = self._workers[engines] = Worker(engines, self._models, self.store)
             return worker
 
-    def _look_up(
-        self, engine: Engine, texts: Sequence[Text], settings: PassSettings, too_long: TooLong
-    ) -> tuple[list[Wanted], dict[Wanted, MeasuredText]]:
-        """What is wanted of each text, and what the store has that serves."""
-        wanted = wanted_scores(engine, settings, texts, _parser_name(), too_long == "truncate")
+    def _seen(
+        self,
+        engines: tuple[Engine, ...],
+        settings: tuple[PassSettings, ...],
+        wanted: Sequence[Wanted],
+        too_long: TooLong,
+        report: Report | None,
+    ) -> dict[Wanted, Seen]:
+        """What is seen of each text, from the store where it has it."""
+        kept = self._kept(wanted, too_long)
+        missing = {one: place for place, one in reversed(list(enumerate(wanted))) if one not in kept}
+        if not missing:
+            return kept
+        in_order = sorted(missing, key=lambda one: missing[one])
+        seen = self._worker(*engines).ask(
+            in_order,
+            settings,
+            places=[missing[one] for one in in_order],
+            skips=too_long == "skip",
+            report=None if report is None else _counting(report, len(kept)),
+        )
+        return kept | dict(zip(in_order, seen))
+
+    def _kept(self, wanted: Sequence[Wanted], too_long: TooLong) -> dict[Wanted, Seen]:
+        """What the store has that serves."""
         kept = read(self.store, wanted)
-        return wanted, {one: seen.measured for one, seen in kept.items() if serves(seen.measured, too_long)}
+        return {one: seen for one, seen in kept.items() if all(serves(side, too_long) for side in seen.sides)}
+
+    def _compared(
+        self,
+        engines: tuple[Engine, Engine],
+        texts: Sequence[Text],
+        settings: tuple[PassSettings | None, PassSettings | None],
+        too_long: TooLong,
+    ) -> tuple[Hashable, list[Wanted], tuple[PassSettings, PassSettings]]:
+        """A comparison as a question, what it wants of each text, and what each pass is asked."""
+        asked = (engines[0].settings(settings[0]), engines[1].settings(settings[1]))
+        wanted = wanted_comparison(engines, asked, texts, _parser_name(), too_long == "truncate")
+        return (engines, tuple(texts), asked, too_long), wanted, asked
+
+    def _remember_comparison(self, question: Hashable, seen: Sequence[Seen], too_long: TooLong) -> ComparedCorpus:
+        answer = collected_pairs(seen, too_long)
+        self._comparisons.put(question, answer, answer.a.nbytes + answer.b.nbytes)
+        return answer
 
     def _remember(self, question: Hashable, measured: Sequence[MeasuredText], too_long: TooLong) -> CorpusMeasures:
         answer = collected(measured, too_long)
@@ -309,7 +404,7 @@ def _moved_back(start: tuple[int, int], first: TextAttention) -> tuple[int, int]
     return queries, side(start[1], len(text.keys.ids), window.keys)
 
 
-def _close(workers: Mapping[Engine, Worker]) -> None:
+def _close(workers: Mapping[tuple[Engine, ...], Worker]) -> None:
     for worker in list(workers.values()):
         worker.close()
 

@@ -36,6 +36,14 @@ def attention_key(
     return _key("attention", **_ingredients(checkpoint, dtype, settings, text, parser), start=start)
 
 
+def divergence_key(
+    checkpoints: tuple[str, str], dtype: str, settings: tuple[PassSettings, PassSettings], text: Text
+) -> str:
+    """Key of how far apart two checkpoints' attention is on one text, whichever of them is named first."""
+    sides = sorted([checkpoint, asked.kind, sorted(set(asked.off))] for checkpoint, asked in zip(checkpoints, settings))
+    return _key("divergence", sides=sides, dtype=dtype, text={"segments": text.segments, "words": text.words})
+
+
 def _ingredients(checkpoint: str, dtype: str, settings: PassSettings, text: Text, parser: str) -> dict[str, object]:
     off = sorted(set(settings.off))
     return {

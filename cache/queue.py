@@ -1,7 +1,7 @@
 """The requests of all sessions to one worker, and whose turn it is; knows no model and runs no thread."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import Condition, RLock
 from typing import Any, Final
@@ -25,12 +25,12 @@ class Queue:
         self._arrived = Condition(self._lock)
         self._requests: list[Request] = []
         self._jobs: deque[Job] = deque()
-        self._items: dict[tuple[str, bool], list[Item]] = {}
+        self._items: dict[tuple[Hashable, ...], list[Item]] = {}
         self._n_requests = 0
         self._is_closed = False
 
     def submit(
-        self, wanted: Sequence[Wanted], settings: PassSettings, places: Sequence[int | None], skips: bool
+        self, wanted: Sequence[Wanted], settings: tuple[PassSettings, ...], places: Sequence[int | None], skips: bool
     ) -> Request:
         """Begin to wait; a text that is waited for already is joined.
 
@@ -73,9 +73,9 @@ class Queue:
                     return job
             return None
 
-    def _item(self, wanted: Wanted, settings: PassSettings) -> Item:
+    def _item(self, wanted: Wanted, settings: tuple[PassSettings, ...]) -> Item:
         """An item that gives what is wanted: one that is there, one that can still be asked for more, or a new one."""
-        alike = self._items.setdefault((wanted.scores_key, wanted.truncate), [])
+        alike = self._items.setdefault(_joined_by(wanted), [])
         for item in alike:
             if wanted.start in (None, item.wanted.start):
                 return item
@@ -100,7 +100,7 @@ class Queue:
                     self._drop(item)
 
     def _drop(self, item: Item) -> None:
-        key = item.wanted.scores_key, item.wanted.truncate
+        key = _joined_by(item.wanted)
         alike = [other for other in self._items.get(key, ()) if other is not item]
         if alike:
             self._items[key] = alike
@@ -206,6 +206,11 @@ class Queue:
             self._is_closed = True
             self._arrived.notify_all()
         self.fail(closing())
+
+
+def _joined_by(wanted: Wanted) -> tuple[Hashable, ...]:
+    """What wishes agree in that one item may serve."""
+    return wanted.scores_key, wanted.truncate, wanted.against
 
 
 def closing() -> AnalysisError:

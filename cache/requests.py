@@ -47,12 +47,14 @@ class Item:
     """A text that somebody waits for."""
 
     wanted: Wanted
-    settings: PassSettings
+    settings: tuple[PassSettings, ...]
+    """For each checkpoint."""
     requests: set["Request"] = field(default_factory=set)
     is_running: bool = False
     """In the batch that is passed now: what is wanted of it can no longer be changed."""
     outcome: Outcome | None = None
-    prepared: PassText | None = None
+    prepared: tuple[PassText, ...] = ()
+    """For each checkpoint; empty until then."""
     is_parsed: bool = False
 
     @property
@@ -63,7 +65,7 @@ class Item:
     @property
     def n_tokens(self) -> int:
         """Tokens; 0 while it is not prepared."""
-        return 0 if self.prepared is None else self.prepared.n_tokens
+        return max((text.n_tokens for text in self.prepared), default=0)
 
     @property
     def is_wanted(self) -> bool:
@@ -76,7 +78,7 @@ class Item:
 
     def is_met_by(self, kept: Seen) -> bool:
         """Whether what the store has spares a pass; of a text that was left out or cut, only where it may be cut."""
-        return kept.measured.measures is not None and (self.wanted.truncate or kept.measured.n_cut == 0)
+        return all(side.measures is not None and (self.wanted.truncate or not side.n_cut) for side in kept.sides)
 
 
 class Request:

@@ -1,4 +1,4 @@
-"""The one worker of an engine: a thread that passes what all sessions wait for, batch by batch."""
+"""The one worker of an engine, or of two that are compared: a thread that passes what sessions wait for in batches."""
 
 import logging
 import sys
@@ -7,6 +7,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
+from contextlib import ExitStack
 from statistics import median
 from threading import Lock, Thread, current_thread
 from typing import Final, TypeVar
@@ -41,12 +42,15 @@ SWITCH_SECONDS: Final = 0.0002
 beside three busy sessions it took ninety times as long at Python's usual 5 ms, and ten times at this."""
 
 Answer = TypeVar("Answer")
+Checkpoints = tuple[Checkpoint, ...]
 
 _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Passes the texts that sessions ask for; its thread lives while there is work, and a little longer.
+    """Passes the texts that sessions ask for through one checkpoint, or through two in step.
+
+    Its thread lives while there is work, and a little longer.
 
     Attributes:
         n_passed: texts that have gone through the model.
@@ -54,22 +58,23 @@ class Worker:
         notice: what a reader should know, in a sentence; None while all is well.
     """
 
-    def __init__(self, engine: Engine, models: Models, store: Store) -> None:
+    def __init__(self, engines: tuple[Engine, ...], models: Models, store: Store) -> None:
         self.n_passed = self.n_batches = 0
         self.notice: str | None = None
-        self._engine, self._models, self._store = engine, models, store
+        self._engines, self._models, self._store = engines, models, store
+        self._names = " against ".join(engine.files.name for engine in engines)
         self._queue = Queue()
         self._thread: Thread | None = None
         self._begin = Lock()
         self._seconds_per_character: deque[float] = deque(maxlen=TIMED_BATCHES)
         self._batch_tokens: int | None = None
         """After memory has run out, as long as the checkpoint stays loaded; None for what suits the device."""
-        self._met: weakref.ref[Checkpoint] | None = None
+        self._met: list[weakref.ref[Checkpoint]] = []
 
     def ask(
         self,
         wanted: Sequence[Wanted],
-        settings: PassSettings,
+        settings: tuple[PassSettings, ...],
         *,
         places: Sequence[int | None],
         skips: bool = False,
@@ -79,7 +84,7 @@ class Worker:
 
         Args:
             wanted: one or more, all different.
-            settings: of all of them.
+            settings: of all of them, for each checkpoint.
             places: place of each text among those that the reader gave, for messages.
             skips: leave out texts that are too long; else the first is an error.
             report: called about five times a second and after every batch; where it raises, what nobody else waits
@@ -95,7 +100,7 @@ class Worker:
         return request.answer()
 
     def run(self, work: Callable[[Checkpoint], Answer], report: Report | None = None) -> Answer:
-        """What other work on the loaded checkpoint gives, done between two batches.
+        """What other work on the loaded checkpoint, the first of two, gives; done between two batches.
 
         Args:
             work: done in the worker's thread.
@@ -125,7 +130,7 @@ class Worker:
             thread.join(CLOSE_SECONDS)
 
     def _submit(
-        self, wanted: Sequence[Wanted], settings: PassSettings, places: Sequence[int | None], skips: bool
+        self, wanted: Sequence[Wanted], settings: tuple[PassSettings, ...], places: Sequence[int | None], skips: bool
     ) -> Request:
         with self._begin:
             request = self._queue.submit(wanted, settings, places, skips)
@@ -136,7 +141,7 @@ class Worker:
         """Begin the thread unless it is there."""
         if self._thread is None:
             sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
-            self._thread = Thread(target=self._run, name=f"passes of {self._engine.files.name}", daemon=True)
+            self._thread = Thread(target=self._run, name=f"passes of {self._names}", daemon=True)
             self._thread.start()
 
     def _wait(self, request: Request, report: Report | None) -> None:
@@ -176,46 +181,47 @@ class Worker:
 
     def _work_off(self) -> None:
         """Pass texts until nobody waits."""
-        with self._models.use(self._engine) as checkpoint:
-            self._meet(checkpoint)
+        with ExitStack() as held:
+            checkpoints = tuple(held.enter_context(self._models.use(engine)) for engine in self._engines)
+            self._meet(checkpoints)
             while self._queue.wait_for_work():
                 if job := self._queue.next_job():
-                    _do(job, checkpoint)
+                    _do(job, checkpoints[0])
                 turn = self._queue.turn()
-                chosen = of_like_length(checkpoint, self._ready(checkpoint, turn), self._tokens(checkpoint))
+                chosen = of_like_length(checkpoints, self._ready(checkpoints, turn), self._tokens(checkpoints))
                 if chosen and (batch := self._queue.begin(chosen)):
-                    self._pass(checkpoint, batch)
+                    self._pass(checkpoints, batch)
 
-    def _meet(self, checkpoint: Checkpoint) -> None:
-        """Forget that memory ran out, where the checkpoint has been loaded anew since."""
-        if self._met is None or self._met() is not checkpoint:
+    def _meet(self, checkpoints: Checkpoints) -> None:
+        """Forget that memory ran out, where a checkpoint has been loaded anew since."""
+        if [met() for met in self._met] != list(checkpoints):
             self._batch_tokens = self.notice = None
-            self._met = weakref.ref(checkpoint)
+            self._met = [weakref.ref(checkpoint) for checkpoint in checkpoints]
 
-    def _tokens(self, checkpoint: Checkpoint) -> int:
+    def _tokens(self, checkpoints: Checkpoints) -> int:
         from core.scores import BATCH_TOKENS
 
-        return self._batch_tokens or BATCH_TOKENS[checkpoint.device]
+        return self._batch_tokens or BATCH_TOKENS[checkpoints[0].device]
 
-    def _ready(self, checkpoint: Checkpoint, turn: Sequence[Request]) -> Iterator[list[Item]]:
+    def _ready(self, checkpoints: Checkpoints, turn: Sequence[Request]) -> Iterator[list[Item]]:
         """What can be passed, request by request; prepares some more where that is little.
 
         Not for as long as it takes: of a corpus of long lines none may be ready for a long time, and others wait.
         """
-        enough = READY_BATCHES * self._tokens(checkpoint)
+        enough = READY_BATCHES * self._tokens(checkpoints)
         for request in turn:
             request.ready = [item for item in request.ready if item.is_wanted]
             if request.unprepared and sum(item.n_tokens for item in request.ready) < enough:
-                self._prepare(checkpoint, request, CHARACTERS * enough)
+                self._prepare(checkpoints, request, CHARACTERS * enough)
             yield request.ready
 
-    def _prepare(self, checkpoint: Checkpoint, request: Request, n_characters: int) -> None:
+    def _prepare(self, checkpoints: Checkpoints, request: Request, n_characters: int) -> None:
         """Make some texts of a request ready, but those that the store has by now."""
         items = request.next_unprepared(n_characters)
         kept = read(self._store, [item.wanted for item in items])
         found = {item: seen for item in items if (seen := kept.get(item.wanted)) is not None and item.is_met_by(seen)}
         left = [item for item in items if item not in found]
-        wrong = {item: error for item in left if (error := prepared(checkpoint, item)) is not None}
+        wrong = {item: error for item in left if (error := prepared(checkpoints, item)) is not None}
         for error in wrong.values():
             let_go(error)
         request.ready += [item for item in left if item not in wrong]
@@ -227,12 +233,12 @@ class Worker:
         self._keep({item: too_long[item] for item in news})
         self._queue.forget([item for item in found if item.outcome is not None])
 
-    def _pass(self, checkpoint: Checkpoint, batch: Sequence[Item]) -> None:
+    def _pass(self, checkpoints: Checkpoints, batch: Sequence[Item]) -> None:
         """Pass a batch; where that fails, in parts of half as many texts, until the text that is at fault is alone."""
         left, n_texts = batch, len(batch)
         while left:
             part = left[:n_texts]
-            seen = self._attempt(checkpoint, part)
+            seen = self._attempt(checkpoints, part)
             if not isinstance(seen, Exception):
                 self._queue.finish(seen)
                 self._keep(seen)
@@ -240,7 +246,7 @@ class Worker:
             elif len(part) > 1:
                 n_texts = len(part) // 2
                 if isinstance(seen, TooLarge):
-                    self._shrink(checkpoint, n_texts * seen.n_tokens)
+                    self._shrink(checkpoints, n_texts * seen.n_tokens)
                 left = self._queue.still_wanted(left)
             else:
                 self._queue.finish({part[0]: seen})
@@ -248,11 +254,11 @@ class Worker:
                 # Memory is as small for the others; any other error was this text's own.
                 n_texts = n_texts if isinstance(seen, TooLarge) else len(batch)
 
-    def _attempt(self, checkpoint: Checkpoint, batch: Sequence[Item]) -> Mapping[Item, Seen] | Exception:
+    def _attempt(self, checkpoints: Checkpoints, batch: Sequence[Item]) -> Mapping[Item, Seen] | Exception:
         """What a pass sees of a batch, or why it fails; TooLarge where memory runs out."""
         begun = time.monotonic()
         try:
-            seen = passed(checkpoint, batch)
+            seen = passed(checkpoints, batch)
         except Exception as error:
             is_full = is_out_of_memory(error)
             let_go(error, is_bug=not is_full)
@@ -265,13 +271,13 @@ class Worker:
             if self.n_batches % TRIM_BATCHES == 0:
                 trim_heap()
             return seen
-        free_memory(checkpoint.device)
+        free_memory(checkpoints[0].device)
         return TooLarge(None, max(item.n_tokens for item in batch))
 
-    def _shrink(self, checkpoint: Checkpoint, n_tokens: int) -> None:
+    def _shrink(self, checkpoints: Checkpoints, n_tokens: int) -> None:
         self._batch_tokens = n_tokens
         self.notice = (
-            f"Memory ran out on {checkpoint.device}, so {self._engine.files.name} now passes at most {n_tokens:,} "
+            f"Memory ran out on {checkpoints[0].device}, so {self._names} now passes at most {n_tokens:,} "
             "tokens at once. That takes longer; the results are the same."
         )
 

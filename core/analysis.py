@@ -122,13 +122,20 @@ def with_relations(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[
     """The same with the relations of each text on its queries; parsed together, which is much faster than singly.
 
     Args:
-        prepared: from `prepare`, all of one kind.
+        prepared: from `prepare`; a text that was prepared for several checkpoints is parsed once.
         texts: what they were prepared from.
     """
-    if not prepared or prepared[0].kind == "cross":
-        return list(prepared)
-    parses = parse([_as_far_as_kept(_queries_text(text, one.kind), one.queries) for one, text in zip(prepared, texts)])
-    return [replace(one, pairs=token_pairs(one.queries, found)) for one, found in zip(prepared, parses)]
+    read = {
+        place: _as_far_as_kept(_queries_text(text, one.kind), one.queries)
+        for place, (one, text) in enumerate(zip(prepared, texts))
+        if one.kind != "cross"
+    }
+    different = list(dict.fromkeys(read.values()))
+    parses = dict(zip(different, parse(different)))
+    return [
+        replace(one, pairs=token_pairs(one.queries, parses[read[place]])) if place in read else one
+        for place, one in enumerate(prepared)
+    ]
 
 
 def _as_far_as_kept(text: Text, tokens: TokenizedText) -> Text:

@@ -116,8 +116,7 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
         values = torch.cat([values, padded[:, None].expand(-1, values.shape[1], -1, -1)], dim=-1)
     # Laid out as the model goes on with it, so that it is not copied again.
     output = attention.query.new_empty((n_texts, n_queries, n_heads, n_channels))
-    n_entries = TILE_ENTRIES if attention.query.device.type == "cpu" else GPU_TILE_ENTRIES
-    for texts, queries in _tiles((n_texts, n_heads, n_queries, attention.n_keys), n_entries):
+    for texts, queries in tiles((n_texts, n_heads, n_queries, attention.n_keys), attention.query.device.type):
         logits, probabilities = _softmax_tile(current, attention, texts, queries)
         entropy, row_sums = (lambda: _entropy(logits, probabilities)), None  # noqa: B023
         if attention.sinks is not None:
@@ -146,12 +145,17 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
     return output
 
 
-def _tiles(shape: tuple[int, int, int, int], n_entries: int) -> Iterator[tuple[slice, slice]]:
+def tiles(shape: tuple[int, int, int, int], device: str) -> Iterator[tuple[slice, slice]]:
     """Whole texts while they fit into a tile, else blocks of queries of one text.
 
     The last queries come first: in a causal model they see most keys, so the buffers are made once, for the largest
     tile.
+
+    Args:
+        shape: texts, heads, queries and keys of a batch.
+        device: kind of device, such as "cpu".
     """
+    n_entries = TILE_ENTRIES if device == "cpu" else GPU_TILE_ENTRIES
     n_texts, n_heads, n_queries, n_keys = shape
     for texts in _even_slices(n_texts, n_entries // (n_heads * n_queries * n_keys)):
         for queries in reversed(_even_slices(n_queries, max(LEAST_QUERIES, n_entries // (n_heads * n_keys)))):

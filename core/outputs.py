@@ -22,6 +22,15 @@ Unit = Literal["probability", "independent probability", "value"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Prediction:
+    """What a classifier, or a regression, says of a text."""
+
+    names: tuple[str, ...]
+    values: Float[np.ndarray, " class"]
+    unit: Unit
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class HeadOutput:
     """What a checkpoint's head says of a text, before and after heads of attention are switched off."""
 
@@ -74,6 +83,20 @@ def output_change(
     return OutputChange(cosine=cosine, head=_tokens(checkpoint, before, after, token))
 
 
+def prediction(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> Prediction | None:
+    """What a checkpoint's classifier says of a text; None for a checkpoint that is none, and for an encoder by itself.
+
+    Args:
+        checkpoint: loaded.
+        text: prepared for the kind of attention that the settings name.
+        settings: which heads are off.
+    """
+    if checkpoint.head != "classes" or text.kind == "encoder":
+        return None
+    unit, values = _class_values(checkpoint, _logits(checkpoint, text, settings))
+    return Prediction(names=_class_names(checkpoint), values=values.numpy(), unit=unit)
+
+
 def _text_vector(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> Float[Tensor, " channel"]:
     model = checkpoint.model if text.kind == "self" else checkpoint.model.get_encoder()
     return _output(checkpoint, model, model_inputs(checkpoint, [text]), settings)[0][0].cpu().double().mean(0)
@@ -105,22 +128,30 @@ def _last_own_token(text: PassText) -> int:
 
 
 def _classes(checkpoint: Checkpoint, before: Float[Tensor, " choice"], after: Float[Tensor, " choice"]) -> HeadOutput:
-    config = checkpoint.full_model.config
-    unit: Unit = "probability"
-    if len(before) == 1 or config.problem_type == "regression":
-        unit = "value"
-    elif config.problem_type == "multi_label_classification":
-        unit, before, after = "independent probability", before.sigmoid(), after.sigmoid()
-    else:
-        before, after = before.softmax(-1), after.softmax(-1)
+    (unit, before), (_, after) = (_class_values(checkpoint, logits) for logits in (before, after))
     return HeadOutput(
-        names=tuple(str(config.id2label[i]) for i in range(len(before))),
-        before=before.cpu().numpy(),
-        after=after.cpu().numpy(),
+        names=_class_names(checkpoint),
+        before=before.numpy(),
+        after=after.numpy(),
         unit=unit,
         token=None,
         distance=_total_variation(before, after) if unit == "probability" else None,
     )
+
+
+def _class_names(checkpoint: Checkpoint) -> tuple[str, ...]:
+    config = checkpoint.full_model.config
+    return tuple(str(config.id2label[i]) for i in range(config.num_labels))
+
+
+def _class_values(checkpoint: Checkpoint, logits: Float[Tensor, " choice"]) -> tuple[Unit, Float[Tensor, " choice"]]:
+    """What the logits of a classifier stand for."""
+    config = checkpoint.full_model.config
+    if len(logits) == 1 or config.problem_type == "regression":
+        return "value", logits
+    if config.problem_type == "multi_label_classification":
+        return "independent probability", logits.sigmoid()
+    return "probability", logits.softmax(-1)
 
 
 def _tokens(

@@ -13,7 +13,7 @@ from torch import Tensor
 from core.attention import observe
 from core.checkpoints import AttentionLayers, Checkpoint
 from core.measures import ROW_MEASURES, SYNTACTIC_MEASURES
-from core.observers import MapObserver, Tile
+from core.observers import MapObserver, Observer, Tile
 from core.passes import PassSettings, PassText, TextAttention, Window
 from core.sieves import LOCAL_RADIUS, BatchSieves, batch_sieves
 from core.tokens import TokenizedText
@@ -156,6 +156,7 @@ def score_batch(
     texts: Sequence[PassText],
     settings: PassSettings,
     windows: Mapping[int, Window] | None = None,
+    observers: Sequence[Observer] = (),
 ) -> BatchScores:
     """Scores of texts that are passed together, and the attention of those that are drawn.
 
@@ -164,6 +165,7 @@ def score_batch(
         texts: of the kind that the settings name.
         settings: which attention, and which heads are off.
         windows: by place in the batch, the part of a text's attention to keep.
+        observers: see the same tiles, after the scores' own.
 
     Source: Pande et al. 2021; decisions in this project's favour are named in core/sieves.py.
     """
@@ -174,7 +176,7 @@ def score_batch(
     observe(
         checkpoint.model,
         model_inputs(checkpoint, texts),
-        [scores, *maps.values()],
+        [scores, *maps.values(), *observers],
         calls=attention.calls,
         gates=gates(checkpoint, settings),
         stops=True,

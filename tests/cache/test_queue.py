@@ -7,7 +7,7 @@ from core.errors import AnalysisError, NoTokens, TextTooLong
 from core.passes import PassSettings
 from core.texts import Text
 
-SETTINGS = PassSettings()
+SETTINGS = (PassSettings(),)
 SEEN = Seen(measured=MeasuredText(position=0, n_tokens=3, n_cut=0, measures=None))
 
 

@@ -60,12 +60,12 @@ class Gate:
         self._real, self._of, self._is_open = worker_module.passed, of, False
         monkeypatch.setattr(worker_module, "passed", self._passed)
 
-    def _passed(self, checkpoint, batch):
-        if self._of is None or checkpoint.files == self._of.files:
+    def _passed(self, checkpoints, batch):
+        if self._of is None or checkpoints[0].files == self._of.files:
             self.batches.append([item.wanted.text for item in batch])
             self._arrived.release()
             assert self._is_open or self._through.acquire(timeout=SECONDS)
-        return self._real(checkpoint, batch)
+        return self._real(checkpoints, batch)
 
     def wait(self):
         """Until a batch stands before the gate."""
@@ -264,7 +264,7 @@ def test_a_closed_tab_stops_its_corpus_and_keeps_what_is_finished(inference, eng
     gate.let_one_through()
     with pytest.raises(TabClosed):
         answer.result(SECONDS)
-    assert inference._workers[engine]._queue.turn() == []
+    assert inference._workers[engine,]._queue.turn() == []
     gate.open()
     inference.close()
     n_passed = sum(map(len, gate.batches))
@@ -388,15 +388,15 @@ def test_long_lines_that_are_being_read_let_a_typed_text_pass(inference, engine,
     order, begun, go_on = [], threading.Event(), threading.Event()
     really_prepared, really_passed = worker_module.prepared, worker_module.passed
 
-    def prepared(checkpoint, item):
+    def prepared(checkpoints, item):
         begun.set()
         assert go_on.wait(SECONDS)
         order.append(("prepared", item.wanted.text))
-        return really_prepared(checkpoint, item)
+        return really_prepared(checkpoints, item)
 
-    def passed(checkpoint, batch):
+    def passed(checkpoints, batch):
         order.extend(("passed", item.wanted.text) for item in batch)
-        return really_passed(checkpoint, batch)
+        return really_passed(checkpoints, batch)
 
     monkeypatch.setattr(worker_module, "prepared", prepared)
     monkeypatch.setattr(worker_module, "passed", passed)
@@ -617,7 +617,7 @@ def test_those_who_wait_have_their_answer_before_it_is_written(inference, engine
 def test_other_work_on_a_checkpoint_is_done_between_two_batches(inference, engine, gate, threads):
     whole = ask(threads, inference, engine, [sentence(number) for number in range(500)])
     gate.wait()
-    promise = inference._workers[engine]._queue.submit_job(lambda checkpoint: checkpoint.files.fingerprint)
+    promise = inference._workers[engine,]._queue.submit_job(lambda checkpoint: checkpoint.files.fingerprint)
     gate.let_one_through()
     assert promise.result(SECONDS) == engine.files.fingerprint
     assert not whole.done()
@@ -694,7 +694,7 @@ def test_a_forgotten_inference_leaves_no_thread_behind(tmp_path, engine, monkeyp
     monkeypatch.setattr(worker_module, "LINGER_SECONDS", 2.0 * SECONDS)
     inference = Inference(Store(tmp_path))
     inference.measures(engine, [sentence(0)])
-    thread = inference._workers[engine]._thread
+    thread = inference._workers[engine,]._thread
     inference.store.close()
     del inference
     thread.join(SECONDS)

@@ -1,0 +1,211 @@
+"""Comparisons through the worker and the store: what is computed once, joined, left out, and said."""
+
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from passing import SELF
+from small_checkpoints import edit_json, save
+
+from cache.inference import Engine, Inference
+from cache.store import Store
+from core.analysis import prepare, with_relations
+from core.checkpoints import find_checkpoint, load_checkpoint
+from core.divergence import compare_batch
+from core.errors import AnalysisError, CheckpointError, EveryTextTooLong
+from core.texts import Text
+
+SECONDS = 120
+TEXTS = (
+    Text(("The quick cat sat on the old mat.", "She drinks hot coffee.")),
+    Text(("She slowly ate the red apple.",)),
+    Text(("A bird.",)),
+    Text(("She slowly ate the red apple.",)),
+)
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory):
+    folders = [save("bert", tmp_path_factory.mktemp("pair") / f"seed {seed}", seed=seed) for seed in (1, 2)]
+    return tuple(Engine(find_checkpoint(str(folder)), "cpu") for folder in folders)
+
+
+@pytest.fixture
+def inference(tmp_path):
+    made = Inference(Store(tmp_path / "store"))
+    yield made
+    made.close()
+    made.store.close()
+
+
+def anew(inference):
+    """Another process's view of the same store, once all is written."""
+    inference.close()
+    return Inference(Store(inference.store.folder))
+
+
+def test_a_comparison_equals_the_two_passes_without_a_cache(inference, engines):
+    found = inference.comparison(engines, TEXTS)
+    a, b = (load_checkpoint(engine.files, device="cpu") for engine in engines)
+    for position, text in enumerate(TEXTS):
+        sides = [with_relations([prepare(checkpoint, text, SELF)], [text]) for checkpoint in (a, b)]
+        alone = compare_batch(a, b, *sides, SELF, SELF)
+        for measured, expected in zip((found.a, found.b, found.divergence), (alone.a, alone.b, alone.divergence)):
+            np.testing.assert_allclose(measured[position], expected[0], rtol=1e-4, atol=1e-6)
+    assert (found.positions, found.too_long) == ((0, 1, 2, 3), ())
+    np.testing.assert_array_equal(found.divergence[1], found.divergence[3])
+    assert inference.n_passed == 3
+
+
+def test_both_checkpoints_scores_are_kept_for_every_page_and_found_by_the_next_comparison(inference, engines):
+    found = inference.comparison(engines, TEXTS)
+    a, b = engines
+    later = anew(inference)
+    np.testing.assert_array_equal(later.measures(a, TEXTS).measures, found.a)
+    np.testing.assert_array_equal(later.measures(b, TEXTS).measures, found.b)
+    kept = later.kept_comparison((a, b), TEXTS)
+    swapped = later.kept_comparison((b, a), TEXTS)
+    np.testing.assert_array_equal(kept.divergence, found.divergence)
+    np.testing.assert_array_equal(swapped.divergence, found.divergence)
+    np.testing.assert_array_equal(swapped.a, found.b)
+    assert later.n_passed == 0
+
+
+def test_scores_alone_do_not_spare_the_passes_that_the_divergence_needs(inference, engines):
+    for engine in engines:
+        inference.measures(engine, TEXTS)
+    assert inference.kept_comparison(engines, TEXTS) is None
+    assert inference.comparison(engines, TEXTS).divergence.shape == (4, 2, 3)
+
+
+def test_equal_checkpoints_differ_in_nothing(inference, engines):
+    found = inference.comparison((engines[0], engines[0]), TEXTS)
+    np.testing.assert_array_equal(found.a, found.b)
+    assert (found.divergence == 0).all()
+
+
+def test_sessions_that_ask_for_the_same_comparison_share_the_passes(inference, engines):
+    barrier = threading.Barrier(8)
+
+    def ask(_):
+        barrier.wait(SECONDS)
+        return inference.comparison(engines, TEXTS)
+
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(ask, range(8)))
+    assert inference.n_passed == 3
+    assert all(np.array_equal(answer.b, answers[0].b, equal_nan=True) for answer in answers)
+
+
+def test_a_text_too_long_for_one_of_two_is_left_out_of_both_and_that_is_kept(inference, engines, tmp_path):
+    short = save("bert", tmp_path / "short", seed=2)
+    edit_json(short / "tokenizer_config.json", model_max_length=24)
+    pair = (engines[0], Engine(find_checkpoint(str(short)), "cpu"))
+    found = inference.comparison(pair, TEXTS)
+    assert (found.positions, [place for place, _ in found.too_long]) == ((1, 2, 3), [0])
+    later = anew(inference)
+    assert later.kept_comparison(pair, TEXTS).too_long == found.too_long
+    assert later.measures(pair[0], TEXTS[:1]).positions == (0,)
+    with pytest.raises(EveryTextTooLong):
+        later.comparison(pair, TEXTS[:1])
+    later.close()
+    later = Inference(later.store)
+    cut = later.comparison(pair, TEXTS, too_long="truncate")
+    assert cut.positions == (0, 1, 2, 3)
+    assert np.isnan(cut.divergence[0]).all()
+    with pytest.raises(AnalysisError, match=r"^Text 1 has \d+ tokens"):
+        later.comparison(pair, TEXTS, too_long="error")
+    assert later.comparison(pair, TEXTS).positions == (1, 2, 3)
+    later.close()
+
+
+def test_checkpoints_of_another_shape_are_compared_without_divergence(inference, engines, tmp_path):
+    deep = Engine(find_checkpoint(str(save("bert", tmp_path / "deep", num_hidden_layers=3))), "cpu")
+    found = inference.comparison((engines[0], deep), TEXTS)
+    assert found.divergence is None
+    assert (found.a.shape[2:], found.b.shape[2:]) == ((2, 3), (3, 3))
+    assert anew(inference).kept_comparison((engines[0], deep), TEXTS).divergence is None
+
+
+def test_a_checkpoint_that_cannot_be_loaded_fails_its_comparison_alone(inference, engines, tmp_path):
+    broken = save("bert", tmp_path / "broken")
+    engine = Engine(find_checkpoint(str(broken)), "cpu")
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(CheckpointError):
+        inference.comparison((engines[0], engine), TEXTS)
+    assert len(inference.measures(engines[0], TEXTS).positions) == 4
+    assert len(inference.comparison(engines, TEXTS).positions) == 4
+
+
+def test_memory_that_runs_out_in_a_comparison_halves_its_batches_and_is_said_of_both(inference, engines, monkeypatch):
+    from core.divergence import compare_batch
+
+    def small_memory(a, b, texts_a, *rest):
+        if len(texts_a) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return compare_batch(a, b, texts_a, *rest)
+
+    monkeypatch.setattr("core.divergence.compare_batch", small_memory)
+    assert len(inference.comparison(engines, TEXTS).positions) == 4
+    for engine in engines:
+        assert "seed 2 now passes at most" in inference.notice(engine)
+
+
+def test_progress_counts_texts_and_a_closed_tab_stops_the_comparison(inference, engines):
+    class TabClosed(BaseException):
+        pass
+
+    def report(status):
+        raise TabClosed
+
+    with pytest.raises(TabClosed):
+        inference.comparison(engines, TEXTS, report=report)
+    seen = []
+    inference.comparison(engines, TEXTS, report=lambda status: seen.append((status.done, status.total)))
+    assert seen[-1] == (3, 3)
+
+
+def test_a_kept_comparison_is_served_without_importing_torch(inference, engines):
+    inference.comparison(engines, TEXTS)
+    inference.close()
+    script = (
+        "import sys\n"
+        "from cache.inference import Engine, Inference\n"
+        "from cache.store import Store\n"
+        "from core.checkpoints import find_checkpoint\n"
+        "from core.texts import Text\n"
+        "from pathlib import Path\n"
+        f"kept = Inference(Store(Path({str(inference.store.folder)!r})))\n"
+        f"names = {[engine.files.name for engine in engines]!r}\n"
+        "engines = tuple(Engine(find_checkpoint(name), 'cpu') for name in names)\n"
+        f"assert kept.kept_comparison(engines, {TEXTS!r}).divergence.shape == (4, 2, 3)\n"
+        "assert not {'torch', 'transformers', 'spacy'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=Path(__file__).parents[2])
+
+
+def test_a_classifier_says_what_it_predicts_and_another_checkpoint_nothing(inference, engines, tmp_path, monkeypatch):
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    folder = save("bert", tmp_path / "classifier")
+    torch.manual_seed(0)
+    model = AutoModelForSequenceClassification.from_config(
+        AutoConfig.from_pretrained(folder, num_labels=2, id2label={0: "bad", 1: "good"}, label2id={"bad": 0, "good": 1})
+    )
+    model.save_pretrained(folder)
+    engine = Engine(find_checkpoint(str(folder)), "cpu")
+    found = inference.prediction(engine, TEXTS[0])
+    checkpoint = inference.checkpoint(engine)
+    inputs = checkpoint.tokenizer(*TEXTS[0].segments, return_tensors="pt", return_token_type_ids=True)
+    with torch.no_grad():
+        expected = model.eval()(**inputs).logits.softmax(-1)[0]
+    assert found.names == ("bad", "good")
+    np.testing.assert_allclose(found.values, expected, atol=1e-6)
+    assert inference.prediction(engines[0], TEXTS[0]) is None
+    monkeypatch.setattr("core.outputs.prediction", None)
+    assert inference.prediction(engine, TEXTS[0]) is found
