@@ -11,6 +11,7 @@ TORCH_ROOMS = tuple(
     f"core/{name}.py"
     for name in (
         "attention",
+        "divergence",
         "loading",
         "masks",
         "observers",
