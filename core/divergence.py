@@ -20,9 +20,8 @@ from torch import Tensor
 from core.attention import is_behind_door, tiles
 from core.checkpoints import Checkpoint
 from core.observers import Tile
-from core.passes import PassSettings, PassText
+from core.passes import PassSettings, PassText, same_tokens
 from core.scores import score_batch
-from core.tokens import TokenizedText
 
 MOST: Final = math.log(2)
 """Divergence of two rows that share no key, in nats."""
@@ -79,16 +78,6 @@ def compare_batch(
     order = np.argsort([*same, *other])
     of_a, of_b, divergence = (np.concatenate(arrays)[order] for arrays in zip(*parts))
     return ComparedBatch(a=of_a, b=of_b, divergence=divergence)
-
-
-def same_tokens(a: PassText, b: PassText) -> bool:
-    """Whether two tokenizers cut a text at the same places, special tokens included."""
-
-    def cuts(side: TokenizedText) -> list[np.ndarray]:
-        return [side.spans, side.segments, side.is_cls, side.is_sep]
-
-    both = [(a.queries, b.queries), (a.keys, b.keys)]
-    return all(np.array_equal(*pair) for sides in both for pair in zip(*map(cuts, sides)))
 
 
 def row_divergence(a: Float[Tensor, "*row key"], b: Float[Tensor, "*row key"]) -> Float[Tensor, "*row"]:

@@ -92,13 +92,13 @@ def role_tests(
     """
     if len(roles) != scores.shape[1]:
         raise ValueError(f"{len(roles)} role names for {scores.shape[1]} roles.")
-    texts, mean, squares = _moments(scores)
-    std = np.sqrt(_ratio(squares, texts - settings.ddof))
+    texts, mean, squares = moments(scores)
+    std = np.sqrt(ratio(squares, texts - settings.ddof))
     constant = (texts >= 2) & (std <= CONSTANT_SPREAD * np.abs(mean))
-    t = _ratio((mean - settings.tau) * np.sqrt(texts), np.where(constant, 0, std))
+    t = ratio((mean - settings.tau) * np.sqrt(texts), np.where(constant, 0, std))
     p = stdtr(texts - 1, -t)
-    p_adjusted = _adjusted(p, settings.correction)
-    margin = -stdtrit(texts - 1, settings.alpha / 2) * np.sqrt(_ratio(squares, texts * (texts - 1)))
+    p_adjusted = adjusted(p, settings.correction)
+    margin = half_interval(texts, squares, settings.alpha)
     by_mean = constant | (settings.method == "mean")
     return HeadTests(
         roles=roles,
@@ -140,33 +140,45 @@ def untested(tests: HeadTests) -> dict[str, str]:
     return {role: reasons[texts] for role, texts in most.items() if texts in reasons}
 
 
-def _moments(scores: Float[np.ndarray, "text *cell"]) -> tuple[Int[np.ndarray, "*cell"], np.ndarray, np.ndarray]:
-    """Number, mean and sum of squared deviations of the scores that are not NaN, in float64."""
-    if np.isinf(scores).any():
+def refuse_infinite(*scores: Float[np.ndarray, "..."]) -> None:
+    """Raise AnalysisError where a score is infinite."""
+    if any(np.isinf(some).any() for some in scores):
         raise AnalysisError("Some scores are infinite. Check that the checkpoint's attention is finite on these texts.")
+
+
+def moments(scores: Float[np.ndarray, "text *cell"]) -> tuple[Int[np.ndarray, "*cell"], np.ndarray, np.ndarray]:
+    """Number, mean and sum of squared deviations of the scores that are not NaN, in float64."""
+    refuse_infinite(scores)
     takes_part = ~np.isnan(scores)
     texts = takes_part.sum(axis=0)
-    mean = _ratio(scores.sum(axis=0, dtype=np.float64, where=takes_part), texts)
+    mean = ratio(scores.sum(axis=0, dtype=np.float64, where=takes_part), texts)
     return texts, mean, np.square(scores - mean).sum(axis=0, where=takes_part)
 
 
-def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> Float[np.ndarray, "..."]:
+def half_interval(
+    texts: Int[np.ndarray, "*cell"], squares: Float[np.ndarray, "*cell"], alpha: float
+) -> Float[np.ndarray, "*cell"]:
+    """How far the two-sided 1 - alpha interval of a mean reaches to each side; NaN with fewer than 2 texts."""
+    return -stdtrit(texts - 1, alpha / 2) * np.sqrt(ratio(squares, texts * (texts - 1)))
+
+
+def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Float[np.ndarray, "..."]:
     """Quotient; NaN where the denominator is not above 0."""
     return np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0)
 
 
-def _adjusted(p: Float[np.ndarray, "*cell"], correction: Correction) -> Float[np.ndarray, "*cell"]:
+def adjusted(p: Float[np.ndarray, "*cell"], correction: Correction) -> Float[np.ndarray, "*cell"]:
     """p-values corrected as one family; NaN is no member of it and stays NaN."""
-    adjusted, tested = p.copy(), ~np.isnan(p)
+    corrected, tested = p.copy(), ~np.isnan(p)
     if correction == "none":
-        return adjusted
+        return corrected
     # Both imports take about half a second, which a page that shows no test need not wait for.
     if correction == "bh":
         from scipy.stats import false_discovery_control
 
-        adjusted[tested] = false_discovery_control(p[tested])
+        corrected[tested] = false_discovery_control(p[tested])
     else:
         from statsmodels.stats.multitest import multipletests
 
-        adjusted[tested] = multipletests(p[tested], method="holm")[1]
-    return adjusted
+        corrected[tested] = multipletests(p[tested], method="holm")[1]
+    return corrected

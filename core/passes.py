@@ -89,3 +89,13 @@ class TextAttention:
     """Tokens of a block of the overview; 0 where the window is the whole text."""
     overview: Float[np.ndarray, "layer head query_block key_block"] | None
     """Mean attention between the tokens of two blocks; None where the window is the whole text."""
+
+
+def same_tokens(a: PassText, b: PassText) -> bool:
+    """Whether two tokenizers cut a text at the same places, special tokens included."""
+
+    def cuts(side: TokenizedText) -> list[np.ndarray]:
+        return [side.spans, side.segments, side.is_cls, side.is_sep]
+
+    both = [(a.queries, b.queries), (a.keys, b.keys)]
+    return all(np.array_equal(*pair) for sides in both for pair in zip(*map(cuts, sides)))

@@ -17,9 +17,9 @@ import core.attention
 import core.divergence
 from core.analysis import prepare
 from core.checkpoints import find_checkpoint, load_checkpoint
-from core.divergence import MOST, compare_batch, row_divergence, same_tokens
+from core.divergence import MOST, compare_batch, row_divergence
 from core.measures import MEASURES
-from core.passes import PassSettings
+from core.passes import PassSettings, same_tokens
 from core.scores import model_inputs, score_batch
 from core.texts import Text
 

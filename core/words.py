@@ -1,0 +1,106 @@
+"""Attention between whole words, so that two tokenizers can meet."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from core.texts import Text
+from core.tokens import SPECIAL, TokenizedText
+
+SPECIALS: Final = "[special]"
+"""Stands for all tokens that the tokenizer added, as one word."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WordAttention:
+    """Attention of some heads between the words of one text."""
+
+    words: tuple[str, ...]
+    """The text's words between blanks, segment by segment; first SPECIALS, for all tokens the tokenizer added."""
+    segments: tuple[int, ...]
+    """Segment of each word; core.tokens.SPECIAL for SPECIALS."""
+    attention: Float[np.ndarray, "chosen word word"]
+    """Sum over the key word's tokens, mean over the query word's tokens; rows sum to 1, or to 0 for a word that has no
+    token of its own."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CommonWords:
+    """The attention of one text under two tokenizers, between the words that both have."""
+
+    a: WordAttention
+    b: WordAttention
+    n_left_out: int
+    """Words that only one of the two has, because the other was cut before; their share is missing from the rows."""
+
+
+def word_attention(
+    text: Text, tokens: TokenizedText, attention: Float[np.ndarray, "chosen token token"]
+) -> WordAttention:
+    """Attention between words from attention between tokens, of a whole text whose queries are its keys.
+
+    Args:
+        text: what the tokens were made from; of an encoder-decoder's pair the one segment that attends.
+        tokens: the text under a tokenizer.
+        attention: of some heads, between all of its tokens.
+
+    Returns: the words that any tokenizer would give. A token belongs to the word that holds its first character; one
+        that holds none, such as a blank, to the nearest word before it, or the first. Where the text was cut, the words
+        beyond the cut are left out.
+    Raises: ValueError for attention between another number of tokens.
+    Source: Clark et al. 2019, section 4.1: to a word the sum over its pieces, from a word the mean.
+    """
+    if attention.shape[1] != len(tokens.ids):
+        raise ValueError(f"Attention between {attention.shape[1]} tokens for a text of {len(tokens.ids)}.")
+    words, segments, of_token = [SPECIALS], [SPECIAL], np.zeros(len(tokens.ids), int)
+    for side, segment in enumerate(text.segments):
+        own = tokens.segments == side
+        starts = _starts(segment, None if text.words is None else text.words[side])
+        spans = tokens.spans[own]
+        firsts = spans[:, 0] - (spans[:, 0] == spans[:, 1])  # what has no character stands before its place
+        places = np.maximum(np.searchsorted(list(starts), firsts, side="right") - 1, 0)
+        of_token[own] = len(words) + places
+        kept = list(starts.values())[: int(places.max()) + 1 if tokens.n_cut else None]
+        words += kept
+        segments += [side] * len(kept)
+    belongs = (of_token == np.arange(len(words))[:, None]).astype(attention.dtype)
+    share = belongs / np.maximum(belongs.sum(axis=1, keepdims=True), 1)
+    return WordAttention(words=tuple(words), segments=tuple(segments), attention=share @ attention @ belongs.T)
+
+
+def _starts(segment: str, words: tuple[str, ...] | None) -> dict[int, str]:
+    """First character of each word -> the word; words that a file brought are joined by single blanks."""
+    if words is None:
+        return {match.start(): match.group() for match in re.finditer(r"\S+", segment)}
+    firsts = np.cumsum([0, *(len(word) + 1 for word in words[:-1])])
+    return dict(zip(firsts.tolist(), words))
+
+
+def common_words(a: WordAttention, b: WordAttention) -> CommonWords:
+    """The words that both have, where two tokenizers cut one text at different places.
+
+    Raises: ValueError for the words of two texts.
+    """
+    n_common = Counter(a.segments) & Counter(b.segments)
+    kept = [np.flatnonzero(_place_in_segment(one) < [n_common[side] for side in one.segments]) for one in (a, b)]
+    first, second = (_only(one, places) for one, places in zip((a, b), kept))
+    if (first.words, first.segments) != (second.words, second.segments):
+        raise ValueError("The words are those of two texts.")
+    return CommonWords(a=first, b=second, n_left_out=len(a.words) + len(b.words) - 2 * len(first.words))
+
+
+def _place_in_segment(words: WordAttention) -> Int[np.ndarray, " word"]:
+    segments = np.array(words.segments)
+    return np.arange(len(segments)) - np.searchsorted(segments, segments)
+
+
+def _only(words: WordAttention, places: Int[np.ndarray, " kept"]) -> WordAttention:
+    return WordAttention(
+        words=tuple(words.words[place] for place in places),
+        segments=tuple(words.segments[place] for place in places),
+        attention=words.attention[:, places[:, None], places],
+    )
