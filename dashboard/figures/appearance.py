@@ -58,16 +58,42 @@ HEAD_COLORS: Final = (
 """Colours of chosen heads in the order they were chosen; each has at least 3:1 on white and on near-black."""
 
 
+MIDDLE_LUMINANCE: Final = 0.179
+"""Of the fill on which black and white text stand out alike."""
+MORE: Final = "#D4480C"
+LESS: Final = "#1177CC"
+"""Ends of the scale of differences, above and below 0, which itself has the background's colour; told apart by every
+common colour blindness, and each at least 3:1 on white and on near-black."""
+AMOUNT: Final = "#8B5FBF"
+"""End of the scale of what is never below 0; a hue that says neither more nor less."""
+
+
 def head_color(order: int) -> str:
     """Colour of the head that was chosen as number `order`, counted from 0; after the last colour the first returns."""
     return HEAD_COLORS[order % len(HEAD_COLORS)]
 
 
+def mixed(color: str, part: float, background: str = _WHITE) -> str:
+    """A colour of a scale: part of the way, 0 to 1, from the background to the scale's end."""
+    ends = zip(_channels(background), _channels(color))
+    return "#" + "".join(f"{round(start + (end - start) * part):02X}" for start, end in ends)
+
+
+def ink_on(color: str) -> str:
+    """Black or white, whichever stands out more on this fill: at least 4.5:1.
+
+    Source: relative luminance and contrast of WCAG 2.2.
+    """
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in np.array(_channels(color)) / 255]
+    return _BLACK if float(np.dot(linear, (0.2126, 0.7152, 0.0722))) > MIDDLE_LUMINANCE else _WHITE
+
+
+def _channels(color: str) -> list[int]:
+    return [int(color[at : at + 2], 16) for at in (1, 3, 5)]
+
+
 def icon(side: int = 32) -> UInt8[np.ndarray, "side side 3"]:
     """The page's icon: one cell of the grid that holds all four coarse roles."""
-    colors = [
-        [int(LOOKS[role].color[i : i + 2], 16) for i in (1, 3, 5)]
-        for role in ("local", "syntactic", "delimiter", "block")
-    ]
+    colors = [_channels(LOOKS[role].color) for role in ("local", "syntactic", "delimiter", "block")]
     corners = np.array(colors, dtype=np.uint8).reshape(2, 2, 3)
     return corners.repeat(side // 2, axis=0).repeat(side // 2, axis=1)

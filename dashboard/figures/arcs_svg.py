@@ -9,10 +9,12 @@ from xml.etree import ElementTree
 import numpy as np
 from jaxtyping import Bool, Float
 
-from dashboard.figures.appearance import HEAD_COLORS, head_color
+from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
 from dashboard.figures.sides import Side
 
 DEFAULT_SHARE: Final = 0.5
+LEAST_DIFFERENCE: Final = 0.005
+"""Smaller differences of two weights would be written as 0.00, and are not drawn."""
 SIGNS: Final = {"\n": "↵", "\r": "↵", "\t": "⇥"}
 UNSEEN_CATEGORIES: Final = {"Cc", "Cs", "Zl", "Zp"}
 BIDI_CONTROLS: Final = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -81,21 +83,32 @@ def arcs_svg(
     *,
     keys: Side | None = None,
     share: float = DEFAULT_SHARE,
+    signed: bool = False,
+    more: str = "more attention",
+    less: str = "less attention",
     title: str,
     caption: Sequence[str],
 ) -> str:
     """Attention arcs of one text for a file: queries left, keys right, one colour per head, white background.
 
+    With `signed`, two colours: one for more attention, one for less.
+
     Args:
         queries: one row each.
-        attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text.
-        heads: layer and head of each chosen head.
+        attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text. With `signed` the
+            difference of two such maps.
+        heads: layer and head of each chosen head; with `signed` one.
         keys: one row each; None where these are the queries.
-        share: part of each query's attention that is drawn, heaviest arcs first.
+        share: part of each query's attention that is drawn, heaviest arcs first; with `signed` of what its differences
+            come to, more and less alike.
+        signed: whether `attention` is a difference.
+        more: what a weight above 0 means.
+        less: what a weight below 0 means.
         title: one line above the arcs.
         caption: lines below them: where the figure comes from.
 
     Returns: an SVG document.
+    Raises: ValueError where shapes do not fit, or for a difference of several heads.
     """
     keys = queries if keys is None else keys
     shape = (len(heads), len(queries.tokens), len(keys.tokens))
@@ -104,17 +117,18 @@ def arcs_svg(
             f"{shape[0]} heads, {shape[1]} queries and {shape[2]} keys need attention of shape {shape}, "
             f"got {attention.shape}."
         )
+    if signed and len(heads) > 1:
+        raise ValueError(f"A difference of attention is drawn for one head at a time, got {len(heads)}.")
     top = MARGIN + 76
     bottom = top + ROW * max(shape[1:])
-    caption = [
-        part for line in (*_window_line(queries, keys, attention), *caption) for part in wrap(line, LONGEST_CAPTION)
-    ]
+    window = _window_line(queries, keys, None if signed else attention)
+    caption = [part for line in (*window, *caption) for part in wrap(line, LONGEST_CAPTION)]
     svg = _svg(bottom + MARGIN + 18 * len(caption))
     _write(svg, MARGIN, MARGIN + 14, title, size=18, weight="600")
-    _legend(svg, heads, MARGIN + 38)
+    _legend(svg, _signs(heads, more, less) if signed else _heads(heads), MARGIN + 38)
     _write(svg, MARGIN + COLUMN - 8, top - 8, _heading("from", "query", queries), anchor="end", weight="600", size=12)
     _write(svg, MARGIN + COLUMN + SPAN + 8, top - 8, _heading("to", "key", keys), weight="600", size=12)
-    _arcs(svg, attention, top_share(attention, share, 1.0 if keys.is_part else None), top)
+    _arcs(svg, attention, _kept(attention, share, signed, keys.is_part), top, signed)
     for row, token in enumerate(queries.tokens):
         _write(svg, MARGIN + COLUMN - 8, top + ROW * row + ROW / 2 + 5, _label(token), anchor="end")
     for row, token in enumerate(keys.tokens):
@@ -128,7 +142,17 @@ def _heading(direction: str, axis: str, side: Side) -> str:
     return f"{side.name}, {'queries' if axis == 'query' else 'keys'}" if side.name else f"{direction} ({axis})"
 
 
-def _window_line(queries: Side, keys: Side, attention: Float[np.ndarray, "chosen query key"]) -> list[str]:
+def _kept(
+    attention: Float[np.ndarray, "chosen query key"], share: float, signed: bool, is_part: bool
+) -> Bool[np.ndarray, "chosen query key"]:
+    """Which arcs are drawn."""
+    if not signed:
+        return top_share(attention, share, 1.0 if is_part else None)
+    sizes = np.abs(attention)
+    return top_share(sizes, share) & (sizes > LEAST_DIFFERENCE)
+
+
+def _window_line(queries: Side, keys: Side, attention: Float[np.ndarray, "chosen query key"] | None) -> list[str]:
     """What a window leaves out, for a file; nothing for whole texts."""
     if not queries.is_part and not keys.is_part:
         return []
@@ -136,6 +160,8 @@ def _window_line(queries: Side, keys: Side, attention: Float[np.ndarray, "chosen
         f"{name} {side.start:,} to {side.start + len(side.tokens) - 1:,} of {side.length:,}"
         for name, side in (("queries", queries), ("keys", keys))
     ]
+    if attention is None:
+        return [f"Window: {', '.join(stretches)}."]
     leaving = max(0.0, 1 - float(attention.sum(axis=-1, dtype=np.float64).mean()))
     return [f"Window: {', '.join(stretches)}; on average {100 * leaving:.0f} % of the attention leaves it."]
 
@@ -164,13 +190,24 @@ def _write(
     ElementTree.SubElement(svg, "text", place | look).text = visible(text)
 
 
-def _legend(svg: ElementTree.Element, heads: Sequence[tuple[int, int]], y: float) -> None:
-    step = min(88, (WIDTH - 2 * MARGIN) / max(1, len(heads)))
-    for number, (layer, head) in enumerate(heads):
+def _legend(svg: ElementTree.Element, entries: Sequence[tuple[str, dict[str, str]]], y: float) -> None:
+    """What each kind of line is, from left to right."""
+    longest = max(len(name) for name, _ in entries)
+    step = min(max(88, 30 + 8 * longest), (WIDTH - 2 * MARGIN) / max(1, len(entries)))
+    for number, (name, stroke) in enumerate(entries):
         x = MARGIN + step * number
         line = {"x1": f"{x:g}", "x2": f"{x + 17:g}", "y1": f"{y - 4:g}", "y2": f"{y - 4:g}", "stroke-width": "5"}
-        ElementTree.SubElement(svg, "line", line | _stroke(number))
-        _write(svg, x + 22, y, head_name(layer, head), size=13)
+        ElementTree.SubElement(svg, "line", line | stroke)
+        _write(svg, x + 22, y, name, size=13)
+
+
+def _heads(heads: Sequence[tuple[int, int]]) -> list[tuple[str, dict[str, str]]]:
+    return [(head_name(*head), _stroke(number)) for number, head in enumerate(heads)]
+
+
+def _signs(heads: Sequence[tuple[int, int]], more: str, less: str) -> list[tuple[str, dict[str, str]]]:
+    name = head_name(*heads[0])
+    return [(f"{name}: + {more}", _sign_stroke(1)), (f"\N{MINUS SIGN} {less}", _sign_stroke(-1))]
 
 
 def _stroke(chosen: int) -> dict[str, str]:
@@ -179,21 +216,29 @@ def _stroke(chosen: int) -> dict[str, str]:
     return {"stroke": head_color(chosen)} | dashes
 
 
+def _sign_stroke(weight: float) -> dict[str, str]:
+    """Colour of a difference; dashes where there is less."""
+    return {"stroke": MORE} if weight > 0 else {"stroke": LESS, "stroke-dasharray": "7 3"}
+
+
 def _arcs(
     svg: ElementTree.Element,
     attention: Float[np.ndarray, "chosen query key"],
     kept: Bool[np.ndarray, "chosen query key"],
     top: float,
+    signed: bool,
 ) -> None:
     start, end = MARGIN + COLUMN, MARGIN + COLUMN + SPAN
     group = ElementTree.SubElement(svg, "g", {"fill": "none"})
     # Heavy arcs last, so that they lie on top.
-    for chosen, query, key in sorted(np.argwhere(kept).tolist(), key=lambda at: attention[tuple(at)]):
+    for chosen, query, key in sorted(np.argwhere(kept).tolist(), key=lambda at: abs(attention[tuple(at)])):
         weight = float(attention[chosen, query, key])
         from_y, to_y = top + ROW * (query + 0.5), top + ROW * (key + 0.5)
         curve = f"M{start} {from_y:g}C{start + SPAN * 0.4:g} {from_y:g} {start + SPAN * 0.6:g} {to_y:g} {end} {to_y:g}"
-        look = {"stroke-width": f"{0.8 + 3.2 * weight:.2f}", "stroke-opacity": f"{0.1 + 0.85 * weight:.2f}"}
-        ElementTree.SubElement(group, "path", {"d": curve} | _stroke(chosen) | look)
+        size = abs(weight)
+        look = {"stroke-width": f"{0.8 + 3.2 * size:.2f}", "stroke-opacity": f"{0.1 + 0.85 * size:.2f}"}
+        stroke = _sign_stroke(weight) if signed else _stroke(chosen)
+        ElementTree.SubElement(group, "path", {"d": curve} | stroke | look)
 
 
 def _label(token: str) -> str:

@@ -14,7 +14,7 @@ INK: Final = "currentColor"
 GREY: Final = "#7A7A7A"
 """Fills that belong to no role; at least 3:1 on white and on near-black."""
 MOST_MARKS: Final = 2000
-"""A browser draws more marks than this on a canvas, where it cannot keep each as an element."""
+"""Of single texts in one chart; more are not drawn, since each is an element that the browser keeps."""
 SCORE_AXIS: Final = "score (× uniform)"
 SCORE_TICKS: Final = (0, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 
@@ -32,7 +32,7 @@ class Figure:
 
 
 def picture(
-    layers: Sequence[Spec], *, title: str, reading: Sequence[str] = (), height: int, canvas: bool = False, **more: Any
+    layers: Sequence[Spec], *, title: str, reading: Sequence[str] = (), height: int, **more: Any
 ) -> Spec:
     """One view of several layers that is as wide as what holds it.
 
@@ -41,12 +41,11 @@ def picture(
         title: what is drawn.
         reading: short lines under the title that say how to read the marks.
         height: of the marks, in pixels, without title, axis and legend.
-        canvas: whether to draw on a canvas; otherwise every mark is an SVG element.
         more: further properties of the view.
     """
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "usermeta": {"embedOptions": {"renderer": "canvas" if canvas else "svg"}},
+        "usermeta": {"embedOptions": {"renderer": "svg"}},
         "title": {"text": title, "subtitle": list(reading), "subtitleColor": INK, "anchor": "start"},
         "width": "container",
         "height": height,

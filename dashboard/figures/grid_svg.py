@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 from jaxtyping import Bool, Float
 
-from dashboard.figures.appearance import LOOKS, head_color
+from dashboard.figures.appearance import LOOKS, Look, head_color
 
 # Names that end in a digit must be quoted, or a renderer drops the whole list and with it every text.
 FONT: Final = "'Source Sans 3', Helvetica, Arial, 'Liberation Sans', sans-serif"
@@ -17,6 +17,7 @@ CELL: Final = 44
 STEP: Final = 48
 LEFT: Final = 64
 _TINT: Final = 0.3
+_STROKE: Final = {"fill": "none", "stroke": DARK, "stroke-width": "2"}
 
 
 def grid_svg(
@@ -30,6 +31,7 @@ def grid_svg(
     shown: Sequence[str] | None = None,
     chosen: Collection[tuple[int, int]] = (),
     off: Collection[tuple[int, int]] = (),
+    held_before: Bool[np.ndarray, "role layer head"] | None = None,
 ) -> str:
     """The grid on white: rows layers, columns heads, one corner per shown role.
 
@@ -43,14 +45,18 @@ def grid_svg(
         shown: Roles that get a corner; None shows every role.
         chosen: Heads to frame, in the colours of their order.
         off: Heads that are switched off; their cells are struck through.
+        held_before: Which heads hold which role in what this is compared with; the corners then show gained, kept and
+            lost.
 
     Returns: an SVG document.
     """
     corners = [roles.index(role) for role in (roles if shown is None else shown)]
+    states = _states(holds, held_before)
     _, layers, heads = scores.shape
     legend = [LOOKS[roles[role]] for role in corners]
     columns = max(1, (heads * STEP + LEFT - 24) // 170)
-    top = 112 + 26 * (ceil(len(legend) / columns) - 1)
+    changes = [] if held_before is None else ["gained", "kept", "lost"]
+    top = 112 + 26 * (ceil((len(legend) + len(changes)) / columns) - 1)
     width = max(LEFT + heads * STEP + 16, text_width([title], 20) + 48, text_width(caption, 13) + 48)
     svg = sheet(width, top + layers * STEP + 20 + 18 * len(caption) + 12, title)
     clip = ET.SubElement(ET.SubElement(svg, "defs"), "clipPath", id="cell")
@@ -59,6 +65,10 @@ def grid_svg(
         x, y = 24 + 170 * (order % columns), 50 + 26 * (order // columns)
         square(svg, x, y, 18, 18, look.color, look.letter, look.ink, 12)
         write(svg, x + 25, y + 14, look.label, 13)
+    for order, state in enumerate(changes, start=len(legend)):
+        x, y = 24 + 170 * (order % columns), 50 + 26 * (order // columns)
+        _corner(svg, (x, y, 18, 18), Look(state, "", "#7A7A7A", DARK, state), state)
+        write(svg, x + 25, y + 14, state, 13)
     write(svg, 16, top - 8, "Layer", 12)
     write(svg, LEFT + heads * STEP / 2, top - 25, "Head", 12, anchor="middle")
     for head in range(heads):
@@ -68,7 +78,7 @@ def grid_svg(
         for head in range(heads):
             cell = ET.SubElement(svg, "g", transform=f"translate({LEFT + head * STEP} {top + layer * STEP})")
             cell.set("clip-path", "url(#cell)")
-            _corners(cell, roles, corners, scores[:, layer, head], holds[:, layer, head], tau)
+            _corners(cell, roles, corners, scores[:, layer, head], states[:, layer, head], tau)
             if (layer, head) in off:
                 _strike(cell)
     for order, (layer, head) in enumerate(chosen):
@@ -78,12 +88,21 @@ def grid_svg(
     return ET.tostring(svg, encoding="unicode")
 
 
+def _states(
+    holds: Bool[np.ndarray, "role layer head"], held_before: Bool[np.ndarray, "role layer head"] | None
+) -> np.ndarray:
+    """What each role is to each head: "", "held", or where this is compared "gained", "kept" or "lost"."""
+    if held_before is None:
+        return np.where(holds, "held", "")
+    return np.array(["", "gained", "lost", "kept"])[holds + 2 * held_before]
+
+
 def _corners(
     cell: ET.Element,
     roles: Sequence[str],
     corners: Sequence[int],
     scores: Float[np.ndarray, " role"],
-    holds: Bool[np.ndarray, " role"],
+    states: np.ndarray,
     tau: float,
 ) -> None:
     columns = ceil(sqrt(len(corners)))
@@ -91,12 +110,35 @@ def _corners(
     for position, role in enumerate(corners):
         look, score = LOOKS[roles[role]], float(scores[role])
         x, y = position % columns * wide, position // columns * high
-        if holds[role]:
-            square(cell, x, y, wide, high, look.color, look.letter, look.ink, min(13, wide * 0.68), round_=0)
+        if states[role]:
+            _corner(cell, (x, y, wide, high), look, str(states[role]))
         elif not isnan(score):
             tint = _TINT * min(max(score / tau, 0.0), 1.0)
             square(cell, x, y, wide, high, look.color, opacity=tint, round_=0)
     _frame(cell, 0.5, 0.5, CELL - 1, "#C9C9C9", 1)
+
+
+def _corner(parent: ET.Element, box: tuple[float, float, float, float], look: Look, state: str) -> None:
+    """One role of a head: full where held, framed where gained, pale where kept, hatched and struck where lost."""
+    x, y, wide, high = box
+    size = min(13, wide * 0.68)
+    if state in ("held", "gained"):
+        square(parent, *box, look.color, look.letter, look.ink, size, round_=0)
+    else:
+        square(parent, *box, look.color, look.letter, DARK, size, opacity=0.3 if state == "kept" else 0.1, round_=0)
+    if state == "gained":
+        ET.SubElement(parent, "rect", _numbers(x=x + 1, y=y + 1, width=wide - 2, height=high - 2) | _STROKE)
+    if state == "lost":
+        for start in (-0.5, 0, 0.5):
+            ends = {"x1": x + wide * max(start, 0), "y1": y + high * max(-start, 0)}
+            ends |= {"x2": x + wide * min(1 + start, 1), "y2": y + high * min(1 - start, 1)}
+            ET.SubElement(parent, "line", _numbers(**ends) | {"stroke": look.color, "stroke-width": "1.6"})
+        middle = {"x1": x + wide / 2 - size / 2, "x2": x + wide / 2 + size / 2, "y1": y + high / 2, "y2": y + high / 2}
+        ET.SubElement(parent, "line", _numbers(**middle) | {"stroke": DARK, "stroke-width": "1.3"})
+
+
+def _numbers(**values: float) -> dict[str, str]:
+    return {name: f"{value:.4g}" for name, value in values.items()}
 
 
 def _strike(cell: ET.Element) -> None:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from core.hypotheses import HeadTests
 from core.roles import ROLES
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.figure import INK, MOST_MARKS, SCORE_AXIS, Figure, Spec, counted, layer, picture, score_position
+from dashboard.figures.figure import INK, SCORE_AXIS, Figure, Spec, counted, layer, picture, score_position
 
 PENTAGON: Final = "M0,-1L.95,-.31L.59,.81L-.59,.81L-.95,-.31Z"
 STAR: Final = "M0,-1L.25,-.34L.95,-.31L.4,.13L.59,.81L0,.42L-.59,.81L-.4,.13L-.95,-.31L-.25,-.34Z"
@@ -64,7 +64,7 @@ def p_value_against_score(tests: HeadTests, roles: Sequence[str]) -> Figure:
     capped = int((points["evidence"] == MOST_EVIDENCE).sum())
     strong = f" {counted(capped, 'p-value')} of 1e-16 or less drawn at 16." if capped else ""
     return Figure(
-        _evidence_spec(tuple(roles), tests.p[0].size * len(roles) > MOST_MARKS),
+        _evidence_spec(tuple(roles)),
         pd.concat([points, lines, _note(points)]),
         _description(tests, roles) + strong,
     )
@@ -221,12 +221,11 @@ def _scatter_spec(roles: tuple[str, ...], n_layers: int, n_heads: int) -> Spec:
         title="p-values of all heads",
         reading=READING,
         height=320,
-        canvas=n_all * len(roles) > MOST_MARKS,
     )
 
 
 @cache
-def _evidence_spec(roles: tuple[str, ...], canvas: bool) -> Spec:
+def _evidence_spec(roles: tuple[str, ...]) -> Spec:
     y = {
         "field": "evidence",
         "type": "quantitative",
@@ -251,7 +250,6 @@ def _evidence_spec(roles: tuple[str, ...], canvas: bool) -> Spec:
         title="Evidence against score",
         reading=READING,
         height=320,
-        canvas=canvas,
     )
 
 

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
 from urllib.parse import urlsplit
@@ -33,8 +33,8 @@ POLLS_A_SECOND = 10
 COMPLAINTS = ("Traceback (most recent call last)", "Stack (most recent call last)", "Warning:")
 """What begins a complaint in the server's log."""
 WIDE = {"width": 1440, "height": 900}
-# Opened at /roles, Streamlit's front end first looks for its server below that address, is told 404 twice, and then
-# finds it at the root. Chromium writes both answers to the console.
+# Opened at a page's own address, Streamlit's front end first looks for its server below that address, is told 404
+# twice, and then finds it at the root. Chromium writes both answers to the console.
 PROBES = ("/_stcore/health", "/_stcore/host-config")
 
 
@@ -53,12 +53,24 @@ def store_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def server(store_folder, tmp_path_factory):
+def server(serve, store_folder):
     """Address of a dashboard that was started as `make app` starts it, on a free port, without the model hub."""
+    with serve("dashboard/app.py", store_folder) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def serve(tmp_path_factory):
+    """serve(script, store_folder): a context with the address of a script; its server may not complain."""
+    return lambda script, store_folder: _served(script, store_folder, tmp_path_factory.mktemp("log") / "server.log")
+
+
+@contextmanager
+def _served(script, store_folder, kept):
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py"]
+    command = [sys.executable, "-m", "streamlit", "run", str(script)]
     options = ["--server.port", str(port), "--server.address", "localhost", "--server.headless", "true"]
     environment = {
         **os.environ,
@@ -66,7 +78,6 @@ def server(store_folder, tmp_path_factory):
         "HF_HUB_OFFLINE": "1",
         "OMP_WAIT_POLICY": "PASSIVE",
     }
-    kept = tmp_path_factory.mktemp("log") / "server.log"
     with kept.open("w") as log:
         process = subprocess.Popen(
             [*command, *options], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
@@ -120,7 +131,7 @@ def visit(server, browser):
 
 
 def _is_wrong(message, server):
-    allowed = [f"{server}/roles{probe}" for probe in PROBES]
+    allowed = [f"{server}/{page}{probe}" for page in ("roles", "compare", "fine-tune") for probe in PROBES]
     return message.type == "error" and message.location["url"] not in allowed
 
 

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.components.arcs import attention_arcs
 from dashboard.components.thumbnails import head_thumbnails
-from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE
 from dashboard.figures.arcs_svg import arcs_svg, top_share, visible
 from dashboard.figures.sides import Side
 
@@ -296,6 +296,61 @@ def test_what_is_wrong_with_a_side_is_named(changes, message):
         side(**changes)
 
 
+# Differences of two maps
+
+
+def difference(**changes: object) -> dict:
+    """One head on five tokens, b - a."""
+    a, b = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 5))
+    return arguments(attention=(b - a)[None], heads=[(3, 7)], signed=True, **changes)
+
+
+def test_differences_travel_to_four_digits_with_zeros_and_signs_kept():
+    given = difference()["attention"].copy()
+    given[0, 2] = [0.5, 0.0, -0.5, 0.0, 0.0]
+    data = payload(**difference() | {"attention": given})
+    sent = np.frombuffer(base64.b64decode(data["attention"]), dtype="<i2").reshape(given.shape) / 32767
+    assert np.abs(sent - given).max() < 2e-5
+    assert (sent[0, 2] == 0).tolist() == [False, True, False, True, True]
+    assert data["inside"] is None
+
+
+def test_a_difference_says_what_its_colours_mean_and_a_map_has_none():
+    data = payload(**difference(more="more in b", less="less in b"))
+    assert [data["signed"][word] for word in ("more", "less")] == ["more in b", "less in b"]
+    assert data["signed"]["pens"] == [{"color": MORE, "dashed": False}, {"color": LESS, "dashed": True}]
+    assert payload()["signed"] is None
+
+
+def test_the_sieve_share_of_a_difference_has_a_sign():
+    given = np.zeros((1, 5, 5))
+    given[0, 1] = [0.3, 0, -0.3, 0, 0]
+    given[0, 3] = [-0.1, 0, 0, 0, 0.1]
+    cells = np.zeros((5, 5), bool)
+    cells[1, 2] = cells[3, 0] = True
+    assert payload(**difference() | {"attention": given, "sieve": ("local", cells)})["sieve"]["inside"] == [-0.2]
+
+
+def test_differences_of_a_window_may_leave_it():
+    given = np.array([[[0.25, 0, 0], [-0.5, 0.25, 0]]])
+    assert payload(**window(attention=given, signed=True))["inside"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"attention": np.zeros((2, 5, 5)), "heads": [(3, 7), (3, 11)]}, "one head at a time, got 2"),
+        ({"attention": np.full((1, 5, 5), 0.01)}, "differences sum to 0; one row sums to 0.05"),
+        ({"attention": np.tile([1.5, -1.5, 0, 0, 0], (1, 5, 1))}, "lie between -1 and 1"),
+        ({"attention": np.full((1, 5, 5), np.nan)}, "lie between -1 and 1"),
+        ({"attention": np.zeros((1, 5, 4))}, r"need attention of shape \(1, 5, 5\), got \(1, 5, 4\)"),
+    ],
+)
+def test_what_is_no_difference_is_named(changes, message):
+    with pytest.raises(ValueError, match=message):
+        attention_arcs(**difference() | changes)
+
+
 # Signs for characters that do not show
 
 
@@ -372,6 +427,32 @@ def test_a_file_of_a_window_counts_shares_of_the_whole_row():
     ]
     # Of the first row 0.2 is in the window, all of it in the top half of the row; of the second, 0.6 is enough.
     assert len(list(ElementTree.fromstring(svg).iter(f"{SVG}path"))) == 3
+
+
+def test_a_file_of_a_difference_draws_more_and_less_apart():
+    given = np.array([[[0.6, -0.4, -0.2], [0.004, -0.004, 0.0], [0.0, 0.0, 0.0]]])
+    words = {"more": "more in b", "less": "less in b"}
+    tokens = plain(["a", "b", "c"])
+    svg = arcs_svg(tokens, given, [(3, 7)], share=0.7, signed=True, title="T", caption=["x"], **words)
+    assert texts_of(svg)[:3] == ["T", "L3 H7: + more in b", "− less in b"]
+    paths = list(ElementTree.fromstring(svg).iter(f"{SVG}path"))
+    # The top 0.7 of the first row's 1.2; the second row's differences are too small to draw, the third has none.
+    assert [(path.get("stroke"), path.get("stroke-width")) for path in paths] == [(LESS, "2.08"), (MORE, "2.72")]
+    assert [path.get("stroke-dasharray") for path in paths] == ["7 3", None]
+
+
+def test_a_file_of_a_difference_in_a_window_says_nothing_of_what_leaves_it():
+    whole = plain(list("abcdefgh"))
+    svg = arcs_svg(
+        whole.part(4, 6), np.array([[[0.1, 0.1], [0.6, -0.4]]]), [(0, 1)], keys=whole.part(0, 2), signed=True,
+        title="T", caption=["bert"],
+    )  # fmt: skip
+    assert texts_of(svg)[-2:] == ["Window: queries 4 to 5 of 8, keys 0 to 1 of 8.", "bert"]
+
+
+def test_a_file_draws_one_difference_at_a_time():
+    with pytest.raises(ValueError, match="one head at a time, got 2"):
+        arcs_svg(plain(["a"]), np.zeros((2, 1, 1)), [(0, 0), (0, 1)], signed=True, title="T", caption=[])
 
 
 # Thumbnails

@@ -344,10 +344,10 @@ def test_moving_tau_moves_the_data_and_not_the_spec():
         assert not before.data.equals(after.data)
 
 
-def test_more_marks_than_a_browser_likes_go_to_a_canvas():
+def test_no_chart_is_drawn_on_a_canvas_which_would_write_black_on_a_dark_page():
     scores = np.ones((2, len(ROLES), 15, 14))
-    renderer = p_value_scatter(verdicts(scores), ROLES).spec["usermeta"]["embedOptions"]["renderer"]
-    assert renderer == "canvas"
+    for figure in (p_value_scatter, p_value_against_score):
+        assert figure(verdicts(scores), ROLES).spec["usermeta"]["embedOptions"]["renderer"] == "svg"
 
 
 def test_hostile_words_stay_words():

@@ -9,8 +9,8 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float, Int
 
-from dashboard.figures.appearance import HEAD_COLORS, head_color
-from dashboard.figures.arcs_svg import DEFAULT_SHARE, head_name, visible
+from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
+from dashboard.figures.arcs_svg import DEFAULT_SHARE, LEAST_DIFFERENCE, head_name, visible
 from dashboard.figures.sides import Side
 
 MOST_HEADS: Final = 12
@@ -57,8 +57,15 @@ def attention_arcs(
     height: int | None = None,
     share: float = DEFAULT_SHARE,
     group: str | None = None,
+    signed: bool = False,
+    more: str = "more attention",
+    less: str = "less attention",
 ) -> None:
     """Show where chosen heads look in one text: arcs under the pointer, or the same heads as matrices.
+
+    With `signed`, where one head looks more and where it looks less: a difference of two such maps, drawn in two
+    colours. Shares are then of what a query's differences come to, more and less alike, and hidden special tokens leave
+    the rest as it is.
 
     Pointer, pin and switches stay in the browser: nothing comes back, and no interaction runs the page again.
 
@@ -66,7 +73,8 @@ def attention_arcs(
         key: the view's name on the page.
         queries: the tokens that attend: those of a text, or of a window into it.
         keys: the tokens attended to; None where these are the queries.
-        attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text.
+        attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text. With `signed` of
+            one head, between -1 and 1; rows sum to 0, unless the keys are part of a text.
         heads: layer and head of each chosen head, in the order of their colours; 1 to 12.
         causal: whether a query sees only itself and the tokens before it.
         sieve: a role's name and its sieve, to lay over the arcs.
@@ -75,12 +83,19 @@ def attention_arcs(
         share: where the slider starts: the top share of each query's attention that is drawn, counted of the whole
             row, whether it lies in the window or not.
         group: views of the same text and the same group point, pin and scroll together.
+        signed: whether `attention` is a difference: the compared checkpoint minus the reference.
+        more: what a weight above 0 means.
+        less: what a weight below 0 means.
 
     Raises: ValueError where shapes, heads or row sums do not fit.
     """
     same, keys = keys is None or keys is queries, keys or queries
     shape = (len(queries.tokens), len(keys.tokens))
-    _check_attention(attention, shape, heads, whole=not keys.is_part)
+    _check_heads(attention, shape, heads)
+    if signed:
+        _check_difference(attention, whole=not keys.is_part)
+    else:
+        _check_attention(attention, whole=not keys.is_part)
     if not 0 < share <= 1:
         raise ValueError(f"The share must be above 0 and at most 1, got {share}.")
     if sieve is not None and sieve[1].shape != shape:
@@ -94,8 +109,9 @@ def attention_arcs(
             {"name": head_name(layer, head), "color": head_color(number), "dashed": number >= len(HEAD_COLORS)}
             for number, (layer, head) in enumerate(heads)
         ],
-        "attention": _quantised(attention),
-        "inside": _row_sums(attention) if keys.is_part else None,
+        "signed": _signs(more, less) if signed else None,
+        "attention": _steps(attention) if signed else _quantised(attention),
+        "inside": _row_sums(attention) if keys.is_part and not signed else None,
         "sieve": None if sieve is None else _sieve_data(*sieve, attention, _seen_keys(queries, keys, causal)),
         "height": height or (SCROLL_HEIGHT if scrolls else None),
         "share": share,
@@ -104,9 +120,7 @@ def attention_arcs(
     _mount(key=key, data=data, width="stretch", height="content")
 
 
-def _check_attention(
-    attention: np.ndarray, shape: tuple[int, int], heads: Sequence[tuple[int, int]], *, whole: bool
-) -> None:
+def _check_heads(attention: np.ndarray, shape: tuple[int, int], heads: Sequence[tuple[int, int]]) -> None:
     if not 1 <= len(heads) <= MOST_HEADS:
         raise ValueError(f"Arcs show 1 to {MOST_HEADS} heads, got {len(heads)}.")
     if len(set(heads)) < len(heads):
@@ -116,6 +130,9 @@ def _check_attention(
             f"{len(heads)} heads, {shape[0]} queries and {shape[1]} keys need attention of shape "
             f"{(len(heads), *shape)}, got {attention.shape}."
         )
+
+
+def _check_attention(attention: np.ndarray, *, whole: bool) -> None:
     if not np.isfinite(attention).all() or attention.min() < 0:
         raise ValueError("Attention has negative or missing weights; give the weights after the softmax.")
     excess = attention.sum(axis=-1, dtype=np.float64) - 1
@@ -123,6 +140,22 @@ def _check_attention(
     if furthest > ROW_SUM_SLACK:
         rule = "sums to 1" if whole else "sums to at most 1"
         raise ValueError(f"Each query's attention {rule}; one row is off by {furthest:.3g}.")
+
+
+def _check_difference(attention: np.ndarray, *, whole: bool) -> None:
+    if len(attention) > 1:
+        raise ValueError(f"A difference of attention is drawn for one head at a time, got {len(attention)}.")
+    if not np.isfinite(attention).all() or np.abs(attention).max() > 1 + ROW_SUM_SLACK:
+        raise ValueError("Differences of attention lie between -1 and 1; subtract the weights after the softmax.")
+    furthest = np.abs(attention.sum(axis=-1, dtype=np.float64)).max()
+    if furthest > 2 * ROW_SUM_SLACK and whole:
+        raise ValueError(f"Each query's differences sum to 0; one row sums to {furthest:.3g}.")
+
+
+def _signs(more: str, less: str) -> dict[str, Any]:
+    """What the two colours mean, the second with dashes, and what is too small to draw."""
+    pens = [{"color": MORE, "dashed": False}, {"color": LESS, "dashed": True}]
+    return {"more": more, "less": less, "pens": pens, "least": LEAST_DIFFERENCE}
 
 
 def _side_data(side: Side) -> dict[str, Any]:
@@ -150,6 +183,11 @@ def _quantised(attention: Float[np.ndarray, "chosen query key"]) -> str:
     """Square roots in 256 steps: errors of 0.004 near a weight of 1 and 0.000004 near 0, at one byte a weight."""
     steps = np.rint(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
     return _base64(steps)
+
+
+def _steps(attention: Float[np.ndarray, "chosen query key"]) -> str:
+    """Differences in even steps, 32767 up and as many down, so that equal weights stay equal."""
+    return _base64(np.rint(np.clip(attention, -1, 1) * 32767).astype("<i2"))
 
 
 def _row_sums(attention: Float[np.ndarray, "chosen query key"]) -> str:

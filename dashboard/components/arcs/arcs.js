@@ -25,6 +25,7 @@ function newView(parent, data) {
     elements: {
       view: find(".view"),
       heads: find(".heads"),
+      signs: find(".signs"),
       controls: find(".controls"),
       windowNote: find(".window-note"),
       specialsNote: find(".specials-note"),
@@ -83,7 +84,7 @@ function receive(view, data) {
     queries,
     keys,
     inside,
-    attention: decodeAttention(data.attention, nKeys, inside),
+    attention: data.signed ? decodeDifference(data.attention) : decodeAttention(data.attention, nKeys, inside),
     sieve: data.sieve && decodeSieve(data.sieve.cells, nQueries * nKeys),
   };
   elements.view.setAttribute("aria-label", data.label);
@@ -100,8 +101,9 @@ function rebuild(view) {
 /** Draw with the table as it is: after a switch, a new size, a new theme or a new font. */
 function redraw(view) {
   const { elements, choices, source } = view;
-  view.colors = themeColors(elements.view, source.data.heads);
+  view.colors = themeColors(elements.view, source.data.signed?.pens ?? source.data.heads);
   renderHeadChips(view);
+  renderSigns(view);
   renderControls(view);
   renderNotes(view);
   elements.box.hidden = choices.matrix;
@@ -129,7 +131,7 @@ function layOut(view) {
   const nHeads = visibleHeads(view).length;
   view.numbered = nHeads <= MOST_HEADS_WITH_NUMBERS && (width >= NARROW || nHeads === 1);
   const box = Math.max(3, Math.min(12, Math.floor((width >= NARROW ? 84 : 40) / nHeads)));
-  const number = width >= NARROW ? 30 : 25;
+  const number = (width >= NARROW ? 30 : 25) + (table.signed ? 6 : 0);
   const style = elements.columns.style;
   view.boxWidth = box;
   style.setProperty("--number", `${number}px`);

@@ -21,6 +21,7 @@ function neededControls({ queries, keys, data }) {
     specials: isOnASide(({ special }) => special.includes(1) && special.includes(0)),
     pairs: pairOptions(queries, keys),
     sieve: data.sieve && data.sieve.queries > 0 ? data.sieve.role : null,
+    signed: data.signed !== null,
   };
 }
 
@@ -77,7 +78,8 @@ function shareSlider(view) {
   const slider = newElement("input");
   Object.assign(slider, { type: "range", min: SHARE_STEP, max: 1, step: SHARE_STEP });
   slider.addEventListener("input", () => choose(view, { share: Number(slider.value) }));
-  label.append(newElement("span", "", "Keep the top share of each query’s attention"), slider, newElement("output"));
+  const of = view.source.data.signed ? "difference" : "attention";
+  label.append(newElement("span", "", `Keep the top share of each query’s ${of}`), slider, newElement("output"));
   return label;
 }
 
@@ -108,7 +110,7 @@ function renderHeadChips(view) {
   [...elements.heads.children].forEach((chip, head) => {
     const isOn = visible.includes(head);
     const isLast = isOn && visible.length === 1;
-    chip.style.setProperty("--head", colors.heads[head]);
+    chip.style.setProperty("--head", colors.pens[head]);
     chip.firstChild.classList.toggle("dashed", colors.dashed[head]);
     chip.setAttribute("aria-pressed", String(isOn));
     chip.title = isLast ? `${LAST_HEAD} Shift and click: all heads` : "Shift and click: only this head";
@@ -120,6 +122,24 @@ function headChip(view, name, head) {
   chip.append(newElement("i", "swatch"), name);
   chip.addEventListener("click", (event) => toggleHead(view, head, event.shiftKey));
   return chip;
+}
+
+/** Of a difference: which colour is more, which is less. A single head's chip would only add a third colour. */
+function renderSigns(view) {
+  const { signed } = view.source.data;
+  const { elements, colors } = view;
+  elements.heads.hidden = signed !== null;
+  elements.signs.hidden = signed === null;
+  if (!signed) return;
+  const name = newElement("b", "", view.source.data.heads[0].name);
+  const signs = [signed.more, signed.less].map((text, pen) => {
+    const swatch = newElement("i", colors.dashed[pen] ? "swatch dashed" : "swatch");
+    swatch.style.setProperty("--head", colors.pens[pen]);
+    const sign = newElement("span", "sign");
+    sign.append(swatch, `${pen ? "−" : "+"} ${text}`);
+    return sign;
+  });
+  elements.signs.replaceChildren(name, ...signs);
 }
 
 /** Switch a head on or off, never the last one off; or show it alone, and all again. */

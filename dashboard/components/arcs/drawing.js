@@ -10,27 +10,33 @@ function addCurve(path, frame, query, key) {
   path.bezierCurveTo(frame.width * 0.4, from, frame.width * 0.6, to, frame.width, to);
 }
 
-/** Draw links with few strokes: one path for each head and step of strength, weak ones first. */
+/** Draw links with few strokes: one path for each pen and step of strength, weak ones first. */
 function drawLinks(context, frame, table, links, colors, strong) {
-  const paths = Array.from({ length: ALPHA_BUCKETS * table.nHeads });
+  const nPens = table.signed ? 2 : table.nHeads;
+  const paths = Array.from({ length: ALPHA_BUCKETS * nPens });
   for (const at of links) {
     const [head, query, key] = placeOf(table, at);
-    const bucket = Math.min(ALPHA_BUCKETS - 1, Math.floor(table.attention[at] * ALPHA_BUCKETS));
-    const path = (paths[bucket * table.nHeads + head] ??= new Path2D());
+    const bucket = Math.min(ALPHA_BUCKETS - 1, Math.floor(table.strength[at] * ALPHA_BUCKETS));
+    const path = (paths[bucket * nPens + penOf(table, head, table.attention[at])] ??= new Path2D());
     addCurve(path, frame, query, key);
   }
   paths.forEach((path, number) => {
     if (!path) return;
-    const strength = (Math.floor(number / table.nHeads) + 0.6) / ALPHA_BUCKETS;
-    const head = number % table.nHeads;
-    context.strokeStyle = colors.heads[head];
-    context.setLineDash(colors.dashed[head] ? HEAD_DASHES : []);
+    const strength = (Math.floor(number / nPens) + 0.6) / ALPHA_BUCKETS;
+    const pen = number % nPens;
+    context.strokeStyle = colors.pens[pen];
+    context.setLineDash(colors.dashed[pen] ? HEAD_DASHES : []);
     context.globalAlpha = strong ? Math.min(1, 0.3 + strength) : Math.min(0.9, 0.08 + strength * 0.9);
     context.lineWidth = strong ? 1.3 + strength * 4 : 0.8 + strength * 2.4;
     context.stroke(path);
   });
   context.setLineDash([]);
   context.globalAlpha = 1;
+}
+
+/** A pen for each head; of a difference one for more and one for less. */
+function penOf(table, head, weight) {
+  return table.signed ? Number(weight < 0) : head;
 }
 
 function placeOf(table, at) {

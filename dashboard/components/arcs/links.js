@@ -1,4 +1,5 @@
-// Which links are drawn. A share is counted of a query's whole attention, also of what leaves a window.
+// Which links are drawn. A share is counted of a query's whole attention, also of what leaves a window; of differences
+// it is a share of what they come to in the row, more and less alike.
 
 const ROUNDING = 1e-6;
 const SORT_STEPS = 2 ** 20;
@@ -27,8 +28,16 @@ function reachedBefore(attention, nKeys) {
   return reached;
 }
 
+function sharesOfRows(strength, nKeys) {
+  const shares = strength.slice();
+  for (let start = 0; start < shares.length; start += nKeys) {
+    scaleRow(shares, start, nKeys, sumRow(shares, start, nKeys));
+  }
+  return shares;
+}
+
 function isKept(table, share, at) {
-  return table.attention[at] > 0 && table.reached[at] < share - ROUNDING;
+  return table.strength[at] > table.least && table.reached[at] < share - ROUNDING;
 }
 
 /**
@@ -69,10 +78,10 @@ function linksOfRow(table, heads, pair, { side, row }) {
     for (let other = 0; other < table.rows[otherSide(side)].length; other++) {
       const [query, key] = side === "from" ? [row, other] : [other, row];
       const at = (head * table.nQueries + query) * table.nKeys + key;
-      if (table.attention[at] > 0 && inPair(table, pair, query, key)) {
+      if (table.strength[at] > table.least && inPair(table, pair, query, key)) {
         links.push({ at, head, query, key, other, weight: table.attention[at] });
       }
     }
   }
-  return links.sort((one, two) => two.weight - one.weight);
+  return links.sort((one, two) => table.strength[two.at] - table.strength[one.at]);
 }

@@ -11,7 +11,7 @@ const MATRIX_GAP = 20;
 
 /** Shade of a weight, the same for matrices and boxes: the square root lets small weights show. */
 function shadeOf(weight) {
-  return Math.sqrt(Math.min(1, weight));
+  return Math.sqrt(Math.min(1, Math.abs(weight)));
 }
 
 function renderMatrices(view) {
@@ -53,9 +53,9 @@ function fillMatrixFigure(view, figure, head, size) {
   const name = source.data.heads[head].name;
   const [caption, canvas, marker] = figure.children;
   const swatch = newElement("i", "swatch");
-  swatch.style.setProperty("--head", colors.heads[head]);
+  swatch.style.setProperty("--head", colors.pens[head]);
   swatch.classList.toggle("dashed", colors.dashed[head]);
-  caption.replaceChildren(swatch, name);
+  caption.replaceChildren(...(table.signed ? [name] : [swatch, name]));
   figure.dataset.head = head;
   marker.hidden = true;
   canvas.setAttribute("aria-label", `${name}: ${table.nQueries} queries by ${table.nKeys} keys; arrow keys read its cells`);
@@ -80,11 +80,11 @@ function drawMatrix(view, canvas, head, { room, cell }) {
 function matrixImage(view, head) {
   const { table, colors, choices } = view;
   const image = new ImageData(table.nKeys, table.nQueries);
-  const [red, green, blue] = channels(colors.heads[head]);
+  const inks = colors.pens.map(channels);
   for (let query = 0, at = 0; query < table.nQueries; query++) {
     for (let key = 0; key < table.nKeys; key++, at += 4) {
       const weight = inPair(table, choices.pair, query, key) ? weightAt(table, head, query, key) : 0;
-      image.data.set([red, green, blue, Math.round(255 * shadeOf(weight))], at);
+      image.data.set([...inks[penOf(table, head, weight)], Math.round(255 * shadeOf(weight))], at);
     }
   }
   const canvas = document.createElement("canvas");
@@ -193,7 +193,7 @@ function cellSummary(view, head, { query, key }) {
   const words = `${source.data.heads[head].name}: ${quoted(view, "from", query)} to ${quoted(view, "to", key)}`;
   if (!inPair(table, choices.pair, query, key)) return `${words}: outside the chosen segments`;
   const sieve = inSieve(table, query, key) && choices.showSieve ? `, in the ${source.data.sieve.role} sieve` : "";
-  return `${words} ${shownWeight(weightAt(table, head, query, key))}${sieve}`;
+  return `${words} ${shownWeight(table, weightAt(table, head, query, key))}${sieve}`;
 }
 
 function moveCell(view, figure, key) {

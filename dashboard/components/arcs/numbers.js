@@ -11,6 +11,11 @@ function decodeAttention(base64, nKeys, inside) {
   return attention;
 }
 
+/** Differences of weights, between -1 and 1, in steps of 1/32767; rows stay as they are. */
+function decodeDifference(base64) {
+  return Float32Array.from(new Int16Array(bytesOf(base64).buffer), (step) => step / 32767);
+}
+
 /** The part of each query's attention that stays in the window, for each head; all of it without a window. */
 function decodeInside(base64, nRows) {
   if (base64 === null) return new Float32Array(nRows).fill(1);

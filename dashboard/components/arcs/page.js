@@ -25,8 +25,8 @@ function counted(number) {
   return number.toLocaleString("en");
 }
 
-/** Colours of the page as it looks now; heads that would fade into the background are moved towards the text colour. */
-function themeColors(element, heads) {
+/** Colours of the page as it looks now; pens that would fade into the background are moved towards the text colour. */
+function themeColors(element, pens) {
   const style = getComputedStyle(element);
   const context = document.createElement("canvas").getContext("2d");
   const hexOf = (color, fallback) => {
@@ -40,8 +40,8 @@ function themeColors(element, heads) {
     background,
     ink,
     font: style.fontFamily,
-    heads: heads.map((head) => distinct(head.color, background, ink)),
-    dashed: heads.map((head) => head.dashed),
+    pens: pens.map((pen) => distinct(pen.color, background, ink)),
+    dashed: pens.map((pen) => pen.dashed),
   };
 }
 

@@ -60,7 +60,8 @@ function leavingOfRows({ inside, queries }, nHeads, rows) {
 
 /**
  * The same without the special tokens of both sides; what is left of each row, in the window and outside it, is scaled
- * to sum to 1 where there is enough. A side of special tokens alone keeps them.
+ * to sum to 1 where there is enough; a row of differences has no such sum and is left as it is. A side of special
+ * tokens alone keeps them.
  */
 function withoutSpecials(table) {
   const { rows, nHeads, nQueries, nKeys } = table;
@@ -73,6 +74,7 @@ function withoutSpecials(table) {
       const [whole, row] = [head * nQueries + query, head * from.length + number];
       const start = row * to.length;
       to.forEach((key, column) => (attention[start + column] = table.attention[whole * nKeys + key]));
+      if (table.signed) return;
       const left = sumRow(attention, start, to.length) + table.leaving[whole];
       const scale = left > 1 - ALMOST_ALL ? left : 0;
       onSpecials[row] = 1 - left;
@@ -110,12 +112,17 @@ function buildTable(source, choices) {
   const rows = { from: sideRows(queries, choices.byWord), to: sideRows(keys, choices.byWord) };
   const attention = attentionBetweenRows(source, nHeads, rows);
   const leaving = leavingOfRows(source, nHeads, rows.from);
-  const whole = { rows, nHeads, nQueries: rows.from.length, nKeys: rows.to.length, attention, leaving };
+  const [nQueries, nKeys] = [rows.from.length, rows.to.length];
+  const whole = { rows, nHeads, nQueries, nKeys, attention, leaving, signed: data.signed !== null };
   const hides = choices.hideSpecials && [...rows.from, ...rows.to].some((row) => row.special);
   const table = hides ? withoutSpecials(whole) : { ...whole, onSpecials: null };
+  const strength = table.signed ? table.attention.map(Math.abs) : table.attention;
   return {
     ...table,
-    reached: reachedBefore(table.attention, table.nKeys),
+    hidden: hides,
+    strength,
+    least: table.signed ? data.signed.least : 0,
+    reached: reachedBefore(table.signed ? sharesOfRows(strength, table.nKeys) : strength, table.nKeys),
     sieve: sieveBetweenRows(source, table),
     rowOf: {
       from: rowOfToken(table.rows.from, queries.tokens.length),

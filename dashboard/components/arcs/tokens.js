@@ -96,7 +96,7 @@ function showBoxes(view, focus, links) {
   const { top, seen } = seenPart(view);
   const [first, last] = [top / ROW_HEIGHT - 1, (top + seen) / ROW_HEIGHT];
   for (const { other, head, weight } of links) {
-    if (weight < LEAST_SHOWN) break;
+    if (Math.abs(weight) < LEAST_SHOWN) break;
     if (other < first || other > last) continue;
     if (!weights.has(other)) weights.set(other, new Map());
     weights.get(other).set(head, weight);
@@ -110,16 +110,17 @@ function showBoxes(view, focus, links) {
 
 function boxesOf(view, heads, byHead) {
   if (view.numbered) {
-    return heads.flatMap((head) => [shades(view, [head], byHead), numberOf(byHead.get(head) ?? 0)]);
+    return heads.flatMap((head) => [shades(view, [head], byHead), numberOf(view.table, byHead.get(head) ?? 0)]);
   }
-  return [shades(view, heads, byHead), numberOf(Math.max(...byHead.values()))];
+  return [shades(view, heads, byHead), numberOf(view.table, Math.max(...byHead.values()))];
 }
 
 /** One element for the boxes of all heads, as bands of a gradient: a long text has too many for an element each. */
 function shades(view, heads, byHead) {
   const bands = heads.map((head, place) => {
-    const shade = LEAST_SHADE + (100 - LEAST_SHADE) * shadeOf(byHead.get(head) ?? 0);
-    const color = `${view.colors.heads[head]}${Math.round(2.55 * shade).toString(16).padStart(2, "0")}`;
+    const weight = byHead.get(head) ?? 0;
+    const shade = LEAST_SHADE + (100 - LEAST_SHADE) * shadeOf(weight);
+    const color = `${view.colors.pens[penOf(view.table, head, weight)]}${Math.round(2.55 * shade).toString(16).padStart(2, "0")}`;
     const [start, end] = [place * view.boxWidth, (place + 1) * view.boxWidth];
     return `${color} ${start}px ${end - 1}px, transparent ${end - 1}px ${end}px`;
   });
@@ -129,6 +130,6 @@ function shades(view, heads, byHead) {
   return element;
 }
 
-function numberOf(weight) {
-  return newElement("span", "number", weight < LEAST_SHOWN ? "" : shownWeight(weight));
+function numberOf(table, weight) {
+  return newElement("span", "number", Math.abs(weight) < LEAST_SHOWN ? "" : shownWeight(table, weight));
 }

@@ -9,41 +9,58 @@ function quoted({ table, source }, side, row) {
   return `“\u2068${label}\u2069”${isWindow(source) ? ` (${counted(position)})` : ""}`;
 }
 
-function shownWeight(weight) {
-  return weight.toFixed(2);
+function shownWeight({ signed }, weight) {
+  const size = Math.abs(weight).toFixed(2);
+  return signed && Number(size) > 0 ? `${weight < 0 ? "−" : "+"}${size}` : size;
 }
 
 function restingSummary(view) {
   if (view.choices.matrix) return matrixHint(view.source);
+  const { signed } = view.source.data;
+  const of = signed ? "difference" : "attention";
   const { total, drawn, share } = view.links;
-  const part = share < 0.01 ? "each query’s heaviest" : `those in the top ${percent(share)} of each query’s attention`;
+  const part = share < 0.01 ? "each query’s heaviest" : `those in the top ${percent(share)} of each query’s ${of}`;
   const cut = `Of ${counted(total)} links, ${part} are drawn: ${counted(drawn)}`;
   const links = drawn < total ? cut : `${counted(total)} links shown`;
+  if (!total && signed && !hasLinks(view)) return `No weight differs by more than ${signed.least}.`;
   if (!total) return "No link is in the share that is kept. Raise it to see weaker ones.";
   const whole = view.source.data.inside === null ? "" : " Shares count what leaves the window, too.";
   return `${links}.${whole} Point at a token for its own; click to pin it.`;
 }
 
-function matrixHint({ queries, keys }) {
+function hasLinks({ table }) {
+  return table.strength.some((strength) => strength > table.least);
+}
+
+function matrixHint({ queries, keys, data }) {
   const [down, across] = [queries.name && `${queries.name} queries`, keys.name && `${keys.name} keys`];
   const axes = `${down || "Queries"} down, ${across || "keys"} across.`;
-  return `${axes} Point at a cell to read its weight. Stronger colour, more attention (shade by square root).`;
+  const stronger = data.signed ? "a larger difference" : "more attention";
+  return `${axes} Point at a cell to read its weight. Stronger colour, ${stronger} (shade by square root).`;
 }
 
 function focusSummary(view, focus, links) {
   const { table, source } = view;
   const token = quoted(view, focus.side, focus.row);
   const [leaving, emptied] = focus.side === "from" ? [leavingOf(view, focus.row), emptiedHeads(view, focus.row)] : [];
-  const named = links.filter(({ weight }) => weight >= LEAST_SHOWN).slice(0, TOP_LINKS_NAMED);
+  const named = links.filter(({ weight }) => Math.abs(weight) >= LEAST_SHOWN).slice(0, TOP_LINKS_NAMED);
   const several = visibleHeads(view).length > 1;
   const parts = named.map(({ other, weight, head }) => {
     const name = several ? ` (${source.data.heads[head].name})` : "";
-    return `${quoted(view, otherSide(focus.side), other)} ${shownWeight(weight)}${name}`;
+    return `${quoted(view, otherSide(focus.side), other)} ${shownWeight(table, weight)}${name}`;
   });
+  if (table.signed) return differenceSummary(view, focus, token, parts, links);
   const verb = focus.side === "from" ? "attends to" : "is attended by";
   if (!parts.length) return [emptied || `${token} ${verb} nothing that is shown.`, leaving].filter(Boolean).join(" ");
   const sentence = `${token} ${verb} ${parts.join(", ")}.${undrawn(view, links)}`;
   return [sentence, leaving, emptied].filter(Boolean).join(" ");
+}
+
+/** What differs from or to a token: more with a plus, less with a minus. */
+function differenceSummary(view, { side }, token, parts, links) {
+  const [here, there] = side === "from" ? ["From", "to"] : ["To", "from"];
+  if (!parts.length) return `${here} ${token} no weight differs by more than ${view.table.least}.`;
+  return `${here} ${token} ${there} ${parts.join(", ")}.${undrawn(view, links)}`;
 }
 
 /** Says so where not all of a token's links in the share are drawn, or none is in it. */
@@ -94,12 +111,18 @@ function renderNotes(view) {
   const inWindow = isWindow(view.source);
   windowNote.hidden = !inWindow;
   if (inWindow) windowNote.textContent = windowText(view);
-  specialsNote.hidden = view.table.onSpecials === null;
-  const which = inWindow ? "special tokens in the window" : "special tokens";
-  specialsNote.textContent = `Attention to ${which} left out; rows rescaled.`;
+  specialsNote.hidden = !view.table.hidden;
+  specialsNote.textContent = specialsText(view.table, inWindow);
   const { sieve } = view.source.data;
   sieveNote.hidden = sieve === null;
-  if (sieve) sieveNote.textContent = sieveText(sieve, visibleHeads(view), view.source.data.heads);
+  const { heads, signed } = view.source.data;
+  if (sieve) sieveNote.textContent = sieveText(sieve, visibleHeads(view), heads, signed);
+}
+
+function specialsText({ signed }, inWindow) {
+  const which = inWindow ? "special tokens in the window" : "special tokens";
+  if (!signed) return `Attention to ${which} left out; rows rescaled.`;
+  return `Differences to and from ${which} left out, the others as they were: rows no longer sum to 0.`;
 }
 
 /** Which part of the text this is, and how much of what its tokens attend to is not in it. */
@@ -117,13 +140,17 @@ function windowText(view) {
   return `${place}. On average ${percent(mean(leaving))} of the attention leaves the window.`;
 }
 
-function sieveText(sieve, shown, heads) {
+function sieveText(sieve, shown, heads, signed) {
   if (!sieve.queries) return `The ${sieve.role} sieve is empty in this text.`;
   const parts = shown.map((head, number) => {
     return `${percent(sieve.inside[head])} of ${heads[head].name}’s${number ? "" : " attention"}`;
   });
   const several = sieve.queries > 1;
   const queries = several ? `the ${sieve.queries} queries that have a sieve` : "the one query that has a sieve";
+  if (signed) {
+    const change = shownWeight({ signed }, sieve.inside[0]);
+    return `In the ${sieve.role} sieve: ${change} of the attention (mean over ${queries}, special tokens counted).`;
+  }
   return (
     `In the ${sieve.role} sieve: ${joined(parts)} (mean over ${queries}, special tokens counted). ` +
     `Evenly spread attention would give ${percent(sieve.even)}.`

@@ -1,28 +1,19 @@
 """The grid of roles: every head of a checkpoint at a glance, and the way to choose heads."""
 
 import base64
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import streamlit as st
 from jaxtyping import Bool, Float
 
-from dashboard.components.selection import push
-from dashboard.figures.appearance import HEAD_COLORS, LOOKS
+from dashboard.components.choosing import Head, choose, chosen_heads, register
+from dashboard.figures.appearance import LOOKS
 
-Head = tuple[int, int]
-"""Layer and head, both counted from 0."""
+__all__ = ["Head", "chosen_heads", "role_grid"]
 
-_FILES: Final = Path(__file__).parent
-_mount = st.components.v2.component(
-    "attention_sieve.role_grid",
-    html=(_FILES / "grid.html").read_text("utf-8"),
-    css=(_FILES / "grid.css").read_text("utf-8"),
-    js=(_FILES / "grid.js").read_text("utf-8"),
-    isolate_styles=True,
-)
+_mount: Final = register("role_grid", Path(__file__).parent)
 
 
 def role_grid(
@@ -70,56 +61,26 @@ def role_grid(
     Returns: the chosen heads in the order they were chosen, each within the grid.
     """
     _, layers, heads = scores.shape
-    wanted = [list(head) for head in _within(chosen, layers, heads)]
-    rev, pushed = push(key, "chosen", wanted, reset)
-
-    def tell() -> None:
-        if on_change is not None:
-            on_change(chosen_heads(st.session_state.get(key), layers, heads))
-
-    state = _mount(
+    data = {
+        **_picture(roles, scores, holds, p_values, held_before, shown),
+        "before": before,
+        "off": sorted(list(head) for head in off),
+        "p_name": p_name,
+        "tau": float(tau),
+        "filled": filled,
+        "highlight": None if highlight is None else sorted(list(head) for head in highlight),
+    }
+    return choose(
+        _mount,
         key=key,
-        data={
-            **_picture(roles, scores, holds, p_values, held_before, shown),
-            "before": before,
-            "off": sorted(list(head) for head in off),
-            "p_name": p_name,
-            "tau": float(tau),
-            "filled": filled,
-            "label": label,
-            "colors": list(HEAD_COLORS),
-            "highlight": None if highlight is None else sorted(list(head) for head in highlight),
-            "key": key,
-            "rev": rev,
-            "chosen": pushed,
-        },
-        default={"chosen": wanted},
-        on_chosen_change=tell,
+        data=data,
+        layers=layers,
+        heads=heads,
+        label=label,
+        chosen=chosen,
+        reset=reset,
+        on_change=on_change,
     )
-    return chosen_heads(state, layers, heads)
-
-
-def chosen_heads(state: object, layers: int, heads: int) -> list[Head]:
-    """The heads in a grid's state that a checkpoint of this shape has; whatever else the state holds is left out.
-
-    Args:
-        state: What the browser sent, or what an earlier checkpoint left behind.
-        layers: How many layers the checkpoint has.
-        heads: How many heads each layer has.
-    """
-    found = state.get("chosen") if isinstance(state, Mapping) else None
-    return _within(found if isinstance(found, list | tuple) else (), layers, heads)
-
-
-def _within(places: Sequence[Any], layers: int, heads: int) -> list[Head]:
-    pairs = [tuple(place) for place in places if isinstance(place, list | tuple) and len(place) == 2]
-    # JSON has one kind of number and True is an int, so the kind is asked for exactly.
-    inside = [
-        (layer, head)
-        for layer, head in pairs
-        if type(layer) is int and type(head) is int and 0 <= layer < layers and 0 <= head < heads
-    ]
-    return list(dict.fromkeys(inside))
 
 
 def _picture(
@@ -130,15 +91,12 @@ def _picture(
     held_before: Bool[np.ndarray, "role layer head"] | None,
     shown: Sequence[str] | None,
 ) -> dict[str, Any]:
-    _, layers, heads = scores.shape
     states = holds.astype(np.uint8)
     if held_before is not None:
         states = states + 2 * held_before.astype(np.uint8)
     return {
         "roles": [_look(role) for role in roles],
         "shown": [roles.index(role) for role in (roles if shown is None else shown)],
-        "layers": layers,
-        "heads": heads,
         "scores": _base64(scores.astype("<f4")),
         "states": _base64(states),
         "compared": held_before is not None,

@@ -1,0 +1,107 @@
+"""What every view of heads shares: a grid of layers and heads, and the choice of some of them."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import streamlit as st
+
+from dashboard.components.selection import push, said
+from dashboard.figures.appearance import HEAD_COLORS
+
+Head = tuple[int, int]
+"""Layer and head, both counted from 0."""
+
+_HERE: Final = Path(__file__).parent
+
+
+def register(name: str, folder: Path) -> Callable[..., Any]:
+    """A component of its own: the shared grid, then the style sheet and the script named as their folder.
+
+    Args:
+        name: The component's name.
+        folder: Where its files are.
+    """
+    styles = (_HERE / "choosing.css", folder / f"{folder.name}.css")
+    # Joined to one module: a component takes a single script.
+    scripts = (_HERE.parent / "arcs" / "page.js", _HERE / "choosing.js", folder / f"{folder.name}.js")
+    return st.components.v2.component(
+        f"attention_sieve.{name}",
+        html=(_HERE / "choosing.html").read_text("utf-8"),
+        css="\n".join(path.read_text("utf-8") for path in styles),
+        js="\n".join(path.read_text("utf-8") for path in scripts),
+        isolate_styles=True,
+    )
+
+
+def choose(
+    mount: Callable[..., Any],
+    *,
+    key: str,
+    data: Mapping[str, Any],
+    layers: int,
+    heads: int,
+    label: str,
+    chosen: Sequence[Head],
+    reset: Hashable,
+    on_change: Callable[[list[Head]], None] | None,
+) -> list[Head]:
+    """Mount a view of heads and return the chosen ones.
+
+    Args:
+        mount: What `register` returned.
+        key: The view's own key.
+        data: What its cells show.
+        layers: How many layers there are.
+        heads: How many heads each layer has.
+        label: What the view shows, for screen readers.
+        chosen: Heads to start from, and to return to whenever `reset` changes.
+        reset: A token; a new value makes the view take `chosen`.
+        on_change: Called with the chosen heads before the run that follows a choice.
+
+    Returns: the chosen heads in the order they were chosen, each within the grid.
+    """
+    wanted = [list(head) for head in _within(chosen, layers, heads)]
+    rev, pushed = push(key, "chosen", wanted, reset)
+
+    def tell() -> None:
+        state = st.session_state.get(key)
+        if on_change is not None and said(state, "chosen", rev) is not None:
+            on_change(chosen_heads(state, layers, heads, rev))
+
+    shape = {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS)}
+    state = mount(
+        key=key,
+        data={**data, **shape, "key": key, "rev": rev, "chosen": pushed},
+        default={"chosen": wanted},
+        on_chosen_change=tell,
+    )
+    return chosen_heads(state, layers, heads, rev, pushed)
+
+
+def chosen_heads(
+    state: object, layers: int, heads: int, rev: int = 0, pushed: Sequence[Sequence[int]] = ()
+) -> list[Head]:
+    """The heads in a view's state that a checkpoint of this shape has; whatever else the state holds is left out.
+
+    Args:
+        state: What the browser sent, or what an earlier checkpoint left behind.
+        layers: How many layers the checkpoint has.
+        heads: How many heads each layer has.
+        rev: How often heads have been pushed.
+        pushed: The heads that were pushed last, which count where the state says nothing since.
+    """
+    found = said(state, "chosen", rev)
+    return _within(pushed if found is None else found, layers, heads)
+
+
+def _within(places: object, layers: int, heads: int) -> list[Head]:
+    places = places if isinstance(places, list | tuple) else ()
+    pairs = [tuple(place) for place in places if isinstance(place, list | tuple) and len(place) == 2]
+    # JSON has one kind of number and True is an int, so the kind is asked for exactly.
+    inside = [
+        (layer, head)
+        for layer, head in pairs
+        if type(layer) is int and type(head) is int and 0 <= layer < layers and 0 <= head < heads
+    ]
+    return list(dict.fromkeys(inside))

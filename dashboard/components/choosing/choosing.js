@@ -1,0 +1,248 @@
+// Heads to choose from: layers down, heads across. What the cells show, a view that extends this says:
+// read() unpacks its data, parts() counts the marks in a cell, drawLegend() and drawCell(cell) draw, describe(place)
+// is a cell for screen readers, tipTable(place) and tipNotes(place) fill the tooltip.
+const grids = new WeakMap();
+// What was chosen under a key, for when the page throws the elements away and builds them again.
+const remembered = new Map();
+
+const HINT = "Click a head to choose it; Shift-click adds one.";
+
+function withRole(element, role) {
+  element.setAttribute("role", role);
+  return element;
+}
+
+/** A sign and what it means. */
+function legendEntry(swatch, text) {
+  const item = newElement("span");
+  swatch.setAttribute("aria-hidden", "true");
+  item.append(swatch, text);
+  return item;
+}
+
+function floatsOf(base64) {
+  return new Float32Array(bytesOf(base64).buffer);
+}
+
+const idOf = ([layer, head]) => `${layer}-${head}`;
+const atMost = (value, most) => Math.min(Math.max(value, 0), most);
+
+class HeadGrid {
+  constructor(parent) {
+    const find = (selector) => parent.querySelector(selector);
+    this.root = find(".grid");
+    this.tip = find(".tip");
+    this.legend = find(".legend");
+    this.status = find(".chosen");
+    this.several = find(".several");
+    this.chosen = [];
+    this.active = [0, 0];
+    this.cells = new Map();
+    this.listen();
+  }
+
+  show(data) {
+    this.data = data;
+    this.read();
+    this.build();
+    this.drawLegend();
+    for (const cell of this.cells.values()) {
+      this.drawCell(cell);
+      cell.setAttribute("aria-label", this.describe(cell.place));
+    }
+    this.takeSelection();
+    this.paint();
+    if (this.shownCell) this.showTip(this.shownCell);
+  }
+
+  build() {
+    const { layers, heads, label } = this.data;
+    this.root.setAttribute("aria-label", label);
+    this.root.setAttribute("aria-multiselectable", "true");
+    this.root.style.setProperty("--heads", heads);
+    const shape = `${layers} ${heads} ${this.parts()}`;
+    if (this.shape === shape) return;
+    this.shape = shape;
+    this.hideTip();
+    this.cells.clear();
+    const top = newElement("div", "heads", "Head");
+    top.setAttribute("aria-hidden", "true");
+    const rows = [this.headerRow(heads)];
+    for (let layer = 0; layer < layers; layer++) rows.push(this.cellRow(layer, heads));
+    this.root.replaceChildren(top, ...rows);
+  }
+
+  headerRow(heads) {
+    const row = withRole(newElement("div", "row"), "row");
+    row.append(withRole(newElement("div", "name side", "Layer"), "columnheader"));
+    for (let head = 0; head < heads; head++) {
+      row.append(withRole(newElement("div", "name", String(head)), "columnheader"));
+    }
+    return row;
+  }
+
+  cellRow(layer, heads) {
+    const row = withRole(newElement("div", "row"), "row");
+    row.append(withRole(newElement("div", "name side", String(layer)), "rowheader"));
+    for (let head = 0; head < heads; head++) {
+      const cell = withRole(newElement("div", "cell"), "gridcell");
+      cell.place = [layer, head];
+      for (let part = 0; part < this.parts(); part++) cell.append(newElement("span"));
+      for (const part of cell.children) part.setAttribute("aria-hidden", "true");
+      this.cells.set(idOf(cell.place), cell);
+      row.append(cell);
+    }
+    return row;
+  }
+
+  // Python's wish wins when its counter has moved; otherwise what the reader chose stays.
+  takeSelection() {
+    const { layers, heads, rev, chosen, key } = this.data;
+    const kept = remembered.get(key);
+    const wanted = kept && kept.rev === rev ? kept.chosen : chosen;
+    this.chosen = wanted.filter(([layer, head]) => layer < layers && head < heads);
+    remembered.set(key, { rev, chosen: wanted });
+    if (this.rev !== rev && this.chosen.length) this.active = this.chosen[0];
+    this.rev = rev;
+    this.active = [atMost(this.active[0], layers - 1), atMost(this.active[1], heads - 1)];
+  }
+
+  choose(chosen) {
+    this.chosen = chosen;
+    const { key, rev } = this.data;
+    remembered.set(key, { rev, chosen });
+    this.paint();
+    this.send({ rev, value: chosen });
+  }
+
+  pick(place, adds) {
+    this.active = place;
+    const others = this.chosen.filter((each) => idOf(each) !== idOf(place));
+    if (!adds) this.choose([place]);
+    else if (others.length < this.chosen.length) this.choose(others);
+    else this.choose([...others, place]);
+  }
+
+  ring(order) {
+    const { colors } = this.data;
+    return this.chosen.length > 1 ? colors[order % colors.length] : "var(--st-text-color)";
+  }
+
+  paint() {
+    const orders = new Map(this.chosen.map((place, order) => [idOf(place), order]));
+    for (const [id, cell] of this.cells) {
+      cell.setAttribute("aria-selected", String(orders.has(id)));
+      cell.tabIndex = id === idOf(this.active) ? 0 : -1;
+      if (orders.has(id)) cell.style.setProperty("--ring", this.ring(orders.get(id)));
+    }
+    const chips = this.chosen.map(([layer, head], order) => {
+      const chip = newElement("span", "chip");
+      chip.style.setProperty("--ring", this.ring(order));
+      const frame = newElement("i");
+      frame.setAttribute("aria-hidden", "true");
+      chip.append(frame, `L${layer} H${head}`);
+      return chip;
+    });
+    this.status.replaceChildren(...(chips.length ? chips : [newElement("span", "", HINT)]));
+  }
+
+  listen() {
+    const cellOf = (event) => event.target.closest?.(".cell");
+    this.root.onclick = (event) => {
+      const cell = cellOf(event);
+      if (!cell) return;
+      cell.focus({ preventScroll: true });
+      const several = this.several.getAttribute("aria-pressed") === "true";
+      this.pick(cell.place, several || event.shiftKey || event.ctrlKey || event.metaKey);
+    };
+    // Shift-click would otherwise mark text.
+    this.root.onmousedown = (event) => event.shiftKey && event.preventDefault();
+    this.root.onkeydown = (event) => this.onKey(event);
+    const show = (event) => {
+      const cell = cellOf(event);
+      if (cell && cell !== this.shownCell) this.showTip(cell);
+    };
+    this.root.onpointerover = show;
+    this.root.onpointerleave = () => this.hideTip();
+    this.root.addEventListener("focusin", show);
+    this.root.addEventListener("focusout", () => this.hideTip());
+    this.several.onclick = () => {
+      const pressed = this.several.getAttribute("aria-pressed") === "true";
+      this.several.setAttribute("aria-pressed", String(!pressed));
+    };
+    this.onScroll = () => this.shownCell && this.placeTip();
+    this.onEscape = (event) => {
+      if (event.key !== "Escape" || !this.shownCell) return;
+      event.stopPropagation();
+      this.hideTip();
+    };
+  }
+
+  onKey(event) {
+    const { layers, heads } = this.data;
+    let [layer, head] = this.active;
+    const far = event.ctrlKey || event.metaKey;
+    if (event.key === "ArrowRight") head += 1;
+    else if (event.key === "ArrowLeft") head -= 1;
+    else if (event.key === "ArrowDown") layer += 1;
+    else if (event.key === "ArrowUp") layer -= 1;
+    else if (event.key === "Home") [layer, head] = [far ? 0 : layer, 0];
+    else if (event.key === "End") [layer, head] = [far ? layers - 1 : layer, heads - 1];
+    else if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      this.pick(this.active, event.shiftKey || far);
+      return;
+    } else if (event.key === "Escape") {
+      if (this.chosen.length) this.choose(this.chosen.length > 1 ? this.chosen.slice(0, 1) : []);
+      return;
+    } else return;
+    event.preventDefault();
+    this.active = [atMost(layer, layers - 1), atMost(head, heads - 1)];
+    this.paint();
+    this.cells.get(idOf(this.active)).focus();
+  }
+
+  showTip(cell) {
+    this.shownCell = cell;
+    this.tip.replaceChildren(this.tipTable(cell.place), ...this.tipNotes(cell.place));
+    if (!this.tip.matches(":popover-open")) {
+      this.tip.showPopover();
+      window.addEventListener("scroll", this.onScroll, { capture: true, passive: true });
+      window.addEventListener("keydown", this.onEscape, true);
+    }
+    this.placeTip();
+  }
+
+  hideTip() {
+    this.shownCell = null;
+    window.removeEventListener("scroll", this.onScroll, true);
+    window.removeEventListener("keydown", this.onEscape, true);
+    if (this.tip.matches(":popover-open")) this.tip.hidePopover();
+  }
+
+  // Beside the cell where there is room, else below or above it, and always inside the window.
+  placeTip() {
+    const cell = this.shownCell.getBoundingClientRect();
+    const { offsetWidth: width, offsetHeight: height } = this.tip;
+    const [right, bottom] = [document.documentElement.clientWidth - 8, window.innerHeight - 8];
+    const gap = 10;
+    let [x, y] = [cell.right + gap, cell.top];
+    if (x + width > right) x = cell.left - gap - width;
+    if (x < 8) {
+      x = cell.left;
+      y = cell.bottom + gap;
+      if (y + height > bottom) y = cell.top - gap - height;
+    }
+    this.tip.style.left = `${Math.max(8, Math.min(x, right - width))}px`;
+    this.tip.style.top = `${Math.max(8, Math.min(y, bottom - height))}px`;
+  }
+}
+
+/** What a component of these heads exports. */
+function showHeads(View, { data, parentElement, setStateValue }) {
+  let grid = grids.get(parentElement);
+  if (!grid) grids.set(parentElement, (grid = new View(parentElement)));
+  grid.send = (choice) => setStateValue("chosen", choice);
+  grid.show(data);
+  return () => grid.hideTip();
+}
