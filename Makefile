@@ -1,11 +1,12 @@
-# Two verbs: `make app` opens the dashboard, `make test` runs the whole suite. Both do all the set-up.
+# Verbs: `make app` opens the dashboard, `make test` runs the whole suite, `make sample-checkpoint` fine-tunes the
+# bundled checkpoint on movie reviews. Each does all the set-up.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/keys.py core/sieves.py core/measures.py
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: app test bench pictures
+.PHONY: app test bench pictures sample-checkpoint
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/app.py
 
@@ -20,6 +21,9 @@ bench: $(VENV)/test-installed
 
 pictures: $(VENV)/test-installed
 	$(BIN)/python -m pytest -q tests/browser/pictures.py
+
+sample-checkpoint: $(VENV)/installed
+	$(BIN)/python -m core sample-checkpoint
 
 $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it with: make PYTHON=python3.11")'

@@ -15,11 +15,11 @@ from weakref import finalize
 
 import numpy as np
 from jaxtyping import UInt8
-from platformdirs import user_cache_path
 
 from cache import results_file
 from cache.connection import Access, set_aside, without_waiting
 from core.errors import AnalysisError
+from core.folders import program_folder
 
 DEFAULT_MEGABYTES: Final = 2048
 LARGEST_SHARE: Final = 0.5
@@ -201,8 +201,7 @@ def _remove(connection: sqlite3.Connection, damaged: list[tuple[int, object]]) -
 
 def results_path(folder: Path | None = None) -> Path:
     """The file in a folder: the one given, the one in ATTENTION_SIEVE_CACHE, or else the user's cache folder."""
-    folder = folder or Path(os.environ.get("ATTENTION_SIEVE_CACHE") or user_cache_path("attention-sieve"))
-    return folder / "results.sqlite"
+    return (folder or program_folder()) / "results.sqlite"
 
 
 def text_to_array(value: str) -> UInt8[np.ndarray, " byte"]:

@@ -1,4 +1,4 @@
-"""The command line: `python -m core score` and `python -m core roles`, the chain without a page."""
+"""The command line: `python -m core score`, `roles` and `compare`, the chain without a page, and fine-tuning."""
 
 import argparse
 import re
@@ -11,13 +11,25 @@ import numpy as np
 from tqdm import tqdm
 
 from core.analysis import check_settings, measure
-from core.checkpoints import DTYPES, find_checkpoint, load_checkpoint
+from core.checkpoints import DTYPES, Checkpoint, find_checkpoint, load_checkpoint
+from core.comparison import ROUNDING, PairedTests, paired_tests
 from core.errors import AnalysisError, ColumnsNeeded, TextError, TextTooLong
-from core.frames import head_table, read_score_table, score_table
+from core.frames import (
+    comparison_table,
+    head_table,
+    heads_written,
+    on_same_texts,
+    read_score_table,
+    score_table,
+    texts_sha256,
+)
 from core.hypotheses import Criterion, role_tests
 from core.measures import ScoreSettings, role_scores
 from core.passes import ONE_STACK, TWO_STACKS, PassSettings
+from core.roles import shown_roles
 from core.texts import MAX_BYTES, Text, read_file
+from core.training_commands import add_commands
+from core.transitions import busiest_layers, changed_heads
 
 ROLE_FIELDS = ("texts", "mean", "std", "t", "p", "p_adjusted", "holds")
 
@@ -59,19 +71,74 @@ def score(chosen: argparse.Namespace) -> None:
     if n_cut := sum(text.n_cut > 0 for text in measured):
         print(f"{n_cut} of {len(texts)} texts were cut to {checkpoint.max_tokens} tokens.", file=sys.stderr)
     positions = sorted(kept)
-    table = score_table(positions, role_scores(np.stack([kept[position] for position in positions]), settings))
+    scores = role_scores(np.stack([kept[position] for position in positions]), settings)
+    table = score_table(positions, scores, _facts(checkpoint, asked, settings, texts))
     _write(chosen.output, partial(table.to_parquet, index=False))
+
+
+def _facts(
+    checkpoint: Checkpoint, asked: PassSettings, settings: ScoreSettings, texts: Sequence[Text]
+) -> dict[str, str]:
+    """What a file of scores says about where it comes from."""
+    return {
+        "checkpoint": checkpoint.files.name,
+        "fingerprint": checkpoint.files.fingerprint,
+        "dtype": checkpoint.dtype,
+        "attention": asked.kind,
+        "heads off": heads_written(asked.off),
+        "direction": settings.direction,
+        "block entropy": "yes" if settings.block_entropy else "no",
+        "texts sha256": texts_sha256(texts),
+    }
 
 
 def roles(chosen: argparse.Namespace) -> None:
     """Test a file of scores and write one row per role, layer and head."""
-    criterion = Criterion(
+    criterion = _criterion(chosen)
+    found = read_score_table(chosen.scores)
+    _check_output(chosen.output)
+    table = head_table(role_tests(found.scores, found.roles, criterion), ROLE_FIELDS)
+    _write(chosen.output, partial(table.to_csv, index=False))
+
+
+def compare(chosen: argparse.Namespace) -> None:
+    """Test two files of scores of the same texts against each other and write one row per role, layer and head."""
+    criterion = _criterion(chosen)
+    found = [read_score_table(path) for path in (chosen.a, chosen.b)]
+    _check_output(chosen.output)
+    a, b = on_same_texts(*found)
+    rounding = max(ROUNDING.get(side.facts.get("dtype", ""), ROUNDING["float32"]) for side in found)
+    tests = paired_tests(
+        a.scores, b.scores, a.roles, alpha=criterion.alpha, correction=criterion.correction, rounding=rounding
+    )
+    holds_a, holds_b = (role_tests(side.scores, a.roles, criterion).holds for side in (a, b))
+    n_texts = len({text for side in found for text in side.texts})
+    if len(a.texts) < n_texts:
+        print(f"{n_texts - len(a.texts)} of {n_texts} texts are in one file only and were left out.", file=sys.stderr)
+    _write(chosen.output, partial(comparison_table(tests, holds_a, holds_b).to_csv, index=False))
+    print(_summary(tests, holds_a, holds_b, criterion.tau), file=sys.stderr)
+
+
+def _summary(tests: PairedTests, holds_a: np.ndarray, holds_b: np.ndarray, tau: float) -> str:
+    """How many heads changed, where, and how many scores differ."""
+    coarse = {role for means in (tests.mean_a, tests.mean_b) for role in shown_roles(means, tests.roles)[0]}
+    changed = changed_heads(holds_a, holds_b, tests.roles, tuple(coarse))
+    said = [f"{changed.sum()} of {changed.size} heads changed a coarse role at tau {tau:g}"]
+    if run := busiest_layers(changed):
+        first, last, n_held = run
+        said.append((f"layers {first}-{last} hold" if first < last else f"layer {first} holds") + f" {n_held} of them")
+    n_tested = (tests.texts >= 2).sum()
+    said.append(
+        f"{tests.differs.sum()} of {n_tested} mean scores differ at alpha {tests.alpha:g} "
+        f"(correction: {tests.correction})"
+    )
+    return "; ".join(said) + "."
+
+
+def _criterion(chosen: argparse.Namespace) -> Criterion:
+    return Criterion(
         tau=chosen.tau, alpha=chosen.alpha, correction=chosen.correction, ddof=chosen.ddof, method=chosen.method
     )
-    names, scores = read_score_table(chosen.scores)
-    _check_output(chosen.output)
-    table = head_table(role_tests(scores, names, criterion), ROLE_FIELDS)
-    _write(chosen.output, partial(table.to_csv, index=False))
 
 
 def _read_texts(path: Path, columns: str | None) -> tuple[Text, ...]:
@@ -131,13 +198,24 @@ def _parser() -> argparse.ArgumentParser:
     testing = commands.add_parser("roles", help="test scores for roles", description=roles.__doc__)
     testing.add_argument("scores", type=Path, help="Parquet file from the score command")
     testing.add_argument("--output", required=True, type=Path, help="CSV file to write")
-    testing.add_argument("--tau", type=float, default=3.0)
-    testing.add_argument("--alpha", type=float, default=0.05)
-    testing.add_argument("--correction", default="bh", choices=("bh", "holm", "none"))
-    testing.add_argument("--ddof", type=int, default=1, choices=(0, 1))
-    testing.add_argument("--method", default="test", choices=("test", "mean"))
+    _add_criterion(testing)
     testing.set_defaults(run=roles)
+    comparing = commands.add_parser("compare", help="test scores of two checkpoints", description=compare.__doc__)
+    comparing.add_argument("a", type=Path, help="Parquet file from the score command, of the reference")
+    comparing.add_argument("b", type=Path, help="the same of the compared checkpoint; differences are b - a")
+    comparing.add_argument("--output", required=True, type=Path, help="CSV file to write")
+    _add_criterion(comparing)
+    comparing.set_defaults(run=compare)
+    add_commands(commands)
     return parser
+
+
+def _add_criterion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tau", type=float, default=3.0)
+    parser.add_argument("--alpha", type=float, default=0.05)
+    parser.add_argument("--correction", default="bh", choices=("bh", "holm", "none"))
+    parser.add_argument("--ddof", type=int, default=1, choices=(0, 1))
+    parser.add_argument("--method", default="test", choices=("test", "mean"))
 
 
 if __name__ == "__main__":

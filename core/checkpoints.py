@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from core.checkpoint_files import HUB_FILES, checked_config
 from core.errors import CheckpointError
 from core.fingerprints import FileState, file_sha256, file_states, fingerprint, held_still
+from core.folders import checkpoints_folder
 from core.passes import ONE_STACK, TWO_STACKS, Kind, Reach
 
 if TYPE_CHECKING:
@@ -156,6 +157,9 @@ def check_bundled() -> None:
 def local_folder(name: str) -> Path | None:
     """The folder a name stands for; None for a hub id. A bare name is a folder only where it holds a checkpoint.
 
+    Checkpoints that were fine-tuned here are found by name too: a run's (movie-reviews), or one of its saved steps
+    (movie-reviews/checkpoint-94).
+
     Raises: CheckpointError for no name, and for a path that leads nowhere.
     """
     if not name:
@@ -170,7 +174,8 @@ def local_folder(name: str) -> Path | None:
         return folder.resolve()
     if _looks_like_path(name):
         raise CheckpointError(f"There is no folder {name}. Check the path, or type a hub id such as organisation/name.")
-    return None
+    own = checkpoints_folder() / name
+    return own.resolve() if os.path.isfile(own / "config.json") else None
 
 
 def _looks_like_path(name: str) -> bool:

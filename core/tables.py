@@ -23,26 +23,25 @@ SHOWN_NAMES, SHOWN_CHARACTERS = 12, 40
 MAX_COLUMNS = 1_000
 
 
-def read_rows(content: str, suffix: str, columns: tuple[str, ...] | None) -> Iterator[tuple[int, tuple[str, ...]]]:
+def read_rows(
+    content: str, suffix: str, columns: tuple[str, ...] | None, label: str | None = None
+) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Line number and text cells of each row below the header.
 
     Args:
         content: the whole table, header first.
         suffix: ".tsv" (tabs; quotes are data, as in GLUE) or ".csv" (quotes are syntax; comma, semicolon or tab).
         columns: one or two names from the header; None to recognise a known header.
+        label: name of a further column, whose cell comes last.
 
     Returns: 1-based line on which each row starts, and its one or two text cells as they stand in the file.
     Raises: ColumnsNeeded for an unknown header; TextError for a column or a row that cannot be read.
     """
     rows = _records(content, suffix)
-    _, header = next(rows, (0, []))
-    if len(header) > MAX_COLUMNS:
-        raise TextError(
-            f"The first line has {len(header):,} columns and at most {MAX_COLUMNS:,} are read. Check its separators, "
-            "or put a line with names above it."
-        )
-    names = tuple(name.strip() for name in header)
+    names = _names(rows)
     places = _known_places(names) if columns is None else _picked_places(names, columns)
+    if label is not None:
+        places += _picked_places(names, (label,))
     for line, row in rows:
         if len(row) != len(names):
             raise TextError(
@@ -50,6 +49,24 @@ def read_rows(content: str, suffix: str, columns: tuple[str, ...] | None) -> Ite
                 "Check the separators and quotes in this row and in the one before it."
             )
         yield line, tuple(row[place] for place in places)
+
+
+def read_header(content: str, suffix: str) -> tuple[str, ...]:
+    """Names of a table's columns, in order; none for an empty table.
+
+    Raises: TextError for a header that cannot be read.
+    """
+    return _names(_records(content, suffix))
+
+
+def _names(rows: Iterator[tuple[int, list[str]]]) -> tuple[str, ...]:
+    _, header = next(rows, (0, []))
+    if len(header) > MAX_COLUMNS:
+        raise TextError(
+            f"The first line has {len(header):,} columns and at most {MAX_COLUMNS:,} are read. Check its separators, "
+            "or put a line with names above it."
+        )
+    return tuple(name.strip() for name in header)
 
 
 def _records(content: str, suffix: str) -> Iterator[tuple[int, list[str]]]:

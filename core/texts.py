@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from core.errors import TextError
-from core.tables import read_rows
+from core.tables import read_header, read_rows
 
 MAX_BYTES = 20_000_000
 MAX_TEXTS = 5_000
@@ -83,6 +83,23 @@ def read_file(name: str, content: bytes, columns: tuple[str, ...] | None = None)
     if suffix == ".json":
         return _collected(_json_items(value), "The list in the file is empty. Choose a file with at least one text.")
     return _collected(_table_rows(value, suffix, columns), "The table has a header and no row. Add one row a text.")
+
+
+def read_columns(content: bytes, suffix: str) -> tuple[str, ...]:
+    """Names of the columns of a table, .csv or .tsv; none for an empty one.
+
+    Raises: TextError for a header that cannot be read.
+    """
+    return read_header(_decoded(content), suffix)
+
+
+def read_labelled(content: bytes, suffix: str, columns: tuple[str, ...], label: str) -> Iterator[tuple[int, Text, str]]:
+    """Line, text and label of each row of a table, .csv or .tsv; a label is trimmed and may be empty.
+
+    Raises: TextError for a column, a row or a text that cannot be read.
+    """
+    for line, (*cells, labelled) in read_rows(_decoded(content), suffix, columns, label):
+        yield line, _text(cells, f"Line {line:,}"), _trimmed(labelled)
 
 
 def _collected(texts: Iterator[Text], none_found: str) -> tuple[Text, ...]:

@@ -35,7 +35,8 @@ class CommonWords:
     a: WordAttention
     b: WordAttention
     n_left_out: int
-    """Words that only one of the two has, because the other was cut before; their share is missing from the rows."""
+    """Words with tokens under one of the two only, because the other was cut before or adds no special tokens; their
+    share is missing from the rows."""
 
 
 def word_attention(
@@ -81,7 +82,7 @@ def _starts(segment: str, words: tuple[str, ...] | None) -> dict[int, str]:
 
 
 def common_words(a: WordAttention, b: WordAttention) -> CommonWords:
-    """The words that both have, where two tokenizers cut one text at different places.
+    """The words that have tokens under both, where two tokenizers read one text and may cut it at different places.
 
     Raises: ValueError for the words of two texts.
     """
@@ -90,7 +91,10 @@ def common_words(a: WordAttention, b: WordAttention) -> CommonWords:
     first, second = (_only(one, places) for one, places in zip((a, b), kept))
     if (first.words, first.segments) != (second.words, second.segments):
         raise ValueError("The words are those of two texts.")
-    return CommonWords(a=first, b=second, n_left_out=len(a.words) + len(b.words) - 2 * len(first.words))
+    under_a, under_b = first.attention.any(axis=(0, 2)), second.attention.any(axis=(0, 2))
+    both = np.flatnonzero(under_a & under_b)
+    n_cut = len(a.words) + len(b.words) - 2 * len(first.words)
+    return CommonWords(a=_only(first, both), b=_only(second, both), n_left_out=n_cut + int((under_a ^ under_b).sum()))
 
 
 def _place_in_segment(words: WordAttention) -> Int[np.ndarray, " word"]:

@@ -12,6 +12,7 @@ TORCH_ROOMS = tuple(
     for name in (
         "attention",
         "divergence",
+        "finetuning",
         "loading",
         "masks",
         "observers",
@@ -20,6 +21,7 @@ TORCH_ROOMS = tuple(
         "self_check",
         "softmax_tap",
         "soundness",
+        "training_loop",
     )
 )
 """The files that may import torch and transformers when they are imported themselves."""

@@ -16,9 +16,13 @@ from cache.inference import Engine, Inference
 from cache.store import Store
 from core.analysis import prepare, with_relations
 from core.checkpoints import find_checkpoint, load_checkpoint
+from core.comparison import paired_tests
 from core.divergence import compare_batch
 from core.errors import AnalysisError, CheckpointError, EveryTextTooLong
+from core.measures import ScoreSettings, role_scores
+from core.roles import ROLES
 from core.texts import Text
+from dashboard.samples import read_sample
 
 SECONDS = 120
 TEXTS = (
@@ -209,3 +213,34 @@ def test_a_classifier_says_what_it_predicts_and_another_checkpoint_nothing(infer
     assert inference.prediction(engines[0], TEXTS[0]) is None
     monkeypatch.setattr("core.outputs.prediction", None)
     assert inference.prediction(engine, TEXTS[0]) is found
+
+
+def test_a_planted_change_is_found_in_its_head_its_roles_and_no_earlier_layer(inference, tmp_path):
+    """One head's query weights of the bundled checkpoint are replaced."""
+    from transformers import AutoModel, AutoTokenizer
+
+    layer, head, size = 2, 5, 32
+    source = find_checkpoint("bundled")
+    model = AutoModel.from_pretrained(source.folder)
+    rows = slice(head * size, (head + 1) * size)
+    with torch.no_grad():
+        weights = model.encoder.layer[layer].attention.self.query.weight
+        weights[rows] = 0.1 * torch.randn((size, weights.shape[1]), generator=torch.Generator().manual_seed(0))
+    model.save_pretrained(tmp_path / "planted")
+    AutoTokenizer.from_pretrained(source.folder).save_pretrained(tmp_path / "planted")
+    pair = Engine(source, "cpu"), Engine(find_checkpoint(str(tmp_path / "planted")), "cpu")
+    # Measured alone first, in batches of their own: what differs by rounding only must not count.
+    inference.measures(pair[0], read_sample("texts")[:10])
+    found = inference.comparison(pair, read_sample("both"))
+    tests = paired_tests(*(role_scores(side, ScoreSettings()) for side in (found.a, found.b)), ROLES)
+    planted = np.zeros((6, 12), bool)
+    planted[layer, head] = True
+    assert not tests.differs[:, :layer].any()
+    assert (tests.difference[:, :layer][tests.texts[:, :layer] > 0] == 0).all()
+    np.testing.assert_array_equal(tests.differs[:, layer].any(0), planted[layer])
+    for role in ("local", "syntactic", "delimiter", "block"):
+        assert tests.differs[ROLES.index(role), layer, head], role
+    divergence = found.divergence.mean(0)
+    assert divergence[: layer + 1].argmax() == layer * 12 + head
+    assert divergence[layer, head] > 0.01
+    assert divergence[: layer + 1][~planted[: layer + 1]].max() < 1e-6

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
+from small_checkpoints import save
 
 import core.__main__ as command_line
 from core.__main__ import main
 from core.analysis import measure
+from core.comparison import paired_tests
 from core.hypotheses import Criterion, role_tests
 from core.measures import ScoreSettings, role_scores
 from core.roles import ROLES
@@ -445,3 +448,219 @@ def test_the_attention_of_an_encoder_decoder_is_chosen(tmp_path, capsys, folders
         assert table["layer"].nunique() == n_layers
     assert score(pairs, tmp_path / "scores.parquet", "--attention", "cross") == 2
     assert "bundled has no cross attention. Choose: self." in capsys.readouterr().err
+
+
+# Two checkpoints
+
+
+COMPARED_COLUMNS = [
+    "role", "layer", "head", "texts", "mean_a", "mean_b", "difference", "t", "p", "p_adjusted", "wilcoxon_p", "effect",
+    "holds_a", "holds_b",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory, folders):
+    """Two small checkpoints of one shape."""
+    return folders("bert"), save("bert", tmp_path_factory.mktemp("other"), seed=2)
+
+
+@pytest.fixture(scope="module")
+def sentences(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sentences") / "sentences.txt"
+    animals = [("cat", "birds"), ("dog", "apples"), ("bird", "cats"), ("house", "dogs")]
+    typed = [f"the {first} quickly {verb} {second}." for first, second in animals for verb in ("chased", "sat on")]
+    path.write_text("\n".join(typed), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def two_files(checkpoints, sentences, tmp_path_factory):
+    """Files of scores of the two checkpoints, from the command itself."""
+    folder = tmp_path_factory.mktemp("scores")
+    for name, checkpoint in zip("ab", checkpoints):
+        assert score(sentences, folder / f"{name}.parquet", checkpoint=checkpoint) == 0
+    return folder / "a.parquet", folder / "b.parquet"
+
+
+def compare(a, b, output, *more):
+    return main(["compare", str(a), str(b), "--output", str(output), *more])
+
+
+def test_a_file_of_scores_says_where_it_comes_from(checkpoints, sentences, two_files, tmp_path):
+    facts = pd.read_parquet(two_files[0]).attrs
+    assert facts["checkpoint"] == str(checkpoints[0])
+    assert len(facts["fingerprint"]) == len(facts["texts sha256"]) == 64
+    chosen = ("dtype", "attention", "heads off", "direction", "block entropy")
+    assert [facts[name] for name in chosen] == ["float32", "self", "", "dependent-to-head", "yes"]
+    more = ["--dtype", "float64", "--off", "1-2,0-1", "--direction", "both", "--no-block-entropy"]
+    other = scored(sentences, tmp_path, *more, checkpoint=checkpoints[1]).attrs
+    assert [other[name] for name in chosen] == ["float64", "self", "L0 H1, L1 H2", "both", "no"]
+    assert (other["texts sha256"], other["fingerprint"]) == (facts["texts sha256"], other["fingerprint"])
+    assert other["fingerprint"] != facts["fingerprint"]
+
+
+def test_a_comparison_is_written_as_one_row_per_role_layer_and_head(two_files, tmp_path, capsys):
+    assert compare(*two_files, tmp_path / "d.csv", "--tau", "1.1", "--alpha", "0.2", "--correction", "none") == 0
+    table = pd.read_csv(tmp_path / "d.csv")
+    assert list(table.columns) == COMPARED_COLUMNS
+    assert len(table) == len(ROLES) * 2 * 3
+    a, b = (array(pd.read_parquet(path)) for path in two_files)
+    tests = paired_tests(a, b, ROLES, alpha=0.2, correction="none")
+    for name in COMPARED_COLUMNS[3:12]:
+        np.testing.assert_allclose(table[name], getattr(tests, name).ravel(), rtol=1e-12)
+    criterion = Criterion(tau=1.1, alpha=0.2, correction="none")
+    holds = [role_tests(side, ROLES, criterion).holds for side in (a, b)]
+    np.testing.assert_array_equal(table[["holds_a", "holds_b"]].T, [of_side.ravel() for of_side in holds])
+    n_changed = (holds[0] != holds[1])[:4].any(axis=0).sum()
+    assert n_changed > 0
+    said = one_sentence(capsys)
+    assert said.startswith(f"{n_changed} of 6 heads changed a coarse role at tau 1.1; layer")
+    n_tested = (tests.texts > 1).sum()
+    assert said.endswith(f"; {tests.differs.sum()} of {n_tested} mean scores differ at alpha 0.2 (correction: none).")
+
+
+def planted(path, scores, facts=None, texts=None):
+    table = write_scores(path, scores, names=ROLES[: scores.shape[1]])
+    if texts is not None:
+        table["text"] = np.array(texts)[table["text"]]
+    table.attrs = facts or {}
+    table.to_parquet(path, index=False)
+    return path
+
+
+def noise(n_texts=6, n_layers=6, seed=0):
+    return np.random.default_rng(seed).normal(1, 0.01, (n_texts, 4, n_layers, 5))
+
+
+@pytest.mark.parametrize(
+    ("heads", "said"),
+    [
+        ((), "0 of 30 heads changed a coarse role at tau 3; 0 of 120 mean scores differ"),
+        (((4, 1),), "1 of 30 heads changed a coarse role at tau 3; layer 4 holds 1 of them; 1 of 120 mean scores"),
+        (
+            ((0, 0), (4, 1), (4, 2), (5, 0)),
+            "4 of 30 heads changed a coarse role at tau 3; layers 4-5 hold 3 of them; 4",
+        ),
+    ],
+)
+def test_the_sentence_counts_heads_and_names_the_layers_that_hold_most(heads, said, tmp_path, capsys):
+    a = noise()
+    b = a.copy()
+    for layer, head in heads:
+        b[:, 1, layer, head] += np.linspace(4, 5, 6)
+    assert compare(planted(tmp_path / "a", a), planted(tmp_path / "b", b), tmp_path / "d.csv") == 0
+    assert one_sentence(capsys).startswith(said)
+
+
+def test_equal_checkpoints_differ_nowhere(two_files, tmp_path, capsys):
+    assert compare(two_files[0], two_files[0], tmp_path / "d.csv", "--tau", "1.1") == 0
+    table = pd.read_csv(tmp_path / "d.csv")
+    assert set(table["difference"].dropna()) == {0}
+    assert table[["t", "p", "p_adjusted", "wilcoxon_p", "effect"]].isna().all(axis=None)
+    assert table["holds_a"].any()
+    np.testing.assert_array_equal(table["holds_a"], table["holds_b"])
+    assert one_sentence(capsys).startswith("0 of 6 heads changed a coarse role at tau 1.1; 0 of ")
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "n_different"),
+    [(("float32", "float32"), 120), (("float32", "bfloat16"), 0), (("float16", "float32"), 0), ((), 120)],
+)
+def test_the_coarser_number_format_decides_what_is_rounding(dtypes, n_different, tmp_path):
+    a = noise()
+    b = a + np.linspace(1e-3, 2e-3, 6)[:, None, None, None]
+    facts = [{"dtype": dtype} for dtype in dtypes] or [{}, {"dtype": "decimal"}]
+    assert compare(planted(tmp_path / "a", a, facts[0]), planted(tmp_path / "b", b, facts[1]), tmp_path / "d.csv") == 0
+    assert (pd.read_csv(tmp_path / "d.csv")["difference"] != 0).sum() == n_different
+
+
+def test_a_role_of_the_first_token_counts_where_there_is_no_delimiter(tmp_path, folders, sentences, capsys):
+    """A decoder has no [CLS] or [SEP]: its heads change a role when they change the sink."""
+    score(sentences, tmp_path / "a", checkpoint=folders("gpt2"))
+    table = pd.read_parquet(tmp_path / "a")
+    sink = (table["role"] == "sink") & (table["layer"] == 1) & (table["head"] == 2)
+    table.loc[sink, "score"] += np.where(table.loc[sink, "score"].mean() < 3, 4, -4)
+    table.to_parquet(tmp_path / "b")
+    assert compare(tmp_path / "a", tmp_path / "b", tmp_path / "d.csv", "--method", "mean") == 0
+    assert one_sentence(capsys).startswith("1 of 6 heads changed a coarse role at tau 3; layer 1 holds 1 of them;")
+
+
+def test_texts_of_one_file_only_are_left_out_and_counted(tmp_path, capsys):
+    a, b = noise(5), noise(4, seed=1)
+    files = planted(tmp_path / "a", a, texts=[0, 1, 4, 7, 9]), planted(tmp_path / "b", b, texts=[1, 2, 7, 9])
+    assert compare(*files, tmp_path / "d.csv") == 0
+    left_out, said = capsys.readouterr().err.splitlines()
+    assert left_out == "3 of 6 texts are in one file only and were left out."
+    assert said.startswith("0 of 30 heads")
+    table, expected = pd.read_csv(tmp_path / "d.csv"), paired_tests(a[[1, 3, 4]], b[[0, 2, 3]], ROLES[:4])
+    assert set(table["texts"]) == {3}
+    for name in ("mean_a", "mean_b", "t", "wilcoxon_p"):
+        np.testing.assert_allclose(table[name], getattr(expected, name).ravel(), rtol=1e-10)
+
+
+def test_roles_may_stand_in_another_order(two_files, tmp_path):
+    table = pd.read_parquet(two_files[1])
+    turned = pd.concat([table[table["role"] == role] for role in reversed(ROLES)])
+    turned.to_parquet(tmp_path / "b")
+    for name, other in (("one", two_files[1]), ("two", tmp_path / "b")):
+        assert compare(two_files[0], other, tmp_path / name) == 0
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+SCORE_ALIKE = "Score the same file of texts with the same settings under both checkpoints."
+
+
+@pytest.mark.parametrize(
+    ("b", "more", "message"),
+    [
+        (noise(), {"texts": range(6, 12)}, f"The two files have no text in common. {SCORE_ALIKE}"),
+        (noise(n_layers=3), {}, "The reference has 6 layers x 5 heads and the compared checkpoint 3 x 5, so there are"),
+        (noise()[:, :3], {}, f"Only one of the two files holds scores for block. {SCORE_ALIKE}"),
+        (
+            noise(),
+            {"facts": {"texts sha256": "5678", "dtype": "float32"}},
+            f"The two files hold scores of other texts (1234 and 5678). {SCORE_ALIKE}",
+        ),
+        (
+            noise(),
+            {"facts": {"direction": "both"}},
+            "The two files hold scores in two directions (head-to-dependent and both). Score",
+        ),
+    ],
+)
+def test_files_that_cannot_be_compared_get_one_sentence(b, more, message, tmp_path, capsys):
+    a = planted(tmp_path / "a", noise(), {"texts sha256": "1234", "direction": "head-to-dependent"})
+    assert compare(a, planted(tmp_path / "b", b, **more), tmp_path / "d.csv") == 2
+    assert one_sentence(capsys).startswith(message)
+    assert not (tmp_path / "d.csv").exists()
+
+
+def test_other_texts_of_as_many_lines_are_refused(checkpoints, two_files, tmp_path, capsys):
+    (tmp_path / "t.txt").write_text("\n".join(f"a dog ran {n}." for n in range(8)))
+    scored(tmp_path / "t.txt", tmp_path, checkpoint=checkpoints[1])
+    assert compare(two_files[0], tmp_path / "scores.parquet", tmp_path / "d.csv") == 2
+    assert one_sentence(capsys).startswith("The two files hold scores of other texts (")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--tau", "nan"], "tau is nan. Choose a number above 0"),
+        (["--alpha", "1"], "alpha is 1.0."),
+        (["--output", "/no/folder/d.csv"], "There is no folder /no/folder"),
+        (["--output", "/dev/full"], "/dev/full cannot be written"),
+    ],
+)
+def test_a_bad_choice_for_a_comparison_gets_one_sentence(more, message, two_files, tmp_path, capsys):
+    assert compare(*two_files, tmp_path / "d.csv", *more) == 2
+    assert message in one_sentence(capsys)
+
+
+@pytest.mark.parametrize("attrs", [b"[1]", b"null", b"{", b'{"dtype": ["float32"], "texts sha256": 3}'])
+def test_facts_that_are_none_are_left_alone_or_get_one_sentence(attrs, two_files, tmp_path, capsys):
+    odd = pq.read_table(two_files[1])
+    pq.write_table(odd.replace_schema_metadata({**odd.schema.metadata, b"PANDAS_ATTRS": attrs}), tmp_path / "b")
+    done = compare(two_files[0], tmp_path / "b", tmp_path / "d.csv")
+    assert (done, "is no Parquet file (" in one_sentence(capsys)) in ((0, False), (2, True))
+    assert (done == 0) == (b"dtype" in attrs)

@@ -175,6 +175,19 @@ def test_whole_texts_have_all_words_in_common(tokenizers):
 # Errors
 
 
+def test_words_without_a_token_under_either_are_left_out(tokenizers):
+    text = Text(("a black cat",))
+    a, b = (between_words(text, tokenizers[kind]) for kind in ("bert", "gpt2"))
+    for first, second in ((a, b), (b, a)):
+        found = common_words(first, second)
+        assert found.a.words == found.b.words == ("a", "black", "cat")
+        assert found.n_left_out == 1  # the special tokens
+        assert (found.a.attention.sum(axis=2) > 0).all()
+    assert common_words(b, b).n_left_out == 0
+    np.testing.assert_allclose(common_words(a, b).b.attention.sum(axis=2), 1)
+    assert (common_words(a, b).a.attention.sum(axis=2) < 1).all()
+
+
 def test_attention_of_a_part_of_a_text_is_an_error(tokenizers):
     tokens = tokenize(PAIR, tokenizers["bert"], 100)
     with pytest.raises(ValueError, match=f"Attention between 3 tokens for a text of {len(tokens.ids)}"):

@@ -1,0 +1,243 @@
+"""Fine-tuning a checkpoint on labelled texts; core.training_loop has the loop itself."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import torch
+from transformers import (
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    DataCollatorWithPadding,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    set_seed,
+)
+
+from core.checkpoint_files import HUB_FILES
+from core.checkpoints import Checkpoint, CheckpointFiles, choose_device, load_checkpoint
+from core.errors import AnalysisError, CheckpointError
+from core.fingerprints import held_still
+from core.loading import ONE_AT_A_TIME
+from core.soundness import own_memory
+from core.tokens import tokenize
+from core.training import HeldOut, Progress, TrainingSettings, read_progress, saved_checkpoints
+from core.training_data import TrainingData, held_out_texts
+from core.training_loop import Batch, Example, PlainTrainer, Reports, arguments
+from core.training_runs import Journal, record_result
+
+OF_A_HEAD: Final = "pooler"
+"""Weights of the body by name, but of the head by nature: a checkpoint without a head may lack them."""
+
+
+def finetune(
+    files: CheckpointFiles,
+    data: TrainingData,
+    settings: TrainingSettings,
+    journal: Journal,
+    *,
+    held_out: TrainingData | None = None,
+    device: str = "auto",
+    on_step: Callable[[int, int], None] | None = None,
+) -> Progress:
+    """Fine-tune a checkpoint from the journal's step on, until the last step or until somebody asks to stop.
+
+    Args:
+        files: of the checkpoint.
+        data: texts to learn from.
+        settings: how.
+        journal: of the run; its folder gets the saved steps and, at the end, the fine-tuned checkpoint.
+        held_out: texts to measure on; None holds a share of the data out.
+        device: auto, cuda, mps or cpu.
+        on_step: called with each finished step and the number of all.
+
+    Returns: how the run ended: finished or stopped.
+    Raises: AnalysisError for a checkpoint, a text or a setting that does not go, and for a disk or a memory too small.
+    """
+    device = choose_device(device)
+    checkpoint = load_checkpoint(files, device="cpu")
+    max_tokens = min(settings.max_length, checkpoint.max_tokens)
+    learned, measured = _examples(checkpoint, data, held_out, settings, max_tokens, journal)
+    set_seed(settings.seed)
+    begun = str(saved_checkpoints(journal.folder)[-1]) if journal.step else None
+    model = _load_model(checkpoint, data, begun)
+    tokenizer = _tokenizer(checkpoint, model)
+    collator = DataCollatorWithPadding(tokenizer)
+    batches = [dict(collator(batch)) for batch in _by_length(measured, settings.batch_size)]
+    trainer = PlainTrainer(
+        tokenizer=tokenizer,
+        model=model,
+        args=arguments(journal.folder, settings, device),
+        train_dataset=learned,
+        data_collator=collator,
+        callbacks=[Reports(journal, settings, partial(measure_held_out, model, batches), on_step)],
+    )
+    trainer.remove_callback(PrinterCallback)
+    try:
+        trainer.train(begun)
+    except torch.OutOfMemoryError:
+        raise _memory_too_small(device, settings.batch_size, max_tokens) from None
+    if trainer.state.global_step < trainer.state.max_steps:
+        journal.end("stopped")
+        return _progress(journal)
+    trainer.finish()
+    return _finished(journal, texts=len(learned), texts_held_out=len(measured), max_tokens=max_tokens, device=device)
+
+
+def _memory_too_small(device: str, batch_size: int, max_tokens: int) -> AnalysisError:
+    return AnalysisError(
+        f"The memory of {device} is too small for batches of {batch_size:,} texts of up to {max_tokens:,} tokens. Give "
+        "a smaller batch size or maximum length."
+    )
+
+
+def _finished(journal: Journal, **facts: object) -> Progress:
+    result = _progress(journal).held_out[-1]
+    record_result(
+        journal.folder, step=result.step, loss=result.loss, accuracy=result.accuracy, correlation=result.correlation,
+        **facts,
+    )  # fmt: skip
+    journal.end("finished")
+    return _progress(journal)
+
+
+def _progress(journal: Journal) -> Progress:
+    progress = read_progress(journal.folder)
+    if progress is None:
+        raise AnalysisError(f"The reports in {journal.folder} are gone. Begin anew in another folder.")
+    return progress
+
+
+def _examples(
+    checkpoint: Checkpoint,
+    data: TrainingData,
+    held_out: TrainingData | None,
+    settings: TrainingSettings,
+    max_tokens: int,
+    journal: Journal,
+) -> tuple[list[Example], list[Example]]:
+    """To learn from, and held out."""
+    journal.doing("Reading the texts into tokens.")
+    examples, n_cut = _encoded(checkpoint, data, max_tokens)
+    if held_out is None:
+        is_held_out = held_out_texts(data, settings.held_out, settings.seed)
+        learned = [example for example, out in zip(examples, is_held_out) if not out]
+        measured = [example for example, out in zip(examples, is_held_out) if out]
+    else:
+        learned, (measured, n_cut_too) = examples, _encoded(checkpoint, held_out, max_tokens)
+        n_cut += n_cut_too
+    if n_cut:
+        n_texts = len(learned) + len(measured)
+        journal.note(f"{n_cut:,} of {n_texts:,} texts have more than {max_tokens:,} tokens and were cut.")
+    return learned, measured
+
+
+def _encoded(checkpoint: Checkpoint, data: TrainingData, max_tokens: int) -> tuple[list[Example], int]:
+    """An example a text, and the number of texts that were cut."""
+    as_label = float if data.task == "regression" else int
+    examples, n_cut = [], 0
+    for position, (text, label) in enumerate(zip(data.texts, data.labels)):
+        tokens = tokenize(text, checkpoint.tokenizer, max_tokens, position=position, truncate=True)
+        example = {"input_ids": tokens.ids.tolist(), "labels": as_label(label)}
+        if checkpoint.takes_type_ids:
+            example["token_type_ids"] = tokens.type_ids.tolist()
+        examples.append(example)
+        n_cut += tokens.n_cut > 0
+    return examples, n_cut
+
+
+def _by_length(examples: list[Example], batch_size: int) -> list[list[Example]]:
+    ordered = sorted(examples, key=lambda example: len(example["input_ids"]))
+    return [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
+
+
+def measure_held_out(model: PreTrainedModel, batches: Sequence[Batch], step: int) -> HeldOut:
+    """How well a model does on the texts held out; draws no random number."""
+    model.eval()
+    outputs, labels, losses = [], [], []
+    with torch.inference_mode():
+        for batch in batches:
+            answer = model(**{name: values.to(model.device) for name, values in batch.items()})
+            outputs.append(answer.logits.float().cpu())
+            labels.append(batch["labels"])
+            losses.append(float(answer.loss) * len(batch["labels"]))
+    found, wanted = torch.cat(outputs).numpy(), torch.cat(labels).numpy()
+    loss = sum(losses) / len(wanted)
+    if model.config.problem_type == "regression":
+        return HeldOut(step, loss, None, _correlation(found[:, 0], wanted))
+    return HeldOut(step, loss, float((found.argmax(-1) == wanted).mean()), None)
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:
+    if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return None
+    return float(np.corrcoef(a.astype(np.float64), b.astype(np.float64))[0, 1])
+
+
+def _load_model(checkpoint: Checkpoint, data: TrainingData, begun: str | None) -> PreTrainedModel:
+    """The model with a head for these labels: a new one, or as it was saved."""
+    files = checkpoint.files
+    names = data.classes or (data.label_column,)
+    config = AutoConfig.from_pretrained(
+        begun or files.folder,
+        trust_remote_code=False,
+        local_files_only=True,
+        id2label=dict(enumerate(names)),
+        label2id={name: number for number, name in enumerate(names)},
+        problem_type="regression" if data.task == "regression" else "single_label_classification",
+    )
+    if type(config) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING:
+        raise CheckpointError(
+            f"transformers has no head for labels on {files.model_type!r}, the architecture of {files.name}. Choose "
+            "another checkpoint, such as BERT."
+        )
+    with ONE_AT_A_TIME, held_still(files.name, files.folder, HUB_FILES, files.states):
+        model, report = AutoModelForSequenceClassification.from_pretrained(
+            begun or files.folder,
+            config=config,
+            dtype=torch.float32,
+            ignore_mismatched_sizes=begun is None,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    own_memory(model)
+    _check_body(files.name, model, report, begun)
+    return model
+
+
+def _check_body(name: str, model: PreTrainedModel, report: dict[str, Any], begun: str | None) -> None:
+    """Refuse random weights anywhere but in a new head."""
+    absent = [*report["missing_keys"], *(key[0] for key in report["mismatched_keys"])]
+    body = f"{model.base_model_prefix}."
+    random = sorted(key for key in absent if begun or (key.startswith(body) and OF_A_HEAD not in key))
+    if random:
+        raise CheckpointError(
+            f"{len(random):,} weights of {begun or name} are missing or of another shape, {random[0]} first. Save the "
+            "whole model with save_pretrained."
+        )
+
+
+def _tokenizer(checkpoint: Checkpoint, model: PreTrainedModel) -> PreTrainedTokenizerBase:
+    """The tokenizer as it is in its files, with a padding token on which the model agrees.
+
+    A model that reads its answer at the last token finds it by the padding; where none is named, the end token pads.
+    """
+    files = checkpoint.files
+    tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
+    n_embeddings = model.get_input_embeddings().num_embeddings
+    named = (model.config.pad_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id)
+    padding = next((number for number in named if number is not None and 0 <= number < n_embeddings), None)
+    if padding is None:
+        raise CheckpointError(
+            f"The tokenizer of {files.name} names neither a padding nor an end token, so texts of different lengths "
+            "cannot be one batch. Name one in its tokenizer_config.json."
+        )
+    model.config.pad_token_id = padding
+    tokenizer.pad_token = tokenizer.convert_ids_to_tokens(padding)
+    return tokenizer
