@@ -12,12 +12,15 @@ if (root := str(Path(__file__).parents[1])) not in sys.path:
 
 from dashboard import controls, wording
 from dashboard.figures.appearance import icon
-from dashboard.views import inspect, roles
+from dashboard.views import compare, finetune, inspect, roles
 
 st.set_page_config(page_title=wording.TITLE, page_icon=Image.fromarray(icon()), layout="wide")
+st.html(Path(__file__).with_name("page.css"))
 pages = {
     "inspect": st.Page(inspect.show, title="Inspect", url_path="inspect", icon=":material/search:", default=True),
     "roles": st.Page(roles.show, title="Roles", url_path="roles", icon=":material/grid_view:"),
+    "compare": st.Page(compare.show, title="Compare", url_path="compare", icon=":material/compare:"),
+    "finetune": st.Page(finetune.show, title="Fine-tune", url_path="fine-tune", icon=":material/model_training:"),
 }
 st.session_state["pages"] = pages
 page = st.navigation(list(pages.values()))

@@ -185,6 +185,15 @@ def engine(chosen: Choice) -> Engine:
     return found
 
 
+def other_engine(chosen: Choice, name: str) -> Engine:
+    """Another checkpoint, found but not loaded, to be computed like the chosen one.
+
+    Raises: CheckpointError.
+    """
+    files = _from_hub(name) if local_folder(name) is None else find_checkpoint(name)
+    return Engine(files, chosen.device, chosen.dtype)
+
+
 def heads_off(chosen: Choice) -> None:
     """Say which heads are switched off, if any, and offer to switch them on, and those that were off, off again."""
     state.put_off_in_link()
@@ -221,7 +230,7 @@ def load_behind() -> None:
     shared.load_behind(chosen)
     with st.sidebar:
         _about_checkpoint(shared, chosen)
-        st.markdown(wording.kept(plain(_from_home(shared.store.folder)), *shared.store.size()))
+        st.markdown(wording.kept(plain(from_home(shared.store.folder)), *shared.store.size()))
         for notice in (shared.store.warning, shared.notice(chosen)):
             if notice:
                 st.warning(plain(notice))
@@ -246,7 +255,7 @@ def _about_checkpoint(shared: Inference, chosen: Engine) -> None:
     about()
 
 
-def _from_home(folder: Path) -> str:
+def from_home(folder: Path) -> str:
     """A path as its owner writes it."""
     home = Path.home()
     return str("~" / folder.relative_to(home)) if folder.is_relative_to(home) else str(folder)

@@ -30,7 +30,13 @@ def with_progress(question: object, work: Callable[[Report], Answer]) -> Answer 
             st.button(wording.GO_ON, icon=":material/play_circle:", on_click=_remember_stopped, args=(None,))
             return None
         bar = st.progress(0.0, wording.BEGUN)
-        st.button(wording.STOP, icon=":material/stop_circle:", on_click=_remember_stopped, args=(hash(question),))
+        st.button(
+            wording.STOP,
+            key=f"stop {hash(question)}",
+            icon=":material/stop_circle:",
+            on_click=_remember_stopped,
+            args=(hash(question),),
+        )
     try:
         return work(_shown_on(bar))
     finally:

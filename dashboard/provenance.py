@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,18 @@ def corpus_facts(chosen: Choice, engine: Engine, n_texts: int) -> dict[str, str]
     }
 
 
+def comparison_facts(chosen: Choice, engines: tuple[Engine, Engine], n_texts: int) -> dict[str, str]:
+    """What a file about two checkpoints on a corpus says about where it comes from."""
+    reference, compared = engines
+    return {
+        **corpus_facts(replace(chosen, off=()), reference, n_texts),
+        "compared checkpoint": compared.files.name,
+        "its revision": compared.files.revision or "local",
+        "its fingerprint": compared.files.fingerprint,
+        "differences": "compared minus reference (b - a)",
+    }
+
+
 def text_facts(chosen: Choice, engine: Engine, text: Text) -> dict[str, str]:
     """What a file about one text says about where it comes from."""
     return {**_engine_facts(chosen, engine), "text": " ||| ".join(text.segments)}
@@ -55,7 +68,7 @@ def _engine_facts(chosen: Choice, engine: Engine) -> dict[str, str]:
 
 def caption(facts: Mapping[str, str]) -> tuple[str, ...]:
     """Provenance as lines under a figure, the engine's first."""
-    facts = {**facts, "fingerprint": facts["fingerprint"][:12]}
+    facts = {name: value[:12] if name.endswith("fingerprint") else value for name, value in facts.items()}
     names = list(facts)
     n_engine = names.index("parser") + 1
     return (

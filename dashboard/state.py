@@ -15,6 +15,8 @@ from core.texts import Text
 
 HEADS: Final = "head"
 """Query parameter of the chosen heads, as `3-7,2-5`: layer and head, both 0-based."""
+WITH: Final = "with"
+"""Query parameter and key of the checkpoints that are compared with the one of the sidebar."""
 OFF: Final = "off"
 """Query parameter of the heads that are switched off, written alike."""
 WINDOW: Final = "window"

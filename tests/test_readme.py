@@ -15,7 +15,7 @@ def test_every_file_the_readme_names_is_there():
 
 def test_the_readmes_commands_are_targets_of_the_makefile_and_ci_runs_the_same():
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    for command in ("app", "test", "bench"):
+    for command in ("app", "test", "bench", "sample-checkpoint"):
         assert f"make {command}" in README
         assert re.search(rf"^{command}:", makefile, re.MULTILINE)
     assert "make test" in (ROOT / ".ci" / "run").read_text("utf-8")
@@ -25,4 +25,5 @@ def test_command_line_examples_are_accepted_as_written():
     from core.__main__ import _parser
 
     lines = [line.split("python -m core ")[1].split() for line in README.splitlines() if "python -m core " in line]
-    assert [_parser().parse_args(line).run.__name__ for line in lines] == ["score", "roles"]
+    named = [_parser().parse_args(line).run.__name__ for line in lines]
+    assert named == ["score", "roles", "finetune", "score", "compare"]

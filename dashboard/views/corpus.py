@@ -36,11 +36,11 @@ def corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Te
 
     Raises: AnalysisError of any stage.
     """
-    policy, settings = _policy(), chosen.pass_settings(engine)
+    too_long, settings = policy(), chosen.pass_settings(engine)
     try:
-        measured = inference.kept_measures(engine, texts, settings, too_long=policy) or with_progress(
-            (engine, texts, settings, policy),
-            lambda report: inference.measures(engine, texts, settings, too_long=policy, report=report),
+        measured = inference.kept_measures(engine, texts, settings, too_long=too_long) or with_progress(
+            (engine, texts, settings, too_long),
+            lambda report: inference.measures(engine, texts, settings, too_long=too_long, report=report),
         )
     except EveryTextTooLong as error:
         show_error(error)
@@ -52,7 +52,7 @@ def corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Te
 def kept_corpus(inference: Inference, engine: Engine, chosen: Choice, texts: tuple[Text, ...]) -> Corpus | None:
     """The same where no pass is needed and nothing has to be said, else None."""
     try:
-        measured = inference.kept_measures(engine, texts, chosen.pass_settings(engine), too_long=_policy())
+        measured = inference.kept_measures(engine, texts, chosen.pass_settings(engine), too_long=policy())
     except EveryTextTooLong:
         return None
     return None if measured is None else _tested(measured, chosen)
@@ -90,7 +90,8 @@ def ask_about_long_texts(texts: tuple[tuple[int, int], ...]) -> None:
     )
 
 
-def _policy() -> TooLong:
+def policy() -> TooLong:
+    """What happens to texts that are too long."""
     return POLICIES[st.session_state.get("long_texts") or wording.LEAVE_OUT]
 
 

@@ -9,13 +9,12 @@ from jaxtyping import Float
 from cache.inference import Engine, Inference
 from core.errors import AnalysisError
 from core.roles import ROLES, shown_roles
-from core.texts import Text, read_typed, write_typed
+from core.texts import Text, read_typed
 from dashboard import controls, provenance, state, wording
 from dashboard.components.grid import role_grid
 from dashboard.downloads import drawing_downloads
 from dashboard.figures.grid_svg import grid_svg
 from dashboard.plain import show_error
-from dashboard.samples import EXAMPLE
 from dashboard.state import Choice, Head
 from dashboard.views.attention import thumbnails, where_heads_look
 from dashboard.views.corpus import Corpus, ask_about_long_texts, ask_for_texts, corpus, kept_corpus, readable
@@ -23,8 +22,7 @@ from dashboard.views.head_card import head_card, head_summary
 from dashboard.views.layout import halves
 from dashboard.views.on_screen import OnScreen, on_screen
 from dashboard.views.switching import switch_buttons, what_changes
-
-EXAMPLE_TYPED = write_typed([EXAMPLE])
+from dashboard.views.typed import EXAMPLE_TYPED, text_on_screen
 
 
 def show() -> None:
@@ -42,7 +40,7 @@ def show() -> None:
 
 
 def _inspect(typed: str) -> None:
-    text = _text_on_screen(read_typed(typed))
+    text = text_on_screen(read_typed(typed))
     chosen = state.choice()
     controls.heads_off(chosen)
     engine, inference = controls.engine(chosen), controls.inference()
@@ -82,24 +80,6 @@ def _corpus_texts(chosen: Choice) -> tuple[tuple[Text, ...], AnalysisError | Non
         return controls.corpus_texts(chosen), None
     except AnalysisError as error:
         return (), error
-
-
-def _text_on_screen(texts: tuple[Text, ...]) -> Text:
-    """The one text, or the one of several that the reader picks; the link holds its number."""
-    if len(texts) == 1:
-        return texts[0]
-    linked = st.query_params.get("number", "1")
-    number = st.session_state.get("number", int(linked) - 1 if linked.isascii() and linked.isdigit() else 0)
-    st.session_state["number"] = min(max(number, 0), len(texts) - 1)
-    picked = st.selectbox(
-        wording.ON_SCREEN,
-        range(len(texts)),
-        format_func=lambda i: f"{i + 1}: {provenance.shortened(' ||| '.join(texts[i].segments))}",
-        key="number",
-        persist_state="session",
-    )
-    st.query_params["number"] = str(picked + 1)
-    return texts[picked]
 
 
 def _grid(

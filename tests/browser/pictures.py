@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+from steps import LONG, settle
 
 # The picture shows where results are kept: as on anybody's machine, in the home folder.
 HOME = Path(tempfile.mkdtemp())
@@ -16,6 +17,7 @@ SHOTS = (
     ("inspect-light", "/?head=1-8%2C0-2&sieve=syntactic", "light", 1370),
     ("inspect-dark", "/?head=1-8%2C0-2&sieve=syntactic", "dark", 1370),
     ("off-light", "/?head=1-8&off=0-2%2C1-4", "light", 1930),
+    ("compare-light", "/compare?with=movie-reviews", "light", 2000),
     ("roles-light", "/roles?head=1-8&details=Score+distributions", "light", 1420),
     ("roles-dark", "/roles?head=1-8&details=Score+distributions", "dark", 1420),
 )
@@ -26,14 +28,16 @@ def store_folder():
     os.environ["HOME"] = str(HOME)
     folder = HOME / ".cache" / "attention-sieve"
     environment = {**os.environ, "ATTENTION_SIEVE_CACHE": str(folder)}
-    subprocess.run([sys.executable, "-m", "dashboard.prepare"], cwd=PICTURES.parents[1], env=environment, check=True)
+    for module in (["dashboard.prepare"], ["core", "sample-checkpoint"]):
+        subprocess.run([sys.executable, "-m", *module], cwd=PICTURES.parents[1], env=environment, check=True)
     return folder
 
 
 @pytest.mark.parametrize(("name", "path", "colours", "height"), SHOTS)
 def test_take_picture(visit, name, path, colours, height):
     page = visit(path, colours, width=1440, height=height)
-    expect(page.get_by_role("grid")).to_be_visible()
+    expect(page.get_by_role("grid").last).to_be_visible(timeout=LONG)
+    settle(page)
     page.mouse.move(1430, 5)
     page.evaluate("document.fonts.ready")
     PICTURES.mkdir(exist_ok=True)

@@ -1,0 +1,183 @@
+"""One typed text under both checkpoints: the same heads' arcs, their difference, and what each says of it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from jaxtyping import Float
+
+from cache.inference import Inference
+from core.errors import AnalysisError, TextTooLong
+from core.passes import TextAttention, same_tokens
+from core.texts import Text, read_typed
+from core.tokens import SPECIAL, TooLong
+from core.words import WordAttention, common_words, word_attention
+from dashboard import compare_wording as wording
+from dashboard import controls
+from dashboard import wording as shared_wording
+from dashboard.components.arcs import MOST_HEADS, attention_arcs
+from dashboard.figures.arcs_svg import head_name
+from dashboard.figures.sides import Side
+from dashboard.plain import plain, show_error
+from dashboard.state import Choice, Head
+from dashboard.views.attention import sides
+from dashboard.views.comparing import Compared, all_heads_on
+from dashboard.views.layout import halves
+from dashboard.views.on_screen import waiting
+from dashboard.views.typed import EXAMPLE_TYPED, text_on_screen
+
+if TYPE_CHECKING:
+    from core.outputs import Prediction
+
+GROUP: Final = "compare"
+"""Of the three views of arcs, which point, pin and scroll together."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Drawn:
+    """The same heads under both checkpoints, on the same two sides."""
+
+    queries: Side
+    keys: Side
+    a: Float[np.ndarray, "chosen query key"]
+    b: Float[np.ndarray, "chosen query key"]
+    causal: bool
+
+
+def same_head_in_both(inference: Inference, chosen: Choice, pair: Compared, heads: list[Head]) -> None:
+    """Draw the chosen heads' arcs under both and their difference, and what each checkpoint says of the text."""
+    st.subheader(wording.TEXT)
+    typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height=80)
+    try:
+        text = text_on_screen(read_typed(typed))
+        drawn = _drawn(inference, chosen, pair, text, heads[-MOST_HEADS:]) if heads else wording.ARCS_HINT
+        if isinstance(drawn, str):
+            st.info(drawn)
+        else:
+            st.markdown(wording.TEXT_SEE)
+            _both(pair, drawn, heads[-MOST_HEADS:])
+        left, right = halves()
+        with left:
+            if not isinstance(drawn, str):
+                _difference(drawn, heads[-1])
+        with right if not isinstance(drawn, str) else left:
+            _predictions(inference, chosen, pair, text)
+    except AnalysisError as error:
+        show_error(error)
+
+
+def _drawn(inference: Inference, chosen: Choice, pair: Compared, text: Text, heads: list[Head]) -> _Drawn | str:
+    """The heads' attention under both; one text that is too long is cut only when the reader says so."""
+    try:
+        return _aligned(text, *_looks(inference, chosen, pair, text, "error"), heads)
+    except TextTooLong:
+        if not st.toggle(shared_wording.CUT_THIS, key="cut", bind="query-params", persist_state="session"):
+            raise
+    return _aligned(text, *_looks(inference, chosen, pair, text, "truncate"), heads)
+
+
+def _looks(
+    inference: Inference, chosen: Choice, pair: Compared, text: Text, too_long: TooLong
+) -> tuple[TextAttention, TextAttention]:
+    place = st.empty()
+    with place.container():
+        report = waiting()
+        a, b = (
+            inference.look(engine, text, all_heads_on(chosen, engine), too_long=too_long, report=report)[0]
+            for engine in pair.engines
+        )
+    place.empty()
+    return a, b
+
+
+def _both(pair: Compared, drawn: _Drawn, heads: list[Head]) -> None:
+    names = ", ".join(head_name(*head) for head in heads)
+    for place, letter, engine, attention in zip(halves(), "ab", pair.engines, (drawn.a, drawn.b)):
+        with place:
+            st.markdown(f"**({letter})** {plain(engine.files.name)}")
+            attention_arcs(
+                key=f"arcs {letter}",
+                queries=drawn.queries,
+                keys=drawn.keys,
+                attention=attention,
+                heads=heads,
+                causal=drawn.causal,
+                label=f"Attention of {names} in {engine.files.name}",
+                group=GROUP,
+            )
+
+
+def _difference(drawn: _Drawn, head: Head) -> None:
+    st.markdown(wording.difference(head_name(*head)))
+    attention_arcs(
+        key="arcs difference",
+        queries=drawn.queries,
+        keys=drawn.keys,
+        attention=drawn.b[-1:] - drawn.a[-1:],
+        heads=[head],
+        causal=drawn.causal,
+        label=f"Difference of the attention of {head_name(*head)}, b minus a",
+        group=GROUP,
+        signed=True,
+        more=wording.MORE_ATTENTION,
+        less=wording.LESS_ATTENTION,
+    )
+
+
+def _aligned(text: Text, a: TextAttention, b: TextAttention, heads: list[Head]) -> _Drawn | str:
+    """The heads' attention on common sides: tokens where both cut the text alike, else words; or why there are none."""
+    first, second = (np.stack([looked.attention[layer, head] for layer, head in heads]) for looked in (a, b))
+    if same_tokens(a.text, b.text) and a.window == b.window:
+        queries, keys = sides(a)
+        return _Drawn(queries=queries, keys=keys, a=first, b=second, causal=a.causal)
+    if "cross" in (a.text.kind, b.text.kind) or a.text.kind != b.text.kind:
+        return wording.OTHER_KIND
+    if a.overview is not None or b.overview is not None:
+        return wording.WINDOWS_DIFFER
+    read = _read_by_queries(text, a)
+    common = common_words(word_attention(read, a.text.queries, first), word_attention(read, b.text.queries, second))
+    st.info(wording.ON_WORDS)
+    side = _side(common.a, common.n_left_out)
+    return _Drawn(queries=side, keys=side, a=common.a.attention, b=common.b.attention, causal=a.causal)
+
+
+def _read_by_queries(text: Text, looked: TextAttention) -> Text:
+    """The segments that the queries read."""
+    if looked.text.kind == "self":
+        return text
+    at = 0 if looked.text.kind == "encoder" else 1
+    return Text((text.segments[at],), None if text.words is None else (text.words[at],))
+
+
+def _side(words: WordAttention, n_left_out: int) -> Side:
+    segments = np.array(words.segments)
+    special = segments == SPECIAL
+    numbers = np.where(special, SPECIAL, np.cumsum(~special) - 1)
+    n_whole = len(words.words) + n_left_out if n_left_out else None
+    return Side(tokens=words.words, special=special, segments=segments, words=numbers, n_whole=n_whole)
+
+
+def _predictions(inference: Inference, chosen: Choice, pair: Compared, text: Text) -> None:
+    """What each checkpoint's classifier says of the text, where one has any."""
+    report = waiting()
+    found = [inference.prediction(engine, text, all_heads_on(chosen, engine), report=report) for engine in pair.engines]
+    if all(one is None for one in found):
+        return
+    st.markdown(f"**{wording.PREDICTIONS}**")
+    for letter, engine, one in zip("ab", pair.engines, found):
+        named = f"**({letter})** {plain(engine.files.name)}"
+        st.markdown(f"{named}: {wording.NO_CLASSES}" if one is None else named)
+        if one is not None:
+            _prediction(one)
+
+
+def _prediction(found: "Prediction") -> None:
+    share = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+    value = st.column_config.NumberColumn(format="%.3f")
+    st.dataframe(
+        pd.DataFrame({"class": found.names, found.unit: found.values}),
+        hide_index=True,
+        column_config={found.unit: value if found.unit == "value" else share},
+    )

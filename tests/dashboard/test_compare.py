@@ -1,0 +1,139 @@
+"""The page Compare without a browser: what it computes once, what it says, and what it sends to its views."""
+
+import re
+
+import numpy as np
+import pytest
+from reading import sent
+
+from dashboard import compare_wording as wording
+from dashboard import controls
+from dashboard import wording as shared_wording
+from dashboard.views.compare import steps_of
+
+SHORT = "The old cat sat.\nShe drank hot coffee.\nA bird sang softly.\nHe sold red apples."
+
+
+@pytest.fixture
+def pair(small):
+    """Two small checkpoints of one shape; the second one is a classifier."""
+    return str(small("bert")), str(small("bert", "SequenceClassification", num_labels=2, initializer_range=0.9))
+
+
+@pytest.fixture
+def compare(app, pair):
+    def opened(**link):
+        a, b = pair
+        return app("compare", **({"checkpoint": a, "with": b, "corpus_text": SHORT, "text": "The cat sat."} | link))
+
+    return opened
+
+
+def summary(at):
+    return next(each.value for each in at.markdown if "changed a role" in each.value)
+
+
+def test_the_page_says_what_changed_and_sends_it_to_every_view(compare):
+    at = compare()
+    assert not at.exception
+    assert not at.error
+    assert re.match(r"\*\*\d of 6 heads\*\* changed a role at tau 3", summary(at))
+    assert sent(at, "Roles gained, kept and lost")["compared"]
+    for label in ("(a) Roles of the heads", "(b) Roles of the heads", "local, b − a", "Jensen-Shannon divergence"):
+        assert sent(at, label)
+    difference = sent(at, "Difference of the attention")
+    assert difference["signed"]
+    assert sent(at, "Attention of")["group"] == difference["group"] == "compare"
+
+
+def test_moving_tau_or_the_correction_runs_no_model(compare):
+    at = compare()
+    before, first = controls.inference().n_passed, sent(at, "Roles gained, kept and lost")
+    at.slider(key="tau").set_value(1.0).run()
+    at.selectbox(key="method").set_value("mean alone").run()
+    at.selectbox(key="correction").set_value("none").run()
+    assert not at.exception
+    assert sent(at, "Roles gained, kept and lost")["states"] != first["states"]
+    assert "at tau 1;" in summary(at)
+    assert controls.inference().n_passed == before
+
+
+def test_the_reference_against_itself_differs_in_nothing(compare, pair):
+    at = compare(**{"with": pair[0]})
+    assert summary(at).startswith("**0 of 6 heads** changed")
+    assert "**0** differ by more than noise" in summary(at)
+    assert wording.SAME in [each.value for each in at.info]
+
+
+def test_a_head_chosen_in_one_view_is_pushed_to_the_others(compare):
+    at = compare(head="1-2")
+    assert sent(at, "Attention of")["label"].startswith("Attention of L1 H2 in ")
+    at.session_state["compare a"] = {"chosen": {"rev": 0, "value": [[0, 1]]}}
+    at.session_state["head"] = [(0, 1)]
+    at.run()
+    assert sent(at, "Roles gained, kept and lost")["chosen"] == [[0, 1]]
+    assert sent(at, "Difference of the attention")["label"].startswith("Difference of the attention of L0 H1")
+
+
+def test_heads_switched_off_elsewhere_are_on_here(compare):
+    at = compare(off="1-2")
+    assert wording.ALL_ON in [each.value for each in at.info]
+    assert summary(at) == summary(compare())
+
+
+def test_a_checkpoint_that_is_not_there_gets_a_sentence(compare):
+    at = compare(**{"with": "/nowhere/at/all"})
+    assert [each.value for each in at.error if "There is no folder" in each.value]
+    assert not at.exception
+
+
+def test_no_text_asks_for_texts(compare):
+    at = compare(corpus_text="")
+    assert shared_wording.WAIT_TYPED in [each.value for each in at.info]
+
+
+def test_each_says_what_it_predicts(compare):
+    at = compare()
+    said = [each.value for each in at.markdown]
+    assert f"**{wording.PREDICTIONS}**" in said
+    assert any(each.endswith(f": {wording.NO_CLASSES}") for each in said)
+    table = next(each.value for each in at.dataframe if "class" in each.value.columns)
+    assert table["probability"].sum() == pytest.approx(1)
+    assert len(table) == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "steps"),
+    [
+        (["run/checkpoint-5", "run/checkpoint-10"], [5, 10]),
+        (["run/checkpoint-10", "run/checkpoint-5"], None),
+        (["run/checkpoint-5", "other/checkpoint-10"], None),
+        (["run/checkpoint-5", "run"], None),
+        (["run/checkpoint-5", "run/checkpoint-5"], None),
+    ],
+)
+def test_steps_of_one_run_in_order_are_a_training_run(names, steps):
+    assert steps_of(names) == steps
+
+
+@pytest.mark.parametrize(
+    ("overall", "p", "expected"),
+    [
+        (0.5, 0.04, "**delimiter:sep** rose by 0.5 on average over all heads and 7 texts, p = 0.040."),
+        (-2.0, 1e-9, "**delimiter:sep** fell by 2 on average over all heads and 7 texts, p < 0.001."),
+        (0.0, np.nan, "**delimiter:sep** does not move on any text."),
+        (np.nan, np.nan, "**delimiter:sep** is not applicable to these texts."),
+    ],
+)
+def test_the_shift_in_words(overall, p, expected):
+    assert wording.shift("delimiter:sep", overall, p, 7) == expected
+
+
+def test_where_the_changed_heads_are_in_words():
+    assert wording.summary(12, 72, 3, (4, 5, 9), 100, 648).startswith(
+        "**12 of 72 heads** changed a role at tau 3; layers 4–5 hold 9 of them. Of 648 scores"
+    )
+    assert wording.summary(2, 72, 2.5, (1, 1, 2), 1, 648).startswith(
+        "**2 of 72 heads** changed a role at tau 2.5; layer 1 holds 2 of them."
+    )
+    assert wording.summary(0, 72, 3, None, 0, 648).startswith("**0 of 72 heads** changed a role at tau 3. Of")
