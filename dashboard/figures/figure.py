@@ -31,9 +31,7 @@ class Figure:
     """The text alternative: what is drawn and the main numbers."""
 
 
-def picture(
-    layers: Sequence[Spec], *, title: str, reading: Sequence[str] = (), height: int, **more: Any
-) -> Spec:
+def picture(layers: Sequence[Spec], *, title: str, reading: Sequence[str] = (), height: int, **more: Any) -> Spec:
     """One view of several layers that is as wide as what holds it.
 
     Args:
