@@ -26,7 +26,7 @@ from core.frames import (
 from core.hypotheses import Criterion, role_tests
 from core.measures import ScoreSettings, role_scores
 from core.passes import ONE_STACK, TWO_STACKS, PassSettings
-from core.roles import shown_roles
+from core.roles import shown_roles_of_all
 from core.texts import MAX_BYTES, Text, read_file
 from core.training_commands import add_commands
 from core.transitions import busiest_layers, changed_heads
@@ -121,8 +121,8 @@ def compare(chosen: argparse.Namespace) -> None:
 
 def _summary(tests: PairedTests, holds_a: np.ndarray, holds_b: np.ndarray, tau: float) -> str:
     """How many heads changed, where, and how many scores differ."""
-    coarse = {role for means in (tests.mean_a, tests.mean_b) for role in shown_roles(means, tests.roles)[0]}
-    changed = changed_heads(holds_a, holds_b, tests.roles, tuple(coarse))
+    coarse, _ = shown_roles_of_all((tests.mean_a, tests.mean_b), tests.roles)
+    changed = changed_heads(holds_a, holds_b, tests.roles, coarse)
     said = [f"{changed.sum()} of {changed.size} heads changed a coarse role at tau {tau:g}"]
     if run := busiest_layers(changed):
         first, last, n_held = run

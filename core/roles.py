@@ -1,6 +1,7 @@
 """The roles a head can hold, which heads hold which, and how roles overlap."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,6 +40,20 @@ def shown_roles(
         coarse = tuple("sink" if role == "delimiter" else role for role in COARSE_ROLES)
         return coarse, tuple(role for role in FINE_ROLES if role not in coarse and not role.startswith("delimiter"))
     return COARSE_ROLES, tuple(role for role in FINE_ROLES if role != "sink" or role in applies)
+
+
+def shown_roles_of_all(
+    means: Iterable[Float[np.ndarray, "role _ _"]], roles: tuple[str, ...] = ROLES
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The coarse and the finer roles to show of several checkpoints together: those of any, coarse where any has it so.
+
+    Args:
+        means: mean scores of each checkpoint; their layers and heads may differ in number.
+        roles: names along the role axis.
+    """
+    shown = [shown_roles(of_one, roles) for of_one in means]
+    coarse = tuple(role for role in ROLES if any(role in of_one[0] for of_one in shown))
+    return coarse, tuple(role for role in ROLES if role not in coarse and any(role in of_one[1] for of_one in shown))
 
 
 @dataclass(frozen=True)

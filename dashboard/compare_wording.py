@@ -39,7 +39,6 @@ OUTLINE: Final = "outlined: the difference is significant"
 MORE: Final = "higher under b"
 LESS: Final = "lower under b"
 ROLE_SHIFT: Final = "Role whose score is followed"
-FINER_ROLES: Final = "Finer roles"
 DIVERGENCE: Final = "How far apart each head looks"
 DIVERGENCE_TITLE: Final = "Jensen-Shannon divergence, in nats"
 DIVERGENCE_NOTE: Final = (
@@ -54,16 +53,15 @@ ARCS_HINT: Final = "Click a head in any grid above to see its arcs under both ch
 MORE_ATTENTION: Final = "more attention under b"
 LESS_ATTENTION: Final = "less attention under b"
 ON_WORDS: Final = (
-    "The two tokenizers cut this text at different places, so attention is shown between words: to a word the sum over "
+    "This text has not the same tokens under both, so attention is shown between words: to a word the sum over "
     "its pieces, from a word their mean. All special tokens together are the word [special]."
 )
 WINDOWS_DIFFER: Final = (
-    "This text is drawn in a window, and the two tokenizers cut it at different places. Type a shorter one to see both."
+    "This text is drawn in a window, and has not the same tokens under both. Type a shorter one to see both."
 )
 OTHER_KIND: Final = "The two checkpoints attend to different texts here, so their arcs cannot be laid side by side."
 PREDICTIONS: Final = "What each says of this text"
 NO_CLASSES: Final = "no classifier"
-DETAILS: Final = "More views"
 TRANSITIONS: Final = (
     "Each head goes from the set of roles it holds under the reference to the set it holds under b. Those that change "
     "stand first."
@@ -74,10 +72,11 @@ MCNEMAR: Final = (
 )
 OVER_STEPS: Final = "Over the training run"
 OVER_CHECKPOINTS: Final = "Over the checkpoints"
+NO_SCORES: Final = "None of these roles applies to these texts under both checkpoints."
 DEPTH: Final = "Shares by relative depth: 0 is the layer next to the input, 1 the last."
 
 METHOD: Final = r"""
-Both checkpoints read the same texts; a text that is too long for either is left out of both. For each role and head,
+All checkpoints read the same texts; a text that is too long for one is left out of all. For each role and head,
 $d_s$ is the text's score under b minus its score under a.
 
 - **Paired t-test** of $\bar d = 0$, two-sided, over the texts that have a score under both; p-values are corrected
@@ -110,14 +109,19 @@ def all_steps(name: str, n_steps: int) -> str:
     return f"{counted(n_steps, 'saved step')} of {name}"
 
 
-def summary(
-    n_changed: int, n_heads: int, tau: float, busiest: tuple[int, int, int] | None, n_differ: int, n_tested: int
-) -> str:
-    """How many heads changed a role, where, and how many scores differ."""
-    changed = f"**{n_changed:,} of {counted(n_heads, 'head')}** changed a role at tau {tau:g}"
+def summary(n_changed: int, n_heads: int, tau: float, busiest: tuple[int, int, int] | None) -> str:
+    """How many heads changed a role, and where."""
     where = f"; {layers(*busiest)}" if busiest is not None and n_changed else ""
-    scores = f"Of {n_tested:,} scores (one for each head and role) **{n_differ:,}** differ by more than noise."
-    return f"{changed}{where}. {scores}"
+    return f"**{n_changed:,} of {counted(n_heads, 'head')}** changed a role at tau {tau:g}{where}."
+
+
+def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect: float | None) -> str:
+    """How many scores differ by more than noise, and by how much."""
+    size = "" if effect is None else f", with a median effect of {effect:.1f} standard deviations"
+    return (
+        f"**{n_differ:,}** of {n_tested:,} scores (one for each head and role) differ by more than noise at alpha "
+        f"{alpha:g} (correction: {correction}){size}."
+    )
 
 
 def layers(first: int, last: int, n_heads: int) -> str:
@@ -144,9 +148,9 @@ def p_value(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def moved(mean: float, most: str) -> str:
+def moved(mean: float, layer: int) -> str:
     """How far apart the attention is on average."""
-    return f"Attention is {mean:.3f} nats apart on average (Jensen-Shannon, at most 0.693), most in {most}."
+    return f"Attention is {mean:.3f} nats apart on average (Jensen-Shannon, at most 0.693), most in layer {layer}."
 
 
 def other_shape(a: tuple[int, int], b: tuple[int, int]) -> str:

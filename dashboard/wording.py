@@ -218,11 +218,12 @@ def loading(name: str) -> str:
     return f"Loading {name} ..."
 
 
-def too_long(texts: Sequence[tuple[int, int]]) -> str:
-    """Which texts are longer than the checkpoint takes; the first few by name."""
+def too_long(texts: Sequence[tuple[int, int]], guilty: str = "") -> str:
+    """Which texts are longer than the checkpoint takes, or those that are named; the first few by name."""
     named = ", ".join(f"text {place + 1} ({n_tokens:,} tokens)" for place, n_tokens in texts[:NAMED_TEXTS])
     more = f" and {len(texts) - NAMED_TEXTS:,} more" if len(texts) > NAMED_TEXTS else ""
-    return f"Longer than the checkpoint takes: {named}{more}."
+    takes = f"some checkpoints take ({guilty})" if guilty else "the checkpoint takes"
+    return f"Longer than {takes}: {named}{more}."
 
 
 def text_summary(names: list[str], tau: float) -> str:

@@ -11,6 +11,7 @@ from core.measures import DIRECTIONS
 from core.passes import PassText, TextAttention
 from core.roles import ROLES
 from core.sieves import sieve_cells
+from core.texts import Text
 from dashboard import provenance, state, wording
 from dashboard.components.arcs import MOST_HEADS, attention_arcs
 from dashboard.components.overview import attention_overview
@@ -39,7 +40,7 @@ def where_heads_look(engine: Engine, chosen: Choice, screen: OnScreen, heads: li
             st.info(wording.last_heads(len(drawn), len(heads)))
         looked = _before_or_after(screen)
         if looked.overview is not None:
-            _overview(engine, screen, looked, looked.overview, drawn)
+            move_window(engine, screen.text, looked, looked.overview, drawn)
         overlay = _overlay(chosen, looked)
     queries, keys = sides(looked)
     attention = np.stack([looked.attention[layer, head] for layer, head in drawn])
@@ -94,9 +95,9 @@ def _names(text: PassText) -> tuple[str, str]:
     return CROSS if text.kind == "cross" else ("queries", "keys")
 
 
-def _overview(
+def move_window(
     engine: Engine,
-    screen: OnScreen,
+    of: Text,
     looked: TextAttention,
     overview: Float[np.ndarray, "layer head query_block key_block"],
     drawn: list[Head],
@@ -116,8 +117,8 @@ def _overview(
         names=_names(text),
         window=window,
         label=f"Attention of {names} in the whole text, in {engine.files.name}",
-        reset=hash((screen.text, text.kind)),
-        on_change=lambda moved: state.move_window(screen.text, (moved.queries[0], moved.keys[0])),
+        reset=hash((of, text.kind)),
+        on_change=lambda moved: state.move_window(of, (moved.queries[0], moved.keys[0])),
     )
 
 

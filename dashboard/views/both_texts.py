@@ -15,15 +15,15 @@ from core.texts import Text, read_typed
 from core.tokens import SPECIAL, TooLong
 from core.words import WordAttention, common_words, word_attention
 from dashboard import compare_wording as wording
-from dashboard import controls
+from dashboard import controls, state
 from dashboard import wording as shared_wording
 from dashboard.components.arcs import MOST_HEADS, attention_arcs
 from dashboard.figures.arcs_svg import head_name
 from dashboard.figures.sides import Side
 from dashboard.plain import plain, show_error
-from dashboard.state import Choice, Head
-from dashboard.views.attention import sides
-from dashboard.views.comparing import Compared, all_heads_on
+from dashboard.state import Head
+from dashboard.views.attention import move_window, sides
+from dashboard.views.comparing import Focus, all_heads_on
 from dashboard.views.layout import halves
 from dashboard.views.on_screen import waiting
 from dashboard.views.typed import EXAMPLE_TYPED, text_on_screen
@@ -46,57 +46,61 @@ class _Drawn:
     causal: bool
 
 
-def same_head_in_both(inference: Inference, chosen: Choice, pair: Compared, heads: list[Head]) -> None:
+def same_head_in_both(inference: Inference, focus: Focus) -> None:
     """Draw the chosen heads' arcs under both and their difference, and what each checkpoint says of the text."""
     st.subheader(wording.TEXT)
     typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height=80)
     try:
         text = text_on_screen(read_typed(typed))
-        drawn = _drawn(inference, chosen, pair, text, heads[-MOST_HEADS:]) if heads else wording.ARCS_HINT
+        heads = focus.heads[-MOST_HEADS:]
+        looks = _looks(inference, focus, text)
+        drawn = _aligned(text, *looks, heads) if heads else wording.ARCS_HINT
         if isinstance(drawn, str):
             st.info(drawn)
         else:
             st.markdown(wording.TEXT_SEE)
-            _both(pair, drawn, heads[-MOST_HEADS:])
+            if looks[0].overview is not None:
+                move_window(focus.pair.engines[0], text, looks[0], looks[0].overview, heads)
+            _both(focus, drawn, heads)
         left, right = halves()
         with left:
             if not isinstance(drawn, str):
                 _difference(drawn, heads[-1])
         with right if not isinstance(drawn, str) else left:
-            _predictions(inference, chosen, pair, text)
+            _predictions(inference, focus, text)
     except AnalysisError as error:
         show_error(error)
 
 
-def _drawn(inference: Inference, chosen: Choice, pair: Compared, text: Text, heads: list[Head]) -> _Drawn | str:
-    """The heads' attention under both; one text that is too long is cut only when the reader says so."""
+def _looks(inference: Inference, focus: Focus, text: Text) -> tuple[TextAttention, TextAttention]:
+    """The text under both; one that is too long for either is cut only when the reader says so."""
     try:
-        return _aligned(text, *_looks(inference, chosen, pair, text, "error"), heads)
+        return _looked(inference, focus, text, "error")
     except TextTooLong:
         if not st.toggle(shared_wording.CUT_THIS, key="cut", bind="query-params", persist_state="session"):
             raise
-    return _aligned(text, *_looks(inference, chosen, pair, text, "truncate"), heads)
+    return _looked(inference, focus, text, "truncate")
 
 
-def _looks(
-    inference: Inference, chosen: Choice, pair: Compared, text: Text, too_long: TooLong
-) -> tuple[TextAttention, TextAttention]:
-    place = st.empty()
+def _looked(inference: Inference, focus: Focus, text: Text, too_long: TooLong) -> tuple[TextAttention, TextAttention]:
+    place, start = st.empty(), state.window_start(text)
     with place.container():
         report = waiting()
         a, b = (
-            inference.look(engine, text, all_heads_on(chosen, engine), too_long=too_long, report=report)[0]
-            for engine in pair.engines
+            inference.look(
+                engine, text, all_heads_on(focus.chosen, engine), start=start, too_long=too_long, report=report
+            )[0]
+            for engine in focus.pair.engines
         )
     place.empty()
     return a, b
 
 
-def _both(pair: Compared, drawn: _Drawn, heads: list[Head]) -> None:
+def _both(focus: Focus, drawn: _Drawn, heads: list[Head]) -> None:
     names = ", ".join(head_name(*head) for head in heads)
-    for place, letter, engine, attention in zip(halves(), "ab", pair.engines, (drawn.a, drawn.b)):
+    for place, letter, name, attention in zip(halves(), "ab", focus.names, (drawn.a, drawn.b)):
         with place:
-            st.markdown(f"**({letter})** {plain(engine.files.name)}")
+            st.markdown(f"**({letter})** {plain(name)}")
             attention_arcs(
                 key=f"arcs {letter}",
                 queries=drawn.queries,
@@ -104,7 +108,7 @@ def _both(pair: Compared, drawn: _Drawn, heads: list[Head]) -> None:
                 attention=attention,
                 heads=heads,
                 causal=drawn.causal,
-                label=f"Attention of {names} in {engine.files.name}",
+                label=f"Attention of {names} in {name}",
                 group=GROUP,
             )
 
@@ -159,15 +163,18 @@ def _side(words: WordAttention, n_left_out: int) -> Side:
     return Side(tokens=words.words, special=special, segments=segments, words=numbers, n_whole=n_whole)
 
 
-def _predictions(inference: Inference, chosen: Choice, pair: Compared, text: Text) -> None:
+def _predictions(inference: Inference, focus: Focus, text: Text) -> None:
     """What each checkpoint's classifier says of the text, where one has any."""
     report = waiting()
-    found = [inference.prediction(engine, text, all_heads_on(chosen, engine), report=report) for engine in pair.engines]
+    found = [
+        inference.prediction(engine, text, all_heads_on(focus.chosen, engine), report=report)
+        for engine in focus.pair.engines
+    ]
     if all(one is None for one in found):
         return
     st.markdown(f"**{wording.PREDICTIONS}**")
-    for letter, engine, one in zip("ab", pair.engines, found):
-        named = f"**({letter})** {plain(engine.files.name)}"
+    for letter, name, one in zip("ab", focus.names, found):
+        named = f"**({letter})** {plain(name)}"
         st.markdown(f"{named}: {wording.NO_CLASSES}" if one is None else named)
         if one is not None:
             _prediction(one)

@@ -1,16 +1,17 @@
 """Compare: two or more checkpoints on the same texts, and what changes from the reference to each other."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+import numpy as np
 import streamlit as st
 
 from cache.inference import Engine, Inference
 from core.errors import AnalysisError, EveryTextTooLong
-from core.roles import ROLES, shown_roles
+from core.roles import ROLES, shown_roles_of_all
 from core.texts import Text
-from core.training import list_runs
+from core.training import Run, list_runs
 from core.transitions import busiest_layers, changed_heads
 from dashboard import compare_wording as wording
 from dashboard import controls, state, training_runs
@@ -18,11 +19,24 @@ from dashboard import wording as shared_wording
 from dashboard.plain import plain, show_error
 from dashboard.state import Choice
 from dashboard.views.both_texts import same_head_in_both
-from dashboard.views.comparing import Compared, compared, divergence_of_heads, n_other_tokens, paired, shift
+from dashboard.views.changes import changes
+from dashboard.views.comparing import (
+    Compared,
+    Focus,
+    Scored,
+    divergence_of_heads,
+    n_other_tokens,
+    on_common_texts,
+    paired,
+    scored,
+    shift,
+    tested,
+)
 from dashboard.views.corpus import ask_about_long_texts, ask_for_texts, readable
-from dashboard.views.differences import details, differences, grids
+from dashboard.views.differences import grids
 from dashboard.views.finetune import running_panel
-from dashboard.views.runs import over_checkpoints, unlike_shapes
+from dashboard.views.runs import over_checkpoints
+from dashboard.views.shapes import unlike_shapes
 
 STEP: Final = re.compile(r"(.+)/checkpoint-(\d+)")
 
@@ -44,12 +58,13 @@ def show() -> None:
 
 def _compare() -> None:
     chosen = state.choice()
-    names = _names(chosen)
+    runs = list_runs()
+    names = _names(chosen, runs)
     reference, inference = controls.engine(chosen), controls.inference()
     if chosen.off:
         st.info(wording.ALL_ON)
     if not names:
-        _nothing_chosen()
+        _nothing_chosen(runs)
         return
     given = controls.corpus_texts(chosen)
     others = _found(chosen, names)
@@ -61,18 +76,15 @@ def _compare() -> None:
         return
     pairs = _pairs(inference, chosen, reference, others, texts)
     if pairs:
-        _draw(inference, chosen, pairs, all_asked=len(pairs) == len(others))
+        _draw(inference, chosen, pairs, runs)
 
 
-def _names(chosen: Choice) -> list[str]:
+def _names(chosen: Choice, runs: Sequence[Run]) -> list[str]:
     """The compared checkpoints, in the order in which they were chosen."""
-    runs = list_runs()
-    made = [run.name for run in runs if run.progress.state == "finished"]
-    steps = {run.name: [f"{run.name}/checkpoint-{step}" for step in run.progress.saved] for run in runs}
-    options = [*made, *(name for of_run in steps.values() for name in of_run), *controls.SUGGESTED]
+    made = [name for run in runs for name in reversed(run.checkpoints)]
     st.multiselect(
         wording.WITH,
-        [name for name in dict.fromkeys(options) if name != chosen.checkpoint],
+        [name for name in (*made, *controls.SUGGESTED) if name != chosen.checkpoint],
         key=state.WITH,
         placeholder=wording.WITH_NONE,
         help=wording.WITH_HELP,
@@ -82,16 +94,17 @@ def _names(chosen: Choice) -> list[str]:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(wording.reference(plain(chosen.checkpoint)))
-        for name, of_run in steps.items():
-            if len(of_run) > 1:
+        for run in runs:
+            steps = [name for name in run.checkpoints if name != run.name]
+            if len(steps) > 1:
                 st.button(
-                    wording.all_steps(plain(name), len(of_run)),
-                    key=f"all steps {name}",
+                    wording.all_steps(plain(run.name), len(steps)),
+                    key=f"all steps {run.name}",
                     help=wording.ALL_STEPS_HELP,
                     type="tertiary",
                     icon=":material/timeline:",
                     on_click=_choose,
-                    args=(of_run,),
+                    args=(steps,),
                 )
     return list(dict.fromkeys(name.strip() for name in st.session_state[state.WITH]))
 
@@ -100,19 +113,18 @@ def _choose(names: Sequence[str]) -> None:
     st.session_state[state.WITH] = list(names)
 
 
-def _nothing_chosen() -> None:
+def _nothing_chosen(runs: Sequence[Run]) -> None:
     """Say how to get a second checkpoint, and make one where the reader wants that."""
-    run = running_panel()
-    made = [run.name for run in list_runs() if run.progress.state == "finished"]
+    running_panel()
+    made = [run.name for run in runs if run.progress.state == "finished"]
     st.info(wording.NOTHING_CHOSEN if made else wording.NOTHING)
     with st.container(horizontal=True, vertical_alignment="center"):
         for name in made:
             st.button(plain(name), key=f"with {name}", icon=":material/compare:", on_click=_choose, args=([name],))
-        if not made and (run is None or not run.is_on):
+        if not made and training_runs.running() is None:
             st.button(
                 wording.MAKE_SAMPLE,
                 key="make sample",
-                type="primary",
                 icon=":material/download:",
                 help=wording.MAKE_SAMPLE_HELP,
                 on_click=_make_sample,
@@ -141,92 +153,111 @@ def _found(chosen: Choice, names: Sequence[str]) -> list[Engine]:
 def _pairs(
     inference: Inference, chosen: Choice, reference: Engine, others: Sequence[Engine], texts: tuple[Text, ...]
 ) -> list[Compared]:
-    """Each checkpoint against the reference; one that fails leaves the others as they are."""
-    pairs: list[Compared] = []
-    too_long: tuple[tuple[int, int], ...] = ()
+    """Each checkpoint against the reference on the same texts; one that fails leaves the others as they are."""
+    found: list[Scored] = []
     for engine in others:
         try:
-            pair = compared(inference, (reference, engine), chosen, texts)
-        except EveryTextTooLong as error:
-            too_long = error.texts
-            show_error(error)
-            continue
+            one = scored(inference, (reference, engine), chosen, texts)
         except AnalysisError as error:
             show_error(error)
+            if isinstance(error, EveryTextTooLong):
+                ask_about_long_texts(error.texts, engine.files.name)
+                break
             continue
-        if pair is None:
+        if one is None:
             break  # stopped: the bar says so and offers to go on
-        pairs.append(pair)
-        too_long = too_long or pair.corpus.too_long
-    ask_about_long_texts(too_long)
-    return pairs
+        found.append(one)
+    else:
+        _say_too_long(found)
+    return [tested(one, chosen) for one in on_common_texts(found)] if found else []
 
 
-def _draw(inference: Inference, chosen: Choice, pairs: Sequence[Compared], *, all_asked: bool) -> None:
-    pair = pairs[0] if len(pairs) == 1 else _focus(pairs)
-    coarse, fine = shown_roles(pair.tests[0].mean)
-    for notice in (inference.notice(engine) for engine in pair.engines):
-        if notice:
-            st.warning(plain(notice))
+def _say_too_long(found: Sequence[Scored]) -> None:
+    """Say which texts are left out of all comparisons or cut, and for whose sake."""
+    places = [{place for place, _ in one.too_long} for one in found]
+    for_all = set.intersection(*places) if places else set()
+    guilty = [one.engines[1].files.name for one, of_one in zip(found, places) if of_one > for_all]
+    lengths = dict(sorted(long_one for one in found for long_one in one.too_long))
+    ask_about_long_texts(tuple(lengths.items()), ", ".join(guilty))
+
+
+def _draw(inference: Inference, chosen: Choice, pairs: Sequence[Compared], runs: Sequence[Run]) -> None:
+    pair = pairs[0] if len(pairs) == 1 else _picked(pairs)
+    coarse, fine = shown_roles_of_all([tests.mean for tests in pair.tests])
+    alike = [each for each in pairs if each.same_shape]
+    focus = Focus(chosen=chosen, pair=pair, pairs=alike, coarse=coarse, fine=fine)
     if not pair.same_shape:
-        st.info(wording.other_shape(pair.tests[0].mean.shape[1:], pair.tests[1].mean.shape[1:]))
-        unlike_shapes(chosen, pair, coarse)
+        unlike_shapes(focus)
         return
-    _summary(chosen, pair, coarse, fine)
-    if len(pairs) > 1 and all_asked:
-        over_checkpoints(chosen, pairs, pair, coarse, steps_of([each.name for each in pairs]))
-    heads = grids(chosen, pair, coarse, fine)
-    differences(chosen, pair, coarse, fine)
-    same_head_in_both(inference, chosen, pair, heads)
-    details(chosen, pair, coarse, fine)
+    _summary(focus)
+    if len(alike) > 1:
+        over_checkpoints(focus, steps_of([each.name for each in alike], focus.names[0], runs))
+    grids(focus)
+    changes(focus)
+    same_head_in_both(inference, focus)
 
 
-def _focus(pairs: Sequence[Compared]) -> Compared:
+def _picked(pairs: Sequence[Compared]) -> Compared:
     """The one that is looked at; a scrubber along a training run."""
     names = [pair.name for pair in pairs]
-    if st.session_state.get("focus") not in names:
+    if st.session_state.get("focus", names[-1]) not in names:
         st.session_state["focus"] = names[-1]
-    picked = st.select_slider(wording.FOCUS, names, key="focus", help=wording.FOCUS_HELP, persist_state="session")
+    picked = st.select_slider(
+        wording.FOCUS,
+        names,
+        names[-1],
+        key="focus",
+        help=wording.FOCUS_HELP,
+        bind="query-params",
+        persist_state="session",
+    )
     return pairs[names.index(str(picked))]
 
 
-def steps_of(names: Sequence[str]) -> list[int] | None:
-    """Training steps of the saved checkpoints of one run, where all are such and stand in order; else None.
-
-    The run's own folder holds its last step, so it may stand at the end.
-    """
+def steps_of(names: Sequence[str], reference: str, runs: Sequence[Run]) -> list[int] | None:
+    """Training steps of saved checkpoints of one run that began at the reference; None for others, or another order."""
     found = [STEP.fullmatch(name) for name in names]
-    if not all(found):
-        return None
-    runs = {match[1] for match in found if match}
+    of_runs = {match[1] if match else "" for match in found}
+    begun = [run.name for run in runs if run.progress.checkpoint == reference and of_runs == {run.name}]
     steps = [int(match[2]) for match in found if match]
-    return steps if len(runs) == 1 and steps == sorted(set(steps)) else None
+    return steps if begun and steps == sorted(set(steps)) else None
 
 
-def _summary(chosen: Choice, pair: Compared, coarse: tuple[str, ...], fine: tuple[str, ...]) -> None:
+def _summary(focus: Focus) -> None:
+    pair, chosen = focus.pair, focus.chosen
     tests_a, tests_b = pair.tests
     found = paired(pair, chosen)
-    changed = changed_heads(tests_a.holds, tests_b.holds, ROLES, coarse)
+    changed = changed_heads(tests_a.holds, tests_b.holds, ROLES, focus.coarse)
+    effects = np.abs(found.effect[~np.isnan(found.effect)])
     sentences = [
-        wording.summary(
-            int(changed.sum()),
-            changed.size,
-            chosen.criterion.tau,
-            busiest_layers(changed),
+        wording.summary(int(changed.sum()), changed.size, chosen.criterion.tau, busiest_layers(changed)),
+        wording.n_differ(
             int(found.differs.sum()),
             int((found.texts >= 2).sum()),
-        )
+            chosen.criterion.alpha,
+            st.session_state["correction"],
+            float(np.median(effects)) if effects.size else None,
+        ),
+        *_shifts(focus),
     ]
-    role = "delimiter:sep" if "delimiter:sep" in fine else coarse[2]
-    moved = shift(pair, chosen, role)
-    sentences.append(wording.shift(role, moved.overall, moved.p, moved.texts))
-    divergence = divergence_of_heads(pair.corpus)
-    if divergence is not None:
+    divergence = divergence_of_heads(pair)
+    if divergence is not None and divergence.max() > 0:
         per_layer = divergence.mean(axis=1)
-        if per_layer.max() > 0:
-            sentences.append(wording.moved(float(divergence.mean()), f"layer {int(per_layer.argmax())}"))
+        sentences.append(wording.moved(float(divergence.mean()), int(per_layer.argmax())))
     st.markdown(" ".join(sentences))
     if pair.engines[0].files.fingerprint == pair.engines[1].files.fingerprint:
         st.info(wording.SAME)
-    if n_other := n_other_tokens(pair.corpus):
-        st.info(wording.other_tokens(n_other, len(pair.corpus.positions)))
+    if n_other := n_other_tokens(pair):
+        st.info(wording.other_tokens(n_other, pair.n_texts))
+
+
+def _shifts(focus: Focus) -> Iterator[str]:
+    """The coarse role that moved most, and what the paper speaks of: attention to [SEP]."""
+    moved = {role: shift(focus.pair, focus.chosen, role) for role in focus.coarse}
+    known = {role: of_role for role, of_role in moved.items() if not np.isnan(of_role.overall)}
+    if known:
+        most = max(known, key=lambda role: abs(known[role].overall))
+        yield wording.shift(most, known[most].overall, known[most].p, known[most].texts)
+    if "delimiter:sep" in focus.fine:
+        of_sep = shift(focus.pair, focus.chosen, "delimiter:sep")
+        yield wording.shift("delimiter:sep", of_sep.overall, of_sep.p, of_sep.texts)

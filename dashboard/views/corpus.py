@@ -14,7 +14,7 @@ from core.roles import ROLES
 from core.texts import Text
 from core.tokens import TooLong
 from dashboard import controls, wording
-from dashboard.plain import show_error
+from dashboard.plain import plain, show_error
 from dashboard.progress import with_progress
 from dashboard.state import Choice
 
@@ -74,11 +74,16 @@ def ask_for_texts(chosen: Choice, given: tuple[Text, ...]) -> None:
         st.info(wording.WAIT_UPLOAD if chosen.corpus == controls.UPLOAD else wording.WAIT_TYPED)
 
 
-def ask_about_long_texts(texts: tuple[tuple[int, int], ...]) -> None:
-    """Say which texts are too long, if any, and let the reader leave them out or have them cut."""
+def ask_about_long_texts(texts: tuple[tuple[int, int], ...], guilty: str = "") -> None:
+    """Say which texts are too long, if any, and let the reader leave them out or have them cut.
+
+    Args:
+        texts: place and number of tokens of each.
+        guilty: the checkpoints that take less, where several read the texts.
+    """
     if not texts:
         return
-    st.warning(wording.too_long(texts), icon=":material/content_cut:")
+    st.warning(wording.too_long(texts, plain(guilty)), icon=":material/content_cut:")
     st.segmented_control(
         wording.TOO_LONG,
         tuple(POLICIES),

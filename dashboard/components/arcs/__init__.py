@@ -82,7 +82,8 @@ def attention_arcs(
         height: most pixels the rows take before they scroll; by default windows and long texts (over 256) scroll.
         share: where the slider starts: the top share of each query's attention that is drawn, counted of the whole
             row, whether it lies in the window or not.
-        group: views of the same text and the same group point, pin and scroll together.
+        group: views of the same text and the same group point, pin and scroll together and have the same switches and
+            share; where one has too many links to draw, all draw the share that it can.
         signed: whether `attention` is a difference: the compared checkpoint minus the reference.
         more: what a weight above 0 means.
         less: what a weight below 0 means.

@@ -61,6 +61,7 @@ function firstChoices(data) {
 
 function dispose(view) {
   view.listening.abort();
+  leaveGroup(view);
   view.sizes.disconnect();
   clearTimeout(view.grace);
   cancelAnimationFrame(view.frame);
@@ -75,7 +76,8 @@ function receive(view, data) {
   if (choices.text !== text) Object.assign(choices, { text, pin: null });
   const pairs = pairOptions(queries, keys).map(([, pair]) => String(pair));
   if (!pairs.includes(String(choices.pair))) choices.pair = null;
-  if (view.source?.data.attention !== data.attention || view.text !== text) view.hover = null;
+  const isOther = view.text !== text;
+  if (isOther || view.source.data.attention !== data.attention) view.hover = null;
   view.text = text;
   const [nQueries, nKeys] = [queries.tokens.length, keys.tokens.length];
   const inside = decodeInside(data.inside, data.heads.length * nQueries);
@@ -87,6 +89,7 @@ function receive(view, data) {
     attention: data.signed ? decodeDifference(data.attention) : decodeAttention(data.attention, nKeys, inside),
     sieve: data.sieve && decodeSieve(data.sieve.cells, nQueries * nKeys),
   };
+  if (isOther) adoptChoices(view);
   elements.view.setAttribute("aria-label", data.label);
   elements.box.style.maxHeight = data.height ? `${data.height}px` : "";
   rebuild(view);
@@ -114,6 +117,12 @@ function redraw(view) {
 }
 
 function choose(view, change) {
+  take(view, change);
+  tellChoice(view, change);
+  requestAnimationFrame(() => announce(view));
+}
+
+function take(view, change) {
   Object.assign(view.choices, change);
   if ("byWord" in change || "hideSpecials" in change) {
     view.hover = null;
@@ -122,7 +131,6 @@ function choose(view, change) {
   syncControls(view);
   // A slider reports faster than a long text can be drawn: one drawing a frame is enough.
   drawSoon(view, true);
-  requestAnimationFrame(() => announce(view));
 }
 
 function layOut(view) {
@@ -148,10 +156,24 @@ function drawBase(view) {
   view.frameSize = layOut(view);
   const context = clearedCanvas(elements.base, view.frameSize.width, view.frameSize.height);
   if (table.sieve && choices.showSieve) drawSieveRails(context, view.frameSize, table, colors, choices.pair);
-  const { links, total, share } = keptLinks(table, visibleHeads(view), choices.share, choices.pair);
+  const kept = keptOf(view);
+  const share = sharedShare(view);
+  const links = share < kept.share ? linksBelow(table, kept.links, share) : kept.links;
   drawLinks(context, view.frameSize, table, links, colors, false);
-  view.links = { total, drawn: links.length, share };
+  view.links = { total: kept.total, drawn: links.length, share };
+  tellShare(view, share);
   markOutside(view);
+}
+
+/** The links that this view can draw by itself; found again only for another table, other heads or another choice. */
+function keptOf(view) {
+  const { table, choices } = view;
+  const heads = visibleHeads(view);
+  const asked = JSON.stringify([heads, choices.share, choices.pair]);
+  if (view.kept?.table !== table || view.kept.asked !== asked) {
+    view.kept = { table, asked, ...keptLinks(table, heads, choices.share, choices.pair) };
+  }
+  return view.kept;
 }
 
 /** The token that stands out: the pinned one, else the one under the pointer or the keyboard. */

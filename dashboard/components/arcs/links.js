@@ -57,7 +57,11 @@ function keptLinks(table, heads, share, pair) {
   const most = Math.min(MOST_LINKS, Math.ceil(MOST_LINK_ROWS / Math.max(table.nQueries, table.nKeys)));
   if (links.length <= most) return { links, total: links.length, share };
   const lowered = affordableShare(table, links, most);
-  return { links: links.filter((at) => table.reached[at] < lowered), total: links.length, share: lowered };
+  return { links: linksBelow(table, links, lowered), total: links.length, share: lowered };
+}
+
+function linksBelow(table, links, share) {
+  return links.filter((at) => table.reached[at] < share);
 }
 
 /** The largest share that keeps no more than `most` links, or only each query's first link if those are more. */

@@ -21,7 +21,7 @@ function restingSummary(view) {
   const { total, drawn, share } = view.links;
   const part = share < 0.01 ? "each query’s heaviest" : `those in the top ${percent(share)} of each query’s ${of}`;
   const cut = `Of ${counted(total)} links, ${part} are drawn: ${counted(drawn)}`;
-  const links = drawn < total ? cut : `${counted(total)} links shown`;
+  const links = share < view.choices.share ? cut : `${counted(total)} links shown`;
   if (!total && signed && !hasLinks(view)) return `No weight differs by more than ${signed.least}.`;
   if (!total) return "No link is in the share that is kept. Raise it to see weaker ones.";
   const whole = view.source.data.inside === null ? "" : " Shares count what leaves the window, too.";

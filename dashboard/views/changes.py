@@ -1,0 +1,104 @@
+"""Two checkpoints of one shape as a whole: differences by head, by layer, transitions between roles, and tables."""
+
+from collections.abc import Callable
+
+import numpy as np
+import streamlit as st
+
+from core.frames import comparison_table, role_change_table, transition_table
+from core.roles import ROLES
+from core.transitions import changes_per_layer, role_changes, transitions
+from dashboard import compare_wording as wording
+from dashboard.downloads import figure_downloads, table_downloads
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.changes import roles_gained_and_lost
+from dashboard.figures.figure import Figure
+from dashboard.figures.score_changes import score_change_scatter
+from dashboard.figures.shifts import divergence_by_layer, shift_by_layer
+from dashboard.plain import plain
+from dashboard.views.comparing import Focus, divergence_of_heads, paired, shift
+from dashboard.views.differences import differences
+
+
+def changes(focus: Focus) -> None:
+    """One view at a time."""
+    views: dict[str, Callable[[Focus], None]] = {
+        wording.DIFFERENCES: differences,
+        "Per layer": _per_layer,
+        "Transitions": _transitions,
+        "All scores": _scatter,
+        "Table": _table,
+    }
+    tabs = st.tabs(list(views), key="compare details", on_change="rerun", bind="query-params")
+    for tab, draw in zip(tabs, views.values()):
+        if tab.open:
+            with tab:
+                draw(focus)
+
+
+def chart(focus: Focus, name: str, figure: Figure) -> None:
+    """A figure with its words and its downloads."""
+    st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key=f"chart {name}")
+    st.markdown(plain(figure.description))
+    figure_downloads(name, figure, name.capitalize(), focus.facts)
+
+
+def _per_layer(focus: Focus) -> None:
+    tests_a, tests_b = focus.pair.tests
+    places = [ROLES.index(role) for role in focus.coarse]
+    gained, lost = changes_per_layer(tests_a.holds[places], tests_b.holds[places])
+    figure = roles_gained_and_lost(gained, lost, focus.coarse, tests_a.mean.shape[2])
+    chart(focus, "roles gained and lost", figure)
+    means = np.stack([tests_a.mean, tests_b.mean])
+    roles = [role for role in (*focus.coarse, *focus.fine) if np.isfinite(means[:, ROLES.index(role)]).any()]
+    usual = "delimiter:sep" if "delimiter:sep" in roles else roles[0]
+    role = st.selectbox(
+        wording.ROLE_SHIFT,
+        roles,
+        index=roles.index(usual),
+        format_func=lambda name: LOOKS[name].label,
+        key="shift role",
+        persist_state="session",
+    )
+    moved = shift(focus.pair, focus.chosen, role or usual)
+    chart(focus, "score change by layer", shift_by_layer([moved], focus.chosen.criterion.alpha))
+    divergence = focus.pair.scored.divergence
+    if divergence is not None and divergence_of_heads(focus.pair) is not None:
+        chart(focus, "divergence by layer", divergence_by_layer(divergence))
+
+
+def _transitions(focus: Focus) -> None:
+    holds_a, holds_b = (tests.holds for tests in focus.pair.tests)
+    st.markdown(wording.TRANSITIONS)
+    table = transition_table(transitions(holds_a, holds_b, ROLES, focus.coarse))
+    st.dataframe(table, hide_index=True, column_config={"which": st.column_config.TextColumn(width="large")})
+    table_downloads("transitions", table, focus.facts)
+    st.markdown(wording.MCNEMAR)
+    shown = {*focus.coarse, *focus.fine}
+    counts = role_change_table([one for one in role_changes(holds_a, holds_b, ROLES) if one.role in shown])
+    st.dataframe(counts, hide_index=True, column_config={"p": st.column_config.NumberColumn(format="%.3g")})
+    table_downloads("role changes", counts, focus.facts)
+
+
+def _scatter(focus: Focus) -> None:
+    chart(focus, "all scores", score_change_scatter(paired(focus.pair, focus.chosen), focus.coarse))
+
+
+def _table(focus: Focus) -> None:
+    tests = paired(focus.pair, focus.chosen)
+    table = comparison_table(tests, *(of_one.holds for of_one in focus.pair.tests))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        shown = st.multiselect(
+            "Roles", ROLES, key="compare roles", placeholder="all roles", bind="query-params", persist_state="session"
+        )
+        only = st.toggle(
+            "Only significant differences", key="compare significant", bind="query-params", persist_state="session"
+        )
+    wanted = table["role"].isin(shown or ROLES)
+    table = table[wanted & tests.differs.ravel() if only else wanted]
+    small = {name: st.column_config.NumberColumn(format="%.3g") for name in ("p", "p_adjusted", "wilcoxon_p")}
+    score = {
+        name: st.column_config.NumberColumn(format="%.3f") for name in ("mean_a", "mean_b", "difference", "t", "effect")
+    }
+    st.dataframe(table, hide_index=True, column_config={**small, **score})
+    table_downloads("differences", table, focus.facts)
