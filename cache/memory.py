@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-OUT_OF_MEMORY: Final = ("can't allocate memory", "not enough memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
-"""How torch says it: of a GPU in an error of its own kind, of a CPU in any RuntimeError."""
+from core.memory import is_out_of_memory
+
+__all__ = ["free_memory", "gpu_bytes", "is_out_of_memory", "machine_bytes", "trim_heap"]
+
 UNKNOWN_BYTES: Final = 8 * 2**30
 """Taken for a machine that does not say how much it has."""
 CONTAINER_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
@@ -28,12 +30,6 @@ def gpu_bytes() -> int:
     import torch
 
     return torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory does not suffice, rather than that something is wrong."""
-    is_torchs = isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)
-    return is_torchs or isinstance(error, MemoryError)
 
 
 def free_memory(device: str) -> None:

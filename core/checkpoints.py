@@ -15,6 +15,7 @@ from core.errors import CheckpointError
 from core.fingerprints import FileState, file_sha256, file_states, fingerprint, held_still
 from core.folders import checkpoints_folder
 from core.passes import ONE_STACK, TWO_STACKS, Kind, Reach
+from core.training import check_is_saved
 
 if TYPE_CHECKING:
     import torch
@@ -160,7 +161,8 @@ def local_folder(name: str) -> Path | None:
     Checkpoints that were fine-tuned here are found by name too: a run's (movie-reviews), or one of its saved steps
     (movie-reviews/checkpoint-94).
 
-    Raises: CheckpointError for no name, and for a path that leads nowhere.
+    Raises: CheckpointError for no name, for a path that leads nowhere, and for a run or a step made here that has no
+    checkpoint.
     """
     if not name:
         raise CheckpointError(
@@ -175,7 +177,10 @@ def local_folder(name: str) -> Path | None:
     if _looks_like_path(name):
         raise CheckpointError(f"There is no folder {name}. Check the path, or type a hub id such as organisation/name.")
     own = checkpoints_folder() / name
-    return own.resolve() if os.path.isfile(own / "config.json") else None
+    if os.path.isfile(own / "config.json"):
+        return own.resolve()
+    check_is_saved(name)
+    return None
 
 
 def _looks_like_path(name: str) -> bool:

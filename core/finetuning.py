@@ -1,6 +1,7 @@
 """Fine-tuning a checkpoint on labelled texts; core.training_loop has the loop itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from core.checkpoints import Checkpoint, CheckpointFiles, choose_device, load_ch
 from core.errors import AnalysisError, CheckpointError
 from core.fingerprints import held_still
 from core.loading import ONE_AT_A_TIME
+from core.memory import is_out_of_memory
 from core.soundness import own_memory
 from core.tokens import tokenize
 from core.training import HeldOut, Progress, TrainingSettings, read_progress, saved_checkpoints
@@ -59,28 +61,24 @@ def finetune(
     Raises: AnalysisError for a checkpoint, a text or a setting that does not go, and for a disk or a memory too small.
     """
     device = choose_device(device)
-    checkpoint = load_checkpoint(files, device="cpu")
-    max_tokens = min(settings.max_length, checkpoint.max_tokens)
-    learned, measured = _examples(checkpoint, data, held_out, settings, max_tokens, journal)
+    learned, measured, max_tokens = _examples(files, data, held_out, settings, journal)
     set_seed(settings.seed)
     begun = str(saved_checkpoints(journal.folder)[-1]) if journal.step else None
-    model = _load_model(checkpoint, data, begun)
-    tokenizer = _tokenizer(checkpoint, model)
+    model = _load_model(files, data, begun)
+    tokenizer = _tokenizer(files, model)
     collator = DataCollatorWithPadding(tokenizer)
     batches = [dict(collator(batch)) for batch in _by_length(measured, settings.batch_size)]
-    trainer = PlainTrainer(
-        tokenizer=tokenizer,
-        model=model,
-        args=arguments(journal.folder, settings, device),
-        train_dataset=learned,
-        data_collator=collator,
-        callbacks=[Reports(journal, settings, partial(measure_held_out, model, batches), on_step)],
-    )
-    trainer.remove_callback(PrinterCallback)
-    try:
+    with _enough_memory(device, settings.batch_size, max_tokens):
+        trainer = PlainTrainer(
+            tokenizer=tokenizer,
+            model=model,
+            args=arguments(journal.folder, settings, device),
+            train_dataset=learned,
+            data_collator=collator,
+            callbacks=[Reports(journal, settings, partial(measure_held_out, model, batches), on_step)],
+        )
+        trainer.remove_callback(PrinterCallback)
         trainer.train(begun)
-    except torch.OutOfMemoryError:
-        raise _memory_too_small(device, settings.batch_size, max_tokens) from None
     if trainer.state.global_step < trainer.state.max_steps:
         journal.end("stopped")
         return _progress(journal)
@@ -88,11 +86,17 @@ def finetune(
     return _finished(journal, texts=len(learned), texts_held_out=len(measured), max_tokens=max_tokens, device=device)
 
 
-def _memory_too_small(device: str, batch_size: int, max_tokens: int) -> AnalysisError:
-    return AnalysisError(
-        f"The memory of {device} is too small for batches of {batch_size:,} texts of up to {max_tokens:,} tokens. Give "
-        "a smaller batch size or maximum length."
-    )
+@contextmanager
+def _enough_memory(device: str, batch_size: int, max_tokens: int) -> Iterator[None]:
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise AnalysisError(
+            f"The memory of {device} is too small for batches of {batch_size:,} texts of up to {max_tokens:,} tokens. "
+            "Give a smaller batch size or maximum length, or choose a smaller checkpoint."
+        ) from None
 
 
 def _finished(journal: Journal, **facts: object) -> Progress:
@@ -113,14 +117,18 @@ def _progress(journal: Journal) -> Progress:
 
 
 def _examples(
-    checkpoint: Checkpoint,
+    files: CheckpointFiles,
     data: TrainingData,
     held_out: TrainingData | None,
     settings: TrainingSettings,
-    max_tokens: int,
     journal: Journal,
-) -> tuple[list[Example], list[Example]]:
-    """To learn from, and held out."""
+) -> tuple[list[Example], list[Example], int]:
+    """To learn from, held out, and the most tokens of a text.
+
+    The checkpoint that passed its self-check is let go of with the end: its weights are loaded again, with a head.
+    """
+    checkpoint = load_checkpoint(files, device="cpu")
+    max_tokens = min(settings.max_length, checkpoint.max_tokens)
     journal.doing("Reading the texts into tokens.")
     examples, n_cut = _encoded(checkpoint, data, max_tokens)
     if held_out is None:
@@ -133,7 +141,7 @@ def _examples(
     if n_cut:
         n_texts = len(learned) + len(measured)
         journal.note(f"{n_cut:,} of {n_texts:,} texts have more than {max_tokens:,} tokens and were cut.")
-    return learned, measured
+    return learned, measured, max_tokens
 
 
 def _encoded(checkpoint: Checkpoint, data: TrainingData, max_tokens: int) -> tuple[list[Example], int]:
@@ -178,9 +186,8 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:
     return float(np.corrcoef(a.astype(np.float64), b.astype(np.float64))[0, 1])
 
 
-def _load_model(checkpoint: Checkpoint, data: TrainingData, begun: str | None) -> PreTrainedModel:
+def _load_model(files: CheckpointFiles, data: TrainingData, begun: str | None) -> PreTrainedModel:
     """The model with a head for these labels: a new one, or as it was saved."""
-    files = checkpoint.files
     names = data.classes or (data.label_column,)
     config = AutoConfig.from_pretrained(
         begun or files.folder,
@@ -223,12 +230,11 @@ def _check_body(name: str, model: PreTrainedModel, report: dict[str, Any], begun
         )
 
 
-def _tokenizer(checkpoint: Checkpoint, model: PreTrainedModel) -> PreTrainedTokenizerBase:
+def _tokenizer(files: CheckpointFiles, model: PreTrainedModel) -> PreTrainedTokenizerBase:
     """The tokenizer as it is in its files, with a padding token on which the model agrees.
 
     A model that reads its answer at the last token finds it by the padding; where none is named, the end token pads.
     """
-    files = checkpoint.files
     tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
     n_embeddings = model.get_input_embeddings().num_embeddings
     named = (model.config.pad_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id)

@@ -6,6 +6,7 @@ the run to stop. core.training_data reads the labelled texts, core.training_runs
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,7 +17,7 @@ from typing import Any, Final, Literal
 
 import psutil
 
-from core.errors import AnalysisError
+from core.errors import AnalysisError, CheckpointError
 from core.folders import checkpoints_folder
 from core.training_data import Task, TrainingData, read_training_data
 
@@ -29,6 +30,7 @@ __all__ = [
     "TrainingData",
     "TrainingSettings",
     "ask_to_stop",
+    "check_is_saved",
     "list_runs",
     "read_progress",
     "read_training_data",
@@ -119,7 +121,10 @@ class Run:
 
     @property
     def checkpoints(self) -> tuple[str, ...]:
-        """Names of its checkpoints in order of steps; the finished one comes last."""
+        """Names by which its checkpoints can be found: its saved steps in order, then, once finished, its own name.
+
+        The finished checkpoint is that of the last step under another name.
+        """
         saved = tuple(f"{self.name}/{path.name}" for path in saved_checkpoints(self.folder))
         return (*saved, self.name) if self.progress.state == "finished" else saved
 
@@ -178,6 +183,26 @@ def saved_checkpoints(folder: Path) -> tuple[Path, ...]:
     """Folders of a run's saved checkpoints, in order of steps."""
     found = (path for path in folder.glob("checkpoint-*") if SAVED.fullmatch(path.name))
     return tuple(sorted((path for path in found if (path / "config.json").is_file()), key=_step))
+
+
+def check_is_saved(name: str) -> None:
+    """Refuse a name that is of a run in `checkpoints_folder()`, or of a step of one, and has no checkpoint.
+
+    Args:
+        name: one by which no checkpoint was found there.
+
+    Raises: CheckpointError that names the steps that are saved.
+    """
+    run, _, step = name.partition("/")
+    folder = checkpoints_folder() / run
+    if not os.path.isfile(folder / PROGRESS) or not (step == "" or SAVED.fullmatch(step)):
+        return
+    found = f"{run} has no {step}" if step else f"{run} is not finished"
+    saved = [_step(path) for path in saved_checkpoints(folder)]
+    if not saved:
+        raise CheckpointError(f"{found}, and none of its steps is saved. Go on with the run first.")
+    steps = f"steps are {', '.join(map(str, saved))}" if len(saved) > 1 else f"step is {saved[0]}"
+    raise CheckpointError(f"{found}; its saved {steps}. Name one, as {run}/checkpoint-{saved[-1]}.")
 
 
 def list_runs(folder: Path | None = None) -> tuple[Run, ...]:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +25,7 @@ from transformers.trainer_pt_utils import get_length_grouped_indices
 
 from core.errors import AnalysisError
 from core.training import HeldOut, TrainingSettings, saved_checkpoints
-from core.training_runs import Journal
+from core.training_runs import Journal, saving_in
 
 RESUME: Final = "resume.safetensors"
 """State of optimizer, schedule and random numbers; beside the last saved checkpoint only."""
@@ -77,21 +78,23 @@ class PlainTrainer(Trainer):
 
     def finish(self) -> None:
         """Put the fine-tuned checkpoint into the run's folder, its configuration last, and drop what resuming needs."""
-        part = self._saved_part()
-        for file in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):
-            file.replace(self._folder / file.name)
-        part.rmdir()
+        with self._saved_part() as part:
+            for file in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):
+                file.replace(self._folder / file.name)
         for saved in saved_checkpoints(self._folder):
             (saved / RESUME).unlink(missing_ok=True)
 
-    def _saved_part(self) -> Path:
+    @contextmanager
+    def _saved_part(self) -> Iterator[Path]:
+        """A folder with the model in it; what is still there in the end is half written, and goes."""
         part = self._folder / "saving"
         shutil.rmtree(part, ignore_errors=True)
         try:
-            self.save_model(str(part), _internal_call=True)
-        except (OSError, SafetensorError) as error:
-            raise AnalysisError(f"Nothing can be saved in {self._folder} ({error}). Make room on the disk.") from error
-        return part
+            with saving_in(self._folder):
+                self.save_model(str(part), _internal_call=True)
+                yield part
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         folder = output_dir or self.args.output_dir
@@ -99,10 +102,10 @@ class PlainTrainer(Trainer):
         self._tokenizer.save_pretrained(folder)
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
-        part = self._saved_part()
-        self.state.save_to_json(str(part / "trainer_state.json"))
-        self._save_rest(part / RESUME)
-        part.replace(self._folder / f"checkpoint-{self.state.global_step}")
+        with self._saved_part() as part:
+            self.state.save_to_json(str(part / "trainer_state.json"))
+            self._save_rest(part / RESUME)
+            part.replace(self._folder / f"checkpoint-{self.state.global_step}")
         for older in saved_checkpoints(self._folder)[:-1]:
             (older / RESUME).unlink(missing_ok=True)
 

@@ -1,15 +1,19 @@
 """The writing side of a run's folder: what was asked, one line a report, and what must agree when a run goes on."""
 
+import errno
 import importlib.metadata
 import json
 import os
 import platform
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import psutil
+from safetensors import SafetensorError
 
 from core.checkpoints import CheckpointFiles
 from core.errors import AnalysisError
@@ -66,10 +70,24 @@ def plan_of(
     )
 
 
+@contextmanager
+def saving_in(folder: Path) -> Iterator[None]:
+    """Whatever is written to a run's folder.
+
+    Raises: AnalysisError where that fails.
+    """
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise AnalysisError(f"Nothing can be saved in {folder} ({why}). Make room on the disk.") from error
+
+
 class Journal:
     """Writes a run's reports, each line at once, so that a reader sees it whole or not at all.
 
     As a context it notes how a run ends that is broken off: by an error that a reader can mend, or from the keyboard.
+    Each report raises AnalysisError where it cannot be written.
 
     Attributes:
         folder: the run's.
@@ -103,10 +121,11 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, AnalysisError):
-            self.end("failed", str(error))
-        elif isinstance(error, KeyboardInterrupt):
-            self.end("stopped")
+        with suppress(AnalysisError):  # a disk without room for this line: the error itself goes on to the reader
+            if isinstance(error, AnalysisError):
+                self.end("failed", str(error))
+            elif isinstance(error, KeyboardInterrupt):
+                self.end("stopped")
 
     def doing(self, message: str) -> None:
         """What is done before training."""
@@ -145,8 +164,12 @@ class Journal:
         self._append(json.dumps({"event": event} | values) + "\n")
 
     def _append(self, line: str) -> None:
-        with self._path.open("ab", buffering=0) as file:
-            file.write(line.encode())
+        content = line.encode()
+        with saving_in(self.folder), self._path.open("ab", buffering=0) as file:
+            before = file.tell()
+            if file.write(content) < len(content):
+                file.truncate(before)  # or the next line would be the end of this one
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def open_run(folder: Path, plan: Plan, *, resume: bool) -> Journal:
@@ -231,5 +254,6 @@ def _read_record(folder: Path) -> dict[str, Any]:
 
 def _write_record(folder: Path, content: dict[str, Any]) -> None:
     part = folder / f"{RECORD}.part"
-    part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    part.replace(folder / RECORD)
+    with saving_in(folder):
+        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.replace(folder / RECORD)

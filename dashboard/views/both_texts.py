@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from core.outputs import Prediction
 
 GROUP: Final = "compare"
-"""Of the three views of arcs, which point, pin and scroll together."""
+"""Of the three views of arcs, which point, pin, scroll and are set together."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from dashboard.figures.appearance import LESS, MORE
-from dashboard.figures.arcs_svg import arcs_svg
+from dashboard.figures.arcs_svg import arcs_svg, top_share
 from dashboard.figures.sides import Side
 
 LAYOUT = (Path(__file__).parent / "layout.js").read_text("utf-8")
@@ -38,6 +38,19 @@ NUMBERS = """
     }
 """
 """Text, colours and room of every number in a cell."""
+DRAWN_IN_TEN_FRAMES = """
+    async () => {
+        const { clearRect } = CanvasRenderingContext2D.prototype;
+        let drawn = 0;
+        CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+            drawn += 1;
+            clearRect.apply(this, box);
+        };
+        for (let frame = 0; frame < 10; frame++) await new Promise(requestAnimationFrame);
+        CanvasRenderingContext2D.prototype.clearRect = clearRect;
+        return drawn;
+    }
+"""
 PIXELS = """
     (canvas) => {
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -97,20 +110,22 @@ def maps():
 
 
 def differences():
-    """The same head in two checkpoints, and the difference; the link says how many tokens there are."""
+    """The same head in two checkpoints, and the difference; the link says how long, how sharp and how joined."""
     import streamlit as st
-    from test_compare_views import attention_of, side_of
+    from test_compare_views import attention_of, sharp_and_thin, side_of
 
     from dashboard.components.arcs import attention_arcs
 
     n_tokens = int(st.query_params.get("tokens", 7))
-    a, b = attention_of(n_tokens)
+    a, b = sharp_and_thin() if st.query_params.get("sharp") else attention_of(n_tokens)
     if st.query_params.get("equal"):
         b = a
-    shared = {"queries": side_of(n_tokens), "heads": [(3, 7)], "group": "L3 H7", "height": 400}
+    group = None if st.query_params.get("alone") else "L3 H7"
+    shared = {"queries": side_of(a.shape[-1]), "heads": [(3, 7)], "group": group, "height": 400}
     sieve = ("local", abs(a[0]) < 2) if st.query_params.get("sieve") else None
     attention_arcs(key="arcs a", attention=a, label="Attention in a", **shared)
-    attention_arcs(key="arcs b", attention=b, label="Attention in b", **shared)
+    if not st.query_params.get("late") or st.toggle("Compare"):
+        attention_arcs(key="arcs b", attention=b, label="Attention in b", **shared)
     words = {"more": "more attention in b", "less": "less attention in b"}
     attention_arcs(
         key="arcs d", attention=b - a, label="Difference, b minus a", signed=True, sieve=sieve, **words, **shared
@@ -128,6 +143,15 @@ def side_of(n_tokens):
 def attention_of(n_tokens):
     """One head's attention in two checkpoints."""
     return np.random.default_rng(3).dirichlet(np.full(n_tokens, 0.5), size=(2, 1, n_tokens))
+
+
+def sharp_and_thin():
+    """One head's attention to a long text: in a on few keys, in b on so many that half of it is too much to draw."""
+    random = np.random.default_rng(4)
+    return [random.dirichlet(np.full(LONG, spread), size=(1, LONG)) for spread in (0.01, 0.1)]
+
+
+LONG = 442
 
 
 @pytest.fixture(scope="module")
@@ -366,6 +390,108 @@ def test_both_checkpoints_and_their_difference_point_pin_and_scroll_together(vis
         for view in VIEWS:
             box = view_of(page, view).locator(".box")
             page.wait_for_function("([box, top]) => box.scrollTop === top", arg=[box.element_handle(), top])
+
+
+def slider(page, view):
+    return view_of(page, view).get_by_role("slider")
+
+
+def summary(page, view, said):
+    """What the line below a view says, once it says this."""
+    line = view_of(page, view).locator(".summary")
+    expect(line).to_have_text(said)
+    return line.text_content()
+
+
+ALL = re.compile(r"^([\d,]+) links shown\.")
+CUT = re.compile(
+    r"^Of ([\d,]+) links, those in the top (\d+) % of each query’s (?:attention|difference) are drawn: ([\d,]+)"
+)
+
+
+def counts_of(found):
+    return [int(count.replace(",", "")) for count in found.groups()]
+
+
+def expect_cut_alike(page, maps):
+    """All views draw one share, and of each as many links as its map has in that share; returns it, in percent."""
+    found = {view: counts_of(CUT.match(summary(page, view, CUT))) for view in maps}
+    (share,) = {share for _, share, _ in found.values()}
+    for view, weights in maps.items():
+        total, _, drawn = found[view]
+        # The page sends weights in steps and rounds the share that it says.
+        low, high = (top_share(weights, (share + aside) / 100).sum() for aside in (-1, 1))
+        assert low <= drawn <= high < total, view
+    return share
+
+
+def test_checkpoints_of_a_long_text_draw_the_share_that_the_thinner_one_can(visit):
+    alone = visit("/?view=arcs&sharp=yes&alone=yes")
+    (n_alone,) = counts_of(ALL.match(summary(alone, VIEWS[0], ALL)))
+    total, share, _ = counts_of(CUT.match(summary(alone, VIEWS[1], CUT)))
+    a, b = sharp_and_thin()
+    shares = np.abs(b - a) / np.abs(b - a).sum(axis=-1, keepdims=True)
+    maps = dict(zip(VIEWS, (a, b, shares)))
+    page = visit("/?view=arcs&sharp=yes")
+    assert expect_cut_alike(page, maps) == share < 50
+    assert counts_of(CUT.match(summary(page, VIEWS[0], CUT)))[0] == n_alone
+    assert counts_of(CUT.match(summary(page, VIEWS[1], CUT)))[0] == total
+    # A share that both can draw is drawn in full; one that none can is lowered for all.
+    slider(page, VIEWS[0]).fill("0.2")
+    for view in VIEWS:
+        summary(page, view, ALL)
+    slider(page, VIEWS[2]).fill("1")
+    assert 20 < expect_cut_alike(page, maps) <= share
+    # Nobody answers the others' answers.
+    assert page.evaluate(DRAWN_IN_TEN_FRAMES) == 0
+
+
+def test_a_checkpoint_that_comes_later_joins_and_one_that_goes_frees_the_rest(visit):
+    page = visit("/?view=arcs&sharp=yes&late=yes", height=1800)
+    view_of(page, VIEWS[0]).get_by_role("radio", name="Hidden").check()
+    slider(page, VIEWS[0]).fill("0.3")
+    summary(page, VIEWS[0], ALL)
+    token(page, VIEWS[0], re.compile("^w2$")).click()
+    compare = page.get_by_test_id("stCheckbox").filter(has_text="Compare")
+    compare.click()
+    expect(slider(page, VIEWS[1])).to_have_value("0.3")
+    expect(view_of(page, VIEWS[1]).get_by_role("radio", name="Hidden")).to_be_checked()
+    for view in VIEWS:
+        expect(view_of(page, view).get_by_role("option", selected=True)).to_have_text(re.compile("^w2"))
+    view_of(page, VIEWS[1]).get_by_role("button", name="Unpin").click()
+    assert len({CUT.match(summary(page, view, CUT))[2] for view in VIEWS}) == 1
+    compare.click()
+    expect(view_of(page, VIEWS[1])).to_have_count(0)
+    summary(page, VIEWS[0], ALL)
+
+
+@pytest.mark.parametrize("path", ["/?view=arcs", "/?view=arcs&alone=yes"])
+def test_slider_and_switches_of_one_view_move_those_of_its_group(visit, path):
+    page = visit(path)
+    in_group = "alone" not in path
+    token(page, VIEWS[1], "w1").click()
+    for moved, share in zip(VIEWS, ("0.2", "0.85", "1")):
+        before = [slider(page, view).input_value() for view in VIEWS]
+        slider(page, moved).fill(share)
+        for view, value in zip(VIEWS, before):
+            expected = share if in_group or view == moved else value
+            expect(slider(page, view)).to_have_value(expected)
+            expect(view_of(page, view).locator(".share output")).to_have_text(
+                f"{float(expected):.0%}".replace("%", " %")
+            )
+    for chosen, name in zip(VIEWS, ("Hidden", "Words", "Matrix")):
+        view_of(page, chosen).get_by_role("radio", name=name).check()
+        for view in VIEWS:
+            radio = view_of(page, view).get_by_role("radio", name=name)
+            expect(radio).to_be_checked(checked=in_group or view == chosen)
+    expect(page.locator(".matrix canvas")).to_have_count(3 if in_group else 1)
+    for view in VIEWS:
+        expect(view_of(page, view).get_by_role("radio", name="Shown")).to_be_checked(
+            checked=not in_group and view != VIEWS[0]
+        )
+    view_of(page, VIEWS[2]).get_by_role("radio", name="Arcs").check()
+    for view in VIEWS if in_group else VIEWS[1:2]:
+        expect(view_of(page, view).get_by_role("option", selected=True)).to_have_text(re.compile("^w1"))
 
 
 @pytest.mark.parametrize("colours", ["light", "dark"])

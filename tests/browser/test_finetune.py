@@ -13,6 +13,7 @@ STEP = re.compile(r"[Ss]tep ([\d,]+) of [\d,]+")
 UNTIL_FINISHED = 3 * LONG
 MOVED = "before => document.querySelector('[data-testid=stVegaLiteChart] svg.marks')?.innerHTML !== before"
 FOREVER = "epochs=900&batch_size=8"
+LOOKS = (("wide", "light"), ("wide", "dark"), ("tablet", "light"), ("narrow", "dark"))
 
 
 def table(n_texts=200):
@@ -158,25 +159,37 @@ def test_hostile_names_labels_and_columns_are_shown_as_text_and_harm_nothing(vis
     assert all(re.fullmatch(r"[\w.-]+", path.name) for path in (store_folder / "data").rglob("*"))
 
 
-@pytest.mark.parametrize(
-    ("size", "colours"), [("wide", "light"), ("wide", "dark"), ("tablet", "light"), ("narrow", "dark")]
-)
-def test_the_page_is_accessible_and_nothing_overlaps_or_is_cut(visit, small_checkpoint, size, colours):
+def opened(visit, checkpoint, size, colours):
+    """The page in one size and colour scheme, with its explanation."""
     width, height = SIZES[size]
-    page = visit(f"/fine-tune?checkpoint={small_checkpoint}&{FOREVER}", colours, width=width, height=height)
+    page = visit(f"/fine-tune?checkpoint={checkpoint}&{FOREVER}", colours, width=width, height=height)
     page.get_by_text("How it is computed").click()
     expect(page.get_by_text("Texts held out are never learned from.")).to_be_visible()
+    return page
+
+
+@pytest.mark.parametrize(("size", "colours"), LOOKS)
+def test_the_page_is_accessible_and_nothing_overlaps_or_is_cut(visit, small_checkpoint, size, colours):
+    page = opened(visit, small_checkpoint, size, colours)
     give_file(page, f"{size}-{colours}.csv", table())
     expect(page.locator("[data-testid=stDataFrame] canvas").first).to_be_visible()
     settle(page)
     assert violations(page) == []
     assert wrongs(page) == []
-    page.get_by_role("button", name="Start from").click()
-    step(page)
-    expect(curve(page)).to_be_visible(timeout=LONG)
-    assert violations(page) == []
-    stop(page)
-    expect(page.get_by_role("button", name=f"Resume {size}-{colours}").first).to_be_visible()
-    settle(page)
-    assert violations(page) == []
-    assert wrongs(page) == []
+
+
+def test_a_run_is_accessible_and_nothing_overlaps_or_is_cut_in_any_size(visit, small_checkpoint):
+    first = opened(visit, small_checkpoint, *LOOKS[0])
+    begin(first, "looks.csv")
+    pages = [first, *(opened(visit, small_checkpoint, *look) for look in LOOKS[1:])]
+    for page in pages:
+        step(page)
+        expect(curve(page)).to_be_visible(timeout=LONG)
+        assert violations(page) == []
+    stop(first)
+    for page in pages:
+        expect(page.get_by_text(re.compile("^Stopped at step"))).to_be_visible(timeout=LONG)
+        expect(page.get_by_role("button", name="Resume looks").first).to_be_visible()
+        settle(page)
+        assert violations(page) == []
+        assert wrongs(page) == []

@@ -1,14 +1,17 @@
 import argparse
+import contextlib
+import gc
 import json
 import random
-import signal
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from full_disk import files_up_to
 from safetensors.torch import load_file, save_file
 from scipy.stats import pearsonr
 from small_checkpoints import ENCODERS, edit_json, save
@@ -49,11 +52,13 @@ def read(path, columns=("text",), label="cats", task=None):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Tiny models are fastest so, on a busy machine above all."""
+def small_and_many():
+    """Tiny models are fastest in one thread, and what is there already need not be gone through after each run."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
+    gc.freeze()
     yield
+    gc.unfreeze()
     torch.set_num_threads(before)
 
 
@@ -305,6 +310,48 @@ def test_a_saved_step_without_its_state_does_not_go_on(folders, data, tmp_path):
 # What does not go
 
 
+@pytest.mark.parametrize("share", [0.5, 1.5])  # of the model's bytes; the state of the optimizer has twice as many
+def test_a_disk_that_fills_leaves_the_last_saved_step_to_go_on_from(folders, data, tmp_path, finished, share):
+    folder, settings = tmp_path / "run", TrainingSettings(**{**vars(FAST), "save_steps": 5})
+    n_bytes = round(share * (finished / "model.safetensors").stat().st_size)
+    with contextlib.ExitStack() as until_removed:
+
+        def fill_up(step, of):
+            if step == 9:
+                until_removed.enter_context(files_up_to(n_bytes))
+
+        with pytest.raises(AnalysisError, match=r"Nothing can be saved in .*File too large.*Make room on the disk"):
+            train(folders("bert"), data, folder, settings, on_step=fill_up)
+    progress = read_progress(folder)
+    assert (progress.state, progress.saved) == ("failed", (5,))
+    assert progress.message.startswith("Nothing can be saved")
+    assert sorted(path.name for path in folder.iterdir()) == ["checkpoint-5", "progress.jsonl", "training.json"]
+    assert train(folders("bert"), data, folder, settings, step=5).state == "finished"
+    assert_same_weights(folder, finished)
+
+
+def test_a_memory_that_is_too_small_is_told(folders, data, tmp_path):
+    with pytest.raises(AnalysisError, match="memory of cpu is too small for batches of 4 texts of up to 40 tokens"):
+        train(folders("bert"), data, tmp_path / "run", on_step=lambda *_: torch.empty(1 << 60))
+    assert read_progress(tmp_path / "run").state == "failed"
+    with pytest.raises(RuntimeError, match="shape"):
+        train(folders("bert"), data, tmp_path / "other", on_step=lambda *_: torch.empty(2).view(3))
+
+
+def test_weights_are_held_once_while_training(folders, data, tmp_path, monkeypatch):
+    checked = []
+
+    def noted(*asked, **named):
+        checkpoint = load_checkpoint(*asked, **named)
+        checked.append(weakref.ref(checkpoint.model.get_input_embeddings().weight))
+        return checkpoint
+
+    monkeypatch.setattr("core.finetuning.load_checkpoint", noted)
+    held = []
+    train(folders("bert"), data, tmp_path / "run", on_step=lambda *_: held.append(checked[0]() is not None))
+    assert held == [False] * 18
+
+
 def test_a_loss_that_is_no_number_ends_the_run(folders, data, tmp_path):
     huge = read(table(tmp_path / "cats.csv", lambda text: 1e30 * len(text)))
     with pytest.raises(AnalysisError, match="The loss is inf at step 1"):
@@ -432,7 +479,7 @@ def test_bad_data_is_told_before_torch_is_imported_and_leaves_no_folder(tmp_path
 def test_an_interrupt_says_what_is_saved_and_how_to_go_on(folders, tmp_path, capsys, monkeypatch):
     def interrupting(step, of):
         if step == 6:
-            signal.raise_signal(signal.SIGINT)
+            raise KeyboardInterrupt
 
     monkeypatch.setattr("core.training_commands._shown_in", lambda bar: interrupting)
     words = asked(folders("bert"), table(tmp_path / "cats.csv"), tmp_path / "run", "--save-steps", "5")
@@ -444,13 +491,14 @@ def test_an_interrupt_says_what_is_saved_and_how_to_go_on(folders, tmp_path, cap
 
 
 @pytest.fixture
-def few_reviews(tmp_path, monkeypatch):
-    """The sample with two small tables in place of the fetched ones, and a folder of its own to keep it in."""
+def few_reviews(folders, tmp_path, monkeypatch):
+    """The sample with a small checkpoint and two small tables in place of what is fetched, in a folder of its own."""
     texts = [f"{word}, {number}" for number, word in enumerate(["A fine film", "A poor film"] * 12)]
     for name, part in (("training", texts[:16]), ("held-out", texts[16:])):
         rows = [f'"{text}",{"positive" if "fine" in text else "negative"}' for text in part]
         (tmp_path / f"{name}.csv").write_text("\n".join(["sentence,label", *rows]), encoding="utf-8")
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("core.checkpoints.bundled_folder", lambda: folders("bert"))
     monkeypatch.setattr(training_commands, "SAMPLE_SETTINGS", TrainingSettings(epochs=2.0, batch_size=8, save_steps=2))
     monkeypatch.setattr(
         training_commands, "movie_reviews", lambda _: (tmp_path / "training.csv", tmp_path / "held-out.csv")
@@ -468,6 +516,7 @@ def test_the_sample_checkpoint_is_made_once_and_found_by_its_name(few_reviews, c
         assert find_checkpoint(name).model_type == "bert"
     result = json.loads((few_reviews / "training.json").read_text())["result"]
     assert (result["texts"], result["texts_held_out"]) == (16, 8)
+    assert list_runs()[0].progress.checkpoint == "bundled"
     command("sample-checkpoint")
     assert "is there already, by the name movie-reviews: accuracy" in capsys.readouterr().out
 

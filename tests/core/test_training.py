@@ -1,18 +1,21 @@
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from full_disk import files_up_to
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from core.checkpoints import local_folder
-from core.errors import AnalysisError, TextError
+from core.checkpoints import find_checkpoint, local_folder
+from core.errors import AnalysisError, CheckpointError, TextError
 from core.texts import MAX_BYTES, Text
 from core.training import (
     HeldOut,
@@ -317,6 +320,28 @@ def test_how_a_run_is_broken_off_is_noted(tmp_path):
     assert read_progress(tmp_path).state == "stopped"
 
 
+def test_a_report_without_room_is_left_out_whole(tmp_path):
+    journal = Journal(tmp_path, "x")
+    journal.training(9)
+    size = (tmp_path / "progress.jsonl").stat().st_size
+    with files_up_to(size + 10), pytest.raises(AnalysisError, match=r"Nothing can be saved in .*Make room on the disk"):
+        journal.loss(1, 0.5)
+    assert (tmp_path / "progress.jsonl").stat().st_size == size
+    journal.loss(2, 0.25)
+    assert read_progress(tmp_path).losses == ((2, 0.25),)
+
+
+def test_an_error_reaches_the_reader_where_there_is_no_room_to_note_it(tmp_path):
+    def broken_off():
+        with Journal(tmp_path, "x"):
+            until_read.enter_context(files_up_to(0))
+            raise AnalysisError("The memory is too small.")
+
+    with ExitStack() as until_read, pytest.raises(AnalysisError, match="The memory is too small"):
+        broken_off()
+    assert read_progress(tmp_path).state == "running"
+
+
 def test_runs_are_listed_with_their_checkpoints_in_order(tmp_path):
     for name in ("b", "a"):
         Journal(tmp_path / name, "bundled")
@@ -415,8 +440,8 @@ def test_a_checkpoint_made_here_is_found_by_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = tmp_path / "checkpoints" / "reviews"
     saved(run, 40)
-    assert local_folder("reviews") is None
     assert local_folder("reviews/checkpoint-40") == run / "checkpoint-40"
+    assert local_folder("reviews") is None
     assert local_folder("reviews/checkpoint-41") is None
     assert local_folder("\0") is None
     (run / "config.json").touch()
@@ -425,3 +450,28 @@ def test_a_checkpoint_made_here_is_found_by_its_name(tmp_path, monkeypatch):
     here.mkdir()
     (here / "config.json").touch()
     assert local_folder("reviews") == here
+
+
+@pytest.mark.parametrize(
+    ("steps", "name", "message"),
+    [
+        (
+            (250, 63),
+            "reviews/checkpoint-40",
+            "reviews has no checkpoint-40; its saved steps are 63, 250. Name one, as ",
+        ),
+        ((63, 250), "reviews", "reviews is not finished; its saved steps are 63, 250. Name one, as reviews/"),
+        ((63,), "reviews", "reviews is not finished; its saved step is 63. Name one, as reviews/checkpoint-63."),
+        ((), "reviews", "reviews is not finished, and none of its steps is saved. Go on with the run first."),
+        ((), "reviews/checkpoint-1", "reviews has no checkpoint-1, and none of its steps is saved."),
+    ],
+)
+def test_a_run_made_here_says_which_steps_it_has(tmp_path, monkeypatch, steps, name, message):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    run = Journal(tmp_path / "checkpoints" / "reviews", "bundled").folder
+    saved(run, *steps)
+    with pytest.raises(CheckpointError, match=f"^{re.escape(message)}"):
+        find_checkpoint(name)
+    assert local_folder("reviews/of-somebody") is None
+    assert local_folder("reviews-2/checkpoint-1") is None

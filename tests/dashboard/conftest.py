@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import requests  # noqa: F401  silences a warning of its own as it is imported; in a thread, a test's end would undo that
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 

@@ -9,6 +9,7 @@ from reading import button, said
 
 from core.errors import AnalysisError
 from core.training import HeldOut, Progress, TrainingSettings
+from core.training_runs import Journal
 from dashboard import finetune_wording as wording
 from dashboard import training_runs
 from dashboard.plain import WORD_JOINER
@@ -170,24 +171,13 @@ def test_a_button_names_a_checkpoint_by_the_end_of_its_name():
 # Programs
 
 
-def test_a_run_goes_from_start_to_a_listed_checkpoint(asked):
-    run = training_runs.start(asked("finished"), "cpu")
-    assert training_runs.running() is run
-    assert training_runs.progress(run).state == "running"
-    with pytest.raises(AnalysisError, match="finished is being fine-tuned now, and one"):
-        training_runs.start(asked("second"))
-    now = ended(run)
-    assert (now.state, now.step, now.steps) == ("finished", 4, 4)
-    assert training_runs.running() is None
-    found = made("finished")
-    assert (found.progress, found.task, found.data_name, found.n_texts) == (now, "classes", "animals.csv", N_TEXTS)
-    assert found.n_bytes > (run.folder / "model.safetensors").stat().st_size
-    assert not training_runs.can_resume(found)
-    assert (run.folder / "config.json").is_file()
-    (run.folder / "training.json").write_text('{"task": "classes", "settings": {"epochs": -1}')
-    spoilt = made("finished")
+def test_a_run_whose_record_is_spoilt_is_listed_all_the_same(store):
+    folder = store / "checkpoints" / "spoilt"
+    Journal(folder, "bundled").end("finished")
+    (folder / "training.json").write_text('{"task": "classes", "settings": {"epochs": -1}')
+    spoilt = made("spoilt")
     assert (spoilt.task, spoilt.data_name, spoilt.n_texts, spoilt.asked) == (None, None, None, None)
-    assert spoilt.progress == now
+    assert spoilt.progress.state == "finished"
 
 
 def test_a_run_that_cannot_begin_says_the_sentence_of_its_program(asked):
@@ -211,6 +201,10 @@ def test_a_program_that_breaks_is_said_with_its_last_words(asked, monkeypatch):
 
 def test_a_run_is_stopped_resumed_and_ended_with_this_program(asked):
     run = training_runs.start(asked("long", replace(LONG, save_steps=5)), "cpu")
+    assert training_runs.running() is run
+    assert training_runs.progress(run).state == "running"
+    with pytest.raises(AnalysisError, match="long is being fine-tuned now, and one"):
+        training_runs.start(asked("second"))
     until(run, lambda now: now.step >= 6)
     training_runs.stop(run)
     assert training_runs.is_stopping(run)
@@ -355,7 +349,14 @@ def test_start_begins_a_run_that_everybody_sees_and_that_ends_in_the_list(app, s
     other = app("fine-tune")
     assert "shared" in shown(other)
     assert any(each.label == wording.STOP for each in other.button)
-    ended(run)
+    now = ended(run)
+    assert (now.state, now.step, now.steps) == ("finished", 5, 5)
+    assert training_runs.running() is None
+    found = made("shared")
+    assert (found.progress, found.task, found.data_name, found.n_texts) == (now, "classes", "shared.csv", N_TEXTS)
+    assert found.n_bytes > (run.folder / "model.safetensors").stat().st_size
+    assert not training_runs.can_resume(found)
+    assert (run.folder / "config.json").is_file()
     other.run()
     assert not other.exception
     assert "Finished after 5 steps: held-out accuracy" in shown(other)
