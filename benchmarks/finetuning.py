@@ -11,8 +11,8 @@ from core.checkpoints import BUNDLED, find_checkpoint
 from core.finetuning import finetune
 from core.folders import program_folder
 from core.movie_reviews import COLUMNS, movie_reviews
-from core.training import read_training_data
 from core.training_commands import SAMPLE_SETTINGS
+from core.training_data import read_training_data
 from core.training_runs import Journal, plan_of, record
 
 N_THREADS = 2

@@ -1,4 +1,4 @@
-"""How much memory there is, when it has run out, and giving back what is not used."""
+"""How much memory there is, and giving back what is not used."""
 
 import ctypes
 import gc
@@ -6,10 +6,6 @@ import os
 import sys
 from pathlib import Path
 from typing import Final
-
-from core.memory import is_out_of_memory
-
-__all__ = ["free_memory", "gpu_bytes", "is_out_of_memory", "machine_bytes", "trim_heap"]
 
 UNKNOWN_BYTES: Final = 8 * 2**30
 """Taken for a machine that does not say how much it has."""

@@ -14,10 +14,11 @@ from typing import Final
 from safetensors import SafetensorError, safe_open
 
 from cache.answers import Engine
-from cache.memory import free_memory, gpu_bytes, is_out_of_memory, machine_bytes
+from cache.memory import free_memory, gpu_bytes, machine_bytes
 from core.checkpoint_files import WEIGHT_FILES
 from core.checkpoints import Checkpoint, choose_device, load_checkpoint
 from core.errors import AnalysisError, CheckpointError
+from core.memory import is_out_of_memory
 
 SHARE_OF_MACHINE: Final = 0.5
 SHARE_OF_GPU: Final = 0.6

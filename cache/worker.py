@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from cache.answers import Engine, Seen, Wanted, read, write
 from cache.failures import TooLarge, let_go, no_room
-from cache.memory import free_memory, is_out_of_memory, trim_heap
+from cache.memory import free_memory, trim_heap
 from cache.models import Models
 from cache.passing import of_like_length, passed, prepared
 from cache.queue import Queue
@@ -22,6 +22,7 @@ from cache.requests import Item, Job, Report, Request, Status, left_out
 from cache.store import Store
 from core.checkpoints import Checkpoint
 from core.errors import TextTooLong
+from core.memory import is_out_of_memory
 from core.passes import PassSettings
 
 REPORT_SECONDS: Final = 0.2

@@ -19,23 +19,6 @@ import psutil
 
 from core.errors import AnalysisError, CheckpointError
 from core.folders import checkpoints_folder
-from core.training_data import Task, TrainingData, read_training_data
-
-__all__ = [
-    "HeldOut",
-    "Progress",
-    "Run",
-    "State",
-    "Task",
-    "TrainingData",
-    "TrainingSettings",
-    "ask_to_stop",
-    "check_is_saved",
-    "list_runs",
-    "read_progress",
-    "read_training_data",
-    "saved_checkpoints",
-]
 
 State = Literal["running", "finished", "stopped", "failed", "left"]
 """`left`: the program that trained has gone without a word."""

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from core.training import Progress, Task
+from core.training import Progress
+from core.training_data import Task
 from dashboard.figures.figure import counted
 
 SEE: Final = (

@@ -13,8 +13,8 @@ from typing import Any, Final
 from core.checkpoints import BUNDLED
 from core.errors import AnalysisError
 from core.folders import checkpoints_folder, program_folder
-from core.training import Progress, Run, Task, TrainingSettings, list_runs
-from core.training_data import NAME_OF_A_TABLE
+from core.training import Progress, Run, TrainingSettings, list_runs
+from core.training_data import NAME_OF_A_TABLE, Task
 from core.training_runs import RECORD
 from dashboard import finetune_wording as wording
 

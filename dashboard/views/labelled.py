@@ -12,8 +12,7 @@ import streamlit as st
 from core.errors import TextError
 from core.tables import KNOWN_COLUMNS
 from core.texts import MAX_BYTES
-from core.training import Task, TrainingData, read_training_data
-from core.training_data import column_names
+from core.training_data import Task, TrainingData, column_names, read_training_data
 from dashboard import finetune_wording as wording
 from dashboard.plain import plain, show_error
 

@@ -11,6 +11,7 @@ from cache.answers import Engine
 from cache.models import Models
 from core.checkpoints import find_checkpoint
 from core.errors import AnalysisError, CheckpointError
+from core.memory import is_out_of_memory
 
 
 @pytest.fixture(scope="module")
@@ -212,5 +213,5 @@ def test_damaged_weights_are_named_by_loading_and_not_by_making_room(engines, tm
 
 def test_a_gpu_library_that_finds_no_room_says_so_in_other_words():
     full = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
-    assert memory.is_out_of_memory(full)
-    assert not memory.is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED"))
+    assert is_out_of_memory(full)
+    assert not is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED"))

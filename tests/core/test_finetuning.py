@@ -21,8 +21,9 @@ from core import training_commands, training_loop
 from core.checkpoints import find_checkpoint, load_checkpoint
 from core.errors import AnalysisError, CheckpointError, NoTokens
 from core.finetuning import _check_body, finetune, measure_held_out
-from core.training import TrainingSettings, ask_to_stop, list_runs, read_progress, read_training_data, saved_checkpoints
+from core.training import TrainingSettings, ask_to_stop, list_runs, read_progress, saved_checkpoints
 from core.training_commands import add_commands
+from core.training_data import read_training_data
 from core.training_runs import Journal
 
 ROOT = Path(__file__).parents[2]

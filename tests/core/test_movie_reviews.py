@@ -18,7 +18,7 @@ from core.movie_reviews import (
     read_member,
     split,
 )
-from core.training import read_training_data
+from core.training_data import read_training_data
 
 ROWS = [
     *((f"{number}", 0.5 + number / 1000, f'A "fine" film, number {number}.') for number in range(1300)),

@@ -23,10 +23,9 @@ from core.training import (
     ask_to_stop,
     list_runs,
     read_progress,
-    read_training_data,
     saved_checkpoints,
 )
-from core.training_data import MAX_CLASSES, TrainingData, column_names, held_out_texts
+from core.training_data import MAX_CLASSES, TrainingData, column_names, held_out_texts, read_training_data
 from core.training_runs import Journal, Plan, open_run, record_result
 
 ROOT = Path(__file__).parents[2]
