@@ -5,16 +5,17 @@ Nothing here needs torch until something is missing.
 
 import logging
 import weakref
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from cache.answers import Engine, Seen, Wanted, read, wanted_comparison, wanted_look, wanted_scores
 from cache.corpora import ComparedCorpus, CorpusMeasures, collected, collected_pairs, serves
 from cache.models import Models
 from cache.packing import unpacked_attention
 from cache.passing import output_change_of, prediction_of, warm_parser
+from cache.questions import Answers, Item, Question, found_answers, kept_answers
 from cache.recent import Recent
 from cache.requests import Report, Status
 from cache.store import Store
@@ -30,7 +31,7 @@ from core.tokens import TooLong
 if TYPE_CHECKING:
     from core.outputs import OutputChange, Prediction
 
-__all__ = ["ComparedCorpus", "CorpusMeasures", "Engine", "Inference", "Report", "Status"]
+__all__ = ["Answers", "ComparedCorpus", "CorpusMeasures", "Engine", "Inference", "Report", "Status"]
 
 CORPORA_BYTES: Final = 128 * 2**20
 """Of the latest corpora's measures in memory: a moved tau asks for the same ones again and again."""
@@ -41,6 +42,7 @@ OUTPUTS: Final = 256
 """Changes of output that stay in memory."""
 
 Look = tuple[TextAttention, MeasuredText]
+Answer = TypeVar("Answer")
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +70,7 @@ class Inference:
         self._workers: dict[tuple[Engine, ...], Worker] = {}
         """By the checkpoint, or by the two that are compared."""
         self._corpora: Recent[Hashable, CorpusMeasures] = Recent(CORPORA_BYTES)
-        self._comparisons: Recent[Hashable, ComparedCorpus] = Recent(CORPORA_BYTES)
+        self._answers: Recent[Hashable, Answers] = Recent(CORPORA_BYTES)
         self._looks: Recent[Wanted, Look] = Recent(LOOKS_BYTES)
         self._outputs: Recent[Hashable, OutputChange] = Recent(OUTPUTS)
         self._predictions: Recent[Hashable, tuple[Prediction | None]] = Recent(OUTPUTS)
@@ -157,11 +159,9 @@ class Inference:
 
         Raises: as `measures`.
         """
-        question, wanted, asked = self._compared(engines, texts, settings, too_long)
-        if (recent := self._comparisons.get(question)) is not None:
-            return recent
+        wanted, asked = _compared(engines, texts, settings, too_long)
         seen = self._seen(engines, asked, wanted, too_long, report)
-        return self._remember_comparison(question, [seen[one] for one in wanted], too_long)
+        return collected_pairs([seen[one] for one in wanted], too_long)
 
     def kept_comparison(
         self,
@@ -175,13 +175,73 @@ class Inference:
 
         Raises: EveryTextTooLong when no text is left.
         """
-        question, wanted, _ = self._compared(engines, texts, settings, too_long)
-        if (recent := self._comparisons.get(question)) is not None:
-            return recent
+        wanted, _ = _compared(engines, texts, settings, too_long)
         kept = self._kept(wanted, too_long)
         if any(one not in kept for one in wanted):
             return None
-        return self._remember_comparison(question, [kept[one] for one in wanted], too_long)
+        return collected_pairs([kept[one] for one in wanted], too_long)
+
+    def answers(
+        self,
+        engine: Engine,
+        question: Question[Item],
+        items: Sequence[Item],
+        settings: PassSettings | None = None,
+        *,
+        too_long: TooLong = "skip",
+        report: Report | None = None,
+    ) -> Answers:
+        """What passes find of items, from memory or the store where they have it.
+
+        Args:
+            engine, settings, too_long, report: as for `measures`.
+            question: what is to be found.
+            items: one or more, hashable; equal ones are computed once.
+
+        Raises: as `measures`.
+        """
+        settings = engine.settings(settings)
+        asked = (question.kind, engine, tuple(items), settings, too_long)
+        if (recent := self._answers.get(asked)) is not None:
+            return recent
+        answers = found_answers(self.store, self._worker(engine), question, engine, settings, items, too_long, report)
+        self._answers.put(asked, answers, answers.n_bytes)
+        return answers
+
+    def kept_answers(
+        self,
+        engine: Engine,
+        question: Question[Item],
+        items: Sequence[Item],
+        settings: PassSettings | None = None,
+        *,
+        too_long: TooLong = "skip",
+    ) -> Answers | None:
+        """What needs no pass of what `answers` gives; None when any item would need one.
+
+        Raises: EveryTextTooLong when no text is left.
+        """
+        settings = engine.settings(settings)
+        asked = (question.kind, engine, tuple(items), settings, too_long)
+        if (recent := self._answers.get(asked)) is not None:
+            return recent
+        answers = kept_answers(self.store, question, engine, settings, items, too_long)
+        if answers is not None:
+            self._answers.put(asked, answers, answers.n_bytes)
+        return answers
+
+    def run(self, engine: Engine, work: Callable[[Checkpoint], Answer], report: Report | None = None) -> Answer:
+        """What other work on the loaded checkpoint gives; done in the worker's thread between two batches.
+
+        Args:
+            engine: whose checkpoint.
+            work: short, as all others wait for it; it must not keep the checkpoint.
+            report: as for `output_change`.
+
+        Raises: AnalysisError where the checkpoint cannot be loaded or memory runs out; what the work raises; whatever
+            `report` raises.
+        """
+        return self._worker(engine).run(work, report)
 
     def look(
         self,
@@ -338,23 +398,6 @@ class Inference:
         kept = read(self.store, wanted)
         return {one: seen for one, seen in kept.items() if all(serves(side, too_long) for side in seen.sides)}
 
-    def _compared(
-        self,
-        engines: tuple[Engine, Engine],
-        texts: Sequence[Text],
-        settings: tuple[PassSettings | None, PassSettings | None],
-        too_long: TooLong,
-    ) -> tuple[Hashable, list[Wanted], tuple[PassSettings, PassSettings]]:
-        """A comparison as a question, what it wants of each text, and what each pass is asked."""
-        asked = (engines[0].settings(settings[0]), engines[1].settings(settings[1]))
-        wanted = wanted_comparison(engines, asked, texts, _parser_name(), too_long == "truncate")
-        return (engines, tuple(texts), asked, too_long), wanted, asked
-
-    def _remember_comparison(self, question: Hashable, seen: Sequence[Seen], too_long: TooLong) -> ComparedCorpus:
-        answer = collected_pairs(seen, too_long)
-        self._comparisons.put(question, answer, answer.a.nbytes + answer.b.nbytes)
-        return answer
-
     def _remember(self, question: Hashable, measured: Sequence[MeasuredText], too_long: TooLong) -> CorpusMeasures:
         answer = collected(measured, too_long)
         self._corpora.put(question, answer, answer.measures.nbytes)
@@ -391,6 +434,17 @@ def _counting(report: Report, n_kept: int) -> Report:
         )
 
     return counted
+
+
+def _compared(
+    engines: tuple[Engine, Engine],
+    texts: Sequence[Text],
+    settings: tuple[PassSettings | None, PassSettings | None],
+    too_long: TooLong,
+) -> tuple[list[Wanted], tuple[PassSettings, PassSettings]]:
+    """What a comparison wants of each text, and what each pass is asked."""
+    asked = (engines[0].settings(settings[0]), engines[1].settings(settings[1]))
+    return wanted_comparison(engines, asked, texts, _parser_name(), too_long == "truncate"), asked
 
 
 def _moved_back(start: tuple[int, int], first: TextAttention) -> tuple[int, int]:

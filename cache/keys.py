@@ -41,7 +41,27 @@ def divergence_key(
 ) -> str:
     """Key of how far apart two checkpoints' attention is on one text, whichever of them is named first."""
     sides = sorted([checkpoint, asked.kind, sorted(set(asked.off))] for checkpoint, asked in zip(checkpoints, settings))
-    return _key("divergence", sides=sides, dtype=dtype, text={"segments": text.segments, "words": text.words})
+    return _key("divergence", sides=sides, dtype=dtype, text=text_ingredients(text))
+
+
+def answer_key(kind: str, checkpoint: str, dtype: str, settings: PassSettings, **ingredients: object) -> str:
+    """Key of what a pass found of one item.
+
+    Args:
+        kind: what is asked, such as "surface".
+        checkpoint, dtype, settings: as in `scores_key`.
+        ingredients: all else that the answer depends on, as JSON can write it.
+    """
+    off = sorted(set(settings.off))
+    return _key(kind, checkpoint=checkpoint, dtype=dtype, attention=settings.kind, off=off, **ingredients)
+
+
+def text_ingredients(text: Text) -> dict[str, object]:
+    """A text as an ingredient of a key; by hand, as dataclasses.asdict took a third of the time of a look-up."""
+    ingredients: dict[str, object] = {"segments": text.segments, "words": text.words}
+    if text.heads is not None:  # most texts bring none, and their keys stay as they were
+        ingredients |= {"heads": text.heads, "relations": text.relations}
+    return ingredients
 
 
 def _ingredients(checkpoint: str, dtype: str, settings: PassSettings, text: Text, parser: str) -> dict[str, object]:
@@ -51,8 +71,7 @@ def _ingredients(checkpoint: str, dtype: str, settings: PassSettings, text: Text
         "dtype": dtype,
         "attention": settings.kind,
         "off": off,
-        # By hand: dataclasses.asdict took a third of the time of a look-up.
-        "text": {"segments": text.segments, "words": text.words},
+        "text": text_ingredients(text),
         "parser": parser,
     }
 

@@ -110,10 +110,16 @@ def check_settings(checkpoint: Checkpoint, settings: PassSettings) -> None:
 
 def _segment(text: Text, side: int) -> Text:
     """One segment as a text of its own."""
-    return Text((text.segments[side],), None if text.words is None else (text.words[side],))
+    own = slice(side, side + 1)
+    return Text(
+        text.segments[own],
+        words=text.words and text.words[own],
+        heads=text.heads and text.heads[own],
+        relations=text.relations and text.relations[own],
+    )
 
 
-def _queries_text(text: Text, kind: Kind) -> Text:
+def queries_text(text: Text, kind: Kind) -> Text:
     """What the queries of a pass read."""
     return text if kind == "self" else _segment(text, 0 if kind == "encoder" else 1)
 
@@ -126,7 +132,7 @@ def with_relations(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[
         texts: what they were prepared from.
     """
     read = {
-        place: _as_far_as_kept(_queries_text(text, one.kind), one.queries)
+        place: _as_far_as_kept(queries_text(text, one.kind), one.queries)
         for place, (one, text) in enumerate(zip(prepared, texts))
         if one.kind != "cross"
     }

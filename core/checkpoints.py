@@ -3,10 +3,11 @@
 Finding a checkpoint and taking its fingerprint need no torch; loading it does.
 """
 
+import hashlib
 import importlib.util
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -52,6 +53,8 @@ class CheckpointFiles:
     """The same files one by one, to tell which has changed since."""
     kinds: tuple[Kind, ...] = ONE_STACK
     """Attentions that can be looked at: one, or the three of an encoder-decoder."""
+    seed: int | None = None
+    """Of weights that are drawn at random instead of read; None for the checkpoint's own."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,19 @@ def find_checkpoint(name: str) -> CheckpointFiles:
         states=states,
         kinds=TWO_STACKS if config.get("is_encoder_decoder") is True else ONE_STACK,
     )
+
+
+def randomly_initialised(files: CheckpointFiles, seed: int = 0) -> CheckpointFiles:
+    """A control: the same architecture, shape and tokenizer with weights as they are before any training.
+
+    Args:
+        files: whose configuration and tokenizer are taken.
+        seed: of the weights.
+
+    Returns: to be loaded and used like any other; its fingerprint holds the seed.
+    """
+    drawn = hashlib.sha256(f"{files.fingerprint} randomly initialised, seed {seed}".encode()).hexdigest()
+    return replace(files, name=f"{files.name} (random weights, seed {seed})", fingerprint=drawn, seed=seed)
 
 
 def bundled_folder() -> Path:

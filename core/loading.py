@@ -102,10 +102,11 @@ def _load_config(files: CheckpointFiles) -> Any:
 
 
 def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreTrainedModel:
-    model = _read_weights(files, config, dtype, None)
+    make = _read_weights if files.seed is None else _draw_weights
+    model = make(files, config, dtype, None)
     if not _has_door(model) and not is_eager(model):
         # A fused kernel of its own shows no softmax, and Falcon chooses its kernel when it is made.
-        model = _read_weights(files, config, dtype, "eager")
+        model = make(files, config, dtype, "eager")
     model.config.use_cache = False
     # XLNet's parameters are made as float32 whatever is asked for.
     return model if model.dtype == dtype else model.to(dtype)
@@ -142,6 +143,17 @@ def _read_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, atten
     _check_complete(files, report)
     check_layers(files.name, model, report["unexpected_keys"])
     return model
+
+
+def _draw_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, attention: str | None) -> PreTrainedModel:
+    """A model as it is before any training."""
+    if files.seed is None:
+        raise RuntimeError("Weights are drawn with a seed.")
+    with ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(files.seed)
+        return getattr(transformers, _head(config)[0]).from_config(
+            config, dtype=dtype, attn_implementation=attention, trust_remote_code=False
+        )
 
 
 def _head(config: Any) -> tuple[str, OutputHead | None]:

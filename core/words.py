@@ -1,18 +1,88 @@
-"""Attention between whole words, so that two tokenizers can meet."""
+"""Words, the tokens they are made of, and attention between them, so that two tokenizers can meet."""
 
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from core.texts import Text
 from core.tokens import SPECIAL, TokenizedText
 
+FromWord = Literal["mean", "first"]
+"""Attention from a word of several pieces: the mean over them (the paper), or its first piece (the authors' code)."""
 SPECIALS: Final = "[special]"
 """Stands for all tokens that the tokenizer added, as one word."""
+CLS_WORD: Final = 0
+"""Stands in a WordMap for all [CLS]-like tokens, as one word."""
+OTHER_SPECIAL: Final = 1
+"""Stands in a WordMap for all other special tokens, as one word."""
+FIRST_WORD: Final = 2
+"""The first word of a text in a WordMap."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Words:
+    """The words of one text, whoever found them: a parser, a file, or blanks."""
+
+    segments: Int[np.ndarray, " word"]
+    spans: Int[np.ndarray, "word 2"]
+    """First and one-past-last character in the segment; in order and without overlap."""
+
+    def shown(self, text: Text) -> tuple[str, ...]:
+        """The words themselves."""
+        return tuple(text.segments[side][start:end] for side, (start, end) in zip(self.segments, self.spans))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WordMap:
+    """Which tokens of a text under a tokenizer make which word."""
+
+    n_words: int
+    of_token: Int[np.ndarray, " token"]
+    """Word of each token: CLS_WORD, OTHER_SPECIAL, or FIRST_WORD + its number in the text."""
+
+    @property
+    def has_tokens(self) -> Bool[np.ndarray, " word"]:
+        """Whether any token of a word is there; none is beyond a cut, or of a character no tokenizer knows."""
+        return np.isin(np.arange(self.n_words) + FIRST_WORD, self.of_token)
+
+    def of_tokens_only(self) -> tuple["WordMap", Int[np.ndarray, " kept"]]:
+        """The same without the words that have no token, and the places of those kept: most of a text may be cut."""
+        kept = np.flatnonzero(self.has_tokens)
+        is_word = self.of_token >= FIRST_WORD
+        places = np.searchsorted(kept, self.of_token - FIRST_WORD) + FIRST_WORD
+        return WordMap(n_words=len(kept), of_token=np.where(is_word, places, self.of_token)), kept
+
+
+def words_of(text: Text) -> Words:
+    """The words that a text brought, or else what stands between blanks."""
+    segments, spans = list[int](), list[tuple[int, int]]()
+    for side, segment in enumerate(text.segments):
+        found = _starts(segment, None if text.words is None else text.words[side])
+        segments += [side] * len(found)
+        spans += [(start, start + len(word)) for start, word in found.items()]
+    return Words(segments=np.array(segments, int), spans=np.array(spans, int).reshape(-1, 2))
+
+
+def word_map(words: Words, tokens: TokenizedText) -> WordMap:
+    """Which tokens make which word.
+
+    A token belongs to the word that holds its first character; one that holds none, or stands between two words, to
+    the nearest word before it in its segment, or the first there.
+    """
+    of_token = np.where(tokens.is_cls, CLS_WORD, OTHER_SPECIAL)
+    for side in np.unique(tokens.segments[tokens.segments != SPECIAL]):
+        own, of_side = tokens.segments == side, np.flatnonzero(words.segments == side)
+        if not len(of_side):
+            raise ValueError(f"Segment {side} has tokens and no word.")
+        spans = tokens.spans[own]
+        firsts = spans[:, 0] - (spans[:, 0] == spans[:, 1])  # what has no character stands before its place
+        places = np.maximum(np.searchsorted(words.spans[of_side, 0], firsts, side="right") - 1, 0)
+        of_token[own] = FIRST_WORD + of_side[places]
+    return WordMap(n_words=len(words.segments), of_token=of_token)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

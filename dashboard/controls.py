@@ -83,7 +83,7 @@ def _corpus_inputs(corpus: str) -> None:
     if corpus == UPLOAD:
         st.file_uploader(
             wording.UPLOAD,
-            type=["txt", "csv", "tsv", "json", "jsonl"],
+            type=["txt", "csv", "tsv", "json", "jsonl", "conllu"],
             key="upload",
             max_upload_size=MAX_BYTES // 10**6,
         )
@@ -176,7 +176,7 @@ def engine(chosen: Choice) -> Engine:
     is_known = before is not None and before.files.name == name
     # A spinner begins a thread, so it is not shown on every run.
     with nullcontext() if is_known else st.spinner(wording.finding(plain(name)), show_time=True):
-        files = _from_hub(name) if local_folder(name) is None else find_checkpoint(name)
+        files = _files(name)
     if files.kinds != st.session_state.get("kinds", ONE_STACK):
         # The sidebar, drawn before the checkpoint was found, has to offer its attentions.
         st.session_state["kinds"] = files.kinds
@@ -190,8 +190,16 @@ def other_engine(chosen: Choice, name: str) -> Engine:
 
     Raises: CheckpointError.
     """
-    files = _from_hub(name) if local_folder(name) is None else find_checkpoint(name)
+    known: set[str] = st.session_state.setdefault("known checkpoints", set())
+    with nullcontext() if name in known else st.spinner(wording.finding(plain(name)), show_time=True):
+        files = _files(name)
+    known.add(name)
     return Engine(files, chosen.device, chosen.dtype)
+
+
+def _files(name: str) -> CheckpointFiles:
+    """A checkpoint of this machine, looked at anew every time, or one of the hub."""
+    return _from_hub(name) if local_folder(name) is None else find_checkpoint(name)
 
 
 def heads_off(chosen: Choice) -> None:

@@ -36,7 +36,8 @@ UPLOAD: Final = "Upload texts"
 UPLOAD_LIMITS: Final = (
     f"At most {MAX_BYTES // 10**6} MB and {MAX_TEXTS:,} texts. .txt: one text a line. .csv, .tsv: a header row; "
     "known names (sentence, sentence1/sentence2, question, text_a/text_b, premise/hypothesis, ...) are "
-    "recognised. .json, .jsonl: text, or text_a and text_b, or words. Uploaded texts are not part of the link."
+    "recognised. .json, .jsonl: text, or text_a and text_b, or words (with heads and relns, if you have them), or "
+    "tokens. .conllu: one text a sentence, with its relations. Uploaded texts are not part of the link."
 )
 CORPUS_TYPED: Final = "Texts, one a line"
 PAIRS_HOWTO: Final = "One text a line. A tab or ` ||| ` between two segments makes a pair."

@@ -5,6 +5,7 @@ from pathlib import Path
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import pytest
+from small_checkpoints import save
 
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -23,3 +24,31 @@ def shared():
     if not (SHARED / "reference").is_dir():
         pytest.skip("the reference arrays and data are not beside the repository")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory):
+    """folders(family) -> a small random checkpoint on disk, made once; tests copy it before they change it."""
+    made = {}
+
+    def folder(family):
+        if family not in made:
+            made[family] = save(family, tmp_path_factory.mktemp(family) / family)
+        return made[family]
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def loaded(folders):
+    """loaded(family, dtype) -> that checkpoint behind the door, loaded once; a test must not change it."""
+    from core.checkpoints import find_checkpoint, load_checkpoint
+
+    made = {}
+
+    def checkpoint(family, dtype="float32"):
+        if (family, dtype) not in made:
+            made[family, dtype] = load_checkpoint(find_checkpoint(str(folders(family))), device="cpu", dtype=dtype)
+        return made[family, dtype]
+
+    return checkpoint

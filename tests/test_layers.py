@@ -11,17 +11,24 @@ TORCH_ROOMS = tuple(
     f"core/{name}.py"
     for name in (
         "attention",
+        "attention_gradients",
         "divergence",
         "finetuning",
+        "head_distances",
         "loading",
+        "map_collector",
         "masks",
         "observers",
+        "observing",
         "outputs",
+        "probe_training",
         "scores",
         "self_check",
         "softmax_tap",
         "soundness",
+        "surface_observer",
         "training_loop",
+        "word_attention",
     )
 )
 """The files that may import torch and transformers when they are imported themselves."""

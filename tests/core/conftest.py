@@ -1,30 +1,15 @@
 import pytest
-from small_checkpoints import save
 
 
-@pytest.fixture(scope="session")
-def folders(tmp_path_factory):
-    """folders(family) -> a small random checkpoint on disk, made once; tests copy it before they change it."""
-    made = {}
+@pytest.fixture
+def bundled_is_loaded_once(bundled, monkeypatch):
+    """Commands load what they are asked for; the bundled checkpoint, on the CPU in float32, is here already."""
+    from core import command_line
 
-    def folder(family):
-        if family not in made:
-            made[family] = save(family, tmp_path_factory.mktemp(family) / family)
-        return made[family]
+    load = command_line.load_checkpoint
 
-    return folder
+    def loaded(files, *, device, dtype):
+        already = files == bundled.files and device in ("auto", "cpu") and dtype == "float32"
+        return bundled if already else load(files, device=device, dtype=dtype)
 
-
-@pytest.fixture(scope="session")
-def loaded(folders):
-    """loaded(family, dtype) -> that checkpoint behind the door, loaded once; a test must not change it."""
-    from core.checkpoints import find_checkpoint, load_checkpoint
-
-    made = {}
-
-    def checkpoint(family, dtype="float32"):
-        if (family, dtype) not in made:
-            made[family, dtype] = load_checkpoint(find_checkpoint(str(folders(family))), device="cpu", dtype=dtype)
-        return made[family, dtype]
-
-    return checkpoint
+    monkeypatch.setattr(command_line, "load_checkpoint", loaded)

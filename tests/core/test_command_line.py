@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 from small_checkpoints import save
 
-import core.__main__ as command_line
 from core.__main__ import main
 from core.analysis import measure
 from core.comparison import paired_tests
@@ -19,6 +18,7 @@ from core.measures import ScoreSettings, role_scores
 from core.roles import ROLES
 from core.texts import Text, read_typed
 
+pytestmark = pytest.mark.usefixtures("bundled_is_loaded_once")
 ROOT = Path(__file__).parents[2]
 TYPED = "The black cat quickly chased two birds.\n\nWho sat there? ||| A red dog sat there.\nShe eats apples.\n"
 ROLE_COLUMNS = ["role", "layer", "head", "texts", "mean", "std", "t", "p", "p_adjusted", "holds"]
@@ -29,18 +29,6 @@ def texts_file(tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text(TYPED, encoding="utf-8")
     return path
-
-
-@pytest.fixture(autouse=True)
-def bundled_is_loaded_once(bundled, monkeypatch):
-    """The command loads what it is asked for; the bundled checkpoint, on the CPU in float32, is here already."""
-    load = command_line.load_checkpoint
-
-    def loaded(files, *, device, dtype):
-        already = files.name == "bundled" and device in ("auto", "cpu") and dtype == "float32"
-        return bundled if already else load(files, device=device, dtype=dtype)
-
-    monkeypatch.setattr(command_line, "load_checkpoint", loaded)
 
 
 def score(texts, output, *more, checkpoint="bundled"):
@@ -260,7 +248,7 @@ def test_a_folder_in_place_of_texts_gets_one_sentence(tmp_path, capsys):
 
 
 def test_texts_of_too_many_bytes_are_refused_unread(tmp_path, monkeypatch, texts_file, capsys):
-    monkeypatch.setattr(command_line, "MAX_BYTES", 10)
+    monkeypatch.setattr("core.command_line.MAX_BYTES", 10)
     assert score(texts_file, tmp_path / "s.parquet") == 2
     assert "is larger than" in one_sentence(capsys)
 

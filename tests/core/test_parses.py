@@ -8,7 +8,7 @@ from small_checkpoints import TOKENIZERS
 
 from core import parses
 from core.errors import AnalysisError
-from core.parses import Relation, parse, parser_name, token_pairs
+from core.parses import ROOT, Relation, dependencies, parse, parser_name, token_pairs
 from core.texts import Text
 from core.tokens import tokenize
 
@@ -89,6 +89,130 @@ def test_nothing_is_parsed_before_it_is_asked_for(monkeypatch):
 
 def test_no_text_gives_no_parse():
     assert list(parse([])) == []
+
+
+# Whole trees
+
+
+def tree(text):
+    """(word, relation, head's word or None) of each word of one text."""
+    (found,) = dependencies([text])
+    words = found.words.shown(text)
+    heads = [None if head == ROOT else words[head] for head in found.heads]
+    return list(zip(words, found.relations, heads))
+
+
+BROUGHT = Text(
+    ("He saw her .", "Red apples"),
+    (("He", "saw", "her", "."), ("Red", "apples")),
+    ((2, 0, 2, 2), (2, 0)),
+    (("nsubj", "ROOT", "obj", "punct"), ("amod", "frag")),
+)
+
+
+def test_every_word_has_its_head_punctuation_among_them():
+    assert tree(Text(("The black cat sat.", "It ran."))) == [
+        ("The", "det", "cat"),
+        ("black", "amod", "cat"),
+        ("cat", "nsubj", "sat"),
+        ("sat", "root", None),
+        (".", "punct", "sat"),
+        ("It", "nsubj", "ran"),
+        ("ran", "root", None),
+        (".", "punct", "ran"),
+    ]
+
+
+def test_words_are_numbered_through_both_segments():
+    (found,) = dependencies([Text(("She eats red apples. He ran.", "It sat."))])
+    assert found.words.segments.tolist() == [0] * 8 + [1] * 3
+    assert found.heads.tolist() == [1, ROOT, 3, 1, 1, 6, ROOT, 6, 9, ROOT, 9]
+
+
+def test_blanks_are_no_words_though_the_parser_makes_tokens_of_them():
+    text = Text(("The  black \u2003 cat   sat.",))
+    assert [word for word, *_ in tree(text)] == ["The", "black", "cat", "sat", "."]
+    (found,) = dependencies([text])
+    assert all(text.segments[0][start] != " " for start, _ in found.words.spans)
+    assert (found.heads < 5).all()
+
+
+def test_a_head_that_is_a_blank_hands_on_to_its_own_head(monkeypatch):
+    """As another pipeline might hang words; the blanks are words 1 and 4 of the parser's."""
+    from spacy.tokens import Doc
+
+    pipeline = parses._pipeline()
+    text = Text(("red  apples it  ran",))
+
+    def hanging(batch, **_):
+        for doc, place in batch:
+            words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
+            assert [word.isspace() for word in words] == [False, True, False, False, True, False]
+            relations = ["amod", "dep", "nsubj", "nsubj", "ROOT", "advcl"]
+            yield Doc(doc.vocab, words=words, spaces=spaces, heads=[1, 2, 4, 5, 4, 4], deps=relations), place
+
+    monkeypatch.setattr(pipeline, "pipe", hanging)
+    assert tree(text) == [
+        ("red", "amod", "apples"),
+        ("apples", "root", None),
+        ("it", "nsubj", "ran"),
+        ("ran", "root", None),
+    ]
+
+
+def test_a_text_keeps_the_tree_that_it_brought():
+    (found,) = dependencies([BROUGHT])
+    assert found.words.shown(BROUGHT) == ("He", "saw", "her", ".", "Red", "apples")
+    assert found.words.spans.tolist() == [[0, 2], [3, 6], [7, 10], [11, 12], [0, 3], [4, 10]]
+    assert found.heads.tolist() == [1, ROOT, 1, 1, 5, ROOT]
+    assert found.relations == ("nsubj", "root", "obj", "punct", "amod", "root")
+
+
+def test_a_tree_that_was_brought_needs_no_parser(monkeypatch):
+    monkeypatch.setattr(parses, "PIPELINES", ("no_such_pipeline",))
+    monkeypatch.setattr(parses, "_pipeline", lru_cache(parses._pipeline.__wrapped__))
+    assert len(list(dependencies([BROUGHT]))) == 1
+    with pytest.raises(AnalysisError, match="No English parser is installed"):
+        list(dependencies([BROUGHT, Text(("She ran.",))]))
+
+
+def test_brought_and_parsed_texts_come_in_the_order_given():
+    texts = [Text(("She ran.",)), BROUGHT, Text(("He saw two dogs.", "It sat.")), BROUGHT]
+    found = [of_text.words.shown(text) for text, of_text in zip(texts, dependencies(texts), strict=True)]
+    assert [words[0] for words in found] == ["She", "He", "He", "He"]
+    assert [len(words) for words in found] == [3, 6, 8, 6]
+
+
+def test_words_without_a_tree_are_parsed_as_they_are():
+    text = Text(("the well-known cat",), (("the", "well-known", "cat"),))
+    assert [word for word, *_ in tree(text)] == ["the", "well-known", "cat"]
+    assert tree(text)[1] == ("well-known", "amod", "cat")
+
+
+def test_a_long_text_is_parsed_in_pieces_whose_places_are_those_in_the_text(monkeypatch):
+    sentences = "She saw seven dogs. He ate a red apple. "
+    text = Text((sentences * 5, sentences))
+    whole = tree(text)
+    monkeypatch.setattr(parses, "PIECE_WORDS", 11)
+    assert tree(text) == whole
+    (found,) = dependencies([text])
+    assert found.words.shown(text) == tuple(word for word, *_ in whole)
+
+
+def test_the_sieve_takes_relations_that_a_text_brought_and_knows_obj_as_dobj():
+    assert as_words(BROUGHT.segments, next(parse([BROUGHT]))) == {
+        ("nsubj", 0, "He", "saw"),
+        ("dobj", 0, "her", "saw"),
+        ("amod", 1, "Red", "apples"),
+    }
+
+
+def test_relations_are_those_of_the_trees():
+    text = Text(("The black cat quickly chased two birds.", "She doesn't eat red apples."))
+    expected = {edge for edge in tree(text) if edge[1] in ("nsubj", "dobj", "amod", "advmod")}
+    assert {
+        (dependent, name, head) for name, _, dependent, head in as_words(text.segments, relations(*text.segments))
+    } == expected
 
 
 def test_without_a_parser_the_reader_is_told_how_to_install_one(monkeypatch):

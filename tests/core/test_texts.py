@@ -19,7 +19,7 @@ with_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="shared data not be
 
 SEGMENTS = (
     st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), min_size=1)
-    .map(lambda segment: segment.strip().strip("\ufeff").strip())
+    .map(lambda segment: re.sub(r"^[\s\ufeff]+|[\s\ufeff]+$", "", segment))
     .filter(lambda segment: segment and not re.search(r"(?<!\S)\|\|\|(?!\S)", segment))
 )
 ONE_OR_TWO = st.lists(SEGMENTS, min_size=1, max_size=2).map(tuple)
@@ -129,7 +129,9 @@ def test_a_txt_file_holds_typed_lines(name):
 
 @pytest.mark.parametrize("name", ["a.pdf", "a", ".txt", "a.tsv.gz"])
 def test_other_suffixes_are_refused_with_the_ones_that_are_read(name):
-    with pytest.raises(TextError, match=r"cannot be read\. Choose a file that ends in \.txt, \.csv, \.tsv, \.json, "):
+    with pytest.raises(
+        TextError, match=r"cannot be read\. Choose a file that ends in \.txt, \.csv, \.tsv, \.json, \.jsonl, \.conllu\."
+    ):
         read_file(name, b"One.")
 
 
@@ -138,7 +140,7 @@ def test_columns_are_for_tables_only():
         read_file("a.txt", b"One.", columns=("text",))
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a.json", "a.jsonl"])
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.tsv", "a.json", "a.jsonl", "a.conllu"])
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b" \r\n\n"])
 def test_an_empty_file_is_named(name, content):
     with pytest.raises(TextError, match=r"The file is empty\. Choose one that holds at least one text"):
@@ -319,6 +321,14 @@ def test_one_json_object_is_one_text_over_many_lines():
 def test_words_of_a_file_are_kept_and_joined_by_blanks():
     content = b'{"words": ["Do", "n\'t", "go", "."]}\n\n{"text": "One."}\n'
     assert read_file("a.jsonl", content) == (Text(("Do n't go .",), (("Do", "n't", "go", "."),)), Text(("One.",)))
+
+
+@given(st.lists(st.text(" \t\n\ufeff\u2003ab", min_size=1, max_size=5).map("b".__add__), min_size=1, max_size=4))
+@example(["b", "\ufeff \ufeffa"])
+def test_a_segment_is_its_words_joined_by_blanks_whatever_they_hold(words):
+    (text,) = read_file("a.json", json.dumps({"words": words}).encode())
+    assert " ".join(text.words[0]) == text.segments[0]
+    assert len(text.words[0]) == len(words)
 
 
 @given(st.lists(ONE_OR_TWO, min_size=1, max_size=4), st.booleans())

@@ -9,7 +9,18 @@ from small_checkpoints import TOKENIZERS
 
 from core.texts import Text, read_typed
 from core.tokens import SPECIAL, tokenize
-from core.words import SPECIALS, common_words, word_attention
+from core.words import (
+    CLS_WORD,
+    FIRST_WORD,
+    OTHER_SPECIAL,
+    SPECIALS,
+    WordMap,
+    Words,
+    common_words,
+    word_attention,
+    word_map,
+    words_of,
+)
 
 KINDS = ("bert", "roberta", "gpt2", "albert", "t5", "xlnet", "llama")
 PAIR = Text(("Unbelievable  cats!", "She doesn't, however, eat."))
@@ -129,6 +140,88 @@ def test_the_attention_of_two_checkpoints_meets_on_words(loaded):
         assert found[-1].attention.dtype == whole.dtype
     assert found[0].words == found[1].words
     assert not np.allclose(found[0].attention[:6], found[1].attention[:6], atol=0.01)
+
+
+# Words, and the tokens that make them
+
+
+def test_words_of_a_text_stand_between_blanks_or_are_its_own():
+    between = words_of(PAIR)
+    assert between.shown(PAIR) == ("Unbelievable", "cats!", "She", "doesn't,", "however,", "eat.")
+    assert between.segments.tolist() == [0, 0, 1, 1, 1, 1]
+    assert between.spans.tolist()[:3] == [[0, 12], [14, 19], [0, 3]]
+    own = Text(("New York sat  on it", "Do n't"), (("New York", "sat ", "on", "it"), ("Do", "n't")))
+    brought = words_of(own)
+    assert brought.shown(own) == ("New York", "sat ", "on", "it", "Do", "n't")
+    assert brought.spans.tolist() == [[0, 8], [9, 13], [14, 16], [17, 19], [0, 2], [3, 6]]
+
+
+def test_the_words_of_tokens_worked_by_hand(tokenizers):
+    text = Text(("unbelievable cats", "do n't"))
+    tokens = tokenize(text, tokenizers["bert"], 30)
+    cut = ("[CLS]", "un", "##believ", "##able", "cat", "##s", "[SEP]", "do", "n", "'", "t", "[SEP]")
+    assert tokens.tokens == cut
+    found = word_map(words_of(text), tokens)
+    assert found.n_words == 4
+    assert found.of_token.tolist() == [CLS_WORD, 2, 2, 2, 3, 3, OTHER_SPECIAL, 4, 5, 5, 5, OTHER_SPECIAL]
+    assert found.has_tokens.tolist() == [True] * 4
+
+
+def test_words_of_a_parser_may_leave_characters_between_them(tokenizers):
+    """A token that begins in no word goes to the word before it, in its segment, or to the segment's first."""
+    text = Text(("(a) dog, cat", "- it"))
+    words = Words(segments=np.array([0, 0, 1]), spans=np.array([[1, 2], [4, 7], [2, 4]]))
+    tokens = tokenize(text, tokenizers["bert"], 30)
+    assert tokens.tokens[1:7] == ("(", "a", ")", "dog", ",", "cat")
+    assert word_map(words, tokens).of_token.tolist() == [0, 2, 2, 2, 3, 3, 3, 1, 4, 4, 1]
+
+
+@given(kind=st.sampled_from(KINDS), segments=st.lists(SEGMENT, min_size=1, max_size=2))
+@settings(deadline=None)
+def test_between_the_words_of_a_map_stands_the_same_attention(tokenizers, kind, segments):
+    """Another way to the same numbers: all special tokens as one word, and two sums instead of two products."""
+    text = Text(tuple(segments))
+    tokens = tokenize(text, tokenizers[kind], 1_000)
+    attention = random_attention(tokens)
+    found = word_map(words_of(text), tokens)
+    to_word = np.stack([attention[:, :, found.of_token == word].sum(-1) for word in range(2, 2 + found.n_words)], -1)
+    rows = [to_word[:, found.of_token == word] for word in range(2, 2 + found.n_words)]
+    between = np.stack([row.sum(1) / max(row.shape[1], 1) for row in rows], 1)
+    np.testing.assert_allclose(between, word_attention(text, tokens, attention).attention[:, 1:, 1:], atol=1e-12)
+    is_special = tokens.segments == SPECIAL
+    np.testing.assert_array_equal(found.of_token < FIRST_WORD, is_special)
+    np.testing.assert_array_equal(found.of_token[is_special] == CLS_WORD, tokens.is_cls[is_special])
+
+
+def test_words_beyond_a_cut_have_no_tokens_and_can_be_left_out(tokenizers):
+    tokens = tokenize(LONG, tokenizers["bert"], 23, truncate=True)
+    found = word_map(words_of(LONG), tokens)
+    assert found.n_words == 31 + 41
+    expected = np.isin(np.arange(found.n_words) + FIRST_WORD, found.of_token)
+    np.testing.assert_array_equal(found.has_tokens, expected)
+    assert 0 < expected[:31].sum() < 31
+    assert 0 < expected[31:].sum() < 41
+    fewer, kept = found.of_tokens_only()
+    np.testing.assert_array_equal(kept, np.flatnonzero(expected))
+    assert fewer.n_words == len(kept)
+    assert fewer.has_tokens.all()
+    is_word = found.of_token >= FIRST_WORD
+    np.testing.assert_array_equal(fewer.of_token[~is_word], found.of_token[~is_word])
+    np.testing.assert_array_equal(kept[fewer.of_token[is_word] - FIRST_WORD], found.of_token[is_word] - FIRST_WORD)
+
+
+def test_a_whole_text_keeps_all_its_words():
+    whole = WordMap(n_words=2, of_token=np.array([0, 2, 3, 3, 1]))
+    same, kept = whole.of_tokens_only()
+    assert kept.tolist() == [0, 1]
+    np.testing.assert_array_equal(same.of_token, whole.of_token)
+
+
+def test_a_segment_of_tokens_without_a_word_is_an_error(tokenizers):
+    tokens = tokenize(PAIR, tokenizers["bert"], 100)
+    words = Words(segments=np.array([0]), spans=np.array([[0, 12]]))
+    with pytest.raises(ValueError, match=r"Segment 1 has tokens and no word"):
+        word_map(words, tokens)
 
 
 # A text that was cut
