@@ -7,14 +7,15 @@ import logging
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
-from threading import Lock, Thread
+from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from cache.answers import Engine, Seen, Wanted, read, wanted_comparison, wanted_look, wanted_scores
+from cache.behind import LoadsBehind
 from cache.corpora import ComparedCorpus, CorpusMeasures, collected, collected_pairs, serves
+from cache.looks import Look, Looks, moved_back
 from cache.models import Models
-from cache.packing import unpacked_attention
-from cache.passing import output_change_of, prediction_of, warm_parser
+from cache.passing import output_change_of, prediction_of
 from cache.questions import Answers, Item, Question, found_answers, kept_answers
 from cache.recent import Recent
 from cache.requests import Report, Status
@@ -22,9 +23,8 @@ from cache.store import Store
 from cache.worker import Worker
 from core.analysis import MeasuredText
 from core.checkpoints import Checkpoint
-from core.errors import AnalysisError, TextTooLong
 from core.parses import parser_name
-from core.passes import PassSettings, TextAttention
+from core.passes import PassSettings
 from core.texts import Text
 from core.tokens import TooLong
 
@@ -35,13 +35,9 @@ __all__ = ["Answers", "ComparedCorpus", "CorpusMeasures", "Engine", "Inference",
 
 CORPORA_BYTES: Final = 128 * 2**20
 """Of the latest corpora's measures in memory: a moved tau asks for the same ones again and again."""
-LOOKS_BYTES: Final = 96 * 2**20
-"""Of the latest texts' attention in memory: a click on a head asks for the same one again.
-With heads switched off there are two, of some 24 MiB each where windows are largest."""
 OUTPUTS: Final = 256
 """Changes of output that stay in memory."""
 
-Look = tuple[TextAttention, MeasuredText]
 Answer = TypeVar("Answer")
 
 _log = logging.getLogger(__name__)
@@ -71,11 +67,10 @@ class Inference:
         """By the checkpoint, or by the two that are compared."""
         self._corpora: Recent[Hashable, CorpusMeasures] = Recent(CORPORA_BYTES)
         self._answers: Recent[Hashable, Answers] = Recent(CORPORA_BYTES)
-        self._looks: Recent[Wanted, Look] = Recent(LOOKS_BYTES)
+        self._looks = Looks(store)
         self._outputs: Recent[Hashable, OutputChange] = Recent(OUTPUTS)
         self._predictions: Recent[Hashable, tuple[Prediction | None]] = Recent(OUTPUTS)
-        self._behind: set[Engine] = set()
-        self._failed: set[Engine] = set()
+        self._loads_behind = LoadsBehind(self._models)
         self._lock = Lock()
         self.close = weakref.finalize(self, _close, self._workers)
 
@@ -269,15 +264,15 @@ class Inference:
             return wanted_look(engine, settings, text, _parser_name(), too_long == "truncate", start)
 
         wanted = at(start)
-        look = self._kept_look(wanted)
-        if look is None and start != (0, 0) and (first := self._kept_look(at((0, 0)))) is not None:
-            wanted = at(_moved_back(start, first[0]))
-            look = self._kept_look(wanted)
+        look = self._looks.kept(wanted)
+        if look is None and start != (0, 0) and (first := self._looks.kept(at((0, 0)))) is not None:
+            wanted = at(moved_back(start, first[0]))
+            look = self._looks.kept(wanted)
         if look is None:
             (seen,) = self._worker(engine).ask([wanted], (settings,), places=[None], report=report)
-            look = self._remember_look(wanted, seen)
+            look = self._looks.remember(wanted, seen)
             if look[0].block == 0 and start != (0, 0):
-                look = self._remember_look(at((0, 0)), seen)
+                look = self._looks.remember(at((0, 0)), seen)
         return look
 
     def output_change(
@@ -343,25 +338,11 @@ class Inference:
 
     def is_loading(self, engine: Engine) -> bool:
         """Whether a checkpoint is being loaded; never waits."""
-        return engine in self._behind or self._models.is_loading(engine)
+        return self._loads_behind.is_loading(engine)
 
     def load_behind(self, engine: Engine) -> None:
         """Load a checkpoint in a thread of its own; an error is met again, and shown, by whoever needs it."""
-        with self._lock:
-            if self.is_loaded(engine) or self.is_loading(engine) or engine in self._failed:
-                return
-            self._behind.add(engine)
-        Thread(target=self._load_quietly, args=(engine,), name="load checkpoint", daemon=True).start()
-
-    def _load_quietly(self, engine: Engine) -> None:
-        try:
-            self.checkpoint(engine)
-            warm_parser()
-        except AnalysisError:
-            self._failed.add(engine)
-        finally:
-            self._behind.discard(engine)
-        self._models.trim()
+        self._loads_behind.load(engine)
 
     def _worker(self, *engines: Engine) -> Worker:
         with self._lock:
@@ -403,22 +384,6 @@ class Inference:
         self._corpora.put(question, answer, answer.measures.nbytes)
         return answer
 
-    def _kept_look(self, wanted: Wanted) -> Look | None:
-        look = self._looks.get(wanted)
-        if look is None and (seen := read(self.store, [wanted]).get(wanted)) is not None:
-            look = self._remember_look(wanted, seen)
-        if look is not None and look[1].n_cut and not wanted.truncate:
-            n_tokens = look[1].n_tokens
-            raise TextTooLong(None, n_tokens, n_tokens - look[1].n_cut)
-        return look
-
-    def _remember_look(self, wanted: Wanted, seen: Seen) -> Look:
-        if seen.attention is None:
-            raise RuntimeError("A look was answered without attention.")
-        look = unpacked_attention(seen.attention), seen.measured
-        self._looks.put(wanted, look, sum(2 * array.nbytes for array in seen.attention.values()))
-        return look
-
 
 def _counting(report: Report, n_kept: int) -> Report:
     """Count texts that were there before among those that are done."""
@@ -445,17 +410,6 @@ def _compared(
     """What a comparison wants of each text, and what each pass is asked."""
     asked = (engines[0].settings(settings[0]), engines[1].settings(settings[1]))
     return wanted_comparison(engines, asked, texts, _parser_name(), too_long == "truncate"), asked
-
-
-def _moved_back(start: tuple[int, int], first: TextAttention) -> tuple[int, int]:
-    """Where the window that is asked for at `start` really begins; (0, 0) where the window is the whole text."""
-
-    def side(begin: int, n_tokens: int, window: tuple[int, int]) -> int:
-        return max(0, min(begin, n_tokens - (window[1] - window[0])))
-
-    text, window = first.text, first.window
-    queries = side(start[0], len(text.queries.ids), window.queries)
-    return queries, side(start[1], len(text.keys.ids), window.keys)
 
 
 def _close(workers: Mapping[tuple[Engine, ...], Worker]) -> None:

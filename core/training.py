@@ -154,12 +154,17 @@ def read_progress(folder: Path) -> Progress | None:
 def ask_to_stop(folder: Path) -> None:
     """Let a run end after its present step, which it saves.
 
-    Raises: AnalysisError where no run is in progress.
+    Raises: AnalysisError where no run is in progress, or its folder cannot be written to.
     """
     progress = read_progress(folder)
     if progress is None or progress.state != "running":
         raise AnalysisError(f"No run is in progress in {folder}, so there is nothing to stop.")
-    (folder / STOP).touch()
+    try:
+        (folder / STOP).touch()
+    except OSError as error:
+        raise AnalysisError(
+            f"The run in {folder} cannot be asked to stop ({error.strerror or error}). Make room there, and ask again."
+        ) from None
 
 
 def saved_checkpoints(folder: Path) -> tuple[Path, ...]:

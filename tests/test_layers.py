@@ -12,6 +12,7 @@ TORCH_ROOMS = tuple(
     for name in (
         "attention",
         "attention_gradients",
+        "coreference_observer",
         "divergence",
         "finetuning",
         "head_distances",
@@ -21,6 +22,7 @@ TORCH_ROOMS = tuple(
         "observers",
         "observing",
         "outputs",
+        "parsing_observer",
         "probe_training",
         "scores",
         "self_check",

@@ -8,7 +8,8 @@ import pytest
 from passing import look_at
 from small_checkpoints import save
 
-from cache.inference import LOOKS_BYTES, Engine, Inference
+from cache.inference import Engine, Inference
+from cache.looks import LOOKS_BYTES
 from cache.models import Models
 from cache.store import Store
 from core.analysis import measure, prepare

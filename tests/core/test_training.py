@@ -299,6 +299,13 @@ def test_only_a_run_in_progress_is_asked_to_stop(tmp_path):
         ask_to_stop(tmp_path / "absent")
 
 
+def test_a_folder_that_cannot_be_written_to_is_named_when_a_run_is_to_stop(tmp_path):
+    journal = Journal(tmp_path, "x")
+    (tmp_path / "stop").symlink_to(tmp_path / "no" / "folder")
+    with pytest.raises(AnalysisError, match=r"cannot be asked to stop \(No such file or directory\)\. Make room"):
+        ask_to_stop(journal.folder)
+
+
 def test_an_old_wish_to_stop_does_not_stop_the_next_run(tmp_path):
     Journal(tmp_path, "x")
     ask_to_stop(tmp_path)
