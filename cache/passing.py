@@ -1,7 +1,6 @@
 """One batch: which waiting texts are passed together, and what their pass gives."""
 
 from collections.abc import Iterator, Sequence
-from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
 PADDING_SHARE: Final = 1 / 16
 """Of a batch's budget that padding may take; beyond that, another batch costs less."""
-
-_parser: Final = Lock()
-"""One spaCy pipeline serves all workers, and nothing says that two threads may use it at once."""
 
 
 def prepared(checkpoints: Sequence[Checkpoint], item: Item) -> Exception | None:
@@ -120,8 +116,7 @@ def _parse(batch: Sequence[Item]) -> None:
     """Put the relations of texts on their tokens, unless an earlier attempt has."""
     unparsed = [item for item in batch if not item.is_parsed]
     texts = [text for item in unparsed for text in item.prepared]
-    with _parser:
-        found = iter(with_relations(texts, [item.wanted.text for item in unparsed for _ in item.prepared]))
+    found = iter(with_relations(texts, [item.wanted.text for item in unparsed for _ in item.prepared]))
     for item in unparsed:
         item.prepared, item.is_parsed = tuple(next(found) for _ in item.prepared), True
 
@@ -142,5 +137,4 @@ def output_change_of(checkpoint: Checkpoint, text: Text, settings: PassSettings,
 
 def warm_parser() -> None:
     """Load the parser, so that the first text need not wait for it."""
-    with _parser:
-        list(parse([Text(("Warm.",))]))
+    list(parse([Text(("Warm.",))]))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
+from threading import Lock
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,10 @@ UNIVERSAL: Final = {"obj": "dobj"}
 """Names in Universal Dependencies of relations that roles are made of, where they are others."""
 PIECE_WORDS: Final = 5_000
 """Words parsed at a time: 100,000 at once would take 1.5 GB. A sentence cut by a piece's end may lose a relation."""
+
+
+_one_at_a_time: Final = Lock()
+"""One spaCy pipeline serves all threads, and nothing says that two may use it at once."""
 
 
 @dataclass(frozen=True)
@@ -162,9 +167,14 @@ def _pieces(texts: Sequence[Text]) -> Iterator[tuple[Any, _Place]]:
 def _parsed(pieces: Iterator[tuple[Any, _Place]]) -> Iterator[tuple[_Place, Any]]:
     from spacy.training.batchers import minibatch_by_words
 
-    for batch in minibatch_by_words(pieces, PIECE_WORDS, get_length=lambda piece: len(piece[0])):
-        for document, place in _pipeline().pipe(batch, as_tuples=True, batch_size=len(batch)):
-            yield place, document
+    batches = minibatch_by_words(pieces, PIECE_WORDS, get_length=lambda piece: len(piece[0]))
+    while True:
+        with _one_at_a_time:  # to make the documents of a batch, the pipeline is asked too
+            batch = next(batches, [])
+            found = list(_pipeline().pipe(batch, as_tuples=True, batch_size=len(batch))) if batch else []
+        if not found:
+            return
+        yield from ((place, document) for document, place in found)
 
 
 def token_pairs(tokenized: TokenizedText, relations: Sequence[Relation]) -> tuple[TokenPair, ...]:

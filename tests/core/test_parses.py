@@ -1,3 +1,4 @@
+import threading
 from functools import lru_cache
 
 import numpy as np
@@ -314,3 +315,30 @@ def test_a_pair_whose_word_was_cut_off_is_dropped():
     assert text.tokens == ("[CLS]", "red", "[SEP]")
     assert token_pairs(text, [Relation("amod", 0, (0, 3), (4, 7))]) == ()
     assert len(token_pairs(text, [Relation("amod", 0, (0, 3), (0, 3))])) == 1
+
+
+def test_two_threads_do_not_use_the_parser_at_once(monkeypatch):
+    """The second begins while the first is inside, and has to wait."""
+    real, inside, most = parses._pipeline(), 0, 0
+    second = threading.Thread(target=lambda: list(parse([Text(("She left.",))])))
+
+    class Watched:
+        def make_doc(self, text):
+            return real.make_doc(text)
+
+        def pipe(self, documents, **options):
+            nonlocal inside, most
+            inside += 1
+            most = max(most, inside)
+            if not second.ident:
+                second.start()
+                second.join(0.2)
+            found = list(real.pipe(documents, **options))
+            inside -= 1
+            return found
+
+    monkeypatch.setattr(parses, "_pipeline", Watched)
+    (found,) = parse([Text(("He sold it.",))])
+    second.join()
+    assert {relation.name for relation in found} == {"nsubj", "dobj"}
+    assert most == 1
