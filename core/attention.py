@@ -19,7 +19,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedM
 
 from core.errors import AnalysisError
 from core.masks import TileMask, add_tensor, door_mask
-from core.observers import Observer, Pass, WatchingDone, current_pass
+from core.observers import Observer, OnOutput, Pass, WatchingDone, current_pass
 from core.softmax_tap import SoftmaxTap
 
 DOOR: Final = "attention_sieve"
@@ -97,6 +97,8 @@ def door(
         sinks=None if s_aux is None else s_aux.to(dtype),
     )
     output = _attend(current, attention, layer)
+    if current.on_output is not None and layer is not None:
+        current.on_output(output, attention.values)
     if current.ends_at(layer):
         raise WatchingDone
     return output.to(query.dtype), None
@@ -218,6 +220,7 @@ def observe(
     *,
     calls: Sequence[int] | None = None,
     gates: Float[Tensor, "layer head"] | None = None,
+    on_output: OnOutput | None = None,
     stops: bool = False,
 ) -> Any:
     """One forward pass through the door.
@@ -229,6 +232,7 @@ def observe(
         calls: numbers of the calls of attention that are watched, by layer; None watches all of a model with one stack.
         gates: multiply the output of each head of the watched calls; 0 switches a head off. Where they require
             gradients, the output carries them.
+        on_output: called with every watched layer in order, for a model behind the door.
         stops: unwind once the last watched call has been observed; the model's output is then not computed.
 
     Returns: the model's output, or None when stopped.
@@ -246,7 +250,7 @@ def observe(
             "Choose a checkpoint of another family, such as BERT."
         )
     layers = None if calls is None else {call: layer for layer, call in enumerate(calls)}
-    token = current_pass.set(Pass(observers=observers, layers=layers, stops=stops, gates=gates))
+    token = current_pass.set(Pass(observers=observers, layers=layers, stops=stops, gates=gates, on_output=on_output))
     try:
         with (
             torch.enable_grad() if gates is not None and gates.requires_grad else torch.inference_mode(),

@@ -57,6 +57,10 @@ class Observer(Protocol):
         """Take what is needed from a tile; it must be neither kept nor changed."""
 
 
+OnOutput = Callable[[Float[Tensor, "text query head channel"], Float[Tensor, "text kv_head key channel"]], None]
+"""Takes what the heads of a watched layer hand to the output projection, and the values it is made from."""
+
+
 class WatchingDone(Exception):
     """Unwinds the forward pass once the last attention that is watched has been observed."""
 
@@ -71,6 +75,7 @@ class Pass:
     stops: bool = False
     """Whether to unwind after the last watched call."""
     gates: Float[Tensor, "layer head"] | None = None
+    on_output: OnOutput | None = None
     n_calls: int = 0
     _buffers: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict)
 

@@ -1,0 +1,202 @@
+"""Surface statistics: the observer that turns tiles of attention into them."""
+
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from core.attention import is_behind_door
+from core.checkpoints import Checkpoint
+from core.frequencies import token_words
+from core.key_kinds import MEASURES, NEIGHBOURS, PUNCTUATION, key_kinds, row_weights, uniform_entropies
+from core.observers import Tile
+from core.passes import PassText
+from core.scores import to_device
+from core.surface import SHARES, TextSurface
+from core.tokens import SPECIAL
+
+HIDDEN: Final = -2.0
+"""Added to the weight of a key that is a special token or padding, so that it is not the most attended."""
+
+NOWHERE: Final = 1 << 40
+"""Place beyond every key."""
+
+
+def surface_collector(
+    checkpoint: Checkpoint, punctuation: Collection[str] = PUNCTUATION
+) -> Callable[[Sequence[PassText]], "SurfaceObserver"]:
+    """What core.observing.collect makes the observer of each batch with.
+
+    Args:
+        checkpoint: loaded.
+        punctuation: tokens that count as such.
+    """
+    return partial(SurfaceObserver, checkpoint, punctuation=punctuation)
+
+
+class SurfaceObserver:
+    """Adds up every statistic of core.surface.TextSurface while the tiles pass.
+
+    Shares are means over the queries that can have them, of each row as shares of its sum: `self` over all queries,
+    `previous` and `next` over those with such a key, the kinds of keys over all, `sep from sep` over the separators and
+    `sep from others` over the rest. What needs queries and keys of one text is NaN in cross-attention.
+    Source: Clark et al. 2019, section 3, and their code, which divides `previous` and `next` by all tokens, and
+    attention from separators by 2 and from the others by n - 2 whatever the number of separators. Entropy here is that
+    of the row itself; theirs is of 0.9999 row + 0.0001 / n. Confidence: Voita et al. 2019, section 4, who leave out the
+    end mark as a key; here all special tokens, as keys and as queries. Distance, and agreement within a layer: Michel
+    et al. 2019, their code.
+    """
+
+    wants_entropy = True
+
+    def __init__(
+        self, checkpoint: Checkpoint, texts: Sequence[PassText], punctuation: Collection[str] = PUNCTUATION
+    ) -> None:
+        """Say which keys are of which kind.
+
+        Args:
+            checkpoint: loaded.
+            texts: of the batch, of one kind of attention.
+            punctuation: tokens that count as such.
+        """
+        self._texts, self._attention = texts, checkpoint.attentions[texts[0].kind]
+        self.wants_outputs = is_behind_door(checkpoint.model)
+        self._same_text = texts[0].queries is texts[0].keys
+        self._set_keys(checkpoint, punctuation)
+        shape = (self._attention.n_layers, len(texts), self._attention.n_heads)
+        zeros = partial(torch.zeros, device=checkpoint.device, dtype=checkpoint.statistics_dtype)
+        n_queries = self._is_real.shape[1]
+        self._sums = zeros((*shape, len(MEASURES)))
+        self._agreement = zeros((2, *shape[:2]))
+        self._columns = zeros((*shape, self._hidden.shape[1]))
+        self._top = torch.zeros((*shape, n_queries), device=checkpoint.device, dtype=torch.int32)
+        self._scratch = zeros(0)
+
+    def _set_keys(self, checkpoint: Checkpoint, punctuation: Collection[str]) -> None:
+        """What is known of the tokens of a batch, as tensors."""
+
+        def tensor(rows: Sequence[np.ndarray], filled: float | int = 0) -> Tensor:
+            stacked = np.full((len(rows), max(map(len, rows)), *rows[0].shape[1:]), filled, rows[0].dtype)
+            for row, of_text in enumerate(rows):
+                stacked[row, : len(of_text)] = of_text
+            values = torch.from_numpy(stacked)
+            wanted = checkpoint.statistics_dtype if values.is_floating_point() else values.dtype
+            return to_device(values.to(wanted), checkpoint.device)
+
+        kinds = [key_kinds(text.keys, punctuation) for text in self._texts]
+        weights = [row_weights(text, of, self._attention.causal) for text, of in zip(self._texts, kinds)]
+        special = [text.keys.segments == SPECIAL for text in self._texts]
+        self._applies = np.stack([of_text.any(axis=(0, 1)) for of_text in weights])
+        self.indicators: Tensor | None = tensor([of_text.astype(float) for of_text in kinds])
+        self._weights = tensor(weights).transpose(1, 2).contiguous()
+        self._from_words = tensor([(text.queries.segments != SPECIAL).astype(float) for text in self._texts])
+        self._is_real = tensor([np.ones(len(text.queries.ids)) for text in self._texts])
+        self._hidden = tensor([HIDDEN * of_text for of_text in special], HIDDEN)
+        self._special_at = tensor([np.flatnonzero(of_text) for of_text in special], NOWHERE)
+
+    def observe(self, tile: Tile) -> None:
+        """Add a tile's share to every statistic."""
+        attention, kinds = tile.probabilities, tile.indicator_sums
+        if kinds is None or tile.entropy is None:
+            raise RuntimeError("The pass gave neither sums nor entropy to the surface observer.")
+        if tile.row_sums is not None:
+            # Padding that may look at nothing but padding has a sum of 0, and no weight.
+            sums = tile.row_sums[..., None].clamp_min(torch.finfo(attention.dtype).tiny)
+            attention, kinds = attention / sums, kinds / sums
+        confidence, top = self._most_attended(tile, attention)
+        columns = [
+            *(self._neighbour(attention, tile.queries.start + offset) for offset in NEIGHBOURS.values()),
+            *kinds.unbind(-1),
+            tile.entropy,
+            confidence,
+            self._distance(tile, attention, confidence, top),
+        ]
+        place, from_words = (tile.layer, tile.texts), self._from_words[tile.texts, None, tile.queries]
+        weights = self._weights[tile.texts, :, tile.queries].flatten(1, 2)
+        self._sums[place] += torch.stack(columns, 2).flatten(2) @ weights
+        self._top[place][..., tile.queries] = torch.where(from_words > 0, top, -1).int()
+        self._columns[place][..., : attention.shape[-1]] += (from_words[:, :, None] @ attention).squeeze(2)
+        self._add_agreement(tile, attention)
+
+    def _most_attended(self, tile: Tile, attention: Tensor) -> tuple[Tensor, Tensor]:
+        """Weight and place of the key that is most attended among those that are no special tokens."""
+        hidden = self._hidden[tile.texts, None, None, : attention.shape[-1]]
+        marked = torch.add(attention, hidden, out=self._like(attention))
+        largest = marked.max(-1)
+        return largest.values, largest.indices
+
+    def _like(self, attention: Tensor) -> Tensor:
+        """Scratch space for a tile: fresh memory for each would cost page faults."""
+        if self._scratch.numel() < attention.numel():
+            self._scratch = attention.new_empty(attention.numel())
+        return self._scratch[: attention.numel()].view(attention.shape)
+
+    def _neighbour(self, attention: Tensor, offset: int) -> Float[Tensor, "text head query"]:
+        """Weight of the key so far from the tile's first query, and so on along the diagonal; 0 where there is none."""
+        found = attention.new_zeros(attention.shape[:3])
+        n_queries, n_keys = attention.shape[2:]
+        if self._same_text and -n_queries < offset < n_keys:
+            diagonal = attention.diagonal(offset, dim1=2, dim2=3)
+            first = max(0, -offset)
+            found[..., first : first + diagonal.shape[-1]] = diagonal
+        return found
+
+    def _distance(self, tile: Tile, attention: Tensor, confidence: Tensor, top: Tensor) -> Tensor:
+        """Tokens from each query to its most attended key, special tokens among them."""
+        places = self._special_at[tile.texts]
+        if places.shape[1]:
+            at = places.clamp(0, attention.shape[-1] - 1)
+            at = at[:, None, None].expand(*attention.shape[:3], -1)
+            weights = attention.gather(-1, at)
+            largest = weights.masked_fill(places[:, None, None] != at, HIDDEN).max(-1)
+            special = at.gather(-1, largest.indices[..., None]).squeeze(-1)
+            top = torch.where(largest.values > confidence, special, top)
+        queries = torch.arange(tile.queries.start, tile.queries.stop, device=top.device)
+        return (top - queries).abs().to(attention.dtype)
+
+    def _add_agreement(self, tile: Tile, attention: Tensor) -> None:
+        """The mean over all pairs of heads of a product of rows is the square of the mean row."""
+        is_real, n_heads = self._is_real[tile.texts, tile.queries], attention.shape[1]
+        rows = attention.mean(1).square_().sum(-1)
+        self._agreement[0, tile.layer, tile.texts] += (rows * is_real).sum(-1)
+        if tile.outputs is not None:
+            lengths = tile.outputs.norm(dim=-1).clamp_min(torch.finfo(attention.dtype).tiny)
+            together = torch.einsum("bhq,bhqc->bqc", lengths.reciprocal(), tile.outputs) / n_heads
+            self._agreement[1, tile.layer, tile.texts] += (together.square().sum(-1) * is_real).sum(-1)
+
+    def results(self) -> list[TextSurface]:
+        """What was found of each text."""
+        agreement = (self._agreement / self._is_real.sum(1)).permute(2, 0, 1).cpu().numpy()
+        columns = self._columns.masked_fill(self._hidden[:, None] < 0, HIDDEN).argmax(-1).transpose(0, 1).cpu().numpy()
+        sums = self._sums.permute(1, 3, 0, 2).cpu().numpy()
+        measures = np.where(self._applies[..., None, None], sums, np.nan).astype(sums.dtype)
+        top = self._top.transpose(0, 1).cpu().numpy()
+        return [
+            self._result(text, *found)
+            for text, *found in zip(self._texts, measures, agreement, top, columns, strict=True)
+        ]
+
+    def _result(
+        self, text: PassText, measures: np.ndarray, agreement: np.ndarray, top: np.ndarray, columns: np.ndarray
+    ) -> TextSurface:
+        of = dict(zip(MEASURES, measures))
+        uniform, cls_uniform = uniform_entropies(text, self._attention)
+        seen = np.ones(self._attention.n_layers) if self.wants_outputs else np.full(self._attention.n_layers, np.nan)
+        return TextSurface(
+            shares=measures[: len(SHARES)],
+            entropy=of["entropy"],
+            cls_entropy=of["cls entropy"],
+            uniform_entropy=uniform,
+            cls_uniform_entropy=cls_uniform,
+            confidence=of["confidence"],
+            distance=of["distance"],
+            top_key=top[..., : len(text.queries.ids)].astype(np.int16 if len(text.keys.ids) < 1 << 15 else np.int32),
+            top_column=columns,
+            agreement=agreement[0],
+            output_agreement=agreement[1] * seen,
+            key_words=token_words(text.keys),
+        )
