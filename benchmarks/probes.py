@@ -1,0 +1,89 @@
+"""Probes on 3,010 sentences of the English Web Treebank, Stanford-style, tested on its 2,001 dev sentences.
+
+Goals: attention alone above right-branching and above the random control. Other numbers of texts may be given, as in
+`python -m benchmarks.probes 300 300`. The treebank lies beside the repository; where it does not, nothing is measured.
+"""
+
+import gzip
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from core.analysis import prepare_all
+from core.checkpoints import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
+from core.parses import Dependencies, dependencies
+from core.passes import PassSettings
+from core.probe_features import embedded_words, word_attention_maps, word_pieces
+from core.probing import ProbeSettings, ProbeText, offset_scores, probe_texts, uas
+from core.texts import Text, read_file
+from core.word_vectors import WordVectors, no_vectors
+
+TREEBANK: Final = Path(__file__).parents[2] / "shared" / "data" / "ud_ewt"
+N_THREADS: Final = 2
+SETTINGS: Final = PassSettings()
+
+
+def main() -> None:
+    from benchmarks._material import print_machine  # here: core settles how threads wait before torch is imported
+
+    if not TREEBANK.is_dir():
+        print("There is no treebank beside the repository; nothing is measured.")
+        return
+    print_machine(N_THREADS, "cpu")
+    n_train, n_test = map(int, sys.argv[1:]) if len(sys.argv) > 1 else (None, None)
+    train, test = read("ewt_train3000", n_train), read("ewt_dev", n_test)
+    texts, trees = [*train, *test], list(dependencies([*train, *test]))
+    files, vectors = find_checkpoint(BUNDLED), None
+    print(f"{'':44}{'UAS':>7}{'interval':>18}{'epochs':>8}{'seconds':>9}")
+    for name, own in ((BUNDLED, files), ("random weights", randomly_initialised(files))):
+        start = time.perf_counter()
+        attention, of_words = passed(own, texts, trees)
+        vectors = vectors or of_words
+        print(f"{name}: pass of {len(attention):,} texts, {time.perf_counter() - start:.0f} seconds")
+        for words in (False, True):
+            taken = vectors if words else no_vectors([len(tree.heads) for tree in trees])
+            rows = dict(enumerate(taken.rows))
+            parts = [
+                probe_texts(attention, dict(enumerate(trees)), rows, places)
+                for places in (range(len(train)), range(len(train), len(texts)))
+            ]
+            if name == BUNDLED and not words:
+                for offset, score in offset_scores(*parts).items():
+                    say(f"offset {offset:+d}", score)
+            trained(f"{name}, attention{' and words' * words}", parts, taken.table, ProbeSettings(words=words))
+
+
+def read(name: str, n_texts: int | None) -> tuple[Text, ...]:
+    content = gzip.decompress((TREEBANK / f"{name}.clark_sd.jsonl.gz").read_bytes())
+    return read_file("trees.jsonl", content)[:n_texts]
+
+
+def passed(files, texts: Sequence[Text], trees: Sequence[Dependencies]) -> tuple[dict[int, np.ndarray], WordVectors]:
+    checkpoint = load_checkpoint(files, device="cpu")
+    prepared, _ = prepare_all(checkpoint, texts, SETTINGS, "error")
+    words = [tree.words for tree in trees]
+    work = word_attention_maps(checkpoint, list(prepared.values()), words, SETTINGS)
+    attention = {place: maps for batch in work for place, maps in batch}
+    return attention, embedded_words(checkpoint, [word_pieces(text, words[place]) for place, text in prepared.items()])
+
+
+def trained(name: str, parts: Sequence[list[ProbeText]], table: np.ndarray, settings: ProbeSettings) -> None:
+    from core.probe_training import predicted_heads, train
+
+    start = time.perf_counter()
+    (training,) = deque(train(parts[0], table, settings), maxlen=1)
+    score = uas(predicted_heads(training.probe, parts[1], table), parts[1])
+    say(name, score, f"{len(training.epochs) - 1:8}{time.perf_counter() - start:9.0f}")
+
+
+def say(name: str, score, more: str = "") -> None:
+    print(f"  {name:42}{score.share:7.1%}{score.low:9.1%} -{score.high:6.1%}{more}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

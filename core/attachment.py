@@ -1,0 +1,109 @@
+"""How often a word's head is the right one, ROOT included and punctuation left out, and what fixed offsets reach.
+
+A word's candidates are numbered: ROOT_CANDIDATE, then the words of the text from 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from core.errors import AnalysisError
+from core.parses import ROOT, Dependencies
+
+ROOT_CANDIDATE: Final = 0
+"""Candidate of a word that has no head; word i of a text, counted from 0, is candidate i + 1."""
+PUNCTUATION: Final = "punct"
+"""Relation that does not count in attachment scores."""
+FARTHEST: Final = 5
+"""Words that a fixed offset reaches."""
+RIGHT_BRANCHING: Final = 1
+"""Offset at which every word's head is the next word."""
+LEAST_TEXTS: Final = 2
+"""An interval over fewer is none."""
+N_RESAMPLES: Final = 1_000
+LEVEL: Final = 0.95
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AttachmentScore:
+    """Share of words whose head is the right one, ROOT included and punctuation left out: UAS."""
+
+    share: float
+    low: float
+    high: float
+    """Interval of LEVEL."""
+    n_words: int
+    n_texts: int
+
+
+def root_first(dependencies: Dependencies) -> Int[np.ndarray, " word"]:
+    """Candidate that is each word's head."""
+    return np.where(dependencies.heads == ROOT, ROOT_CANDIDATE, dependencies.heads + 1)
+
+
+def counts(dependencies: Dependencies) -> Bool[np.ndarray, " word"]:
+    """Whether each word counts in attachment scores."""
+    return np.array([relation != PUNCTUATION for relation in dependencies.relations], bool)
+
+
+def attachment_score(
+    predicted: Sequence[Int[np.ndarray, " _"]],
+    heads: Sequence[Int[np.ndarray, " _"]],
+    counting: Sequence[Bool[np.ndarray, " _"]],
+) -> AttachmentScore:
+    """UAS with an interval over texts.
+
+    The words of a sentence are right or wrong together, so an interval that took them for independent (Wilson's, say)
+    would be too narrow. Texts are drawn anew instead, with replacement and the same seed each time; the bounds are
+    percentiles.
+
+    Args:
+        predicted, heads: candidates, of each text.
+        counting: words that count.
+
+    Raises: AnalysisError where words count in fewer than LEAST_TEXTS texts.
+    """
+    from scipy.stats import bootstrap
+
+    right = np.array([int((p == h)[c].sum()) for p, h, c in zip(predicted, heads, counting, strict=True)], float)
+    words = np.array([int(c.sum()) for c in counting], float)
+    right, words = right[words > 0], words[words > 0]
+    if len(words) < LEAST_TEXTS:
+        raise AnalysisError(
+            f"A score needs at least {LEAST_TEXTS} texts with words besides punctuation to test on, got {len(words)}. "
+            "Give more."
+        )
+    drawn = bootstrap(
+        (right, words),
+        lambda right, words, axis: right.sum(axis) / words.sum(axis),
+        paired=True,
+        n_resamples=N_RESAMPLES,
+        batch=100,
+        confidence_level=LEVEL,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    )
+    low, high = map(float, drawn.confidence_interval)
+    share = float(right.sum() / words.sum())
+    return AttachmentScore(share=share, low=low, high=high, n_words=int(words.sum()), n_texts=len(words))
+
+
+def at_offset(n_words: int, offset: int) -> Int[np.ndarray, " word"]:
+    """Candidates by a fixed offset: right-branching is 1.
+
+    Returns: what would lie before the text is ROOT, and after it the last word, as in the code of Clark et al.
+    """
+    return np.clip(np.arange(n_words) + 1 + offset, ROOT_CANDIDATE, n_words)
+
+
+def best_offset(heads: Sequence[Int[np.ndarray, " _"]], counting: Sequence[Bool[np.ndarray, " _"]]) -> int:
+    """The offset of at most FARTHEST words that is right for most words of some texts."""
+    offsets = [offset for offset in range(-FARTHEST, FARTHEST + 1) if offset]
+
+    def n_right(offset: int) -> int:
+        return sum(int((at_offset(len(h), offset) == h)[c].sum()) for h, c in zip(heads, counting, strict=True))
+
+    return max(offsets, key=n_right)

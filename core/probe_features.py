@@ -1,0 +1,76 @@
+"""What a probe takes: attention between the words of texts, and vectors of their words; torch only once it is asked."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float16
+
+from core.checkpoints import Checkpoint
+from core.errors import AnalysisError
+from core.passes import Kind, PassSettings, PassText
+from core.word_vectors import WordVectors, looked_up
+from core.words import FIRST_WORD, Words, word_map
+
+Pieces = tuple[tuple[int, ...], ...]
+"""Token ids of each word of a text."""
+
+
+def check_kind(kind: Kind) -> None:
+    """Refuse attention in which no word attends to another of its own text.
+
+    Raises: AnalysisError.
+    """
+    if kind == "cross":
+        raise AnalysisError(
+            "Cross-attention goes from one text to another, where no word has its head. Choose the attention of the "
+            "encoder or of the decoder."
+        )
+
+
+def word_attention_maps(
+    checkpoint: Checkpoint, texts: Sequence[PassText], words: Sequence[Words], settings: PassSettings
+) -> Iterator[list[tuple[int, Float16[np.ndarray, "layer head _ _"]]]]:
+    """Attention between the words of texts, batch by batch: place among the texts given, and what ProbeText takes.
+
+    Args:
+        checkpoint: loaded.
+        texts: prepared; their queries are their keys.
+        words: of each.
+        settings: which attention, and which heads are off.
+    """
+    from core.observing import collect
+    from core.word_attention import WordCollector
+
+    maps = {id(text): word_map(of_text, text.queries) for text, of_text in zip(texts, words, strict=True)}
+    n_layers = checkpoint.attentions[settings.kind].n_layers
+
+    def collector(batch: Sequence[PassText]) -> WordCollector:
+        return WordCollector(checkpoint, [maps[id(text)] for text in batch], _as_it_is, n_layers=n_layers)
+
+    for batch in collect(checkpoint, texts, settings, collector):
+        yield [(place, _cropped(found["attention"], len(words[place].segments))) for place, found in batch]
+
+
+def _as_it_is(layer: int, attention: Any) -> dict[str, Any]:
+    return {"attention": attention.half()}
+
+
+def _cropped(attention: np.ndarray, n_words: int) -> Float16[np.ndarray, "layer head axis axis"]:
+    """Without padding, and as an array of its own: a part of a batch would keep all of it."""
+    n = FIRST_WORD + n_words
+    return attention[:, :, :n, :n].copy()
+
+
+def word_pieces(text: PassText, words: Words) -> Pieces:
+    """Token ids of each word; none for a word without tokens."""
+    of_token = word_map(words, text.queries).of_token
+    return tuple(tuple(text.queries.ids[of_token == FIRST_WORD + word].tolist()) for word in range(len(words.segments)))
+
+
+def embedded_words(checkpoint: Checkpoint, texts: Sequence[Pieces]) -> WordVectors:
+    """Vectors of words from a checkpoint's own input embeddings: the mean over a word's tokens."""
+    different = sorted({pieces for text in texts for pieces in text if pieces})
+    embeddings = checkpoint.model.get_input_embeddings().weight.detach()
+    vectors = {pieces: embeddings[list(pieces)].float().mean(0).cpu().numpy() for pieces in different}
+    return looked_up(vectors, texts)

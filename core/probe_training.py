@@ -1,0 +1,258 @@
+"""Training of probes for dependency heads, and what they say."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32, Int
+from torch import Tensor
+from torch.nn import functional
+
+from core.attachment import LEAST_TEXTS
+from core.errors import AnalysisError
+from core.probing import Epoch, Probe, ProbeSettings, ProbeText, Training
+from core.word_vectors import UNKNOWN
+from core.words import CLS_WORD, FIRST_WORD, OTHER_SPECIAL
+
+REPORT_TEXTS: Final = 100
+"""Texts learned from between two reports."""
+AHEAD: Final = 32
+"""Texts that are predicted at a time."""
+NO_WORD: Final = -100
+"""Head of padding, which no loss counts."""
+
+
+def train(
+    texts: Sequence[ProbeText], vectors: Float32[np.ndarray, "row dimension"], settings: ProbeSettings
+) -> Iterator[Training]:
+    """Train a probe, saying every REPORT_TEXTS texts and after each epoch how far it is; on the CPU.
+
+    The loss is the cross-entropy over ROOT and the words of the text, of every word, punctuation included. Whoever
+    stops asking keeps the best so far. The same texts, settings and number of threads give the same probe.
+
+    Args:
+        texts: to learn from; a share of them is held out.
+        vectors: the rows that the texts' words name; no dimension where words play no part.
+        settings: how.
+
+    Raises: AnalysisError for too few texts.
+    Source: Clark et al. 2019, section 5. The paper's code goes once through 36,000 sentences, one a step; here early
+    stopping says when fewer have been seen often enough.
+    """
+    order = np.random.default_rng(settings.seed).permutation(len(texts))
+    n_held_out = max(LEAST_TEXTS, round(settings.held_out * len(texts)))
+    if len(texts) - n_held_out < LEAST_TEXTS:
+        raise AnalysisError(
+            f"A probe needs at least {LEAST_TEXTS} texts to learn from beside those held out; of {len(texts)}, "
+            f"{n_held_out} are held out. Give more texts with trees."
+        )
+    own, held_out = ([texts[place] for place in places] for places in (order[n_held_out:], order[:n_held_out]))
+    return _Run(own, held_out, vectors, settings).course()
+
+
+class _Run:
+    """A training under way."""
+
+    def __init__(
+        self,
+        own: Sequence[ProbeText],
+        held_out: Sequence[ProbeText],
+        vectors: Float32[np.ndarray, "row dimension"],
+        settings: ProbeSettings,
+    ) -> None:
+        self._own, self._held_out, self._settings = own, held_out, settings
+        self._table = torch.from_numpy(vectors)
+        self._rng = np.random.default_rng((settings.seed, 1))
+        self._scorer = _Scorer(_untrained(own[0], vectors, self._rng), settings)
+        self._optimizer = torch.optim.Adam(self._scorer.parameters(), settings.learning_rate)
+        self._epochs = [Epoch(0, None, *_measured(self._scorer, held_out, self._table))]
+        self._best, self._probe = 0, self._scorer.learned()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has gone through the texts often enough."""
+        n_epochs = len(self._epochs) - 1
+        return n_epochs >= self._settings.epochs or n_epochs - self._best >= self._settings.patience
+
+    def course(self) -> Iterator[Training]:
+        """Go through the texts until it is finished."""
+        while not self.is_finished:
+            yield from self._epoch()
+
+    def _epoch(self) -> Iterator[Training]:
+        """Go through the texts once."""
+        order, size, lost = self._rng.permutation(len(self._own)), self._settings.texts_per_step, 0.0
+        for start in range(0, len(order), size):
+            lost += self._step([self._own[place] for place in order[start : start + size]])
+            done = start + size
+            if done < len(order) and done // REPORT_TEXTS > start // REPORT_TEXTS:
+                yield self._report(done)
+        measured = _measured(self._scorer, self._held_out, self._table)
+        self._epochs.append(Epoch(len(self._epochs), lost / _n_words(self._own), *measured))
+        if self._epochs[-1].held_out_loss < self._epochs[self._best].held_out_loss:
+            self._best, self._probe = len(self._epochs) - 1, self._scorer.learned()
+        yield self._report(len(order))
+
+    def _step(self, texts: Sequence[ProbeText]) -> float:
+        batch = _batch(texts, self._table)
+        loss = _loss(self._scorer(batch), batch)
+        self._optimizer.zero_grad()
+        loss.backward()
+        self._optimizer.step()
+        return float(loss.detach())
+
+    def _report(self, done: int) -> Training:
+        return Training(
+            probe=self._probe,
+            best=self._best,
+            epochs=tuple(self._epochs),
+            done=done,
+            n_texts=len(self._own),
+            n_held_out=len(self._held_out),
+            is_finished=self.is_finished and done == len(self._own),
+        )
+
+
+def predicted_heads(
+    probe: Probe, texts: Sequence[ProbeText], vectors: Float32[np.ndarray, "row dimension"]
+) -> list[Int[np.ndarray, " _"]]:
+    """The candidate that a probe finds most likely for each word of each text."""
+    found = _scored(_Scorer(probe), texts, torch.from_numpy(vectors))
+    return [heads for some, _, logits in found for heads in _likeliest(logits, some)]
+
+
+def scores(
+    probe: Probe, text: ProbeText, vectors: Float32[np.ndarray, "row dimension"]
+) -> Float[np.ndarray, "word candidate"]:
+    """Logarithms of how likely each candidate is, up to a constant a word."""
+    with torch.no_grad():
+        return _Scorer(probe)(_batch([text], torch.from_numpy(vectors)))[0].numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Texts as tensors, padded."""
+
+    maps: Tensor
+    """[text direction map word candidate]: from a candidate to the word, and from the word to a candidate."""
+    root: Tensor
+    """[text direction map word special]: the same with the special tokens."""
+    vectors: Tensor
+    """[text word dimension]"""
+    heads: Tensor
+    """[text word]; NO_WORD for padding."""
+
+
+def _batch(texts: Sequence[ProbeText], table: Tensor) -> _Batch:
+    n_texts, longest = len(texts), max(len(text.heads) for text in texts)
+    n_maps = texts[0].attention.shape[0] * texts[0].attention.shape[1]
+    n_axis = FIRST_WORD + longest
+    attention = torch.zeros((n_texts, n_maps, n_axis, n_axis))
+    rows = torch.full((n_texts, longest), UNKNOWN)
+    heads = torch.full((n_texts, longest), NO_WORD)
+    for i, text in enumerate(texts):
+        n = FIRST_WORD + len(text.heads)
+        attention[i, :, :n, :n] = torch.from_numpy(text.attention).reshape(n_maps, n, n)
+        rows[i, : len(text.rows)] = torch.from_numpy(text.rows)
+        heads[i, : len(text.heads)] = torch.from_numpy(text.heads)
+    both = torch.stack([attention.transpose(2, 3), attention], 1)[:, :, :, FIRST_WORD:]
+    return _Batch(both[..., FIRST_WORD:], both[..., [CLS_WORD, OTHER_SPECIAL]], table[rows], heads)
+
+
+class _Scorer(torch.nn.Module):
+    """A probe as torch trains it: scores of ROOT first, then of the words, as `ProbeText.heads` counts them."""
+
+    def __init__(self, probe: Probe, settings: ProbeSettings | None = None) -> None:
+        """Begin where a probe stands; the settings say which of its parts learn."""
+        super().__init__()
+        self._shape = probe.constant.shape
+        n_directions, n_maps = self._shape[0], self._shape[1] * self._shape[2]
+        by_word = probe.by_word.reshape(n_directions, 2, n_maps, probe.by_word.shape[-1])
+        has_constant = settings is None or settings.bias or not settings.words
+        self.constant = _weights(probe.constant.reshape(n_directions, n_maps), has_constant)
+        self.by_word = _weights(by_word, bool(by_word.size))
+        self.root_vector = _weights(probe.root_vector, bool(by_word.size))
+        self.root_parts = _weights(probe.root_parts, True)
+
+    def forward(self, batch: _Batch) -> Tensor:
+        """[text word candidate], ROOT first; what stands for padding is minus infinity."""
+        words = torch.einsum("trmwc,rm->twc", batch.maps, self.constant)
+        of_root = self.constant.expand(*batch.heads.shape, *self.constant.shape)
+        if self.by_word.numel():
+            # W (v_i, v_j) is a sum of what each word gives, so nothing is as large as pairs x dimension x maps.
+            of_candidate, of_word = (torch.einsum("twd,rmd->twrm", batch.vectors, self.by_word[:, i]) for i in (0, 1))
+            words = words + torch.einsum("trmwc,tcrm->twc", batch.maps, of_candidate)
+            words = words + torch.einsum("trmwc,twrm->twc", batch.maps, of_word)
+            of_root = of_root + of_word + self.by_word[:, 0] @ self.root_vector
+        root = torch.einsum("trmws,twrm->tws", batch.root, of_root) @ self.root_parts
+        words = words.masked_fill((batch.heads == NO_WORD)[:, None], -torch.inf)
+        return torch.cat([root[..., None], words], -1)
+
+    def learned(self) -> Probe:
+        """A copy of what it has learned."""
+
+        def array(weights: Tensor, *shape: int) -> np.ndarray:
+            return weights.detach().numpy().reshape(shape).copy()
+
+        n_directions, n_layers, n_heads = self._shape
+        return Probe(
+            constant=array(self.constant, n_directions, n_layers, n_heads),
+            by_word=array(self.by_word, n_directions, 2, n_layers, n_heads, self.by_word.shape[-1]),
+            root_vector=array(self.root_vector, len(self.root_vector)),
+            root_parts=array(self.root_parts, len(self.root_parts)),
+        )
+
+
+def _weights(values: np.ndarray, learns: bool) -> torch.nn.Parameter:
+    return torch.nn.Parameter(torch.from_numpy(values.astype(np.float32)), requires_grad=learns)
+
+
+def _untrained(text: ProbeText, vectors: Float32[np.ndarray, "row dimension"], rng: np.random.Generator) -> Probe:
+    """Every candidate as likely as any; ROOT's vector is as large as the words' are."""
+    n_layers, n_heads = text.attention.shape[:2]
+    dimension = vectors.shape[1]
+    size = float(np.sqrt((vectors[UNKNOWN + 1 :] ** 2).mean())) if dimension else 0.0
+    return Probe(
+        constant=np.zeros((2, n_layers, n_heads)),
+        by_word=np.zeros((2, 2, n_layers, n_heads, dimension)),
+        root_vector=size * rng.standard_normal((dimension,)),
+        root_parts=np.ones(2),
+    )
+
+
+def _measured(scorer: _Scorer, texts: Sequence[ProbeText], table: Tensor) -> tuple[float, float]:
+    """Cross-entropy of a word in nats, and share of the counting words whose head is right."""
+    lost, right = 0.0, 0
+    for some, batch, logits in _scored(scorer, texts, table):
+        lost += float(_loss(logits, batch))
+        right += sum(
+            int((found == text.heads)[text.counts].sum()) for found, text in zip(_likeliest(logits, some), some)
+        )
+    return lost / _n_words(texts), right / max(sum(int(text.counts.sum()) for text in texts), 1)
+
+
+def _scored(
+    scorer: _Scorer, texts: Sequence[ProbeText], table: Tensor
+) -> Iterator[tuple[Sequence[ProbeText], _Batch, Tensor]]:
+    """Some texts at a time, as a batch, with their scores [text word candidate]."""
+    for start in range(0, len(texts), AHEAD):
+        some = texts[start : start + AHEAD]
+        batch = _batch(some, table)
+        with torch.no_grad():
+            logits = scorer(batch)
+        yield some, batch, logits
+
+
+def _likeliest(logits: Tensor, texts: Sequence[ProbeText]) -> list[Int[np.ndarray, " _"]]:
+    return [row[: len(text.heads)] for row, text in zip(logits.argmax(-1).numpy(), texts)]
+
+
+def _loss(logits: Tensor, batch: _Batch) -> Tensor:
+    """Cross-entropy summed over words, in nats."""
+    return functional.cross_entropy(logits.flatten(0, 1), batch.heads.flatten(), ignore_index=NO_WORD, reduction="sum")
+
+
+def _n_words(texts: Sequence[ProbeText]) -> int:
+    return sum(len(text.heads) for text in texts)

@@ -1,0 +1,234 @@
+"""Probes for dependency heads: how well all heads together tell which word is a word's head.
+
+What a probe is asked, what it takes and what it has learned, and what its score is held against; no torch. A word's
+candidates are numbered as in core.attachment: ROOT_CANDIDATE, then the words of the text from 1.
+Source: Clark et al. 2019, section 5.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Float16, Int
+
+from core.attachment import (
+    LEAST_TEXTS,
+    RIGHT_BRANCHING,
+    AttachmentScore,
+    at_offset,
+    attachment_score,
+    best_offset,
+    counts,
+    root_first,
+)
+from core.errors import AnalysisError
+from core.parses import Dependencies
+from core.words import FIRST_WORD
+
+FEW_WORDS: Final = 5_000
+"""Words to learn from below which a probe says little about a checkpoint."""
+BUDGET_BYTES: Final = 1024 * 2**20
+"""Of attention in memory at most, unless said otherwise."""
+
+
+@dataclass(frozen=True)
+class ProbeSettings:
+    """How a probe learns; AnalysisError for a number out of range."""
+
+    words: bool = False
+    """Whether the weight of a head depends on the two words, or is one number."""
+    bias: bool = False
+    """Whether a head also has a weight that no word changes, where the others depend on words. The paper's formula has
+    none; its code has one."""
+    learning_rate: float = 0.002
+    """Of Adam."""
+    texts_per_step: int = 1
+    epochs: int = 30
+    """At most."""
+    patience: int = 3
+    """Epochs without a lower loss on the texts held out after which it ends."""
+    held_out: float = 0.1
+    """Share of the texts to learn from that are not learned from, but say when to end."""
+    seed: int = 0
+    """Of which texts are held out, their order, and where ROOT's vector begins."""
+
+    def __post_init__(self) -> None:
+        for name, value in (
+            ("texts a step", self.texts_per_step),
+            ("epochs", self.epochs),
+            ("patience", self.patience),
+        ):
+            if value < 1:
+                raise AnalysisError(f"A probe needs at least 1 as its {name}, got {value:g}. Give a larger number.")
+        if not 0 < self.learning_rate <= 1:
+            raise AnalysisError(f"The learning rate is {self.learning_rate:g}. Give one above 0 and at most 1.")
+        if not 0 < self.held_out < 1:
+            raise AnalysisError(f"The share held out is {self.held_out:g}. Give one between 0 and 1.")
+        if self.seed < 0:
+            raise AnalysisError(f"The seed is {self.seed}. Give a whole number from 0 on.")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProbeText:
+    """One text as a probe takes it."""
+
+    attention: Float16[np.ndarray, "layer head axis axis"]
+    """From and to CLS_WORD, OTHER_SPECIAL and the words, as in core.words.WordMap."""
+    heads: Int[np.ndarray, " word"]
+    """Candidate that is each word's head."""
+    counts: Bool[np.ndarray, " word"]
+    """Whether a word counts in attachment scores: punctuation does not."""
+    rows: Int[np.ndarray, " word"]
+    """Row of each word in WordVectors.table; all 0 where words play no part."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Probe:
+    """What a probe has learned: how likely each candidate i is to be the head of word j, by
+
+    p(i|j) proportional to exp of the sum over heads k of w_k attention_k(i, j) + u_k attention_k(j, i)
+
+    where a weight is a number, or W_k (v_i, v_j) with the vectors of the two words. For the candidate ROOT the
+    attention to, and from, it is a_start times that of [CLS] plus a_end times that of the other special tokens.
+    """
+
+    constant: Float[np.ndarray, "direction layer head"]
+    """w and u; 0 where a weight is left to the words."""
+    by_word: Float[np.ndarray, "direction side layer head dimension"]
+    """W and U, for the candidate's vector and the word's own; dimension 0 where words play no part."""
+    root_vector: Float[np.ndarray, " dimension"]
+    """In the place of ROOT's word vector."""
+    root_parts: Float[np.ndarray, " special"]
+    """a_start and a_end."""
+
+    @property
+    def weights(self) -> Float[np.ndarray, "direction layer head"]:
+        """w and u of each head: numbers, or where they depend on words the Euclidean norm of all that they are."""
+        if not self.by_word.shape[-1]:
+            return self.constant
+        return np.sqrt(self.constant**2 + (self.by_word**2).sum(axis=(1, 4)))
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """How well a probe does after so many times through the texts."""
+
+    number: int
+    """0 before the first step."""
+    loss: float | None
+    """Mean cross-entropy of a word while it was learned from, in nats; None before the first step."""
+    held_out_loss: float
+    held_out_score: float
+    """UAS of the texts held out, of 1."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Training:
+    """How far a probe's training is."""
+
+    probe: Probe
+    """The best so far by its loss on the texts held out."""
+    best: int
+    """Number of its epoch."""
+    epochs: tuple[Epoch, ...]
+    done: int
+    """Texts learned from in the epoch that is on."""
+    n_texts: int
+    """Texts of an epoch."""
+    n_held_out: int
+    is_finished: bool
+
+
+def attention_bytes(n_words: Sequence[int], n_layers: int, n_heads: int) -> int:
+    """Memory that the attention of texts of so many words takes."""
+    return sum(np.dtype(np.float16).itemsize * n_layers * n_heads * (n + FIRST_WORD) ** 2 for n in n_words)
+
+
+def check_fits(n_words: Sequence[int], n_layers: int, n_heads: int, budget: int = BUDGET_BYTES) -> None:
+    """Refuse what takes more memory than there may be.
+
+    Raises: AnalysisError that says which texts to leave out.
+    """
+    needed = attention_bytes(n_words, n_layers, n_heads)
+    if needed <= budget:
+        return
+    sizes = [attention_bytes([n], n_layers, n_heads) for n in n_words]
+    n_first = int(np.searchsorted(np.cumsum(sizes), budget, side="right"))
+    n_short = int(np.searchsorted(np.cumsum(sorted(sizes)), budget, side="right"))
+    raise AnalysisError(
+        f"The attention of {len(n_words):,} texts takes {needed / 2**20:,.0f} MB of memory, and at most "
+        f"{budget / 2**20:,.0f} MB may be used. Leave out all from text {n_first + 1:,} on, or those of "
+        f"{sorted(n_words)[n_short]:,} words and more."
+    )
+
+
+def split(n_texts: int, share: float, seed: int) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]:
+    """Places of the texts to learn from and of those to test on, each in order.
+
+    Args:
+        n_texts: all.
+        share: of them to test on.
+        seed: of the choice.
+
+    Raises: AnalysisError where either part would have fewer than LEAST_TEXTS.
+    """
+    n_test = round(share * n_texts)
+    if min(n_test, n_texts - n_test) < LEAST_TEXTS:
+        raise AnalysisError(
+            f"Of {n_texts} texts {n_test} would be tested on and {n_texts - n_test} learned from. Give more texts, or "
+            f"another share, so that each has at least {LEAST_TEXTS}."
+        )
+    order = np.random.default_rng(seed).permutation(n_texts)
+    return np.sort(order[n_test:]), np.sort(order[:n_test])
+
+
+def probe_texts(
+    attention: Mapping[int, Float16[np.ndarray, "layer head _ _"]],
+    trees: Mapping[int, Dependencies],
+    rows: Mapping[int, Int[np.ndarray, " _"]],
+    places: Iterable[int],
+) -> list[ProbeText]:
+    """The texts at some places as a probe takes them; those without attention, being too long, are left out.
+
+    Args:
+        attention: by place.
+        trees: of the same texts.
+        rows: of their words in WordVectors.table.
+        places: which texts, in order.
+    """
+    return [
+        ProbeText(
+            attention=attention[place],
+            heads=root_first(trees[place]),
+            counts=counts(trees[place]),
+            rows=rows[place],
+        )
+        for place in places
+        if place in attention
+    ]
+
+
+def uas(predicted: Sequence[Int[np.ndarray, " _"]], texts: Sequence[ProbeText]) -> AttachmentScore:
+    """How often the predicted heads of texts are right."""
+    return attachment_score(predicted, [text.heads for text in texts], [text.counts for text in texts])
+
+
+def offset_scores(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> dict[int, AttachmentScore]:
+    """What a fixed offset reaches on the texts to test on: right-branching, and the best on the texts to learn from.
+
+    Returns: by offset; one where both are the same.
+    """
+    best = best_offset([text.heads for text in train], [text.counts for text in train])
+    offsets = dict.fromkeys((RIGHT_BRANCHING, best))
+    return {offset: uas([at_offset(len(text.heads), offset) for text in test], test) for offset in offsets}
+
+
+def few_words(n_words: int, n_texts: int) -> str | None:
+    """A sentence where there is little to learn from."""
+    if n_words >= FEW_WORDS:
+        return None
+    return (
+        f"There are only {n_words:,} words in {n_texts:,} texts to learn from, which teach a probe little: scores "
+        "depend much on which texts these are. Clark et al. took 36,160 sentences; give a few thousand."
+    )
