@@ -10,7 +10,14 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from core import attention_command
+from core import (
+    attention_command,
+    coreference_command,
+    distances_command,
+    parsing_command,
+    probe_command,
+    surface_command,
+)
 from core.analysis import measure
 from core.checkpoints import Checkpoint
 from core.command_line import (
@@ -163,7 +170,14 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--output", required=True, type=Path, help="CSV file to write")
     _add_criterion(comparing)
     comparing.set_defaults(run=compare)
-    for command in (attention_command,):
+    for command in (
+        surface_command,
+        parsing_command,
+        coreference_command,
+        probe_command,
+        distances_command,
+        attention_command,
+    ):
         command.add_command(commands)
     add_commands(commands)
     return parser

@@ -127,8 +127,12 @@ def _cut(table: ScoreTable, texts: Sequence[int], roles: tuple[str, ...]) -> Sco
 
 def texts_sha256(texts: Iterable[Text]) -> str:
     """SHA-256 over texts as they were given, in their order; tells two corpora apart whatever their files' names."""
-    written = json.dumps([[text.segments, text.words] for text in texts])
+    written = json.dumps([[text.segments, text.words, *_tree_of(text)] for text in texts])
     return hashlib.sha256(written.encode()).hexdigest()
+
+
+def _tree_of(text: Text) -> list[object]:
+    return [] if text.heads is None else [text.heads, text.relations]
 
 
 def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.DataFrame:

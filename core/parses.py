@@ -170,7 +170,7 @@ def _parsed(pieces: Iterator[tuple[Any, _Place]]) -> Iterator[tuple[_Place, Any]
     batches = minibatch_by_words(pieces, PIECE_WORDS, get_length=lambda piece: len(piece[0]))
     while True:
         with _one_at_a_time:  # to make the documents of a batch, the pipeline is asked too
-            batch = next(batches, [])
+            batch: list[tuple[Any, _Place]] = next(batches, [])
             found = list(_pipeline().pipe(batch, as_tuples=True, batch_size=len(batch))) if batch else []
         if not found:
             return

@@ -48,8 +48,11 @@ def test_changes_of_roles_are_written_one_row_a_role():
     assert table.to_numpy().tolist() == [["local", 0, 3, 3, 0, 0, 0.25], ["block", 0, 0, 0, 0, 0, 1.0]]
 
 
-def test_the_digest_of_texts_tells_texts_order_segments_and_words_apart():
+def test_the_digest_of_texts_tells_texts_order_segments_words_and_trees_apart():
     one, other = Text(("A cat", "sat.")), Text(("A cat sat.",))
-    different = [(one, other), (other, one), (one,), (other,), (Text(("A cat sat.",), (("A cat", "sat."),)),), ()]
+    words = (("A cat", "sat."),)
+    trees = [Text(("A cat sat.",), words, heads, (("nsubj", "root"),)) for heads in (((2, 0),), ((0, 1),))]
+    different = [(one, other), (other, one), (one,), (other,), *[(text,) for text in trees], ()]
+    different.append((Text(("A cat sat.",), words),))
     assert len({texts_sha256(texts) for texts in different}) == len(different)
     assert texts_sha256([one]) == texts_sha256((Text(("A cat", "sat.")),))

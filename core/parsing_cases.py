@@ -1,0 +1,107 @@
+"""The dependents of many texts end to end: where their heads stand, and where each attention head says they stand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from core.parses import ROOT, ROOT_RELATION, Dependencies
+
+NO_RELATION: Final = ("punct", ROOT_RELATION)
+"""What no attention head is asked to find."""
+POSSESSORS: Final = ("poss", "nmod:poss")
+CLITICS: Final = ("possessive", "case")
+NONE: Final = -1
+"""Prediction for a word that has none."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cases:
+    """Every word of some texts that has a head. Words are numbered through all texts."""
+
+    names: tuple[str, ...]
+    """Relations."""
+    codes: Int[np.ndarray, " case"]
+    """Relation of each case, by its place among the names."""
+    text: Int[np.ndarray, " case"]
+    dependents: Int[np.ndarray, " case"]
+    heads: Int[np.ndarray, " case"]
+    distances: Int[np.ndarray, " case"]
+    """Words from where the prediction is read, the dependent unless it is read at a clitic, to the head."""
+    rooms: Int[np.ndarray, " case"]
+    """Words after that place in its segment."""
+    predicted: Int[np.ndarray, "direction layer head case"]
+    """Head predicted for each dependent; NONE for none."""
+    predicted_from_heads: Int[np.ndarray, "layer head case"]
+    """What the head of each dependent attends to most; NONE for nothing."""
+    is_known: Bool[np.ndarray, " case"]
+    """Whether dependent and head have tokens, so that anything can be predicted."""
+
+
+def cases_of(
+    texts: Sequence[Dependencies],
+    predicted: Sequence[Int[np.ndarray, "direction layer head _"]],
+    at_clitic: bool = False,
+) -> Cases:
+    """The cases of one or more texts.
+
+    Args:
+        texts: their trees.
+        predicted: place of the head predicted for each of their words; -1 for none.
+        at_clitic: whether a possessor's prediction is read at the 's that follows it.
+    """
+    sizes = [len(text.heads) for text in texts]
+    firsts = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
+    heads = _numbered(np.concatenate([text.heads for text in texts]), firsts)
+    names, codes = _coded(list(chain.from_iterable(text.relations for text in texts)))
+    of_words = _numbered(np.concatenate(predicted, axis=-1), firsts)
+    has_tokens = (of_words != NONE).any(axis=(0, 1, 2))
+    ends = np.concatenate([_segment_ends(text) for text in texts]) + firsts
+    dependents = np.flatnonzero(heads != ROOT)
+    heads, codes = heads[dependents], codes[dependents]
+    read_at = dependents + (_has_clitic(names, codes, dependents, heads) if at_clitic else 0)
+    return Cases(
+        names=names,
+        codes=codes,
+        text=np.repeat(np.arange(len(texts)), sizes)[dependents],
+        dependents=dependents,
+        heads=heads,
+        distances=heads - read_at,
+        rooms=ends[dependents] - 1 - read_at,
+        predicted=of_words[..., read_at],
+        predicted_from_heads=of_words[0][..., heads],
+        is_known=has_tokens[dependents] & has_tokens[read_at] & has_tokens[heads],
+    )
+
+
+def _numbered(
+    places: Int[np.ndarray, "*shape word"], firsts: Int[np.ndarray, " word"]
+) -> Int[np.ndarray, "*shape word"]:
+    """Places in each text as places in all of them; what is none stays -1."""
+    return np.where(places >= 0, places + firsts, NONE).astype(np.int32)
+
+
+def _coded(relations: Sequence[str]) -> tuple[tuple[str, ...], Int[np.ndarray, " word"]]:
+    codes = {name: code for code, name in enumerate(dict.fromkeys(relations))}
+    return tuple(codes), np.array([codes[name] for name in relations], int)
+
+
+def _segment_ends(text: Dependencies) -> Int[np.ndarray, " word"]:
+    """One past the last word of each word's segment."""
+    return np.searchsorted(text.words.segments, text.words.segments, side="right")
+
+
+def _has_clitic(
+    names: Sequence[str],
+    codes: Int[np.ndarray, " case"],
+    dependents: Int[np.ndarray, " case"],
+    heads: Int[np.ndarray, " case"],
+) -> Bool[np.ndarray, " case"]:
+    """Possessors whose next word depends on them as a clitic."""
+    relation = np.array([1 if name in POSSESSORS else 2 if name in CLITICS else 0 for name in names])[codes]
+    followed = np.zeros(len(codes), bool)
+    followed[:-1] = (relation[1:] == 2) & (heads[1:] == dependents[:-1]) & (dependents[1:] == dependents[:-1] + 1)
+    return followed & (relation == 1)

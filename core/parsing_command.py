@@ -1,0 +1,160 @@
+"""The command `python -m core parse-heads`: how well each head finds the heads of words."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import numpy as np
+import pandas as pd
+
+from core.analysis import queries_text
+from core.command_line import (
+    TABLES,
+    add_checkpoint_options,
+    add_random_weights_option,
+    add_texts_options,
+    check_output,
+    checkpoint_facts,
+    loaded,
+    prepared_texts,
+    progress_bar,
+    read_texts,
+    write_table,
+)
+from core.errors import AnalysisError
+from core.frames import texts_sha256
+from core.parses import dependencies, parser_name
+from core.parsing_heads import (
+    DIRECTIONS,
+    Reading,
+    RelationAccuracy,
+    TextPredictions,
+    beats_baseline,
+    relation_accuracies,
+)
+from core.texts import SUFFIXES, Text
+from core.words import FromWord
+
+LEAST_CASES: Final = 100
+"""Of a relation that is written; as in the authors' table."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser = commands.add_parser(
+        "parse-heads", help="measure heads as parsers of relations", description=parse_heads.__doc__
+    )
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    add_texts_options(parser, ", ".join(SUFFIXES))
+    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    parser.add_argument(
+        "--least-cases", type=int, default=LEAST_CASES, help=f"of a relation; {LEAST_CASES} unless told"
+    )
+    parser.add_argument("--alpha", type=float, default=0.05, help="intervals cover 1 - alpha")
+    parser.add_argument(
+        "--from-word",
+        default="mean",
+        choices=get_args(FromWord),
+        help="pieces of a word that attend: all, or the first",
+    )
+    parser.add_argument(
+        "--reading",
+        default="column",
+        choices=get_args(Reading),
+        help="head-to-dependent: the word that attends most to the dependent is its head (column), or the word that "
+        "the head attends to most is the dependent (row)",
+    )
+    parser.add_argument("--at-clitic", action="store_true", help="read a possessor's prediction at the 's after it")
+    parser.set_defaults(run=parse_heads)
+
+
+def parse_heads(chosen: argparse.Namespace) -> None:
+    """Write one row per relation, direction, layer and head: cases, left_out (cases without tokens), accuracy, low and
+    high (Wilson interval), baseline (accuracy of the best fixed offset) and offset (in words), p (of beating the
+    baseline, corrected for all heads and directions), beats_baseline (by 10 points or more); and, the same in all rows
+    of a relation, best (whether the row's head is best on all cases), and held_out, held_out_low and held_out_high (the
+    accuracy of heads chosen on one half of the texts on the other half). Relations are those that the file brings, else
+    spaCy's; "all" is all of them but punct and root.
+    """
+    if not 0 < chosen.alpha < 1:
+        raise AnalysisError(f"alpha is {chosen.alpha}. Choose a number between 0 and 1, for example 0.05.")
+    texts = read_texts(chosen.texts, chosen.text_columns)
+    check_output(chosen.output, TABLES)
+    found, facts = _found(chosen, texts)
+    accuracies = relation_accuracies(
+        found,
+        least_cases=chosen.least_cases,
+        alpha=chosen.alpha,
+        reading=chosen.reading,
+        at_clitic=chosen.at_clitic,
+    )
+    if not accuracies:
+        raise AnalysisError(
+            f"No relation has {chosen.least_cases:,} cases. Give more texts, or ask for fewer with --least-cases."
+        )
+    write_table(chosen.output, accuracy_table(accuracies), facts)
+
+
+def _found(chosen: argparse.Namespace, texts: Sequence[Text]) -> tuple[list[TextPredictions], dict[str, str]]:
+    """Predictions for each text that was passed, in order, and where they come from."""
+    from core.parsing_observer import predictions
+
+    checkpoint, asked = loaded(chosen)
+    prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
+    read = [queries_text(texts[place], asked.kind) for place in prepared]
+    trees = list(dependencies(read))
+    work = predictions(
+        checkpoint, list(prepared.values()), [tree.words for tree in trees], asked, from_word=chosen.from_word
+    )
+    of_place = dict(progress_bar(work, len(prepared)))
+    n_brought = sum(text.heads is not None for text in read)
+    facts = {
+        **checkpoint_facts(checkpoint, asked),
+        "texts": str(len(read)),
+        "texts sha256": texts_sha256(texts),
+        "relations": _source(n_brought, len(read)),
+        "from word": chosen.from_word,
+        "reading": chosen.reading,
+        "read at clitic": "yes" if chosen.at_clitic else "no",
+        "alpha": str(chosen.alpha),
+    }
+    return [TextPredictions(dependencies=tree, predicted=of_place[row]) for row, tree in enumerate(trees)], facts
+
+
+def _source(n_brought: int, n_texts: int) -> str:
+    if n_brought == n_texts:
+        return "from the file"
+    return parser_name() + (f"; from the file for {n_brought} texts" if n_brought else "")
+
+
+def accuracy_table(accuracies: Sequence[RelationAccuracy]) -> pd.DataFrame:
+    """Every relation, direction, layer and head, as the command's columns."""
+    return pd.concat([_rows(one) for one in accuracies], ignore_index=True)
+
+
+def _rows(one: RelationAccuracy) -> pd.DataFrame:
+    direction, layer, head = (places.ravel() for places in np.indices(one.accuracy.shape))
+    ways = np.array(DIRECTIONS)[direction]
+    return pd.DataFrame(
+        {
+            "relation": one.relation,
+            "direction": ways,
+            "layer": layer,
+            "head": head,
+            "cases": one.n_cases,
+            "left_out": one.n_left_out,
+            "accuracy": one.accuracy.ravel(),
+            "low": one.low.ravel(),
+            "high": one.high.ravel(),
+            "baseline": one.baseline.share,
+            "offset": one.baseline.offset,
+            "p": one.p_values.ravel(),
+            "beats_baseline": beats_baseline(one).ravel(),
+            "best": [place == one.best for place in zip(ways.tolist(), layer.tolist(), head.tolist())],
+            "held_out": one.best_accuracy,
+            "held_out_low": one.best_low,
+            "held_out_high": one.best_high,
+        }
+    )
