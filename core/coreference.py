@@ -1,0 +1,267 @@
+"""Heads and coreference: how often the word a mention attends to most is one that refers to the same; no torch.
+
+From gold mentions (`core.mentions`) and what a pass found of them (`core.coreference_observer`) to accuracies.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from core.errors import AnalysisError
+from core.hypotheses import ratio
+from core.mentions import TYPES, MentionText
+
+Candidates = Literal["mentions", "words"]
+NO_CHOICE: Final = -1
+BASELINES: Final = ("nearest mention", "same head word")
+ALL: Final = "all"
+GROUPS: Final = (ALL, *TYPES)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MentionChoices:
+    """What a pass found of one text: words, or NO_CHOICE where none can be attended to or none is."""
+
+    mentions: Int[np.ndarray, "layer head mention"]
+    """The head word of an earlier mention that each mention's head word attends to most."""
+    words: Int[np.ndarray, "layer head mention"]
+    """The word other than itself that it attends to most; no special token."""
+    is_read: Bool[np.ndarray, " mention"]
+    """Whether its head word has a token: one beyond a cut has none."""
+
+    def of(self, candidates: Candidates) -> Int[np.ndarray, "layer head mention"]:
+        """The choice among some candidates."""
+        return self.mentions if candidates == "mentions" else self.words
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cases:
+    """The mentions that have an antecedent: an earlier mention of the same entity in their text."""
+
+    text: Int[np.ndarray, " case"]
+    """Place of its text."""
+    mention: Int[np.ndarray, " case"]
+    """Its place among the mentions of the text."""
+    groups: Bool[np.ndarray, "group case"]
+    """Whether it belongs to each of GROUPS."""
+    baselines: Bool[np.ndarray, "baseline case"]
+    """Whether each of BASELINES is right."""
+    chance: Float[np.ndarray, " case"]
+    """Share of the earlier mentions that are antecedents: how often one taken at random is right."""
+    n_unread: int
+    """Mentions with an antecedent that were left out, because they are beyond a cut."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeldOut:
+    """A head chosen on one half of the texts, and how it does on the other; both ways round together."""
+
+    chosen: tuple[tuple[int, int], tuple[int, int]]
+    """Layer and head that are best on the texts with even places, and on those with odd ones."""
+    accuracy: Float[np.ndarray, " group"]
+    """Of the first on the odd texts and of the second on the even ones, over all cases; NaN without cases."""
+    low: Float[np.ndarray, " group"]
+    high: Float[np.ndarray, " group"]
+    p_value: Float[np.ndarray, "baseline group"]
+    """As CoreferenceScores.p_value; not corrected, since the head was not chosen on the cases that it is tested on."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoreferenceScores:
+    """How well every head points from mentions to their antecedents."""
+
+    candidates: Candidates
+    n_cases: Int[np.ndarray, " group"]
+    accuracy: Float[np.ndarray, "group layer head"]
+    """Share of the cases in which the choice is the head word of an antecedent; NaN without cases."""
+    low: Float[np.ndarray, "group layer head"]
+    high: Float[np.ndarray, "group layer head"]
+    """Wilson interval."""
+    baselines: Float[np.ndarray, "baseline group"]
+    """Share of the cases that each of BASELINES gets right."""
+    chance: Float[np.ndarray, " group"]
+    """The same of an earlier mention at random."""
+    p_value: Float[np.ndarray, "baseline group layer head"]
+    """One-sided exact McNemar test of "right where the baseline is wrong more often than the other way round", times
+    the number of heads, so that it may be read at the best of them. Cases of one text are not independent, which it
+    takes them to be."""
+    best: tuple[int, int]
+    """Layer and head with the highest accuracy over all cases."""
+    held_out: HeldOut | None
+    """None where one half of the texts has no case."""
+    n_unread: int
+
+
+def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "_"]]) -> Cases:
+    """The mentions that have an antecedent, and what the baselines say of them.
+
+    The nearest mention is the last whose head word comes before; the same head word (but for capitals) is that of the
+    nearest such mention, or where there is none the nearest mention.
+    Source: Clark et al. 2019, table 2.
+    """
+    rows = []
+    n_unread = 0
+    for place, (text, is_read) in enumerate(zip(texts, are_read, strict=True)):
+        shown = text.shown
+        words = [shown[mention.head].lower() for mention in text.mentions]
+        for number, antecedents in enumerate(text.antecedents):
+            if antecedents and is_read[number]:
+                same = [before for before in range(number) if words[before] == words[number]]
+                right = (number - 1 in antecedents, (same[-1] if same else number - 1) in antecedents)
+                group = TYPES.index(text.mentions[number].type)
+                rows.append((place, number, group, *right, len(antecedents) / number))
+            n_unread += bool(antecedents) and not is_read[number]
+    columns = np.array(rows).reshape(-1, 6).T
+    places, numbers, of_type = columns[:3].astype(int)
+    groups = np.vstack([np.ones(len(rows), bool), of_type == np.arange(len(TYPES))[:, None]])
+    return Cases(
+        text=places,
+        mention=numbers,
+        groups=groups,
+        baselines=columns[3:5].astype(bool),
+        chance=columns[5].astype(float),
+        n_unread=n_unread,
+    )
+
+
+def coreference_scores(
+    texts: Sequence[MentionText],
+    choices: Sequence[MentionChoices],
+    candidates: Candidates = "mentions",
+    alpha: float = 0.05,
+) -> CoreferenceScores:
+    """Accuracy of every head at antecedent selection, beside the baselines.
+
+    Args:
+        texts: with their mentions.
+        choices: what a pass found of each.
+        candidates: a choice among the head words of earlier mentions, or among all words; the baselines choose among
+            mentions either way.
+        alpha: intervals cover 1 - alpha.
+
+    Raises: AnalysisError where no mention with an antecedent was read.
+    Source: Clark et al. 2019, section 4.3: "what percent of the time does the head word of a coreferent mention most
+        attend to the head of one of that mention's antecedents". Among which words they looked is not stated.
+    """
+    cases = cases_of(texts, [choice.is_read for choice in choices])
+    if not len(cases.text):
+        raise AnalysisError(
+            f"All {cases.n_unread:,} mentions that refer back stand where this checkpoint has stopped reading. Give "
+            "shorter texts."
+        )
+    right = _right(texts, choices, candidates, cases)
+    n_cases, n_right = cases.groups.sum(axis=1), _counts(right, cases.groups)
+    low, high = _wilson(n_right, n_cases[:, None, None], alpha)
+    p_value = np.stack([_mcnemar(right, baseline, cases.groups) for baseline in cases.baselines])
+    return CoreferenceScores(
+        candidates=candidates,
+        n_cases=n_cases,
+        accuracy=ratio(n_right, np.broadcast_to(n_cases[:, None, None], n_right.shape)),
+        low=low,
+        high=high,
+        baselines=ratio(cases.baselines @ cases.groups.T.astype(float), np.tile(n_cases, (len(BASELINES), 1))),
+        chance=ratio(cases.groups @ cases.chance, n_cases),
+        p_value=np.minimum(1, right.shape[0] * right.shape[1] * p_value),
+        best=_best(n_right[0]),
+        held_out=_held_out(right, cases, alpha),
+        n_unread=cases.n_unread,
+    )
+
+
+def _right(
+    texts: Sequence[MentionText], choices: Sequence[MentionChoices], candidates: Candidates, cases: Cases
+) -> Bool[np.ndarray, "layer head case"]:
+    """Whether every head chose the head word of an antecedent."""
+    right = []
+    for place, number in zip(cases.text.tolist(), cases.mention.tolist()):
+        text, choice = texts[place], choices[place].of(candidates)
+        antecedents = [text.mentions[before].head for before in text.antecedents[number]]
+        right.append(np.isin(choice[:, :, number], antecedents))
+    return np.stack(right, axis=-1)
+
+
+def _held_out(right: Bool[np.ndarray, "layer head case"], cases: Cases, alpha: float) -> HeldOut | None:
+    is_odd = cases.text % 2 == 1
+    if is_odd.all() or not is_odd.any():
+        return None
+    chosen = []
+    said = np.zeros(len(is_odd), bool)
+    for half in (~is_odd, is_odd):
+        layer, head = _best(right[:, :, half].sum(axis=-1))
+        said[~half] = right[layer, head, ~half]
+        chosen.append((layer, head))
+    n_cases, n_right = cases.groups.sum(axis=1), cases.groups @ said.astype(float)
+    low, high = _wilson(n_right, n_cases, alpha)
+    p_value = [_mcnemar(said.reshape(1, 1, -1), baseline, cases.groups)[:, 0, 0] for baseline in cases.baselines]
+    return HeldOut(
+        chosen=(chosen[0], chosen[1]),
+        accuracy=ratio(n_right, n_cases),
+        low=low,
+        high=high,
+        p_value=np.stack(p_value),
+    )
+
+
+def _best(n_right: np.ndarray) -> tuple[int, int]:
+    """Layer and head with the most right cases, the first of equals."""
+    layer, head = np.unravel_index(n_right.argmax(), n_right.shape)
+    return int(layer), int(head)
+
+
+def _counts(
+    found: Bool[np.ndarray, "layer head case"], groups: Bool[np.ndarray, "group case"]
+) -> Float[np.ndarray, "group layer head"]:
+    return np.einsum("lhc,gc->glh", found.astype(float), groups.astype(float))
+
+
+def _mcnemar(
+    right: Bool[np.ndarray, "layer head case"],
+    baseline: Bool[np.ndarray, " case"],
+    groups: Bool[np.ndarray, "group case"],
+) -> Float[np.ndarray, "group layer head"]:
+    """One-sided and exact: how likely so many of the cases in which the two differ fall to the head by a fair coin."""
+    from scipy.stats import binom
+
+    better, worse = _counts(right & ~baseline, groups), _counts(~right & baseline, groups)
+    return np.where((groups.sum(axis=1) > 0)[:, None, None], binom.sf(better - 1, better + worse, 0.5), np.nan)
+
+
+def _wilson(
+    n_right: Float[np.ndarray, "*cell"], n_cases: Int[np.ndarray, "..."], alpha: float
+) -> tuple[Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]:
+    """Wilson interval of a share; NaN without cases."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    n_cases = np.broadcast_to(n_cases, n_right.shape)
+    low, high = proportion_confint(n_right, np.maximum(n_cases, 1), alpha=alpha, method="wilson")
+    return np.where(n_cases > 0, low, np.nan), np.where(n_cases > 0, high, np.nan)
+
+
+def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
+    """One row per group of mentions, layer and head.
+
+    Columns: group (all, or a type of mention), layer, head, cases, accuracy, low, high, then of the baselines
+    `nearest mention`, `same head word` and `random mention` the accuracy, and p_nearest, p_same_head (see
+    CoreferenceScores.p_value).
+    """
+    n_groups, n_layers, n_heads = scores.accuracy.shape
+    group, layer, head = (axis.ravel() for axis in np.indices((n_groups, n_layers, n_heads)))
+    return pd.DataFrame(
+        {
+            "group": np.array(GROUPS)[group],
+            "layer": layer,
+            "head": head,
+            "cases": scores.n_cases[group],
+            "accuracy": scores.accuracy.ravel(),
+            "low": scores.low.ravel(),
+            "high": scores.high.ravel(),
+            **{name: scores.baselines[place][group] for place, name in enumerate(BASELINES)},
+            "random mention": scores.chance[group],
+            "p_nearest": scores.p_value[0].ravel(),
+            "p_same_head": scores.p_value[1].ravel(),
+        }
+    )

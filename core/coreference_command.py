@@ -1,0 +1,94 @@
+"""The command `python -m core coreference`: how often every head points from a mention to what it refers to."""
+
+import argparse
+import hashlib
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+from core.command_line import (
+    TABLES,
+    add_checkpoint_options,
+    add_random_weights_option,
+    check_output,
+    checkpoint_facts,
+    loaded,
+    prepared_texts,
+    progress_bar,
+    read_bytes,
+    write_table,
+)
+from core.coreference import BASELINES, Candidates, CoreferenceScores, coreference_scores, coreference_table
+from core.coreference_files import KINDS, read_mentions
+from core.errors import AnalysisError
+from core.mentions import WINDOW, windows
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser = commands.add_parser(
+        "coreference", help="measure antecedent selection by every head", description=coreference.__doc__
+    )
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    parser.add_argument("--texts", required=True, type=Path, help=f"texts with gold mentions: {KINDS}")
+    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    parser.add_argument(
+        "--candidates",
+        default="mentions",
+        choices=get_args(Candidates),
+        help="what a mention may choose: earlier mentions, or all words",
+    )
+    parser.add_argument(
+        "--window", type=int, default=WINDOW, help=f"tokens that longer documents are cut to; {WINDOW} unless told"
+    )
+    parser.add_argument("--from-word", default="mean", choices=("mean", "first"), help="pieces of a word that attend")
+    parser.set_defaults(run=coreference)
+
+
+def coreference(chosen: argparse.Namespace) -> None:
+    """Write one row per group of mentions (all, pronoun, proper, nominal), layer and head: cases (mentions that refer
+    back to an earlier one), accuracy (share whose head word attends most to the head word of an antecedent), low and
+    high (95 % Wilson interval), accuracy of the baselines nearest mention, same head word (else the nearest) and random
+    mention, and p_nearest and p_same_head (one-sided exact McNemar tests against two of them, times the number of
+    heads). A summary goes to standard error.
+    """
+    from core.coreference_observer import mention_choices
+
+    content = read_bytes(chosen.texts)
+    texts = read_mentions(content)
+    check_output(chosen.output, TABLES)
+    checkpoint, asked = loaded(chosen)
+    if asked.kind not in ("self", "encoder"):
+        raise AnalysisError(f"Mentions stand in one text, and {asked.kind} attention needs two. Choose encoder.")
+    cut = windows(checkpoint, texts, chosen.window)
+    prepared = list(prepared_texts(checkpoint, [one.text for one in cut.texts], asked, "truncate").values())
+    batches = mention_choices(checkpoint, cut.texts, prepared, asked, chosen.from_word)
+    found = dict(progress_bar(batches, len(prepared)))
+    scores = coreference_scores(cut.texts, [found[place] for place in range(len(prepared))], chosen.candidates)
+    facts = {
+        **checkpoint_facts(checkpoint, asked),
+        "texts": str(len(cut.texts)),
+        "texts sha256": hashlib.sha256(content).hexdigest(),
+        "candidates": chosen.candidates,
+        "window": str(chosen.window),
+        "from word": chosen.from_word,
+    }
+    write_table(chosen.output, coreference_table(scores), facts)
+    print(_summary(scores, cut.n_apart), file=sys.stderr)
+
+
+def _summary(scores: CoreferenceScores, n_apart: int) -> str:
+    """The best head beside the baselines, and what was left out."""
+    layer, head = scores.best
+    said = [
+        f"L{layer} H{head} is right in {scores.accuracy[0, layer, head]:.1%} of {scores.n_cases[0]:,} cases",
+        *(f"{name} in {scores.baselines[place, 0]:.1%}" for place, name in enumerate(BASELINES)),
+    ]
+    if scores.held_out is not None:
+        said.append(f"heads chosen on one half of the texts in {scores.held_out.accuracy[0]:.1%} of the other's cases")
+    if n_apart:
+        said.append(f"{n_apart:,} mentions have their antecedents in earlier windows and are no cases")
+    if scores.n_unread:
+        said.append(f"{scores.n_unread:,} mentions beyond a cut were left out")
+    return "; ".join(said) + "."

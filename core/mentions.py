@@ -1,0 +1,145 @@
+"""Mentions in a text, what each refers to, and the word each is about; texts cut to what a pass takes; no torch."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+
+from core.checkpoints import Checkpoint
+from core.errors import AnalysisError
+from core.texts import Text
+from core.words import Words
+
+MentionType = Literal["pronoun", "proper", "nominal"]
+TYPES: Final[tuple[MentionType, ...]] = get_args(MentionType)
+WINDOW: Final = 128
+"""Tokens of a window, special tokens included."""
+SMALLEST_WINDOW: Final = 16
+
+Span = tuple[int, int]
+"""First and one-past-last, of words or of characters."""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """Some words of a text that refer to something."""
+
+    start: int
+    """First word."""
+    end: int
+    """One past the last word."""
+    head: int
+    """The word that it is about."""
+    type: MentionType
+    entity: str
+    """What it refers to; mentions of the same entity in one text corefer."""
+
+
+@dataclass(frozen=True)
+class MentionText:
+    """A text of one segment with its mentions; hashable, so that results can be kept by it."""
+
+    name: str
+    text: Text
+    spans: tuple[Span, ...]
+    """Characters of each word."""
+    mentions: tuple[Mention, ...]
+    """In the order of their head words, which all differ."""
+    sentence_ends: tuple[int, ...]
+    """One past the last word of each sentence; the text may be cut there."""
+    is_excerpt: bool = False
+    """The file has cut it from something longer, so it is cut again only where a checkpoint takes less."""
+
+    @property
+    def words(self) -> Words:
+        """Its words as a pass takes them."""
+        return Words(segments=np.zeros(len(self.spans), int), spans=np.array(self.spans, int).reshape(-1, 2))
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The words themselves."""
+        return tuple(self.text.segments[0][start:end] for start, end in self.spans)
+
+    @cached_property
+    def antecedents(self) -> tuple[tuple[int, ...], ...]:
+        """Of each mention, the places of the mentions before it that refer to the same."""
+        entities = [mention.entity for mention in self.mentions]
+        return tuple(
+            tuple(place for place in range(number) if entities[place] == entity)
+            for number, entity in enumerate(entities)
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Windows:
+    """Texts short enough for a pass."""
+
+    texts: tuple[MentionText, ...]
+    """Those with a mention that refers back: of the others nothing can be asked."""
+    n_without: int
+    """Those left out."""
+    n_apart: int
+    """Mentions whose antecedents all stand in earlier windows, so that they refer back to nothing in theirs."""
+
+
+def windows(checkpoint: Checkpoint, texts: Sequence[MentionText], window: int = WINDOW) -> Windows:
+    """Cut texts at ends of sentences into windows of at most so many tokens.
+
+    An excerpt is cut only where the checkpoint takes less. A sentence longer than a window is one of its own; where the
+    checkpoint takes even less, its pass cuts it, and the mentions beyond are not read.
+    Source: Clark et al. 2019, section 4.3, who cut documents to 128 tokens and leave the rest out; here it is read too.
+    """
+    if window < SMALLEST_WINDOW:
+        raise AnalysisError(f"A window of {window} tokens holds too little. Choose at least {SMALLEST_WINDOW}.")
+    tokenizer, cut = checkpoint.tokenizer, list[MentionText]()
+    n_special = tokenizer.num_special_tokens_to_add()
+    for text in texts:
+        most = checkpoint.max_tokens if text.is_excerpt else min(window, checkpoint.max_tokens)
+        ends = list(_window_ends(tokenizer, text, most - n_special))
+        cut += [_part(text, start, end) for start, end in zip([0, *ends], ends)] if len(ends) > 1 else [text]
+    kept = tuple(one for one in cut if any(one.antecedents))
+    if not kept:
+        raise AnalysisError(
+            f"None of the {sum(len(text.mentions) for text in texts):,} mentions refers back to another one in its "
+            "text. Give longer texts or windows, or mark more mentions of the same entity."
+        )
+    n_before, n_after = (sum(bool(found) for one in some for found in one.antecedents) for some in (texts, kept))
+    return Windows(texts=kept, n_without=len(cut) - len(kept), n_apart=n_before - n_after)
+
+
+def _window_ends(tokenizer: Any, text: MentionText, most: int) -> Iterator[int]:
+    """One past the last word of each window."""
+    segment = text.text.segments[0]
+    if _n_tokens(tokenizer, segment) > most:
+        n_so_far = 0
+        for start, end in zip((0, *text.sentence_ends), text.sentence_ends):
+            n_tokens = _n_tokens(tokenizer, segment[text.spans[start][0] : text.spans[end - 1][1]])
+            if n_so_far and n_so_far + n_tokens > most:
+                yield start
+                n_so_far = 0
+            n_so_far += n_tokens
+    yield len(text.spans)
+
+
+def _n_tokens(tokenizer: Any, segment: str) -> int:
+    return len(tokenizer(segment, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"])
+
+
+def _part(text: MentionText, start: int, end: int) -> MentionText:
+    """Some words of a text as a text of their own, with the mentions among them."""
+    first, last = text.spans[start][0], text.spans[end - 1][1]
+    words = None if text.text.words is None else (text.text.words[0][start:end],)
+    return replace(
+        text,
+        name=f"{text.name}, from word {start + 1:,}",
+        text=Text((text.text.segments[0][first:last],), words),
+        spans=tuple((of_word[0] - first, of_word[1] - first) for of_word in text.spans[start:end]),
+        mentions=tuple(
+            replace(one, start=one.start - start, end=one.end - start, head=one.head - start)
+            for one in text.mentions
+            if start <= one.start and one.end <= end
+        ),
+        sentence_ends=tuple(place - start for place in text.sentence_ends if start < place <= end),
+    )
