@@ -10,7 +10,8 @@ from jaxtyping import Float
 from cache.inference import Engine
 from core.hypotheses import HeadTests, tests_of
 from core.roles import ROLES, shown_roles, similar_heads
-from dashboard import provenance, wording
+from core.similar_heads import HeadDistances, nearest_heads
+from dashboard import provenance, similar_wording, wording
 from dashboard.downloads import figure_downloads, table_downloads
 from dashboard.figures.arcs_svg import head_name
 from dashboard.figures.distributions import head_scores
@@ -23,9 +24,14 @@ ALIKE: Final = 5
 
 
 def head_card(
-    engine: Engine, chosen: Choice, scores: Float[np.ndarray, "role layer head"], tested: Corpus, head: Head
+    engine: Engine,
+    chosen: Choice,
+    scores: Float[np.ndarray, "role layer head"],
+    tested: Corpus,
+    head: Head,
+    distances: HeadDistances | None,
 ) -> None:
-    """Draw the card."""
+    """Draw the card; where the heads' attention has been compared already, also the heads that attend most alike."""
     name, n_texts = head_name(*head), len(tested.scores)
     coarse, fine = shown_roles(tested.tests.mean)
     roles = tuple(role for role in ROLES if role in coarse + fine)
@@ -42,6 +48,7 @@ def head_card(
         )
         table_downloads(f"head {name}", table, facts)
         _alike(tests, head)
+        _attending_alike(distances, head)
     with right:
         here = {role: float(score) for role, score in zip(roles, scores[:, *head]) if np.isfinite(score)}
         figure = head_scores(tested.scores[:, places], tests, *head, here)
@@ -105,3 +112,16 @@ def _columns(chosen: Choice) -> dict[str, Any]:
 def _alike(tests: HeadTests, head: Head) -> None:
     nearest = similar_heads(tests.mean, head)[:ALIKE]
     st.markdown(wording.alike([(head_name(*other), distance) for other, distance in nearest]))
+
+
+def _attending_alike(distances: HeadDistances | None, head: Head) -> None:
+    """By attention itself, where comparing costs nothing any more; else the way to the page that compares."""
+    if distances is not None:
+        nearest = nearest_heads(distances.mean, head)[:ALIKE]
+        named = [(head_name(*other), distance) for other, distance in nearest]
+        st.markdown(similar_wording.nearest(head_name(*head), named, "nats"))
+    st.page_link(
+        st.session_state["pages"]["similar"],
+        label=similar_wording.OPEN if distances is not None else similar_wording.TO_PAGE,
+        icon=":material/scatter_plot:",
+    )

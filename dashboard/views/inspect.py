@@ -21,6 +21,7 @@ from dashboard.views.corpus import Corpus, ask_about_long_texts, ask_for_texts, 
 from dashboard.views.head_card import head_card, head_summary
 from dashboard.views.layout import halves
 from dashboard.views.on_screen import OnScreen, on_screen
+from dashboard.views.similar_focus import kept_distances
 from dashboard.views.switching import switch_buttons, what_changes
 from dashboard.views.typed import EXAMPLE_TYPED, text_on_screen
 
@@ -68,7 +69,9 @@ def _inspect(typed: str) -> None:
     elif tested is not None:
         ask_about_long_texts(tested.too_long)
         if heads:
-            head_card(engine, chosen, screen.now.scores, tested, heads[-1])
+            head_card(
+                engine, chosen, screen.now.scores, tested, heads[-1], kept_distances(inference, engine, chosen, texts)
+            )
     elif texts and corpus(inference, engine, chosen, texts) is not None:
         # What is drawn stayed in view meanwhile; the next run takes the tests from memory.
         st.rerun()

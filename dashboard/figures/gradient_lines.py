@@ -1,0 +1,101 @@
+"""Lines by layer: how much the loss hangs on attention to each kind of key, and how alike the heads of a layer are."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.figure import INK, Figure, Spec, layer, picture
+from dashboard.figures.head_dots import (
+    DASHES,
+    HEIGHT,
+    MARKS,
+    NOTHING,
+    Axis,
+    by_series,
+    layers_axis,
+    values_axis,
+)
+
+GRADIENT: Final = Axis("mean absolute gradient", "~e")
+AGREEMENT: Final = Axis("agreement (1: all heads do the same)", ".2~f", 1)
+
+
+def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figure:
+    """How strongly the masked-language-model loss reacts to attention, by layer and kind of key.
+
+    Args:
+        gradients: by kind of key: mean absolute derivative of the loss by a weight of attention; NaN where none.
+
+    Source: Clark et al. 2019, Figure 3.
+    """
+    figure = _lines(gradients, GRADIENT, "What the loss hangs on, by kind of key")
+    return Figure(
+        figure.spec,
+        figure.data,
+        f"Mean absolute gradient of the loss by attention weights, by layer and kind of key. {figure.description}",
+    )
+
+
+def agreement_lines(agreement: Mapping[str, Float[np.ndarray, " layer"]]) -> Figure:
+    """How alike the heads of each layer are.
+
+    Args:
+        agreement: by what is compared: mean over pairs of heads; NaN where it cannot be seen.
+
+    Source: Michel et al. 2019, statistics of their code; Li et al. 2018, disagreement.
+    """
+    figure = _lines(agreement, AGREEMENT, "Agreement of the heads of a layer")
+    return Figure(
+        figure.spec, figure.data, f"Agreement of the heads within each layer, mean over the texts. {figure.description}"
+    )
+
+
+def _lines(values: Mapping[str, Float[np.ndarray, " layer"]], axis: Axis, title: str) -> Figure:
+    points = pd.concat(
+        pd.DataFrame(
+            {
+                **{"kind": "point", "series": number, "label": label, "layer": range(len(row))},
+                **{"place": range(len(row)), "value": row},
+            }
+        )
+        for number, (label, row) in enumerate(values.items())
+    )
+    # A layer without a value stays in the data, where it breaks the line.
+    note = pd.DataFrame([{"kind": "note", "label": NOTHING}] if points["value"].isna().all() else [])
+    n_layers = max(map(len, values.values()))
+    described = " ".join(_described(label, row) for label, row in values.items())
+    return Figure(_spec(tuple(values), axis, title, n_layers), pd.concat([points, note]), described)
+
+
+def _described(label: str, row: Float[np.ndarray, " layer"]) -> str:
+    if np.isnan(row).all():
+        return f"{label}: not applicable."
+    low, high = int(np.nanargmin(row)), int(np.nanargmax(row))
+    return f"{label}: highest {row[high]:.3g} in layer {high}, lowest {row[low]:.3g} in layer {low}."
+
+
+@lru_cache(maxsize=64)
+def _spec(labels: Sequence[str], axis: Axis, title: str, n_layers: int) -> Spec:
+    x, y = layers_axis(n_layers), values_axis(axis)
+    color, shape, dash = (by_series(labels, looks) for looks in (HEAD_COLORS, MARKS, DASHES))
+    tooltip = [
+        {"field": "label", "title": "what"},
+        {"field": "layer", "title": "layer"},
+        {"field": "value", "title": axis.title, "format": ".3~g"},
+    ]
+    point = {"type": "point", "filled": True, "size": 60, "opacity": 1}
+    note = {"type": "text", "color": INK, "fontSize": 13, "align": "left"}
+    return picture(
+        [
+            layer("point", {"type": "line", "strokeWidth": 2, "aria": False}, x=x, y=y, color=color, strokeDash=dash),
+            layer("point", point, x=x, y=y, color=color, shape=shape, tooltip=tooltip),
+            layer("note", note, x={"value": 8}, y={"value": 24}, text={"field": "label"}),
+        ],
+        title=title,
+        height=HEIGHT,
+    )

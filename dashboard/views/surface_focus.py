@@ -1,0 +1,95 @@
+"""What the page Surface shows: the statistics of every head over the corpus, and how a figure of them is drawn."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from cache.inference import Engine, Inference
+from core.surface import Behaviours, HeadStatistics, LayerStatistics, RareShares
+from core.texts import Text
+from dashboard import state
+from dashboard.downloads import figure_downloads
+from dashboard.figures.figure import Figure
+from dashboard.figures.head_dots import CHOICE
+from dashboard.plain import plain
+from dashboard.state import Choice, Head
+
+KEPT: Final = "surface numbers"
+"""Key of what a session computed last."""
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Numbers:
+    """What is said of the heads over a corpus."""
+
+    heads: HeadStatistics
+    layers: LayerStatistics
+    uniform: dict[str, Float[np.ndarray, " layer"]]
+    """Entropy of uniform attention by the statistic that it is compared with, in nats."""
+    behaviours: Behaviours
+    rare: RareShares
+    n_texts: int
+    too_long: tuple[tuple[int, int], ...]
+    """Place and number of tokens of each text that was left out or cut."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Surface:
+    """The page's numbers and what they are of."""
+
+    inference: Inference
+    engine: Engine
+    chosen: Choice
+    texts: tuple[Text, ...]
+    numbers: Numbers
+    heads: list[Head]
+    """That are chosen."""
+    facts: dict[str, str]
+
+
+def remembered(question: Hashable, found: Callable[[], Found | None]) -> Found | None:
+    """What was found for the same question in this session's last run, or else finds it; None is not remembered."""
+    kept = st.session_state.get(KEPT)
+    if kept is not None and kept[0] == question:
+        return kept[1]
+    new = found()
+    if new is not None:
+        st.session_state[KEPT] = (question, new)
+    return new
+
+
+def chart(surface: Surface, name: str, figure: Figure, corresponds: str, *, selects: bool = False) -> None:
+    """A figure with its words, the paper's figure it corresponds to, and its downloads.
+
+    Args:
+        surface: what it is of.
+        name: of its files, and its key.
+        figure: what to draw.
+        corresponds: the sentence that names the paper's figure.
+        selects: whether a click on a mark chooses its head.
+    """
+    key = f"chart {name}"
+    st.vega_lite_chart(
+        figure.data,
+        figure.spec,
+        width="stretch",
+        alt=figure.description,
+        key=key,
+        on_select=(lambda: _choose(key)) if selects else "ignore",
+    )
+    st.markdown(plain(f"{figure.description} {corresponds}"))
+    figure_downloads(name, figure, name.capitalize(), surface.facts)
+
+
+def _choose(key: str) -> None:
+    """Choose the heads whose marks were clicked; a click beside them leaves the choice as it is."""
+    clicked = st.session_state[key]["selection"].get(CHOICE, [])
+    heads = [(int(point["layer"]), int(point["head"])) for point in clicked]
+    if heads:
+        state.push_heads(heads)
