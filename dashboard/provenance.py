@@ -22,7 +22,7 @@ def corpus_facts(chosen: Choice, engine: Engine, n_texts: int) -> dict[str, str]
     """What a file about a corpus says about where it comes from."""
     criterion, settings = chosen.criterion, chosen.score_settings
     return {
-        **_engine_facts(chosen, engine),
+        **engine_facts(chosen, engine),
         "corpus": chosen.corpus,
         "corpus texts": str(n_texts),
         "tau": f"{criterion.tau:g}",
@@ -49,10 +49,11 @@ def comparison_facts(chosen: Choice, engines: tuple[Engine, Engine], n_texts: in
 
 def text_facts(chosen: Choice, engine: Engine, text: Text) -> dict[str, str]:
     """What a file about one text says about where it comes from."""
-    return {**_engine_facts(chosen, engine), "text": " ||| ".join(text.segments)}
+    return {**engine_facts(chosen, engine), "text": " ||| ".join(text.segments)}
 
 
-def _engine_facts(chosen: Choice, engine: Engine) -> dict[str, str]:
+def engine_facts(chosen: Choice, engine: Engine) -> dict[str, str]:
+    """What a file says about the checkpoint that it comes from, and how it was run."""
     settings = chosen.pass_settings(engine)
     return {
         "program": f"Attention Sieve {VERSION}",

@@ -13,6 +13,9 @@ EXAMPLE = Text(
 )
 """The text on screen before a reader types one: subjects, objects, adjectives and adverbs in both segments."""
 
+MENTIONS = Path(__file__).with_name("coreference.jsonl")
+"""Texts with mentions and who they are, in the form that `core.coreference_files` documents."""
+
 FILES = {"pairs": ("pairs.tsv",), "texts": ("texts.txt",), "both": ("pairs.tsv", "texts.txt")}
 
 

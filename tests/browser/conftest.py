@@ -131,7 +131,8 @@ def visit(server, browser):
 
 
 def _is_wrong(message, server):
-    allowed = [f"{server}/{page}{probe}" for page in ("roles", "compare", "fine-tune") for probe in PROBES]
+    pages = ("roles", "surface", "parsing", "similar", "compare", "fine-tune")
+    allowed = [f"{server}/{page}{probe}" for page in pages for probe in PROBES]
     return message.type == "error" and message.location["url"] not in allowed
 
 

@@ -1,0 +1,121 @@
+"""The section Probes and its figures."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cache.probing import ProbeKind, Stand
+from core.attachment import AttachmentScore
+from core.probing import Epoch, Probe, Training
+from dashboard import probing_wording as wording
+from dashboard.figures.probe_curve import probe_curve
+from dashboard.figures.probe_scores import NamedScore, probe_scores
+from dashboard.views.probing import _runs
+
+WAIT = 60.0
+LINK = {"parsing section": "Probes"}
+PROBE = Probe(
+    constant=np.zeros((2, 2, 3)), by_word=np.zeros((2, 2, 2, 3, 0)), root_vector=np.zeros(0), root_parts=np.ones(2)
+)
+TRAINING = Training(
+    probe=PROBE,
+    best=1,
+    epochs=(Epoch(0, None, 3.0, 0.1), Epoch(1, 2.5, 2.0, 0.4), Epoch(2, 2.0, 2.25, 0.5)),
+    done=50,
+    n_texts=50,
+    n_held_out=6,
+    is_finished=True,
+)
+
+
+def score_of(share):
+    return AttachmentScore(share=share, low=share - 0.02, high=share + 0.03, n_words=1234, n_texts=56)
+
+
+def test_bars_and_words_name_every_score():
+    named = [
+        NamedScore("attention alone", "probe", score_of(0.5)),
+        NamedScore("attention alone, random weights", "random weights", score_of(0.1)),
+        NamedScore("right-branching", "fixed offset", score_of(0.25)),
+    ]
+    figure = probe_scores(named)
+    bars = figure.data[figure.data["kind"] == "bar"]
+    assert bars["uas"].tolist() == [0.5, 0.1, 0.25]
+    assert bars["low"].tolist() == [0.48, 0.08, 0.23]
+    assert "1,234 words of 56 texts" in figure.description
+    assert "right-branching 25.0% (23.0% to 28.0%)" in figure.description
+
+
+def test_the_curve_begins_before_the_first_step_and_marks_the_best_epoch():
+    figure = probe_curve(TRAINING)
+    drawn = figure.data.groupby("kind")["epoch"].apply(list).to_dict()
+    assert drawn == {"loss": [1, 2], "held-out loss": [0, 1, 2], "score": [0, 1, 2], "best": [1]}
+    assert "from 3 nats at first to 2 after 1 epoch, which is kept, of 2" in figure.description
+    assert "UAS of these texts then 40.0%" in figure.description
+
+
+def test_how_far_the_work_is_is_said_in_words():
+    assert "another reader" in wording.stand(Stand("waiting", 0.0), 30)
+    assert wording.stand(Stand("passing", 0.256), 30) == "Passing texts: 26%"
+    training = replace(TRAINING, done=20, epochs=TRAINING.epochs[:2])
+    said = wording.stand(Stand("training", 0.1, ProbeKind(True, True), training), 30)
+    assert said.startswith("Training attention and words, random weights: epoch 2 of at most 30, text 20 of 50; ")
+    assert (
+        wording.stand(Stand("training", 0.1, ProbeKind(True, True), TRAINING), 30).split(": ")[1].startswith("epoch 2")
+    )
+
+
+@pytest.fixture(autouse=True)
+def no_runs():
+    _runs.clear()
+    yield
+    _runs.clear()
+
+
+def finished(app):
+    """The app once what trains behind it has ended."""
+    (run,) = [one for one, _ in _runs()._answers.values()]
+    run.wait(WAIT)
+    assert not run.is_on
+    return app.run()
+
+
+PAGE_TEXTS = "\n".join(["The patient nurse gently washed it.", "A stray dog chased them.", "She sold his van."] * 5)
+
+
+def section(app, **link):
+    return app("parsing", corpus_text=PAGE_TEXTS, **LINK, **link)
+
+
+def test_pressing_train_gives_scores_weights_and_a_curve(app, small):
+    at = section(app, checkpoint=small("bert"), **{"probe epochs": "2"})
+    assert not at.exception
+    assert any("to learn from, 4 texts to test on. Trees are spaCy's." in one.value for one in at.markdown)
+    assert any("teach a probe little" in one.value for one in at.info)
+    at = finished(at.button("train").click().run())
+    assert not at.exception
+    (table,) = [one.value for one in at.dataframe if "uas" in one.value]
+    assert table["name"].tolist()[:4] == [
+        "attention alone", "attention and words", "attention alone, random weights",
+        "attention and words, random weights",
+    ]  # fmt: skip
+    assert table["name"].tolist()[4] == "right-branching"
+    assert at.selectbox("probe shown").value in table["name"].tolist()
+    assert "train" not in [button.key for button in at.button]
+
+
+def test_nothing_picked_and_numbers_out_of_range_are_said(app, small):
+    at = section(app, checkpoint=small("bert"))
+    at.button_group("probes").set_value([]).run()
+    assert wording.PICK in [one.value for one in at.info]
+    at = section(app, checkpoint=small("bert"), **{"probe patience": "0"})
+    assert any("at least 1 as its patience, got 0" in one.value.replace("\\", "") for one in at.error)
+    at = section(app, checkpoint=small("bert"), **{"probe vectors": wording.FILE_VECTORS})
+    assert wording.PICK_FILE in [one.value for one in at.info]
+
+
+def test_across_there_is_nothing_to_probe(app, small):
+    at = section(app, checkpoint=small("t5"), attention="cross-attention")
+    assert not at.exception
+    assert any("dependency tree joins words of one" in one.value for one in at.info)
