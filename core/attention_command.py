@@ -132,7 +132,7 @@ def _write_folder(
     texts: Sequence[Text],
     facts: Mapping[str, str],
 ) -> None:
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     output.mkdir(exist_ok=True)
     for place, maps in found:
@@ -144,7 +144,7 @@ def _write_folder(
             "segments": json.dumps(texts[place].segments, ensure_ascii=False),
         }
         arrays = {"attention": maps, "query ids": text.queries.ids, "key ids": text.keys.ids}
-        save_file(arrays, output / f"{place:05}.safetensors", metadata)
+        (output / f"{place:05}.safetensors").write_bytes(save(arrays, metadata))
 
 
 def _write_npz(
@@ -154,16 +154,24 @@ def _write_npz(
     texts: Sequence[Text],
     facts: Mapping[str, str],
 ) -> None:
-    """One array after the other, so that they need not be in memory together."""
-    with zipfile.ZipFile(output, "w", zipfile.ZIP_STORED) as archive:
-        add = _adder(archive)
-        add("facts", np.array([json.dumps(dict(facts), ensure_ascii=False)]))
-        for place, maps in found:
-            text = prepared[place]
-            add(f"{place:05} attention", maps)
-            add(f"{place:05} query tokens", np.array(text.queries.tokens))
-            add(f"{place:05} key tokens", np.array(text.keys.tokens))
-            add(f"{place:05} segments", np.array(texts[place].segments))
+    """One array after the other, so that they need not be in memory together; what is not finished bears another name.
+
+    A file that breaks off would look like one of fewer texts.
+    """
+    unfinished = output.with_name(f"{output.name}.part")
+    try:
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
+            add = _adder(archive)
+            add("facts", np.array([json.dumps(dict(facts), ensure_ascii=False)]))
+            for place, maps in found:
+                text = prepared[place]
+                add(f"{place:05} attention", maps)
+                add(f"{place:05} query tokens", np.array(text.queries.tokens))
+                add(f"{place:05} key tokens", np.array(text.keys.tokens))
+                add(f"{place:05} segments", np.array(texts[place].segments))
+        unfinished.replace(output)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _adder(archive: zipfile.ZipFile) -> Callable[[str, np.ndarray], None]:

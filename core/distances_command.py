@@ -44,8 +44,8 @@ def add_command(commands: Any) -> None:
 def distances(chosen: argparse.Namespace) -> None:
     """Write one row per pair of heads of all layers: layer_a, head_a, layer_b, head_b (a before b), divergence
     (Jensen-Shannon in nats, 0 to ln 2, mean over the rows of a text and then over texts), sum (over all rows of all
-    texts, the authors' figure), and the divergences (Kullback-Leibler, in nats) of a from b and of b from a, which only
-    heads of one layer have.
+    texts; with --smoothed the authors' figure), and the divergences (Kullback-Leibler, in nats) of a from b and of b
+    from a, which only heads of one layer have.
     """
     from core.head_distances import text_distances
 

@@ -1,7 +1,8 @@
 """Texts as files mark them: mentions by words or characters, with head words and types where a file leaves them out."""
 
 import re
-from collections.abc import Sequence, Set
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
@@ -28,6 +29,8 @@ PRONOUNS: Final = frozenset(
 
 ATTACHED: Final = ("det", "predet", "poss", "case", "cc", "punct")
 """Relations of words that no mention is about, wherever a parser that errs attaches them."""
+MAX_MENTIONS: Final = 3_000
+"""Of a text: pairs of them are compared. The longest documents that are usually marked have some hundreds."""
 _WORD: Final = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 _END_OF_SENTENCE: Final = frozenset(".!?…")
 _CLOSING: Final = frozenset("\"'”’)]")
@@ -118,23 +121,26 @@ def marked_characters(
     line = given.translate(_BREAKS)
     segment = text_of([line], where).segments[0]
     shift = line.index(segment)
-    spans = _words_around(segment, {end - shift for one in mentions for end in (one.start, one.end)})
+    spans = _words_around(segment, sorted({end - shift for one in mentions for end in (one.start, one.end)}))
+    starts, word_ends = ([span[side] + shift for span in spans] for side in (0, 1))
     on_words = []
     for one in mentions:
-        inside = [
-            place for place, (start, end) in enumerate(spans) if one.start <= start + shift and end + shift <= one.end
-        ]
-        if not inside:
+        first, last = bisect_left(starts, one.start), bisect_right(word_ends, one.end)
+        if first >= last:
             raise TextError(
                 f"{where}: the mention [{one.start}, {one.end}] is {given[one.start : one.end]!r}, which holds no "
                 "word. Correct its characters."
             )
-        on_words.append(replace(one, start=inside[0], end=inside[-1] + 1))
+        on_words.append(replace(one, start=first, end=last))
     ends = guessed_sentence_ends(segment, spans)
     return MarkedText(name, Text((segment,)), spans, tuple(on_words), ends, is_excerpt)
 
 
 def _check_inside(mentions: Sequence[Marked], n_units: int, units: str, where: str) -> None:
+    if len(mentions) > MAX_MENTIONS:
+        raise TextError(
+            f"{where} has {len(mentions):,} mentions and at most {MAX_MENTIONS:,} of a text are read. Split the text."
+        )
     for one in mentions:
         if not one.start < one.end <= n_units:
             raise TextError(
@@ -143,11 +149,11 @@ def _check_inside(mentions: Sequence[Marked], n_units: int, units: str, where: s
             )
 
 
-def _words_around(segment: str, borders: Set[int]) -> tuple[Span, ...]:
-    """Words and signs of running text, cut at borders of mentions."""
+def _words_around(segment: str, borders: Sequence[int]) -> tuple[Span, ...]:
+    """Words and signs of running text, cut at borders of mentions, which are in order."""
     found: list[Span] = []
     for match in _WORD.finditer(segment):
-        inner = sorted(border for border in borders if match.start() < border < match.end())
+        inner = borders[bisect_right(borders, match.start()) : bisect_left(borders, match.end())]
         found += zip([match.start(), *inner], [*inner, match.end()])
     return tuple(found)
 

@@ -1,5 +1,6 @@
 """Mentions in a text, what each refers to, and the word each is about; texts cut to what a pass takes; no torch."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -65,11 +66,17 @@ class MentionText:
     @cached_property
     def antecedents(self) -> tuple[tuple[int, ...], ...]:
         """Of each mention, the places of the mentions before it that refer to the same."""
-        entities = [mention.entity for mention in self.mentions]
-        return tuple(
-            tuple(place for place in range(number) if entities[place] == entity)
-            for number, entity in enumerate(entities)
-        )
+        before = defaultdict[str, tuple[int, ...]](tuple)
+        found = []
+        for place, mention in enumerate(self.mentions):
+            found.append(before[mention.entity])
+            before[mention.entity] += (place,)
+        return tuple(found)
+
+    @property
+    def n_referring_back(self) -> int:
+        """Mentions with an antecedent; counted without naming these, of which a long text has very many."""
+        return len(self.mentions) - len({mention.entity for mention in self.mentions})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,13 +106,13 @@ def windows(checkpoint: Checkpoint, texts: Sequence[MentionText], window: int = 
         most = checkpoint.max_tokens if text.is_excerpt else min(window, checkpoint.max_tokens)
         ends = list(_window_ends(tokenizer, text, most - n_special))
         cut += [_part(text, start, end) for start, end in zip([0, *ends], ends)] if len(ends) > 1 else [text]
-    kept = tuple(one for one in cut if any(one.antecedents))
+    kept = tuple(one for one in cut if one.n_referring_back)
     if not kept:
         raise AnalysisError(
             f"None of the {sum(len(text.mentions) for text in texts):,} mentions refers back to another one in its "
             "text. Give longer texts or windows, or mark more mentions of the same entity."
         )
-    n_before, n_after = (sum(bool(found) for one in some for found in one.antecedents) for some in (texts, kept))
+    n_before, n_after = (sum(one.n_referring_back for one in some) for some in (texts, kept))
     return Windows(texts=kept, n_without=len(cut) - len(kept), n_apart=n_before - n_after)
 
 

@@ -115,7 +115,7 @@ right or wrong together, so an interval that counts single words would be too na
 
 *Right-branching* takes the next word as the head; *best offset* the fixed distance that is right most often on the
 texts to learn from. A probe on **random weights** shows what it can learn without anything the checkpoint knows; its
-word vectors are still the real checkpoint's, as in the paper.
+word vectors are still the real checkpoint's, where the paper's are GloVe's in both.
 
 Where paper and code differ: the formula has no bias, the code's dense layer has one (a setting); in the code ROOT
 stands first in the attention and last in the word vectors, which shifts the words by one candidate, here it stands

@@ -10,7 +10,6 @@ SEE: Final = (
     "Which heads attend alike: each point is a head, and two heads lie close together where they look at the same "
     "tokens. Click a point or a cell to choose a head and see what is nearest to it."
 )
-PLANE: Final = "Heads on a plane"
 CHOSEN: Final = "What is nearest"
 TREE: Final = "Tree"
 LAYERS: Final = "Layers"

@@ -3,6 +3,7 @@ import json
 
 import numpy as np
 import pytest
+from full_disk import files_up_to
 from naive import eager_attention
 from safetensors import safe_open
 
@@ -100,3 +101,11 @@ def test_what_is_there_is_not_overwritten(folders, texts_file, tmp_path, capsys)
     assert "is a file. Name a new folder" in capsys.readouterr().err
     assert write_maps(folders("bert"), texts_file, tmp_path / "no" / "maps") == 2
     assert "There is no folder" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_a_sentence_and_leaves_no_file_that_looks_whole(folders, texts_file, tmp_path, capsys):
+    with files_up_to(500):
+        assert write_maps(folders("bert"), texts_file, tmp_path / "maps.npz") == 2
+        assert write_maps(folders("bert"), texts_file, tmp_path / "maps") == 2
+    assert capsys.readouterr().err.count("cannot be written (File too large). Choose another place.") == 2
+    assert not list(tmp_path.glob("maps.npz*"))

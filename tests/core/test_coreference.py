@@ -71,6 +71,7 @@ ANN = marked("Ann saw Bo and Ann left", (0, "proper", "a"), (2, "proper", "b"), 
 
 def test_an_antecedent_is_an_earlier_mention_of_the_same_entity():
     assert BIRDS.antecedents == ((), (), (0,), (1,), (0, 2), ())
+    assert BIRDS.n_referring_back == 3
 
 
 def test_cases_and_baselines_by_hand():
@@ -166,7 +167,7 @@ def test_mentions_beyond_a_cut_are_counted_and_no_cases():
     assert (scores.n_cases[0], scores.n_unread) == (1, 2)
     assert scores.accuracy[0, 0, 0] == 0
     assert scores.held_out is None
-    with pytest.raises(AnalysisError, match=r"^All 3 mentions that refer back stand where this checkpoint has stopped"):
+    with pytest.raises(AnalysisError, match=r"^All 3 mentions that refer back have a head word without a token"):
         coreference_scores([BIRDS], [chosen(BIRDS, [NO_CHOICE] * 6, is_read=[False] * 6)])
 
 

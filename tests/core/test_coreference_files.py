@@ -8,6 +8,7 @@ import pytest
 
 from core.coreference_files import GAP_COLUMNS, read_mentions
 from core.errors import AnalysisError, TextError
+from core.marked_texts import MAX_MENTIONS
 from core.mentions import windows
 
 CLUSTERS = {
@@ -286,3 +287,10 @@ def test_running_text_is_cut_where_sentences_seem_to_end(loaded):
     assert ends[-1] == " said."
     assert " 3." not in "".join(ends)
     assert any(end.endswith('sat!"') for end in ends)
+
+
+def test_a_text_of_very_many_mentions_is_refused_before_its_pairs_are_made():
+    clusters = [[[word, word + 1] for word in range(MAX_MENTIONS + 1)]]
+    content = json.dumps({"words": ["ant"] * (MAX_MENTIONS + 1), "clusters": clusters}).encode()
+    with pytest.raises(TextError, match=r"has 3,001 mentions and at most 3,000 of a text are read\. Split the text\."):
+        read_mentions(content)
