@@ -119,11 +119,11 @@ def groups_of(sizes: Sequence[int], cut: float, unit: str) -> str:
     several = [size for size in sizes if size > 1]
     n_alone = len(sizes) - len(several)
     if not several:
-        return f"No two heads are closer than {cut:.3g} {unit}, half the mean distance of all."
+        return f"No two heads are within {cut:.3g} {unit} of each other, half the mean distance of all."
     alone = f"; {counted(n_alone, 'head')} {'stands' if n_alone == 1 else 'stand'} alone" if n_alone else ""
     return (
-        f"Heads closer than {cut:.3g} {unit}, half the mean distance of all, form {counted(len(several), 'group')} "
-        f"(the largest of {several[0]} heads){alone}."
+        f"Cut at {cut:.3g} {unit}, half the mean distance of all, the tree falls into {counted(len(several), 'group')} "
+        f"of heads (the largest has {several[0]}){alone}; within a group, parts are on average closer than that."
     )
 
 

@@ -16,7 +16,9 @@ from dashboard.figures.head_kinds import HeadKinds, Look, by_kind, head_rows
 HEIGHT: Final = 380
 MARGIN: Final = 0.08
 """Of the plane's width that is left free around the outermost heads."""
-READING: Final = ("close together: the heads attend alike; only distances mean something", "ringed: chosen")
+_SPOKEN: Final = {"description": {"field": "name"}}
+"""What a screen reader says of a point, instead of where it lies."""
+READING: Final = ("close together: the heads attend alike", "only distances mean something; ringed: chosen")
 MANY: Final = 400
 """Heads above which each mark is small and bears no number."""
 
@@ -106,7 +108,7 @@ def _kind_spec(title: str, looks: tuple[Look, ...], span: tuple[float, float, fl
     mark = {"type": "point", "filled": True, "size": 30 if many else 90, "opacity": 0.85, "cursor": "pointer"}
     color = by_kind(title, looks, tuple(look.color for look in looks))
     shape = by_kind(title, looks, tuple(look.shape for look in looks))
-    points = layer("head", mark, **axes, color=color, shape=shape, tooltip=_tooltip(("kind of head", title)))
+    points = layer("head", mark, **axes, color=color, shape=shape, tooltip=_tooltip(("kind of head", title)), **_SPOKEN)
     return _plane([_selectable(points)], axes, f"Heads by {title}")
 
 
@@ -120,7 +122,9 @@ def _layer_spec(n_layers: int, span: tuple[float, float, float], many: bool) -> 
         "legend": {"orient": "bottom", "title": "layer", "format": "d", "tickMinStep": 1, "gradientLength": 160},
     }
     mark = {"type": "point", "shape": "circle", "filled": True, "size": 40 if many else 200, "opacity": 0.9}
-    points = layer("head", {**mark, "cursor": "pointer"}, **axes, color=color, tooltip=_tooltip(("layer", "layer")))
+    points = layer(
+        "head", {**mark, "cursor": "pointer"}, **axes, color=color, tooltip=_tooltip(("layer", "layer")), **_SPOKEN
+    )
     number = {"type": "text", "color": "#FFFFFF", "fontWeight": "bold", "fontSize": 10, "tooltip": False}
     numbers = [] if many else [layer("head", {**number, "cursor": "pointer"}, **axes, text={"field": "layer"})]
     return _plane([_selectable(points), *numbers], axes, "Heads by layer")

@@ -241,8 +241,10 @@ def test_sentences_say_what_there_is_and_nothing_else():
     said = wording.summary(("L0 H1", "L1 H0", 0.01234), 0.25, 0.125, "nats", 2, 12)
     assert "**L0 H1 and L1 H0** attend most alike (0.0123 nats)" in said
     assert "no closer to each other" in said
-    assert "closer than 0.1 nats" in wording.groups_of([1, 1], 0.1, "nats")
-    assert "form 2 groups (the largest of 5 heads); 1 head stands alone." in wording.groups_of([5, 2, 1], 0.1, "nats")
+    assert "within 0.1 nats" in wording.groups_of([1, 1], 0.1, "nats")
+    assert "falls into 2 groups of heads (the largest has 5); 1 head stands alone" in wording.groups_of(
+        [5, 2, 1], 0.1, "nats"
+    )
 
 
 def test_columns_of_the_table_are_the_commands(app):
