@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from cache.packing import Arrays
 from cache.questions import Answers, Question
 from cache.store import array_to_text, text_to_array
 from core.checkpoints import Checkpoint
+from core.key_kinds import PUNCTUATION, SurfaceSettings
 from core.passes import PassSettings, PassText
 from core.surface import TextGradients, TextSurface
 from core.texts import Text
@@ -34,7 +36,7 @@ def unpacked_surface(kept: Arrays) -> TextSurface:
 
 
 def found_surface(answers: Answers) -> tuple[TextSurface, ...]:
-    """The answers to SURFACE."""
+    """The answers to a `surface_question`."""
     return tuple(unpacked_surface(kept) for kept in answers.results)
 
 
@@ -51,16 +53,6 @@ def unpacked_gradients(kept: Arrays) -> TextGradients:
 def found_gradients(answers: Answers) -> tuple[TextGradients, ...]:
     """The answers to GRADIENTS."""
     return tuple(unpacked_gradients(kept) for kept in answers.results)
-
-
-def _surface(
-    checkpoint: Checkpoint, items: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-) -> Iterator[list[tuple[int, Arrays]]]:
-    from core.observing import collect
-    from core.surface_observer import surface_collector
-
-    for batch in collect(checkpoint, prepared, settings, surface_collector(checkpoint)):
-        yield [(place, packed_surface(found)) for place, found in batch]
 
 
 def _gradients(
@@ -80,8 +72,26 @@ def _ingredients(text: Text) -> dict[str, object]:
     return {"text": text_ingredients(text)}
 
 
-SURFACE: Final = Question(kind="surface", text_of=_text, ingredients=_ingredients, answer=_surface)
-"""What the heads of a checkpoint look at in each of many texts."""
+@cache
+def surface_question(how: SurfaceSettings) -> Question[Text]:
+    """What the heads of a checkpoint look at in each of many texts."""
+
+    def answer(
+        checkpoint: Checkpoint, items: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+    ) -> Iterator[list[tuple[int, Arrays]]]:
+        from core.observing import collect
+        from core.surface_observer import surface_collector
+
+        for batch in collect(checkpoint, prepared, settings, surface_collector(checkpoint, how)):
+            yield [(place, packed_surface(found)) for place, found in batch]
+
+    code = ", as in code" if how.as_in_code else ""
+    signs = "" if how.punctuation == PUNCTUATION else f", punctuation {json.dumps(how.punctuation)}"
+    return Question(kind=f"surface{code}{signs}", text_of=_text, ingredients=_ingredients, answer=answer)
+
+
+SURFACE: Final = surface_question(SurfaceSettings())
+"""The same by the paper's definitions."""
 GRADIENTS: Final = Question(kind="gradients of attention", text_of=_text, ingredients=_ingredients, answer=_gradients)
 """How much a masked-language model's loss depends on attention, on each of many texts; only for checkpoints with such
 a head that come through the door."""

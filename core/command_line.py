@@ -126,9 +126,9 @@ def _is_cut(text: PassText) -> bool:
     return max(text.queries.n_cut, text.keys.n_cut) > 0
 
 
-def progress_bar(work: Iterable[Sequence[Done]], n_texts: int) -> Iterable[Done]:
+def progress_bar(work: Iterable[Sequence[Done]], n_texts: int, doing: str | None = None) -> Iterable[Done]:
     """What batches of work give, one by one, under a bar that counts them; silent where nobody watches."""
-    with tqdm(total=n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
+    with tqdm(desc=doing, total=n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
         for batch in work:
             yield from batch
             bar.update(len(batch))

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from core.case_tests import beats_by_chance, best_head, best_on_halves, wilson
 from core.errors import AnalysisError
 from core.hypotheses import ratio
 from core.mentions import TYPES, MentionText
@@ -31,7 +32,7 @@ class MentionChoices:
     words: Int[np.ndarray, "layer head mention"]
     """The word other than itself that it attends to most; no special token."""
     is_read: Bool[np.ndarray, " mention"]
-    """Whether its head word has a token: one beyond a cut has none."""
+    """Whether its head word has a token: one beyond a cut has none, nor has the rest of a token that begins before."""
 
     def of(self, candidates: Candidates) -> Int[np.ndarray, "layer head mention"]:
         """The choice among some candidates."""
@@ -53,7 +54,7 @@ class Cases:
     chance: Float[np.ndarray, " case"]
     """Share of the earlier mentions that are antecedents: how often one taken at random is right."""
     n_unread: int
-    """Mentions with an antecedent that were left out, because they are beyond a cut."""
+    """Mentions with an antecedent that were left out, because their head word has no token."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -150,13 +151,14 @@ def coreference_scores(
     cases = cases_of(texts, [choice.is_read for choice in choices])
     if not len(cases.text):
         raise AnalysisError(
-            f"All {cases.n_unread:,} mentions that refer back stand where this checkpoint has stopped reading. Give "
-            "shorter texts."
+            f"All {cases.n_unread:,} mentions that refer back have a head word without a token of its own: beyond what "
+            "the checkpoint takes, or a part of a token. Give shorter texts, or mark whole words."
         )
     right = _right(texts, choices, candidates, cases)
+    layer, head = best_head(right)
     n_cases, n_right = cases.groups.sum(axis=1), _counts(right, cases.groups)
-    low, high = _wilson(n_right, n_cases[:, None, None], alpha)
-    p_value = np.stack([_mcnemar(right, baseline, cases.groups) for baseline in cases.baselines])
+    low, high = wilson(n_right, n_cases[:, None, None], alpha)
+    p_value = np.stack([_by_group(right, baseline, cases.groups) for baseline in cases.baselines])
     return CoreferenceScores(
         candidates=candidates,
         n_cases=n_cases,
@@ -166,7 +168,7 @@ def coreference_scores(
         baselines=ratio(cases.baselines @ cases.groups.T.astype(float), np.tile(n_cases, (len(BASELINES), 1))),
         chance=ratio(cases.groups @ cases.chance, n_cases),
         p_value=np.minimum(1, right.shape[0] * right.shape[1] * p_value),
-        best=_best(n_right[0]),
+        best=(layer, head),
         held_out=_held_out(right, cases, alpha),
         n_unread=cases.n_unread,
     )
@@ -185,31 +187,19 @@ def _right(
 
 
 def _held_out(right: Bool[np.ndarray, "layer head case"], cases: Cases, alpha: float) -> HeldOut | None:
-    is_odd = cases.text % 2 == 1
-    if is_odd.all() or not is_odd.any():
+    found = best_on_halves(right, cases.text)
+    if found is None:
         return None
-    chosen = []
-    said = np.zeros(len(is_odd), bool)
-    for half in (~is_odd, is_odd):
-        layer, head = _best(right[:, :, half].sum(axis=-1))
-        said[~half] = right[layer, head, ~half]
-        chosen.append((layer, head))
+    ((first_layer, first_head), (second_layer, second_head)), said = found
     n_cases, n_right = cases.groups.sum(axis=1), cases.groups @ said.astype(float)
-    low, high = _wilson(n_right, n_cases, alpha)
-    p_value = [_mcnemar(said.reshape(1, 1, -1), baseline, cases.groups)[:, 0, 0] for baseline in cases.baselines]
+    low, high = wilson(n_right, n_cases, alpha)
     return HeldOut(
-        chosen=(chosen[0], chosen[1]),
+        chosen=((first_layer, first_head), (second_layer, second_head)),
         accuracy=ratio(n_right, n_cases),
         low=low,
         high=high,
-        p_value=np.stack(p_value),
+        p_value=np.stack([_by_group(said, baseline, cases.groups) for baseline in cases.baselines]),
     )
-
-
-def _best(n_right: np.ndarray) -> tuple[int, int]:
-    """Layer and head with the most right cases, the first of equals."""
-    layer, head = np.unravel_index(n_right.argmax(), n_right.shape)
-    return int(layer), int(head)
 
 
 def _counts(
@@ -218,27 +208,10 @@ def _counts(
     return np.einsum("lhc,gc->glh", found.astype(float), groups.astype(float))
 
 
-def _mcnemar(
-    right: Bool[np.ndarray, "layer head case"],
-    baseline: Bool[np.ndarray, " case"],
-    groups: Bool[np.ndarray, "group case"],
-) -> Float[np.ndarray, "group layer head"]:
-    """One-sided and exact: how likely so many of the cases in which the two differ fall to the head by a fair coin."""
-    from scipy.stats import binom
-
-    better, worse = _counts(right & ~baseline, groups), _counts(~right & baseline, groups)
-    return np.where((groups.sum(axis=1) > 0)[:, None, None], binom.sf(better - 1, better + worse, 0.5), np.nan)
-
-
-def _wilson(
-    n_right: Float[np.ndarray, "*cell"], n_cases: Int[np.ndarray, "..."], alpha: float
-) -> tuple[Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]:
-    """Wilson interval of a share; NaN without cases."""
-    from statsmodels.stats.proportion import proportion_confint
-
-    n_cases = np.broadcast_to(n_cases, n_right.shape)
-    low, high = proportion_confint(n_right, np.maximum(n_cases, 1), alpha=alpha, method="wilson")
-    return np.where(n_cases > 0, low, np.nan), np.where(n_cases > 0, high, np.nan)
+def _by_group(
+    right: Bool[np.ndarray, "*head case"], baseline: Bool[np.ndarray, " case"], groups: Bool[np.ndarray, "group case"]
+) -> Float[np.ndarray, "group *head"]:
+    return np.stack([beats_by_chance(right[..., group], baseline[group]) for group in groups])
 
 
 def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:

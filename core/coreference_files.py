@@ -12,16 +12,17 @@ Kinds:
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
 from core.errors import TextError
 from core.gum_coreference import gum_text
 from core.json_texts import kind_of, parsed_json
-from core.json_values import as_list, as_place, check_as_many
+from core.json_values import as_list, as_name, as_place, check_as_many
 from core.marked_texts import Marked, MarkedText, marked_characters, marked_words, type_named, with_heads
-from core.mentions import MentionText
+from core.mentions import MentionText, unwatched
+from core.parses import Dependencies
 from core.texts import MAX_TEXTS, decoded
 
 GAP_COLUMNS: Final = ("Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
@@ -32,11 +33,14 @@ EXAMPLE: Final = '{"text": "Ann left. She was tired.", "clusters": [[[0, 3], [10
 _ONE_A_LINE: Final = re.compile(r"\s*\{[^\n]*\}[^\S\n]*\n\s*\{")
 
 
-def read_mentions(content: bytes) -> tuple[MentionText, ...]:
+def read_mentions(
+    content: bytes, watched: Callable[[Iterable[Dependencies], int], Iterable[Dependencies]] = unwatched
+) -> tuple[MentionText, ...]:
     """Texts with gold mentions.
 
     Args:
         content: the file's bytes, UTF-8, of one of the kinds above; its name says nothing.
+        watched: is handed what is parsed and how many texts that will be, and hands it on.
 
     Raises: TextError, with the line or item; AnalysisError where head words have to be found and no parser is there.
     """
@@ -48,8 +52,10 @@ def read_mentions(content: bytes) -> tuple[MentionText, ...]:
     if len(texts) > MAX_TEXTS:
         raise TextError(f"There are more than {MAX_TEXTS:,} texts. Choose fewer.")
     if not any(text.mentions for text in texts):
-        raise TextError(f"The file has {len(texts):,} texts and no mention. Choose {KINDS}.")
-    return with_heads(texts)
+        raise TextError(
+            f"The file has {len(texts):,} text{'' if len(texts) == 1 else 's'} and no mention. Choose {KINDS}."
+        )
+    return with_heads(texts, watched)
 
 
 def _json_texts(value: str) -> Iterator[MarkedText]:
@@ -76,7 +82,7 @@ def _from_object(item: Any, where: str) -> MarkedText:
 def _from_clusters(item: dict[str, Any], where: str) -> MarkedText:
     if ("text" in item) == ("words" in item):
         raise TextError(f'{where} has {"both" if "text" in item else "neither"} "text" and "words". Give one of them.')
-    mentions, name = list(_cluster_mentions(item, where)), str(item.get("name", where))
+    mentions, name = list(_cluster_mentions(item, where)), as_name(item.get("name", where), "name", where)
     if "words" in item:
         return marked_words(name, as_list(item["words"], "words", where), mentions, where)
     if not isinstance(item["text"], str):

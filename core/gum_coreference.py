@@ -5,7 +5,7 @@ from itertools import accumulate, chain
 from typing import Any, Final
 
 from core.errors import TextError
-from core.json_values import as_list, as_place, check_as_many, value_at
+from core.json_values import as_list, as_name, as_place, check_as_many, value_at
 from core.marked_texts import Marked, MarkedText, marked_words, type_named
 from core.mentions import MentionType
 
@@ -33,7 +33,7 @@ def gum_text(item: dict[str, Any], where: str) -> MarkedText:
             raise TextError(f'{named}: "sent" is {sentence} and there are {len(sentences):,} sentences, from 0.')
         mentions.append(_mention(mention, firsts[sentence], type_of, named))
     return marked_words(
-        str(item.get("doc", where)),
+        as_name(item.get("doc", where), "doc", where),
         list(chain.from_iterable(sentences)),
         mentions,
         where,
@@ -46,7 +46,7 @@ def _mention(item: Any, first: int, type_of: Callable[[int], MentionType | None]
     start, end, head = (as_place(value_at(item, key, where), key, where) for key in PLACES)
     if not start <= head <= end:
         raise TextError(f"{where} has the words {start} to {end} and the head word {head}. Correct them.")
-    entity = str(value_at(item, "cluster", where))
+    entity = as_name(value_at(item, "cluster", where), "cluster", where)
     return Marked(first + start, first + end + 1, entity, first + head, type_of(first + head))
 
 

@@ -1,10 +1,13 @@
 """Values in JSON as a reader wants them, or a sentence that says where they are not."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from core.errors import TextError
 from core.json_texts import kind_of
+
+_NOT_A_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
 
 def value_at(item: Any, key: str, where: str) -> Any:
@@ -38,6 +41,20 @@ def as_place(value: Any, name: str, where: str) -> int:
         found = f"{value:g}" if isinstance(value, float) else kind_of(value)
         raise TextError(f'{where}: "{name}" is {found}. Write a whole number, counted from 0.')
     return int(value)
+
+
+def as_name(value: Any, name: str, where: str) -> str:
+    """What something is called, as it can be shown and written; a number too.
+
+    Raises: TextError for what is no character, such as half of a surrogate pair, which no table can hold.
+    """
+    named = str(value)
+    if broken := _NOT_A_CHARACTER.search(named):
+        raise TextError(
+            f'{where}: "{name}" holds U+{ord(broken[0]):04X} at character {broken.start() + 1:,}, which is no '
+            "character of a text. Take it out."
+        )
+    return named
 
 
 def check_as_many(values: Sequence[Any], of: Sequence[Any], names: tuple[str, str], where: str) -> None:

@@ -1,6 +1,7 @@
 """Kinds of keys and queries on the surface of a text, and the weights with which rows of attention are added up."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,25 @@ COLUMNS: Final = (*NEIGHBOURS, *KEY_KINDS, "entropy", "confidence", "distance")
 """What is known of each row of attention."""
 MEASURES: Final = (*SHARES, *SPREAD)
 """Weighted sums of columns over the queries of a text."""
+CODE_SEPARATORS: Final = 2
+"""Separators that a text has for Clark et al.'s code, whatever it has."""
+
+
+@dataclass(frozen=True)
+class SurfaceSettings:
+    """How surface statistics are taken.
+
+    Source: Clark et al. 2019, section 3; what `as_in_code` does is in the notebook of their figures alone.
+    """
+
+    punctuation: tuple[str, ...] = PUNCTUATION
+    """Tokens that count as such."""
+    as_in_code: bool = False
+    """False: as the paper defines them. Shares are means over the queries that can have them, over the texts with such
+    a key, and entropy is that of the row. True: as the authors' code computes them. Attention to the previous and the
+    next token is divided by all queries; from separators to separators by 2, from the others by the queries less 2; a
+    text without punctuation counts, with 0; and entropy is that of 0.9999 row + 0.0001 / keys. Attention to [CLS],
+    [SEP] and the token itself is the same in both."""
 
 
 def key_kinds(tokens: TokenizedText, punctuation: Collection[str] = PUNCTUATION) -> Bool[np.ndarray, "key kind"]:
@@ -31,9 +51,16 @@ def key_kinds(tokens: TokenizedText, punctuation: Collection[str] = PUNCTUATION)
 
 
 def row_weights(
-    text: PassText, kinds: Bool[np.ndarray, "key kind"], causal: bool
+    text: PassText, kinds: Bool[np.ndarray, "key kind"], causal: bool, as_in_code: bool = False
 ) -> Float[np.ndarray, "query column measure"]:
-    """Weights that make each of MEASURES the mean of a column over the queries that can have it; 0 where none can."""
+    """Weights that make each of MEASURES the mean of a column over the queries that can have it; 0 where none can.
+
+    Args:
+        text: prepared.
+        kinds: of its keys.
+        causal: whether no query sees a later key.
+        as_in_code: divide as SurfaceSettings says.
+    """
     queries, n_queries = text.queries, len(text.queries.ids)
     every, place = np.ones(n_queries, dtype=bool), np.arange(n_queries)
     none, has = ~every, {kind: bool(of_kind.any()) for kind, of_kind in zip(KEY_KINDS, kinds.T)}
@@ -50,9 +77,15 @@ def row_weights(
         ("confidence", "confidence"): queries.segments != SPECIAL,
         ("distance", "distance"): every & same_text,
     }
+    divided_by = {measure: chosen.sum() for (measure, _), chosen in taking_part.items()}
+    if as_in_code:
+        taking_part["punctuation", "punctuation"] = every
+        beside = dict.fromkeys(("previous", "next", "punctuation"), n_queries)
+        others = n_queries - CODE_SEPARATORS
+        divided_by |= {**beside, "sep from sep": CODE_SEPARATORS, "sep from others": others}
     weights = np.zeros((n_queries, len(COLUMNS), len(MEASURES)))
     for (measure, column), chosen in taking_part.items():
-        weights[:, COLUMNS.index(column), MEASURES.index(measure)] = chosen / max(1, chosen.sum())
+        weights[:, COLUMNS.index(column), MEASURES.index(measure)] = chosen / max(1, divided_by[measure])
     return weights
 
 

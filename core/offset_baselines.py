@@ -10,6 +10,8 @@ from jaxtyping import Bool, Int
 OFFSETS: Final = (-5, -4, -3, -2, -1, 1, 2, 3, 4, 5)
 """Words from a dependent to the head that is predicted for it. A wider range than the authors', so a baseline at least
 as hard to beat."""
+AUTHORS_OFFSETS: Final = (-3, -2, -1, 1, 2)
+"""Those of the authors' code, which tries 0, too: the word itself, which is never right."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -24,13 +26,13 @@ class Baseline:
 
 
 def best_offset(
-    distances: Int[np.ndarray, " case"], rooms: Int[np.ndarray, " case"], offsets: Sequence[int] = OFFSETS
+    distances: Int[np.ndarray, " case"], rooms: Int[np.ndarray, "2 case"], offsets: Sequence[int] = OFFSETS
 ) -> Baseline:
     """The offset that is right most often; of several the nearest, and of these the one ahead.
 
     Args:
-        distances: from each dependent to its head, in words.
-        rooms: words after each dependent in its segment; an offset that goes beyond them predicts the last word.
+        distances: from each dependent to its head, in words; a root's head stands before its segment's first word.
+        rooms: words before and after each dependent in its segment.
         offsets: to choose from.
 
     Source: Clark et al. 2019, section 4.2; their code clips predictions to the sentence, and chooses from -3 to 2.
@@ -41,7 +43,8 @@ def best_offset(
 
 
 def is_at_offset(
-    distances: Int[np.ndarray, " case"], rooms: Int[np.ndarray, " case"], offset: int
+    distances: Int[np.ndarray, " case"], rooms: Int[np.ndarray, "2 case"], offset: int
 ) -> Bool[np.ndarray, " case"]:
-    """Cases that a fixed offset gets right; before the segment's first word it predicts a root, which no case has."""
-    return np.minimum(offset, rooms) == distances
+    """Cases that a fixed offset gets right; past the segment's last word it predicts that, before the first a root."""
+    before, after = rooms
+    return np.clip(offset, -before - 1, after) == distances

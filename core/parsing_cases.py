@@ -1,4 +1,4 @@
-"""The dependents of many texts end to end: where their heads stand, and where each attention head says they stand."""
+"""The words of many texts end to end: where their heads stand, and where each attention head says they stand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,25 +20,26 @@ NONE: Final = -1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cases:
-    """Every word of some texts that has a head. Words are numbered through all texts."""
+    """Every word of some texts. Words are numbered through all texts."""
 
     names: tuple[str, ...]
     """Relations."""
     codes: Int[np.ndarray, " case"]
     """Relation of each case, by its place among the names."""
     text: Int[np.ndarray, " case"]
-    dependents: Int[np.ndarray, " case"]
     heads: Int[np.ndarray, " case"]
+    """ROOT for a root."""
     distances: Int[np.ndarray, " case"]
-    """Words from where the prediction is read, the dependent unless it is read at a clitic, to the head."""
-    rooms: Int[np.ndarray, " case"]
-    """Words after that place in its segment."""
+    """Words from where the prediction is read, the word unless it is read at a clitic, to the head; a root's head
+    stands before the first word of its segment."""
+    rooms: Int[np.ndarray, "2 case"]
+    """Words before and after that place in its segment."""
     predicted: Int[np.ndarray, "direction layer head case"]
-    """Head predicted for each dependent; NONE for none."""
+    """Head predicted for each word; NONE for none."""
     predicted_from_heads: Int[np.ndarray, "layer head case"]
-    """What the head of each dependent attends to most; NONE for nothing."""
+    """What the head of each word attends to most; NONE for nothing, and for a root."""
     is_known: Bool[np.ndarray, " case"]
-    """Whether dependent and head have tokens, so that anything can be predicted."""
+    """Whether the word and its head have tokens, so that anything can be predicted."""
 
 
 def cases_of(
@@ -46,7 +47,7 @@ def cases_of(
     predicted: Sequence[Int[np.ndarray, "direction layer head _"]],
     at_clitic: bool = False,
 ) -> Cases:
-    """The cases of one or more texts.
+    """The words of one or more texts as cases.
 
     Args:
         texts: their trees.
@@ -59,21 +60,19 @@ def cases_of(
     names, codes = _coded(list(chain.from_iterable(text.relations for text in texts)))
     of_words = _numbered(np.concatenate(predicted, axis=-1), firsts)
     has_tokens = (of_words != NONE).any(axis=(0, 1, 2))
-    ends = np.concatenate([_segment_ends(text) for text in texts]) + firsts
-    dependents = np.flatnonzero(heads != ROOT)
-    heads, codes = heads[dependents], codes[dependents]
-    read_at = dependents + (_has_clitic(names, codes, dependents, heads) if at_clitic else 0)
+    starts, ends = np.concatenate([_segment_ends(text) for text in texts], axis=1) + firsts
+    words = np.arange(len(heads))
+    read_at = words + (_has_clitic(names, codes, heads) if at_clitic else 0)
     return Cases(
         names=names,
         codes=codes,
-        text=np.repeat(np.arange(len(texts)), sizes)[dependents],
-        dependents=dependents,
+        text=np.repeat(np.arange(len(texts)), sizes),
         heads=heads,
-        distances=heads - read_at,
-        rooms=ends[dependents] - 1 - read_at,
+        distances=np.where(heads == ROOT, starts - 1, heads) - read_at,
+        rooms=np.stack([read_at - starts, ends - 1 - read_at]),
         predicted=of_words[..., read_at],
-        predicted_from_heads=of_words[0][..., heads],
-        is_known=has_tokens[dependents] & has_tokens[read_at] & has_tokens[heads],
+        predicted_from_heads=np.where(heads == ROOT, NONE, of_words[0][..., heads]),
+        is_known=has_tokens & has_tokens[read_at] & ((heads == ROOT) | has_tokens[heads]),
     )
 
 
@@ -89,19 +88,17 @@ def _coded(relations: Sequence[str]) -> tuple[tuple[str, ...], Int[np.ndarray, "
     return tuple(codes), np.array([codes[name] for name in relations], int)
 
 
-def _segment_ends(text: Dependencies) -> Int[np.ndarray, " word"]:
-    """One past the last word of each word's segment."""
-    return np.searchsorted(text.words.segments, text.words.segments, side="right")
+def _segment_ends(text: Dependencies) -> Int[np.ndarray, "end word"]:
+    """First and one past the last word of each word's segment."""
+    segments = text.words.segments
+    return np.stack([np.searchsorted(segments, segments), np.searchsorted(segments, segments, side="right")])
 
 
 def _has_clitic(
-    names: Sequence[str],
-    codes: Int[np.ndarray, " case"],
-    dependents: Int[np.ndarray, " case"],
-    heads: Int[np.ndarray, " case"],
-) -> Bool[np.ndarray, " case"]:
+    names: Sequence[str], codes: Int[np.ndarray, " word"], heads: Int[np.ndarray, " word"]
+) -> Bool[np.ndarray, " word"]:
     """Possessors whose next word depends on them as a clitic."""
     relation = np.array([1 if name in POSSESSORS else 2 if name in CLITICS else 0 for name in names])[codes]
     followed = np.zeros(len(codes), bool)
-    followed[:-1] = (relation[1:] == 2) & (heads[1:] == dependents[:-1]) & (dependents[1:] == dependents[:-1] + 1)
+    followed[:-1] = (relation[1:] == 2) & (heads[1:] == np.arange(len(heads) - 1))
     return followed & (relation == 1)

@@ -1,6 +1,7 @@
 """The command `python -m core parse-heads`: how well each head finds the heads of words."""
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -24,9 +25,14 @@ from core.command_line import (
 )
 from core.errors import AnalysisError
 from core.frames import texts_sha256
+from core.offset_baselines import OFFSETS
 from core.parses import dependencies, parser_name
 from core.parsing_heads import (
+    AS_IN_CODE,
+    AS_IN_PAPER,
     DIRECTIONS,
+    Margin,
+    ParsingSettings,
     Reading,
     RelationAccuracy,
     TextPredictions,
@@ -38,6 +44,8 @@ from core.words import FromWord
 
 LEAST_CASES: Final = 100
 """Of a relation that is written; as in the authors' table."""
+FARTHEST: Final = 100
+"""Words of an offset of the baseline, at most."""
 
 
 def add_command(commands: Any) -> None:
@@ -53,61 +61,103 @@ def add_command(commands: Any) -> None:
         "--least-cases", type=int, default=LEAST_CASES, help=f"of a relation; {LEAST_CASES} unless told"
     )
     parser.add_argument("--alpha", type=float, default=0.05, help="intervals cover 1 - alpha")
+    parser.add_argument("--by", type=float, default=0.1, help="margin of beats_baseline, as a share; 0.1 unless told")
     parser.add_argument(
-        "--from-word",
-        default="mean",
-        choices=get_args(FromWord),
-        help="pieces of a word that attend: all, or the first",
+        "--margin",
+        default="points",
+        choices=get_args(Margin),
+        help="whether beats_baseline adds it to the baseline (points) or takes it as a share of it (relative)",
     )
+    _add_parsing_options(parser)
+    parser.set_defaults(run=parse_heads)
+
+
+def _add_parsing_options(parser: argparse.ArgumentParser) -> None:
+    """How guesses are read and counted, by default as the papers say."""
     parser.add_argument(
         "--reading",
         default="column",
         choices=get_args(Reading),
         help="head-to-dependent: the word that attends most to the dependent is its head (column), or the word that "
-        "the head attends to most is the dependent (row)",
+        "the head attends to most is the dependent (row), as beats_baseline needs to be Voita's rule",
+    )
+    parser.add_argument(
+        "--from-word", choices=get_args(FromWord), help="pieces of a word that attend: mean (unless told), or the first"
     )
     parser.add_argument("--at-clitic", action="store_true", help="read a possessor's prediction at the 's after it")
-    parser.set_defaults(run=parse_heads)
+    parser.add_argument("--every-word", action="store_true", help='"all" counts punct and root')
+    parser.add_argument(
+        "--offsets", type=int, nargs=2, metavar=("FROM", "TO"), help="words of the baseline; -5 5 unless told"
+    )
+    parser.add_argument(
+        "--as-in-code",
+        action="store_true",
+        help="as the authors' code: --from-word first --at-clitic --every-word --offsets -3 2, unless told otherwise",
+    )
 
 
 def parse_heads(chosen: argparse.Namespace) -> None:
     """Write one row per relation, direction, layer and head: cases, left_out (cases without tokens), accuracy, low and
     high (Wilson interval), baseline (accuracy of the best fixed offset) and offset (in words), p (of beating the
-    baseline, corrected for all heads and directions), beats_baseline (by 10 points or more); and, the same in all rows
-    of a relation, best (whether the row's head is best on all cases), and held_out, held_out_low and held_out_high (the
-    accuracy of heads chosen on one half of the texts on the other half). Relations are those that the file brings, else
-    spaCy's; "all" is all of them but punct and root.
+    baseline, corrected for all heads and directions), beats_baseline (by --margin and --by; Voita's rule for
+    head-to-dependent needs --reading row); and, the same in all rows of a relation, best (whether the row's head is
+    best on all cases), and held_out, held_out_low and held_out_high (the accuracy of heads chosen on one half of the
+    texts on the other half). Relations are those that the file brings, else spaCy's; "all" is all of them but punct and
+    root, unless --every-word is given.
     """
     if not 0 < chosen.alpha < 1:
         raise AnalysisError(f"alpha is {chosen.alpha}. Choose a number between 0 and 1, for example 0.05.")
+    if not 0 <= chosen.by < math.inf:
+        raise AnalysisError(f"by is {chosen.by}. Choose a share of 0 or more, for example 0.1.")
+    how = _parsing_settings(chosen)
     texts = read_texts(chosen.texts, chosen.text_columns)
     check_output(chosen.output, TABLES)
-    found, facts = _found(chosen, texts)
-    accuracies = relation_accuracies(
-        found,
-        least_cases=chosen.least_cases,
-        alpha=chosen.alpha,
-        reading=chosen.reading,
-        at_clitic=chosen.at_clitic,
-    )
+    found, facts = _found(chosen, texts, how)
+    accuracies = relation_accuracies(found, how, least_cases=chosen.least_cases, alpha=chosen.alpha)
     if not accuracies:
         raise AnalysisError(
             f"No relation has {chosen.least_cases:,} cases. Give more texts, or ask for fewer with --least-cases."
         )
-    write_table(chosen.output, accuracy_table(accuracies), facts)
+    write_table(chosen.output, accuracy_table(accuracies, by=chosen.by, margin=chosen.margin), facts)
 
 
-def _found(chosen: argparse.Namespace, texts: Sequence[Text]) -> tuple[list[TextPredictions], dict[str, str]]:
+def _parsing_settings(chosen: argparse.Namespace) -> ParsingSettings:
+    """Settings as they were told, else as the authors' code has them where that is asked for."""
+    usual = AS_IN_CODE if chosen.as_in_code else AS_IN_PAPER
+    return ParsingSettings(
+        reading=chosen.reading,
+        at_clitic=chosen.at_clitic or usual.at_clitic,
+        every_word=chosen.every_word or usual.every_word,
+        offsets=_offsets(*chosen.offsets) if chosen.offsets else usual.offsets,
+    )
+
+
+def _offsets(first: int, last: int) -> tuple[int, ...]:
+    if not -FARTHEST <= first <= last <= FARTHEST or first == last == 0:
+        raise AnalysisError(
+            f"The offsets {first} to {last} are no range. Choose two numbers between -{FARTHEST} and {FARTHEST}, the "
+            f"smaller first, such as {OFFSETS[0]} {OFFSETS[-1]}; 0 is left out, since no word is its own head."
+        )
+    return tuple(offset for offset in range(first, last + 1) if offset)
+
+
+def _from_word(chosen: argparse.Namespace) -> FromWord:
+    usual: FromWord = "first" if chosen.as_in_code else "mean"
+    return chosen.from_word or usual
+
+
+def _found(
+    chosen: argparse.Namespace, texts: Sequence[Text], how: ParsingSettings
+) -> tuple[list[TextPredictions], dict[str, str]]:
     """Predictions for each text that was passed, in order, and where they come from."""
     from core.parsing_observer import predictions
 
     checkpoint, asked = loaded(chosen)
     prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
     read = [queries_text(texts[place], asked.kind) for place in prepared]
-    trees = list(dependencies(read))
-    work = predictions(
-        checkpoint, list(prepared.values()), [tree.words for tree in trees], asked, from_word=chosen.from_word
-    )
+    trees = list(progress_bar(([tree] for tree in dependencies(read)), len(read), "parsing"))
+    from_word = _from_word(chosen)
+    work = predictions(checkpoint, list(prepared.values()), [tree.words for tree in trees], asked, from_word=from_word)
     of_place = dict(progress_bar(work, len(prepared)))
     n_brought = sum(text.heads is not None for text in read)
     facts = {
@@ -115,10 +165,13 @@ def _found(chosen: argparse.Namespace, texts: Sequence[Text]) -> tuple[list[Text
         "texts": str(len(read)),
         "texts sha256": texts_sha256(texts),
         "relations": _source(n_brought, len(read)),
-        "from word": chosen.from_word,
-        "reading": chosen.reading,
-        "read at clitic": "yes" if chosen.at_clitic else "no",
+        "from word": from_word,
+        "reading": how.reading,
+        "read at clitic": "yes" if how.at_clitic else "no",
+        "all counts": "every word" if how.every_word else "all but punct and root",
+        "offsets": f"{how.offsets[0]} to {how.offsets[-1]}",
         "alpha": str(chosen.alpha),
+        "beats baseline by": f"{chosen.by} ({chosen.margin})",
     }
     return [TextPredictions(dependencies=tree, predicted=of_place[row]) for row, tree in enumerate(trees)], facts
 
@@ -129,12 +182,14 @@ def _source(n_brought: int, n_texts: int) -> str:
     return parser_name() + (f"; from the file for {n_brought} texts" if n_brought else "")
 
 
-def accuracy_table(accuracies: Sequence[RelationAccuracy]) -> pd.DataFrame:
-    """Every relation, direction, layer and head, as the command's columns."""
-    return pd.concat([_rows(one) for one in accuracies], ignore_index=True)
+def accuracy_table(
+    accuracies: Sequence[RelationAccuracy], *, by: float = 0.1, margin: Margin = "points"
+) -> pd.DataFrame:
+    """Every relation, direction, layer and head, as the command's columns; by and margin as in `beats_baseline`."""
+    return pd.concat([_rows(one, by, margin) for one in accuracies], ignore_index=True)
 
 
-def _rows(one: RelationAccuracy) -> pd.DataFrame:
+def _rows(one: RelationAccuracy, by: float, margin: Margin) -> pd.DataFrame:
     direction, layer, head = (places.ravel() for places in np.indices(one.accuracy.shape))
     ways = np.array(DIRECTIONS)[direction]
     return pd.DataFrame(
@@ -151,7 +206,7 @@ def _rows(one: RelationAccuracy) -> pd.DataFrame:
             "baseline": one.baseline.share,
             "offset": one.baseline.offset,
             "p": one.p_values.ravel(),
-            "beats_baseline": beats_baseline(one).ravel(),
+            "beats_baseline": beats_baseline(one, by=by, margin=margin).ravel(),
             "best": [place == one.best for place in zip(ways.tolist(), layer.tolist(), head.tolist())],
             "held_out": one.best_accuracy,
             "held_out_low": one.best_low,

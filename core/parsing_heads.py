@@ -9,10 +9,10 @@ from typing import Final, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import binom
 
-from core.offset_baselines import OFFSETS, Baseline, best_offset, is_at_offset
-from core.parses import Dependencies
+from core.case_tests import beats_by_chance, best_head, best_on_halves, wilson
+from core.offset_baselines import AUTHORS_OFFSETS, OFFSETS, Baseline, best_offset, is_at_offset
+from core.parses import ROOT, Dependencies
 from core.parsing_cases import NO_RELATION, Cases, cases_of
 from core.roles import RELATIONS, Overlap, overlap
 
@@ -25,8 +25,27 @@ Reading = Literal["column", "row"]
 dependent (Voita), of which a head with several dependents can get one right at most."""
 Margin = Literal["points", "relative"]
 ALL: Final = "all"
-"""Every relation but punct and root together."""
-N_HALVES: Final = 2
+"""Every relation but punct and root together; those, too, if the settings say so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParsingSettings:
+    """How predictions are read and counted; by default as the papers define it."""
+
+    reading: Reading = "column"
+    """Of the second direction."""
+    at_clitic: bool = False
+    """Read the prediction of a possessor at the 's that follows it, as in the authors' table."""
+    every_word: bool = False
+    """Whether ALL counts punct and root. No head is right for a root; an offset is where it leads out before the first
+    word."""
+    offsets: tuple[int, ...] = OFFSETS
+    """That the baseline chooses from."""
+
+
+AS_IN_PAPER: Final = ParsingSettings()
+AS_IN_CODE: Final = ParsingSettings(at_clitic=True, every_word=True, offsets=AUTHORS_OFFSETS)
+"""Clark's code, which also lets a word attend by its first piece (`core.parsing_observer`)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,12 +94,10 @@ class RelationAccuracy:
 
 def relation_accuracies(
     texts: Sequence[TextPredictions],
+    settings: ParsingSettings = AS_IN_PAPER,
     *,
     least_cases: int = 1,
     alpha: float = 0.05,
-    reading: Reading = "column",
-    at_clitic: bool = False,
-    offsets: tuple[int, ...] = OFFSETS,
 ) -> list[RelationAccuracy]:
     """Accuracies of every relation with enough cases, most cases first; ALL is the first. None for punct and root.
 
@@ -89,43 +106,44 @@ def relation_accuracies(
 
     Whether a head beats the baseline is tested on the same cases by McNemar's exact test, one-sided: of the cases that
     only one of the two gets right, each would get half by chance. As all heads are searched in both directions,
-    p-values are multiplied by the number of these tests (Bonferroni): valid however heads depend on each other, and the
-    same as Holm's for the smallest. Relations are not corrected for, cases of one text count as independent, and the
-    baseline's offset is chosen on the very cases, in its favour.
+    p-values are multiplied by the number of these tests (Bonferroni): valid however heads depend on each other, and for
+    whichever of them is looked at, such as the best, whose p-value need not be the smallest. Relations are not
+    corrected for, cases of one text count as independent, and the baseline's offset is chosen on the very cases, in its
+    favour.
 
     Args:
         texts: predictions under one checkpoint.
+        settings: how they are read and counted.
         least_cases: of a relation; the authors' table asks for 100.
         alpha: Wilson intervals cover 1 - alpha.
-        reading: of the second direction.
-        at_clitic: read the prediction of a possessor at the 's that follows it, as in the authors' table.
-        offsets: that the baseline chooses from; the authors' are -3 to 2.
 
     Source: Clark et al. 2019, section 4.2 and table 1, where the best head is chosen and reported on the same
-        sentences, without a test, and ALL counts punct and root. Their code knows the clitic by its form, 's or s',
-        where by a slip in operator precedence s' counts after any relation, and looks one word past the sentence's
-        end; here it is what follows and depends on the possessor as `possessive` or `case`.
+        sentences, without a test. By default as the paper says; AS_IN_CODE counts as their code does, but for the
+        clitic, which it knows by its form, 's or s', where by a slip in operator precedence s' counts after any
+        relation, and looks one word past the sentence's end; here it is what follows and depends on the possessor as
+        `possessive` or `case`.
     """
     if not texts:
         return []
-    cases = cases_of([text.dependencies for text in texts], [text.predicted for text in texts], at_clitic)
-    right = _right(cases, reading)
-    found = [_accuracy(name, chosen, cases, right, alpha, offsets) for name, chosen in _relations(cases, least_cases)]
+    cases = cases_of([text.dependencies for text in texts], [text.predicted for text in texts], settings.at_clitic)
+    right = _right(cases, settings.reading)
+    relations = _relations(cases, least_cases, settings.every_word)
+    found = [_accuracy(name, chosen, cases, right, alpha, settings.offsets) for name, chosen in relations]
     return sorted(found, key=lambda one: (one.relation != ALL, -one.n_cases))
 
 
 def _right(cases: Cases, reading: Reading) -> Bool[np.ndarray, "direction layer head case"]:
-    of_dependents = cases.predicted == cases.heads
+    of_dependents = (cases.predicted == cases.heads) & (cases.heads != ROOT)
     if reading == "column":
         return of_dependents
-    return np.stack([of_dependents[0], cases.predicted_from_heads == cases.dependents])
+    return np.stack([of_dependents[0], cases.predicted_from_heads == np.arange(len(cases.heads))])
 
 
-def _relations(cases: Cases, least_cases: int) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
+def _relations(cases: Cases, least_cases: int, every_word: bool) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
     """Names and cases of the relations with enough cases; a file may bring a relation that is named all, too."""
     named = [(name, cases.codes == code) for code, name in enumerate(cases.names) if name not in NO_RELATION]
-    every = np.isin(cases.codes, [code for code, name in enumerate(cases.names) if name not in NO_RELATION])
-    found = [(ALL, every), *((name, chosen) for name, chosen in named if name != ALL)]
+    of_all = [code for code, name in enumerate(cases.names) if every_word or name not in NO_RELATION]
+    found = [(ALL, np.isin(cases.codes, of_all)), *((name, chosen) for name, chosen in named if name != ALL)]
     return [(name, chosen) for name, chosen in found if (chosen & cases.is_known).sum() >= max(least_cases, 1)]
 
 
@@ -138,14 +156,14 @@ def _accuracy(
     offsets: tuple[int, ...],
 ) -> RelationAccuracy:
     known = np.flatnonzero(chosen & cases.is_known)
-    right, distances, rooms = right_of_all[..., known], cases.distances[known], cases.rooms[known]
+    right, distances, rooms = right_of_all[..., known], cases.distances[known], cases.rooms[:, known]
     baseline = best_offset(distances, rooms, offsets)
     n_right = right.sum(axis=-1)
-    low, high = _wilson(n_right, len(known), alpha)
-    p_values = _p_values(right, is_at_offset(distances, rooms, baseline.offset))
-    best = _best(right)
-    of_halves, is_right = _held_out(right, cases.text[known] % N_HALVES)
-    best_low, best_high = _wilson(is_right.sum(), len(is_right), alpha) if of_halves else (np.nan, np.nan)
+    low, high = wilson(n_right, len(known), alpha)
+    p_values = np.minimum(1, n_right.size * beats_by_chance(right, is_at_offset(distances, rooms, baseline.offset)))
+    best = best_head(right)
+    of_halves, is_right = best_on_halves(right, cases.text[known]) or ([], np.empty(0, bool))
+    best_low, best_high = wilson(is_right.sum(), len(is_right), alpha)
     return RelationAccuracy(
         relation=relation,
         n_cases=len(known),
@@ -165,41 +183,9 @@ def _accuracy(
     )
 
 
-def _held_out(
-    right: Bool[np.ndarray, "direction layer head case"], half: Int[np.ndarray, " case"]
-) -> tuple[list[tuple[int, ...]], Bool[np.ndarray, " judged"]]:
-    """The best head of each half, and of each case whether the best head of the other half is right; or neither."""
-    if len(np.unique(half)) < N_HALVES:
-        return [], np.empty(0, bool)
-    best = [_best(right[..., half == own]) for own in range(N_HALVES)]
-    return best, np.concatenate([right[(*head, half != own)] for own, head in enumerate(best)])
-
-
-def _best(right: Bool[np.ndarray, "direction layer head case"]) -> tuple[int, ...]:
-    n_right = right.sum(axis=-1)
-    return tuple(int(place) for place in np.unravel_index(n_right.argmax(), n_right.shape))
-
-
 def _named(place: tuple[int, ...]) -> tuple[Direction, int, int]:
     direction, layer, head = place
     return DIRECTIONS[direction], layer, head
-
-
-def _wilson(
-    n_right: Int[np.ndarray, "*head"] | np.integer, n_cases: int, alpha: float
-) -> Float[np.ndarray, "end *head"]:
-    from statsmodels.stats.proportion import proportion_confint  # takes half a second
-
-    return np.stack(proportion_confint(n_right, n_cases, alpha=alpha, method="wilson"))
-
-
-def _p_values(
-    right: Bool[np.ndarray, "direction layer head case"], of_baseline: Bool[np.ndarray, " case"]
-) -> Float[np.ndarray, "direction layer head"]:
-    """McNemar's exact test of each head against the baseline, one-sided, with Bonferroni's correction."""
-    only_head = (right & ~of_baseline).sum(axis=-1)
-    only_baseline = (~right & of_baseline).sum(axis=-1)
-    return np.minimum(1, only_head.size * binom.sf(only_head - 1, only_head + only_baseline, 0.5))
 
 
 def beats_baseline(

@@ -133,7 +133,8 @@ def _read(chosen: argparse.Namespace, checkpoint: Checkpoint, asked: PassSetting
         texts = (*own, *read_texts(chosen.test_texts, chosen.text_columns))
         train, test = np.arange(len(own)), np.arange(len(own), len(texts))
     prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
-    trees = dependencies([queries_text(texts[place], asked.kind) for place in prepared])
+    parsed = dependencies([queries_text(texts[place], asked.kind) for place in prepared])
+    trees = list(progress_bar(([tree] for tree in parsed), len(prepared), "parsing"))
     return _Texts(
         texts=texts, train=train.tolist(), test=test.tolist(), prepared=prepared, trees=dict(zip(prepared, trees))
     )

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from scipy.spatial.distance import squareform
 
 from core.errors import AnalysisError
-from core.surface import HeadStatistics
+from core.surface_statistics import HeadStatistics
 
 ROWS: Final = 128
 """Queries of a text that are looked at, at most; the paper's texts have no more tokens."""

@@ -1,16 +1,13 @@
-"""What heads look at on the surface: shares of attention by kind of key, entropy, confidence, offsets, rare tokens.
+"""What a pass found of each text: shares of attention by kind of key, entropy, confidence, most attended keys.
 
-From what a pass found of each text to statistics of every head; no torch.
+No torch; `core.surface_statistics` and `core.surface_labels` go from many texts to every head.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
-
-from core.hypotheses import half_interval, moments, ratio
+from jaxtyping import Float, Int
 
 SHARES: Final = ("self", "previous", "next", "cls", "sep", "punctuation", "other", "sep from sep", "sep from others")
 """Parts of a row that are added up; KEY_KINDS are a partition of the keys."""
@@ -18,24 +15,6 @@ KEY_KINDS: Final = ("cls", "sep", "punctuation", "other")
 """The partition; the last holds special tokens of further kinds too."""
 SPREAD: Final = ("entropy", "cls entropy", "confidence", "distance")
 """Statistics beside the shares that a pass gives."""
-RARE: Final = ("on rarest", "on two rarest", "column rarest")
-"""Statistics that need ranks of words."""
-RADIUS: Final = 5
-"""Offsets that are told apart, to each side."""
-OFFSETS: Final = tuple(range(-RADIUS, RADIUS + 1))
-"""Most attended key minus query; -1 is the previous token."""
-NEAR: Final = {-1: "top previous", 0: "top self", 1: "top next"}
-"""Statistic by the offset that it is the share of."""
-POSITIONAL_SHARE: Final = 0.90
-"""Voita et al. 2019, section 5.1."""
-RARE_SHARE: Final = 0.5
-"""Voita et al. 2019, section 5.3, report heads that point to one of the two rarest tokens in more than half of the
-cases; they give no rule."""
-RARE_OVER_CHANCE: Final = 2.0
-"""How many times more often than a head that chooses among all tokens alike: in a text of four words every second
-choice is one of the two rarest."""
-FREQUENT: Final = 500
-"""Texts whose words are all among so many most frequent ones say nothing about rare words."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,24 +54,6 @@ class TextSurface:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class HeadStatistics:
-    """Statistics of every head over many texts."""
-
-    names: tuple[str, ...]
-    """SHARES, SPREAD, then what is read off the most attended keys: NEAR, and RARE where ranks were given."""
-    mean: Float[np.ndarray, "statistic layer head"]
-    """Mean over the texts that have it; NaN where none has."""
-    low: Float[np.ndarray, "statistic layer head"]
-    high: Float[np.ndarray, "statistic layer head"]
-    """Interval of the mean (t distribution over texts); NaN for fewer than 2 texts."""
-    n_texts: Int[np.ndarray, " statistic"]
-
-    def of(self, name: str) -> Float[np.ndarray, "layer head"]:
-        """Means of one statistic."""
-        return self.mean[self.names.index(name)]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class TextGradients:
     """How much the loss of a masked-language model would change with the attention of one text."""
 
@@ -101,220 +62,3 @@ class TextGradients:
     text has no such key."""
     n_masked: int
     """Tokens that were masked and are guessed."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LayerStatistics:
-    """Statistics of every layer over many texts."""
-
-    names: tuple[str, ...]
-    mean: Float[np.ndarray, "statistic layer"]
-    low: Float[np.ndarray, "statistic layer"]
-    high: Float[np.ndarray, "statistic layer"]
-    n_texts: Int[np.ndarray, " statistic"]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Positional:
-    """Heads that attend to one place relative to the query."""
-
-    holds: Bool[np.ndarray, "layer head"]
-    offset: Int[np.ndarray, "layer head"]
-    """The most frequent offset of each head, whether it holds or not; -1 is the previous token."""
-    share: Float[np.ndarray, "layer head"]
-    """Share of the tokens with a key at that offset whose most attended key it is; NaN without such a token."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RareShares:
-    """How often heads point to the rarest words of a text: means over the texts that have a rare word."""
-
-    rarest: Float[np.ndarray, "layer head"]
-    """Share of queries whose most attended key is part of the text's rarest word; NaN without such texts."""
-    two_rarest: Float[np.ndarray, "layer head"]
-    """The same of one of the two rarest words."""
-    column: Float[np.ndarray, "layer head"]
-    """Share of texts in which the key that gets most attention of all queries together is part of the rarest word."""
-    chance: float
-    """What `two_rarest` is for a head that chooses among all tokens alike; NaN without such texts."""
-    n_texts: int
-    """Texts that count."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Behaviours:
-    """What can be said of a head by its most attended keys."""
-
-    positional: Positional
-    rare: Bool[np.ndarray, "layer head"]
-
-    def labels(self, layer: int, head: int) -> tuple[str, ...]:
-        """What one head is called: offset -1, offset +2, rare."""
-        of_offset = (f"offset {self.positional.offset[layer, head]:+d}",) if self.positional.holds[layer, head] else ()
-        return (*of_offset, "rare") if self.rare[layer, head] else of_offset
-
-
-def head_statistics(
-    texts: Sequence[TextSurface],
-    alpha: float = 0.05,
-    ranks: Sequence[Int[np.ndarray, "_"]] | None = None,
-) -> HeadStatistics:
-    """Statistics of every head: means over texts of each text's value, with intervals.
-
-    Args:
-        texts: one or more of one checkpoint.
-        alpha: the intervals cover 1 - alpha.
-        ranks: of each text's keys, see `rare_shares`; None leaves RARE out.
-    """
-    found = [_text_values(text) for text in texts]
-    if ranks is not None:
-        found = [{**of_text, **_rare_values(*both)} for of_text, both in zip(found, zip(texts, ranks, strict=True))]
-    names = tuple(found[0])
-    n_texts, mean, margin = _means(np.stack([np.stack([of[name] for name in names]) for of in found]), alpha)
-    return HeadStatistics(
-        names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_texts.max(axis=(1, 2))
-    )
-
-
-def layer_statistics(texts: Sequence[TextSurface], alpha: float = 0.05) -> LayerStatistics:
-    """Agreement within layers: means over texts, with intervals.
-
-    Source: Michel et al. 2019, their code: the sum over all pairs of heads, each head with itself included, over the
-    square of their number; their disagreement is its negative.
-    """
-    values = np.stack([np.stack([text.agreement, text.output_agreement]) for text in texts])
-    return _layer_statistics(("agreement", "output agreement"), values, alpha)
-
-
-def gradient_statistics(texts: Sequence[TextGradients], alpha: float = 0.05) -> LayerStatistics:
-    """Gradient of the loss by attention to each of KEY_KINDS: means over texts, with intervals."""
-    return _layer_statistics(KEY_KINDS, np.stack([text.importance for text in texts]), alpha)
-
-
-def _layer_statistics(
-    names: tuple[str, ...], values: Float[np.ndarray, "text statistic layer"], alpha: float
-) -> LayerStatistics:
-    n_texts, mean, margin = _means(values, alpha)
-    return LayerStatistics(names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_texts.max(axis=1))
-
-
-def uniform_entropy(texts: Sequence[TextSurface]) -> tuple[Float[np.ndarray, " layer"], Float[np.ndarray, " layer"]]:
-    """What entropy, and entropy of the [CLS] query, would be on these texts for uniform attention: means, in nats."""
-    both = np.stack([np.stack([text.uniform_entropy, text.cls_uniform_entropy]) for text in texts])
-    of_all, of_cls = _means(both, 0.05)[1]
-    return of_all, of_cls
-
-
-def _means(values: Float[np.ndarray, "text *cell"], alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    n_texts, mean, squares = moments(values)
-    return n_texts, mean, half_interval(n_texts, squares, alpha)
-
-
-def _text_values(text: TextSurface) -> dict[str, Float[np.ndarray, "layer head"]]:
-    spread = (text.entropy, text.cls_entropy, text.confidence, text.distance)
-    at, of = _offset_counts(text)
-    near = {name: ratio(at[offset + RADIUS], np.array(of[offset + RADIUS])) for offset, name in NEAR.items()}
-    return {**dict(zip(SHARES, text.shares)), **dict(zip(SPREAD, spread)), **near}
-
-
-def offset_shares(texts: Sequence[TextSurface]) -> Float[np.ndarray, "offset layer head"]:
-    """How often each head attends most to the key at an offset.
-
-    Keys and queries that are special tokens are left out, as Voita et al. leave out their end mark. All tokens of all
-    texts count alike.
-
-    Returns: by OFFSETS the share of the tokens that have a key there (the first token of a segment has no previous
-        one), then the share of all tokens whose most attended key is further away; NaN where no token counts.
-    Source: Voita et al. 2019, section 5.1. They do not say what becomes of tokens at the edge; here a head that always
-        attends to the previous token has a share of 1 in short texts too.
-    """
-    at, of = _pooled_counts(texts)
-    return ratio(at, np.broadcast_to(of[:, None, None], at.shape))
-
-
-def positional(texts: Sequence[TextSurface], threshold: float = POSITIONAL_SHARE) -> Positional:
-    """Heads whose most attended key is at one offset for at least a threshold share of the tokens.
-
-    The offset has to exist for more than half of the tokens, so that the end of a text makes nothing positional.
-    Source: Voita et al. 2019, section 5.1.
-    """
-    at, of = (counts[:-1] for counts in _pooled_counts(texts))
-    offset = at.argmax(axis=0)
-    n_tokens = of[RADIUS]  # every token has a key at offset 0
-    share = ratio(at.max(axis=0), of[offset])
-    holds = (share >= threshold) & (2 * of[offset] > n_tokens)
-    return Positional(holds=holds, offset=offset - RADIUS, share=share)
-
-
-def _pooled_counts(
-    texts: Sequence[TextSurface],
-) -> tuple[Int[np.ndarray, "offset layer head"], Int[np.ndarray, " offset"]]:
-    counts = [_offset_counts(text) for text in texts]
-    return sum(at for at, _ in counts), sum(of for _, of in counts)  # type: ignore[return-value]
-
-
-def _offset_counts(text: TextSurface) -> tuple[Int[np.ndarray, "offset layer head"], Int[np.ndarray, " offset"]]:
-    """Tokens whose most attended key is at each of OFFSETS or further away, and the tokens that have such a key."""
-    if not text.has_offsets:
-        n_offsets = len(OFFSETS) + 1
-        return np.zeros((n_offsets, *text.top_column.shape), dtype=int), np.zeros(n_offsets, dtype=int)
-    counts = text.top_key[0, 0] >= 0
-    tokens = np.flatnonzero(counts)
-    found = text.top_key[..., tokens] - tokens
-    at = np.stack([(found == offset).sum(-1) for offset in OFFSETS])
-    possible = [np.isin(tokens + offset, tokens).sum() for offset in OFFSETS]
-    return np.concatenate([at, [len(tokens) - at.sum(0)]]), np.array([*possible, len(tokens)])
-
-
-def rare_shares(
-    texts: Sequence[TextSurface], ranks: Sequence[Int[np.ndarray, "_"]], frequent: int = FREQUENT
-) -> RareShares:
-    """How often each head attends most to a text's rarest words.
-
-    Args:
-        texts: of one checkpoint.
-        ranks: of the word that each key of each text is part of, 1 for the most frequent; 0 for a key of no word.
-        frequent: only texts count with a word whose rank is above it.
-
-    Source: Voita et al. 2019, section 5.3. Whether they ask every token's most attended key or the text's as a whole
-        is not said; both are given. Equally rare words count as one, and so do the pieces of a word.
-    """
-    found = [_rare_values(text, of_text, frequent) for text, of_text in zip(texts, ranks, strict=True)]
-    chances = np.array(
-        [_two_rarest(of_text).sum() / (of_text > 0).sum() for of_text in ranks if of_text.max() > frequent]
-    )
-    rarest, two_rarest, column = (_means(np.stack([of[name] for of in found]), 0.05)[1] for name in RARE)
-    return RareShares(
-        rarest=rarest,
-        two_rarest=two_rarest,
-        column=column,
-        chance=float(chances.mean()) if len(chances) else float("nan"),
-        n_texts=len(chances),
-    )
-
-
-def _rare_values(
-    text: TextSurface, ranks: Int[np.ndarray, " key"], frequent: int = FREQUENT
-) -> dict[str, Float[np.ndarray, "layer head"]]:
-    """By RARE, of one text; NaN for one without a rare word."""
-    if ranks.max() <= frequent:
-        return dict.fromkeys(RARE, np.full(text.top_column.shape, np.nan))
-    is_rarest = ranks == ranks.max()
-    tops = text.top_key[..., text.top_key[0, 0] >= 0]
-    shares = (is_rarest[tops].mean(-1), _two_rarest(ranks)[tops].mean(-1), is_rarest[text.top_column].astype(float))
-    return dict(zip(RARE, shares))
-
-
-def _two_rarest(ranks: Int[np.ndarray, " key"]) -> Bool[np.ndarray, " key"]:
-    return (ranks > 0) & (ranks >= np.unique(ranks)[-2:][0])
-
-
-def behaviours(positional: Positional, rare: RareShares) -> Behaviours:
-    """What each head is by its most attended keys.
-
-    A head is rare when it points to one of the two rarest words from more than RARE_SHARE of the tokens, at least
-    RARE_OVER_CHANCE times as often as a head that chooses among all tokens alike, and is not positional: in short texts
-    the previous token is often a rare one.
-    """
-    often = rare.two_rarest > max(RARE_SHARE, RARE_OVER_CHANCE * rare.chance)
-    return Behaviours(positional=positional, rare=often & ~positional.holds)

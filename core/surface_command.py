@@ -25,20 +25,15 @@ from core.command_line import (
 )
 from core.frames import texts_sha256
 from core.frequencies import FREQUENCY_SUFFIXES, FrequencyList, frequencies_of, read_frequencies
-from core.key_kinds import PUNCTUATION
-from core.surface import (
-    OFFSETS,
+from core.key_kinds import PUNCTUATION, SurfaceSettings
+from core.surface import TextGradients, TextSurface
+from core.surface_labels import OFFSETS, head_labels, offset_shares, positional, rare_shares
+from core.surface_statistics import (
     HeadStatistics,
     LayerStatistics,
-    TextGradients,
-    TextSurface,
-    behaviours,
     gradient_statistics,
     head_statistics,
     layer_statistics,
-    offset_shares,
-    positional,
-    rare_shares,
     uniform_entropy,
 )
 from core.texts import SUFFIXES
@@ -62,6 +57,11 @@ def add_command(commands: Any) -> None:
     )
     signs = "".join(PUNCTUATION)
     parser.add_argument("--punctuation", default=signs, help=f"signs that count as such; {signs} unless told")
+    parser.add_argument(
+        "--as-in-code",
+        action="store_true",
+        help="shares divided and rows smoothed as in the code of Clark et al., not as their paper defines them",
+    )
     parser.add_argument(
         "--gradients",
         type=Path,
@@ -89,18 +89,19 @@ def surface(chosen: argparse.Namespace) -> None:
     if chosen.gradients:
         check_gradients(checkpoint)
     prepared = list(prepared_texts(checkpoint, texts, asked, chosen.too_long).values())
-    punctuation = tuple(chosen.punctuation)
+    how = SurfaceSettings(tuple(chosen.punctuation), chosen.as_in_code)
     facts = {
         **checkpoint_facts(checkpoint, asked),
         "texts sha256": texts_sha256(texts),
         "word frequencies": frequencies.source,
         "punctuation": chosen.punctuation,
+        "as in code": "yes" if how.as_in_code else "no",
     }
-    passes = collect(checkpoint, prepared, asked, surface_collector(checkpoint, punctuation))
+    passes = collect(checkpoint, prepared, asked, surface_collector(checkpoint, how))
     found = sorted(progress_bar(passes, len(prepared)), key=lambda one: one[0])
     write_table(chosen.output, surface_table([of_text for _, of_text in found], frequencies), facts)
     if chosen.gradients:
-        backward = attention_gradients(checkpoint, prepared, asked, punctuation=punctuation)
+        backward = attention_gradients(checkpoint, prepared, asked, punctuation=how.punctuation)
         gradients = [of_text for _, of_text in progress_bar(backward, len(prepared))]
         write_table(chosen.gradients, gradient_table(gradients), facts)
 
@@ -113,7 +114,7 @@ def surface_table(texts: Sequence[TextSurface], frequencies: FrequencyList) -> p
     """Every statistic of many texts, as the command's columns."""
     ranks = [frequencies.ranks(text.key_words) for text in texts]
     rare = rare_shares(texts, ranks)
-    found = behaviours(positional(texts), rare)
+    found = head_labels(positional(texts), rare)
     at, n_texts = found.positional, len(texts)
     parts = [
         *_statistic_rows(head_statistics(texts, ranks=ranks)),

@@ -1,6 +1,6 @@
 """Surface statistics: the observer that turns tiles of attention into them."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from core.attention import is_behind_door
 from core.checkpoints import Checkpoint
 from core.frequencies import token_words
-from core.key_kinds import MEASURES, NEIGHBOURS, PUNCTUATION, key_kinds, row_weights, uniform_entropies
+from core.key_kinds import MEASURES, NEIGHBOURS, SurfaceSettings, key_kinds, row_weights, uniform_entropies
 from core.observers import Tile
 from core.passes import PassText
 from core.scores import to_device
@@ -24,18 +24,21 @@ HIDDEN: Final = -2.0
 
 NOWHERE: Final = 1 << 40
 """Place beyond every key."""
+SMOOTHED: Final = 1e-4
+"""Share of a row that Clark et al.'s code gives to all keys alike before it takes the entropy."""
 
 
 def surface_collector(
-    checkpoint: Checkpoint, punctuation: Collection[str] = PUNCTUATION
+    checkpoint: Checkpoint,
+    how: SurfaceSettings = SurfaceSettings(),  # noqa: B008
 ) -> Callable[[Sequence[PassText]], "SurfaceObserver"]:
     """What core.observing.collect makes the observer of each batch with.
 
     Args:
         checkpoint: loaded.
-        punctuation: tokens that count as such.
+        how: the statistics are taken.
     """
-    return partial(SurfaceObserver, checkpoint, punctuation=punctuation)
+    return partial(SurfaceObserver, checkpoint, how=how)
 
 
 class SurfaceObserver:
@@ -44,29 +47,30 @@ class SurfaceObserver:
     Shares are means over the queries that can have them, of each row as shares of its sum: `self` over all queries,
     `previous` and `next` over those with such a key, the kinds of keys over all, `sep from sep` over the separators and
     `sep from others` over the rest. What needs queries and keys of one text is NaN in cross-attention.
-    Source: Clark et al. 2019, section 3, and their code, which divides `previous` and `next` by all tokens, and
-    attention from separators by 2 and from the others by n - 2 whatever the number of separators. Entropy here is that
-    of the row itself; theirs is of 0.9999 row + 0.0001 / n. Confidence: Voita et al. 2019, section 4, who leave out the
-    end mark as a key; here all special tokens, as keys and as queries. Distance, and agreement within a layer: Michel
-    et al. 2019, their code.
+    Source: Clark et al. 2019, section 3: the paper's definitions, and with `SurfaceSettings.as_in_code` those of their
+    code, which divides by fixed numbers and smoothes rows before it takes their entropy. Confidence: Voita et al. 2019,
+    section 4, who leave out the end mark as a key; here all special tokens, as keys and as queries. Distance, and
+    agreement within a layer: Michel et al. 2019, their code.
     """
 
-    wants_entropy = True
-
     def __init__(
-        self, checkpoint: Checkpoint, texts: Sequence[PassText], punctuation: Collection[str] = PUNCTUATION
+        self,
+        checkpoint: Checkpoint,
+        texts: Sequence[PassText],
+        how: SurfaceSettings = SurfaceSettings(),  # noqa: B008
     ) -> None:
         """Say which keys are of which kind.
 
         Args:
             checkpoint: loaded.
             texts: of the batch, of one kind of attention.
-            punctuation: tokens that count as such.
+            how: the statistics are taken.
         """
+        self.wants_entropy = not how.as_in_code
         self._texts, self._attention = texts, checkpoint.attentions[texts[0].kind]
         self.wants_outputs = is_behind_door(checkpoint.model)
         self._same_text = texts[0].queries is texts[0].keys
-        self._set_keys(checkpoint, punctuation)
+        self._set_keys(checkpoint, how)
         shape = (self._attention.n_layers, len(texts), self._attention.n_heads)
         zeros = partial(torch.zeros, device=checkpoint.device, dtype=checkpoint.statistics_dtype)
         n_queries = self._is_real.shape[1]
@@ -76,7 +80,7 @@ class SurfaceObserver:
         self._top = torch.zeros((*shape, n_queries), device=checkpoint.device, dtype=torch.int32)
         self._scratch = zeros(0)
 
-    def _set_keys(self, checkpoint: Checkpoint, punctuation: Collection[str]) -> None:
+    def _set_keys(self, checkpoint: Checkpoint, how: SurfaceSettings) -> None:
         """What is known of the tokens of a batch, as tensors."""
 
         def tensor(rows: Sequence[np.ndarray], filled: float | int = 0) -> Tensor:
@@ -87,8 +91,9 @@ class SurfaceObserver:
             wanted = checkpoint.statistics_dtype if values.is_floating_point() else values.dtype
             return to_device(values.to(wanted), checkpoint.device)
 
-        kinds = [key_kinds(text.keys, punctuation) for text in self._texts]
-        weights = [row_weights(text, of, self._attention.causal) for text, of in zip(self._texts, kinds)]
+        kinds = [key_kinds(text.keys, how.punctuation) for text in self._texts]
+        causal = self._attention.causal
+        weights = [row_weights(text, of, causal, how.as_in_code) for text, of in zip(self._texts, kinds)]
         special = [text.keys.segments == SPECIAL for text in self._texts]
         self._applies = np.stack([of_text.any(axis=(0, 1)) for of_text in weights])
         self.indicators: Tensor | None = tensor([of_text.astype(float) for of_text in kinds])
@@ -97,12 +102,13 @@ class SurfaceObserver:
         self._is_real = tensor([np.ones(len(text.queries.ids)) for text in self._texts])
         self._hidden = tensor([HIDDEN * of_text for of_text in special], HIDDEN)
         self._special_at = tensor([np.flatnonzero(of_text) for of_text in special], NOWHERE)
+        self._spread = tensor([np.full(len(of_text), SMOOTHED / len(of_text)) for of_text in special])
 
     def observe(self, tile: Tile) -> None:
         """Add a tile's share to every statistic."""
         attention, kinds = tile.probabilities, tile.indicator_sums
-        if kinds is None or tile.entropy is None:
-            raise RuntimeError("The pass gave neither sums nor entropy to the surface observer.")
+        if kinds is None:
+            raise RuntimeError("The pass gave no sums to the surface observer.")
         if tile.row_sums is not None:
             # Padding that may look at nothing but padding has a sum of 0, and no weight.
             sums = tile.row_sums[..., None].clamp_min(torch.finfo(attention.dtype).tiny)
@@ -111,7 +117,7 @@ class SurfaceObserver:
         columns = [
             *(self._neighbour(attention, tile.queries.start + offset) for offset in NEIGHBOURS.values()),
             *kinds.unbind(-1),
-            tile.entropy,
+            self._entropy(tile, attention),
             confidence,
             self._distance(tile, attention, confidence, top),
         ]
@@ -134,6 +140,16 @@ class SurfaceObserver:
         if self._scratch.numel() < attention.numel():
             self._scratch = attention.new_empty(attention.numel())
         return self._scratch[: attention.numel()].view(attention.shape)
+
+    def _entropy(self, tile: Tile, attention: Tensor) -> Float[Tensor, "text head query"]:
+        """Of each row, or as in the code of the row of which a little is spread over all keys of its text."""
+        if self.wants_entropy:
+            if tile.entropy is None:
+                raise RuntimeError("The pass gave no entropy to the surface observer.")
+            return tile.entropy
+        spread = self._spread[tile.texts, None, None, : attention.shape[-1]]
+        smoothed = torch.mul(attention, 1 - SMOOTHED, out=self._like(attention)).add_(spread)
+        return torch.special.entr(smoothed, out=smoothed).sum(-1)
 
     def _neighbour(self, attention: Tensor, offset: int) -> Float[Tensor, "text head query"]:
         """Weight of the key so far from the tile's first query, and so on along the diagonal; 0 where there is none."""

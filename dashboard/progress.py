@@ -12,7 +12,7 @@ from dashboard import wording
 Answer = TypeVar("Answer")
 
 
-def with_progress(question: object, work: Callable[[Report], Answer]) -> Answer | None:
+def with_progress(question: object, work: Callable[[Report], Answer], doing: str = wording.SCORING) -> Answer | None:
     """Do long work under a progress bar, unless the reader has stopped it; what is finished is kept by the work itself.
 
     Streamlit ends a run when the reader does something, so the click on Stop arrives as the next run.
@@ -20,6 +20,7 @@ def with_progress(question: object, work: Callable[[Report], Answer]) -> Answer 
     Args:
         question: what the work is about; hashable. Stopping holds for this question only.
         work: takes the callback that reports progress.
+        doing: what the bar says is done to the texts.
 
     Returns: what the work gives; None when it is stopped.
     """
@@ -29,7 +30,7 @@ def with_progress(question: object, work: Callable[[Report], Answer]) -> Answer 
             st.info(wording.STOPPED)
             st.button(wording.GO_ON, icon=":material/play_circle:", on_click=_remember_stopped, args=(None,))
             return None
-        bar = st.progress(0.0, wording.BEGUN)
+        bar = st.progress(0.0, wording.BEGUN if doing == wording.SCORING else f"{doing} ...")
         st.button(
             wording.STOP,
             key=f"stop {hash(question)}",
@@ -38,7 +39,7 @@ def with_progress(question: object, work: Callable[[Report], Answer]) -> Answer 
             args=(hash(question),),
         )
     try:
-        return work(_shown_on(bar))
+        return work(_shown_on(bar, doing))
     finally:
         place.empty()
 
@@ -47,11 +48,11 @@ def _remember_stopped(question: int | None) -> None:
     st.session_state["stopped"] = question
 
 
-def _shown_on(bar: DeltaGenerator) -> Report:
+def _shown_on(bar: DeltaGenerator, doing: str) -> Report:
     """Progress as a bar with an estimate."""
 
     def show(status: Status) -> None:
-        said = wording.scoring(status.done, status.total, status.seconds_left, status.n_waiting_before)
+        said = wording.scoring(status.done, status.total, status.seconds_left, status.n_waiting_before, doing)
         bar.progress(status.done / max(status.total, 1), said)
 
     return show

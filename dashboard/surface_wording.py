@@ -20,11 +20,25 @@ FUNCTIONS: Final = "Functions"
 LAYERS: Final = "Layers"
 TABLE: Final = "Table"
 
+SETTINGS: Final = "Settings"
+AS_IN_CODE: Final = "Shares and entropy as in the authors' code"
+AS_IN_CODE_HELP: Final = (
+    "The code of Clark et al. divides attention to the previous and the next token by all tokens of a text, attention "
+    "from [SEP] to [SEP] by 2 and from other tokens to [SEP] by the tokens less 2, counts texts without punctuation "
+    "with 0, and takes the entropy of 0.9999 A + 0.0001 / n. Off: as the paper defines them. The first time a pass is "
+    "needed."
+)
+BY_CODE: Final = "Shares and entropy are computed as in the code of Clark et al., not as their paper defines them."
+
 CLARK_2: Final = "Corresponds to Figure 2 of Clark et al. (2019)."
 CLARK_3: Final = "Corresponds to Figure 3 of Clark et al. (2019)."
 CLARK_4: Final = "Corresponds to Figure 4 of Clark et al. (2019)."
-VOITA_1: Final = "Corresponds to Figure 1 of Voita et al. (2019)."
-MICHEL: Final = "Corresponds to the statistics of heads in the code of Michel et al. (2019)."
+VOITA_1B: Final = "Corresponds to Figure 1 (b) of Voita et al. (2019)."
+VOITA_1C: Final = "Corresponds to Figure 1 (c) of Voita et al. (2019)."
+MICHEL: Final = "No figure of a paper: statistics of heads that the code of Michel et al. (2019) prints."
+DOTS_2: Final = "The papers have no such grid: Figure 2 of Clark et al. (2019) has these numbers as dots, see Shares."
+DOTS_4: Final = "The papers have no such grid: Figure 4 of Clark et al. (2019) has these numbers as dots, see Entropy."
+NO_FIGURE: Final = "The papers have no figure of this statistic."
 
 NO_NEIGHBOURS: Final = (
     "Across, queries and keys are tokens of two texts: there is no next, previous or same token, no offset and no "
@@ -64,9 +78,15 @@ ORDER: Final = (
     "is not computed here. **Positional** (P): for at least 90 % of the tokens the most attended one stands at the "
     "offset that is named. **Syntactic** (S): the head holds a syntactic role by the sieve and its test, as on the "
     "page Roles, with its relations, or their letters where there is little room: N nsubj, O dobj, A amod, V advmod. "
-    "The paper's own rule, by accuracy, stands on the page Heads as parsers. **Rare** (R): the most attended token is "
-    "mostly part of one of the two rarest words of the text."
+    "**Rare** (R): the most attended token is mostly part of one of the two rarest words of the text."
 )
+ARGMAX: Final = "Add syntactic by argmax, the paper's own rule"
+ARGMAX_HELP: Final = (
+    "Heads whose most attended word is the related one at least 10 points more often than the best fixed offset, for "
+    "nsubj, dobj, amod or advmod (D), as on the page Heads as parsers. The texts are parsed and passed once for it, "
+    "unless that page has done so."
+)
+NO_RULE_RELATION: Final = "No relation of the paper's rule has enough cases in these texts."
 NO_RELATIONS: Final = "Without the scores of the roles, syntactic functions are left out."
 FREQUENCIES: Final = "Word frequencies"
 FREQUENCIES_HELP: Final = (
@@ -124,9 +144,11 @@ on a key that is no special token, and **distance** the number of tokens between
 both are means over queries. Every number is the mean over the texts that have it, with a t interval.
 
 Source: Clark et al., *What Does BERT Look At?*, BlackboxNLP 2019, sections 3.1 to 3.3; distance and agreement: the
-code of Michel et al., *Are Sixteen Heads Really Better than One?*, NeurIPS 2019. The authors' code divides the sums
-by fixed numbers of separators and swaps the labels of next and previous in its figure; the paper's definitions are
-followed here.
+code of Michel et al., *Are Sixteen Heads Really Better than One?*, NeurIPS 2019. The paper's definitions are followed
+here. The code of Clark et al. divides attention to the previous and the next token by $n$, from [SEP] to [SEP] by 2 and
+from other tokens to [SEP] by $n - 2$ whatever the number of [SEP], counts texts without punctuation with 0, and takes
+the entropy of $0.9999 A_{ij} + 0.0001 / n$: that is a setting. It also swaps the labels of next and previous in its
+figure, which is never done here.
 """
 HOW_FUNCTIONS: Final = r"""
 A head is **positional** if, for some offset $k$, the most attended token of token $i$ is $i + k$ for at least 90 % of
@@ -155,16 +177,22 @@ said otherwise. They are here to compare with, not to match.
 - **Shares** (Clark et al. 2019, Figure 2, section 3.1 and 3.2): four heads put more than 50 % of their attention on the
   previous token (in layers 2, 4, 7 and 8), five on the next (in layers 1, 2, 2, 3 and 6). Over half of the attention
   of layers 6 to 10 goes to [SEP]. Heads that look to [SEP] do so from [SEP] itself with more than 90 %.
-- **Gradients** (Figure 3, section 3.2): from layer 5 on, the gradient of attention to [SEP] is small, which the paper
-  reads as attending to it where the head's function does not apply.
-- **Entropy** (Figure 4, section 3.3): some heads of the lowest layers attend almost uniformly; attention from [CLS] in
-  the last layer is broad, with 3.89 nats on average.
+- **Gradients** (Clark et al. 2019, Figure 3, section 3.2): from layer 5 on, the gradient of attention to [SEP] is
+  small, which the paper reads as attending to it where the head's function does not apply.
+- **Entropy** (Clark et al. 2019, Figure 4, section 3.3): some heads of the lowest layers attend almost uniformly;
+  attention from [CLS] in the last layer is broad, with 3.89 nats on average.
 - **Functions** (Voita et al. 2019, Figure 1, sections 5.1 to 5.3; encoders of translation models, 6 layers of 8
-  heads): positional heads point to the neighbours, with a confidence above 0.8. The head for rare tokens is always
-  one of the first layer: in 66 % of cases it points to the rarest token of the sentence and in 83 % to one of the two
-  rarest (OpenSubtitles); on WMT to one of the two rarest in more than 50 %. Syntactic heads beat the best fixed
-  offset by up to 37 points (verb to its object on WMT: 78 % against 41 %).
+  heads): positional heads point to the neighbours, with a confidence above 0.8 (Figure 1 (b)). The head for rare
+  tokens (Figure 5) is always one of the first layer: in 66 % of cases it points to the rarest token of the sentence
+  and in 83 % to one of the two rarest (OpenSubtitles); on WMT to one of the two rarest in more than 50 %. Syntactic
+  heads beat the best fixed offset by up to 38 points (object to its verb on OpenSubtitles: 84 % against 46 %).
+- **Agreement within a layer** (Michel et al. 2019): their code prints it, the paper has no figure and no number of it.
 """
+
+
+FEW_TEXTS: Final = 20
+"""Below so many, the page says that they are few."""
+FEW: Final = "So few texts say what the heads do with these; give more to see what they do as a rule."
 
 
 def summary(
@@ -188,7 +216,7 @@ def summary(
         said.append(f"{n_positional} {'is' if n_positional == 1 else 'are'} positional{where}")
     if n_rare is not None:
         said.append(f"{n_rare} {'points' if n_rare == 1 else 'point'} to rare words")
-    return f"Over {counted(n_texts, 'text')}, of **{counted(n_heads, 'head')}** {'; '.join(said)}."
+    return f"Over {counted(n_texts, 'text')}, of **{counted(n_heads, 'head')}**, {'; '.join(said)}."
 
 
 def interval(alpha: float) -> str:

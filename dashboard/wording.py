@@ -68,7 +68,10 @@ ALL_HEADS_ON: Final = "with all heads on"
 
 def heads_off(names: Sequence[str]) -> str:
     """Which heads are switched off."""
-    return f"**Switched off: {', '.join(names)}.** All that this page shows is computed without them."
+    return (
+        f"**Switched off: {', '.join(names)}.** All that this page shows is computed without what they would hand on; "
+        "where they themselves look is shown all the same."
+    )
 
 
 NOT_IN_LINK: Final = "These texts are too long for the link, which restores everything else. Send them along with it."
@@ -134,6 +137,8 @@ STOP: Final = "Stop scoring"
 STOPPED: Final = "Stopped. Finished texts are kept; going on takes up where it stopped."
 GO_ON: Final = "Go on"
 BEGUN: Final = "Getting ready to score texts ..."
+SCORING: Final = "Scoring texts"
+PARSING: Final = "Parsing texts"
 
 # Inspect
 INSPECT_SEE: Final = (
@@ -195,11 +200,11 @@ corrected.
 """
 
 
-def scoring(done: int, total: int, seconds_left: float | None, n_before: int) -> str:
+def scoring(done: int, total: int, seconds_left: float | None, n_before: int, doing: str = SCORING) -> str:
     """Progress of a pass over many texts."""
     left = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
     before = f" {counted(n_before, 'request')} of other readers first." if n_before else ""
-    return f"Scoring texts: {done:,} of {total:,}{left}.{before} Finished texts are kept if you go elsewhere."
+    return f"{doing}: {done:,} of {total:,}{left}.{before} Finished texts are kept if you go elsewhere."
 
 
 def looking(seconds_left: float | None, n_before: int) -> str:

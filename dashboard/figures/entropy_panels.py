@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from core.surface import HeadStatistics
+from core.surface_statistics import HeadStatistics
 from dashboard.figures.figure import Figure
 from dashboard.figures.head_dots import Axis, Head, head_dots
 from dashboard.figures.surface_scatter import series_of

@@ -19,10 +19,13 @@ FUNCTIONS: Final[dict[str, Look]] = {
     for look in (
         Look("positional", "P", "#7D55B5", "#FFFFFF", "positional"),
         Look("syntactic", "S", "#1B7A4B", "#FFFFFF", "syntactic"),
+        Look("argmax", "D", "#1F66A8", "#FFFFFF", "syntactic by argmax"),
         Look("rare", "R", "#E69F00", "#000000", "rare tokens"),
     )
 }
 """Colours after the paper's figure; orange differs from the others in lightness too."""
+USUAL: Final = ("positional", "syntactic", "rare")
+"""Kinds that the grid has unless others are named."""
 FEW_LAYERS: Final = 16
 ROWS: Final = (34, 24)
 """Heights of a layer's row in pixels: where there are few layers, and where there are many."""
@@ -53,6 +56,7 @@ def function_grid(
     order: Float[np.ndarray, "layer head"],
     order_name: str,
     chosen: Sequence[Head] = (),
+    kinds: tuple[str, ...] = USUAL,
 ) -> Figure:
     """Rows of heads, from the one with the largest number on, each with what it does.
 
@@ -61,6 +65,7 @@ def function_grid(
         order: what the heads of a layer are ordered by, largest first; NaN comes last.
         order_name: what that number is.
         chosen: heads that are framed.
+        kinds: of FUNCTIONS, those that were looked for.
 
     Source: Voita et al. 2019, Figure 1 (c).
     """
@@ -89,8 +94,8 @@ def function_grid(
             )
     table = pd.DataFrame(cells + parts)
     frames = table[[row.kind == "cell" and (row.layer, row.head) in chosen for row in table.itertuples()]]
-    spec = _spec(order_name, n_layers, n_heads)
-    described = _description(functions, n_layers * n_heads, order_name)
+    spec = _spec(order_name, n_layers, n_heads, kinds)
+    described = _description(functions, n_layers * n_heads, order_name, kinds)
     return Figure(spec, pd.concat([table, frames.assign(kind="chosen")]), described)
 
 
@@ -98,9 +103,12 @@ def _named(function: Function) -> str:
     return f"{FUNCTIONS[function.kind].label} {function.label}".strip()
 
 
-def _description(functions: Mapping[Head, Sequence[Function]], n_all: int, order_name: str) -> str:
+def _description(
+    functions: Mapping[Head, Sequence[Function]], n_all: int, order_name: str, kinds: Sequence[str]
+) -> str:
     said = []
-    for kind, look in FUNCTIONS.items():
+    for kind in kinds:
+        look = FUNCTIONS[kind]
         heads = {
             head: [one.label for one in held if one.kind == kind]
             for head, held in sorted(functions.items())
@@ -119,7 +127,7 @@ def _description(functions: Mapping[Head, Sequence[Function]], n_all: int, order
 
 
 @lru_cache(maxsize=16)
-def _spec(order_name: str, n_layers: int, n_heads: int) -> Spec:
+def _spec(order_name: str, n_layers: int, n_heads: int, kinds: tuple[str, ...]) -> Spec:
     row = ROWS[n_layers > FEW_LAYERS]
     x = {
         "type": "quantitative",
@@ -143,8 +151,8 @@ def _spec(order_name: str, n_layers: int, n_heads: int) -> Spec:
         {"field": "does", "title": "does"},
     ]
     box = {"x": {**x, "field": "left"}, "x2": {"field": "right"}, "y": {**y, "field": "top"}, "y2": {"field": "bottom"}}
-    color = _by_function([look.color for look in FUNCTIONS.values()])
-    ink = {**_by_function([look.ink for look in FUNCTIONS.values()]), "legend": None}
+    color = _by_function({kind: FUNCTIONS[kind].color for kind in kinds})
+    ink = {**_by_function({kind: FUNCTIONS[kind].ink for kind in kinds}), "legend": None}
     cell = layer(
         "cell",
         {"type": "rect", "fill": INK, "fillOpacity": 0.06, "stroke": INK, "strokeOpacity": 0.45, "cursor": "pointer"},
@@ -184,7 +192,8 @@ def _spec(order_name: str, n_layers: int, n_heads: int) -> Spec:
     )
 
 
-def _by_function(looks: Sequence[str]) -> Spec:
+def _by_function(colors: Mapping[str, str]) -> Spec:
+    """The colour of each kind of function."""
     legend = {
         "orient": "bottom",
         "columns": 2,
@@ -198,6 +207,6 @@ def _by_function(looks: Sequence[str]) -> Spec:
     return {
         "field": "function",
         "type": "nominal",
-        "scale": {"domain": list(FUNCTIONS), "range": list(looks)},
+        "scale": {"domain": list(colors), "range": list(colors.values())},
         "legend": legend,
     }

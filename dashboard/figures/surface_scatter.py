@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from core.surface import HeadStatistics
+from core.surface_statistics import HeadStatistics
 from dashboard.figures.figure import Figure
 from dashboard.figures.head_dots import Axis, Head, Series, head_dots
 

@@ -3,24 +3,29 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import streamlit as st
 
+from core.errors import AnalysisError
 from core.frequencies import FrequencyList, english_frequencies, frequencies_of, read_frequencies
 from core.hypotheses import HeadTests
 from core.roles import RELATIONS
 from core.texts import Text
 from dashboard import surface_wording as wording
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.function_grid import Function, function_grid
+from dashboard.figures.function_grid import FUNCTIONS, USUAL, Function, function_grid
 from dashboard.figures.head_dots import Head
-from dashboard.plain import plain
+from dashboard.plain import plain, show_error
 from dashboard.views.corpus import corpus
+from dashboard.views.relation_pass import relations_of
+from dashboard.views.relation_results import Asked, ByArgmax, by_argmax, enough_cases
 from dashboard.views.surface_focus import Surface, chart
 
 KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
+AS_USUAL: Final = Asked(from_word="mean", least=None, margin="points", control=False)
+"""What the page Heads as parsers asks unless told."""
 
 
 def frequency_list(texts: tuple[Text, ...]) -> FrequencyList:
@@ -65,21 +70,47 @@ def functions(surface: Surface) -> None:
     tested = corpus(surface.inference, surface.engine, surface.chosen, surface.texts)
     if tested is None:
         st.info(wording.NO_RELATIONS)
-    found = head_functions(surface, None if tested is None else tested.tests)
-    figure = function_grid(found, surface.numbers.heads.of("confidence"), "confidence", surface.heads)
-    chart(surface, "functions", figure, wording.VOITA_1, selects=True)
+    argmax = _argmax(surface)
+    found = head_functions(surface, None if tested is None else tested.tests, argmax)
+    kinds = USUAL if argmax is None else tuple(FUNCTIONS)
+    figure = function_grid(found, surface.numbers.heads.of("confidence"), "confidence", surface.heads, kinds)
+    chart(surface, "functions", figure, wording.VOITA_1C, selects=True)
 
 
-def head_functions(surface: Surface, tests: HeadTests | None) -> dict[Head, list[Function]]:
+def _argmax(surface: Surface) -> ByArgmax | None:
+    """Heads by the paper's own rule, where the reader wants them and the texts have its relations."""
+    if surface.chosen.pass_settings(surface.engine).kind == "cross":
+        return None
+    kept: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+    if not st.toggle(wording.ARGMAX, key="by argmax", help=wording.ARGMAX_HELP, **kept):
+        return None
+    try:
+        found = relations_of(surface.inference, surface.engine, surface.chosen, surface.texts, AS_USUAL)
+    except AnalysisError as error:
+        show_error(error)
+        return None
+    if found is None:
+        return None
+    least = enough_cases(found.accuracies, AS_USUAL.least)
+    argmax = by_argmax([one for one in found.by_row if one.n_cases >= least], AS_USUAL.margin)
+    if argmax is None:
+        st.info(wording.NO_RULE_RELATION)
+    return argmax
+
+
+def head_functions(
+    surface: Surface, tests: HeadTests | None, argmax: ByArgmax | None = None
+) -> dict[Head, list[Function]]:
     """What each head does, by head; heads that do none of it are left out.
 
     Args:
         surface: the statistics.
         tests: of the roles; None leaves out the syntactic functions.
+        argmax: heads by Voita's rule; None leaves them out.
     """
     found: defaultdict[Head, list[Function]] = defaultdict(list)
-    behaviours, rare = surface.numbers.behaviours, surface.numbers.rare
-    positional = behaviours.positional
+    labels, rare = surface.numbers.labels, surface.numbers.rare
+    positional = labels.positional
     for layer, head in np.argwhere(positional.holds).tolist():
         evidence = wording.by_offset(float(positional.share[layer, head]))
         found[layer, head].append(
@@ -87,10 +118,18 @@ def head_functions(surface: Surface, tests: HeadTests | None) -> dict[Head, list
         )
     for of_head, relations in ({} if tests is None else _relations(tests)).items():
         found[of_head].append(Function("syntactic", ", ".join(relations), wording.BY_SIEVE, _letters(relations)))
-    for layer, head in np.argwhere(behaviours.rare).tolist():
+    for of_head, (relation, evidence) in ({} if argmax is None else _best_relations(argmax)).items():
+        found[of_head].append(Function("argmax", relation, evidence))
+    for layer, head in np.argwhere(labels.rare).tolist():
         evidence = wording.by_rarest(float(rare.two_rarest[layer, head]), rare.chance)
         found[layer, head].append(Function("rare", "", evidence))
     return dict(found)
+
+
+def _best_relations(argmax: ByArgmax) -> dict[Head, tuple[str, str]]:
+    """Relation of each head's largest gain, and its direction and accuracy."""
+    said = {(layer, head): argmax.named[layer][head] for layer, head in np.argwhere(argmax.heads).tolist()}
+    return {of_head: (words.partition(", ")[0], words.partition(", ")[2]) for of_head, words in said.items()}
 
 
 def _letters(relations: Sequence[str]) -> str:

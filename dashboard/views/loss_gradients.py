@@ -7,7 +7,7 @@ import streamlit as st
 from cache.inference import Answers
 from cache.surface import GRADIENTS, found_gradients
 from core.errors import AnalysisError
-from core.surface import gradient_statistics
+from core.surface_statistics import gradient_statistics
 from dashboard import surface_wording as wording
 from dashboard.figures.gradient_lines import gradient_lines
 from dashboard.plain import show_error

@@ -13,7 +13,7 @@ from core.errors import AnalysisError
 from core.head_layout import groups
 from core.roles import ROLES, shown_roles
 from core.similar_heads import behaviours, closest_pair, within_and_between
-from core.surface import head_statistics
+from core.surface_statistics import head_statistics
 from core.texts import Text
 from dashboard import controls, provenance, state
 from dashboard import similar_wording as wording

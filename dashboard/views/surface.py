@@ -8,17 +8,12 @@ import numpy as np
 import streamlit as st
 
 from cache.inference import Answers
-from cache.surface import SURFACE, found_surface
+from cache.surface import found_surface, surface_question
 from core.errors import AnalysisError
 from core.frequencies import FrequencyList
-from core.surface import (
-    behaviours,
-    head_statistics,
-    layer_statistics,
-    positional,
-    rare_shares,
-    uniform_entropy,
-)
+from core.key_kinds import SurfaceSettings
+from core.surface_labels import head_labels, positional, rare_shares
+from core.surface_statistics import head_statistics, layer_statistics, uniform_entropy
 from dashboard import controls, provenance, state
 from dashboard import surface_wording as wording
 from dashboard import wording as shared_wording
@@ -67,12 +62,13 @@ def _surface() -> None:
         return
     headline, details, below = st.container(), st.container(), st.container()
     with below:
-        frequencies = frequency_list(texts)
+        frequencies, how = frequency_list(texts), _settings()
     alpha = chosen.criterion.alpha
-    question = (engine, texts, chosen.pass_settings(engine), policy(), alpha, frequencies)
+    question = (engine, texts, chosen.pass_settings(engine), policy(), alpha, frequencies, how)
     with headline:
         numbers = remembered(
-            question, lambda: _numbers(asked(inference, engine, chosen, SURFACE, texts), frequencies, alpha)
+            question,
+            lambda: _numbers(asked(inference, engine, chosen, surface_question(how), texts), frequencies, alpha),
         )
     if numbers is None:
         return
@@ -88,17 +84,33 @@ def _surface() -> None:
         facts={
             **provenance.corpus_facts(chosen, engine, numbers.n_texts),
             "word frequencies": frequencies.source,
+            "as in code": "yes" if how.as_in_code else "no",
         },
     )
     with headline:
         ask_about_long_texts(numbers.too_long)
         _headline(surface)
+        if how.as_in_code:
+            st.caption(wording.BY_CODE)
     with details:
         _details(surface)
         state.put_in_link(surface.heads)
         if surface.heads:
             names = ", ".join(head_name(*head) for head in surface.heads)
             st.page_link(st.session_state["pages"]["inspect"], label=f"Inspect {names}", icon=":material/search:")
+
+
+def _settings() -> SurfaceSettings:
+    """How the statistics are taken."""
+    with st.expander(wording.SETTINGS):
+        as_in_code = st.toggle(
+            wording.AS_IN_CODE,
+            key="surface as in code",
+            help=wording.AS_IN_CODE_HELP,
+            bind="query-params",
+            persist_state="session",
+        )
+    return SurfaceSettings(as_in_code=as_in_code)
 
 
 def _numbers(answers: Answers | None, frequencies: FrequencyList, alpha: float) -> Numbers | None:
@@ -111,7 +123,7 @@ def _numbers(answers: Answers | None, frequencies: FrequencyList, alpha: float) 
         heads=head_statistics(found, alpha, ranks),
         layers=layer_statistics(found, alpha),
         uniform=dict(zip(TITLES, uniform_entropy(found), strict=True)),
-        behaviours=behaviours(positional(found), rare),
+        labels=head_labels(positional(found), rare),
         rare=rare,
         n_texts=len(found),
         too_long=answers.too_long,
@@ -130,16 +142,16 @@ def _headline(surface: Surface) -> None:
     shares = {MOSTLY[name]: numbers.heads.of(name) for name in MOSTLY}
     known = {name: share for name, share in shares.items() if np.isfinite(share).any()}
     has_offsets = np.isfinite(numbers.heads.of("distance")).any()
-    found = numbers.behaviours.positional
+    found = numbers.labels.positional
     offsets = Counter(found.offset[found.holds].tolist())
     said = wording.summary(
         numbers.n_texts,
         found.holds.size,
         {name: int((share > wording.MOST).sum()) for name, share in known.items()},
         dict(sorted(offsets.items())) if has_offsets else None,
-        int(numbers.behaviours.rare.sum()) if numbers.rare.n_texts else None,
+        int(numbers.labels.rare.sum()) if numbers.rare.n_texts else None,
     )
-    st.markdown(said)
+    st.markdown(said if numbers.n_texts >= wording.FEW_TEXTS else f"{said} {wording.FEW}")
     layers = {name: np.flatnonzero(share.mean(axis=1) > wording.MOST).tolist() for name, share in known.items()}
     if any(layers.values()):
         st.markdown(plain(wording.most_of_layers({name: of_name for name, of_name in layers.items() if of_name})))

@@ -9,7 +9,8 @@ import streamlit as st
 from jaxtyping import Float
 
 from cache.inference import Engine, Inference
-from core.surface import Behaviours, HeadStatistics, LayerStatistics, RareShares
+from core.surface_labels import HeadLabels, RareShares
+from core.surface_statistics import HeadStatistics, LayerStatistics
 from core.texts import Text
 from dashboard import state
 from dashboard.downloads import figure_downloads
@@ -32,7 +33,7 @@ class Numbers:
     layers: LayerStatistics
     uniform: dict[str, Float[np.ndarray, " layer"]]
     """Entropy of uniform attention by the statistic that it is compared with, in nats."""
-    behaviours: Behaviours
+    labels: HeadLabels
     rare: RareShares
     n_texts: int
     too_long: tuple[tuple[int, int], ...]

@@ -6,17 +6,26 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.surface import HeadStatistics
+from core.surface_statistics import HeadStatistics
 from dashboard import provenance, state
 from dashboard import surface_wording as wording
 from dashboard.components.head_map import head_map
 from dashboard.downloads import drawing_downloads, table_downloads
 from dashboard.figures.arcs_svg import head_name
+from dashboard.figures.entropy_panels import TITLES
 from dashboard.figures.head_map_svg import NOT_APPLICABLE, head_map_svg, round_bound
+from dashboard.figures.surface_scatter import LABELS
+from dashboard.plain import plain
 from dashboard.views.surface_focus import Surface
 
 FIRST: Final = "sep"
 """Statistic that the grid shows at first, where it applies."""
+OF_PAPER: Final = {
+    **dict.fromkeys(LABELS, wording.DOTS_2),
+    **dict.fromkeys(TITLES, wording.DOTS_4),
+    "confidence": wording.VOITA_1B,
+}
+"""The figure of a paper that a statistic's grid corresponds to; of the others there is none."""
 
 
 def head_grid(surface: Surface) -> None:
@@ -54,6 +63,7 @@ def head_grid(surface: Surface) -> None:
         on_change=state.choose_heads,
         **drawn,
     )
+    st.caption(plain(OF_PAPER.get(labels[label], wording.NO_FIGURE)))
     drawing_downloads(
         "head grid",
         lambda: head_map_svg(title=f"{label}: {name}", caption=provenance.caption(surface.facts), **drawn),

@@ -18,6 +18,7 @@ from cache.surface import (
     found_surface,
     packed_gradients,
     packed_surface,
+    surface_question,
     unpacked_gradients,
     unpacked_surface,
 )
@@ -25,6 +26,7 @@ from core.analysis import prepare
 from core.attention_gradients import attention_gradients
 from core.checkpoints import find_checkpoint, load_checkpoint
 from core.errors import AnalysisError
+from core.key_kinds import SurfaceSettings
 from core.observing import collect
 from core.surface import TextSurface
 from core.surface_observer import surface_collector
@@ -56,9 +58,9 @@ def in_order(batches):
     return [found for _, found in sorted((one for batch in batches for one in batch), key=lambda one: one[0])]
 
 
-def computed(checkpoint):
+def computed(checkpoint, how=SurfaceSettings()):  # noqa: B008
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
-    return in_order(collect(checkpoint, prepared, SELF, surface_collector(checkpoint)))
+    return in_order(collect(checkpoint, prepared, SELF, surface_collector(checkpoint, how)))
 
 
 def check(found, expected, **tolerance):
@@ -92,6 +94,23 @@ def test_answers_are_those_of_a_pass_and_are_kept(inference, folders, loaded):
     assert inference.n_batches == n_batches
     for found, expected in zip(found_surface(again), found_surface(answers)[1:], strict=True):
         check(found, expected, rtol=0)
+
+
+def test_each_way_of_taking_statistics_is_kept_by_itself(inference, folders, loaded):
+    engine = Engine(find_checkpoint(str(folders("bert"))))
+    assert surface_question(SurfaceSettings()) is SURFACE
+    assert SURFACE.kind == "surface"
+    inference.answers(engine, SURFACE, TEXTS)
+    for how in (SurfaceSettings(as_in_code=True), SurfaceSettings(punctuation=("?",))):
+        question = surface_question(how)
+        assert inference.kept_answers(engine, question, TEXTS) is None
+        answers = inference.answers(engine, question, TEXTS)
+        for found, expected in zip(found_surface(answers), computed(loaded("bert"), how), strict=True):
+            check(found, expected, atol=1e-5)
+    kept = inference.kept_answers(engine, SURFACE, TEXTS)
+    assert kept is not None
+    for found, expected in zip(found_surface(kept), computed(loaded("bert")), strict=True):
+        check(found, expected, atol=1e-5)
 
 
 def test_gradients_are_answers_too(inference, guessing):

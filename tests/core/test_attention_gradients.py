@@ -14,7 +14,8 @@ from core.attention_gradients import attention_gradients, check_gradients, maske
 from core.checkpoints import find_checkpoint, load_checkpoint
 from core.errors import AnalysisError
 from core.passes import PassSettings
-from core.surface import KEY_KINDS, gradient_statistics
+from core.surface import KEY_KINDS
+from core.surface_statistics import gradient_statistics
 from core.texts import Text
 
 TEXTS = (

@@ -1,5 +1,7 @@
 import argparse
+import io
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ from core.analysis import prepare, queries_text
 from core.errors import AnalysisError, TextError
 from core.parses import dependencies, parser_name
 from core.parsing_command import add_command
-from core.parsing_heads import ALL, TextPredictions, beats_baseline, relation_accuracies
+from core.parsing_heads import ALL, ParsingSettings, TextPredictions, beats_baseline, relation_accuracies
 from core.parsing_observer import predictions
 from core.passes import PassSettings
 from core.texts import read_typed
@@ -45,7 +47,7 @@ def run(tmp_path, folders):
     return ran
 
 
-def by_library(checkpoint, texts, settings=SELF, from_word="mean", **how):
+def by_library(checkpoint, texts, settings=SELF, from_word="mean", alpha=0.05, **how):
     prepared = [prepare(checkpoint, text, settings) for text in texts]
     trees = list(dependencies([queries_text(text, settings.kind) for text in texts]))
     words = [tree.words for tree in trees]
@@ -53,7 +55,7 @@ def by_library(checkpoint, texts, settings=SELF, from_word="mean", **how):
     for batch in predictions(checkpoint, prepared, words, settings, from_word=from_word):
         found.update(batch)
     texts = [TextPredictions(dependencies=tree, predicted=found[place]) for place, tree in enumerate(trees)]
-    return relation_accuracies(texts, **how)
+    return relation_accuracies(texts, ParsingSettings(**how), alpha=alpha)
 
 
 def assert_same(table, accuracies):
@@ -88,6 +90,51 @@ def test_settings_reach_the_accuracies(run, loaded):
     assert_same(table, expected)
     assert not np.allclose(table["accuracy"], run("b.parquet")["accuracy"])
     assert table.attrs.items() >= {"from word": "first", "reading": "row", "read at clitic": "yes"}.items()
+
+
+def test_as_in_the_authors_code_is_four_settings_at_once(run, loaded):
+    theirs = {"from_word": "first", "at_clitic": True, "every_word": True, "offsets": (-3, -2, -1, 1, 2)}
+    table = run("a.parquet", "--as-in-code")
+    assert_same(table, by_library(loaded("bert"), read_typed(TYPED), **theirs))
+    pd.testing.assert_frame_equal(
+        table, run("b.parquet", "--from-word", "first", "--at-clitic", "--every-word", "--offsets", "-3", "2")
+    )
+    told = {"from word": "first", "read at clitic": "yes", "all counts": "every word", "offsets": "-3 to 2"}
+    assert table.attrs.items() >= told.items()
+    assert table["cases"].iloc[0] > run("c.parquet")["cases"].iloc[0]
+    but_one = run("d.parquet", "--as-in-code", "--from-word", "mean", "--offsets", "1", "1")
+    assert_same(
+        but_one, by_library(loaded("bert"), read_typed(TYPED), **theirs | {"from_word": "mean", "offsets": (1,)})
+    )
+    assert set(but_one["offset"]) == {1}
+
+
+def test_the_margin_over_the_baseline_can_be_chosen(run):
+    """One head gets both articles right, where an offset gets one: more by 0.6 of that and not by 60 points."""
+    chosen = {}
+    for by, margin in (("0", "points"), ("0.6", "points"), ("0.6", "relative")):
+        table = run(f"{by}{margin}.parquet", "--by", by, "--margin", margin, texts="gold.json")
+        least = table["baseline"] + float(by) if margin == "points" else table["baseline"] * (1 + float(by))
+        np.testing.assert_array_equal(table["beats_baseline"], table["accuracy"] >= least - 1e-9)
+        assert table.attrs["beats baseline by"] == f"{float(by)} ({margin})"
+        chosen[by, margin] = table[table["beats_baseline"]]["relation"].tolist()
+    assert chosen["0.6", "points"] == []
+    assert chosen["0.6", "relative"] == ["det"]
+    assert "amod" in chosen["0", "points"]
+
+
+def test_progress_is_shown_of_parsing_and_of_the_pass(run, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    run("a.csv")
+    parsing, passing = terminal.getvalue().split("parsing: 100%")
+    assert "parsing:   0%" in parsing
+    assert "3/3" in passing.split("parsing")[-1]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 def test_relations_of_the_file_are_used_and_named_as_the_source(run):
@@ -129,6 +176,11 @@ def test_random_weights_are_a_control_of_their_own(run):
             ("--least-cases", "500"),
             r"^No relation has 500 cases\. Give more texts, or ask for fewer with --least-cases",
         ),
+        (("--by", "-0.1"), r"^by is -0\.1\. Choose a share of 0 or more"),
+        (("--by", "nan"), r"^by is nan\. Choose a share of 0 or more"),
+        (("--offsets", "3", "-2"), r"^The offsets 3 to -2 are no range\. Choose two numbers between -100 and 100"),
+        (("--offsets", "0", "0"), r"^The offsets 0 to 0 are no range"),
+        (("--offsets", "1", "101"), r"^The offsets 1 to 101 are no range"),
         (("--alpha", "0"), r"^alpha is 0\.0\. Choose a number between 0 and 1"),
         (("--attention", "cross"), r"has no cross attention"),
     ],

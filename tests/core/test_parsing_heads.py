@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,10 +13,12 @@ from scipy.stats import binomtest
 
 from core.offset_baselines import OFFSETS, best_offset
 from core.parses import ROOT, Dependencies, dependencies
-from core.parsing_cases import NONE, cases_of
+from core.parsing_cases import NO_RELATION, NONE, cases_of
 from core.parsing_heads import (
     ALL,
+    AS_IN_CODE,
     DIRECTIONS,
+    ParsingSettings,
     TextPredictions,
     argmax_and_sieve,
     beats_baseline,
@@ -125,24 +128,52 @@ def test_the_baseline_worked_by_hand():
     assert (nsubj.offset, nsubj.share) == (1, 1)
     assert (dobj.offset, dobj.share) == (-2, 1)
     assert tuple(of_all.shares) == OFFSETS
-    clark = relation_accuracies([predicting(CHASED, np.zeros((*SHAPE, 5), int))], offsets=(-3, -1, 2))
+    clark = relation_accuracies(
+        [predicting(CHASED, np.zeros((*SHAPE, 5), int))], settings=ParsingSettings(offsets=(-3, -1, 2))
+    )
     assert clark[-1].baseline.share == 0
+
+
+def test_as_in_the_authors_code_all_counts_every_word_and_offsets_are_theirs():
+    """Five words, of which 'sat' is a root and '.' punctuation; -3 leads out before 'sat', where a root is right."""
+    sat = tree([1, 2, ROOT, 2, 2], ["det", "nsubj", "root", "advmod", "punct"])
+    predicted = np.tile(np.array([1, 2, 4, 2, 2]), (*SHAPE, 1))
+    predicted[0, 1, 0] = NONE  # its guess for a root is none, which is no root
+    predicted[0, 0, 1, 4] = 3
+    texts = [predicting(sat, predicted)]
+    (of_all, *others), (usual, *_) = (relation_accuracies(texts, how) for how in (AS_IN_CODE, ParsingSettings()))
+    assert (of_all.n_cases, of_all.n_left_out, usual.n_cases) == (5, 0, 3)
+    assert [one.relation for one in others] == ["det", "nsubj", "advmod"]
+    assert (of_all.accuracy[0, 0, 0], of_all.accuracy[0, 0, 1], of_all.accuracy[0, 1, 0]) == (4 / 5, 3 / 5, 0)
+    assert (usual.accuracy[0, 0, 0], usual.accuracy[0, 0, 1]) == (1, 1)
+    assert of_all.baseline.shares == {-3: 1 / 5, -2: 1 / 5, -1: 1 / 5, 1: 2 / 5, 2: 0}
+    assert others[0].baseline.offset == 1
+
+
+def test_a_root_of_a_second_segment_is_where_an_offset_leads_out_of_it():
+    two = tree([1, ROOT, 3, ROOT, 3], ["det", "root", "det", "root", "amod"], [0, 0, 1, 1, 1])
+    texts = [predicting(two, np.zeros((*SHAPE, 5), int))]
+    shares = relation_accuracies(texts, ParsingSettings(every_word=True))[0].baseline.shares
+    assert (shares[-1], shares[-2], shares[-5], shares[1]) == (1 / 5, 2 / 5, 2 / 5, 2 / 5)
 
 
 def test_an_offset_beyond_the_segment_predicts_its_last_word():
     """So it does for 'a', whose head is the last word; a root is predicted before the first, and is never right."""
-    assert best_offset(np.array([1]), np.array([1])).shares[5] == 1
-    assert best_offset(np.array([1]), np.array([2])).shares[5] == 0
-    assert best_offset(np.array([-1]), np.array([0])).shares == {offset: float(offset == -1) for offset in OFFSETS}
+    assert best_offset(np.array([1]), np.array([[3], [1]])).shares[5] == 1
+    assert best_offset(np.array([1]), np.array([[3], [2]])).shares[5] == 0
+    assert best_offset(np.array([-1]), np.array([[3], [0]])).shares == {
+        offset: float(offset == -1) for offset in OFFSETS
+    }
     ends = cases_of([tree([1, ROOT, 3, ROOT, 3], "abcde", [0, 0, 1, 1, 1])], [np.zeros((*SHAPE, 5), int)])
-    assert ends.rooms.tolist() == [1, 2, 0]
-    assert ends.distances.tolist() == [1, 1, -1]
+    assert ends.rooms.tolist() == [[0, 1, 0, 1, 2], [1, 0, 2, 1, 0]]
+    assert ends.distances.tolist() == [1, -2, 1, -2, -1]
 
 
 def test_of_several_offsets_the_nearest_is_the_best_and_of_these_the_one_ahead():
-    assert best_offset(np.array([-3, 2]), np.array([9, 9])).offset == 2
-    assert best_offset(np.array([-2, 2]), np.array([9, 9])).offset == 2
-    assert best_offset(np.array([-2, 3]), np.array([9, 9])).offset == -2
+    rooms = np.full((2, 2), 9)
+    assert best_offset(np.array([-3, 2]), rooms).offset == 2
+    assert best_offset(np.array([-2, 2]), rooms).offset == 2
+    assert best_offset(np.array([-2, 3]), rooms).offset == -2
 
 
 def test_each_head_is_chosen_on_one_half_and_judged_on_the_other():
@@ -197,7 +228,7 @@ def test_without_cases_in_a_half_there_is_no_accuracy_on_the_other_half(empty):
 @settings(deadline=None, max_examples=30)
 def test_accuracies_equal_a_loop_over_all_words(reading, seed, missing, n_texts):
     texts = random_texts(n_texts, seed, missing=missing)
-    found = relation_accuracies(texts, reading=reading)
+    found = relation_accuracies(texts, ParsingSettings(reading=reading))
     counted = {name: naive(texts, name, reading) for name in (ALL, "nsubj", "det", "amod")}
     assert {one.relation: one.n_cases for one in found} == {
         name: len(cases) for name, (cases, _) in counted.items() if cases
@@ -388,7 +419,10 @@ def test_the_row_of_a_head_finds_one_of_its_dependents_at_most():
     """Two adjectives of one noun: whichever the noun attends to most, the other is missed."""
     nouns = tree([2, 2, ROOT], ["amod", "amod", "root"])
     predicted = np.tile(np.array([2, 2, 1]), (*SHAPE, 1))
-    column, row = (relation_accuracies([predicting(nouns, predicted)], reading=how)[1] for how in ("column", "row"))
+    column, row = (
+        relation_accuracies([predicting(nouns, predicted)], ParsingSettings(reading=how))[1]
+        for how in ("column", "row")
+    )
     np.testing.assert_array_equal(column.accuracy, 1)
     np.testing.assert_array_equal(row.accuracy[0], 1)
     np.testing.assert_array_equal(row.accuracy[1], 0.5)
@@ -407,10 +441,12 @@ def test_a_possessor_is_read_at_the_clitic_that_follows_it():
     plain = accuracy_of(relation_accuracies(texts), "poss")
     np.testing.assert_array_equal(plain.accuracy, 0)
     assert plain.baseline.shares[2] == 0
-    read_at = accuracy_of(relation_accuracies(texts, at_clitic=True), "poss")
+    read_at = accuracy_of(relation_accuracies(texts, ParsingSettings(at_clitic=True)), "poss")
     np.testing.assert_array_equal(read_at.accuracy, 1)
     assert read_at.baseline.offset == 2
-    np.testing.assert_array_equal(accuracy_of(relation_accuracies(texts, at_clitic=True), "amod").accuracy, 1)
+    np.testing.assert_array_equal(
+        accuracy_of(relation_accuracies(texts, ParsingSettings(at_clitic=True)), "amod").accuracy, 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -426,7 +462,7 @@ def test_a_possessor_is_read_at_the_clitic_that_follows_it():
 def test_without_a_clitic_of_its_own_a_word_is_read_where_it_stands(heads, relations):
     one = tree(heads, relations)
     texts = [predicting(one, np.tile(np.maximum(one.heads, 0), (*SHAPE, 1)))]
-    for found in relation_accuracies(texts, at_clitic=True):
+    for found in relation_accuracies(texts, ParsingSettings(at_clitic=True)):
         np.testing.assert_array_equal(found.accuracy, 1)
 
 
@@ -455,13 +491,11 @@ def test_offset_baselines_equal_those_of_the_treebanks(folder, file, key, shared
     _, trees = trees_of(shared / "data" / folder / file)
     cases = cases_of(trees, without_predictions(trees))
     expected = json.loads((shared / "data" / folder / "offset_baselines.json").read_text())[key]
-    # Their "all" counts punct and root; a root is right wherever an offset leads out of the sentence.
-    rows = {name: row for name, row in expected.items() if name not in ("all", "root")}
-    assert set(cases.names) == {*rows, "root"} - {"all_no_punct_root"}
-    for name, row in rows.items():
-        is_all = name == "all_no_punct_root"
-        chosen = cases.codes != cases.names.index("punct") if is_all else cases.codes == cases.names.index(name)
-        found = best_offset(cases.distances[chosen], cases.rooms[chosen])
+    of_all = {"all": cases.names, "all_no_punct_root": [name for name in cases.names if name not in NO_RELATION]}
+    assert set(cases.names) == {*expected} - {*of_all}
+    for name, row in expected.items():
+        chosen = np.isin(cases.codes, [cases.names.index(each) for each in of_all.get(name, [name])])
+        found = best_offset(cases.distances[chosen], cases.rooms[:, chosen])
         assert chosen.sum() == row["n"]
         assert found.offset == row["best_offset"]
         assert 100 * found.share == pytest.approx(row["best_acc"], abs=0.00501)
@@ -482,6 +516,21 @@ def test_the_baselines_of_the_accuracies_are_those_of_the_treebank(shared):
         assert 100 * one.baseline.share == pytest.approx(row["best_acc"], abs=0.00501)
 
 
+def test_as_in_code_all_is_the_row_of_the_treebank_that_counts_every_word(shared):
+    _, trees = trees_of(shared / "data" / "ud_ewt" / "ewt_dev.clark_sd.jsonl.gz")
+    row = json.loads((shared / "data" / "ud_ewt" / "offset_baselines.json").read_text())["dev_sd"]["all"]
+    texts = [predicting(one, predicted) for one, predicted in zip(trees, without_predictions(trees))]
+    found = relation_accuracies(texts, replace(AS_IN_CODE, at_clitic=False))[0]
+    assert (found.relation, found.n_cases, found.n_left_out) == (ALL, row["n"], 0)
+    assert {str(offset): 100 * share for offset, share in found.baseline.shares.items()} == pytest.approx(
+        {offset: share for offset, share in row["acc_by_offset"].items() if offset in ("-3", "-2", "-1", "1", "2")},
+        abs=0.00501,
+    )
+    # A clitic's possessor is found one word farther, so fewer stand right before their head.
+    at_clitic = relation_accuracies(texts, AS_IN_CODE)[0].baseline
+    assert 0 < abs(at_clitic.shares[1] - found.baseline.shares[1]) < 0.02
+
+
 @pytest.mark.parametrize("path", ["ud_ewt/ewt_dev.clark_sd.jsonl.gz", "pud/pud_en.clark_sd.jsonl.gz"])
 def test_the_clitic_of_the_tree_is_the_one_that_its_form_tells(path, shared):
     """By forms, as the authors' code does, with those of web text and typeset apostrophes added."""
@@ -498,7 +547,8 @@ def test_the_clitic_of_the_tree_is_the_one_that_its_form_tells(path, shared):
     cases = cases_of(trees, predicted, at_clitic=True)
     chosen = cases.codes == cases.names.index("poss")
     assert chosen.sum() == n_cases
-    assert best_offset(cases.distances[chosen], cases.rooms[chosen]).shares[1] == pytest.approx(n_right / n_cases)
+    shares = best_offset(cases.distances[chosen], cases.rooms[:, chosen]).shares
+    assert shares[1] == pytest.approx(n_right / n_cases)
 
 
 def test_directions_are_named_in_the_order_of_the_axis():

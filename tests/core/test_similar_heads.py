@@ -22,7 +22,7 @@ from core.similar_heads import (
     nearest_heads,
     within_and_between,
 )
-from core.surface import HeadStatistics
+from core.surface_statistics import HeadStatistics
 
 N_LAYERS, N_HEADS = 2, 3
 

@@ -12,25 +12,21 @@ from scipy import stats
 from core.analysis import prepare
 from core.frequencies import FrequencyList
 from core.observers import Tile
-from core.surface import (
+from core.surface import SHARES, SPREAD, TextSurface
+from core.surface_labels import (
     NEAR,
     OFFSETS,
     RADIUS,
     RARE,
-    SHARES,
-    SPREAD,
     Positional,
     RareShares,
-    TextSurface,
-    behaviours,
-    head_statistics,
-    layer_statistics,
+    head_labels,
     offset_shares,
     positional,
     rare_shares,
-    uniform_entropy,
 )
 from core.surface_observer import SurfaceObserver
+from core.surface_statistics import head_statistics, layer_statistics, uniform_entropy
 from core.texts import Text
 
 NAN = float("nan")
@@ -203,15 +199,21 @@ def rare_of(two_rarest, chance):
     return RareShares(rarest=cells, two_rarest=np.array(two_rarest), column=cells, chance=chance, n_texts=3)
 
 
+def test_a_text_of_one_token_makes_nothing_positional():
+    alone = surface(same_for_all([-1, 1, -1]))
+    assert not positional([alone]).holds.any()
+    assert positional([alone, surface(same_for_all([-1, 2, 1, -1]))]).share[0, 0] == 1
+
+
 def test_a_head_is_rare_above_half_and_twice_chance_and_only_where_it_is_not_positional():
     holds = np.array([[False, False, False], [False, False, True]])
     at = Positional(holds=holds, offset=np.full((2, 3), 1), share=np.full((2, 3), 0.5))
     shares = [[0.51, 0.5, 0.8], [0.2, NAN, 0.9]]
-    found = behaviours(at, rare_of(shares, 0.2))
+    found = head_labels(at, rare_of(shares, 0.2))
     assert found.rare.tolist() == [[True, False, True], [False, False, False]]
     assert [found.labels(0, 0), found.labels(0, 1), found.labels(1, 2)] == [("rare",), (), ("offset +1",)]
-    assert behaviours(at, rare_of(shares, 0.3)).rare.tolist() == [[False, False, True], [False, False, False]]
-    assert not behaviours(at, rare_of(np.full((2, 3), NAN), NAN)).rare.any()
+    assert head_labels(at, rare_of(shares, 0.3)).rare.tolist() == [[False, False, True], [False, False, False]]
+    assert not head_labels(at, rare_of(np.full((2, 3), NAN), NAN)).rare.any()
 
 
 WORDS = "the cat sat on a mat and who ran where it is not".split()  # noqa: SIM905
@@ -269,7 +271,7 @@ def test_planted_heads_are_labelled_so_and_nothing_else_is(loaded):
     found = [observed(checkpoint, text, planted_maps) for text in PLANTED]
     ranks = [FREQUENCIES.ranks(text.key_words) for text in found]
     assert [max(of_text) for of_text in ranks] == [614, 614, 614]
-    labels = behaviours(positional(found), rare_shares(found, ranks))
+    labels = head_labels(positional(found), rare_shares(found, ranks))
     labelled = {(layer, head): labels.labels(layer, head) for layer in range(2) for head in range(3)}
     assert {head: names for head, names in labelled.items() if names} == {(0, 1): ("offset -1",), (1, 0): ("rare",)}
     statistics = head_statistics(found, ranks=ranks)

@@ -11,19 +11,13 @@ from small_checkpoints import TOKENIZERS, config
 from core.analysis import prepare
 from core.errors import AnalysisError, TextError
 from core.frequencies import read_frequencies
+from core.key_kinds import SurfaceSettings
 from core.observing import collect
-from core.surface import (
-    KEY_KINDS,
-    OFFSETS,
-    behaviours,
-    head_statistics,
-    layer_statistics,
-    offset_shares,
-    positional,
-    rare_shares,
-)
+from core.surface import KEY_KINDS
 from core.surface_command import COLUMNS, add_command
+from core.surface_labels import OFFSETS, head_labels, offset_shares, positional, rare_shares
 from core.surface_observer import surface_collector
+from core.surface_statistics import head_statistics, layer_statistics
 from core.texts import Text
 
 TYPED = ("the black cat sat on the mat.", "who ran ||| a dog ran, where it sat", "it is")
@@ -55,9 +49,9 @@ def read(output):
     return pd.read_parquet(output) if output.suffix == ".parquet" else pd.read_csv(output)
 
 
-def by_library(checkpoint, **options):
+def by_library(checkpoint, **how):
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
-    batches = list(collect(checkpoint, prepared, SELF, surface_collector(checkpoint, **options)))
+    batches = list(collect(checkpoint, prepared, SELF, surface_collector(checkpoint, SurfaceSettings(**how))))
     return [found for _, found in sorted((one for batch in batches for one in batch), key=lambda one: one[0])]
 
 
@@ -85,7 +79,7 @@ def test_every_statistic_of_every_head_is_a_row(run, tmp_path, suffix, loaded):
     np.testing.assert_allclose(by_head(named["positional"]), at.share, atol=1e-5)
     np.testing.assert_array_equal(by_head(named["positional"], "offset"), at.offset)
     rare = rare_shares(texts, ranks)
-    found = behaviours(at, rare)
+    found = head_labels(at, rare)
     np.testing.assert_array_equal(by_head(named["positional"], "holds"), at.holds)
     np.testing.assert_array_equal(by_head(named["rare"], "holds"), found.rare)
     np.testing.assert_allclose(by_head(named["rare"]), rare.two_rarest, atol=1e-5)
@@ -114,6 +108,17 @@ def test_punctuation_can_be_named(run, tmp_path, loaded):
     found = table[table["statistic"] == "punctuation"]
     np.testing.assert_allclose(by_head(found), expected.of("punctuation"), atol=1e-5)
     assert set(found["texts"]) == {1}
+
+
+def test_the_formulas_of_the_code_can_be_asked_for(run, tmp_path, loaded):
+    usual = run(tmp_path / "surface.parquet")
+    table = run(tmp_path / "code.parquet", "--as-in-code")
+    expected = head_statistics(by_library(loaded("bert"), as_in_code=True))
+    for name in ("previous", "sep from sep", "sep from others", "punctuation", "entropy"):
+        found, of_paper = (by_head(rows[rows["statistic"] == name]) for rows in (table, usual))
+        np.testing.assert_allclose(found, expected.of(name), atol=1e-5)
+        assert np.abs(found - of_paper).max() > 1e-5
+    assert (usual.attrs["as in code"], table.attrs["as in code"]) == ("no", "yes")
 
 
 def test_gradients_go_to_a_file_of_their_own(run, tmp_path):

@@ -12,7 +12,7 @@ from passing import SELF, of_source
 import core.attention
 from core.analysis import prepare
 from core.checkpoints import AttentionLayers
-from core.key_kinds import key_kinds, uniform_entropies
+from core.key_kinds import SurfaceSettings, key_kinds, uniform_entropies
 from core.observers import Tile
 from core.observing import collect
 from core.passes import PassSettings, Reach
@@ -40,7 +40,7 @@ def tiles(request, monkeypatch):
 
 def found_of(checkpoint, prepared, settings=SELF, **options):
     """What was found of each text, passed in one batch."""
-    collector = surface_collector(checkpoint, **options)
+    collector = surface_collector(checkpoint, SurfaceSettings(**options))
     batches = list(collect(checkpoint, prepared, settings, collector, batch_tokens=10_000))
     assert len(batches) == 1
     return [found for _, found in sorted(batches[0], key=lambda one: one[0])]
@@ -151,6 +151,53 @@ def test_every_statistic_equals_the_one_of_eager_maps(family, loaded):
     for text, found in zip(prepared, found_of(checkpoint, prepared), strict=True):
         attention = eager_of(model, checkpoint, text)
         check(found, naive(attention, checkpoint.tokenizer, text, causal), tolerance)
+
+
+def by_code(attention, tokenizer, text):
+    """What the paper's code divides and smooths in another way than the paper says, from sums over whole maps."""
+    n = attention.shape[-1]
+    _, sep, dots, _ = marks(tokenizer, text.keys)
+    rest = [i for i in range(n) if i not in sep]
+    summed = {
+        "previous": np.trace(attention, -1, 2, 3) / n,
+        "next": np.trace(attention, 1, 2, 3) / n,
+        "punctuation": attention[..., dots].sum((2, 3)) / n,
+        "sep from sep": attention[:, :, sep][..., sep].sum((2, 3)) / 2,
+        "sep from others": attention[:, :, rest][..., sep].sum((2, 3)) / (n - 2),
+    }
+    smoothed = 0.9999 * attention + 0.0001 / n
+    return summed, -(smoothed * np.log(smoothed)).sum(-1)
+
+
+@pytest.mark.usefixtures("tiles")
+@pytest.mark.parametrize("family", ["bert", "roberta", "deberta-v2"])
+def test_as_in_code_equals_the_formulas_of_the_code(family, loaded):
+    checkpoint = loaded(family, "float64")
+    prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
+    model, separators = eager_model(checkpoint), set()
+    for text, found in zip(prepared, found_of(checkpoint, prepared, as_in_code=True), strict=True):
+        attention = eager_of(model, checkpoint, text)
+        summed, entropy = by_code(attention, checkpoint.tokenizer, text)
+        expected = naive(attention, checkpoint.tokenizer, text)
+        for name, value in summed.items():
+            expected["shares"][SHARES.index(name)] = value
+        check(found, {**expected, "entropy": entropy.mean(-1), "cls_entropy": entropy[:, :, 0]}, 1e-9)
+        separators.add(len(marks(checkpoint.tokenizer, text.keys)[1]))
+    assert len(separators) > 1, "texts with two separators, and with another number"
+
+
+def test_entropy_as_in_code_is_that_of_rows_that_are_smoothed(loaded):
+    checkpoint = loaded("bert", "float64")
+    text = prepare(checkpoint, TEXTS[0], SELF)
+    observer = SurfaceObserver(checkpoint, [text], SurfaceSettings(as_in_code=True))
+    assert not observer.wants_entropy
+    n = text.n_tokens
+    previous = np.broadcast_to(np.eye(n, k=-1) + np.eye(1, n).T @ np.eye(1, n), (3, n, n))
+    observer.observe(tile_of(previous.copy(), observer))
+    (found,) = observer.results()
+    one, other = 0.9999 + 0.0001 / n, 0.0001 / n
+    np.testing.assert_allclose(found.entropy[0], -one * math.log(one) - (n - 1) * other * math.log(other))
+    np.testing.assert_allclose(found.shares[SHARES.index("previous"), 0], (n - 1) / n)
 
 
 @pytest.mark.usefixtures("tiles")
@@ -321,5 +368,7 @@ def test_a_tile_without_sums_is_a_mistake(loaded):
     text = prepare(checkpoint, TEXTS[0], SELF)
     observer = SurfaceObserver(checkpoint, [text])
     tile = tile_of(uniform_map(3, text.n_tokens), observer)
-    with pytest.raises(RuntimeError, match="neither sums nor entropy"):
+    with pytest.raises(RuntimeError, match="no entropy"):
         observer.observe(replace(tile, entropy=None))
+    with pytest.raises(RuntimeError, match="no sums"):
+        observer.observe(replace(tile, indicator_sums=None))

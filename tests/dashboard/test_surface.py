@@ -65,7 +65,7 @@ def test_every_tab_opens_without_an_exception(opened, tab):
     assert not at.exception
     assert not at.error
     assert [each.value for each in at.title] == ["Surface"]
-    assert any(f"Over {N_TEXTS} texts, of **72 heads**" in each for each in sentences(at))
+    assert any(f"Over {N_TEXTS} texts, of **72 heads**," in each for each in sentences(at))
 
 
 def test_only_the_open_tab_is_drawn(opened):
@@ -91,11 +91,33 @@ def test_the_grid_shows_what_whole_eager_maps_give(opened, statistic, of_map):
     assert " to " in details["95 % interval"][0][0]
 
 
+def test_the_formulas_of_the_code_are_a_setting(opened):
+    at = opened(words.HEADS, corpus_text=TEXTS, statistic=words.STATISTICS["sep from sep"])
+    of_paper = shown_map(at, words.STATISTICS["sep from sep"])
+    at.toggle(key="surface as in code").set_value(True).run()
+    assert not at.exception
+    assert not at.error
+    shown = shown_map(at, words.STATISTICS["sep from sep"])
+    np.testing.assert_allclose(shown, of_paper / 2, atol=1e-4)  # each text has one [SEP], and the code divides by two
+    assert words.BY_CODE in [each.value for each in at.caption]
+    again = opened(words.HEADS, corpus_text=TEXTS, **{"surface as in code": "true"})
+    assert words.BY_CODE in [each.value for each in again.caption]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "expected"),
+    [("sep", words.DOTS_2), ("cls entropy", words.DOTS_4), ("confidence", words.VOITA_1B), ("other", words.NO_FIGURE)],
+)
+def test_the_grid_names_its_figure_or_says_that_there_is_none(opened, statistic, expected):
+    at = opened(words.HEADS, corpus_text=TEXTS, statistic=words.STATISTICS[statistic])
+    assert expected in [each.value.replace("\\", "").replace(WORD_JOINER, "") for each in at.caption]
+
+
 def test_the_headline_counts_what_the_statistics_say(opened):
     at = opened(corpus_text=TEXTS)
     numbers = at.session_state[KEPT][1]
     mostly = int((numbers.heads.of("cls") > 0.5).sum())
-    positional = int(numbers.behaviours.positional.holds.sum())
+    positional = int(numbers.labels.positional.holds.sum())
     (headline,) = (each for each in sentences(at) if each.startswith(f"Over {N_TEXTS}"))
     assert f"{mostly} put over half of their attention on [CLS]" in headline
     assert f"; {positional} are positional (" in headline
@@ -105,12 +127,12 @@ def test_the_headline_counts_what_the_statistics_say(opened):
 
 def test_the_summary_is_a_sentence_for_every_count():
     assert words.summary(2, 72, {"[CLS]": 24, "[SEP]": 0}, {-1: 2, 1: 1}, 1) == (
-        "Over 2 texts, of **72 heads** 24 put over half of their attention on [CLS], 0 on [SEP]; "
+        "Over 2 texts, of **72 heads**, 24 put over half of their attention on [CLS], 0 on [SEP]; "
         "3 are positional (2 at \N{MINUS SIGN}1, 1 at +1); 1 points to rare words."
     )
-    assert words.summary(1, 6, {}, {}, None) == "Over 1 text, of **6 heads** 0 are positional."
+    assert words.summary(1, 6, {}, {}, None) == "Over 1 text, of **6 heads**, 0 are positional."
     assert words.summary(1, 6, {"[SEP]": 3}, None, 0) == (
-        "Over 1 text, of **6 heads** 3 put over half of their attention on [SEP]; 0 point to rare words."
+        "Over 1 text, of **6 heads**, 3 put over half of their attention on [SEP]; 0 point to rare words."
     )
 
 
@@ -148,10 +170,21 @@ def test_chosen_heads_come_from_the_link_and_stand_side_by_side(opened):
 def test_functions_name_the_offset_and_the_relations(opened):
     at = opened(words.FUNCTIONS)
     described = next(each for each in sentences(at) if each.startswith("Rows: layers"))
-    positional = at.session_state[KEPT][1].behaviours.positional
+    positional = at.session_state[KEPT][1].labels.positional
     for layer, head in np.argwhere(positional.holds).tolist():
         assert f"L{layer} H{head} ({words.offset_name(int(positional.offset[layer, head]))})" in described
     assert words.ORDER in [each.value for each in at.markdown]
+
+
+def test_heads_by_the_papers_own_rule_stand_in_the_grid_when_asked_for(opened):
+    at = opened(words.FUNCTIONS)
+    kinds = [set(drawn.loc[drawn["kind"] == "part", "function"]) for drawn in charts(at)]
+    assert not any("argmax" in of_chart for of_chart in kinds)
+    at.toggle(key="by argmax").set_value(True).run()
+    assert not at.exception
+    assert not at.error
+    described = next(each for each in sentences(at) if each.startswith("Rows: layers"))
+    assert "syntactic by argmax (D)" in described
 
 
 def test_another_frequency_list_changes_rare_words_and_runs_no_model(opened):
@@ -259,8 +292,10 @@ def test_a_corpus_that_was_not_given_is_asked_for(opened):
 
 def test_the_papers_numbers_stand_only_in_the_folded_panel(opened):
     at = opened()
-    assert "3.89 nats" in at.main.expander[1].markdown[0].value
-    assert not any("3.89" in each.value for each in at.main.expander[0].markdown)
+    folded = {each.label: [shown.value for shown in each.markdown] for each in at.main.expander}
+    assert list(folded) == [words.SETTINGS, wording.HOW, words.PAPER_TITLE]
+    assert "3.89 nats" in folded[words.PAPER_TITLE][0]
+    assert sum("3.89" in each.value for each in at.markdown) == 1
 
 
 def test_a_link_with_nonsense_opens_with_what_the_page_offers(opened):

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.surface import SHARES, HeadStatistics
+from core.surface import SHARES
+from core.surface_statistics import HeadStatistics
 from dashboard.figures.entropy_panels import entropy_panel
 from dashboard.figures.export import figure_svg
 from dashboard.figures.figure import Figure
-from dashboard.figures.function_grid import FUNCTIONS, Function, function_grid
+from dashboard.figures.function_grid import FUNCTIONS, USUAL, Function, function_grid
 from dashboard.figures.gradient_lines import agreement_lines, gradient_lines
 from dashboard.figures.head_dots import MANY, NOTHING
 from dashboard.figures.surface_scatter import LABELS, PANELS, share_scatter
@@ -157,6 +158,17 @@ def test_functions_are_counted_and_named():
     assert "positional (P) 1: L0 H1 (−1)" in said
     assert "rare tokens (R) 1: L1 H3." in said
     assert "Of 12 heads 0 have a function. positional (P) 0;" in FIGURES["no functions"].description
+
+
+def test_only_the_kinds_that_were_looked_for_are_named():
+    by_rule = {(2, 1): [Function("argmax", "dobj", "78 %")]}
+    asked = function_grid(by_rule, ORDER, "confidence", kinds=tuple(FUNCTIONS))
+    assert "syntactic by argmax (D) 1: L2 H1 (dobj)" in asked.description
+    assert "argmax" not in FIGURES["functions"].description
+    domains = [
+        figure.spec["layer"][1]["encoding"]["fill"]["scale"]["domain"] for figure in (asked, FIGURES["functions"])
+    ]
+    assert domains == [list(FUNCTIONS), list(USUAL)]
 
 
 def test_every_function_has_its_own_letter_and_readable_ink():

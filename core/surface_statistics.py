@@ -1,0 +1,103 @@
+"""Statistics of every head and layer over many texts: means of what a pass found of each, with intervals; no torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from core.hypotheses import half_interval, moments, ratio
+from core.surface import KEY_KINDS, SHARES, SPREAD, TextGradients, TextSurface
+from core.surface_labels import NEAR, RADIUS, offset_counts, rare_values
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadStatistics:
+    """Statistics of every head over many texts."""
+
+    names: tuple[str, ...]
+    """SHARES, SPREAD, then what is read off the most attended keys: NEAR, and RARE where ranks were given."""
+    mean: Float[np.ndarray, "statistic layer head"]
+    """Mean over the texts that have it; NaN where none has."""
+    low: Float[np.ndarray, "statistic layer head"]
+    high: Float[np.ndarray, "statistic layer head"]
+    """Interval of the mean (t distribution over texts); NaN for fewer than 2 texts."""
+    n_texts: Int[np.ndarray, " statistic"]
+
+    def of(self, name: str) -> Float[np.ndarray, "layer head"]:
+        """Means of one statistic."""
+        return self.mean[self.names.index(name)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LayerStatistics:
+    """Statistics of every layer over many texts."""
+
+    names: tuple[str, ...]
+    mean: Float[np.ndarray, "statistic layer"]
+    low: Float[np.ndarray, "statistic layer"]
+    high: Float[np.ndarray, "statistic layer"]
+    n_texts: Int[np.ndarray, " statistic"]
+
+
+def head_statistics(
+    texts: Sequence[TextSurface],
+    alpha: float = 0.05,
+    ranks: Sequence[Int[np.ndarray, "_"]] | None = None,
+) -> HeadStatistics:
+    """Statistics of every head: means over texts of each text's value, with intervals.
+
+    Args:
+        texts: one or more of one checkpoint.
+        alpha: the intervals cover 1 - alpha.
+        ranks: of each text's keys, see `rare_shares`; None leaves RARE out.
+    """
+    found = [_text_values(text) for text in texts]
+    if ranks is not None:
+        found = [{**of_text, **rare_values(*both)} for of_text, both in zip(found, zip(texts, ranks, strict=True))]
+    names = tuple(found[0])
+    n_texts, mean, margin = _means(np.stack([np.stack([of[name] for name in names]) for of in found]), alpha)
+    return HeadStatistics(
+        names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_texts.max(axis=(1, 2))
+    )
+
+
+def layer_statistics(texts: Sequence[TextSurface], alpha: float = 0.05) -> LayerStatistics:
+    """Agreement within layers: means over texts, with intervals.
+
+    Source: Michel et al. 2019, their code: the sum over all pairs of heads, each head with itself included, over the
+    square of their number; their disagreement is its negative.
+    """
+    values = np.stack([np.stack([text.agreement, text.output_agreement]) for text in texts])
+    return _layer_statistics(("agreement", "output agreement"), values, alpha)
+
+
+def gradient_statistics(texts: Sequence[TextGradients], alpha: float = 0.05) -> LayerStatistics:
+    """Gradient of the loss by attention to each of KEY_KINDS: means over texts, with intervals."""
+    return _layer_statistics(KEY_KINDS, np.stack([text.importance for text in texts]), alpha)
+
+
+def _layer_statistics(
+    names: tuple[str, ...], values: Float[np.ndarray, "text statistic layer"], alpha: float
+) -> LayerStatistics:
+    n_texts, mean, margin = _means(values, alpha)
+    return LayerStatistics(names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_texts.max(axis=1))
+
+
+def uniform_entropy(texts: Sequence[TextSurface]) -> tuple[Float[np.ndarray, " layer"], Float[np.ndarray, " layer"]]:
+    """What entropy, and entropy of the [CLS] query, would be on these texts for uniform attention: means, in nats."""
+    both = np.stack([np.stack([text.uniform_entropy, text.cls_uniform_entropy]) for text in texts])
+    of_all, of_cls = _means(both, 0.05)[1]
+    return of_all, of_cls
+
+
+def _means(values: Float[np.ndarray, "text *cell"], alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    n_texts, mean, squares = moments(values)
+    return n_texts, mean, half_interval(n_texts, squares, alpha)
+
+
+def _text_values(text: TextSurface) -> dict[str, Float[np.ndarray, "layer head"]]:
+    spread = (text.entropy, text.cls_entropy, text.confidence, text.distance)
+    at, of = offset_counts(text)
+    near = {name: ratio(at[offset + RADIUS], np.array(of[offset + RADIUS])) for offset, name in NEAR.items()}
+    return {**dict(zip(SHARES, text.shares)), **dict(zip(SPREAD, spread)), **near}
