@@ -105,7 +105,7 @@ def found_answers(
     keys = _keys(question, engine, settings, items)
     found = _kept(store, keys, too_long)
     missing = {key: place for place, key in reversed(list(enumerate(keys))) if key not in found}
-    work = _Work(store, question, settings, items, too_long)
+    work = _Work(store, worker, question, settings, items, too_long)
     todo = sorted(missing, key=lambda key: work.size(missing[key]))
     pace = _Pace(len(set(keys)) - len(missing), [work.size(missing[key]) for key in todo], report)
     while todo:
@@ -156,12 +156,13 @@ class _Work(Generic[Item]):
     def __init__(
         self,
         store: Store,
+        worker: Worker,
         question: Question[Item],
         settings: PassSettings,
         items: Sequence[Item],
         too_long: TooLong,
     ) -> None:
-        self._store, self._question, self._settings = store, question, settings
+        self._store, self._worker, self._question, self._settings = store, worker, question, settings
         self._items, self._too_long = items, too_long
 
     def size(self, place: int) -> int:
@@ -185,6 +186,7 @@ class _Work(Generic[Item]):
         items = [self._items[group[key]] for key in keys]
         for batch in self._question.answer(checkpoint, items, prepared, self._settings) if items else ():
             new |= {keys[row]: _with_lengths(answer, prepared[row]) for row, answer in batch}
+        self._worker.n_passed += len(items)
         self._keep(new)
         return found | new
 

@@ -3,8 +3,10 @@
 import argparse
 import hashlib
 import sys
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from core.command_line import (
     TABLES,
@@ -22,6 +24,8 @@ from core.coreference import BASELINES, Candidates, CoreferenceScores, coreferen
 from core.coreference_files import KINDS, read_mentions
 from core.errors import AnalysisError
 from core.mentions import WINDOW, windows
+
+Part = TypeVar("Part")
 
 
 def add_command(commands: Any) -> None:
@@ -56,12 +60,12 @@ def coreference(chosen: argparse.Namespace) -> None:
     from core.coreference_observer import mention_choices
 
     content = read_bytes(chosen.texts)
-    texts = read_mentions(content)
+    texts = read_mentions(content, partial(_watched, "parsing"))
     check_output(chosen.output, TABLES)
     checkpoint, asked = loaded(chosen)
     if asked.kind not in ("self", "encoder"):
         raise AnalysisError(f"Mentions stand in one text, and {asked.kind} attention needs two. Choose encoder.")
-    cut = windows(checkpoint, texts, chosen.window)
+    cut = windows(checkpoint, texts, chosen.window, partial(_watched, "cutting"))
     prepared = list(prepared_texts(checkpoint, [one.text for one in cut.texts], asked, "truncate").values())
     batches = mention_choices(checkpoint, cut.texts, prepared, asked, chosen.from_word)
     found = dict(progress_bar(batches, len(prepared)))
@@ -78,6 +82,11 @@ def coreference(chosen: argparse.Namespace) -> None:
     print(_summary(scores, cut.n_apart), file=sys.stderr)
 
 
+def _watched(doing: str, work: Iterable[Part], n_texts: int) -> Iterable[Part]:
+    """Texts one by one, under a bar that counts them."""
+    return progress_bar(([one] for one in work), n_texts, doing)
+
+
 def _summary(scores: CoreferenceScores, n_apart: int) -> str:
     """The best head beside the baselines, and what was left out."""
     layer, head = scores.best
@@ -90,5 +99,5 @@ def _summary(scores: CoreferenceScores, n_apart: int) -> str:
     if n_apart:
         said.append(f"{n_apart:,} mentions have their antecedents in earlier windows and are no cases")
     if scores.n_unread:
-        said.append(f"{scores.n_unread:,} mentions beyond a cut were left out")
+        said.append(f"{scores.n_unread:,} mentions without a token of their own were left out")
     return "; ".join(said) + "."

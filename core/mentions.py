@@ -1,10 +1,10 @@
 """Mentions in a text, what each refers to, and the word each is about; texts cut to what a pass takes; no torch."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -21,6 +21,12 @@ SMALLEST_WINDOW: Final = 16
 
 Span = tuple[int, int]
 """First and one-past-last, of words or of characters."""
+Part = TypeVar("Part")
+
+
+def unwatched(work: Iterable[Part], n_parts: int) -> Iterable[Part]:
+    """Work as it is, where nobody watches how far it is."""
+    return work
 
 
 @dataclass(frozen=True)
@@ -91,18 +97,24 @@ class Windows:
     """Mentions whose antecedents all stand in earlier windows, so that they refer back to nothing in theirs."""
 
 
-def windows(checkpoint: Checkpoint, texts: Sequence[MentionText], window: int = WINDOW) -> Windows:
+def windows(
+    checkpoint: Checkpoint,
+    texts: Sequence[MentionText],
+    window: int = WINDOW,
+    watched: Callable[[Iterable[MentionText], int], Iterable[MentionText]] = unwatched,
+) -> Windows:
     """Cut texts at ends of sentences into windows of at most so many tokens.
 
     An excerpt is cut only where the checkpoint takes less. A sentence longer than a window is one of its own; where the
-    checkpoint takes even less, its pass cuts it, and the mentions beyond are not read.
+    checkpoint takes even less, its pass cuts it, and the mentions beyond are not read. The texts, and how many there
+    are, are handed to `watched`, which hands them on one by one.
     Source: Clark et al. 2019, section 4.3, who cut documents to 128 tokens and leave the rest out; here it is read too.
     """
     if window < SMALLEST_WINDOW:
         raise AnalysisError(f"A window of {window} tokens holds too little. Choose at least {SMALLEST_WINDOW}.")
     tokenizer, cut = checkpoint.tokenizer, list[MentionText]()
     n_special = tokenizer.num_special_tokens_to_add()
-    for text in texts:
+    for text in watched(texts, len(texts)):
         most = checkpoint.max_tokens if text.is_excerpt else min(window, checkpoint.max_tokens)
         ends = list(_window_ends(tokenizer, text, most - n_special))
         cut += [_part(text, start, end) for start, end in zip([0, *ends], ends)] if len(ends) > 1 else [text]

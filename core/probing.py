@@ -176,8 +176,8 @@ def split(n_texts: int, share: float, seed: int) -> tuple[Int[np.ndarray, " trai
     n_test = round(share * n_texts)
     if min(n_test, n_texts - n_test) < LEAST_TEXTS:
         raise AnalysisError(
-            f"Of {n_texts} texts {n_test} would be tested on and {n_texts - n_test} learned from. Give more texts, or "
-            f"another share, so that each has at least {LEAST_TEXTS}."
+            f"Of {_texts(n_texts)} {n_test} would be tested on and {n_texts - n_test} learned from. Give more texts, "
+            f"or another share, so that each has at least {LEAST_TEXTS}."
         )
     order = np.random.default_rng(seed).permutation(n_texts)
     return np.sort(order[n_test:]), np.sort(order[:n_test])
@@ -224,11 +224,15 @@ def offset_scores(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> dict
     return {offset: uas([at_offset(len(text.heads), offset) for text in test], test) for offset in offsets}
 
 
+def _texts(number: int) -> str:
+    return f"{number:,} text" + ("" if number == 1 else "s")
+
+
 def few_words(n_words: int, n_texts: int) -> str | None:
     """A sentence where there is little to learn from."""
     if n_words >= FEW_WORDS:
         return None
     return (
-        f"There are only {n_words:,} words in {n_texts:,} texts to learn from, which teach a probe little: scores "
+        f"There are only {n_words:,} words in {_texts(n_texts)} to learn from, which teach a probe little: scores "
         "depend much on which texts these are. Clark et al. took 36,160 sentences; give a few thousand."
     )

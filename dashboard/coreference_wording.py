@@ -28,7 +28,8 @@ ONE_TEXT: Final = (
     "Mentions stand in one text, which the encoder reads. Choose **encoder** under Attention in the sidebar to look at "
     "coreference."
 )
-FEW: Final = "These texts are few and were written for this page: take the numbers as an illustration, not a result."
+FEW_CASES: Final = 100
+"""Below which numbers are called an illustration."""
 CANDIDATES: Final = "A mention may choose"
 AMONG_MENTIONS: Final = "earlier mentions"
 AMONG_WORDS: Final = "all words"
@@ -36,13 +37,24 @@ CANDIDATES_HELP: Final = (
     "The paper does not say among which words it looked. Earlier mentions: their head words, as both baselines choose. "
     "All words: any other word of the text, which is harder; special tokens are left out."
 )
+FROM_WORD: Final = "Attention from a word of several pieces"
+FROM_MEAN: Final = "mean of its pieces"
+FROM_FIRST: Final = "its first piece"
+FROM_WORD_HELP: Final = (
+    "The paper takes the mean over a word's pieces; its published code for relations the row of the first piece. "
+    "Attention to a word is always the sum over its pieces."
+)
 WINDOW: Final = "Tokens of a window"
 WINDOW_HELP: Final = (
     "Longer documents are cut at ends of sentences into windows of at most so many tokens; the paper cut at 128. GUM's "
     "windows and GAP's snippets stay whole where the checkpoint can take them."
 )
 TABLE: Final = "Antecedents found, in percent of mentions that refer back"
-TABLE_PAPER: Final = "Corresponds to table 2 of Clark et al. (2019)."
+TABLE_PAPER: Final = (
+    "Corresponds to table 2 of Clark et al. (2019). The rules and the neural system of that table are quoted below, "
+    "not computed here."
+)
+MAP_PAPER: Final = "The paper has no figure of this: its table 2 gives the best head only."
 WHO: Final = "who chooses"
 MAP: Final = "Every head"
 MENTIONS: Final = "Mentions"
@@ -55,7 +67,7 @@ TO_BEST: Final = "Look at the best head"
 TEXT: Final = "What the head chooses in a text"
 PICK_TEXT: Final = "Text"
 LEGEND: Final = (
-    "Numbers count the mentions, at the word each is about. **she**³ → ¹ ✓: mention 3 attends most to mention 1, which "
+    "Numbers count the mentions, at the word each is about. she³ → ¹ ✓: mention 3 attends most to mention 1, which "
     "refers to the same. ✗ (¹): it attends most to another, and mention 1 is the nearest that refers to the same. "
     "Grey: refers back to nothing in this text."
 )
@@ -65,9 +77,9 @@ NOT_READ: Final = "not read"
 AS_TABLE: Final = "The same as a table"
 
 METHOD: Final = r"""
-**Words.** Attention to a word is the sum over its pieces, from a word the mean over them. A mention is looked at
-through its *head word*: what the file says, else the word of the mention whose syntactic head, by spaCy, is outside it,
-else its last word. Of several mentions with one head word the longest stays.
+**Words.** Attention to a word is the sum over its pieces, from a word the mean over them, or the first piece alone (a
+setting). A mention is looked at through its *head word*: what the file says, else the word of the mention whose
+syntactic head, by spaCy, is outside it, else its last word. Of several mentions with one head word the longest stays.
 
 **Cases** are mentions with an *antecedent*: a mention of the same entity whose head word comes before. A head is right
 in a case where, among the candidates, the head word of the mention attends most to the head word of an antecedent.
@@ -96,14 +108,16 @@ PAPER: Final = """
 **Clark et al. (2019), table 2**, BERT-base on documents of CoNLL-2012, cut to 128 tokens: antecedents found, in
 percent.
 
-| | all | pronoun | proper | nominal |
+| | all | pron. | prop. | nom. |
 |---|---|---|---|---|
-| nearest mention | 27 | 29 | 29 | 19 |
+| nearest | 27 | 29 | 29 | 19 |
 | same head word | 52 | 47 | 67 | 40 |
-| rules (a sieve of string, number, gender and person matches) | 69 | 70 | 77 | 60 |
-| neural coreference system | 83 | | | |
-| head 5-4 (counted from 1) | 65 | 64 | 73 | 58 |
+| rules | 69 | 70 | 77 | 60 |
+| neural system | 83 | | | |
+| head 5-4 | 65 | 64 | 73 | 58 |
 
+The rules are a sieve of matching strings, head words, number, gender and person; they and the neural system are quoted
+here, not computed. The head is counted from 1.
 Their head was chosen and reported on the same documents, and CoNLL-2012 marks no mention that is referred to once only,
 as GUM does; so the baselines differ from corpus to corpus, and numbers are to be held against those beside them. These
 are their numbers, on their checkpoint and texts; they are here to compare with, not to match.
@@ -116,6 +130,14 @@ def read(name: str, n_texts: int, n_cases: int, n_mentions: int) -> str:
     return f"{name}: {found}, of which **{n_cases:,}** refer back."
 
 
+def few(n_cases: int, *, is_example: bool) -> str | None:
+    """A warning where there are few cases."""
+    if n_cases >= FEW_CASES:
+        return None
+    written = ", in texts that were written for this page" if is_example else ""
+    return f"Only {counted(n_cases, 'case')}{written}: take the numbers as an illustration, not a result."
+
+
 def left_out(n_without: int, n_apart: int, n_unread: int) -> str:
     """What takes no part, if anything."""
     said = []
@@ -124,7 +146,7 @@ def left_out(n_without: int, n_apart: int, n_unread: int) -> str:
     if n_apart:
         said.append(f"{counted(n_apart, 'mention')} whose antecedents all stand in earlier windows")
     if n_unread:
-        said.append(f"{counted(n_unread, 'mention')} beyond the tokens that this checkpoint takes")
+        said.append(f"{counted(n_unread, 'mention')} without a token, beyond what this checkpoint takes")
     return f"Not counted: {'; '.join(said)}." if said else ""
 
 

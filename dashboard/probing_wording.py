@@ -1,5 +1,6 @@
 """Every sentence of the section Probes, once."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from cache.probing import ProbeKind, Stand
@@ -59,7 +60,7 @@ PICK: Final = "Pick at least one probe."
 PICK_FILE: Final = "Choose a file with word vectors, or take the checkpoint's own."
 STOP: Final = "Stop"
 STOP_HELP: Final = "What a probe has learned so far is tested and shown."
-UNTRAINED: Final = "none"
+UNTRAINED: Final = "–"
 STOPPED: Final = "Stopped: what was learned until then stands below."
 GETTING_READY: Final = "Getting ready ..."
 STOPPED_EARLY: Final = (
@@ -76,9 +77,17 @@ COLUMNS: Final[dict[str, tuple[str, str]]] = {
     "uas": ("UAS", "Share of the words tested on whose head is found."),
     "low": ("from", "Lower end of the interval."),
     "high": ("to", "Upper end of the interval."),
-    "training": ("training", "How it ended. An epoch is once through all texts; the best one's weights are kept."),
+    "training": (
+        "epoch",
+        "The best, of how many. An epoch is once through all texts; the best one's weights are kept.",
+    ),
 }
-SCORES_PAPER: Final = "Clark et al. 2019, Table 3."
+SCORES_PAPER: Final = (
+    "Corresponds to table 3 of Clark et al. (2019). That table's distances with GloVe and its structural probe are "
+    "quoted below, not computed here."
+)
+WEIGHTS_PAPER: Final = "The paper has no figure of this: its table 3 gives these probes' scores only."
+CURVE_PAPER: Final = "The paper has no figure of this."
 SHOWN: Final = "Probe shown below"
 WEIGHTS: Final = "What each head weighs"
 W_TITLE: Final = "w: candidate to word"
@@ -135,8 +144,9 @@ BERT-base, trained and tested on the Wall Street Journal with Stanford Dependenc
 | attention and GloVe | 77 |
 | structural probe (Hewitt and Manning 2019), undirected | 80 |
 
-From this they concluded that BERT's attention holds a thorough representation of syntax, spread over many heads. Other
-texts, trees and checkpoints give other numbers: compare those of one table only.
+Distances with GloVe and the structural probe are quoted here, not computed. From this they concluded that BERT's
+attention holds a thorough representation of syntax, spread over many heads. Other texts, trees and checkpoints give
+other numbers: compare those of one table only.
 """
 
 
@@ -146,9 +156,11 @@ def kind_name(kind: ProbeKind) -> str:
     return f"{what}, random weights" if kind.control else what
 
 
-def offset_name(offset: int) -> str:
+def offset_name(offset: int, *, is_best: bool) -> str:
     """A fixed offset as figures and tables call it."""
-    return "right-branching" if offset == RIGHT_BRANCHING else f"best fixed offset ({offset:+d})"
+    if offset != RIGHT_BRANCHING:
+        return f"best fixed offset ({offset:+d})"
+    return "right-branching (also the best offset)" if is_best else "right-branching"
 
 
 def size(n_train: int, n_test: int, n_train_words: int, megabytes: float | None, n_gold: int) -> str:
@@ -183,13 +195,18 @@ def stand(at: Stand, most_epochs: int) -> str:
 
 
 def ended(epochs: int, best: int, is_finished: bool) -> str:
-    """How a training ended."""
-    return f"{counted(epochs, 'epoch')}, best: {best}{'' if is_finished else ', stopped'}"
+    """Which epoch is kept of a training."""
+    return f"{best} of {epochs}{'' if is_finished else ', stopped'}"
 
 
-def headline(name: str, share: float, against: float, control: float | None) -> str:
-    """The main finding."""
-    beside = "" if control is None else f" and {control:.1%} with random weights"
-    return (
-        f"**{name}** finds the head of **{share:.1%}** of the words, against {against:.1%} by right-branching{beside}."
-    )
+def headline(name: str, share: float, against: Mapping[int, float], control: float | None) -> str:
+    """The main finding, beside what fixed offsets and random weights reach."""
+    reached = [f"{against[RIGHT_BRANCHING]:.1%} by right-branching"]
+    reached += [
+        f"{one:.1%} by the {offset_name(offset, is_best=True)}"
+        for offset, one in against.items()
+        if offset != RIGHT_BRANCHING
+    ]
+    reached += [] if control is None else [f"{control:.1%} with random weights"]
+    listed = " and ".join([", ".join(reached[:-1]), reached[-1]] if len(reached) > 1 else reached)
+    return f"**{name}** finds the head of **{share:.1%}** of the words, against {listed}."

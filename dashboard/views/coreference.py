@@ -10,6 +10,7 @@ from cache.inference import Engine
 from core.coreference import BASELINES, GROUPS, Candidates, CoreferenceScores
 from core.errors import AnalysisError
 from core.mentions import SMALLEST_WINDOW, WINDOW
+from core.words import FromWord
 from dashboard import controls, provenance, state
 from dashboard import coreference_wording as wording
 from dashboard import wording as shared_wording
@@ -20,10 +21,11 @@ from dashboard.figures.coreference_table import antecedent_table
 from dashboard.figures.head_map_svg import head_map_svg, round_bound
 from dashboard.plain import plain, show_error
 from dashboard.state import Choice, Head
-from dashboard.views.coreference_pass import Coreference, Gold, coreference_of, gold_mentions
+from dashboard.views.coreference_pass import Coreference, Gold, HowAsked, coreference_of, gold_mentions
 from dashboard.views.coreference_text import choices_in_a_text
 
 CANDIDATES: Final[dict[str, Candidates]] = {wording.AMONG_MENTIONS: "mentions", wording.AMONG_WORDS: "words"}
+FROM_WORDS: Final[dict[str, FromWord]] = {wording.FROM_MEAN: "mean", wording.FROM_FIRST: "first"}
 LARGEST_WINDOW: Final = 8192
 
 
@@ -49,30 +51,34 @@ def _coreference() -> None:
         st.info(wording.ONE_TEXT)
         return
     gold = gold_mentions()
-    window, candidates = _settings()
+    how = _settings()
     if gold is None:
         st.info(wording.WAIT)
         return
-    found = coreference_of(inference, engine, chosen, gold, window, candidates)
+    found = coreference_of(inference, engine, chosen, gold, how)
     if found is None:
         return
     state.remember_off(chosen)
     scores = found.scores
     _, n_layers, n_heads = scores.accuracy.shape
     heads = state.chosen_heads(n_layers, n_heads, scores.best)
-    facts = _facts(chosen, engine, gold, found, window)
+    facts = _facts(chosen, engine, gold, found, how)
     _say_read(gold, found)
     _headline(scores, chosen.criterion.alpha)
     _table(scores, heads, facts)
     _map(engine, scores, heads, chosen.criterion.alpha, facts)
     choices_in_a_text(found, heads, facts)
     state.put_in_link(heads)
+    if heads:
+        names = ", ".join(head_name(*head) for head in heads)
+        st.page_link(st.session_state["pages"]["inspect"], label=f"Inspect {names}", icon=":material/search:")
 
 
-def _settings() -> tuple[int, Candidates]:
-    """Tokens of a window, and what a mention may choose."""
+def _settings() -> HowAsked:
+    """What a mention may choose, which pieces of a word attend, and tokens of a window."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         among = _one_of(wording.CANDIDATES, tuple(CANDIDATES), "candidates", wording.CANDIDATES_HELP)
+        pieces = _one_of(wording.FROM_WORD, tuple(FROM_WORDS), "mention from word", wording.FROM_WORD_HELP)
         window = st.number_input(
             wording.WINDOW,
             SMALLEST_WINDOW,
@@ -84,7 +90,7 @@ def _settings() -> tuple[int, Candidates]:
             persist_state="session",
             width=180,
         )
-    return int(window), CANDIDATES[among]
+    return HowAsked(candidates=CANDIDATES[among], from_word=FROM_WORDS[pieces], window=int(window))
 
 
 def _one_of(label: str, options: tuple[str, ...], key: str, about: str | None = None) -> str:
@@ -101,7 +107,7 @@ def _one_of(label: str, options: tuple[str, ...], key: str, about: str | None = 
     return str(picked)
 
 
-def _facts(chosen: Choice, engine: Engine, gold: Gold, found: Coreference, window: int) -> dict[str, str]:
+def _facts(chosen: Choice, engine: Engine, gold: Gold, found: Coreference, how: HowAsked) -> dict[str, str]:
     """What a file says about where it comes from."""
     return {
         **provenance.engine_facts(chosen, engine),
@@ -109,8 +115,9 @@ def _facts(chosen: Choice, engine: Engine, gold: Gold, found: Coreference, windo
         "sha256": gold.sha256[:12],
         "texts": str(len(found.windows.texts)),
         "cases": str(found.scores.n_cases[0]),
-        "candidates": "earlier mentions" if found.scores.candidates == "mentions" else "all words",
-        "window tokens": str(window),
+        "candidates": "earlier mentions" if how.candidates == "mentions" else "all words",
+        "from word": how.from_word,
+        "window tokens": str(how.window),
         "alpha": f"{chosen.criterion.alpha:g}",
     }
 
@@ -121,8 +128,8 @@ def _say_read(gold: Gold, found: Coreference) -> None:
     st.markdown(wording.read(plain(gold.name), len(texts), int(scores.n_cases[0]), n_mentions))
     if out := wording.left_out(found.windows.n_without, found.windows.n_apart, scores.n_unread):
         st.markdown(out)
-    if gold.name == wording.EXAMPLE.capitalize():
-        st.info(wording.FEW)
+    if said := wording.few(int(scores.n_cases[0]), is_example=gold.name == wording.EXAMPLE.capitalize()):
+        st.info(said)
 
 
 def _headline(scores: CoreferenceScores, alpha: float) -> None:
@@ -202,6 +209,7 @@ def _map(engine: Engine, scores: CoreferenceScores, heads: list[Head], alpha: fl
         "map of antecedents",
         lambda: head_map_svg(title=f"{title}, {engine.files.name}", caption=provenance.caption(facts), **drawn),
     )
+    st.caption(wording.MAP_PAPER)
 
 
 def _details(scores: CoreferenceScores, group: int) -> list[Detail]:

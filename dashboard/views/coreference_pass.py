@@ -7,13 +7,14 @@ from typing import Final
 
 import streamlit as st
 
-from cache.coreference import COREFERENCE, found_choices
+from cache.coreference import COREFERENCE, MentionsAsked, found_choices
 from cache.inference import Engine, Inference
 from cache.recent import Recent
 from core.coreference import Candidates, CoreferenceScores, MentionChoices, coreference_scores
 from core.coreference_files import read_mentions
 from core.mentions import MentionText, Windows, windows
 from core.texts import MAX_BYTES
+from core.words import FromWord
 from dashboard import coreference_wording as wording
 from dashboard import samples
 from dashboard.progress import with_progress
@@ -30,6 +31,17 @@ class Gold:
     name: str
     sha256: str
     texts: tuple[MentionText, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowAsked:
+    """What the reader asks of the texts."""
+
+    candidates: Candidates
+    from_word: FromWord
+    """Which pieces of a mention's head word attend."""
+    window: int
+    """Tokens."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -85,28 +97,29 @@ def _read(file_id: str, name: str, _content: Callable[[], bytes]) -> Gold:
 
 
 def coreference_of(
-    inference: Inference, engine: Engine, chosen: Choice, gold: Gold, window: int, candidates: Candidates
+    inference: Inference, engine: Engine, chosen: Choice, gold: Gold, how: HowAsked
 ) -> Coreference | None:
     """What every head chooses and how often that is right; None where the reader has stopped it.
 
     Raises: AnalysisError of any stage.
     """
     settings, alpha = chosen.pass_settings(engine), chosen.criterion.alpha
-    question = (engine, settings, gold.sha256, window, candidates, alpha)
+    question = (engine, settings, gold.sha256, how, alpha)
     found = _results().get(question)
     if found is not None:
         return found
-    cut = _windows(inference, engine, gold, window)
+    cut = _windows(inference, engine, gold, how.window)
     if cut is None:
         return None
-    answers = inference.kept_answers(engine, COREFERENCE, cut.texts, settings, too_long="truncate") or with_progress(
-        ("coreference", engine, settings, gold.sha256, window),
-        lambda report: inference.answers(engine, COREFERENCE, cut.texts, settings, too_long="truncate", report=report),
+    items = [MentionsAsked(text, how.from_word) for text in cut.texts]
+    answers = inference.kept_answers(engine, COREFERENCE, items, settings, too_long="truncate") or with_progress(
+        ("coreference", engine, settings, gold.sha256, how.window, how.from_word),
+        lambda report: inference.answers(engine, COREFERENCE, items, settings, too_long="truncate", report=report),
     )
     if answers is None:
         return None
     choices = found_choices(answers)
-    scores = coreference_scores(cut.texts, choices, candidates, alpha)
+    scores = coreference_scores(cut.texts, choices, how.candidates, alpha)
     found = Coreference(windows=cut, choices=choices, scores=scores)
     _results().put(question, found, 1)
     return found

@@ -15,6 +15,8 @@ from dashboard.plain import plain
 from dashboard.state import Head
 from dashboard.views.coreference_pass import Coreference
 
+PICKED: Final = "coreference text"
+"""Query parameter of the text that is shown, by its number in the file."""
 LONGEST_NAME: Final = 60
 """Characters of a text's beginning in the list."""
 RAISED: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -32,7 +34,7 @@ def choices_in_a_text(found: Coreference, heads: list[Head], facts: dict[str, st
     one = choices_table([texts[place]], [found.choices[place]], head, candidates)
     right = one["right"].dropna()
     st.markdown(f"{wording.in_text(head_name(*head), int(right.sum()), len(right))} {wording.LEGEND}")
-    with st.container(border=True, key="marked text"):
+    with st.container(border=True, key="marked-text"):
         st.markdown(marked_text(texts[place], found.choices[place], head, candidates))
     with st.expander(wording.AS_TABLE):
         st.dataframe(one.drop(columns="text"), hide_index=True, key="choices", placeholder="–")
@@ -42,17 +44,26 @@ def choices_in_a_text(found: Coreference, heads: list[Head], facts: dict[str, st
 
 
 def _picked(texts: Sequence[MentionText]) -> int:
-    """Place of the text that the reader picked; at first one that is not too long, with many mentions."""
-    names = [str(number) for number in range(1, len(texts) + 1)]
+    """Place of the text that the reader picked; at first the one that the link numbers, of other texts the first.
+
+    The link is written by hand: a bound list writes what it shows, and uploaded text is no part of a link.
+    """
+    numbers, names = range(1, len(texts) + 1), tuple(map(_beginning, texts))
+    key = f"{PICKED} {hash(names)}"  # other texts, another list
+    if PICKED not in st.session_state:
+        linked = st.query_params.get(PICKED, "")
+        st.session_state[PICKED] = True
+        st.session_state[key] = next((number for number in numbers if str(number) == linked), 1)
     picked = st.selectbox(
         wording.PICK_TEXT,
-        names,
-        format_func=lambda name: f"{name}: {_beginning(texts[int(name) - 1])}",
-        key="coreference text",
-        bind="query-params",
+        numbers,
+        format_func=lambda number: f"{number}: {names[number - 1]}",
+        key=key,
         persist_state="session",
     )
-    return names.index(picked)
+    if st.query_params.get(PICKED, "1") != str(picked):
+        st.query_params[PICKED] = str(picked)
+    return int(picked) - 1
 
 
 def _beginning(text: MentionText) -> str:
@@ -80,7 +91,7 @@ def marked_text(text: MentionText, choices: MentionChoices, head: Head, candidat
 def _mark(text: MentionText, choices: MentionChoices, head: Head, candidates: Candidates, place: int) -> str:
     """The head word of a mention with its number, and where it refers back, what was chosen and whether it is right."""
     shown, antecedents = text.shown, text.antecedents[place]
-    word = f"**{plain(shown[text.mentions[place].head])}**{_raised(place)}"
+    word = f"{plain(shown[text.mentions[place].head])}{_raised(place)}"
     if not antecedents:
         return f":gray-background[{word}]"
     if not choices.is_read[place]:
@@ -90,7 +101,7 @@ def _mark(text: MentionText, choices: MentionChoices, head: Head, candidates: Ca
     if found == NO_CHOICE:
         named = wording.NOTHING_CHOSEN
     else:
-        named = _raised(numbers[found]) if found in numbers else f"*{plain(shown[found])}*"
+        named = _raised(numbers[found]) if found in numbers else f"“{plain(shown[found])}”"
     if found in (text.mentions[before].head for before in antecedents):
         return f":green-background[{word} {ARROW} {named} {CHECK}]"
     return f":orange-background[{word} {ARROW} {named} {CROSS} ({_raised(antecedents[-1])})]"

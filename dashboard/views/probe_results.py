@@ -10,11 +10,11 @@ import streamlit as st
 
 from cache.inference import Engine
 from cache.probing import FoundProbe, ProbeKind, ProbeResults
-from core.attachment import RIGHT_BRANCHING
 from dashboard import probing_wording as wording
 from dashboard import provenance, state
 from dashboard.components.head_map import head_map
 from dashboard.downloads import drawing_downloads, figure_downloads, table_downloads
+from dashboard.figures.arcs_svg import head_name
 from dashboard.figures.figure import Figure
 from dashboard.figures.head_map_svg import head_map_svg, round_bound
 from dashboard.figures.probe_curve import probe_curve
@@ -44,7 +44,7 @@ def show_results(shown: Shown) -> None:
         wording.headline(
             wording.kind_name(best).capitalize(),
             found[best].score.share,
-            shown.results.offsets[RIGHT_BRANCHING].share,
+            {offset: score.share for offset, score in shown.results.offsets.items()},
             None if control is None else control.score.share,
         )
     )
@@ -66,6 +66,7 @@ def show_results(shown: Shown) -> None:
     _weights(shown, kind, found[kind])
     st.subheader(wording.CURVE)
     _chart(shown, "probe learning curve", probe_curve(found[kind].training))
+    st.caption(wording.CURVE_PAPER)
 
 
 def _scores(results: ProbeResults) -> list[NamedScore]:
@@ -73,8 +74,10 @@ def _scores(results: ProbeResults) -> list[NamedScore]:
         NamedScore(wording.kind_name(kind), "random weights" if kind.control else "probe", one.score)
         for kind, one in results.found.items()
     ]
+    is_best = len(results.offsets) == 1
     offsets = [
-        NamedScore(wording.offset_name(offset), "fixed offset", score) for offset, score in results.offsets.items()
+        NamedScore(wording.offset_name(offset, is_best=is_best), "fixed offset", score)
+        for offset, score in results.offsets.items()
     ]
     return [*probes, *offsets]
 
@@ -141,7 +144,11 @@ def _weights(shown: Shown, kind: ProbeKind, found: FoundProbe) -> None:
     rows = pd.MultiIndex.from_product([range(n_layers), range(n_heads)], names=["layer", "head"])
     table = pd.DataFrame({"w": weights[0].ravel(), "u": weights[1].ravel()}, index=rows).reset_index()
     table_downloads("probe weights", table, shown.facts)
+    st.caption(wording.WEIGHTS_PAPER)
     state.put_in_link(heads)
+    if heads:
+        names = ", ".join(head_name(*head) for head in heads)
+        st.page_link(st.session_state["pages"]["inspect"], label=f"Inspect {names}", icon=":material/search:")
 
 
 def _chart(shown: Shown, name: str, figure: Figure) -> None:

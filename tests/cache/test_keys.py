@@ -97,8 +97,18 @@ def test_a_raised_format_changes_every_key(monkeypatch):
 
 
 def test_every_field_of_a_text_counts():
-    """The key names them by hand: a new field has to be named there, and FORMAT to rise."""
-    assert [field.name for field in dataclasses.fields(Text)] == ["segments", "words"]
+    """The key names them by hand: a new field has to be named there."""
+    assert [field.name for field in dataclasses.fields(Text)] == ["segments", "words", "heads", "relations"]
+    told = Text(("She left.",), (("She", "left."),), ((2, 0),), (("nsubj", "root"),))
+    others = (
+        dataclasses.replace(told, segments=("He left.",)),
+        dataclasses.replace(told, words=(("She", "left", "."),)),
+        dataclasses.replace(told, heads=((0, 1),)),
+        dataclasses.replace(told, relations=(("obj", "root"),)),
+        dataclasses.replace(told, heads=None, relations=None),
+    )
+    keys = {scores_key("0f", "float32", PassSettings(), text, "spacy") for text in (told, *others)}
+    assert len(keys) == 1 + len(others)
 
 
 def test_a_key_keeps_its_value_between_versions():

@@ -91,6 +91,7 @@ def test_what_is_kept_is_found_again_by_another_process_without_a_pass(tmp_path,
     first = Inference(Store(tmp_path))
     assert first.kept_answers(engine, first_key([]), items(*TEXTS)) is None
     before = first.answers(engine, first_key([]), items(*TEXTS))
+    assert first.n_passed == len(TEXTS)
     first.close()
     first.store.close()
     asked, second = [], Inference(Store(tmp_path))

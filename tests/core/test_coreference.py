@@ -1,7 +1,10 @@
 """Antecedent selection: by hand, against loops over eager maps, and the baselines of the gold data."""
 
 import gzip
+import io
 import json
+import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -293,7 +296,24 @@ def test_the_command_writes_the_scores(folders, loaded, clusters_file, tmp_path,
     found = dict(one for batch in mention_choices(loaded("bert"), texts, prepared, SELF) for one in batch)
     expected = coreference_table(coreference_scores(texts, [found[0], found[1]]))
     pd.testing.assert_frame_equal(table, expected, check_dtype=False)
-    assert capsys.readouterr().err.startswith("L")
+    assert capsys.readouterr().err.splitlines()[-1].startswith("L")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_of_parsing_cutting_and_the_pass(folders, clusters_file, tmp_path, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert command(folders("bert"), clusters_file, tmp_path / "a.csv") == 0
+    parsing, cutting, passing = re.split("parsing: 100%.*|cutting: 100%.*", terminal.getvalue())
+    assert "parsing:   0%" in parsing
+    assert "0/1" in parsing, "only the first text has a mention of several words"
+    assert "cutting:   0%" in cutting
+    assert "0/2" in cutting
+    assert "2/2" in passing
 
 
 def test_the_command_says_what_it_cannot_do(folders, clusters_file, tmp_path, capsys):

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from reading import said, sent
 
+from cache.inference import Inference
 from core.coreference import MentionChoices, coreference_scores
 from core.coreference_files import read_mentions
-from dashboard import controls, samples
 from dashboard import coreference_wording as wording
+from dashboard import samples
 from dashboard.figures.coreference_table import HELD_OUT, RANDOM, antecedent_table, choices_table
 from dashboard.plain import WORD_JOINER
 from dashboard.views.coreference_text import marked_text
@@ -28,6 +29,10 @@ def section(app, small):
         return app("parsing", **(usual | link))
 
     return opened
+
+
+def text_list(at):
+    return next(each for each in at.selectbox if each.label == wording.PICK_TEXT)
 
 
 def headline(at):
@@ -51,9 +56,9 @@ def test_the_example_is_there_at_once(section):
     assert any(":green-background[" in one.value or ":orange-background[" in one.value for one in at.markdown)
 
 
-def test_moving_a_choice_runs_no_model(section):
+def test_moving_a_choice_runs_no_model(section, monkeypatch):
     at = section()
-    before = controls.inference().n_passed
+    monkeypatch.delattr(Inference, "answers")
     first = table(at)["all"].tolist()
     at.segmented_control(key="candidates").set_value(wording.AMONG_WORDS).run()
     assert table(at)["all"].tolist()[:3] == first[:3]
@@ -61,10 +66,40 @@ def test_moving_a_choice_runs_no_model(section):
     at.segmented_control(key="mentions group").set_value("pronoun").run()
     at.segmented_control(key="minus").set_value(wording.NOTHING).run()
     assert not sent(at, "pronoun mentions: right, in percent")["ends"]["less"]
-    at.selectbox(key="coreference text").set_value("3").run()
+    text_list(at).set_value(3).run()
+    assert "".join(at.query_params["coreference text"]) == "3"
     assert any("Tomas" in one.value for one in at.markdown)
     assert not at.exception
-    assert controls.inference().n_passed == before
+
+
+def test_the_link_numbers_the_text_and_holds_nothing_of_it(section):
+    at = section(**{"coreference text": "3"})
+    assert text_list(at).value == 3
+    assert "".join(at.query_params["coreference text"]) == "3"
+    assert text_list(section(**{"coreference text": "17"})).value == 1
+    assert text_list(section(**{"coreference text": "the violin"})).value == 1
+
+
+def test_another_file_begins_with_its_first_text_and_few_cases_are_said_to_be_few(section):
+    at = section(**{"coreference text": "3"})
+    assert [one.value for one in at.info] == [wording.few(84, is_example=True)]
+    at.segmented_control(key="mentions from").set_value(wording.UPLOAD).run()
+    content = "\n".join(json.dumps({**TEXT, "name": name}) for name in ("one", "two", "three"))
+    at.get("file_uploader")[0].upload("own.jsonl", content.encode(), "application/json").run()
+    assert text_list(at).value == 1
+    assert text_list(at).options[1].startswith("2: two – Ann saw")
+    assert "".join(at.query_params["coreference text"]) == "1"
+    assert [one.value for one in at.info] == ["Only 6 cases: take the numbers as an illustration, not a result."]
+    assert wording.few(100, is_example=False) is None
+
+
+def test_the_first_piece_is_a_choice_of_the_link_and_of_the_file(section):
+    at = section(**{"mention from word": wording.FROM_FIRST})
+    first = table(at)["all"].tolist()
+    at.segmented_control(key="mention from word").set_value(wording.FROM_MEAN).run()
+    assert table(at)["all"].tolist()[:3] == first[:3]
+    assert table(at)["all"].tolist()[3:] != first[3:]
+    assert not at.exception
 
 
 def test_smaller_windows_lose_antecedents_and_say_so(section):
@@ -130,11 +165,11 @@ def test_a_text_is_shown_as_it_is():
     ann, bo = text.mentions[0].head, text.mentions[1].head
     shown = marked_text(text, choices(text, [-1, -1, ann, ann]), (0, 0), "mentions").replace(WORD_JOINER, "")
     assert shown == (
-        ":gray-background[**Ann**¹] saw \\*:gray-background[**Bo**²]\\* \\:red\\[x\\]\\. "
-        ":green-background[**She**³ → ¹ ✓] fed :orange-background[**him**⁴ → ¹ ✗ (²)]\\."
+        ":gray-background[Ann¹] saw \\*:gray-background[Bo²]\\* \\:red\\[x\\]\\. "
+        ":green-background[She³ → ¹ ✓] fed :orange-background[him⁴ → ¹ ✗ (²)]\\."
     )
     assert "→ nothing ✗" in marked_text(text, choices(text, [-1] * 4), (0, 0), "mentions")
-    assert "→ *saw* ✗" in marked_text(text, choices(text, [1, bo, 1, 1]), (0, 0), "words")
+    assert "→ “saw” ✗" in marked_text(text, choices(text, [1, bo, 1, 1]), (0, 0), "words")
 
 
 def test_choices_as_rows():

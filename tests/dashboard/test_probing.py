@@ -66,6 +66,17 @@ def test_how_far_the_work_is_is_said_in_words():
     )
 
 
+def test_the_best_offset_is_named_beside_right_branching():
+    assert wording.offset_name(1, is_best=True) == "right-branching (also the best offset)"
+    assert wording.offset_name(1, is_best=False) == "right-branching"
+    assert wording.offset_name(-2, is_best=True) == "best fixed offset (-2)"
+    assert wording.headline("A", 0.5, {1: 0.25}, None).endswith("words, against 25.0% by right-branching.")
+    said = wording.headline("A", 0.5, {1: 0.25, -2: 0.3}, 0.1)
+    assert said.endswith(
+        "against 25.0% by right-branching, 30.0% by the best fixed offset (-2) and 10.0% with random weights."
+    )
+
+
 @pytest.fixture(autouse=True)
 def no_runs():
     _runs.clear()
@@ -100,7 +111,8 @@ def test_pressing_train_gives_scores_weights_and_a_curve(app, small):
         "attention alone", "attention and words", "attention alone, random weights",
         "attention and words, random weights",
     ]  # fmt: skip
-    assert table["name"].tolist()[4] == "right-branching"
+    assert table["name"].tolist()[4].startswith("right-branching")
+    assert table["training"].tolist()[0] in ("0 of 2", "1 of 2", "2 of 2")
     assert at.selectbox("probe shown").value in table["name"].tolist()
     assert "train" not in [button.key for button in at.button]
 
