@@ -1,6 +1,6 @@
 """Every sentence of the page Heads as parsers and of its section Relations, once."""
 
-import math
+from collections.abc import Sequence
 from typing import Final
 
 from core.roles import Overlap
@@ -45,6 +45,11 @@ POSS_HELP: Final = (
     "As in the authors' code: where the word after a possessor is 's (or the apostrophe alone), its guess is read in "
     "the row of that next word."
 )
+AS_IN_CODE: Final = "As in the authors' code"
+AS_IN_CODE_HELP: Final = (
+    "A word attends by its first piece, poss is read at 's, 'all' counts punct and root, and the baseline chooses from "
+    "offsets of -3 to 2. No head can find a root, while an offset does where it leads out before the first word."
+)
 CONTROL: Final = "Random weights beside"
 CONTROL_HELP: Final = (
     "The same architecture with weights as they are before any training, on the same texts. What it reaches is what "
@@ -57,13 +62,27 @@ RULE_HELP: Final = "Voita et al. ask for 10 % above the baseline; whether points
 TABLE: Final = "Best head of each relation"
 TABLE_NOTE: Final = (
     "The best head is chosen on one half of the texts and **reported on the other half**, both ways round: that is the "
-    "held-out share. Choose a row to look at its relation and head below."
+    "held-out share."
+)
+CHOOSE_ROW: Final = "Choose a row to look at its relation and head below."
+NO_HALVES: Final = (
+    "A held-out share needs two texts with the relation, one in each half, and here no relation has them. The share "
+    "on all texts is that of the best of many heads, which is partly luck."
+)
+NO_BARS: Final = "The bars show held-out shares, for which two texts with the relation are needed."
+NOT_HELD_OUT: Final = "Rows without that share (–) lack two texts with the relation, one in each half."
+OFF_STILL_ATTENDS: Final = (
+    "A head that is switched off still attends, so it can be the best one here; (off) marks it. What is computed "
+    "without it is the attention of later layers."
 )
 TABLE_PAPER: Final = (
     "Corresponds to table 1 of Clark et al. (2019), where the best head is chosen and reported on the same sentences."
 )
 COLUMNS: Final = {
-    "relation": ("relation", "Relation of a word to its head; 'all' is every relation but punct and root."),
+    "relation": (
+        "relation",
+        "Relation of a word to its head; 'all': all but punct and root, or as in code every word.",
+    ),
     "cases": ("cases", "Words with this relation."),
     "name": ("best head", "The head that gets most cases right on all texts."),
     "way": (
@@ -88,7 +107,6 @@ COLUMNS: Final = {
     "control": ("random", "Held-out share of random weights of the same shape."),
     "chosen": ("best on halves", "The head that is best on one half, and on the other where that is another one."),
 }
-NOT_ENOUGH: Final = "No relation has enough cases in these texts. Lower the least number of cases, or give more texts."
 RELATION: Final = "Relation"
 WAY: Final = "Direction"
 GRID: Final = "Every head on this relation"
@@ -119,14 +137,19 @@ ARCS_LEGEND: Final = (
 SENTENCE: Final = "Sentence"
 EVERY_WORD: Final = "Guesses for every word"
 SIEVE_GRID: Final = "Syntactic by the sieve"
-SIEVE_TITLE: Final = "mean score (× uniform)"
-SIEVE_OUTLINE: Final = "outlined: holds the role by the test"
+SIEVE_TITLE: Final = "its pooled syntactic role, mean score (× uniform)"
+SIEVE_OUTLINE: Final = "outlined: holds the pooled role by the test"
 ARGMAX_GRID: Final = "Syntactic by argmax"
 ARGMAX_TITLE: Final = "best accuracy − baseline, in points"
 TWO_RULES_SEE: Final = (
     "Two rules for the same word. **By argmax** (Voita et al.): the most attended word is the right one often enough, "
     "for nsubj, dobj, amod or advmod in either direction. **By the sieve** (Pande et al.): the right word gets more "
-    "than tau times uniform attention on average, whether or not it gets most."
+    "than tau times uniform attention on average, whether or not it gets most; counted here is its pooled role, the "
+    "mean over these relations."
+)
+TWO_RULES_PAPER: Final = (
+    "By argmax: corresponds to the green cells of figure 1 of Voita et al. (2019). By the sieve, and the two beside "
+    "each other: to no figure of a paper."
 )
 NO_RULE_RELATION: Final = (
     "None of nsubj, dobj, amod and advmod has enough cases here, so no head can be syntactic by argmax."
@@ -148,18 +171,22 @@ the same segment, or its last one; of all offsets the one that is right most oft
 other, and the other way round; the share of all cases that are right then is reported, with a Wilson interval. What
 the best head gets right on *all* texts is partly luck: it is the best of many.
 
-**p.** McNemar's exact test on the cases that only one of head and offset gets right, one-sided, on all texts; Holm's
-correction for having searched all heads in both directions. Relations are not corrected for, and cases of one text
-count as independent. The offset was chosen on the very cases, which is in its favour.
+**p.** McNemar's exact test on the cases that only one of head and offset gets right, one-sided, on all texts, of the
+head that is best there; multiplied by the number of heads in both directions, for having searched them all
+(Bonferroni's correction). Relations are not corrected for, and cases of one text count as independent. The offset was
+chosen on the very cases, which is in its favour.
+
+**As in the authors' code** (Clark et al.): a word attends by its first piece; poss is read at 's; 'all' is every word,
+punct and root too, where no head can be right for a root while an offset is that leads out before the segment's first
+word; and offsets are -3 to 2.
 
 **Syntactic by argmax** (Voita et al.): accuracy of at least the baseline plus 10 points, or 1.1 times the baseline,
 for any of nsubj, dobj, amod and advmod in any direction. Their second direction reads the head's own row: is the word
 that the head attends to most its dependent? The table reads the dependent's column, as Clark et al. do, so that both
 directions guess heads.
 
-Sources: Clark et al., *What Does BERT Look At?*, BlackboxNLP 2019, section 4.2, and their code, which takes the first
-piece of a word and counts punct and root among 'all'; Voita et al., *Analyzing Multi-Head Self-Attention*, ACL 2019,
-section 5.2.
+Sources: Clark et al., *What Does BERT Look At?*, BlackboxNLP 2019, section 4.2, and their code; Voita et al.,
+*Analyzing Multi-Head Self-Attention*, ACL 2019, section 5.2.
 """
 PAPER: Final = """
 **Clark et al. (2019), table 1**, BERT-base on the development set of the Penn Treebank in Stanford Dependencies; best
@@ -216,22 +243,44 @@ def source(n_gold: int, n_texts: int, parser: str) -> str:
     )
 
 
-def best_found(relation: str, head: str, way: str, accuracy: float, baseline: float) -> str:
-    """The best head found; the accuracy is NaN where texts cannot be halved."""
-    right = (
-        ""
-        if math.isnan(accuracy)
-        else f": {accuracy:.1%} right on held-out texts, where a fixed offset gets {baseline:.1%}"
-    )
-    return f"**{head}** ({way}) stands furthest above the baseline, on **{relation}**{right}."
-
-
-def n_beat(n_beat: int, n_relations: int, alpha: float) -> str:
-    """How many relations have a head that beats the baseline."""
+def best_found(relation: str, heads: Sequence[str], accuracy: float, baseline: float) -> str:
+    """The best head, or those of each half, and how often they are right on the other half."""
     return (
-        f"In **{n_beat:,} of {counted(n_relations, 'relation')}** the best head beats the best fixed offset "
-        f"(p corrected for all heads and directions, below {alpha:g})."
+        f"{_who(heads)} stands furthest above the baseline, on **{relation}**: {accuracy:.1%} right on held-out texts, "
+        f"where a fixed offset gets {baseline:.1%}."
     )
+
+
+def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: float) -> str:
+    """That no best head is above its baseline on held-out texts, and which comes nearest."""
+    return (
+        f"No head stands above its baseline on held-out texts. Nearest comes {_who(heads)} on **{relation}**: "
+        f"{accuracy:.1%} right, where a fixed offset gets {baseline:.1%}."
+    )
+
+
+def _who(heads: Sequence[str]) -> str:
+    """The best head, or those of each half."""
+    return heads[0] if len(heads) == 1 else f"{' or '.join(heads)}, each chosen on one half of the texts,"
+
+
+def against_baseline(n_above: int, n_judged: int, n_beat: int, n_relations: int, alpha: float) -> str:
+    """How many relations have a head that is better than the baseline, by held-out shares and by the test."""
+    test = f"by the test in **{n_beat:,}** (p corrected for all heads and directions, below {alpha:g})"
+    of = f"Of **{counted(n_relations, 'relation')}** ('all' left out), the best head"
+    if not n_judged:
+        return f"{of} beats the best fixed offset on all texts {test}."
+    of_judged = f" of the {n_judged:,} with a held-out share" if n_judged < n_relations else ""
+    return (
+        f"{of} is above the best fixed offset on held-out texts in **{n_above:,}**{of_judged}, and on all texts {test}."
+    )
+
+
+def not_enough(least: int) -> str:
+    """That no relation has enough cases, and what helps."""
+    if least > 1:
+        return f"No relation has {least:,} cases in these texts. Lower the least number of cases, or give more texts."
+    return "No word of these texts has a relation to another one, punct left out. Give texts with sentences."
 
 
 def n_syntactic(n_heads: int, n_all: int, relations: str, rule: str) -> str:
@@ -242,8 +291,8 @@ def n_syntactic(n_heads: int, n_all: int, relations: str, rule: str) -> str:
 def fewer_cases(least: int, usual: int) -> str:
     """Why relations with fewer cases are shown than usual."""
     return (
-        f"Relations with at least {least:,} cases are shown, since these texts have few with {usual:,}; the fewer the "
-        "cases, the wider the intervals."
+        f"Relations with at least {counted(least, 'case')} are shown, since these texts have few with {usual:,}; the "
+        "fewer the cases, the wider the intervals."
     )
 
 
@@ -252,7 +301,8 @@ def both_rules(shared: Overlap, n_all: int) -> str:
     neither = n_all - shared.first - shared.second + shared.both
     return (
         f"Of {counted(n_all, 'head')}, **{shared.first:,}** are syntactic by argmax, **{shared.second:,}** by the "
-        f"sieve, **{shared.both:,}** by both and {neither:,} by neither."
+        f"sieve (its pooled syntactic role), **{shared.both:,}** by both and {neither:,} by neither. The page Surface "
+        "also counts heads that hold the finer role of one relation only, so it can have more by the sieve."
     )
 
 

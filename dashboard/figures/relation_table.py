@@ -8,6 +8,7 @@ import pandas as pd
 
 from core.parsing_heads import RelationAccuracy
 from dashboard.figures.arcs_svg import head_name
+from dashboard.figures.relation_bars import ARROWS, OR
 
 COLUMNS: Final = (
     *("relation", "cases", "name", "way", "held_out", "low", "high", "best_on_all", "baseline", "offset"),
@@ -25,8 +26,8 @@ def relation_table(
         control: the same of a checkpoint with random weights; None without one.
 
     Returns: shares from 0 to 1, NaN where texts cannot be halved; the gain (held-out share minus baseline) and the
-        offset are signed. `chosen` names the heads that were best on each half. With a control its held-out share as
-        `control`.
+        offset are signed. `chosen` names the heads that were best on each half, with their directions. With a control
+        its held-out share as `control`.
     """
     table = pd.DataFrame([_row(one) for one in accuracies], columns=list(COLUMNS))
     if control is None:
@@ -37,10 +38,10 @@ def relation_table(
 
 def _row(one: RelationAccuracy) -> dict[str, object]:
     direction, layer, head = one.best
-    halves = dict.fromkeys(head_name(*best) for _, *best in one.best_of_halves)
+    halves = [f"{head_name(*best)} {ARROWS[way]}" for way, *best in dict.fromkeys(one.best_of_halves)]
     return {
         **{"relation": one.relation, "cases": one.n_cases, "name": head_name(layer, head), "way": direction},
         **{"held_out": one.best_accuracy, "low": one.best_low, "high": one.best_high},
         **{"best_on_all": float(one.accuracy.max()), "baseline": one.baseline.share, "offset": one.baseline.offset},
-        **{"gain": one.best_accuracy - one.baseline.share, "p": one.p_value, "chosen": ", ".join(halves)},
+        **{"gain": one.best_accuracy - one.baseline.share, "p": one.p_value, "chosen": OR.join(halves)},
     }

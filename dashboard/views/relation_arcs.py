@@ -4,7 +4,9 @@ from typing import Final
 
 import numpy as np
 import streamlit as st
+from jaxtyping import Bool
 
+from core.parses import Dependencies
 from core.parsing_heads import DIRECTIONS
 from dashboard import parsing_wording as wording
 from dashboard import provenance
@@ -38,10 +40,11 @@ def head_on_a_sentence(focus: Focus) -> None:
     text, stretch = place
     found = focus.found.predictions[text]
     trees = found.dependencies
-    judged = np.ones(len(trees.heads), bool) if every else is_case(trees, focus.relation.relation)
+    cases = _cases(focus, trees)
+    judged = np.ones(len(trees.heads), bool) if every else cases
     predicted = found.predicted[DIRECTIONS.index(focus.direction), layer, head]
     shown = sentence(trees.words.shown(focus.found.texts[text]), trees, predicted, judged, stretch)
-    of = is_case(trees, focus.relation.relation)[slice(*stretch)]
+    of = cases[slice(*stretch)]
     st.markdown(
         f"**{head_name(layer, head)}**, {ARROWS[focus.direction]}, {plain(focus.relation.relation)}: "
         f"{wording.n_right(int((of & (shown.predicted == shown.heads)).sum()), int(of.sum()))} {wording.ARCS_READ}"
@@ -49,28 +52,38 @@ def head_on_a_sentence(focus: Focus) -> None:
     _draw(focus, shown, f"{head_name(layer, head)}, {ARROWS[focus.direction]}")
 
 
+def _cases(focus: Focus, trees: Dependencies) -> Bool[np.ndarray, " word"]:
+    """Words of a text that the relation is counted on."""
+    return is_case(trees, focus.relation.relation, focus.asked.parsing.every_word)
+
+
 def _picked(focus: Focus) -> tuple[int, tuple[int, int]]:
-    """Text and stretch of the sentence that the reader picked, of those with the relation; at first with most of it."""
+    """Text and stretch of the sentence that the reader picked, of those with the relation; at first with most of it.
+
+    The link is written by hand: a bound list writes what it shows, and uploaded text is no part of a link.
+    """
     places, n_cases = dict[str, tuple[int, tuple[int, int]]](), dict[str, int]()
     for text, found in enumerate(focus.found.predictions):
-        cases = is_case(found.dependencies, focus.relation.relation)
+        cases = _cases(focus, found.dependencies)
         for number, stretch in enumerate(sentences(found.dependencies.heads), start=1):
             name = f"{focus.found.positions[text] + 1}.{number}"
             if n := int(cases[slice(*stretch)].sum()):
                 places[name], n_cases[name] = (text, stretch), n
     short = [name for name, (_, (start, stop)) in places.items() if stop - start <= SHORT] or list(places)
     usual = max(short, key=lambda name: n_cases[name])
-    if st.session_state.get(SENTENCE, usual) not in places:
+    if SENTENCE not in st.session_state:
+        st.session_state[SENTENCE] = st.query_params.get(SENTENCE)
+    if st.session_state[SENTENCE] not in places:
         st.session_state[SENTENCE] = usual
     picked = st.selectbox(
         wording.SENTENCE,
         list(places),
-        index=list(places).index(usual),
         format_func=lambda name: f"{name}: {_beginning(focus, *places[name])}",
         key=SENTENCE,
-        bind="query-params",
         persist_state="session",
     )
+    if st.query_params.get(SENTENCE) != picked:
+        st.query_params[SENTENCE] = picked
     return places[picked]
 
 

@@ -12,12 +12,15 @@ from dashboard import state
 from dashboard.downloads import table_downloads
 from dashboard.figures.relation_bars import ARROWS
 from dashboard.figures.relation_table import relation_table
-from dashboard.views.relation_results import most_gain
+from dashboard.state import Head
+from dashboard.views.relation_results import marked, most_gain
 
 RELATION: Final = "relation"
 WAY: Final = "way"
 TABLE: Final = "relation table"
 WAYS: Final = {label: way for way, label in ARROWS.items()}
+ON_HALVES: Final = ("held_out", "low", "high", "gain", "chosen", "control")
+"""Columns that need texts that can be halved."""
 FORMATS: Final = {
     **dict.fromkeys(("held_out", "low", "high", "best_on_all", "baseline", "control"), "percent"),
     **{"cases": "localized", "offset": "%+d", "gain": "%+.1f", "p": "%.2g"},
@@ -25,13 +28,24 @@ FORMATS: Final = {
 
 
 def best_heads(
-    shown: Sequence[RelationAccuracy], control: Sequence[RelationAccuracy] | None, facts: Mapping[str, str]
+    shown: Sequence[RelationAccuracy],
+    control: Sequence[RelationAccuracy] | None,
+    off: Sequence[Head],
+    facts: Mapping[str, str],
 ) -> pd.DataFrame:
     """Clark's table; a row that is chosen chooses its relation, direction and head."""
     st.subheader(wording.TABLE)
-    st.markdown(wording.TABLE_NOTE)
     table = relation_table(shown, control)
-    drawn = table.assign(way=table["way"].map(ARROWS), gain=100 * table["gain"])
+    drawn = table.assign(
+        name=[marked(*one.best[1:], off) for one in shown], way=table["way"].map(ARROWS), gain=100 * table["gain"]
+    )
+    n_without = int(table["held_out"].isna().sum())
+    if n_without == len(table):
+        st.markdown(wording.CHOOSE_ROW)
+        drawn = drawn.drop(columns=list(ON_HALVES), errors="ignore")
+    else:
+        without = [wording.NOT_HELD_OUT] if n_without else []
+        st.markdown(" ".join([wording.TABLE_NOTE, *without, wording.CHOOSE_ROW]))
     columns = {
         name: st.column_config.NumberColumn(label, help=about, format=FORMATS[name])
         if name in FORMATS
@@ -47,6 +61,7 @@ def best_heads(
         key=TABLE,
         on_select=lambda: _choose_row(shown),
         selection_mode="single-row",
+        placeholder="–",
     )
     table_downloads("relations", table, facts)
     st.caption(wording.TABLE_PAPER)

@@ -38,6 +38,9 @@ def grid(focus: Focus) -> None:
     ]
     if way:
         details.insert(2, ("right, by the head's own row", _shares(focus.by_row.accuracy[way])))
+    if off := focus.chosen.off:
+        rows, columns = map(range, shape)
+        details.append(("switched off", [["yes" if (row, at) in off else "no" for at in columns] for row in rows]))
     _map(
         focus,
         "accuracies",
@@ -46,7 +49,7 @@ def grid(focus: Focus) -> None:
         details=details,
         bound=round_bound(float(np.abs(points).max())),
         signed=True,
-        outlined=beats_baseline(focus.by_row, margin=focus.margin)[way],
+        outlined=beats_baseline(focus.by_row, margin=focus.asked.margin)[way],
         outline=wording.OUTLINE_ROW if way else wording.OUTLINE,
     )
     st.caption(wording.GRID_PAPER)
@@ -90,6 +93,7 @@ def two_rules(inference: Inference, focus: Focus) -> None:
             outlined=by_sieve,
             outline=wording.SIEVE_OUTLINE,
         )
+    st.caption(wording.TWO_RULES_PAPER)
 
 
 def _shares(accuracy: Float[np.ndarray, "layer head"]) -> list[list[str]]:

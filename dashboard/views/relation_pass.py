@@ -14,6 +14,7 @@ from core.checkpoints import randomly_initialised
 from core.parses import Dependencies, dependencies
 from core.parsing_heads import relation_accuracies
 from core.texts import Text
+from dashboard import wording as shared_wording
 from dashboard.progress import with_progress
 from dashboard.state import Choice
 from dashboard.views.asking import asked
@@ -35,7 +36,7 @@ def relations_of(
     Raises: AnalysisError of any stage.
     """
     settings = chosen.pass_settings(engine)
-    question = (engine, settings, policy(), texts, how.from_word, how.at_clitic, chosen.criterion.alpha)
+    question = (engine, settings, policy(), texts, how.from_word, how.parsing, chosen.criterion.alpha)
     found = _results().get(question)
     if found is None:
         read = tuple(queries_text(text, settings.kind) for text in texts)
@@ -69,14 +70,14 @@ def _relations(
     if answers is None:
         return None
     predictions = found_predictions(answers, trees)
-    alpha, at_clitic = chosen.criterion.alpha, how.at_clitic
+    alpha = chosen.criterion.alpha
     return Relations(
         given=texts,
         texts=tuple(read[place] for place in answers.positions),
         positions=answers.positions,
         predictions=tuple(predictions),
-        accuracies=relation_accuracies(predictions, alpha=alpha, at_clitic=at_clitic),
-        by_row=relation_accuracies(predictions, alpha=alpha, reading="row"),
+        accuracies=relation_accuracies(predictions, how.parsing, alpha=alpha),
+        by_row=relation_accuracies(predictions, replace(how.parsing, reading="row"), alpha=alpha),
         too_long=answers.too_long,
     )
 
@@ -87,7 +88,9 @@ def trees_of(texts: tuple[Text, ...]) -> list[Dependencies] | None:
     found = {text: tree for text in texts if (tree := known.get(text)) is not None}
     missing = [text for text in dict.fromkeys(texts) if text not in found]
     if missing:
-        parsed = with_progress(("trees", tuple(missing)), lambda report: _parse(missing, len(found), report))
+        parsed = with_progress(
+            ("trees", tuple(missing)), lambda report: _parse(missing, len(found), report), shared_wording.PARSING
+        )
         if parsed is None:
             return None
         found |= parsed

@@ -12,9 +12,11 @@ from core.parses import UNIVERSAL, Dependencies
 from core.parsing_cases import NO_RELATION
 from core.parsing_heads import (
     ALL,
+    AS_IN_PAPER,
     DIRECTIONS,
     Direction,
     Margin,
+    ParsingSettings,
     RelationAccuracy,
     TextPredictions,
     syntactic_by_argmax,
@@ -23,6 +25,7 @@ from core.roles import RELATIONS
 from core.texts import Text
 from core.words import FromWord
 from dashboard import state
+from dashboard.figures.arcs_svg import head_name
 from dashboard.figures.relation_bars import ARROWS
 from dashboard.state import Choice, Head
 
@@ -30,6 +33,8 @@ USUAL_CASES: Final = 100
 LEAST_CASES: Final = (200, USUAL_CASES, 50, 20, 10, 5, 1)
 FEWEST_RELATIONS: Final = 5
 """So many relations are shown where the texts have them, though they may have fewer than USUAL_CASES."""
+LOOKS_BACK_WORDS: Final = 20
+"""So many words without a guess ahead under any head tell an attention that looks back from one by chance."""
 RULE_RELATIONS: Final = (*RELATIONS, *UNIVERSAL)
 """Relations of Voita's rule, by both names that they have."""
 
@@ -42,8 +47,8 @@ class Asked:
     least: int | None
     """Least cases of a relation; None for what suits the texts."""
     margin: Margin
-    at_clitic: bool
     control: bool
+    parsing: ParsingSettings = AS_IN_PAPER
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,9 +75,13 @@ class Relations:
 
     @property
     def looks_back(self) -> bool:
-        """Whether no word attends to a later one."""
-        own = (found.predicted[0] <= np.arange(found.predicted.shape[-1]) for found in self.predictions)
-        return all(bool(of_text.all()) for of_text in own)
+        """Whether no head attends most to a later word, over enough words that have one."""
+        own = [found.predicted[0] for found in self.predictions]
+        # Words beyond a cut have no guess, and the last of the others has no later word.
+        n_words = sum(max(int((of_text >= 0).any(axis=(0, 1)).sum()) - 1, 0) for of_text in own)
+        return n_words >= LOOKS_BACK_WORDS and all(
+            bool((of_text <= np.arange(of_text.shape[-1])).all()) for of_text in own
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -103,7 +112,7 @@ class Focus:
     """The same relation, the second direction read from the head's own row."""
     direction: Direction
     argmax: ByArgmax | None
-    margin: Margin
+    asked: Asked
     heads: list[Head]
     control_name: str
     """Of the checkpoint with random weights; empty without one."""
@@ -147,13 +156,24 @@ def by_argmax(by_row: Sequence[RelationAccuracy], margin: Margin) -> ByArgmax | 
     return ByArgmax(margin=margin, relations=relations, heads=heads, gain=gains.max(axis=0), named=named)
 
 
-def is_case(trees: Dependencies, relation: str) -> Bool[np.ndarray, " word"]:
-    """Words that have a relation to a head; ALL is each but punct and root."""
+def is_case(trees: Dependencies, relation: str, every_word: bool = False) -> Bool[np.ndarray, " word"]:
+    """Words that have a relation to a head; ALL is each but punct and root, or every word, roots too."""
+    if relation == ALL and every_word:
+        return np.ones(len(trees.heads), bool)
     wanted = [name not in NO_RELATION if relation == ALL else name == relation for name in trees.relations]
     return np.array(wanted, bool) & (trees.heads >= 0)
 
 
 def most_gain(shown: Sequence[RelationAccuracy]) -> RelationAccuracy:
     """The relation whose best head is furthest above the baseline; ALL only where it stands alone."""
-    named = [one for one in shown if one.relation != ALL] or shown
-    return max(named, key=lambda one: np.nan_to_num(one.best_accuracy - one.baseline.share, nan=-1))
+    return max(named(shown), key=lambda one: np.nan_to_num(one.best_accuracy - one.baseline.share, nan=-1))
+
+
+def named(shown: Sequence[RelationAccuracy]) -> Sequence[RelationAccuracy]:
+    """All but ALL, unless it stands alone."""
+    return [one for one in shown if one.relation != ALL] or shown
+
+
+def marked(layer: int, head: int, off: Sequence[Head]) -> str:
+    """A head's name, marked where it is switched off."""
+    return f"{head_name(layer, head)} (off)" if (layer, head) in off else head_name(layer, head)

@@ -9,7 +9,7 @@ from cache.inference import Engine, Inference
 from core.checkpoints import randomly_initialised
 from core.errors import AnalysisError
 from core.parses import parser_name
-from core.parsing_heads import ALL, Margin, RelationAccuracy
+from core.parsing_heads import ALL, AS_IN_CODE, Margin, ParsingSettings, RelationAccuracy
 from core.words import FromWord
 from dashboard import controls, provenance, state
 from dashboard import parsing_wording as wording
@@ -36,6 +36,7 @@ from dashboard.views.relation_results import (
     Relations,
     by_argmax,
     enough_cases,
+    marked,
     most_gain,
 )
 
@@ -79,14 +80,14 @@ def _relations() -> None:
     shown = [one for one in found.accuracies if one.n_cases >= least]
     _say_source(found, None if asked.least else least)
     if not shown:
-        st.info(wording.NOT_ENOUGH)
+        st.info(wording.not_enough(least))
         return
     control = control_of(inference, engine, chosen, texts, asked) if asked.control else None
     facts = _facts(chosen, engine, found, asked, least)
     by_row = [one for one in found.by_row if one.n_cases >= least]
     argmax = by_argmax(by_row, asked.margin)
-    _headline(shown, argmax, chosen.criterion.alpha)
-    table = best_heads(shown, None if control is None else control.accuracies, facts)
+    _headline(shown, argmax, chosen)
+    table = best_heads(shown, None if control is None else control.accuracies, chosen.off, facts)
     relation, direction = picked(shown)
     _, layer, head = relation.best
     _, n_layers, n_heads = relation.accuracy.shape
@@ -99,7 +100,7 @@ def _relations() -> None:
         by_row=next(one for one in by_row if one.relation == relation.relation),
         direction=direction,
         argmax=argmax,
-        margin=asked.margin,
+        asked=asked,
         heads=state.chosen_heads(n_layers, n_heads, (layer, head)),
         control_name="" if control is None else randomly_initialised(engine.files).name,
         facts=facts,
@@ -109,11 +110,17 @@ def _relations() -> None:
         grid(focus)
     with right:
         st.subheader(wording.BARS)
-        bars = relation_bars(table, chosen.criterion.alpha, focus.control_name)
-        _chart(focus, "bars", bars, wording.BARS_PAPER)
+        if table["held_out"].notna().any():
+            bars = relation_bars(table, chosen.criterion.alpha, focus.control_name)
+            _chart(focus, "bars", bars, wording.BARS_PAPER)
+        else:
+            st.info(wording.NO_BARS)
     head_on_a_sentence(focus)
     _details(inference, focus)
     state.put_in_link(focus.heads)
+    if focus.heads:
+        names = ", ".join(head_name(*head) for head in focus.heads)
+        st.page_link(st.session_state["pages"]["inspect"], label=f"Inspect {names}", icon=":material/search:")
 
 
 def _facts(chosen: Choice, engine: Engine, found: Relations, asked: Asked, least: int) -> dict[str, str]:
@@ -124,7 +131,9 @@ def _facts(chosen: Choice, engine: Engine, found: Relations, asked: Asked, least
         "relations": kinds.get(found.n_gold, f"gold of the file for {found.n_gold} texts, else spaCy"),
         "from word": asked.from_word,
         "least cases": str(least),
-        "poss at clitic": "yes" if asked.at_clitic else "no",
+        "poss at clitic": "yes" if asked.parsing.at_clitic else "no",
+        "all counts": "every word" if asked.parsing.every_word else "all but punct and root",
+        "offsets": f"{asked.parsing.offsets[0]} to {asked.parsing.offsets[-1]}",
         "rule": f"baseline and 10 % ({asked.margin})",
     }
 
@@ -132,7 +141,7 @@ def _facts(chosen: Choice, engine: Engine, found: Relations, asked: Asked, least
 def _settings() -> Asked:
     """What is asked of guesses and relations, besides the sidebar's settings."""
     with st.expander(wording.SETTINGS), st.container(horizontal=True, vertical_alignment="bottom"):
-        from_word = _one_of(wording.FROM_WORD, tuple(FROM_WORDS), "from word", wording.FROM_WORD_HELP)
+        from_word, parsing = _guesses()
         least = st.selectbox(
             wording.LEAST,
             (wording.AUTOMATIC, *map(str, LEAST_CASES)),
@@ -143,15 +152,22 @@ def _settings() -> Asked:
             width=220,
         )
         margin = _one_of(wording.RULE, tuple(MARGINS), "rule", wording.RULE_HELP)
-        at_clitic = _toggle(wording.POSS, "poss", wording.POSS_HELP)
         control = _toggle(wording.CONTROL, "random", wording.CONTROL_HELP)
     return Asked(
-        from_word=FROM_WORDS[from_word],
+        from_word=from_word,
         least=None if least == wording.AUTOMATIC else int(least),
         margin=MARGINS[margin],
-        at_clitic=at_clitic,
+        parsing=parsing,
         control=control,
     )
+
+
+def _guesses() -> tuple[FromWord, ParsingSettings]:
+    """How guesses are read and counted: as the authors' code does, or as each setting says."""
+    if _toggle(wording.AS_IN_CODE, "as in code", wording.AS_IN_CODE_HELP):
+        return "first", AS_IN_CODE
+    from_word = _one_of(wording.FROM_WORD, tuple(FROM_WORDS), "from word", wording.FROM_WORD_HELP)
+    return FROM_WORDS[from_word], ParsingSettings(at_clitic=_toggle(wording.POSS, "poss", wording.POSS_HELP))
 
 
 def _one_of(label: str, options: tuple[str, ...], key: str, about: str) -> str:
@@ -180,22 +196,33 @@ def _say_source(found: Relations, least: int | None) -> None:
         st.info(wording.LOOKS_BACK)
 
 
-def _headline(found: Sequence[RelationAccuracy], argmax: ByArgmax | None, alpha: float) -> None:
-    named = [one for one in found if one.relation != ALL]
-    best = most_gain(named or found)
-    n_beat = sum(one.p_value < alpha for one in named)
-    sentences = [wording.best_found(plain(best.relation), *_best(best), best.best_accuracy, best.baseline.share)]
-    sentences += [wording.n_beat(n_beat, len(named), alpha)] if named else []
+def _headline(shown: Sequence[RelationAccuracy], argmax: ByArgmax | None, chosen: Choice) -> None:
+    sentences = [_best(shown, chosen)]
+    if found := [one for one in shown if one.relation != ALL]:
+        held_out = [one for one in found if one.best_of_halves]
+        n_above = sum(one.best_accuracy > one.baseline.share for one in held_out)
+        alpha = chosen.criterion.alpha
+        n_beat = sum(one.p_value < alpha for one in found)
+        sentences.append(wording.against_baseline(n_above, len(held_out), n_beat, len(found), alpha))
     if argmax is not None:
         rule = wording.POINTS if argmax.margin == "points" else wording.RELATIVE
         named_relations = ", ".join(map(plain, argmax.relations))
         sentences.append(wording.n_syntactic(int(argmax.heads.sum()), argmax.heads.size, named_relations, rule))
+    sentences += [wording.OFF_STILL_ATTENDS] if chosen.off else []
     st.markdown(" ".join(sentences))
 
 
-def _best(one: RelationAccuracy) -> tuple[str, str]:
-    way, layer, head = one.best
-    return head_name(layer, head), ARROWS[way]
+def _best(shown: Sequence[RelationAccuracy], chosen: Choice) -> str:
+    """The heads of the halves that are furthest above the baseline on the other half, or that none is above it."""
+    best = most_gain(shown)
+    if not best.best_of_halves:
+        return wording.NO_HALVES
+    say = wording.best_found if best.best_accuracy > best.baseline.share else wording.none_above
+    heads = [
+        f"**{marked(layer, head, chosen.off)}** ({ARROWS[way]})"
+        for way, layer, head in dict.fromkeys(best.best_of_halves)
+    ]
+    return say(plain(best.relation), heads, best.best_accuracy, best.baseline.share)
 
 
 def _details(inference: Inference, focus: Focus) -> None:

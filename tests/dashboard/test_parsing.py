@@ -10,19 +10,28 @@ import numpy as np
 import pandas as pd
 import pytest
 from reading import button, said, sent
+from streamlit.delta_generator import DeltaGenerator
 
 import core.parsing_observer
 from core.analysis import prepare, queries_text
 from core.checkpoints import find_checkpoint, load_checkpoint, randomly_initialised
 from core.parses import ROOT, Dependencies, dependencies
-from core.parsing_heads import ALL, Baseline, RelationAccuracy, TextPredictions, relation_accuracies
+from core.parsing_heads import (
+    ALL,
+    Baseline,
+    ParsingSettings,
+    RelationAccuracy,
+    TextPredictions,
+    relation_accuracies,
+)
 from core.passes import PassSettings
 from core.texts import Text
 from core.words import Words
 from dashboard import parsing_wording as wording
 from dashboard.figures.parse_arcs import CHECK
 from dashboard.figures.relation_bars import ARROWS
-from dashboard.views.relation_results import by_argmax, enough_cases, is_case, most_gain
+from dashboard.views.relation_pass import PARSED_PER_REPORT
+from dashboard.views.relation_results import Relations, by_argmax, enough_cases, is_case, most_gain
 
 TEXTS = (
     "The old cat sat on the red mat.",
@@ -58,7 +67,7 @@ def parsing(app, checkpoint):
     return opened
 
 
-def computed(files, texts=None, kind="self", from_word="mean", **asked):
+def computed(files, texts=None, kind="self", from_word="mean", alpha=0.05, **how):
     """What core makes of some texts, without the page and the cache."""
     texts = [Text((text,)) for text in TEXTS] if texts is None else texts
     settings, checkpoint = PassSettings(kind), load_checkpoint(files)
@@ -68,7 +77,7 @@ def computed(files, texts=None, kind="self", from_word="mean", **asked):
     found = core.parsing_observer.predictions(checkpoint, prepared, words, settings, from_word=from_word)
     placed = dict(pair for batch in found for pair in batch)
     predictions = [TextPredictions(dependencies=tree, predicted=placed[at]) for at, tree in enumerate(trees)]
-    return relation_accuracies(predictions, **asked)
+    return relation_accuracies(predictions, ParsingSettings(**how), alpha=alpha)
 
 
 def table(at):
@@ -131,6 +140,51 @@ def test_possessors_are_read_at_their_clitic_where_that_is_asked_for(parsing, ch
     assert offsets == [1, 2]
 
 
+def test_as_in_the_authors_code_is_one_setting_that_the_link_keeps(parsing, checkpoint):
+    texts = "The cat's mat sat.\nThe dog's house, she said, is red."
+    given = [Text((line,)) for line in texts.split("\n")]
+    theirs = {"at_clitic": True, "every_word": True, "offsets": (-3, -2, -1, 1, 2)}
+    expected = computed(find_checkpoint(checkpoint), given, from_word="first", **theirs)
+    at = parsing(corpus_text=texts, **{"as in code": "true", "relation": ALL})
+    assert_shows(table(at), expected)
+    sentence = next(each.value for each in at.markdown if "right in this sentence" in each.value)
+    words = len(dependencies_of(given[1]).heads)
+    assert int(re.search(r"of (\d+)\*\* right", sentence)[1]) in (words, len(dependencies_of(given[0]).heads))
+    assert not [each for each in at.toggle if each.key == "poss"]
+    at.toggle(key="as in code").set_value(False).run()
+    assert_shows(table(at), computed(find_checkpoint(checkpoint), given))
+
+
+def dependencies_of(text):
+    return next(iter(dependencies([text])))
+
+
+def test_the_head_of_the_headline_is_the_one_whose_share_it_gives():
+    one = wording.best_found("det", ["**L0 H1** (dep → head)"], 0.5, 0.25)
+    assert one == (
+        "**L0 H1** (dep → head) stands furthest above the baseline, on **det**: 50.0% right on held-out texts, where a "
+        "fixed offset gets 25.0%."
+    )
+    assert wording.none_above("det", ["A", "B"], 0.2, 0.25) == (
+        "No head stands above its baseline on held-out texts. Nearest comes A or B, each chosen on one half of the "
+        "texts, on **det**: 20.0% right, where a fixed offset gets 25.0%."
+    )
+
+
+def test_while_trees_are_parsed_the_bar_says_so(parsing, monkeypatch):
+    said, shown = [], DeltaGenerator.progress
+
+    def recorded(self, value, text=None, **more):
+        said.append(text)
+        return shown(self, value, text, **more)
+
+    monkeypatch.setattr(DeltaGenerator, "progress", recorded)
+    at = parsing(corpus_text="\n".join(f"The cat number {number} sat." for number in range(PARSED_PER_REPORT + 1)))
+    assert not at.exception
+    assert f"Parsing texts: {PARSED_PER_REPORT} of {PARSED_PER_REPORT + 1}." in " ".join(said)
+    assert any(each.startswith("Scoring texts: ") for each in said)
+
+
 def test_random_weights_stand_beside_the_checkpoint(parsing, checkpoint):
     at = parsing(random="true")
     random = {one.relation: one for one in computed(randomly_initialised(find_checkpoint(checkpoint)))}
@@ -140,16 +194,94 @@ def test_random_weights_stand_beside_the_checkpoint(parsing, checkpoint):
 
 
 def test_the_headline_counts_relations_and_heads(parsing, checkpoint):
-    at = parsing(alpha="0.1")
-    accuracies = computed(find_checkpoint(checkpoint), alpha=0.1)
+    each_in_both_halves = [*TEXTS, "Of the car.", *reversed(TEXTS[1:]), "Of a very old red car."]
+    given = [Text((text,)) for text in each_in_both_halves]
+    at = parsing(alpha="0.1", corpus_text="\n".join(each_in_both_halves))
+    accuracies = computed(find_checkpoint(checkpoint), given, alpha=0.1)
     named = [one for one in accuracies if one.relation != ALL]
-    headline = next(each.value for each in at.markdown if "stands furthest above" in each.value)
+    headline = headline_of(at)
     n_beat = sum(one.p_value < 0.1 for one in named)
-    assert f"In **{n_beat} of {len(named)} relations**" in headline
+    held_out = [one for one in named if one.best_of_halves]
+    n_above = sum(one.best_accuracy > one.baseline.share for one in held_out)
+    assert 0 < n_above < len(held_out) < len(named)
+    assert f"Of **{len(named)} relations** ('all' left out), the best head is above" in headline
+    assert f"held-out texts in **{n_above}** of the {len(held_out)} with a held-out share, and on all texts" in headline
+    assert f"by the test in **{n_beat}** (p corrected" in headline
+    bars = next(each.value for each in at.markdown if "Wilson intervals, against" in each.value)
+    assert f"above it for {n_above} of {len(held_out)} relations" in bars
     best = max(named, key=lambda one: one.best_accuracy - one.baseline.share)
-    assert headline.startswith(f"**L{best.best[1]} H{best.best[2]}** ({ARROWS[best.best[0]]})")
-    rule = by_argmax(computed(find_checkpoint(checkpoint), reading="row"), "points")
+    assert best.best_of_halves == (best.best, best.best)
+    assert headline.startswith(f"**L{best.best[1]} H{best.best[2]}** ({ARROWS[best.best[0]]}) stands furthest")
+    rule = by_argmax(computed(find_checkpoint(checkpoint), given, reading="row"), "points")
     assert f"**{rule.heads.sum()} of 6 heads** are *syntactic by argmax*" in headline
+
+
+def test_one_text_has_no_held_out_share_and_no_nan(parsing):
+    at = parsing(corpus_text="The quick brown fox jumps over the lazy dog.")
+    assert not at.exception
+    assert any(each.value.startswith(wording.NO_HALVES) for each in at.markdown)
+    assert wording.NO_BARS in infos(at)
+    said = " ".join(each.value for each in [*at.markdown, *at.caption, *at.info])
+    assert "nan" not in said
+    assert "held-out texts in" not in said
+    assert "reported on the other half**, both ways" not in said
+    assert not [each for each in at.dataframe if "held_out" in each.value]
+    assert any("best_on_all" in each.value for each in at.dataframe)
+
+
+def test_rows_without_a_held_out_share_are_explained(parsing):
+    at = parsing()
+    assert table(at)["held_out"].isna().any()
+    assert any(wording.NOT_HELD_OUT in each.value for each in at.markdown)
+    bars = next(each.value for each in at.markdown if "Wilson intervals, against" in each.value)
+    assert "nan" not in bars
+    assert "needs 2 texts against" in bars
+
+
+def test_where_no_head_is_above_its_baseline_the_headline_says_so(parsing, monkeypatch):
+    def as_good_as_offsets(*given, **more):
+        found = relation_accuracies(*given, **more)
+        return [replace(one, best_accuracy=min(one.best_accuracy, one.baseline.share)) for one in found]
+
+    monkeypatch.setattr("dashboard.views.relation_pass.relation_accuracies", as_good_as_offsets)
+    at = parsing(alpha="0.01")
+    said = " ".join(each.value for each in at.markdown)
+    assert "No head stands above its baseline on held-out texts. Nearest comes" in said
+    assert "stands furthest above" not in said
+    assert "on held-out texts in **0**" in said
+
+
+def test_the_link_keeps_the_number_of_the_sentence_and_no_text(parsing):
+    at = parsing(relation="det")
+    assert at.query_params["relation sentence"] == at.selectbox(key="relation sentence").value
+    at.selectbox(key="relation sentence").set_value("4.1").run()
+    assert at.query_params["relation sentence"] == "4.1"
+    at = parsing(relation="det", **{"relation sentence": "3.1"})
+    assert at.selectbox(key="relation sentence").value == "3.1"
+    assert "bird" in words_of(drawn(at))
+    assert at.query_params["relation sentence"] == "3.1"
+
+
+def test_the_headline_names_the_heads_that_were_judged_where_they_are_not_the_best_on_all_texts(parsing, checkpoint):
+    order = [TEXTS[place] for place in (0, 1, 3, 2)]
+    accuracies = computed(find_checkpoint(checkpoint), [Text((text,)) for text in order])
+    best = most_gain(accuracies)
+    first, second = (f"L{layer} H{head}" for _, layer, head in best.best_of_halves)
+    ways = [ARROWS[way] for way, *_ in best.best_of_halves]
+    at = parsing(corpus_text="\n".join(order))
+    heads = f"**{first}** ({ways[0]}) or **{second}** ({ways[1]}), each chosen on one half of the texts,"
+    assert best.best_accuracy == best.baseline.share
+    assert headline_of(at).startswith(
+        f"No head stands above its baseline on held-out texts. Nearest comes {heads} on **{best.relation}**: "
+        f"{best.best_accuracy:.1%} right"
+    )
+    assert best.best_of_halves != (best.best, best.best)
+    row = table(at).set_index("relation").loc[best.relation]
+    assert row["chosen"] == f"{first} {ways[0]} or {second} {ways[1]}"
+
+
+def headline_of(at):
+    return next(each.value for each in at.markdown if "('all' left out), the best head" in each.value)
 
 
 def test_moving_what_needs_no_pass_runs_none(parsing, monkeypatch):
@@ -306,13 +438,16 @@ def test_only_texts_that_are_too_long_is_an_error_that_asks(parsing):
 
 def test_no_relation_with_enough_cases_is_a_sentence(parsing):
     at = parsing(**{"least cases": "200"})
-    assert infos(at)[-1] == wording.NOT_ENOUGH
+    assert infos(at)[-1].startswith("No relation has 200 cases in these texts. Lower the least")
     assert not at.dataframe
+    at = parsing(corpus_text="Hello")
+    assert infos(at) == [wording.not_enough(1)]
+    assert "Lower" not in wording.not_enough(1)
 
 
 def test_few_cases_are_said(parsing):
     at = parsing(**{"least cases": wording.AUTOMATIC})
-    assert any(each.startswith("Relations with at least ") for each in infos(at))
+    assert any(each.startswith("Relations with at least 1 case are shown") for each in infos(at))
 
 
 def test_no_text_asks_for_texts(parsing):
@@ -322,7 +457,7 @@ def test_no_text_asks_for_texts(parsing):
 
 
 def test_a_decoder_looks_back_only_and_says_so(parsing, small):
-    at = parsing(checkpoint=small("gpt2", initializer_range=0.9), corpus_text="\n".join(TEXTS[:2]))
+    at = parsing(checkpoint=small("gpt2", initializer_range=0.9))
     assert not at.exception
     assert wording.LOOKS_BACK in infos(at)
     assert table(at)["cases"].iloc[0] > 0
@@ -330,6 +465,29 @@ def test_a_decoder_looks_back_only_and_says_so(parsing, small):
 
 def test_an_encoder_does_not_look_back_only(parsing):
     assert wording.LOOKS_BACK not in infos(parsing())
+    assert wording.LOOKS_BACK not in infos(parsing(corpus_text="Hello"))
+
+
+@pytest.mark.parametrize(("n_words", "looks_back"), [(11, False), (12, True)])
+def test_looking_back_is_said_of_enough_words_that_have_a_later_one(n_words, looks_back):
+    """Of two texts; the first word sees no other one, the last has none after it."""
+    before = np.broadcast_to(np.arange(n_words) - 1, (2, 3, 4, n_words))
+    assert relations(before, before).looks_back == looks_back
+    ahead = before.copy()
+    ahead[0, 2, 1, 5] = 6
+    assert not relations(before, ahead).looks_back
+
+
+def relations(*predicted):
+    n_words = predicted[0].shape[-1]
+    tree = Dependencies(
+        words=Words(segments=np.zeros(n_words, int), spans=np.zeros((n_words, 2), int)),
+        heads=np.full(n_words, ROOT),
+        relations=("root",) * n_words,
+    )
+    found = tuple(TextPredictions(dependencies=tree, predicted=each) for each in predicted)
+    nothing = {"given": (), "texts": (), "positions": (), "accuracies": [], "by_row": [], "too_long": ()}
+    return Relations(predictions=found, **nothing)
 
 
 @pytest.mark.parametrize(("attention", "side", "shape"), [("encoder", 0, (2, 3)), ("decoder", 1, (3, 4))])
@@ -355,6 +513,8 @@ def test_argmax_and_sieve_are_counted_beside_each_other(parsing, checkpoint):
     at = parsing(**{"relation details": wording.TWO_RULES, "tau": "1"})
     assert not at.exception
     counts = next(each.value for each in at.markdown if "by both and" in each.value)
+    assert "by the sieve (its pooled syntactic role)" in counts
+    assert "its pooled syntactic role" in wording.SIEVE_TITLE
     n_all, first, second, both, neither = map(int, re.findall(r"\d+", counts))
     rule = by_argmax(computed(find_checkpoint(checkpoint), reading="row"), "points")
     sieve = sent(at, wording.SIEVE_GRID)
@@ -379,6 +539,13 @@ def test_heads_that_are_off_are_named_and_named_again_once_on(parsing):
     at = parsing(off="0-1")
     assert not at.exception
     assert any("Switched off: L0 H1." in each.value for each in at.markdown)
+    assert any(wording.OFF_STILL_ATTENDS in each.value for each in at.markdown)
+    grid = sent(at, at.selectbox(key="relation").value)
+    (line,) = [each for each in grid["details"] if each["label"] == "switched off"]
+    assert line["texts"] == [["no", "yes", "no"], ["no"] * 3]
+    names = table(at)["name"].tolist()
+    assert [name for name in names if name.endswith("(off)")] == ["L0 H1 (off)"] * names.count("L0 H1 (off)")
+    assert "L0 H1" not in names
     button(at, "Switch all on").click().run()
     assert not at.exception
     assert any(each.label.startswith("Switch L0 H1 off again") for each in at.button)
@@ -442,6 +609,8 @@ def test_cases_are_words_with_the_relation_and_a_head():
     words = Words(segments=np.zeros(4, int), spans=np.array([(0, 1), (2, 3), (4, 5), (6, 7)]))
     trees = Dependencies(words=words, heads=np.array([1, ROOT, 1, 1]), relations=("det", "root", "punct", "dobj"))
     assert is_case(trees, ALL).tolist() == [True, False, False, True]
+    assert is_case(trees, ALL, every_word=True).all()
+    assert is_case(trees, "det", every_word=True).tolist() == [True, False, False, False]
     assert is_case(trees, "punct").tolist() == [False, False, True, False]
     assert is_case(trees, "root").tolist() == [False] * 4
 

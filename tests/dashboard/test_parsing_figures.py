@@ -50,6 +50,7 @@ def some_rows(**changes):
             "baseline": [0.3, 0.95, 0.6],
             "offset": [1, -2, 1],
             "p": [0.001, 0.5, 0.9],
+            "chosen": ["L0 H1 dep → head", "L1 H2 dep → head or L0 H0 head → dep", "L1 H0 head → dep"],
             "control": [0.29, np.nan, 0.61],
         }
     )
@@ -123,10 +124,11 @@ def test_bars_are_the_rows_of_the_table():
     heads, table = rows(figure, "head"), some_rows()
     for name in ("relation", "held_out", "baseline", "low", "high", "p"):
         assert heads[name].tolist() == table[name].tolist()
-    assert heads["label"].tolist() == ["L0 H1 dep → head", "L1 H2 dep → head", "L1 H0 head → dep"]
+    assert heads["label"].tolist() == ["L0 H1\ndep → head", "L1 H2\nor L0 H0", "L1 H0\nhead → dep"]
     assert rows(figure, "control")["control"].tolist() == [0.29, 0.61]
-    assert "above it for 1 of 3 relations" in figure.description
-    assert "det 90.0% with L1 H2 against 95.0% at -2" in figure.description
+    assert heads["judged"].tolist()[0] == "40.0% (35.0% to 45.0%)"
+    assert "above it for 0 of 2 relations ('all' left out)" in figure.description
+    assert "det 90.0% with L1 H2 dep → head or L0 H0 head → dep against 95.0% at -2" in figure.description
     assert "90 % Wilson" in figure.description
     assert "the best heads of bundled (random weights, seed 0)" in figure.description
     assert rows(FIGURES["bars"], "control").empty
@@ -138,6 +140,20 @@ def test_a_relation_without_an_interval_has_a_bar_and_no_line():
     (line,) = [one for one in figure.spec["layer"] if one["transform"][0]["filter"] == "datum.kind == 'interval'"]
     assert [line["encoding"][end]["field"] for end in ("x", "x2")] == ["low", "high"]
     assert len(rows(figure, "head")) == 3
+
+
+def test_one_head_in_both_directions_is_named_once():
+    both = ["L0 H1 dep → head or L0 H1 head → dep", "L1 H2 dep → head", "L1 H0 head → dep"]
+    assert rows(relation_bars(some_rows(chosen=both)), "head")["label"].tolist()[0] == "L0 H1\nboth ways"
+
+
+def test_a_relation_that_is_not_judged_is_no_share():
+    nan = {name: [0.4, np.nan, 0.7] for name in ("held_out", "low", "high")}
+    figure = relation_bars(some_rows(**nan, chosen=["L0 H1 dep → head", "", "L1 H0 head → dep"]))
+    assert "above it for 1 of 1 relation ('all' left out)" in figure.description
+    assert "det needs 2 texts against 95.0% at -2" in figure.description
+    assert rows(figure, "head")[["label", "judged"]].values.tolist()[1] == ["needs\n2 texts", "needs 2 texts"]
+    assert "nan" not in figure.description
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name.endswith("none")])
