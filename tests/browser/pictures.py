@@ -39,7 +39,7 @@ def store_folder():
 @pytest.mark.parametrize(("name", "path", "colours", "height"), SHOTS)
 def test_take_picture(visit, name, path, colours, height):
     page = visit(path, colours, width=1440, height=height)
-    expect(page.get_by_role("grid").last).to_be_visible(timeout=LONG)
+    expect(page.locator("[role=grid], [data-testid=stVegaLiteChart]").last).to_be_visible(timeout=LONG)
     settle(page)
     page.mouse.move(1430, 5)
     page.evaluate("document.fonts.ready")
