@@ -14,7 +14,8 @@ test: $(VENV)/test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore=tests/browser --numprocesses=auto --maxprocesses=4 --dist=worksteal
+	$(BIN)/python -m pytest tests/browser
 
 bench: $(VENV)/test-installed
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1; done

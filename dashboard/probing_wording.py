@@ -89,6 +89,7 @@ SCORES_PAPER: Final = (
 WEIGHTS_PAPER: Final = "The paper has no figure of this: its table 3 gives these probes' scores only."
 CURVE_PAPER: Final = "The paper has no figure of this."
 SHOWN: Final = "Probe shown below"
+BEST: Final = "the best of these"
 WEIGHTS: Final = "What each head weighs"
 W_TITLE: Final = "w: candidate to word"
 U_TITLE: Final = "u: word to candidate"

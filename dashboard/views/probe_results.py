@@ -56,9 +56,10 @@ def show_results(shown: Shown) -> None:
         st.caption(wording.SCORES_PAPER)
     with right:
         _table(shown)
-    names = {wording.kind_name(kind): kind for kind in found}
+    # Until the reader picks one it is the best of those found so far, however many there are when the page first looks.
+    names = {wording.BEST: best, **{wording.kind_name(kind): kind for kind in found}}
     if st.session_state.get("probe shown") not in names:
-        st.session_state["probe shown"] = wording.kind_name(best)
+        st.session_state["probe shown"] = wording.BEST
     picked = st.selectbox(
         wording.SHOWN, list(names), key="probe shown", bind="query-params", persist_state="session", width=320
     )
@@ -112,7 +113,8 @@ def _table(shown: Shown) -> None:
 def _weights(shown: Shown, kind: ProbeKind, found: FoundProbe) -> None:
     """w and u of each head on one scale, side by side."""
     st.subheader(wording.WEIGHTS)
-    st.markdown(wording.WEIGHTS_WORDS_NOTE if kind.words else wording.WEIGHTS_NOTE)
+    note = wording.WEIGHTS_WORDS_NOTE if kind.words else wording.WEIGHTS_NOTE
+    st.markdown(f"**{wording.kind_name(kind).capitalize()}.** {note}")
     weights = found.training.probe.weights
     _, n_layers, n_heads = weights.shape
     bound = round_bound(float(np.abs(weights).max()))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from looks import SIZES, violations, wrongs
 from playwright.sync_api import expect
 from small_checkpoints import save
 from steps import LONG, download, error, settle, slider, type_texts
-from test_looks import SIZES, violations, wrongs
 
 ROOT = Path(__file__).parents[2]
 SUMMARY = re.compile(r"(\d+) of 72 heads changed a role at tau 3")

@@ -8,15 +8,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from looks import violations, wrongs
 from playwright.sync_api import expect
 
 from dashboard.figures.appearance import LESS, MORE
 from dashboard.figures.arcs_svg import arcs_svg, top_share
 from dashboard.figures.sides import Side
 
-LAYOUT = (Path(__file__).parent / "layout.js").read_text("utf-8")
-RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
 NUMBERS = """
     () => {
         const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -267,8 +265,8 @@ def test_maps_fit_and_are_accessible(visit, path, width, colours):
     page = visit(path, colours, width=width, height=844)
     expect(grid(page, "Roles b")).to_be_visible()
     page.wait_for_function("document.fonts.status === 'loaded'")
-    assert page.evaluate(LAYOUT) == []
-    assert Axe().run(page, options={"runOnly": RULES}).response["violations"] == []
+    assert wrongs(page) == []
+    assert violations(page) == []
 
 
 # Differences of attention
@@ -501,5 +499,5 @@ def test_differences_fit_and_are_accessible(visit, width, colours):
     token(page, VIEWS[2], "w1").hover()
     expect(view_of(page, VIEWS[2]).locator(".token.current")).to_have_count(1)
     page.wait_for_function("document.fonts.status === 'loaded'")
-    assert page.evaluate(LAYOUT) == []
-    assert Axe().run(page, options={"runOnly": RULES}).response["violations"] == []
+    assert wrongs(page) == []
+    assert violations(page) == []

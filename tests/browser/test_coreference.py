@@ -3,12 +3,11 @@
 import io
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from looks import SIZES, violations, wrongs
 from playwright.sync_api import expect
 from steps import LONG, choose, download, error, give_file, settle
 
@@ -22,9 +21,6 @@ from core.passes import PassSettings
 from dashboard import coreference_wording as wording
 from dashboard.samples import MENTIONS
 
-LAYOUT = (Path(__file__).parent / "layout.js").read_text("utf-8")
-RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
-SIZES = {"wide": (1440, 900), "tablet": (1024, 768), "narrow": (390, 844)}
 SECTION = "/parsing?parsing+section=Coreference"
 HOSTILE = "<img/src=x/onerror=alert(1)>"
 OWN = [
@@ -147,7 +143,5 @@ def test_the_section_is_accessible_and_fits(visit, size, colours):
         page.get_by_text(part, exact=True).click()
     expect(page.get_by_text("table 2").last).to_be_visible()
     settle(page)
-    page.wait_for_function("document.getAnimations().every((each) => each.playState !== 'running')")
-    found = Axe().run(page, options={"runOnly": RULES}).response["violations"]
-    assert [(each["id"], node["target"], node["html"][:200]) for each in found for node in each["nodes"]] == []
-    assert page.evaluate(LAYOUT) == []
+    assert violations(page) == []
+    assert wrongs(page) == []

@@ -3,9 +3,9 @@
 import re
 
 import pytest
+from looks import SIZES, violations, wrongs
 from playwright.sync_api import expect
 from steps import LONG, choose, error, give_file, settle
-from test_looks import SIZES, violations, wrongs
 from test_safety import ALL, HOSTILE, expect_nothing_rendered, expect_said
 
 FILMS, PRAISE, BLAME = ("film", "plot", "cast", "score"), ("lovely", "warm", "superb"), ("dull", "cold", "awful")

@@ -1,15 +1,10 @@
 """How the pages look: accessible, and nothing overlaps or is cut, light and dark, wide and narrow."""
 
-from pathlib import Path
-
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from looks import LAYOUT, SIZES, open_expanders, violations, wrongs
 from playwright.sync_api import expect
 from steps import arcs, cell, cells, choose, name_checkpoint, settle
 
-LAYOUT = (Path(__file__).parent / "layout.js").read_text("utf-8")
-RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
-SIZES = {"wide": (1440, 900), "tablet": (1024, 768), "narrow": (390, 844)}
 TABS = ("Per layer", "p-values", "Score distributions", "Overlaps", "Table")
 
 
@@ -19,24 +14,6 @@ def drawn(page):
     assert cells(page)
     expect(page.locator("svg.marks, canvas.marks, [data-testid=stDataFrame] canvas").first).to_be_visible()
     page.wait_for_function("document.fonts.status === 'loaded'")
-
-
-def violations(page):
-    found = Axe().run(page, options={"runOnly": RULES}).response["violations"]
-    return [(each["id"], node["target"], node["html"][:200]) for each in found for node in each["nodes"]]
-
-
-def wrongs(page):
-    expect(page.locator(".katex-error")).to_have_count(0)
-    page.wait_for_function("document.getAnimations().every((each) => each.playState !== 'running')")
-    return page.evaluate(LAYOUT)
-
-
-def open_expanders(part):
-    closed = part.locator("details:not([open]) > summary")
-    for left in range(closed.count(), 0, -1):
-        closed.first.click()
-        expect(closed).to_have_count(left - 1)
 
 
 @pytest.mark.parametrize(("colours", "off"), [("light", ""), ("dark", "&off=0-2,1-4")])

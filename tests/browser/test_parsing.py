@@ -2,12 +2,11 @@
 
 import io
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from looks import SIZES, violations, wrongs
 from playwright.sync_api import expect
 from steps import LONG, choose, download, settle, upload
 
@@ -19,9 +18,6 @@ from core.parsing_observer import predictions
 from core.passes import PassSettings
 from dashboard.samples import read_sample
 
-LAYOUT = (Path(__file__).parent / "layout.js").read_text("utf-8")
-RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
-SIZES = {"wide": (1440, 900), "tablet": (1024, 768), "narrow": (390, 844)}
 TABS = ("Distances", "Argmax and sieve")
 HOSTILE = "<img/src=x/onerror=alert(1)>"
 CONLLU = "".join(
@@ -62,17 +58,6 @@ def shown(page):
     names = ("Relation", "Sentence")
     boxes = [page.get_by_role("combobox", name=name, exact=True).input_value() for name in names]
     return [*boxes, arcs(page).get_attribute("aria-label"), arcs(page).text_content()]
-
-
-def violations(page):
-    found = Axe().run(page, options={"runOnly": RULES}).response["violations"]
-    return [(each["id"], node["target"], node["html"][:200]) for each in found for node in each["nodes"]]
-
-
-def wrongs(page):
-    expect(page.locator(".katex-error")).to_have_count(0)
-    page.wait_for_function("document.getAnimations().every((each) => each.playState !== 'running')")
-    return page.evaluate(LAYOUT)
 
 
 def of_samples():

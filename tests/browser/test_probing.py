@@ -3,7 +3,7 @@
 import re
 
 from playwright.sync_api import expect
-from steps import LONG
+from steps import LONG, choose
 
 PAGE = "/parsing?parsing+section=Probes&probe+control=false"
 FOUND = re.compile(r"finds the head of \d+\.\d% of the words, against \d+\.\d% by right-branching")
@@ -22,6 +22,7 @@ def test_training_gives_scores_weights_and_a_curve_and_a_click_on_a_head_keeps_t
     expect(button(page, "Stop")).to_have_count(0, timeout=LONG)
     expect(button(page, "Train")).to_have_count(0)
     said = page.get_by_text(FOUND).inner_text()
+    choose(page, "Probe shown below", "attention alone")
     for letter in "wu":
         expect(page.get_by_role("grid", name=re.compile(f"^{letter}: .*, heads of bundled"))).to_be_visible()
     page.get_by_role("grid", name=re.compile("^u: ")).get_by_role("gridcell", name="Layer 2, head 4:").click()

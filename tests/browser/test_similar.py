@@ -5,9 +5,9 @@ from io import BytesIO
 
 import pandas as pd
 import pytest
+from looks import SIZES, open_expanders, violations, wrongs
 from playwright.sync_api import expect
 from steps import LONG, download, settle
-from test_looks import SIZES, open_expanders, violations, wrongs
 
 TABS = ("Tree", "Layers", "Two layers", "Table")
 FOUND = re.compile(r"72 heads compared on \d+ texts")

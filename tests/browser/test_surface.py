@@ -6,13 +6,12 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+from looks import SIZES, open_expanders, violations, wrongs
 from playwright.sync_api import expect
 from steps import LONG, arcs, choose, download, give_file, name_checkpoint, settle
-from test_looks import open_expanders, violations, wrongs
 
 from dashboard import surface_wording as words
 
-SIZES = {"wide": (1440, 900), "tablet": (1024, 768), "narrow": (390, 844)}
 TABS = (words.SHARES, words.ENTROPY, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
 DRAWN = "svg.marks, [role=grid], [data-testid=stDataFrame] canvas"
 

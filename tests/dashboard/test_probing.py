@@ -113,7 +113,11 @@ def test_pressing_train_gives_scores_weights_and_a_curve(app, small):
     ]  # fmt: skip
     assert table["name"].tolist()[4].startswith("right-branching")
     assert table["training"].tolist()[0] in ("0 of 2", "1 of 2", "2 of 2")
-    assert at.selectbox("probe shown").value in table["name"].tolist()
+    assert at.selectbox("probe shown").value == wording.BEST
+    best = table["name"][table["uas"][:2].argmax()]
+    assert any(one.value.startswith(f"**{best.capitalize()}.** ") for one in at.markdown)
+    at.selectbox("probe shown").set_value("attention alone, random weights").run()
+    assert any(one.value.startswith("**Attention alone, random weights.** ") for one in at.markdown)
     assert "train" not in [button.key for button in at.button]
 
 
