@@ -21,7 +21,7 @@ from dashboard.figures.head_dots import (
     values_axis,
 )
 
-GRADIENT: Final = Axis("mean absolute gradient", "~e")
+GRADIENT: Final = Axis("mean absolute gradient", "~g")
 AGREEMENT: Final = Axis("agreement (1: all heads do the same)", ".2~f", 1)
 
 

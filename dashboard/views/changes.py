@@ -9,13 +9,12 @@ from core.frames import comparison_table, role_change_table, transition_table
 from core.roles import ROLES
 from core.transitions import changes_per_layer, role_changes, transitions
 from dashboard import compare_wording as wording
-from dashboard.downloads import figure_downloads, table_downloads
+from dashboard.downloads import table_downloads
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.changes import roles_gained_and_lost
-from dashboard.figures.figure import Figure
 from dashboard.figures.score_changes import score_change_scatter
 from dashboard.figures.shifts import divergence_by_layer, shift_by_layer
-from dashboard.plain import plain
+from dashboard.views.charts import chart
 from dashboard.views.comparing import Focus, divergence_of_heads, paired, shift
 from dashboard.views.differences import differences
 
@@ -36,19 +35,12 @@ def changes(focus: Focus) -> None:
                 draw(focus)
 
 
-def chart(focus: Focus, name: str, figure: Figure) -> None:
-    """A figure with its words and its downloads."""
-    st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key=f"chart {name}")
-    st.markdown(plain(figure.description))
-    figure_downloads(name, figure, name.capitalize(), focus.facts)
-
-
 def _per_layer(focus: Focus) -> None:
     tests_a, tests_b = focus.pair.tests
     places = [ROLES.index(role) for role in focus.coarse]
     gained, lost = changes_per_layer(tests_a.holds[places], tests_b.holds[places])
     figure = roles_gained_and_lost(gained, lost, focus.coarse, tests_a.mean.shape[2])
-    chart(focus, "roles gained and lost", figure)
+    chart("roles gained and lost", figure, focus.facts)
     means = np.stack([tests_a.mean, tests_b.mean])
     roles = [role for role in (*focus.coarse, *focus.fine) if np.isfinite(means[:, ROLES.index(role)]).any()]
     usual = "delimiter:sep" if "delimiter:sep" in roles else roles[0]
@@ -61,10 +53,10 @@ def _per_layer(focus: Focus) -> None:
         persist_state="session",
     )
     moved = shift(focus.pair, focus.chosen, role or usual)
-    chart(focus, "score change by layer", shift_by_layer([moved], focus.chosen.criterion.alpha))
+    chart("score change by layer", shift_by_layer([moved], focus.chosen.criterion.alpha), focus.facts)
     divergence = focus.pair.scored.divergence
     if divergence is not None and divergence_of_heads(focus.pair) is not None:
-        chart(focus, "divergence by layer", divergence_by_layer(divergence))
+        chart("divergence by layer", divergence_by_layer(divergence), focus.facts)
 
 
 def _transitions(focus: Focus) -> None:
@@ -81,7 +73,7 @@ def _transitions(focus: Focus) -> None:
 
 
 def _scatter(focus: Focus) -> None:
-    chart(focus, "all scores", score_change_scatter(paired(focus.pair, focus.chosen), focus.coarse))
+    chart("all scores", score_change_scatter(paired(focus.pair, focus.chosen), focus.coarse), focus.facts)
 
 
 def _table(focus: Focus) -> None:

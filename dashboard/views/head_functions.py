@@ -18,10 +18,11 @@ from dashboard.figures.appearance import LOOKS
 from dashboard.figures.function_grid import FUNCTIONS, USUAL, Function, function_grid
 from dashboard.figures.head_dots import Head
 from dashboard.plain import plain, show_error
+from dashboard.views.charts import chart
 from dashboard.views.corpus import corpus
 from dashboard.views.relation_pass import relations_of
 from dashboard.views.relation_results import Asked, ByArgmax, by_argmax, enough_cases
-from dashboard.views.surface_focus import Surface, chart
+from dashboard.views.surface_focus import Surface
 
 KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
 AS_USUAL: Final = Asked(from_word="mean", least=None, margin="points", control=False)
@@ -74,7 +75,7 @@ def functions(surface: Surface) -> None:
     found = head_functions(surface, None if tested is None else tested.tests, argmax)
     kinds = USUAL if argmax is None else tuple(FUNCTIONS)
     figure = function_grid(found, surface.numbers.heads.of("confidence"), "confidence", surface.heads, kinds)
-    chart(surface, "functions", figure, wording.VOITA_1C, selects=True)
+    chart("functions", figure, surface.facts, wording.VOITA_1C, selects=True)
 
 
 def _argmax(surface: Surface) -> ByArgmax | None:

@@ -12,8 +12,9 @@ from dashboard import surface_wording as wording
 from dashboard.figures.gradient_lines import gradient_lines
 from dashboard.plain import show_error
 from dashboard.views.asking import asked
+from dashboard.views.charts import chart
 from dashboard.views.corpus import policy
-from dashboard.views.surface_focus import Surface, chart
+from dashboard.views.surface_focus import Surface
 
 ASKED: Final = "gradients asked for"
 """Key of what a session has asked the gradients of."""
@@ -33,7 +34,7 @@ def gradients(surface: Surface) -> None:
     statistics = gradient_statistics(found, surface.chosen.criterion.alpha)
     named = {wording.KEYS[name]: of_kind for name, of_kind in zip(statistics.names, statistics.mean, strict=True)}
     st.markdown(wording.on_gradients(len(found), sum(of_text.n_masked for of_text in found)))
-    chart(surface, "gradients", gradient_lines(named), wording.CLARK_3)
+    chart("gradients", gradient_lines(named), surface.facts, wording.CLARK_3)
 
 
 def _answers(surface: Surface) -> Answers | None:

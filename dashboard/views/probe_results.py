@@ -13,13 +13,12 @@ from cache.probing import FoundProbe, ProbeKind, ProbeResults
 from dashboard import probing_wording as wording
 from dashboard import provenance, state
 from dashboard.components.head_map import head_map
-from dashboard.downloads import drawing_downloads, figure_downloads, table_downloads
+from dashboard.downloads import drawing_downloads, table_downloads
 from dashboard.figures.arcs_svg import head_name
-from dashboard.figures.figure import Figure
 from dashboard.figures.head_map_svg import head_map_svg, round_bound
 from dashboard.figures.probe_curve import probe_curve
 from dashboard.figures.probe_scores import NamedScore, probe_scores
-from dashboard.plain import plain
+from dashboard.views.charts import chart
 from dashboard.views.layout import halves
 
 
@@ -52,8 +51,7 @@ def show_results(shown: Shown) -> None:
     st.markdown(wording.SCORES_NOTE)
     left, right = halves()
     with left:
-        _chart(shown, "probe scores", probe_scores(_scores(shown.results)))
-        st.caption(wording.SCORES_PAPER)
+        chart("probe scores", probe_scores(_scores(shown.results)), shown.facts, wording.SCORES_PAPER)
     with right:
         _table(shown)
     # Until the reader picks one it is the best of those found so far, however many there are when the page first looks.
@@ -66,8 +64,7 @@ def show_results(shown: Shown) -> None:
     kind = names[picked]
     _weights(shown, kind, found[kind])
     st.subheader(wording.CURVE)
-    _chart(shown, "probe learning curve", probe_curve(found[kind].training))
-    st.caption(wording.CURVE_PAPER)
+    chart("probe learning curve", probe_curve(found[kind].training), shown.facts, wording.CURVE_PAPER)
 
 
 def _scores(results: ProbeResults) -> list[NamedScore]:
@@ -151,9 +148,3 @@ def _weights(shown: Shown, kind: ProbeKind, found: FoundProbe) -> None:
     if heads:
         names = ", ".join(head_name(*head) for head in heads)
         st.page_link(st.session_state["pages"]["inspect"], label=f"Inspect {names}", icon=":material/search:")
-
-
-def _chart(shown: Shown, name: str, figure: Figure) -> None:
-    st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key=f"chart {name}")
-    st.markdown(plain(figure.description))
-    figure_downloads(name, figure, name.capitalize(), shown.facts)

@@ -14,13 +14,13 @@ from core.words import FromWord
 from dashboard import controls, provenance, state
 from dashboard import parsing_wording as wording
 from dashboard import wording as shared_wording
-from dashboard.downloads import figure_downloads
 from dashboard.figures.arcs_svg import head_name
 from dashboard.figures.distance_histogram import distance_histogram, distances
 from dashboard.figures.figure import Figure
 from dashboard.figures.relation_bars import ARROWS, relation_bars
 from dashboard.plain import plain, show_error
 from dashboard.state import Choice
+from dashboard.views.charts import chart
 from dashboard.views.corpus import ask_about_long_texts, ask_for_texts, readable
 from dashboard.views.layout import halves
 from dashboard.views.relation_arcs import head_on_a_sentence
@@ -112,7 +112,7 @@ def _relations() -> None:
         st.subheader(wording.BARS)
         if table["held_out"].notna().any():
             bars = relation_bars(table, chosen.criterion.alpha, focus.control_name)
-            _chart(focus, "bars", bars, wording.BARS_PAPER)
+            chart("relation bars", bars, focus.facts, wording.BARS_PAPER)
         else:
             st.info(wording.NO_BARS)
     head_on_a_sentence(focus)
@@ -228,7 +228,7 @@ def _best(shown: Sequence[RelationAccuracy], chosen: Choice) -> str:
 def _details(inference: Inference, focus: Focus) -> None:
     """One view at a time."""
     views: dict[str, Callable[[], None]] = {
-        wording.DISTANCES: lambda: _chart(focus, "distances", _distances(focus), wording.DISTANCES_PAPER),
+        wording.DISTANCES: lambda: chart("relation distances", _distances(focus), focus.facts, wording.DISTANCES_PAPER),
         wording.TWO_RULES: lambda: two_rules(inference, focus),
     }
     tabs = st.tabs(list(views), key="relation details", on_change="rerun", bind="query-params")
@@ -241,10 +241,3 @@ def _details(inference: Inference, focus: Focus) -> None:
 def _distances(focus: Focus) -> Figure:
     found = distances(of_text.dependencies for of_text in focus.found.predictions)
     return distance_histogram(found, [one.relation for one in focus.shown if one.relation != ALL])
-
-
-def _chart(focus: Focus, name: str, figure: Figure, paper: str) -> None:
-    st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key=f"chart relation {name}")
-    st.markdown(plain(figure.description))
-    st.caption(paper)
-    figure_downloads(f"relation {name}", figure, name.capitalize(), focus.facts)

@@ -15,16 +15,16 @@ from core.roles import ROLES, combinations, overlap, shown_roles
 from dashboard import controls, provenance, state, wording
 from dashboard.components.grid import role_grid
 from dashboard.components.venn import role_venn
-from dashboard.downloads import drawing_downloads, figure_downloads, table_downloads
+from dashboard.downloads import drawing_downloads, table_downloads
 from dashboard.figures.arcs_svg import head_name
 from dashboard.figures.distributions import scores_per_head, scores_per_layer
-from dashboard.figures.figure import Figure
 from dashboard.figures.grid_svg import grid_svg
 from dashboard.figures.layers import heads_per_layer
 from dashboard.figures.p_values import p_value_against_score, p_value_scatter
 from dashboard.figures.venn_svg import venn_svg
 from dashboard.plain import show_error
 from dashboard.state import Choice, Head
+from dashboard.views.charts import chart
 from dashboard.views.corpus import Corpus, ask_about_long_texts, ask_for_texts, corpus, readable
 from dashboard.views.layout import halves
 from dashboard.views.switching import say_role_changes, with_all_on
@@ -155,7 +155,7 @@ def _busiest(tests: HeadTests) -> Head:
 
 def _details(chosen: Choice, tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
     views: dict[str, Callable[[], None]] = {
-        "Per layer": lambda: _chart("roles per layer", heads_per_layer(tested.tests, coarse), facts),
+        "Per layer": lambda: chart("roles per layer", heads_per_layer(tested.tests, coarse), facts),
         "p-values": lambda: _p_values(tested.tests, coarse, facts),
         "Score distributions": lambda: _distributions(chosen, tested, facts),
         "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
@@ -165,12 +165,6 @@ def _details(chosen: Choice, tested: Corpus, coarse: tuple[str, ...], facts: dic
         if tab.open:
             with tab:
                 draw()
-
-
-def _chart(name: str, figure: Figure, facts: dict[str, str]) -> None:
-    st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key=f"chart {name}")
-    st.markdown(figure.description)
-    figure_downloads(name, figure, name.capitalize(), facts)
 
 
 def _p_values(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
@@ -184,7 +178,7 @@ def _p_values(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) 
         persist_state="session",
     )
     figure = p_value_scatter if against == "heads in order" else p_value_against_score
-    _chart("p-values", figure(tests, coarse), facts)
+    chart("p-values", figure(tests, coarse), facts)
 
 
 def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> None:
@@ -202,7 +196,7 @@ def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> Non
         figure = scores_per_layer(tested.scores, ROLES, role, chosen.criterion.tau)
     else:
         figure = scores_per_head(tested.scores, ROLES, role, int(layer), chosen.criterion.tau)
-    _chart("score distributions", figure, facts)
+    chart("score distributions", figure, facts)
 
 
 def _overlaps(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:

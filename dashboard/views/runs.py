@@ -9,7 +9,7 @@ from core.roles import ROLES
 from dashboard import compare_wording as wording
 from dashboard.figures.checkpoints import role_small_multiples
 from dashboard.figures.steps import roles_over_steps, shift_over_steps
-from dashboard.views.changes import chart
+from dashboard.views.charts import chart
 from dashboard.views.comparing import Focus, shift
 from dashboard.views.layout import halves
 
@@ -31,9 +31,9 @@ def over_checkpoints(focus: Focus, steps: Sequence[int] | None) -> None:
     left, right = halves()
     with left:
         counts = holds.sum(axis=(2, 3))
-        chart(focus, "roles over checkpoints", roles_over_steps(names, over, counts, focus.coarse, marked))
+        chart("roles over checkpoints", roles_over_steps(names, over, counts, focus.coarse, marked), focus.facts)
     role = "delimiter:sep" if "delimiter:sep" in focus.fine else focus.coarse[0]
     moved = np.array([0.0, *(shift(pair, focus.chosen, role).overall for pair in focus.pairs)])
     with right:
-        chart(focus, "shift over checkpoints", shift_over_steps(names, over, moved, role, marked))
-    chart(focus, "roles of each checkpoint", role_small_multiples(names, holds, focus.coarse))
+        chart("shift over checkpoints", shift_over_steps(names, over, moved, role, marked), focus.facts)
+    chart("roles of each checkpoint", role_small_multiples(names, holds, focus.coarse), focus.facts)

@@ -7,7 +7,7 @@ from core.roles import ROLES
 from core.transitions import depths, shares_per_layer
 from dashboard import compare_wording as wording
 from dashboard.figures.depths import overall_shares, roles_by_depth
-from dashboard.views.changes import chart
+from dashboard.views.charts import chart
 from dashboard.views.comparing import Focus
 
 
@@ -20,7 +20,7 @@ def unlike_shapes(focus: Focus) -> None:
     st.markdown(wording.DEPTH)
     shares = [shares_per_layer(of_one) for of_one in holds]
     by_depth = roles_by_depth(focus.names, shares, [depths(of_one.shape[1]) for of_one in holds], focus.coarse)
-    chart(focus, "roles by depth", by_depth)
+    chart("roles by depth", by_depth, focus.facts)
     overall = np.stack([of_one.mean(axis=(1, 2)) for of_one in holds])
     n_heads = [of_one[0].size for of_one in holds]
-    chart(focus, "overall shares", overall_shares(focus.names, overall, n_heads, focus.coarse))
+    chart("overall shares", overall_shares(focus.names, overall, n_heads, focus.coarse), focus.facts)

@@ -24,6 +24,7 @@ from dashboard.figures.head_map_mds import heads_by_kind, heads_by_layer
 from dashboard.plain import show_error
 from dashboard.state import Choice
 from dashboard.views.asking import asked
+from dashboard.views.charts import chart
 from dashboard.views.corpus import ask_about_long_texts, ask_for_texts, corpus, policy, readable
 from dashboard.views.layout import halves
 from dashboard.views.similar_details import layers, nearest, pairs, table, tree
@@ -37,7 +38,6 @@ from dashboard.views.similar_focus import (
     Arranged,
     Similar,
     arranged,
-    chart,
     compared_texts,
     how,
 )
@@ -192,9 +192,9 @@ def _draw(similar: Similar) -> None:
     left, right = halves()
     with left:
         figure = heads_by_kind(plane, similar.kinds, similar.heads)
-        chart(similar, f"heads by {similar.kinds.title}", figure, wording.CLARK_6, selects=True)
+        chart(f"heads by {similar.kinds.title}", figure, similar.facts, wording.CLARK_6, selects=True)
     with right:
-        chart(similar, "heads by layer", heads_by_layer(plane, similar.heads), wording.CLARK_6, selects=True)
+        chart("heads by layer", heads_by_layer(plane, similar.heads), similar.facts, wording.CLARK_6, selects=True)
     nearest(similar)
     views: dict[str, Callable[[Similar], None]] = {
         wording.TREE: tree,

@@ -16,8 +16,9 @@ from dashboard.figures.arcs_svg import head_name
 from dashboard.figures.dendrogram import dendrogram
 from dashboard.figures.head_map_svg import head_map_svg, round_bound
 from dashboard.figures.head_matrix import distance_matrix
+from dashboard.views.charts import chart
 from dashboard.views.layout import halves
-from dashboard.views.similar_focus import MEAN_UNIT, Similar, chart
+from dashboard.views.similar_focus import MEAN_UNIT, Similar
 
 NAMED: Final = 3
 MOST_ROWS: Final = 20_000
@@ -92,7 +93,7 @@ def _row(values: np.ndarray, layer: int) -> list[tuple[int, int]]:
 def tree(similar: Similar) -> None:
     """All heads as a tree."""
     figure = dendrogram(similar.arranged.tree, similar.kinds, similar.heads, similar.unit)
-    chart(similar, "tree of heads", figure, wording.NO_FIGURE, selects=True)
+    chart("tree of heads", figure, similar.facts, wording.NO_FIGURE, selects=True)
 
 
 def layers(similar: Similar) -> None:
@@ -109,7 +110,7 @@ def layers(similar: Similar) -> None:
         column_title="other layer",
         unit=similar.unit,
     )
-    chart(similar, "distance between layers", figure, wording.NO_FIGURE)
+    chart("distance between layers", figure, similar.facts, wording.NO_FIGURE)
 
 
 def pairs(similar: Similar) -> None:
@@ -140,7 +141,7 @@ def pairs(similar: Similar) -> None:
         column_title="other head",
         unit=MEAN_UNIT if relative else similar.unit,
     )
-    chart(similar, "heads of two layers", figure, wording.MICHEL if relative else wording.NO_FIGURE)
+    chart("heads of two layers", figure, similar.facts, wording.MICHEL if relative else wording.NO_FIGURE)
 
 
 def table(similar: Similar) -> None:

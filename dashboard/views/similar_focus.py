@@ -14,12 +14,7 @@ from core.head_layout import HeadPlane, HeadTree, head_plane, head_tree
 from core.similar_heads import Distances, DistanceSettings, HeadDistances
 from core.texts import Text
 from dashboard import similar_wording as wording
-from dashboard import state
-from dashboard.downloads import figure_downloads
-from dashboard.figures.figure import Figure
-from dashboard.figures.head_dots import CHOICE
 from dashboard.figures.head_kinds import HeadKinds
-from dashboard.plain import plain
 from dashboard.state import Choice, Head
 from dashboard.views.corpus import policy
 
@@ -110,34 +105,3 @@ def kept_distances(
         kept = found_distances(answers)
         _found.put(question, kept, 2 * kept.mean.nbytes)
     return kept
-
-
-def chart(similar: Similar, name: str, figure: Figure, corresponds: str, *, selects: bool = False) -> None:
-    """A figure with its words, what it corresponds to, and its downloads.
-
-    Args:
-        similar: what it is of.
-        name: of its files, and its key.
-        figure: what to draw.
-        corresponds: the sentence that names the paper's figure.
-        selects: whether a click on a mark chooses its head.
-    """
-    key = f"chart {name}"
-    st.vega_lite_chart(
-        figure.data,
-        figure.spec,
-        width="stretch",
-        alt=figure.description,
-        key=key,
-        on_select=(lambda: _choose(key)) if selects else "ignore",
-    )
-    st.markdown(plain(f"{figure.description} {corresponds}"))
-    figure_downloads(name, figure, name.capitalize(), similar.facts)
-
-
-def _choose(key: str) -> None:
-    """Choose the heads whose marks were clicked; a click beside them leaves the choice as it is."""
-    clicked = st.session_state[key]["selection"].get(CHOICE, [])
-    heads = [(int(point["layer"]), int(point["head"])) for point in clicked if point.get("layer") is not None]
-    if heads:
-        state.push_heads(heads)

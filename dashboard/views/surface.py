@@ -24,11 +24,12 @@ from dashboard.figures.head_dots import Head
 from dashboard.figures.surface_scatter import PANELS, share_scatter
 from dashboard.plain import plain, show_error
 from dashboard.views.asking import asked
+from dashboard.views.charts import chart
 from dashboard.views.corpus import ask_about_long_texts, ask_for_texts, policy, readable
 from dashboard.views.head_functions import frequency_list, functions
 from dashboard.views.layout import halves
 from dashboard.views.loss_gradients import gradients
-from dashboard.views.surface_focus import Numbers, Surface, chart, remembered
+from dashboard.views.surface_focus import Numbers, Surface, remembered
 from dashboard.views.surface_tables import chosen_heads_table, head_grid, table
 
 MOSTLY: Final = {"cls": "[CLS]", "sep": "[SEP]"}
@@ -182,7 +183,7 @@ def _shares(surface: Surface) -> None:
     for place, (name, panel) in zip(cells, PANELS.items()):
         with place:
             figure = share_scatter(surface.numbers.heads, panel, surface.heads)
-            chart(surface, f"shares, {name}", figure, wording.CLARK_2, selects=True)
+            chart(f"shares, {name}", figure, surface.facts, wording.CLARK_2, selects=True)
     with cells[-1]:
         chosen_heads_table(surface)
 
@@ -194,7 +195,7 @@ def _entropy(surface: Surface) -> None:
     for place, name in zip(halves(), TITLES):
         with place:
             figure = entropy_panel(numbers.heads, name, numbers.uniform[name], most, surface.heads)
-            chart(surface, name, figure, wording.CLARK_4, selects=True)
+            chart(name, figure, surface.facts, wording.CLARK_4, selects=True)
 
 
 def _layers(surface: Surface) -> None:
@@ -203,6 +204,6 @@ def _layers(surface: Surface) -> None:
         st.markdown(wording.AGREEMENT)
         attention, outputs = surface.numbers.layers.mean
         figure = agreement_lines({"attention": attention, "outputs": outputs})
-        chart(surface, "agreement", figure, wording.MICHEL)
+        chart("agreement", figure, surface.facts, wording.MICHEL)
     with right:
         gradients(surface)

@@ -12,11 +12,6 @@ from cache.inference import Engine, Inference
 from core.surface_labels import HeadLabels, RareShares
 from core.surface_statistics import HeadStatistics, LayerStatistics
 from core.texts import Text
-from dashboard import state
-from dashboard.downloads import figure_downloads
-from dashboard.figures.figure import Figure
-from dashboard.figures.head_dots import CHOICE
-from dashboard.plain import plain
 from dashboard.state import Choice, Head
 
 KEPT: Final = "surface numbers"
@@ -63,34 +58,3 @@ def remembered(question: Hashable, found: Callable[[], Found | None]) -> Found |
     if new is not None:
         st.session_state[KEPT] = (question, new)
     return new
-
-
-def chart(surface: Surface, name: str, figure: Figure, corresponds: str, *, selects: bool = False) -> None:
-    """A figure with its words, the paper's figure it corresponds to, and its downloads.
-
-    Args:
-        surface: what it is of.
-        name: of its files, and its key.
-        figure: what to draw.
-        corresponds: the sentence that names the paper's figure.
-        selects: whether a click on a mark chooses its head.
-    """
-    key = f"chart {name}"
-    st.vega_lite_chart(
-        figure.data,
-        figure.spec,
-        width="stretch",
-        alt=figure.description,
-        key=key,
-        on_select=(lambda: _choose(key)) if selects else "ignore",
-    )
-    st.markdown(plain(f"{figure.description} {corresponds}"))
-    figure_downloads(name, figure, name.capitalize(), surface.facts)
-
-
-def _choose(key: str) -> None:
-    """Choose the heads whose marks were clicked; a click beside them leaves the choice as it is."""
-    clicked = st.session_state[key]["selection"].get(CHOICE, [])
-    heads = [(int(point["layer"]), int(point["head"])) for point in clicked]
-    if heads:
-        state.push_heads(heads)

@@ -1,0 +1,44 @@
+"""A figure on a page, with its words, the paper's figure it corresponds to, and its downloads."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from dashboard import state
+from dashboard.downloads import figure_downloads
+from dashboard.figures.figure import Figure
+from dashboard.figures.head_dots import CHOICE
+from dashboard.plain import plain
+
+
+def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", *, selects: bool = False) -> None:
+    """Draw a figure.
+
+    Args:
+        name: of its files, and its key.
+        figure: what to draw.
+        facts: where it comes from, written below its files.
+        paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
+        selects: whether a click on a mark chooses its head.
+    """
+    key = f"chart {name}"
+    st.vega_lite_chart(
+        figure.data,
+        figure.spec,
+        width="stretch",
+        alt=figure.description,
+        key=key,
+        on_select=(lambda: _choose(key)) if selects else "ignore",
+    )
+    st.markdown(plain(figure.description))
+    if paper:
+        st.caption(paper)
+    figure_downloads(name, figure, name.capitalize(), facts)
+
+
+def _choose(key: str) -> None:
+    """Choose the heads whose marks were clicked; a click beside them leaves the choice as it is."""
+    clicked = st.session_state[key]["selection"].get(CHOICE, [])
+    heads = [(int(point["layer"]), int(point["head"])) for point in clicked if point.get("layer") is not None]
+    if heads:
+        state.push_heads(heads)
