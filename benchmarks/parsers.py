@@ -44,7 +44,7 @@ def accuracies(files: CheckpointFiles, texts: Sequence[Text], trees: Sequence[De
     prepared = [prepare(checkpoint, text, settings) for text in texts]
     work = predictions(checkpoint, prepared, [tree.words for tree in trees], settings)
     found = dict(one for batch in work for one in batch)
-    texts_found = [TextPredictions(dependencies=tree, predicted=found[place]) for place, tree in enumerate(trees)]
+    texts_found = [TextPredictions.of(tree, found[place]) for place, tree in enumerate(trees)]
     return relation_accuracies(texts_found, least_cases=LEAST_CASES)
 
 

@@ -19,7 +19,8 @@ from core.checkpoints import BUNDLED, find_checkpoint, load_checkpoint, randomly
 from core.parses import Dependencies, dependencies
 from core.passes import PassSettings
 from core.probe_features import embedded_words, word_attention_maps, word_pieces
-from core.probing import ProbeSettings, ProbeText, offset_scores, probe_texts, uas
+from core.probe_texts import PassedWords, ProbeText, probe_texts
+from core.probing import ProbeSettings, offset_scores, uas
 from core.texts import Text, read_file
 from core.word_vectors import WordVectors, no_vectors
 
@@ -63,7 +64,7 @@ def read(name: str, n_texts: int | None) -> tuple[Text, ...]:
     return read_file("trees.jsonl", content)[:n_texts]
 
 
-def passed(files, texts: Sequence[Text], trees: Sequence[Dependencies]) -> tuple[dict[int, np.ndarray], WordVectors]:
+def passed(files, texts: Sequence[Text], trees: Sequence[Dependencies]) -> tuple[dict[int, PassedWords], WordVectors]:
     checkpoint = load_checkpoint(files, device="cpu")
     prepared, _ = prepare_all(checkpoint, texts, SETTINGS, "error")
     words = [tree.words for tree in trees]

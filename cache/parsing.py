@@ -11,7 +11,7 @@ from cache.packing import Arrays
 from cache.questions import Answers, Question
 from core.checkpoints import Checkpoint
 from core.parses import Dependencies
-from core.parsing_heads import TextPredictions
+from core.parsing_heads import TextPredictions, WordPredictions
 from core.passes import PassSettings, PassText
 from core.texts import Text
 from core.words import FromWord, Words
@@ -48,18 +48,20 @@ def _answer(
         places = [place for place, item in enumerate(items) if item.from_word == from_word]
         texts, words = [prepared[place] for place in places], [items[place].words for place in places]
         for batch in predictions(checkpoint, texts, words, settings, from_word=from_word):
-            yield [(places[row], {"predicted": _packed(found)}) for row, found in batch]
+            yield [(places[row], _packed(found)) for row, found in batch]
 
 
-def _packed(predicted: np.ndarray) -> np.ndarray:
+def _packed(found: WordPredictions) -> Arrays:
     """Places of words in the fewest bytes, mostly two."""
-    return predicted.astype(np.int16 if predicted.shape[-1] <= np.iinfo(np.int16).max else np.int32)
+    small = np.int16 if len(found.has_tokens) <= np.iinfo(np.int16).max else np.int32
+    return {"predicted": found.predicted.astype(small), "has_tokens": found.has_tokens}
 
 
 def _ingredients(item: ParsedText) -> Mapping[str, object]:
-    """What predictions depend on: of the tree only its words."""
+    """What predictions depend on: of the tree only its words. And what is kept: once it was "predicted" alone."""
     text = text_ingredients(Text(item.text.segments, item.text.words))
-    return {"text": text, "segments": item.segments, "spans": item.spans, "from word": item.from_word}
+    kept = ("predicted", "has_tokens")
+    return {"text": text, "segments": item.segments, "spans": item.spans, "from word": item.from_word, "kept": kept}
 
 
 PREDICTIONS: Final[Question[ParsedText]] = Question(
@@ -76,6 +78,6 @@ def found_predictions(answers: Answers, dependencies: Sequence[Dependencies]) ->
         dependencies: of all texts that were asked about; those left out as too long are skipped.
     """
     return [
-        TextPredictions(dependencies=dependencies[place], predicted=found["predicted"])
+        TextPredictions(dependencies=dependencies[place], predicted=found["predicted"], has_tokens=found["has_tokens"])
         for place, found in zip(answers.positions, answers.results, strict=True)
     ]

@@ -7,7 +7,6 @@ from threading import Lock
 from typing import Final, Literal
 
 import numpy as np
-from jaxtyping import Float16
 
 from cache.inference import Engine, Inference
 from core.analysis import prepare_all
@@ -17,7 +16,8 @@ from core.errors import EveryTextTooLong
 from core.parses import Dependencies
 from core.passes import PassSettings
 from core.probe_features import Pieces, embedded_words, word_attention_maps, word_pieces
-from core.probing import ProbeSettings, ProbeText, Training, check_fits, offset_scores, probe_texts, uas
+from core.probe_texts import PassedWords, ProbeText, check_fits, n_left_out, probe_texts
+from core.probing import ProbeSettings, Training, offset_scores, uas
 from core.texts import Text
 from core.tokens import TooLong
 from core.word_vectors import WordVectors, no_vectors
@@ -95,6 +95,8 @@ class ProbeResults:
     found: Mapping[ProbeKind, FoundProbe]
     too_long: tuple[tuple[int, int], ...]
     """Place and number of tokens of each text that was left out."""
+    n_left_out: int
+    """Words of the other texts that are neither learned from nor tested on, as they, or their heads, have no tokens."""
 
     @property
     def n_bytes(self) -> int:
@@ -133,7 +135,7 @@ def train_probes(
 class _Passed:
     """What passes gave of texts, by place."""
 
-    attention: dict[int, Float16[np.ndarray, "layer head _ _"]]
+    words: dict[int, PassedWords]
     pieces: dict[int, Pieces]
     too_long: list[tuple[int, int]]
 
@@ -171,15 +173,15 @@ class _Work:
         """Attention of all texts, in turns; the shortest first, as a batch holds texts of like length."""
         texts = self._question.texts
         order = sorted(range(len(texts)), key=lambda place: _size(texts[place]))
-        passed = _Passed(attention={}, pieces={}, too_long=[])
+        passed = _Passed(words={}, pieces={}, too_long=[])
         for places in _turns(order, texts):
-            stand = Stand("passing", (len(passed.attention) + len(passed.too_long)) / len(texts))
+            stand = Stand("passing", (len(passed.words) + len(passed.too_long)) / len(texts))
             self._tell(stand)
             turn = self._inference.run(engine, partial(_turn, self._question, places), lambda _: self._tell(stand))  # noqa: B023
-            passed.attention.update(turn.attention)
+            passed.words.update(turn.words)
             passed.pieces.update(turn.pieces)
             passed.too_long.extend(turn.too_long)
-        if not passed.attention:
+        if not passed.words:
             raise EveryTextTooLong(tuple(passed.too_long))
         return passed
 
@@ -197,10 +199,14 @@ class _Work:
 
         asked, (table, rows) = self._question, self._vectors(kind, passed)
         trees = dict(enumerate(asked.trees))
-        own, test = (probe_texts(passed.attention, trees, rows, places) for places in (asked.train, asked.test))
+        own, test = (probe_texts(passed.words, trees, rows, places) for places in (asked.train, asked.test))
         if self._results is None:
-            too_long = tuple(sorted(passed.too_long))
-            self._results = ProbeResults(offsets=offset_scores(own, test), found={}, too_long=too_long)
+            self._results = ProbeResults(
+                offsets=offset_scores(own, test),
+                found={},
+                too_long=tuple(sorted(passed.too_long)),
+                n_left_out=n_left_out([*own, *test]),
+            )
         last: Training | None = None
         try:
             for last in train(own, table, replace(asked.how, words=kind.words)):
@@ -229,7 +235,8 @@ class _Work:
 def _turn(question: ProbeQuestion, places: Sequence[int], checkpoint: Checkpoint) -> _Passed:
     """What a pass gives of some texts; the checkpoint's shape says whether all of them fit into memory."""
     layers = checkpoint.attentions[question.settings.kind]
-    check_fits([len(tree.heads) for tree in question.trees], layers.n_layers, layers.n_heads)
+    n_words = [min(len(tree.heads), checkpoint.max_tokens) for tree in question.trees]
+    check_fits(n_words, layers.n_layers, layers.n_heads)
     texts = [question.texts[place] for place in places]
     prepared, too_long = prepare_all(checkpoint, texts, question.settings, question.too_long)
     kept = [places[row] for row in prepared]
@@ -237,7 +244,7 @@ def _turn(question: ProbeQuestion, places: Sequence[int], checkpoint: Checkpoint
     passed = list(prepared.values())
     work = word_attention_maps(checkpoint, passed, words, question.settings)
     return _Passed(
-        attention={kept[row]: attention for batch in work for row, attention in batch},
+        words={kept[row]: found for batch in work for row, found in batch},
         pieces={place: word_pieces(text, of_text) for place, text, of_text in zip(kept, passed, words)},
         too_long=[(places[row], n_tokens) for row, n_tokens in too_long],
     )

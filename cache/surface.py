@@ -91,7 +91,9 @@ def surface_question(how: SurfaceSettings) -> Question[Text]:
 
 
 SURFACE: Final = surface_question(SurfaceSettings())
-"""The same by the paper's definitions."""
-GRADIENTS: Final = Question(kind="gradients of attention", text_of=_text, ingredients=_ingredients, answer=_gradients)
+"""The same, unless another way of taking them is asked for."""
+GRADIENTS: Final = Question(
+    kind="gradients of attention, masked keys as others", text_of=_text, ingredients=_ingredients, answer=_gradients
+)
 """How much a masked-language model's loss depends on attention, on each of many texts; only for checkpoints with such
 a head that come through the door."""

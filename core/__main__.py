@@ -73,7 +73,7 @@ def score(chosen: argparse.Namespace) -> None:
     """Score the texts of a file and write one row per text, role, layer and head."""
     settings = ScoreSettings(direction=chosen.direction, block_entropy=chosen.block_entropy)
     texts = read_texts(chosen.texts, chosen.text_columns)
-    check_output(chosen.output)
+    check_output(chosen.output, others=[chosen.texts])
     checkpoint, asked = loaded(chosen)
     work = measure(checkpoint, texts, asked, too_long=chosen.too_long)
     measured = list(tqdm(work, total=len(texts), unit="text", disable=not sys.stderr.isatty()))
@@ -102,7 +102,7 @@ def roles(chosen: argparse.Namespace) -> None:
     """Test a file of scores and write one row per role, layer and head."""
     criterion = _criterion(chosen)
     found = read_score_table(chosen.scores)
-    check_output(chosen.output)
+    check_output(chosen.output, others=[chosen.scores])
     table = head_table(role_tests(found.scores, found.roles, criterion), ROLE_FIELDS)
     write(chosen.output, partial(table.to_csv, index=False))
 
@@ -111,7 +111,7 @@ def compare(chosen: argparse.Namespace) -> None:
     """Test two files of scores of the same texts against each other and write one row per role, layer and head."""
     criterion = _criterion(chosen)
     found = [read_score_table(path) for path in (chosen.a, chosen.b)]
-    check_output(chosen.output)
+    check_output(chosen.output, others=[chosen.a, chosen.b])
     a, b = on_same_texts(*found)
     rounding = max(ROUNDING.get(side.facts.get("dtype", ""), ROUNDING["float32"]) for side in found)
     tests = paired_tests(

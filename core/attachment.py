@@ -11,14 +11,15 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from core.errors import AnalysisError
+from core.offset_baselines import OFFSETS
 from core.parses import ROOT, Dependencies
 
 ROOT_CANDIDATE: Final = 0
 """Candidate of a word that has no head; word i of a text, counted from 0, is candidate i + 1."""
+NO_CANDIDATE: Final = -1
+"""In the place of a candidate that a probe cannot name, or that is not known."""
 PUNCTUATION: Final = "punct"
 """Relation that does not count in attachment scores."""
-FARTHEST: Final = 5
-"""Words that a fixed offset reaches."""
 RIGHT_BRANCHING: Final = 1
 """Offset at which every word's head is the next word."""
 LEAST_TEXTS: Final = 2
@@ -100,10 +101,9 @@ def at_offset(n_words: int, offset: int) -> Int[np.ndarray, " word"]:
 
 
 def best_offset(heads: Sequence[Int[np.ndarray, " _"]], counting: Sequence[Bool[np.ndarray, " _"]]) -> int:
-    """The offset of at most FARTHEST words that is right for most words of some texts."""
-    offsets = [offset for offset in range(-FARTHEST, FARTHEST + 1) if offset]
+    """Which of OFFSETS is right for most words of some texts; of several the nearest, and of these the one ahead."""
 
     def n_right(offset: int) -> int:
         return sum(int((at_offset(len(h), offset) == h)[c].sum()) for h, c in zip(heads, counting, strict=True))
 
-    return max(offsets, key=n_right)
+    return max(OFFSETS, key=lambda offset: (n_right(offset), -abs(offset), offset))

@@ -206,11 +206,13 @@ def _logsumexp(logits: Tensor, probabilities: Tensor) -> Float[Tensor, "text hea
 def _entropy(logits: Tensor, probabilities: Tensor) -> Float[Tensor, "text head query"]:
     """Entropy of each row in nats, without a logarithm per entry; overwrites the logits.
 
-    log p = logit - logsumexp, so H = logsumexp - sum(p * logit).
+    log p = (logit - largest) + log(largest p), so H = -sum(p * (logit - largest)) - log(largest p): what is added up is
+    no larger than the entropy, whatever the size of the logits.
     """
     with torch.no_grad():
-        logsumexp = _logsumexp(logits, probabilities)
-        return logsumexp - torch.mul(probabilities, logits, out=None if logits.requires_grad else logits).sum(-1)
+        place = None if logits.requires_grad else logits
+        below = torch.sub(logits, logits.amax(-1, keepdim=True), out=place)
+        return -torch.mul(probabilities, below, out=place).sum(-1) - probabilities.amax(-1).log()
 
 
 def observe(

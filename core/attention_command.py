@@ -74,10 +74,15 @@ def attention(chosen: argparse.Namespace) -> None:
 
 
 def _check_folder(output: Path) -> None:
-    check_output(output.resolve().parent / "file")
     if output.is_file() or (output.is_dir() and any(output.iterdir())):
         found = "is a file" if output.is_file() else "is not empty"
         raise AnalysisError(f"{output} {found}. Name a new folder, or a file that ends in .npz.")
+    if output.suffix and not output.is_dir():
+        raise AnalysisError(
+            f"{output} would be a folder, as only .npz is written as one file. Name a file that ends in .npz, or a "
+            "folder without a suffix."
+        )
+    check_output(output / "a file" if output.is_dir() else output)
 
 
 def _bytes_of(checkpoint: Checkpoint, texts: Sequence[PassText]) -> int:

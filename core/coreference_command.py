@@ -59,9 +59,9 @@ def coreference(chosen: argparse.Namespace) -> None:
     """
     from core.coreference_observer import mention_choices
 
+    check_output(chosen.output, TABLES, [chosen.texts])
     content = read_bytes(chosen.texts)
     texts = read_mentions(content, partial(_watched, "parsing"))
-    check_output(chosen.output, TABLES)
     checkpoint, asked = loaded(chosen)
     if asked.kind not in ("self", "encoder"):
         raise AnalysisError(f"Mentions stand in one text, and {asked.kind} attention needs two. Choose encoder.")
@@ -95,7 +95,11 @@ def _summary(scores: CoreferenceScores, n_apart: int) -> str:
         *(f"{name} in {scores.baselines[place, 0]:.1%}" for place, name in enumerate(BASELINES)),
     ]
     if scores.held_out is not None:
-        said.append(f"heads chosen on one half of the texts in {scores.held_out.accuracy[0]:.1%} of the other's cases")
+        held = scores.held_out
+        said.append(
+            f"heads chosen on one half of the documents in {held.accuracy[0]:.1%} of the other's cases "
+            f"({held.low[0]:.1%} to {held.high[0]:.1%})"
+        )
     if n_apart:
         said.append(f"{n_apart:,} mentions have their antecedents in earlier windows and are no cases")
     if scores.n_unread:

@@ -8,6 +8,8 @@ Kinds:
     UD GUM: JSON objects with "mentions" beside "sentences" or "words"; see core.gum_coreference.
     GAP: a table with tabs and the columns GAP_COLUMNS; quotes are plain characters. The question is the pronoun's, so a
         name that comes after it is left out.
+
+Texts of one name ("name", "doc", "ID") are parts of one document; those without a name are documents of their own.
 """
 
 import io
@@ -26,6 +28,7 @@ from core.parses import Dependencies
 from core.texts import MAX_TEXTS, decoded
 
 GAP_COLUMNS: Final = ("Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
+CONLLU_COLUMNS: Final = 10
 FLAGS: Final = {"TRUE": True, "FALSE": False}
 KINDS: Final = "JSON with clusters, UD GUM as JSON, or GAP as a table with tabs"
 EXAMPLE: Final = '{"text": "Ann left. She was tired.", "clusters": [[[0, 3], [10, 13]]]}'
@@ -110,7 +113,10 @@ def _cluster_mentions(item: dict[str, Any], where: str) -> Iterator[Marked]:
 def _gap_texts(value: str) -> Iterator[MarkedText]:
     rows = enumerate(io.StringIO(value, newline=None), start=1)
     header = next(rows)[1].rstrip("\n").split("\t")
-    if missing := [name for name in GAP_COLUMNS if name not in header]:
+    missing = [name for name in GAP_COLUMNS if name not in header]
+    if missing and (header[0].startswith("#") or len(header) == CONLLU_COLUMNS):
+        raise TextError(f"This looks like CoNLL-U, which names no mentions. Choose {KINDS}.")
+    if missing:
         raise TextError(f'This is no JSON, and the first line names no column "{missing[0]}". Choose {KINDS}.')
     for line, row in rows:
         if row.strip():

@@ -51,7 +51,7 @@ def distances(chosen: argparse.Namespace) -> None:
 
     how = DistanceSettings(smoothed=chosen.smoothed, rows=chosen.rows)
     texts = read_texts(chosen.texts, chosen.text_columns)
-    check_output(chosen.output, TABLES)
+    check_output(chosen.output, TABLES, [chosen.texts])
     checkpoint, asked = loaded(chosen)
     prepared = list(prepared_texts(checkpoint, texts, asked, chosen.too_long).values())
     found = sorted(

@@ -90,6 +90,11 @@ def _from_object(item: Any, where: str) -> WrittenText:
     kinds = [keys for keys in KINDS if any(key in item for key in keys)]
     if len(kinds) > 1:
         raise TextError(f"{where} has both {' and '.join(keys[0] for keys in kinds)}. Keep one of them.")
+    if not kinds and "mentions" in item:
+        raise TextError(
+            f"{where} has mentions and no text: such files are read for coreference only. Give it a key "
+            '"text", the keys "text_a" and "text_b", or a key "words".'
+        )
     if not kinds:
         raise TextError(f'{where} has no text. Give it a key "text", the keys "text_a" and "text_b", or a key "words".')
     (kind,) = kinds

@@ -29,17 +29,17 @@ CODE_SEPARATORS: Final = 2
 class SurfaceSettings:
     """How surface statistics are taken.
 
-    Source: Clark et al. 2019, section 3; what `as_in_code` does is in the notebook of their figures alone.
+    Source: Clark et al. 2019, section 3. What they divide by, and that they smooth rows, is read off their code; the
+        default differs from it by this project's choice.
     """
 
     punctuation: tuple[str, ...] = PUNCTUATION
     """Tokens that count as such."""
     as_in_code: bool = False
-    """False: as the paper defines them. Shares are means over the queries that can have them, over the texts with such
-    a key, and entropy is that of the row. True: as the authors' code computes them. Attention to the previous and the
-    next token is divided by all queries; from separators to separators by 2, from the others by the queries less 2; a
-    text without punctuation counts, with 0; and entropy is that of 0.9999 row + 0.0001 / keys. Attention to [CLS],
-    [SEP] and the token itself is the same in both."""
+    """False: shares are means over the queries that can have them, and entropy is that of the row. True: as the
+    authors' code computes them. Attention to the previous and the next token is divided by all queries; from separators
+    to separators by 2, from the others by the queries less 2; and entropy is that of 0.9999 row + 0.0001 / keys. All
+    else is the same in both."""
 
 
 def key_kinds(tokens: TokenizedText, punctuation: Collection[str] = PUNCTUATION) -> Bool[np.ndarray, "key kind"]:
@@ -79,10 +79,8 @@ def row_weights(
     }
     divided_by = {measure: chosen.sum() for (measure, _), chosen in taking_part.items()}
     if as_in_code:
-        taking_part["punctuation", "punctuation"] = every
-        beside = dict.fromkeys(("previous", "next", "punctuation"), n_queries)
-        others = n_queries - CODE_SEPARATORS
-        divided_by |= {**beside, "sep from sep": CODE_SEPARATORS, "sep from others": others}
+        divided_by |= {"previous": n_queries, "next": n_queries}
+        divided_by |= {"sep from sep": CODE_SEPARATORS, "sep from others": n_queries - CODE_SEPARATORS}
     weights = np.zeros((n_queries, len(COLUMNS), len(MEASURES)))
     for (measure, column), chosen in taking_part.items():
         weights[:, COLUMNS.index(column), MEASURES.index(measure)] = chosen / max(1, divided_by[measure])

@@ -58,6 +58,13 @@ class MentionText:
     """One past the last word of each sentence; the text may be cut there."""
     is_excerpt: bool = False
     """The file has cut it from something longer, so it is cut again only where a checkpoint takes less."""
+    cut_from: str | None = None
+    """Name of what it is a window of; None for what stands in the file as it is."""
+
+    @property
+    def document(self) -> str:
+        """Name of the document that it is, or is a part of: texts of one name are of one document."""
+        return self.name if self.cut_from is None else self.cut_from
 
     @property
     def words(self) -> Words:
@@ -153,6 +160,7 @@ def _part(text: MentionText, start: int, end: int) -> MentionText:
     return replace(
         text,
         name=f"{text.name}, from word {start + 1:,}",
+        cut_from=text.document,
         text=Text((text.text.segments[0][first:last],), words),
         spans=tuple((of_word[0] - first, of_word[1] - first) for of_word in text.spans[start:end]),
         mentions=tuple(

@@ -39,12 +39,14 @@ class Cases:
     predicted_from_heads: Int[np.ndarray, "layer head case"]
     """What the head of each word attends to most; NONE for nothing, and for a root."""
     is_known: Bool[np.ndarray, " case"]
-    """Whether the word and its head have tokens, so that anything can be predicted."""
+    """Whether the word, where its prediction is read, and its head have tokens. Only where they have may anything be
+    predicted, but nothing need be: of the only word of a sentence nothing is."""
 
 
 def cases_of(
     texts: Sequence[Dependencies],
     predicted: Sequence[Int[np.ndarray, "direction layer head _"]],
+    has_tokens: Sequence[Bool[np.ndarray, "_"]],
     at_clitic: bool = False,
 ) -> Cases:
     """The words of one or more texts as cases.
@@ -52,6 +54,7 @@ def cases_of(
     Args:
         texts: their trees.
         predicted: place of the head predicted for each of their words; -1 for none.
+        has_tokens: whether each of their words has tokens.
         at_clitic: whether a possessor's prediction is read at the 's that follows it.
     """
     sizes = [len(text.heads) for text in texts]
@@ -59,7 +62,7 @@ def cases_of(
     heads = _numbered(np.concatenate([text.heads for text in texts]), firsts)
     names, codes = _coded(list(chain.from_iterable(text.relations for text in texts)))
     of_words = _numbered(np.concatenate(predicted, axis=-1), firsts)
-    has_tokens = (of_words != NONE).any(axis=(0, 1, 2))
+    is_there = np.concatenate(has_tokens)
     starts, ends = np.concatenate([_segment_ends(text) for text in texts], axis=1) + firsts
     words = np.arange(len(heads))
     read_at = words + (_has_clitic(names, codes, heads) if at_clitic else 0)
@@ -72,7 +75,7 @@ def cases_of(
         rooms=np.stack([read_at - starts, ends - 1 - read_at]),
         predicted=of_words[..., read_at],
         predicted_from_heads=np.where(heads == ROOT, NONE, of_words[0][..., heads]),
-        is_known=has_tokens & has_tokens[read_at] & ((heads == ROOT) | has_tokens[heads]),
+        is_known=is_there & is_there[read_at] & ((heads == ROOT) | is_there[heads]),
     )
 
 

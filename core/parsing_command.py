@@ -31,6 +31,7 @@ from core.parsing_heads import (
     AS_IN_CODE,
     AS_IN_PAPER,
     DIRECTIONS,
+    NO_CASE,
     Margin,
     ParsingSettings,
     Reading,
@@ -97,13 +98,13 @@ def _add_parsing_options(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_heads(chosen: argparse.Namespace) -> None:
-    """Write one row per relation, direction, layer and head: cases, left_out (cases without tokens), accuracy, low and
-    high (Wilson interval), baseline (accuracy of the best fixed offset) and offset (in words), p (of beating the
-    baseline, corrected for all heads and directions), beats_baseline (by --margin and --by; Voita's rule for
-    head-to-dependent needs --reading row); and, the same in all rows of a relation, best (whether the row's head is
-    best on all cases), and held_out, held_out_low and held_out_high (the accuracy of heads chosen on one half of the
-    texts on the other half). Relations are those that the file brings, else spaCy's; "all" is all of them but punct and
-    root, unless --every-word is given.
+    """Write one row per relation, direction, layer and head: cases, left_out (words that are no cases, since they or
+    their heads have no tokens), accuracy, low and high (Wilson interval), baseline (accuracy of the best fixed offset)
+    and offset (in words), p (of beating the baseline, corrected for all heads and directions), beats_baseline (by
+    --margin and --by; Voita's rule for head-to-dependent needs --reading row); and, the same in all rows of a relation,
+    best (whether the row's head is best on all cases), and held_out, held_out_low and held_out_high (the accuracy of
+    heads chosen on one half of the texts on the other half). Relations are those that the file brings, else spaCy's;
+    "all" is all of them but punct and root, unless --every-word is given.
     """
     if not 0 < chosen.alpha < 1:
         raise AnalysisError(f"alpha is {chosen.alpha}. Choose a number between 0 and 1, for example 0.05.")
@@ -111,12 +112,14 @@ def parse_heads(chosen: argparse.Namespace) -> None:
         raise AnalysisError(f"by is {chosen.by}. Choose a share of 0 or more, for example 0.1.")
     how = _parsing_settings(chosen)
     texts = read_texts(chosen.texts, chosen.text_columns)
-    check_output(chosen.output, TABLES)
+    check_output(chosen.output, TABLES, [chosen.texts])
     found, facts = _found(chosen, texts, how)
     accuracies = relation_accuracies(found, how, least_cases=chosen.least_cases, alpha=chosen.alpha)
     if not accuracies:
         raise AnalysisError(
             f"No relation has {chosen.least_cases:,} cases. Give more texts, or ask for fewer with --least-cases."
+            if chosen.least_cases > 1
+            else NO_CASE
         )
     write_table(chosen.output, accuracy_table(accuracies, by=chosen.by, margin=chosen.margin), facts)
 
@@ -173,7 +176,7 @@ def _found(
         "alpha": str(chosen.alpha),
         "beats baseline by": f"{chosen.by} ({chosen.margin})",
     }
-    return [TextPredictions(dependencies=tree, predicted=of_place[row]) for row, tree in enumerate(trees)], facts
+    return [TextPredictions.of(tree, of_place[row]) for row, tree in enumerate(trees)], facts
 
 
 def _source(n_brought: int, n_texts: int) -> str:

@@ -24,6 +24,8 @@ Reading = Literal["column", "row"]
 """How head-to-dependent is read: as DIRECTIONS says (Clark's code), or: the word that a head attends to most is its
 dependent (Voita), of which a head with several dependents can get one right at most."""
 Margin = Literal["points", "relative"]
+NO_CASE: Final = "No word of these texts has a relation to another one, punct left out. Give texts with sentences."
+"""What there is to say where `relation_accuracies` finds none for whatever number of cases."""
 ALL: Final = "all"
 """Every relation but punct and root together; those, too, if the settings say so."""
 
@@ -49,13 +51,26 @@ AS_IN_CODE: Final = ParsingSettings(at_clitic=True, every_word=True, offsets=AUT
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TextPredictions:
-    """What a pass found of one text, and its relations."""
+class WordPredictions:
+    """What a pass found of the words of one text."""
 
-    dependencies: Dependencies
     predicted: Int[np.ndarray, "direction layer head word"]
     """Place of the predicted head of each word, which is never the word itself. -1 for a word without tokens, and where
-    a word attends to, or is attended from, no other word, as the first one of a causal model."""
+    a word attends to, or is attended from, no other word, as the first one of a causal model, or the only one."""
+    has_tokens: Bool[np.ndarray, " word"]
+    """As in core.words.WordMap: a word beyond a cut has none, nor has one of no character that the tokenizer knows."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextPredictions(WordPredictions):
+    """The same with the text's relations."""
+
+    dependencies: Dependencies
+
+    @classmethod
+    def of(cls, dependencies: Dependencies, found: WordPredictions) -> "TextPredictions":
+        """What was found of the words of a tree."""
+        return cls(dependencies=dependencies, predicted=found.predicted, has_tokens=found.has_tokens)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -125,7 +140,12 @@ def relation_accuracies(
     """
     if not texts:
         return []
-    cases = cases_of([text.dependencies for text in texts], [text.predicted for text in texts], settings.at_clitic)
+    cases = cases_of(
+        [text.dependencies for text in texts],
+        [text.predicted for text in texts],
+        [text.has_tokens for text in texts],
+        settings.at_clitic,
+    )
     right = _right(cases, settings.reading)
     relations = _relations(cases, least_cases, settings.every_word)
     found = [_accuracy(name, chosen, cases, right, alpha, settings.offsets) for name, chosen in relations]

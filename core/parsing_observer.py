@@ -10,11 +10,10 @@ from torch import Tensor
 from core.checkpoints import Checkpoint
 from core.errors import AnalysisError
 from core.observing import collect
+from core.parsing_heads import WordPredictions
 from core.passes import PassSettings, PassText
 from core.word_attention import FromWord, WordCollector
 from core.words import FIRST_WORD, Words, word_map
-
-Predictions = Int[np.ndarray, "direction layer head word"]
 
 
 def predictions(
@@ -25,8 +24,8 @@ def predictions(
     *,
     from_word: FromWord = "mean",
     batch_tokens: int | None = None,
-) -> Iterator[list[tuple[int, Predictions]]]:
-    """What `core.parsing_heads.TextPredictions` holds of each text, with its place, batch by batch.
+) -> Iterator[list[tuple[int, WordPredictions]]]:
+    """The predictions of every head for each text, with its place, batch by batch.
 
     Special tokens and the word itself are never predicted.
 
@@ -73,9 +72,9 @@ def most_attended(layer: int, attention: Float[Tensor, "text head word word"]) -
 
 def _placed(
     found: Int[np.ndarray, "layer direction head padded"], places: Int[np.ndarray, " kept"], n_words: int
-) -> Predictions:
+) -> WordPredictions:
     """Predictions among all words of a text from those among the words that have tokens."""
     of_text = np.moveaxis(found[..., : len(places)], 1, 0)
     placed = np.full((*of_text.shape[:-1], n_words), -1)
     placed[..., places] = np.where(of_text >= 0, places[of_text], -1)
-    return placed
+    return WordPredictions(predicted=placed, has_tokens=np.isin(np.arange(n_words), places))

@@ -32,18 +32,18 @@ from core.frames import texts_sha256
 from core.parses import Dependencies, dependencies
 from core.passes import PassSettings, PassText
 from core.probe_features import check_kind, embedded_words, word_attention_maps, word_pieces
-from core.probing import (
-    ProbeSettings,
+from core.probe_texts import (
     ProbeText,
-    Training,
     attention_bytes,
     check_fits,
+    few_test_texts,
     few_words,
-    offset_scores,
+    left_out,
+    n_left_out,
     probe_texts,
     split,
-    uas,
 )
+from core.probing import ProbeSettings, Training, offset_scores, uas
 from core.texts import SUFFIXES, Text
 from core.word_vectors import WordVectors, no_vectors, vectors_from_file
 
@@ -99,12 +99,13 @@ def probe(chosen: argparse.Namespace) -> None:
 
     Writes one row per head: layer, head, w (weight of the attention from a candidate to the word) and u (from the word
     to a candidate), or their norms where they depend on words; control_w and control_u of the random control. The
-    summary beside it, of the same name with .json, holds the scores, the settings and the learning curve.
+    summary beside it, of the same name with .summary.json, holds the scores, the settings, the learning curve, and how
+    many words were left out because they, or their heads, have no tokens.
     """
     settings = ProbeSettings(
         words=chosen.words != NONE, bias=chosen.bias, **{name: getattr(chosen, name) for name in OWN_SETTINGS}
     )
-    check_output(chosen.output, TABLES)
+    _check_outputs(chosen)
     checkpoint, asked = loaded(chosen)
     files = checkpoint.files
     read = _read(chosen, checkpoint, asked)
@@ -112,8 +113,7 @@ def probe(chosen: argparse.Namespace) -> None:
     vectors = _vectors(chosen.words, checkpoint, read)
     facts = checkpoint_facts(checkpoint, asked) | {"words": chosen.words, "texts sha256": texts_sha256(read.texts)}
     train, test = _taken(checkpoint, read, vectors, asked)
-    if warning := few_words(sum(len(text.heads) for text in train), len(train)):
-        print(warning, file=sys.stderr)
+    n_words_left_out = _say_words(train, test)
     offsets = offset_scores(train, test)
     found = {"probe": _trained(train, test, vectors, settings)}
     if chosen.random_control:
@@ -121,7 +121,18 @@ def probe(chosen: argparse.Namespace) -> None:
         control = load_checkpoint(randomly_initialised(files, settings.seed), device=chosen.device, dtype=chosen.dtype)
         train, test = _taken(control, read, vectors, asked)
         found["random control"] = _trained(train, test, vectors, settings)
-    _write(chosen, settings, found, offsets, facts)
+    _write(chosen, settings, found, offsets, n_words_left_out, facts)
+
+
+def _summary_path(output: Path) -> Path:
+    return output.with_suffix(".summary.json")
+
+
+def _check_outputs(chosen: argparse.Namespace) -> None:
+    """Refuse before the work what cannot be written, or would be written over what is read."""
+    read = [chosen.texts, chosen.test_texts, Path(chosen.words)]
+    check_output(chosen.output, TABLES, read)
+    check_output(_summary_path(chosen.output), others=read)
 
 
 def _read(chosen: argparse.Namespace, checkpoint: Checkpoint, asked: PassSettings) -> _Texts:
@@ -141,7 +152,7 @@ def _read(chosen: argparse.Namespace, checkpoint: Checkpoint, asked: PassSetting
 
 
 def _say_size(read: _Texts, layers: AttentionLayers, budget: int) -> None:
-    n_words = [len(tree.heads) for tree in read.trees.values()]
+    n_words = [min(len(read.trees[place].heads), text.n_tokens) for place, text in read.prepared.items()]
     check_fits(n_words, layers.n_layers, layers.n_heads, budget)
     needed = attention_bytes(n_words, layers.n_layers, layers.n_heads) / 2**20
     print(f"The attention of {len(n_words):,} texts takes {needed:,.0f} MB of memory.", file=sys.stderr)
@@ -172,9 +183,19 @@ def _taken(
     places = list(read.prepared)
     words = [read.trees[place].words for place in places]
     work = word_attention_maps(checkpoint, list(read.prepared.values()), words, asked)
-    attention = {places[row]: attention for row, attention in progress_bar(work, len(places))}
+    passed = {places[row]: found for row, found in progress_bar(work, len(places))}
     rows = dict(zip(places, vectors.rows))
-    return probe_texts(attention, read.trees, rows, read.train), probe_texts(attention, read.trees, rows, read.test)
+    return probe_texts(passed, read.trees, rows, read.train), probe_texts(passed, read.trees, rows, read.test)
+
+
+def _say_words(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> int:
+    """Say where there is little to learn from or to test on, and how many words are left out, which is returned."""
+    n_words = n_left_out([*train, *test])
+    few = few_words(sum(text.n_learned for text in train), len(train))
+    for said in (left_out(n_words), few, few_test_texts(len(test))):
+        if said:
+            print(said, file=sys.stderr)
+    return n_words
 
 
 def _trained(
@@ -197,6 +218,7 @@ def _write(
     settings: ProbeSettings,
     found: Mapping[str, _Found],
     offsets: Mapping[int, AttachmentScore],
+    n_words_left_out: int,
     facts: Mapping[str, str],
 ) -> None:
     scores = {name: one.score for name, one in found.items()}
@@ -211,10 +233,11 @@ def _write(
         **facts,
         "settings": asdict(settings),
         "UAS": {name: asdict(score) for name, score in scores.items()},
+        "words left out": n_words_left_out,
         "training": {name: _course(one.training) for name, one in found.items()},
     }
     write(
-        chosen.output.with_suffix(".json"),
+        _summary_path(chosen.output),
         lambda path: path.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", "utf-8"),
     )
     print(_table(scores))

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float16
+from jaxtyping import Int
 
 from core.checkpoints import Checkpoint
 from core.errors import AnalysisError
 from core.passes import Kind, PassSettings, PassText
+from core.probe_texts import PassedWords
 from core.word_vectors import WordVectors, looked_up
 from core.words import FIRST_WORD, Words, word_map
 
@@ -30,8 +31,8 @@ def check_kind(kind: Kind) -> None:
 
 def word_attention_maps(
     checkpoint: Checkpoint, texts: Sequence[PassText], words: Sequence[Words], settings: PassSettings
-) -> Iterator[list[tuple[int, Float16[np.ndarray, "layer head _ _"]]]]:
-    """Attention between the words of texts, batch by batch: place among the texts given, and what ProbeText takes.
+) -> Iterator[list[tuple[int, PassedWords]]]:
+    """Attention between the words of texts, batch by batch, each with its place among the texts given.
 
     Args:
         checkpoint: loaded.
@@ -42,24 +43,27 @@ def word_attention_maps(
     from core.observing import collect
     from core.word_attention import WordCollector
 
-    maps = {id(text): word_map(of_text, text.queries) for text, of_text in zip(texts, words, strict=True)}
+    # Words beyond a cut would cost the square of their number.
+    maps = {
+        id(text): word_map(of_text, text.queries).of_tokens_only() for text, of_text in zip(texts, words, strict=True)
+    }
     n_layers = checkpoint.attentions[settings.kind].n_layers
 
     def collector(batch: Sequence[PassText]) -> WordCollector:
-        return WordCollector(checkpoint, [maps[id(text)] for text in batch], _as_it_is, n_layers=n_layers)
+        return WordCollector(checkpoint, [maps[id(text)][0] for text in batch], _as_it_is, n_layers=n_layers)
 
     for batch in collect(checkpoint, texts, settings, collector):
-        yield [(place, _cropped(found["attention"], len(words[place].segments))) for place, found in batch]
+        yield [(place, _cropped(found["attention"], maps[id(texts[place])][1])) for place, found in batch]
 
 
 def _as_it_is(layer: int, attention: Any) -> dict[str, Any]:
     return {"attention": attention.half()}
 
 
-def _cropped(attention: np.ndarray, n_words: int) -> Float16[np.ndarray, "layer head axis axis"]:
+def _cropped(attention: np.ndarray, places: Int[np.ndarray, " passed"]) -> PassedWords:
     """Without padding, and as an array of its own: a part of a batch would keep all of it."""
-    n = FIRST_WORD + n_words
-    return attention[:, :, :n, :n].copy()
+    n = FIRST_WORD + len(places)
+    return PassedWords(attention=attention[:, :, :n, :n].copy(), places=places)
 
 
 def word_pieces(text: PassText, words: Words) -> Pieces:

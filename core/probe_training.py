@@ -10,18 +10,19 @@ from jaxtyping import Float, Float32, Int
 from torch import Tensor
 from torch.nn import functional
 
-from core.attachment import LEAST_TEXTS
+from core.attachment import LEAST_TEXTS, NO_CANDIDATE
 from core.errors import AnalysisError
-from core.probing import Epoch, Probe, ProbeSettings, ProbeText, Training
+from core.probe_texts import ProbeText
+from core.probing import Epoch, Probe, ProbeSettings, Training
 from core.word_vectors import UNKNOWN
 from core.words import CLS_WORD, FIRST_WORD, OTHER_SPECIAL
 
 REPORT_TEXTS: Final = 100
 """Texts learned from between two reports."""
-AHEAD: Final = 32
-"""Texts that are predicted at a time."""
+ENTRIES: Final = 2**22
+"""Of attention, padding included, that are worked on at a time: with all copies under 100 MB. One text at least."""
 NO_WORD: Final = -100
-"""Head of padding, which no loss counts."""
+"""Target of padding, which no loss counts."""
 
 
 def train(
@@ -29,8 +30,9 @@ def train(
 ) -> Iterator[Training]:
     """Train a probe, saying every REPORT_TEXTS texts and after each epoch how far it is; on the CPU.
 
-    The loss is the cross-entropy over ROOT and the words of the text, of every word, punctuation included. Whoever
-    stops asking keeps the best so far. The same texts, settings and number of threads give the same probe.
+    The loss is the cross-entropy over ROOT and the passed words of the text, of every passed word whose head was
+    passed, punctuation included. Whoever stops asking keeps the best so far. The same texts, settings and number of
+    threads give the same probe.
 
     Args:
         texts: to learn from; a share of them is held out.
@@ -96,12 +98,15 @@ class _Run:
         yield self._report(len(order))
 
     def _step(self, texts: Sequence[ProbeText]) -> float:
-        batch = _batch(texts, self._table)
-        loss = _loss(self._scorer(batch), batch)
+        lost = 0.0
         self._optimizer.zero_grad()
-        loss.backward()
+        for some in _parts(texts):
+            batch = _batch(some, self._table)
+            loss = _loss(self._scorer(batch), batch)
+            loss.backward()
+            lost += float(loss.detach())
         self._optimizer.step()
-        return float(loss.detach())
+        return lost
 
     def _report(self, done: int) -> Training:
         return Training(
@@ -118,22 +123,22 @@ class _Run:
 def predicted_heads(
     probe: Probe, texts: Sequence[ProbeText], vectors: Float32[np.ndarray, "row dimension"]
 ) -> list[Int[np.ndarray, " _"]]:
-    """The candidate that a probe finds most likely for each word of each text."""
+    """The candidate that a probe finds most likely for each word of each text; NO_CANDIDATE for a word not passed."""
     found = _scored(_Scorer(probe), texts, torch.from_numpy(vectors))
     return [heads for some, _, logits in found for heads in _likeliest(logits, some)]
 
 
 def scores(
     probe: Probe, text: ProbeText, vectors: Float32[np.ndarray, "row dimension"]
-) -> Float[np.ndarray, "word candidate"]:
-    """Logarithms of how likely each candidate is, up to a constant a word."""
+) -> Float[np.ndarray, "passed candidate"]:
+    """Logarithms of how likely each of a text's `candidates` is, up to a constant a word."""
     with torch.no_grad():
         return _Scorer(probe)(_batch([text], torch.from_numpy(vectors)))[0].numpy()
 
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Texts as tensors, padded."""
+    """The passed words of texts as tensors, padded."""
 
     maps: Tensor
     """[text direction map word candidate]: from a candidate to the word, and from the word to a candidate."""
@@ -141,28 +146,28 @@ class _Batch:
     """[text direction map word special]: the same with the special tokens."""
     vectors: Tensor
     """[text word dimension]"""
-    heads: Tensor
-    """[text word]; NO_WORD for padding."""
+    targets: Tensor
+    """[text word]: NO_CANDIDATE where none is right, NO_WORD for padding."""
 
 
 def _batch(texts: Sequence[ProbeText], table: Tensor) -> _Batch:
-    n_texts, longest = len(texts), max(len(text.heads) for text in texts)
-    n_maps = texts[0].attention.shape[0] * texts[0].attention.shape[1]
-    n_axis = FIRST_WORD + longest
-    attention = torch.zeros((n_texts, n_maps, n_axis, n_axis))
+    n_texts, longest = len(texts), max(len(text.rows) for text in texts)
+    n_layers, n_heads = texts[0].passed.attention.shape[:2]
+    both = torch.zeros((n_texts, 2, n_layers * n_heads, longest, FIRST_WORD + longest))
     rows = torch.full((n_texts, longest), UNKNOWN)
-    heads = torch.full((n_texts, longest), NO_WORD)
+    targets = torch.full((n_texts, longest), NO_WORD)
     for i, text in enumerate(texts):
-        n = FIRST_WORD + len(text.heads)
-        attention[i, :, :n, :n] = torch.from_numpy(text.attention).reshape(n_maps, n, n)
-        rows[i, : len(text.rows)] = torch.from_numpy(text.rows)
-        heads[i, : len(text.heads)] = torch.from_numpy(text.heads)
-    both = torch.stack([attention.transpose(2, 3), attention], 1)[:, :, :, FIRST_WORD:]
-    return _Batch(both[..., FIRST_WORD:], both[..., [CLS_WORD, OTHER_SPECIAL]], table[rows], heads)
+        n_words = len(text.rows)
+        attention = torch.from_numpy(text.passed.attention).flatten(0, 1)
+        both[i, 0, :, :n_words, : FIRST_WORD + n_words] = attention.transpose(1, 2)[:, FIRST_WORD:]
+        both[i, 1, :, :n_words, : FIRST_WORD + n_words] = attention[:, FIRST_WORD:]
+        rows[i, :n_words] = torch.from_numpy(text.rows)
+        targets[i, :n_words] = torch.from_numpy(text.targets)
+    return _Batch(both[..., FIRST_WORD:], both[..., [CLS_WORD, OTHER_SPECIAL]], table[rows], targets)
 
 
 class _Scorer(torch.nn.Module):
-    """A probe as torch trains it: scores of ROOT first, then of the words, as `ProbeText.heads` counts them."""
+    """A probe as torch trains it: scores of ROOT first, then of the words, as `ProbeText.candidates` has them."""
 
     def __init__(self, probe: Probe, settings: ProbeSettings | None = None) -> None:
         """Begin where a probe stands; the settings say which of its parts learn."""
@@ -179,7 +184,7 @@ class _Scorer(torch.nn.Module):
     def forward(self, batch: _Batch) -> Tensor:
         """[text word candidate], ROOT first; what stands for padding is minus infinity."""
         words = torch.einsum("trmwc,rm->twc", batch.maps, self.constant)
-        of_root = self.constant.expand(*batch.heads.shape, *self.constant.shape)
+        of_root = self.constant.expand(*batch.targets.shape, *self.constant.shape)
         if self.by_word.numel():
             # W (v_i, v_j) is a sum of what each word gives, so nothing is as large as pairs x dimension x maps.
             of_candidate, of_word = (torch.einsum("twd,rmd->twrm", batch.vectors, self.by_word[:, i]) for i in (0, 1))
@@ -187,7 +192,7 @@ class _Scorer(torch.nn.Module):
             words = words + torch.einsum("trmwc,twrm->twc", batch.maps, of_word)
             of_root = of_root + of_word + self.by_word[:, 0] @ self.root_vector
         root = torch.einsum("trmws,twrm->tws", batch.root, of_root) @ self.root_parts
-        words = words.masked_fill((batch.heads == NO_WORD)[:, None], -torch.inf)
+        words = words.masked_fill((batch.targets == NO_WORD)[:, None], -torch.inf)
         return torch.cat([root[..., None], words], -1)
 
     def learned(self) -> Probe:
@@ -211,7 +216,7 @@ def _weights(values: np.ndarray, learns: bool) -> torch.nn.Parameter:
 
 def _untrained(text: ProbeText, vectors: Float32[np.ndarray, "row dimension"], rng: np.random.Generator) -> Probe:
     """Every candidate as likely as any; ROOT's vector is as large as the words' are."""
-    n_layers, n_heads = text.attention.shape[:2]
+    n_layers, n_heads = text.passed.attention.shape[:2]
     dimension = vectors.shape[1]
     size = float(np.sqrt((vectors[UNKNOWN + 1 :] ** 2).mean())) if dimension else 0.0
     return Probe(
@@ -237,22 +242,38 @@ def _scored(
     scorer: _Scorer, texts: Sequence[ProbeText], table: Tensor
 ) -> Iterator[tuple[Sequence[ProbeText], _Batch, Tensor]]:
     """Some texts at a time, as a batch, with their scores [text word candidate]."""
-    for start in range(0, len(texts), AHEAD):
-        some = texts[start : start + AHEAD]
+    for some in _parts(texts):
         batch = _batch(some, table)
         with torch.no_grad():
             logits = scorer(batch)
         yield some, batch, logits
 
 
+def _parts(texts: Sequence[ProbeText]) -> Iterator[Sequence[ProbeText]]:
+    """The same texts, as many at a time as ENTRIES allows."""
+    start, largest = 0, 0
+    for end, text in enumerate(texts):
+        largest = max(largest, text.passed.attention.size)
+        if end > start and (end + 1 - start) * largest > ENTRIES:
+            yield texts[start:end]
+            start, largest = end, text.passed.attention.size
+    yield texts[start:]
+
+
 def _likeliest(logits: Tensor, texts: Sequence[ProbeText]) -> list[Int[np.ndarray, " _"]]:
-    return [row[: len(text.heads)] for row, text in zip(logits.argmax(-1).numpy(), texts)]
+    """Of each text the candidate of each word."""
+    found = [np.full(len(text.heads), NO_CANDIDATE) for text in texts]
+    for heads, places, text in zip(found, logits.argmax(-1).numpy(), texts):
+        heads[text.passed.places] = text.candidates[places[: len(text.rows)]]
+    return found
 
 
 def _loss(logits: Tensor, batch: _Batch) -> Tensor:
     """Cross-entropy summed over words, in nats."""
-    return functional.cross_entropy(logits.flatten(0, 1), batch.heads.flatten(), ignore_index=NO_WORD, reduction="sum")
+    targets = batch.targets.masked_fill(batch.targets == NO_CANDIDATE, NO_WORD)
+    return functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=NO_WORD, reduction="sum")
 
 
 def _n_words(texts: Sequence[ProbeText]) -> int:
-    return sum(len(text.heads) for text in texts)
+    """At least 1, to divide by."""
+    return max(sum(text.n_learned for text in texts), 1)

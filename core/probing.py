@@ -1,35 +1,19 @@
 """Probes for dependency heads: how well all heads together tell which word is a word's head.
 
-What a probe is asked, what it takes and what it has learned, and what its score is held against; no torch. A word's
-candidates are numbered as in core.attachment: ROOT_CANDIDATE, then the words of the text from 1.
+What a probe is asked and what it has learned, and what its score is held against; no torch.
 Source: Clark et al. 2019, section 5.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
-from jaxtyping import Bool, Float, Float16, Int
+from jaxtyping import Float, Int
 
-from core.attachment import (
-    LEAST_TEXTS,
-    RIGHT_BRANCHING,
-    AttachmentScore,
-    at_offset,
-    attachment_score,
-    best_offset,
-    counts,
-    root_first,
-)
+from core.attachment import RIGHT_BRANCHING, AttachmentScore, at_offset, attachment_score, best_offset
+from core.checkpoints import LARGEST_SEED
 from core.errors import AnalysisError
-from core.parses import Dependencies
-from core.words import FIRST_WORD
-
-FEW_WORDS: Final = 5_000
-"""Words to learn from below which a probe says little about a checkpoint."""
-BUDGET_BYTES: Final = 1024 * 2**20
-"""Of attention in memory at most, unless said otherwise."""
+from core.probe_texts import ProbeText
 
 
 @dataclass(frozen=True)
@@ -65,22 +49,8 @@ class ProbeSettings:
             raise AnalysisError(f"The learning rate is {self.learning_rate:g}. Give one above 0 and at most 1.")
         if not 0 < self.held_out < 1:
             raise AnalysisError(f"The share held out is {self.held_out:g}. Give one between 0 and 1.")
-        if self.seed < 0:
-            raise AnalysisError(f"The seed is {self.seed}. Give a whole number from 0 on.")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ProbeText:
-    """One text as a probe takes it."""
-
-    attention: Float16[np.ndarray, "layer head axis axis"]
-    """From and to CLS_WORD, OTHER_SPECIAL and the words, as in core.words.WordMap."""
-    heads: Int[np.ndarray, " word"]
-    """Candidate that is each word's head."""
-    counts: Bool[np.ndarray, " word"]
-    """Whether a word counts in attachment scores: punctuation does not."""
-    rows: Int[np.ndarray, " word"]
-    """Row of each word in WordVectors.table; all 0 where words play no part."""
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise AnalysisError(f"The seed is {self.seed}. Give a whole number from 0 to {LARGEST_SEED}.")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -140,75 +110,6 @@ class Training:
     is_finished: bool
 
 
-def attention_bytes(n_words: Sequence[int], n_layers: int, n_heads: int) -> int:
-    """Memory that the attention of texts of so many words takes."""
-    return sum(np.dtype(np.float16).itemsize * n_layers * n_heads * (n + FIRST_WORD) ** 2 for n in n_words)
-
-
-def check_fits(n_words: Sequence[int], n_layers: int, n_heads: int, budget: int = BUDGET_BYTES) -> None:
-    """Refuse what takes more memory than there may be.
-
-    Raises: AnalysisError that says which texts to leave out.
-    """
-    needed = attention_bytes(n_words, n_layers, n_heads)
-    if needed <= budget:
-        return
-    sizes = [attention_bytes([n], n_layers, n_heads) for n in n_words]
-    n_first = int(np.searchsorted(np.cumsum(sizes), budget, side="right"))
-    n_short = int(np.searchsorted(np.cumsum(sorted(sizes)), budget, side="right"))
-    raise AnalysisError(
-        f"The attention of {len(n_words):,} texts takes {needed / 2**20:,.0f} MB of memory, and at most "
-        f"{budget / 2**20:,.0f} MB may be used. Leave out all from text {n_first + 1:,} on, or those of "
-        f"{sorted(n_words)[n_short]:,} words and more."
-    )
-
-
-def split(n_texts: int, share: float, seed: int) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]:
-    """Places of the texts to learn from and of those to test on, each in order.
-
-    Args:
-        n_texts: all.
-        share: of them to test on.
-        seed: of the choice.
-
-    Raises: AnalysisError where either part would have fewer than LEAST_TEXTS.
-    """
-    n_test = round(share * n_texts)
-    if min(n_test, n_texts - n_test) < LEAST_TEXTS:
-        raise AnalysisError(
-            f"Of {_texts(n_texts)} {n_test} would be tested on and {n_texts - n_test} learned from. Give more texts, "
-            f"or another share, so that each has at least {LEAST_TEXTS}."
-        )
-    order = np.random.default_rng(seed).permutation(n_texts)
-    return np.sort(order[n_test:]), np.sort(order[:n_test])
-
-
-def probe_texts(
-    attention: Mapping[int, Float16[np.ndarray, "layer head _ _"]],
-    trees: Mapping[int, Dependencies],
-    rows: Mapping[int, Int[np.ndarray, " _"]],
-    places: Iterable[int],
-) -> list[ProbeText]:
-    """The texts at some places as a probe takes them; those without attention, being too long, are left out.
-
-    Args:
-        attention: by place.
-        trees: of the same texts.
-        rows: of their words in WordVectors.table.
-        places: which texts, in order.
-    """
-    return [
-        ProbeText(
-            attention=attention[place],
-            heads=root_first(trees[place]),
-            counts=counts(trees[place]),
-            rows=rows[place],
-        )
-        for place in places
-        if place in attention
-    ]
-
-
 def uas(predicted: Sequence[Int[np.ndarray, " _"]], texts: Sequence[ProbeText]) -> AttachmentScore:
     """How often the predicted heads of texts are right."""
     return attachment_score(predicted, [text.heads for text in texts], [text.counts for text in texts])
@@ -222,17 +123,3 @@ def offset_scores(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> dict
     best = best_offset([text.heads for text in train], [text.counts for text in train])
     offsets = dict.fromkeys((RIGHT_BRANCHING, best))
     return {offset: uas([at_offset(len(text.heads), offset) for text in test], test) for offset in offsets}
-
-
-def _texts(number: int) -> str:
-    return f"{number:,} text" + ("" if number == 1 else "s")
-
-
-def few_words(n_words: int, n_texts: int) -> str | None:
-    """A sentence where there is little to learn from."""
-    if n_words >= FEW_WORDS:
-        return None
-    return (
-        f"There are only {n_words:,} words in {_texts(n_texts)} to learn from, which teach a probe little: scores "
-        "depend much on which texts these are. Clark et al. took 36,160 sentences; give a few thousand."
-    )

@@ -58,7 +58,7 @@ class TextGradients:
     """How much the loss of a masked-language model would change with the attention of one text."""
 
     importance: Float[np.ndarray, "kind layer"]
-    """By KEY_KINDS: mean of |gradient of the loss by a weight| over heads, queries and keys of the kind; NaN where the
-    text has no such key."""
+    """By KEY_KINDS: mean of |gradient of the loss by a weight| over heads, queries and keys of the kind, masked ones
+    being "other"; NaN where the text has no such key."""
     n_masked: int
     """Tokens that were masked and are guessed."""

@@ -60,7 +60,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--as-in-code",
         action="store_true",
-        help="shares divided and rows smoothed as in the code of Clark et al., not as their paper defines them",
+        help="shares divided and rows smoothed as in the code of Clark et al.",
     )
     parser.add_argument(
         "--gradients",
@@ -72,10 +72,11 @@ def add_command(commands: Any) -> None:
 
 def surface(chosen: argparse.Namespace) -> None:
     """Write one row per statistic, layer and head: mean over the texts that have it, low and high (95 % interval over
-    texts), and how many texts. Shares, confidence: 0 to 1; entropy: nats; distance: tokens. Statistics of a whole
-    layer (agreement, output agreement, uniform entropy) have no head. Rows "offset share" say how often the most
-    attended key is at an offset (no offset: further away); "positional" and "rare" say whether a head holds that label:
-    mean is then its share at the offset, or on one of the two rarest words.
+    texts), and how many texts; a text without [CLS], [SEP] or punctuation has a share of 0 of it where another has
+    some. Shares, confidence: 0 to 1; entropy: nats; distance: tokens. Statistics of a whole layer (agreement, output
+    agreement, uniform entropy) have no head. Rows "offset share" say how often the most attended key is at an offset
+    (no offset: further away); "positional" and "rare" say whether a head holds that label: mean is then its share at
+    the offset, or on one of the two rarest words; no offset: no token that counts.
     """
     from core.attention_gradients import attention_gradients, check_gradients
     from core.observing import collect
@@ -83,8 +84,10 @@ def surface(chosen: argparse.Namespace) -> None:
 
     texts = read_texts(chosen.texts, chosen.text_columns)
     frequencies = _frequencies(chosen.frequencies) or frequencies_of(texts)
-    for output in filter(None, (chosen.output, chosen.gradients)):
-        check_output(output, TABLES)
+    read = [chosen.texts, chosen.frequencies]
+    check_output(chosen.output, TABLES, read)
+    if chosen.gradients:
+        check_output(chosen.gradients, TABLES, [*read, chosen.output])
     checkpoint, asked = loaded(chosen)
     if chosen.gradients:
         check_gradients(checkpoint)
@@ -121,7 +124,7 @@ def surface_table(texts: Sequence[TextSurface], frequencies: FrequencyList) -> p
         *_statistic_rows(layer_statistics(texts)),
         _rows("uniform entropy", uniform_entropy(texts)[0], n_texts),
         *(_rows("offset share", share, n_texts, offset=offset) for offset, share in _offsets(texts)),
-        _rows("positional", at.share, n_texts, offset=at.offset, holds=at.holds),
+        _rows("positional", at.share, n_texts, offset=np.where(np.isnan(at.share), np.nan, at.offset), holds=at.holds),
         _rows("rare", rare.two_rarest, rare.n_texts, holds=found.rare),
     ]
     return pd.concat(parts, ignore_index=True)

@@ -39,7 +39,8 @@ class Positional:
 
     holds: Bool[np.ndarray, "layer head"]
     offset: Int[np.ndarray, "layer head"]
-    """The most frequent offset of each head, whether it holds or not; -1 is the previous token."""
+    """The most frequent offset of each head, whether it holds or not; -1 is the previous token. Where share is NaN it
+    says nothing."""
     share: Float[np.ndarray, "layer head"]
     """Share of the tokens with a key at that offset whose most attended key it is; NaN without such a token."""
 

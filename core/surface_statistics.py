@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,6 +10,9 @@ from jaxtyping import Float, Int
 from core.hypotheses import half_interval, moments, ratio
 from core.surface import KEY_KINDS, SHARES, SPREAD, TextGradients, TextSurface
 from core.surface_labels import NEAR, RADIUS, offset_counts, rare_values
+
+OF_KEYS: Final = (*KEY_KINDS, "sep from others")
+"""Shares that a text without such a key has, with 0."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -18,7 +22,8 @@ class HeadStatistics:
     names: tuple[str, ...]
     """SHARES, SPREAD, then what is read off the most attended keys: NEAR, and RARE where ranks were given."""
     mean: Float[np.ndarray, "statistic layer head"]
-    """Mean over the texts that have it; NaN where none has."""
+    """Mean over the texts that have it; NaN where none has. Where any text has a kind of key, the others have a share
+    of 0 of it, so that the means of KEY_KINDS that are no NaN are 1 together."""
     low: Float[np.ndarray, "statistic layer head"]
     high: Float[np.ndarray, "statistic layer head"]
     """Interval of the mean (t distribution over texts); NaN for fewer than 2 texts."""
@@ -56,10 +61,20 @@ def head_statistics(
     if ranks is not None:
         found = [{**of_text, **rare_values(*both)} for of_text, both in zip(found, zip(texts, ranks, strict=True))]
     names = tuple(found[0])
-    n_texts, mean, margin = _means(np.stack([np.stack([of[name] for name in names]) for of in found]), alpha)
+    values = np.stack([np.stack([of[name] for name in names]) for of in found])
+    of_keys = [names.index(name) for name in OF_KEYS]
+    values[:, of_keys] = _without_key_as_zero(values[:, of_keys])
+    n_texts, mean, margin = _means(values, alpha)
     return HeadStatistics(
         names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_texts.max(axis=(1, 2))
     )
+
+
+def _without_key_as_zero(
+    shares: Float[np.ndarray, "text share layer head"],
+) -> Float[np.ndarray, "text share layer head"]:
+    absent = np.isnan(shares)
+    return np.where(absent & ~absent.all(axis=0), 0, shares)
 
 
 def layer_statistics(texts: Sequence[TextSurface], alpha: float = 0.05) -> LayerStatistics:

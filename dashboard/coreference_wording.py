@@ -18,9 +18,9 @@ UPLOAD_LABEL: Final = "Upload texts with gold mentions"
 UPLOAD_LIMITS: Final = (
     f"UTF-8, at most {MAX_BYTES // 10**6} MB; told apart by what is in it. **JSON** with `text` (or `words`) and "
     "`clusters`: for each thing that is referred to, its mentions as `[start, end]`, in characters (or words) from 0, "
-    "the end one past the last; `types` (pronoun, proper, nominal) and `name` if you like. **UD GUM** as JSON, "
-    "documents or windows. **GAP** as its table with tabs. The texts of the sidebar bring no mentions, so they play no "
-    "part here; an uploaded file is not part of the link."
+    "the end one past the last; `types` (pronoun, proper, nominal) and `name` if you like (texts of "
+    "one name are parts of one document). **UD GUM** as JSON, documents or windows. **GAP** as its table with tabs. "
+    "The texts of the sidebar bring no mentions, so they play no part here; an uploaded file is not part of the link."
 )
 TEMPLATE: Final = "Example file"
 WAIT: Final = "Upload a file with mentions above, or choose the example texts."
@@ -89,16 +89,17 @@ Candidates are the head words of all earlier mentions, or all other words; speci
 relative pronouns, *proper* if its head word has a capital inside a sentence, and *nominal* otherwise. Demonstratives
 are nominal.
 
-**Baselines.** The nearest mention before; the nearest one with the same head word (but for capitals), or else the
-nearest; and a random earlier mention, which is what guessing gets.
+**Baselines.** The nearest mention before; the nearest one with the same head word (but for capitals); and a random
+earlier mention, which is what guessing gets. That the nearest mention is taken where no earlier one has the same head
+word is a choice of this project.
 
-**Held out.** Every second text makes one half. The head that is best on one half is scored on the other, and the other
-way round; the share of all cases that are right then is reported. What the best head gets right on *all* texts is
-partly luck: it is the best of many.
+**Held out.** Every second document makes one half; its windows, and texts of one name, stay together. The head that is
+best on one half is scored on the other, and the other way round; the share of all cases that are right then is
+reported. What the best head gets right on *all* texts is partly luck: it is the best of many.
 
 **p.** McNemar's exact test on the cases that only one of head and baseline gets right, one-sided. For the map it is
 multiplied by the number of heads, for having searched them all; for the held-out row nothing is corrected, since its
-heads were chosen on other texts. Cases of one text count as independent, which they are not quite. Intervals are
+heads were chosen on other documents. Cases of one text count as independent, which they are not quite. Intervals are
 Wilson's.
 
 Source: Clark et al., *What Does BERT Look At?*, BlackboxNLP 2019, section 4.3. Their code for it was not published;
@@ -117,10 +118,9 @@ percent.
 | head 5-4 | 65 | 64 | 73 | 58 |
 
 The rules are a sieve of matching strings, head words, number, gender and person; they and the neural system are quoted
-here, not computed. The head is counted from 1.
-Their head was chosen and reported on the same documents, and CoNLL-2012 marks no mention that is referred to once only,
-as GUM does; so the baselines differ from corpus to corpus, and numbers are to be held against those beside them. These
-are their numbers, on their checkpoint and texts; they are here to compare with, not to match.
+here, not computed. The head is counted from 1. These are their numbers, on their checkpoint and texts; they are here to
+compare with, not to match. Baselines differ with what a corpus marks, such as mentions of what is named once only: hold
+a head against those beside it.
 """
 
 
@@ -158,9 +158,9 @@ def headline(heads: Sequence[str], accuracy: float, n_cases: int, baselines: Seq
     if not held_out:
         found = f"{who}, the best of all heads, finds {right}"
     elif len(names) == 1:
-        found = f"{who}, best on either half of the texts and scored on the other, finds {right}"
+        found = f"{who}, best on either half of the documents and scored on the other, finds {right}"
     else:
-        found = f"{who}, each best on one half of the texts and scored on the other, find {right}"
+        found = f"{who}, each best on one half of the documents and scored on the other, find {right}"
     nearest, same = (f"{share:.1%}" for share in baselines)
     return (
         f"{found}; the nearest mention is right in {nearest}, one with the same head word (else the nearest) in {same}."

@@ -1,8 +1,9 @@
 """Every sentence of the page Heads as parsers and of its section Relations, once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from core.parsing_heads import NO_CASE
 from core.roles import Overlap
 from dashboard.figures.figure import counted
 
@@ -42,13 +43,14 @@ LEAST_HELP: Final = (
 AUTOMATIC: Final = "automatic"
 POSS: Final = "Read poss at 's"
 POSS_HELP: Final = (
-    "As in the authors' code: where the word after a possessor is 's (or the apostrophe alone), its guess is read in "
-    "the row of that next word."
+    "Where the next word depends on the possessor as possessive or case, as 's does, its guess is read in the row of "
+    "that word. The authors' code goes by the word's form instead, 's or s', and by a slip beyond poss."
 )
 AS_IN_CODE: Final = "As in the authors' code"
 AS_IN_CODE_HELP: Final = (
     "A word attends by its first piece, poss is read at 's, 'all' counts punct and root, and the baseline chooses from "
-    "offsets of -3 to 2. No head can find a root, while an offset does where it leads out before the first word."
+    "offsets of -3 to 2. No head can find a root, while an offset does where it leads out before the first word. The "
+    "'s is told by the tree, in their code by its form."
 )
 CONTROL: Final = "Random weights beside"
 CONTROL_HELP: Final = (
@@ -84,18 +86,14 @@ COLUMNS: Final = {
         "Relation of a word to its head; 'all': all but punct and root, or as in code every word.",
     ),
     "cases": ("cases", "Words with this relation."),
-    "name": ("best head", "The head that gets most cases right on all texts."),
-    "way": (
-        "guess",
-        "dep → head: the word that the dependent attends to most. head → dep: the word that attends most to it.",
+    "chosen": (
+        "best head",
+        "The head that is best on one half of the texts, or those of each half. dep → head: it guesses the word that "
+        "the dependent attends to most. head → dep: the word that attends most to it.",
     ),
     "held_out": ("held out", "Share of cases right where the head that is best on one half is scored on the other."),
     "low": ("from", "Lower end of the Wilson interval of the held-out share."),
     "high": ("to", "Upper end of the Wilson interval of the held-out share."),
-    "best_on_all": (
-        "best on all",
-        "Share that the best head gets right on all texts: too good, as it was chosen there.",
-    ),
     "baseline": ("baseline", "Share of cases that the best fixed offset gets right."),
     "offset": ("offset", "That offset, in words: +1 guesses the next word, -1 the one before."),
     "gain": ("gain", "Held-out share less the baseline, in points."),
@@ -105,7 +103,9 @@ COLUMNS: Final = {
         "it.",
     ),
     "control": ("random", "Held-out share of random weights of the same shape."),
-    "chosen": ("best on halves", "The head that is best on one half, and on the other where that is another one."),
+    "name": ("best on all", "The head that gets most cases right on all texts."),
+    "way": ("guess", "How that head guesses."),
+    "best_on_all": ("its share", "Share that it gets right on all texts: too good, as it was chosen there."),
 }
 RELATION: Final = "Relation"
 WAY: Final = "Direction"
@@ -176,9 +176,10 @@ head that is best there; multiplied by the number of heads in both directions, f
 (Bonferroni's correction). Relations are not corrected for, and cases of one text count as independent. The offset was
 chosen on the very cases, which is in its favour.
 
-**As in the authors' code** (Clark et al.): a word attends by its first piece; poss is read at 's; 'all' is every word,
-punct and root too, where no head can be right for a root while an offset is that leads out before the segment's first
-word; and offsets are -3 to 2.
+**As in the authors' code** (Clark et al.): a word attends by its first piece; poss is read at 's, here the word that
+follows the possessor and depends on it as *possessive* or *case*, while their code goes by the forms 's and s'; 'all'
+is every word, punct and root too, where no head can be right for a root while an offset is that leads out before the
+segment's first word; and offsets are -3 to 2.
 
 **Syntactic by argmax** (Voita et al.): accuracy of at least the baseline plus 10 points, or 1.1 times the baseline,
 for any of nsubj, dobj, amod and advmod in any direction. Their second direction reads the head's own row: is the word
@@ -213,7 +214,7 @@ dependent to head but pobj.
 
 Their notebook prints 94.1 against 82.5 for auxpass, and 34.7 against 26.7 for all.
 
-**Voita et al. (2019), section 5.2 and figure 4**, encoder of a translation model of 6 layers x 8 heads, English to
+**Voita et al. (2019)**, encoder of a translation model of 6 layers x 8 heads, English to
 Russian: accuracy of the best head / baseline, in percent, trained on WMT and on OpenSubtitles.
 
 | relation | direction | WMT | OpenSubtitles |
@@ -280,12 +281,15 @@ def not_enough(least: int) -> str:
     """That no relation has enough cases, and what helps."""
     if least > 1:
         return f"No relation has {least:,} cases in these texts. Lower the least number of cases, or give more texts."
-    return "No word of these texts has a relation to another one, punct left out. Give texts with sentences."
+    return NO_CASE
 
 
-def n_syntactic(n_heads: int, n_all: int, relations: str, rule: str) -> str:
-    """How many heads Voita's rule calls syntactic."""
-    return f"**{n_heads:,} of {counted(n_all, 'head')}** are *syntactic by argmax* ({relations}; {rule})."
+def n_syntactic(n_heads: int, n_all: int, by_relation: Mapping[str, int], rule: str) -> str:
+    """How many heads Voita's rule calls syntactic, and for which relations."""
+    found = [f"{n:,} for {relation}" for relation, n in by_relation.items() if n]
+    without = " or ".join(relation for relation, n in by_relation.items() if not n)
+    listed = ", ".join([*found, *([f"none for {without}"] if without else [])])
+    return f"**{n_heads:,} of {counted(n_all, 'head')}** are *syntactic by argmax* ({rule}): {listed}."
 
 
 def fewer_cases(least: int, usual: int) -> str:

@@ -116,7 +116,8 @@ $$p(i \mid j) \propto \exp \sum_k w_k\, \alpha^k_{{ij}} + u_k\, \alpha^k_{{ji}}$
 where the sum runs over all heads of all layers. For *attention and words* the number $w_k$ becomes
 $W_k (v_i \oplus v_j)$ with the vectors of the two words, which stay as they are, and $u_k$ likewise. ROOT has no
 attention of its own: in its place stand $a_1$ times the attention to and from [CLS] plus $a_2$ times that of the other
-special tokens, and a vector that is learned.
+special tokens, and a vector that is learned. Words without tokens, such as those beyond the cut of a text, are no
+candidates; they and the words whose head is one of them are neither learned from nor counted, for fixed offsets too.
 
 Cross-entropy over all candidates is made small with Adam, one text a step. A share of the texts is held out; training
 ends when the loss on them has not fallen for some epochs, and the weights of the best epoch are kept. The score is then
@@ -145,8 +146,7 @@ BERT-base, trained and tested on the Wall Street Journal with Stanford Dependenc
 | attention and GloVe | 77 |
 | structural probe (Hewitt and Manning 2019), undirected | 80 |
 
-Distances with GloVe and the structural probe are quoted here, not computed. From this they concluded that BERT's
-attention holds a thorough representation of syntax, spread over many heads. Other texts, trees and checkpoints give
+Distances with GloVe and the structural probe are quoted here, not computed. Other texts, trees and checkpoints give
 other numbers: compare those of one table only.
 """
 
@@ -166,7 +166,7 @@ def offset_name(offset: int, *, is_best: bool) -> str:
 
 def size(n_train: int, n_test: int, n_train_words: int, megabytes: float | None, n_gold: int) -> str:
     """What there is to learn from and to test on, and what it costs."""
-    memory = "" if megabytes is None else f" Their attention takes about **{megabytes:,.0f} MB** of memory meanwhile."
+    memory = "" if megabytes is None else f" Their attention takes up to **{megabytes:,.0f} MB** of memory meanwhile."
     if megabytes is not None and megabytes < 1:
         memory = " Their attention takes less than 1 MB of memory meanwhile."
     n = n_train + n_test
@@ -210,4 +210,4 @@ def headline(name: str, share: float, against: Mapping[int, float], control: flo
     ]
     reached += [] if control is None else [f"{control:.1%} with random weights"]
     listed = " and ".join([", ".join(reached[:-1]), reached[-1]] if len(reached) > 1 else reached)
-    return f"**{name}** finds the head of **{share:.1%}** of the words, against {listed}."
+    return f"The probe of **{name}** finds the head of **{share:.1%}** of the words, against {listed}."

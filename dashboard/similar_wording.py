@@ -64,7 +64,7 @@ HOW: Final = rf"""
   while the text is passed; no map is stored. A text of more than {ROWS} tokens is compared on a sample of {ROWS} of its
   rows, always the same.
 - The authors (Clark et al. 2019, section 6 and their code) sum over all rows of all texts, rows smoothed as
-  0.999 A + 0.001 / n: to be chosen above. Their paper does not speak of smoothing, so it is not the default.
+  0.999 A + 0.001 / n: to be chosen above.
 - The plane: metric multidimensional scaling (scikit-learn's SMACOF) of these distances, begun at the classical solution
   instead of random places, so that it is always the same. Stress says which part of the distances a plane cannot show;
   turning and mirroring mean nothing.
@@ -77,12 +77,26 @@ HOW: Final = rf"""
 - Within a layer the divergence of one head from another (Kullback-Leibler, $\sum p \ln (p / q)$) is given too (Michel
   et al. 2019, code); an attention below 1e-30 counts as that much.
 """
+
+COLUMNS: Final = {
+    "divergence": ("mean (nats)", "Jensen-Shannon divergence, mean over rows and then over texts."),
+    "sum": ("authors' sum (nats)", "The same, summed over all rows of all texts."),
+    "relative_a_b": (
+        "from the other (nats)",
+        "Kullback-Leibler divergence of the head from the other; heads of different layers are not compared so.",
+    ),
+    "relative_b_a": (
+        "of the other (nats)",
+        "Kullback-Leibler divergence of the other head from the head; not the same, as it is not symmetric.",
+    ),
+}
+"""Of the table of pairs: label and explanation."""
+
 PAPER: Final = """
 Clark et al. (2019), section 6 and Figure 6, for BERT-base over 1,000 Wikipedia segments of at most 128 tokens:
 
-- There are several clear clusters of heads that behave alike, often by the behaviours above.
-- Heads of one layer are often fairly close to each other. One possible reason the authors name is the dropout of
-  attention in training.
+- All 144 heads in a plane, by multidimensional scaling of these distances, twice: coloured by the behaviours above, and
+  by layer.
 - Their picture also names heads by hand, for BERT-base alone, layer and head counted from 1: 5-4 coreference, 8-11
   determiners, 8-10 direct objects, 9-6 objects of prepositions, 4-10 passive auxiliaries, 7-6 possessives. These are
   no rule that could be applied to another checkpoint, so nothing here is labelled so.
@@ -131,6 +145,11 @@ def nearest(head: str, others: Sequence[tuple[str, float]], unit: str) -> str:
     """The heads that attend most like one."""
     named = ", ".join(f"{name} ({distance:.3g})" for name, distance in others)
     return f"Attending most like {head} ({unit}, 0 = alike): {named}."
+
+
+def mean_over(n_texts: int) -> str:
+    """The unit of distances where no setting of the page stands beside them."""
+    return f"nats, mean over the rows of {counted(n_texts, 'text')}"
 
 
 def of_texts(n_compared: int, n_all: int) -> str:

@@ -81,7 +81,7 @@ def choice() -> Choice:
 
 
 def heads_from_link(parameter: str = HEADS) -> list[Head] | None:
-    """Heads named in the link, None where it names none; what is not `layer-head` is left out."""
+    """Heads named in the link, each once; None where it names none. What is not `layer-head` is left out."""
     named = st.query_params.get(parameter)
     if named is None:
         return None
@@ -90,7 +90,7 @@ def heads_from_link(parameter: str = HEADS) -> list[Head] | None:
         layer, _, head = part.partition("-")
         if layer.isascii() and layer.isdigit() and head.isascii() and head.isdigit():
             found.append((int(layer), int(head)))
-    return found
+    return list(dict.fromkeys(found)) if found or named == NO_HEAD else None
 
 
 def heads_off() -> list[Head]:

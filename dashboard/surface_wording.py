@@ -24,11 +24,11 @@ SETTINGS: Final = "Settings"
 AS_IN_CODE: Final = "Shares and entropy as in the authors' code"
 AS_IN_CODE_HELP: Final = (
     "The code of Clark et al. divides attention to the previous and the next token by all tokens of a text, attention "
-    "from [SEP] to [SEP] by 2 and from other tokens to [SEP] by the tokens less 2, counts texts without punctuation "
-    "with 0, and takes the entropy of 0.9999 A + 0.0001 / n. Off: as the paper defines them. The first time a pass is "
-    "needed."
+    "from [SEP] to [SEP] by 2 and from other tokens to [SEP] by the tokens less 2, and takes the entropy of "
+    "0.9999 A + 0.0001 / n. Off: each is divided by the tokens that it is from, and entropy is that of A, by this "
+    "program's own choice. The first time a pass is needed."
 )
-BY_CODE: Final = "Shares and entropy are computed as in the code of Clark et al., not as their paper defines them."
+BY_CODE: Final = "Shares and entropy are computed as in the code of Clark et al."
 
 CLARK_2: Final = "Corresponds to Figure 2 of Clark et al. (2019)."
 CLARK_3: Final = "Corresponds to Figure 3 of Clark et al. (2019)."
@@ -124,7 +124,8 @@ ONLY_STATISTICS: Final = "Statistics"
 ONLY_CHOSEN: Final = "Only chosen heads"
 AGREEMENT: Final = (
     "How alike the heads of a layer are, as means over pairs of heads, queries and texts: of their rows of attention "
-    "(the sum over keys of the product), and of their outputs (the cosine)."
+    "(the sum over keys of the product), and of their outputs (the cosine). Broad attention has low products even "
+    "where it is alike; the cosine is 1 wherever outputs are."
 )
 
 HOW_SHARES: Final = r"""
@@ -135,20 +136,20 @@ $$
 \operatorname{mean}_{i \in Q} \; \textstyle\sum_{j \in S_i} A_{ij}
 $$
 
-over the queries $Q$ that have such a key: the token itself, the next, the previous; [CLS]-like and [SEP]-like
+over the queries $Q$ that can have such a key: the token itself, the next, the previous; [CLS]-like and [SEP]-like
 special tokens; punctuation (full stops and commas); [SEP] from [SEP], and [SEP] from all other tokens. [CLS], [SEP],
-punctuation and the rest share out every row: together they are 1. **Entropy** is $-\sum_j A_{ij} \ln A_{ij}$ in nats,
-mean over all queries,
-or of [CLS] alone; uniform attention over $n$ keys has $\ln n$, drawn as a line. **Confidence** is the largest weight
-on a key that is no special token, and **distance** the number of tokens between a query and its most attended key;
-both are means over queries. Every number is the mean over the texts that have it, with a t interval.
+punctuation and the rest share out every row: together they are 1. A text without punctuation has a share of 0 of it.
+**Entropy** is $-\sum_j A_{ij} \ln A_{ij}$ in nats, mean over all queries, or of [CLS] alone; uniform attention over $n$
+keys has $\ln n$, drawn as a line. **Confidence** is the largest weight on a key that is no special token, and
+**distance** the number of tokens between a query and its most attended key; both are means over queries. Every number
+is the mean over the texts that have it, with a t interval.
 
 Source: Clark et al., *What Does BERT Look At?*, BlackboxNLP 2019, sections 3.1 to 3.3; distance and agreement: the
-code of Michel et al., *Are Sixteen Heads Really Better than One?*, NeurIPS 2019. The paper's definitions are followed
-here. The code of Clark et al. divides attention to the previous and the next token by $n$, from [SEP] to [SEP] by 2 and
-from other tokens to [SEP] by $n - 2$ whatever the number of [SEP], counts texts without punctuation with 0, and takes
-the entropy of $0.9999 A_{ij} + 0.0001 / n$: that is a setting. It also swaps the labels of next and previous in its
-figure, which is never done here.
+code of Michel et al., *Are Sixteen Heads Really Better than One?*, NeurIPS 2019. The code of Clark et al. divides
+attention to the previous and the next token by $n$, also where one token has none, from [SEP] to [SEP] by 2 and from
+other tokens to [SEP] by $n - 2$ whatever the number of [SEP], and takes the entropy of $0.9999 A_{ij} + 0.0001 / n$.
+Dividing by the queries that can have such a key, and not smoothing, is this program's choice; what the code does is a
+setting. The code also swaps the labels of next and previous in its figure, which is never done here.
 """
 HOW_FUNCTIONS: Final = r"""
 A head is **positional** if, for some offset $k$, the most attended token of token $i$ is $i + k$ for at least 90 % of
@@ -165,7 +166,8 @@ table.
 HOW_GRADIENTS: Final = r"""
 **Gradients**: with a part of a text's tokens masked, $|\partial L / \partial A_{ij}|$ of the masked-language-model loss
 $L$, mean over heads, queries and the keys of a kind, by layer. The paper does not say which tokens are masked and how
-the mean is taken; here 15 % are masked, always the same ones.
+the mean is taken; here 15 % are masked, always the same ones. A masked token counts among the other tokens whatever
+stood there, since the model sees the mask.
 
 Source: Clark et al. 2019, section 3.2 and Figure 3; their code does not hold it.
 """
@@ -176,11 +178,10 @@ said otherwise. They are here to compare with, not to match.
 
 - **Shares** (Clark et al. 2019, Figure 2, section 3.1 and 3.2): four heads put more than 50 % of their attention on the
   previous token (in layers 2, 4, 7 and 8), five on the next (in layers 1, 2, 2, 3 and 6). Over half of the attention
-  of layers 6 to 10 goes to [SEP]. Heads that look to [SEP] do so from [SEP] itself with more than 90 %.
+  of layers 6 to 10 goes to [SEP]; from [SEP] to [SEP] it is more than 90 %.
 - **Gradients** (Clark et al. 2019, Figure 3, section 3.2): from layer 5 on, the gradient of attention to [SEP] is
-  small, which the paper reads as attending to it where the head's function does not apply.
-- **Entropy** (Clark et al. 2019, Figure 4, section 3.3): some heads of the lowest layers attend almost uniformly;
-  attention from [CLS] in the last layer is broad, with 3.89 nats on average.
+  small.
+- **Entropy** (Clark et al. 2019, Figure 4, section 3.3): attention from [CLS] in the last layer has 3.89 nats.
 - **Functions** (Voita et al. 2019, Figure 1, sections 5.1 to 5.3; encoders of translation models, 6 layers of 8
   heads): positional heads point to the neighbours, with a confidence above 0.8 (Figure 1 (b)). The head for rare
   tokens (Figure 5) is always one of the first layer: in 66 % of cases it points to the rarest token of the sentence
@@ -262,6 +263,14 @@ def rare_texts(n_texts: int, n_all: int, source: str) -> str:
     return (
         f"Rare words: {n_texts:,} of {counted(n_all, 'text')} count, those with a word that is not among the most "
         f"frequent. Frequencies: {source}; others can be chosen below."
+    )
+
+
+def few_cases(least: int, usual: int) -> str:
+    """That Voita's rule was asked of relations with few cases."""
+    return (
+        f"Syntactic by argmax: relations with at least {counted(least, 'case')} count, since these texts have few with "
+        f"{usual:,}; the fewer the cases, the more heads pass the rule by luck."
     )
 
 

@@ -22,7 +22,7 @@ from dashboard.figures.head_dots import (
 )
 
 GRADIENT: Final = Axis("mean absolute gradient", "~g")
-AGREEMENT: Final = Axis("agreement (1: all heads do the same)", ".2~f", 1)
+AGREEMENT: Final = Axis("agreement (1: the most)", ".2~f", 1)
 
 
 def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figure:

@@ -73,7 +73,8 @@ def _spec(
     column_title: str,
     unit: str,
 ) -> Spec:
-    axis = {"labelAngle": 0, "labelOverlap": "greedy", "ticks": False, "domain": False}
+    # Streamlit's theme would push the first and the last label away from the middle of their cells.
+    axis = {"labelAngle": 0, "labelOverlap": "greedy", "labelFlush": False, "ticks": False, "domain": False}
     x = {"field": "column", "type": "nominal", "title": column_title, "sort": list(columns), "axis": axis}
     y = {"field": "row", "type": "nominal", "title": row_title, "sort": list(rows), "axis": axis}
     opacity = {

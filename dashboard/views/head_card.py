@@ -119,7 +119,7 @@ def _attending_alike(distances: HeadDistances | None, head: Head) -> None:
     if distances is not None:
         nearest = nearest_heads(distances.mean, head)[:ALIKE]
         named = [(head_name(*other), distance) for other, distance in nearest]
-        st.markdown(similar_wording.nearest(head_name(*head), named, "nats"))
+        st.markdown(similar_wording.nearest(head_name(*head), named, similar_wording.mean_over(distances.n_texts)))
     st.page_link(
         st.session_state["pages"]["similar"],
         label=similar_wording.OPEN if distances is not None else similar_wording.TO_PAGE,

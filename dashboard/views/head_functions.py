@@ -21,7 +21,7 @@ from dashboard.plain import plain, show_error
 from dashboard.views.charts import chart
 from dashboard.views.corpus import corpus
 from dashboard.views.relation_pass import relations_of
-from dashboard.views.relation_results import Asked, ByArgmax, by_argmax, enough_cases
+from dashboard.views.relation_results import USUAL_CASES, Asked, ByArgmax, by_argmax, enough_cases
 from dashboard.views.surface_focus import Surface
 
 KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
@@ -96,6 +96,8 @@ def _argmax(surface: Surface) -> ByArgmax | None:
     argmax = by_argmax([one for one in found.by_row if one.n_cases >= least], AS_USUAL.margin)
     if argmax is None:
         st.info(wording.NO_RULE_RELATION)
+    elif least < USUAL_CASES:
+        st.info(wording.few_cases(least, USUAL_CASES))
     return argmax
 
 

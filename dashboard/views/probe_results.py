@@ -41,7 +41,7 @@ def show_results(shown: Shown) -> None:
     control = found.get(ProbeKind(best.words, True))
     st.markdown(
         wording.headline(
-            wording.kind_name(best).capitalize(),
+            wording.kind_name(best),
             found[best].score.share,
             {offset: score.share for offset, score in shown.results.offsets.items()},
             None if control is None else control.score.share,

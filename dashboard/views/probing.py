@@ -14,7 +14,7 @@ from cache.recent import Recent
 from core.analysis import queries_text
 from core.errors import AnalysisError
 from core.parses import Dependencies
-from core.probing import attention_bytes, check_fits, few_words, split
+from core.probe_texts import attention_bytes, few_test_texts, few_words, left_out, split
 from core.texts import Text
 from core.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines
 from dashboard import controls, parsing_wording, provenance, state
@@ -113,6 +113,8 @@ def _show_run(run: ProbeRun, chosen: Choice, engine: Engine, asked: Asked, n_tex
     if results is None:
         return
     ask_about_long_texts(results.too_long)
+    if said := left_out(results.n_left_out):
+        st.caption(said)
     facts = {**provenance.corpus_facts(chosen, engine, n_texts), **facts_of(asked)}
     show_results(Shown(results=results, engine=engine, facts=facts))
 
@@ -156,20 +158,16 @@ def _parts(n_texts: int, asked: Asked) -> tuple[list[int], list[int]]:
 def _say_size(
     engine: Engine, trees: Sequence[Dependencies], train: Sequence[int], test: Sequence[int], n_gold: int
 ) -> None:
-    """What there is to learn from, what it costs, and whether it is little.
-
-    Raises: AnalysisError where it does not fit into memory.
-    """
+    """What there is to learn from and to test on, what it costs, and whether it is little."""
     n_words = [len(tree.heads) for tree in trees]
     n_train_words = sum(n_words[place] for place in train)
     n_layers, n_heads = engine.files.n_layers, engine.files.n_heads
     megabytes = None
-    if n_layers and n_heads:  # else the loaded checkpoint says
-        check_fits(n_words, n_layers, n_heads)
+    if n_layers and n_heads:  # whether it fits the loaded checkpoint says, as texts may be cut
         megabytes = attention_bytes(n_words, n_layers, n_heads) / 2**20
     st.markdown(wording.size(len(train), len(test), n_train_words, megabytes, n_gold))
-    if said := few_words(n_train_words, len(train)):
-        st.info(said)
+    if few := list(filter(None, (few_words(n_train_words, len(train)), few_test_texts(len(test))))):
+        st.info("\n\n".join(few))
 
 
 def _vectors(file: Any, texts: Sequence[Text], trees: Sequence[Dependencies]) -> WordVectors:

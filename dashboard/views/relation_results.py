@@ -19,6 +19,7 @@ from core.parsing_heads import (
     ParsingSettings,
     RelationAccuracy,
     TextPredictions,
+    beats_baseline,
     syntactic_by_argmax,
 )
 from core.roles import RELATIONS
@@ -89,8 +90,8 @@ class ByArgmax:
     """Heads that are syntactic by Voita's rule."""
 
     margin: Margin
-    relations: tuple[str, ...]
-    """Those of the rule that have enough cases."""
+    n_heads: dict[str, int]
+    """How many heads follow it for each relation of the rule that has enough cases."""
     heads: Bool[np.ndarray, "layer head"]
     gain: Float[np.ndarray, "layer head"]
     """Largest accuracy less its baseline over these relations and both directions."""
@@ -152,8 +153,8 @@ def by_argmax(by_row: Sequence[RelationAccuracy], margin: Margin) -> ByArgmax | 
         [f"{names[place]}: {accuracy[place, layer, head]:.1%}" for head, place in enumerate(row)]
         for layer, row in enumerate(best.tolist())
     ]
-    relations = tuple(one.relation for one in ruled)
-    return ByArgmax(margin=margin, relations=relations, heads=heads, gain=gains.max(axis=0), named=named)
+    n_heads = {one.relation: int(beats_baseline(one, margin=margin).any(axis=0).sum()) for one in ruled}
+    return ByArgmax(margin=margin, n_heads=n_heads, heads=heads, gain=gains.max(axis=0), named=named)
 
 
 def is_case(trees: Dependencies, relation: str, every_word: bool = False) -> Bool[np.ndarray, " word"]:

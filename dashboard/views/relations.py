@@ -206,8 +206,8 @@ def _headline(shown: Sequence[RelationAccuracy], argmax: ByArgmax | None, chosen
         sentences.append(wording.against_baseline(n_above, len(held_out), n_beat, len(found), alpha))
     if argmax is not None:
         rule = wording.POINTS if argmax.margin == "points" else wording.RELATIVE
-        named_relations = ", ".join(map(plain, argmax.relations))
-        sentences.append(wording.n_syntactic(int(argmax.heads.sum()), argmax.heads.size, named_relations, rule))
+        n_heads = {plain(relation): n for relation, n in argmax.n_heads.items()}
+        sentences.append(wording.n_syntactic(int(argmax.heads.sum()), argmax.heads.size, n_heads, rule))
     sentences += [wording.OFF_STILL_ATTENDS] if chosen.off else []
     st.markdown(" ".join(sentences))
 

@@ -130,10 +130,13 @@ def pairs(similar: Similar) -> None:
             **kept,
         )
     relative = relative and one == other
-    values = similar.arranged.found.relative[one] if relative else similar.arranged.distances[one, :, other]
+    found = similar.arranged.found.relative[one] if relative else similar.arranged.distances[one, :, other]
+    values = np.array(found, dtype=float)
+    if one == other:
+        np.fill_diagonal(values, np.nan)  # a head and itself are no pair
     title = wording.RELATIVE if relative else wording.HOW_FAR
     figure = distance_matrix(
-        np.asarray(values),
+        values,
         [head_name(one, head) for head in range(n_heads)],
         [head_name(other, head) for head in range(n_heads)],
         title=f"{title}, layer {one} against layer {other}",
@@ -147,9 +150,23 @@ def pairs(similar: Similar) -> None:
 def table(similar: Similar) -> None:
     """Every pair of heads, the closest first; the files hold all of them."""
     found = distance_table(similar.arranged.found).sort_values("divergence", ignore_index=True)
-    numbers = ("divergence", "sum", "relative_a_b", "relative_b_a")
-    columns = {name: st.column_config.NumberColumn(format="%.4f") for name in numbers}
-    st.dataframe(found.head(MOST_ROWS), hide_index=True, column_config=columns)
+    first = found.head(MOST_ROWS)
+    shown = pd.DataFrame(
+        {
+            "head": _names(first["layer_a"], first["head_a"]),
+            "other head": _names(first["layer_b"], first["head_b"]),
+            **{name: first[name] for name in wording.COLUMNS},
+        }
+    )
+    columns = {
+        name: st.column_config.NumberColumn(label, help=about, format="%.4f")
+        for name, (label, about) in wording.COLUMNS.items()
+    }
+    st.dataframe(shown, hide_index=True, column_config=columns, placeholder="–")
     if len(found) > MOST_ROWS:
         st.caption(wording.closest_rows(MOST_ROWS, len(found)))
     table_downloads("distances of heads", found, similar.facts)
+
+
+def _names(layers: pd.Series, heads: pd.Series) -> list[str]:
+    return [head_name(*place) for place in zip(layers.tolist(), heads.tolist())]

@@ -94,14 +94,16 @@ def table(surface: Surface) -> None:
     statistics = surface.numbers.heads
     rows = statistics_table(statistics)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        names = _picked(wording.ONLY_STATISTICS, statistics.names, "all statistics")
+        labels = [wording.STATISTICS[name] for name in statistics.names]
+        picked = _picked(wording.ONLY_STATISTICS, labels, "all statistics")
         layers = _picked(wording.ONLY_LAYERS, list(map(str, range(statistics.mean.shape[1]))), "all layers")
         only = st.toggle(wording.ONLY_CHOSEN, key="surface chosen", bind="query-params", persist_state="session")
-    wanted = rows["statistic"].isin(names) & rows["layer"].astype(str).isin(layers)
+    named = rows["statistic"].map(wording.STATISTICS)
+    wanted = named.isin(picked) & rows["layer"].astype(str).isin(layers)
     if only:
         wanted &= np.array([head in surface.heads for head in zip(rows["layer"], rows["head"])])
     number = {name: st.column_config.NumberColumn(format="%.4f") for name in ("mean", "low", "high")}
-    st.dataframe(rows[wanted], hide_index=True, column_config=number)
+    st.dataframe(rows.assign(statistic=named)[wanted], hide_index=True, column_config=number)
     table_downloads("surface", rows[wanted], surface.facts)
 
 

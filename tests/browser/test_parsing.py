@@ -66,7 +66,7 @@ def of_samples():
     prepared = [prepare(checkpoint, text, settings) for text in texts]
     batches = predictions(checkpoint, prepared, [tree.words for tree in trees], settings)
     placed = dict(pair for batch in batches for pair in batch)
-    found = [TextPredictions(dependencies=tree, predicted=placed[place]) for place, tree in enumerate(trees)]
+    found = [TextPredictions.of(tree, placed[place]) for place, tree in enumerate(trees)]
     return {one.relation: one for one in relation_accuracies(found, least_cases=100)}
 
 

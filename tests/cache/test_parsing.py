@@ -5,6 +5,7 @@ import pytest
 from passing import SELF
 
 from cache.inference import Engine, Inference
+from cache.keys import answer_key
 from cache.parsing import PREDICTIONS, ParsedText, found_predictions
 from cache.store import Store
 from core.analysis import prepare
@@ -53,7 +54,8 @@ def test_what_is_kept_is_what_the_pass_finds(from_word, engine, inference, loade
     found = found_predictions(inference.answers(engine, PREDICTIONS, items(from_word=from_word)), trees)
     expected = by_library(loaded("bert"), from_word=from_word)
     for of_text, tree, of_library in zip(found, trees, expected, strict=True):
-        np.testing.assert_array_equal(of_text.predicted, of_library)
+        np.testing.assert_array_equal(of_text.predicted, of_library.predicted)
+        np.testing.assert_array_equal(of_text.has_tokens, of_library.has_tokens)
         assert of_text.dependencies is tree
         assert of_text.predicted.dtype == np.int16
 
@@ -62,7 +64,7 @@ def test_a_call_may_ask_for_both_ways_from_a_word(engine, inference, loaded):
     found = inference.answers(engine, PREDICTIONS, [*items(from_word="first"), *items()])
     expected = by_library(loaded("bert"), from_word="first") + by_library(loaded("bert"))
     for answer, of_library in zip(found.results, expected, strict=True):
-        np.testing.assert_array_equal(answer["predicted"], of_library)
+        np.testing.assert_array_equal(answer["predicted"], of_library.predicted)
 
 
 def test_another_session_finds_them_without_a_pass(engine, inference):
@@ -75,6 +77,29 @@ def test_another_session_finds_them_without_a_pass(engine, inference):
         np.testing.assert_array_equal(answer["predicted"], expected["predicted"])
     later.close()
     later.store.close()
+
+
+def test_what_was_kept_without_tokens_is_computed_anew(engine, inference):
+    (item,) = items(TEXTS[2:])
+    text = {"segments": item.text.segments, "words": item.text.words}
+    before = {"text": text, "segments": item.segments, "spans": item.spans, "from word": item.from_word}
+    key = answer_key("predictions", engine.files.fingerprint, engine.dtype, SELF, **before)
+    zeros = np.zeros((2, 2, 3, 3), np.int16)
+    inference.store.put_many({key: {"predicted": zeros, "n_tokens": np.array(5), "n_cut": np.array(0)}})
+    answers = inference.answers(engine, PREDICTIONS, [item])
+    (found,) = found_predictions(answers, list(dependencies(TEXTS[2:])))
+    assert found.has_tokens.all()
+    assert found.predicted.any()
+
+
+def test_a_cut_is_told_from_a_word_that_attends_to_nothing(engine, inference):
+    texts = (LONG, Text(("Cats",)))
+    answers = inference.answers(engine, PREDICTIONS, items(texts), too_long="truncate")
+    long, alone = found_predictions(answers, list(dependencies(texts)))
+    assert long.has_tokens[0]
+    assert not long.has_tokens[-1]
+    assert alone.has_tokens.tolist() == [True]
+    assert (alone.predicted == -1).all()
 
 
 def test_other_words_other_pieces_and_heads_off_are_other_answers(engine, inference):

@@ -126,6 +126,36 @@ def test_a_text_that_is_too_long_is_left_out_and_named(inference, engine):
         trained(inference, engine, question(texts=texts[14:], trees=asked.trees[14:], train=[0], test=[]))
 
 
+@pytest.mark.parametrize("kinds", [(ALONE,), (WITH_WORDS,)])
+def test_words_beyond_a_cut_are_neither_learned_from_nor_tested_on(inference, engine, kinds):
+    # Of 60 words 38 are passed; the head of the first is none of these, and the head of all others is the first.
+    long = tree(["cat"] * 60, [60, *[1] * 58, 0], ["dep"] * 59 + ["root"])
+    texts = [*TEXTS[:10], long, long, long]
+    asked = question(
+        texts=texts,
+        trees=list(dependencies(texts)),
+        train=range(11),
+        test=[11, 12],
+        kinds=kinds,
+        too_long="truncate",
+        how=ProbeSettings(epochs=1),
+    )
+    (results,) = trained(inference, engine, asked)
+    assert results.too_long == ()
+    assert results.n_left_out == 3 * (60 - 37)
+    assert results.found[kinds[0]].score.n_words == 2 * 37
+    assert {score.n_words for score in results.offsets.values()} == {2 * 37}
+
+
+def test_the_words_of_a_text_that_is_cut_need_not_all_fit(inference, engine, monkeypatch):
+    n_words = []
+    monkeypatch.setattr(probing, "check_fits", lambda of_texts, *shape: n_words.append(of_texts))
+    texts = [*TEXTS[:10], *[tree(["cat"] * 60, [0] * 60, ["root"] * 60)] * 4]
+    asked = question(texts=texts, trees=list(dependencies(texts)), kinds=(ALONE,), too_long="truncate")
+    trained(inference, engine, asked)
+    assert n_words[0][10:] == [40] * 4
+
+
 def test_attention_that_does_not_fit_is_refused_before_a_pass(inference, engine, monkeypatch):
     monkeypatch.setattr(probing, "check_fits", lambda n_words, *shape: _refuse(n_words, shape))
     with pytest.raises(AnalysisError, match=r"14 texts, \(2, 3\)"):
@@ -137,7 +167,7 @@ def _refuse(n_words, shape):
 
 
 SCORE = AttachmentScore(share=0.5, low=0.4, high=0.6, n_words=20, n_texts=4)
-RESULTS = ProbeResults(offsets={1: SCORE}, found={}, too_long=())
+RESULTS = ProbeResults(offsets={1: SCORE}, found={}, too_long=(), n_left_out=0)
 
 
 def test_a_run_goes_on_behind_and_keeps_what_it_finds():

@@ -1,8 +1,11 @@
 """What tests of probes need: made-up texts with trees, and a probe's scores from its formula."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from core.probing import Probe, ProbeText
+from core.probe_texts import PassedWords, ProbeText
+from core.probing import Probe
 
 N_LAYERS, N_HEADS, DIMENSION = 2, 3, 4
 
@@ -20,11 +23,24 @@ def made_text(rng, heads, *, rows=None, planted=None, strength=0.9):
             attention[planted][2 + word] *= 1 - strength
             attention[planted][2 + word, 0 if head == 0 else 1 + head] += strength
     return ProbeText(
-        attention=attention.astype(np.float16),
+        passed=PassedWords(attention=attention.astype(np.float16), places=np.arange(len(heads))),
         heads=np.array(heads),
         counts=np.arange(len(heads)) != 1,
         rows=np.zeros(len(heads), int) if rows is None else np.array(rows),
     )
+
+
+def with_attention(text, attention):
+    return replace(text, passed=replace(text.passed, attention=attention))
+
+
+def among_unread(text, places, n_words):
+    """The same text with more words, of no tokens and each the head of none, so that its own stand at some places."""
+    places = np.array(places)
+    heads, counts = np.zeros(n_words, int), np.zeros(n_words, bool)
+    heads[places] = np.append(-1, places)[text.heads] + 1
+    counts[places] = text.counts
+    return replace(text, passed=replace(text.passed, places=places), heads=heads, counts=counts)
 
 
 def random_heads(rng, n_words):
@@ -53,7 +69,7 @@ def random_probe(seed=0, dimension=DIMENSION):
 
 def by_the_formula(probe, text, table):
     """Scores [word candidate] by sums over heads, with every pair of words written out."""
-    attention, n_words = text.attention.astype(float), len(text.heads)
+    attention, n_words = text.passed.attention.astype(float), len(text.heads)
     scores = np.zeros((n_words, n_words + 1))
     for word in range(n_words):
         own = table[text.rows[word]]

@@ -103,6 +103,19 @@ def test_what_is_there_is_not_overwritten(folders, texts_file, tmp_path, capsys)
     assert "There is no folder" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["maps.npy", "maps.txt", "maps.safetensors"])
+def test_no_folder_is_named_like_a_file(folders, texts_file, tmp_path, capsys, name):
+    assert write_maps(folders("bert"), texts_file, tmp_path / name) == 2
+    assert f"{name} would be a folder, as only .npz is written as one file." in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+
+
+def test_an_empty_folder_is_filled_whatever_its_name(folders, texts_file, tmp_path):
+    (tmp_path / "run.2").mkdir()
+    assert write_maps(folders("bert"), texts_file, tmp_path / "run.2") == 0
+    assert len(list((tmp_path / "run.2").iterdir())) == 2
+
+
 def test_a_full_disk_is_a_sentence_and_leaves_no_file_that_looks_whole(folders, texts_file, tmp_path, capsys):
     with files_up_to(500):
         assert write_maps(folders("bert"), texts_file, tmp_path / "maps.npz") == 2

@@ -74,11 +74,12 @@ def close(model, layer, head, n_heads):
     model.base_model.encoder.layer[layer].attention.output.dense.register_forward_pre_hook(zero)
 
 
-def mean_by_kind(gradients, checkpoint, text):
+def mean_by_kind(gradients, checkpoint, text, masked):
     tokenizer, ids = checkpoint.tokenizer, text.source.ids
     is_sep = ids == tokenizer.sep_token_id
     is_cls = (ids == tokenizer.cls_token_id) & ~is_sep
     is_sign = np.array([token in (".", ",") for token in text.source.tokens])
+    is_sign[masked] = False
     kinds = (is_cls, is_sep, is_sign, ~(is_cls | is_sep | is_sign))
     blank = np.full(len(gradients), np.nan)
     return np.stack([gradients[..., of].mean((1, 2, 3)) if of.any() else blank for of in kinds])
@@ -99,18 +100,31 @@ def test_gradients_are_those_of_autograd_on_eager_maps(family, guessing):
     assert len({text.n_tokens for text in prepared}) > 1, "some shall be padded"
     for text, found in zip(prepared, found_of(checkpoint, prepared), strict=True):
         masked = masked_tokens(text.source)
-        expected = mean_by_kind(by_autograd(checkpoint, text, masked), checkpoint, text)
+        expected = mean_by_kind(by_autograd(checkpoint, text, masked), checkpoint, text, masked)
         np.testing.assert_allclose(found.importance, expected, rtol=1e-9, atol=1e-12)
         assert found.n_masked == len(masked)
+
+
+def test_a_masked_full_stop_is_no_punctuation(guessing):
+    checkpoint = guessing("bert")
+    text = prepare(checkpoint, Text(("who ran. a dog sat on the mat. it is",)), SELF)
+    stops = [place for place, token in enumerate(text.source.tokens) if token == "."]
+    seed = next(seed for seed in range(1000) if set(masked_tokens(text.source, seed)) == set(stops))
+    (found,) = found_of(checkpoint, [text], seed=seed)
+    gradients = by_autograd(checkpoint, text, np.array(stops))
+    assert np.isnan(found.importance[KEY_KINDS.index("punctuation")]).all()
+    other = gradients[..., 1:-1].mean((1, 2, 3))
+    np.testing.assert_allclose(found.importance[KEY_KINDS.index("other")], other, rtol=1e-9)
 
 
 def test_a_head_that_is_off_counts_with_no_gradient(guessing):
     checkpoint, off = guessing("bert"), ((0, 1), (1, 2))
     text = prepare(checkpoint, TEXTS[1], SELF)
     (found,) = found_of(checkpoint, [text], PassSettings(off=off))
-    gradients = by_autograd(checkpoint, text, masked_tokens(text.source), off)
+    masked = masked_tokens(text.source)
+    gradients = by_autograd(checkpoint, text, masked, off)
     assert all((gradients[head] == 0).all() for head in off)
-    np.testing.assert_allclose(found.importance, mean_by_kind(gradients, checkpoint, text), rtol=1e-9)
+    np.testing.assert_allclose(found.importance, mean_by_kind(gradients, checkpoint, text, masked), rtol=1e-9)
 
 
 def test_keys_beyond_a_window_do_not_count(guessing):
@@ -141,8 +155,9 @@ def test_shared_keys_and_values_are_told_apart_by_their_heads(guessing):
     attention = torch.rand((1, n_heads, n_tokens, n_tokens), generator=chance, dtype=torch.float64).requires_grad_()
     outputs = torch.einsum("bhqk,bhkc->bqhc", attention, values[:, [0, 0, 0, 1, 1, 1]])
     (gradients,) = torch.autograd.grad((outputs * by_output).sum(), attention)
-    found = _KindSums(checkpoint, [text], (".", ",")).mean(0, by_output, values)[0].numpy()
-    expected = mean_by_kind(gradients.abs().numpy(), checkpoint, text)
+    masked = np.array([2, 5])
+    found = _KindSums(checkpoint, [text], [masked], (".", ",")).mean(0, by_output, values)[0].numpy()
+    expected = mean_by_kind(gradients.abs().numpy(), checkpoint, text, masked)
     np.testing.assert_allclose(found, expected[:, 0], rtol=1e-12)
 
 

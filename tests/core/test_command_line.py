@@ -12,6 +12,7 @@ from small_checkpoints import save
 
 from core.__main__ import main
 from core.analysis import measure
+from core.command_line import TABLES, check_output
 from core.comparison import paired_tests
 from core.hypotheses import Criterion, role_tests
 from core.measures import ScoreSettings, role_scores
@@ -425,6 +426,67 @@ def test_heads_that_cannot_be_switched_off_are_refused(texts_file, tmp_path, cap
     with pytest.raises(SystemExit):
         score(texts_file, tmp_path / "scores.parquet", "--off", "1")
     assert "names no heads; write layer-head, as in 3-7,2-5" in capsys.readouterr().err
+
+
+def test_heads_of_all_off_options_are_switched_off(texts_file, tmp_path, folders):
+    more = ("--off", "1-2,0-1", "--off", "0-1", "--off", "0-0")
+    table = scored(texts_file, tmp_path, *more, checkpoint=folders("bert"))
+    assert table.attrs["heads off"] == "L0 H0, L0 H1, L1 H2"
+
+
+@pytest.mark.parametrize("written", ["9" * 23, str(2**63), "-1", "one", "9" * 5000])
+def test_a_seed_that_torch_does_not_take_is_refused(written, texts_file, tmp_path, capsys):
+    arguments = ["distances", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", "d.csv"]
+    with pytest.raises(SystemExit):
+        main([*arguments, f"--random-weights={written}"])
+    assert capsys.readouterr().err.endswith("is no seed; write a whole number from 0 to 9223372036854775807\n")
+
+
+def test_the_largest_seed_is_one(texts_file, tmp_path, folders):
+    arguments = ["distances", "--checkpoint", str(folders("bert")), "--texts", str(texts_file)]
+    assert main([*arguments, "--output", str(tmp_path / "d.csv"), "--random-weights", str(2**63 - 1)]) == 0
+    assert pd.read_csv(tmp_path / "d.csv")["checkpoint"][0].endswith(f"(random weights, seed {2**63 - 1})")
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder in which nobody may make a file")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_where_nothing_can_be_written_is_found_before_the_work(suffix, texts_file, monkeypatch, capsys):
+    monkeypatch.setattr("core.distances_command.loaded", pytest.fail)
+    output = f"/proc/o.{suffix}"
+    assert main(["distances", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", output]) == 2
+    assert capsys.readouterr().err == f"{output} cannot be written (No such file or directory). Choose another place.\n"
+
+
+def test_a_check_leaves_what_is_there_as_it_is(tmp_path):
+    (tmp_path / "old.csv").write_text("kept", "utf-8")
+    check_output(tmp_path / "old.csv", TABLES)
+    check_output(tmp_path / "new.csv", TABLES, [tmp_path / "old.csv", None])
+    assert [path.name for path in tmp_path.iterdir()] == ["old.csv"]
+    assert (tmp_path / "old.csv").read_text("utf-8") == "kept"
+
+
+def test_no_command_writes_over_what_it_reads_or_writes(texts_file, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table = tmp_path / "t.csv"
+    table.write_text("text\nthe cat sat\n", "utf-8")
+    scores = tmp_path / "s.parquet"
+    write_scores(scores, np.ones((3, len(ROLES), 2, 2)))
+    given = ["--checkpoint", "bundled", "--texts"]
+    for command in (
+        ["score", *given, "t.csv", "--output", str(table)],
+        ["roles", "s.parquet", "--output", str(scores)],
+        ["compare", "s.parquet", "s.parquet", "--output", str(scores)],
+        ["surface", *given, "t.csv", "--output", str(table)],
+        ["surface", *given, str(texts_file), "--output", "a.csv", "--gradients", str(tmp_path / "a.csv")],
+        ["parse-heads", *given, "t.csv", "--output", str(table)],
+        ["coreference", *given, "t.csv", "--output", str(table)],
+        ["distances", *given, "t.csv", "--output", str(table)],
+    ):
+        before = table.read_bytes(), scores.read_bytes()
+        assert main(command) == 2
+        assert "is another file of this command, which would be overwritten. Name a new one." in capsys.readouterr().err
+        assert (table.read_bytes(), scores.read_bytes()) == before
+    assert not (tmp_path / "a.csv").exists()
 
 
 def test_the_attention_of_an_encoder_decoder_is_chosen(tmp_path, capsys, folders):

@@ -69,7 +69,7 @@ BIRDS = marked(
     (18, "nominal", "apples"),
 )
 DOG = marked("unbelievable dog ran ; it sat", (0, "nominal", "a"), (1, "nominal", "dog"), (4, "pronoun", "dog"))
-ANN = marked("Ann saw Bo and Ann left", (0, "proper", "a"), (2, "proper", "b"), (4, "proper", "a"))
+ANN = marked("Ann saw Bo and Ann left", (0, "proper", "a"), (2, "proper", "b"), (4, "proper", "a"), name="Ann")
 
 
 def test_an_antecedent_is_an_earlier_mention_of_the_same_entity():
@@ -106,6 +106,37 @@ def test_scores_by_hand():
     # Chosen on the first text: the third head, right on the second. Chosen there: the second, 2 of 3 on the first.
     np.testing.assert_allclose(scores.held_out.accuracy, [3 / 4, 1 / 2, 1, 1])
     np.testing.assert_allclose(scores.held_out.p_value[0, 0], 1 / 8)
+
+
+def test_parts_of_a_document_stand_in_one_half():
+    """Two heads: one is right in the first document, the other in the second; by windows each half had some of both."""
+    first, second = (0, 0, 0), (0, 0, 2)
+    texts = [replace(ANN, name=f"{name}, from word {start}", cut_from=name) for name in "xy" for start in (1, 7, 13)]
+    assert [text.document for text in texts] == [*"xxxyyy"]
+    assert (ANN.document, cases_of([BIRDS, ANN], [np.ones(6, bool), np.ones(3, bool)]).document.tolist()) == (
+        "Ann",
+        [0, 0, 0, 1],
+    )
+    scores = coreference_scores(texts, [*[chosen(ANN, first, second)] * 3, *[chosen(ANN, second, first)] * 3])
+    assert scores.accuracy[0].tolist() == [[1 / 2, 1 / 2]]
+    assert scores.held_out.chosen == ((0, 0), (0, 1))
+    assert scores.held_out.accuracy[0] == 0
+    assert coreference_scores(texts[:3], [chosen(ANN, first, second)] * 3).held_out is None, (
+        "one document has no halves"
+    )
+
+
+def test_windows_of_gold_documents_are_of_these_documents(shared, bundled):
+    folder = shared / "data" / "ud_gum"
+    documents, cut = (
+        read_mentions(gzip.decompress((folder / f"gum_{kind}_dev.jsonl.gz").read_bytes()))
+        for kind in ("coref", "antecedent_windows")
+    )
+    names = [text.name for text in documents]
+    assert list(dict.fromkeys(text.document for text in cut)) == names
+    again = windows(bundled, documents[:2]).texts
+    assert len({text.name for text in again}) == len(again) > 2
+    assert list(dict.fromkeys(text.document for text in again)) == names[:2]
 
 
 def test_intervals_and_p_values_are_those_of_scipy():

@@ -54,7 +54,7 @@ def by_library(checkpoint, texts, settings=SELF, from_word="mean", alpha=0.05, *
     found = {}
     for batch in predictions(checkpoint, prepared, words, settings, from_word=from_word):
         found.update(batch)
-    texts = [TextPredictions(dependencies=tree, predicted=found[place]) for place, tree in enumerate(trees)]
+    texts = [TextPredictions.of(tree, found[place]) for place, tree in enumerate(trees)]
     return relation_accuracies(texts, ParsingSettings(**how), alpha=alpha)
 
 
@@ -160,6 +160,30 @@ def test_a_decoder_is_measured_on_what_it_reads(run, tmp_path, loaded):
     (tmp_path / "pairs.txt").write_text(pairs, "utf-8")
     table = run("a.csv", "--attention", "decoder", texts="pairs.txt", family="bart")
     assert_same(table, by_library(loaded("bart"), read_typed(pairs), PassSettings("decoder")))
+
+
+ALONE = {"words": ["run"], "heads": [0], "relns": ["root"]}
+
+
+def test_a_sentence_of_one_word_is_a_case_that_no_head_gets_right(run, tmp_path):
+    """Nothing is predicted for its word, which has tokens all the same; words beyond a cut have none."""
+    long = {"words": ["cats", "ran"] * 40, "heads": [2, 0, *[2] * 78], "relns": ["nsubj", "root", *["dep"] * 78]}
+    (tmp_path / "some.json").write_text(json.dumps([*GOLD, ALONE]), "utf-8")
+    (tmp_path / "more.json").write_text(json.dumps([*GOLD, ALONE, long]), "utf-8")
+    of_all = run("a.parquet", "--as-in-code", texts="some.json").query(f"relation == '{ALL}'")
+    assert ({*of_all["cases"]}, {*of_all["left_out"]}) == ({3 + 4 + 1}, {0})
+    cut = run("b.parquet", "--as-in-code", "--too-long", "truncate", texts="more.json").query(f"relation == '{ALL}'")
+    assert (cut["cases"] + cut["left_out"]).unique().tolist() == [3 + 4 + 1 + 80]
+    assert cut["left_out"].iloc[0] > 20
+
+
+def test_texts_without_a_relation_are_named_as_such(run, tmp_path):
+    (tmp_path / "alone.json").write_text(json.dumps([ALONE]), "utf-8")
+    for options in ((), ("--least-cases", "0")):
+        with pytest.raises(AnalysisError, match=r"^No word of these texts has a relation to another one"):
+            run("a.csv", *options, texts="alone.json")
+    with pytest.raises(AnalysisError, match=r"^No relation has 2 cases\. Give more texts"):
+        run("a.csv", "--least-cases", "2", texts="alone.json")
 
 
 def test_random_weights_are_a_control_of_their_own(run):

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from passing import SELF
 from scipy.stats import binomtest
 
+from core.analysis import prepare
+from core.checkpoints import load_checkpoint, randomly_initialised
 from core.offset_baselines import OFFSETS, best_offset
 from core.parses import ROOT, Dependencies, dependencies
 from core.parsing_cases import NO_RELATION, NONE, cases_of
@@ -25,6 +28,7 @@ from core.parsing_heads import (
     relation_accuracies,
     syntactic_by_argmax,
 )
+from core.parsing_observer import predictions
 from core.texts import read_file
 from core.words import Words
 
@@ -42,8 +46,9 @@ def tree(heads, relations, segments=None):
     return Dependencies(words=words, heads=np.array(heads), relations=tuple(relations))
 
 
-def predicting(tree, predicted):
-    return TextPredictions(dependencies=tree, predicted=np.array(predicted))
+def predicting(tree, predicted, has_tokens=True):
+    every = np.broadcast_to(has_tokens, len(tree.heads))
+    return TextPredictions(dependencies=tree, predicted=np.array(predicted), has_tokens=every)
 
 
 def random_texts(n_texts, seed=0, longest=9, missing=0.0):
@@ -60,7 +65,7 @@ def random_texts(n_texts, seed=0, longest=9, missing=0.0):
         gone = random.random(n_words) < missing
         predicted[..., gone] = NONE
         predicted[np.isin(predicted, np.flatnonzero(gone))] = NONE
-        texts.append(predicting(tree(heads, random.choice(RELATIONS, n_words), segments), predicted))
+        texts.append(predicting(tree(heads, random.choice(RELATIONS, n_words), segments), predicted, ~gone))
     return texts
 
 
@@ -79,7 +84,7 @@ def naive(texts, relation, reading="column"):
         heads, names, predicted = text.dependencies.heads, text.dependencies.relations, text.predicted
         for word, (head, name) in enumerate(zip(heads, names)):
             wanted = name not in ("punct", "root") if relation == ALL else name == relation
-            known = all((predicted[..., place] != NONE).any() for place in (word, head))
+            known = all(text.has_tokens[place] for place in (word, head))
             if head != ROOT and wanted and known:
                 cases.append((number, word))
                 for place in np.ndindex(SHAPE):
@@ -164,7 +169,8 @@ def test_an_offset_beyond_the_segment_predicts_its_last_word():
     assert best_offset(np.array([-1]), np.array([[3], [0]])).shares == {
         offset: float(offset == -1) for offset in OFFSETS
     }
-    ends = cases_of([tree([1, ROOT, 3, ROOT, 3], "abcde", [0, 0, 1, 1, 1])], [np.zeros((*SHAPE, 5), int)])
+    two = tree([1, ROOT, 3, ROOT, 3], "abcde", [0, 0, 1, 1, 1])
+    ends = cases_of([two], [np.zeros((*SHAPE, 5), int)], [np.ones(5, bool)])
     assert ends.rooms.tolist() == [[0, 1, 0, 1, 2], [1, 0, 2, 1, 0]]
     assert ends.distances.tolist() == [1, -2, 1, -2, -1]
 
@@ -266,7 +272,7 @@ def test_words_without_tokens_are_left_out_and_counted():
     """Of four cases one dependent has no tokens, and the head of another has none."""
     predicted = np.tile(np.array([1, 2, 0, 4, 2]), (*SHAPE, 1))
     predicted[..., [0, 4]] = NONE
-    found = relation_accuracies([predicting(CHASED, predicted)])
+    found = relation_accuracies([predicting(CHASED, predicted, [False, True, True, True, False])])
     assert [(one.relation, one.n_cases, one.n_left_out) for one in found] == [(ALL, 1, 3), ("nsubj", 1, 0)]
     np.testing.assert_array_equal(found[0].accuracy, 1)
 
@@ -475,7 +481,8 @@ def trees_of(path):
 
 
 def without_predictions(trees):
-    return [np.zeros((2, 1, 1, len(one.heads)), int) for one in trees]
+    """The trees as a pass without one right guess takes them: guesses, and that every word has tokens."""
+    return [np.zeros((2, 1, 1, len(one.heads)), int) for one in trees], [np.ones(len(one.heads), bool) for one in trees]
 
 
 @pytest.mark.parametrize(
@@ -489,7 +496,7 @@ def without_predictions(trees):
 )
 def test_offset_baselines_equal_those_of_the_treebanks(folder, file, key, shared):
     _, trees = trees_of(shared / "data" / folder / file)
-    cases = cases_of(trees, without_predictions(trees))
+    cases = cases_of(trees, *without_predictions(trees))
     expected = json.loads((shared / "data" / folder / "offset_baselines.json").read_text())[key]
     of_all = {"all": cases.names, "all_no_punct_root": [name for name in cases.names if name not in NO_RELATION]}
     assert set(cases.names) == {*expected} - {*of_all}
@@ -506,7 +513,7 @@ def test_offset_baselines_equal_those_of_the_treebanks(folder, file, key, shared
 def test_the_baselines_of_the_accuracies_are_those_of_the_treebank(shared):
     _, trees = trees_of(shared / "data" / "ud_ewt" / "ewt_dev.clark_sd.jsonl.gz")
     expected = json.loads((shared / "data" / "ud_ewt" / "offset_baselines.json").read_text())["dev_sd"]
-    texts = [predicting(one, predicted) for one, predicted in zip(trees, without_predictions(trees))]
+    texts = [predicting(one, predicted) for one, predicted in zip(trees, without_predictions(trees)[0])]
     found = relation_accuracies(texts)
     assert found[0].n_cases == expected["all_no_punct_root"]["n"] == 20_085
     assert {one.relation for one in found[1:]} == {*expected} - {"all", "all_no_punct_root", "punct", "root"}
@@ -519,7 +526,7 @@ def test_the_baselines_of_the_accuracies_are_those_of_the_treebank(shared):
 def test_as_in_code_all_is_the_row_of_the_treebank_that_counts_every_word(shared):
     _, trees = trees_of(shared / "data" / "ud_ewt" / "ewt_dev.clark_sd.jsonl.gz")
     row = json.loads((shared / "data" / "ud_ewt" / "offset_baselines.json").read_text())["dev_sd"]["all"]
-    texts = [predicting(one, predicted) for one, predicted in zip(trees, without_predictions(trees))]
+    texts = [predicting(one, predicted) for one, predicted in zip(trees, without_predictions(trees)[0])]
     found = relation_accuracies(texts, replace(AS_IN_CODE, at_clitic=False))[0]
     assert (found.relation, found.n_cases, found.n_left_out) == (ALL, row["n"], 0)
     assert {str(offset): 100 * share for offset, share in found.baseline.shares.items()} == pytest.approx(
@@ -543,12 +550,29 @@ def test_the_clitic_of_the_tree_is_the_one_that_its_form_tells(path, shared):
                 n_cases += 1
                 follows = place + 1 < len(words) and words[place + 1] in ("'s", "’s", "'", "’", "s")
                 n_right += min(place + follows + 1, len(words) - 1) == one.heads[place]
-    predicted = without_predictions(trees)
-    cases = cases_of(trees, predicted, at_clitic=True)
+    cases = cases_of(trees, *without_predictions(trees), at_clitic=True)
     chosen = cases.codes == cases.names.index("poss")
     assert chosen.sum() == n_cases
     shares = best_offset(cases.distances[chosen], cases.rooms[:, chosen]).shares
     assert shares[1] == pytest.approx(n_right / n_cases)
+
+
+def test_random_weights_find_no_relation_and_trained_ones_do(shared, bundled):
+    """Searching all heads in both directions finds nothing by luck that holds on the other half of the texts."""
+    texts, trees = (of[:200] for of in trees_of(shared / "data" / "pud" / "pud_en.clark_sd.jsonl.gz"))
+    random = load_checkpoint(randomly_initialised(bundled.files), device="cpu")
+    trained, control = (accuracies_of(checkpoint, texts, trees) for checkpoint in (bundled, random))
+    assert len(control) == len(trained) > 10
+    assert [one.relation for one in control if one.best_low > one.baseline.share] == []
+    above = {one.relation for one in trained if one.best_low > one.baseline.share}
+    assert above >= {"det", "dobj"}
+
+
+def accuracies_of(checkpoint, texts, trees):
+    prepared = [prepare(checkpoint, text, SELF) for text in texts]
+    work = predictions(checkpoint, prepared, [one.words for one in trees], SELF)
+    found = dict(one for batch in work for one in batch)
+    return relation_accuracies([TextPredictions.of(one, found[at]) for at, one in enumerate(trees)], least_cases=100)
 
 
 def test_directions_are_named_in_the_order_of_the_axis():

@@ -32,7 +32,10 @@ def predicted(checkpoint, texts, settings=SELF, **more):
     found = {}
     for batch in predictions(checkpoint, prepared, words, settings, **more):
         found.update(batch)
-    return prepared, words, [found[place] for place in range(len(texts))]
+    for place, of_text in found.items():
+        has_tokens = word_map(words[place], prepared[place].queries).has_tokens
+        np.testing.assert_array_equal(of_text.has_tokens, has_tokens)
+    return prepared, words, [found[place].predicted for place in range(len(texts))]
 
 
 def eager_words(checkpoint, text, words, settings, from_word):
@@ -128,8 +131,8 @@ def test_words_of_a_parser_are_predicted_too(loaded):
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
     words = [tree.words for tree in dependencies(TEXTS)]
     ((_, found),) = [one for batch in predictions(checkpoint, prepared, words, SELF) for one in batch if one[0] == 0]
-    assert found.shape[-1] == len(words[0].segments) == 9 + 7
-    assert_largest(found, eager_words(checkpoint, prepared[0], words[0], SELF, "mean"))
+    assert found.predicted.shape[-1] == len(words[0].segments) == 9 + 7
+    assert_largest(found.predicted, eager_words(checkpoint, prepared[0], words[0], SELF, "mean"))
 
 
 def test_cross_attention_is_refused(loaded):

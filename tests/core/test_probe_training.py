@@ -4,16 +4,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from passing import SELF, pass_texts, whole_map
-from probe_material import DIMENSION, by_the_formula, made_text, made_texts, random_heads, random_probe
+from probe_material import (
+    DIMENSION,
+    among_unread,
+    by_the_formula,
+    made_text,
+    made_texts,
+    random_heads,
+    random_probe,
+    with_attention,
+)
 
+from core import probe_training
 from core.analysis import prepare, queries_text
+from core.attachment import NO_CANDIDATE
 from core.checkpoints import load_checkpoint, randomly_initialised
 from core.errors import AnalysisError
 from core.parses import dependencies
 from core.passes import PassSettings
 from core.probe_features import check_kind, embedded_words, word_attention_maps, word_pieces
+from core.probe_texts import probe_texts
 from core.probe_training import predicted_heads, scores, train
-from core.probing import Probe, ProbeSettings, offset_scores, probe_texts, uas
+from core.probing import Probe, ProbeSettings, offset_scores, uas
 from core.texts import Text, read_file
 from core.word_vectors import no_vectors
 from core.words import words_of
@@ -43,9 +55,8 @@ def test_attention_alone_gives_the_formula_without_words():
 
 def test_root_stands_first_for_words_as_for_attention():
     # All attention is 1, and the weight of a candidate is its vector: ROOT 100, then the words' 1, 10 and 1000.
-    text = replace(
-        made_text(np.random.default_rng(0), [0, 1, 2], rows=[1, 2, 3]), attention=np.ones((2, 3, 5, 5), np.float16)
-    )
+    text = made_text(np.random.default_rng(0), [0, 1, 2], rows=[1, 2, 3])
+    text = with_attention(text, np.ones((2, 3, 5, 5), np.float16))
     table = np.array([[0.0], [1], [10], [1000]], np.float32)
     by_word = np.zeros((2, 2, 2, 3, 1))
     by_word[1, 0, 1, 2] = 1  # u of one head, for the candidate's vector
@@ -56,7 +67,7 @@ def test_root_stands_first_for_words_as_for_attention():
     # A head's attention to [CLS] speaks for ROOT alone, whatever ROOT's and the words' vectors are.
     attention = np.zeros((2, 3, 5, 5), np.float16)
     attention[1, 2, 2:, 0] = 1
-    assert scores(probe, replace(text, attention=attention), table).tolist() == [[75, 0, 0, 0]] * 3
+    assert scores(probe, with_attention(text, attention), table).tolist() == [[75, 0, 0, 0]] * 3
 
 
 def test_texts_of_other_lengths_beside_it_change_nothing_of_a_text():
@@ -78,10 +89,9 @@ def test_a_head_that_attends_from_words_to_their_heads_is_found():
 
 
 def test_attention_from_heads_to_their_words_counts_for_w():
-    def turned(text):
-        return replace(text, attention=text.attention.swapaxes(2, 3))
-
-    found = trained([turned(text) for text in made_texts(60, planted=(0, 1))], ProbeSettings(learning_rate=0.05))
+    texts = made_texts(60, planted=(0, 1))
+    turned = [with_attention(text, text.passed.attention.swapaxes(2, 3)) for text in texts]
+    found = trained(turned, ProbeSettings(learning_rate=0.05))
     w, u = found.probe.weights
     assert np.unravel_index(w.argmax(), w.shape) == (0, 1)
     assert w[0, 1] > 2 * np.abs(u).max()
@@ -91,9 +101,10 @@ def by_kind(rng):
     """Words of row 1 are found by one head, those of row 2 by another."""
     heads = random_heads(rng, int(rng.integers(4, 9)))
     rows = rng.integers(1, 3, len(heads))
-    one, other = (made_text(rng, heads, planted=head) for head in ((0, 0), (1, 1)))
-    attention = np.where((rows == 1).repeat(1)[:, None], one.attention[:, :, 2:], other.attention[:, :, 2:])
-    return replace(one, attention=np.concatenate([one.attention[:, :, :2], attention], axis=2), rows=rows)
+    text, other = (made_text(rng, heads, planted=head) for head in ((0, 0), (1, 1)))
+    one, other = text.passed.attention, other.passed.attention
+    attention = np.where((rows == 1)[:, None], one[:, :, 2:], other[:, :, 2:])
+    return replace(with_attention(text, np.concatenate([one[:, :, :2], attention], axis=2)), rows=rows)
 
 
 def test_words_say_which_head_to_follow_where_attention_alone_cannot():
@@ -161,6 +172,54 @@ def test_several_texts_a_step_learn_the_same():
     assert uas(predicted_heads(found.probe, test, NO_VECTORS), test).share > 0.97
 
 
+def test_words_that_were_not_passed_change_nothing():
+    texts = made_texts(40, planted=(1, 2))
+    rng = np.random.default_rng(5)
+    places = [np.sort(rng.choice(12, len(text.heads), replace=False)) for text in texts]
+    unread = [among_unread(text, of_text, 12) for text, of_text in zip(texts, places)]
+    settings = ProbeSettings(learning_rate=0.05, epochs=3)
+    found, same = trained(texts, settings), trained(unread, settings)
+    np.testing.assert_array_equal(found.probe.constant, same.probe.constant)
+    assert found.epochs == same.epochs
+    for text, of_text, heads in zip(texts, places, predicted_heads(found.probe, unread, NO_VECTORS)):
+        (alone,) = predicted_heads(found.probe, [text], NO_VECTORS)
+        assert heads[of_text].tolist() == [0 if head == 0 else of_text[head - 1] + 1 for head in alone]
+        assert (np.delete(heads, of_text) == NO_CANDIDATE).all()
+
+
+def test_a_word_whose_head_was_not_passed_is_a_candidate_and_not_learned_from():
+    rng = np.random.default_rng(0)
+    # The fifth word was not passed; the second is its dependent.
+    text = among_unread(made_text(rng, [0, 1, 1, 3]), [0, 1, 2, 3], 5)
+    text = replace(text, heads=np.array([0, 5, 1, 3, 1]))
+    assert text.targets.tolist() == [0, NO_CANDIDATE, 1, 3]
+    assert scores(random_probe(dimension=0), text, NO_VECTORS).shape == (4, 5)
+    first = next(train([text] * 6, NO_VECTORS, ProbeSettings(epochs=1, learning_rate=1e-9)))
+    assert first.epochs[0].held_out_loss == pytest.approx(np.log(5))
+    assert first.epochs[1].loss == pytest.approx(np.log(5))
+
+
+def test_texts_are_worked_on_in_parts_of_a_bounded_size_with_the_same_result(monkeypatch):
+    rng = np.random.default_rng(2)
+    sizes = [3, 4, 30, 3, 5, 4, 3, 28, 6, 3]
+    texts = [made_text(rng, random_heads(rng, size), planted=(1, 2)) for size in sizes * 3]
+    settings = ProbeSettings(texts_per_step=9, learning_rate=0.05, epochs=3)
+    whole = trained(texts, settings)
+    predicted = predicted_heads(whole.probe, texts, NO_VECTORS)
+    taken, batch_of = [], probe_training._batch
+    monkeypatch.setattr(probe_training, "ENTRIES", 6 * 9 * 9 * 3)
+    monkeypatch.setattr(probe_training, "_batch", lambda some, table: taken.append(some) or batch_of(some, table))
+    assert [found.tolist() for found in predicted_heads(whole.probe, texts, NO_VECTORS)] == [
+        found.tolist() for found in predicted
+    ]
+    assert [text for some in taken for text in some] == texts
+    in_parts = trained(texts, settings)
+    np.testing.assert_allclose(in_parts.probe.constant, whole.probe.constant, rtol=1e-3, atol=1e-5)
+    padded = [len(some) * 6 * (2 + max(len(text.heads) for text in some)) ** 2 for some in taken]
+    assert max(n for n, some in zip(padded, taken) if len(some) > 1) <= 6 * 9 * 9 * 3
+    assert {len(some) for some in taken} >= {1, 2, 3}
+
+
 def test_too_few_texts_teach_nothing():
     with pytest.raises(
         AnalysisError, match="at least 2 texts to learn from beside those held out; of 3, 2 are held out"
@@ -195,8 +254,9 @@ def test_attention_between_words_sums_over_their_pieces_and_averages_from_them(l
             for column, keys in enumerate(inside):
                 cells = maps[:, :, queries][..., keys]
                 expected = cells.sum(-1).mean(-1) if queries else np.zeros(maps.shape[:2])
-                np.testing.assert_allclose(found[place][:, :, row, column], expected, atol=2e-3)
-        assert found[place].shape[2:] == (2 + len(of_text.segments),) * 2
+                np.testing.assert_allclose(found[place].attention[:, :, row, column], expected, atol=2e-3)
+        assert found[place].attention.shape[2:] == (2 + len(of_text.segments),) * 2
+        assert found[place].places.tolist() == list(range(len(of_text.segments)))
 
 
 def test_vectors_of_words_are_means_over_their_input_embeddings(loaded):
@@ -231,7 +291,21 @@ def test_an_encoder_is_probed_on_the_first_segment_of_a_pair(loaded):
     text = Text(("the cat sat", "a dog"))
     words = words_of(queries_text(text, "encoder"))
     ((found,),) = word_attention_maps(checkpoint, [prepare(checkpoint, text, settings)], [words], settings)
-    assert found[1].shape[2:] == (5, 5)
+    assert found[1].attention.shape[2:] == (5, 5)
+
+
+def test_words_without_tokens_take_no_place_in_attention(loaded):
+    checkpoint = loaded("bert")
+    words = ("a", "\u200b", *["cat"] * 60)
+    text = Text((" ".join(words),), (words,))
+    prepared = prepare(checkpoint, text, SELF, truncate=True)
+    ((found,),) = word_attention_maps(checkpoint, [prepared], [words_of(text)], SELF)
+    n_passed = checkpoint.max_tokens - 2
+    assert found[1].places.tolist() == [0, *range(2, n_passed + 1)]
+    # Each word is one token and has the others' attention: [CLS], [SEP], and in between the words in their order.
+    order = [0, n_passed + 1, *range(1, n_passed + 1)]
+    expected = whole_map(checkpoint, prepared)[:, :, order][..., order]
+    np.testing.assert_allclose(found[1].attention, expected, atol=2e-3)
 
 
 @pytest.fixture(scope="module")

@@ -9,19 +9,21 @@ from hypothesis import strategies as st
 from probe_material import made_text, random_probe
 from statsmodels.stats.proportion import proportion_confint
 
-from core.attachment import at_offset, attachment_score, best_offset, counts, root_first
+from core.attachment import NO_CANDIDATE, at_offset, attachment_score, best_offset, counts, root_first
 from core.errors import AnalysisError
 from core.parses import ROOT, Dependencies, dependencies
-from core.probing import (
-    ProbeSettings,
+from core.probe_texts import (
+    PassedWords,
     attention_bytes,
     check_fits,
+    few_test_texts,
     few_words,
-    offset_scores,
+    left_out,
+    n_left_out,
     probe_texts,
     split,
-    uas,
 )
+from core.probing import ProbeSettings, offset_scores, uas
 from core.texts import Text, read_file
 from core.words import words_of
 
@@ -97,7 +99,7 @@ def test_the_best_offset_is_that_of_the_texts_learned_from():
 
 def test_the_size_of_attention_is_known_beforehand():
     text = made_text(np.random.default_rng(0), [0, 1, 2, 3, 4])
-    assert attention_bytes([5], 2, 3) == text.attention.nbytes == 2 * 2 * 3 * 7 * 7
+    assert attention_bytes([5], 2, 3) == text.passed.attention.nbytes == 2 * 2 * 3 * 7 * 7
 
 
 def test_texts_that_do_not_fit_are_refused_with_those_that_would():
@@ -129,15 +131,67 @@ def test_too_few_texts_cannot_be_split():
         split(5, 0.25, 0)
 
 
+@pytest.mark.parametrize("share", [float("nan"), float("inf"), 2.0, 1.0, 0.0, -0.5])
+def test_a_share_is_between_0_and_1(share):
+    with pytest.raises(AnalysisError, match=f"share to test on is {share:g}. Give one between 0 and 1"):
+        split(40, share, 0)
+
+
+def test_of_offsets_as_good_the_nearest_is_best_and_of_these_the_one_ahead():
+    def best(heads):
+        return best_offset([np.array(heads)], [np.ones(len(heads), bool)])
+
+    assert best([3, 4, 0, 0]) == 2  # right twice, as -4 and -5 are
+    assert best([2, 1]) == 1  # right once, as -1 and all that lead past the end are
+
+
 def test_texts_without_attention_are_left_out():
     trees = {1: tree("a b c .", [1, 3, ROOT, 2], ["x", "y", "root", "punct"])}
-    maps = {1: made_text(np.random.default_rng(0), [0] * 4).attention}
-    (found,) = probe_texts(maps, trees, {1: np.array([3, 1, 0, 2])}, [1, 0])
-    assert found.attention is maps[1]
+    passed = {1: made_text(np.random.default_rng(0), [0] * 4).passed}
+    (found,) = probe_texts(passed, trees, {1: np.array([3, 1, 0, 2])}, [1, 0])
+    assert found.passed is passed[1]
     assert found.heads.tolist() == [2, 4, 0, 3]
     assert found.counts.tolist() == [True, True, True, False]
     assert found.rows.tolist() == [3, 1, 0, 2]
     assert uas([found.heads] * 2, [found] * 2).share == 1
+
+
+def cut_text():
+    """Words a and d to f are passed; of these e's head is not, and f is punctuation."""
+    of_text = tree("a b c d e f g", [ROOT, 0, 3, 0, 2, 3, 3], ["root", "x", "x", "x", "x", "punct", "x"])
+    attention = made_text(np.random.default_rng(0), [0] * 4).passed.attention
+    passed = {0: PassedWords(attention=attention, places=np.array([0, 3, 4, 5]))}
+    (found,) = probe_texts(passed, {0: of_text}, {0: np.arange(7) + 10}, [0])
+    return found
+
+
+def test_words_without_tokens_or_whose_heads_have_none_are_left_out():
+    found = cut_text()
+    assert found.heads.tolist() == [0, 1, 4, 1, 3, 4, 4]
+    assert found.counts.tolist() == [True, False, False, True, False, False, False]
+    assert found.candidates.tolist() == [0, 1, 4, 5, 6]
+    assert found.targets.tolist() == [0, 1, NO_CANDIDATE, 2]
+    assert found.rows.tolist() == [10, 13, 14, 15]
+    assert (found.n_learned, n_left_out([found, found])) == (3, 8)
+
+
+def test_offsets_are_words_of_the_whole_text_and_judge_those_that_probes_judge():
+    text = cut_text()
+    scores = offset_scores([text] * 2, [text] * 2)
+    # Of a and d: d stands three words after its head, though only one of the passed words, and a is the root.
+    assert list(scores) == [1, -3]
+    assert [(score.share, score.n_words) for score in scores.values()] == [(0, 4), (1, 4)]
+
+
+def test_left_out_words_are_said():
+    assert left_out(0) is None
+    assert left_out(1).startswith("1 word is neither learned from")
+    assert left_out(1_200).startswith("1,200 words are neither learned from nor tested on")
+
+
+def test_little_to_test_on_is_said():
+    assert few_test_texts(19).startswith("There are only 19 texts to test on")
+    assert few_test_texts(20) is None
 
 
 def test_little_to_learn_from_is_said():
@@ -162,7 +216,8 @@ def test_weights_that_depend_on_words_are_shown_as_norms():
         ({"learning_rate": 0.0}, "learning rate is 0. Give one above 0"),
         ({"learning_rate": float("nan")}, "learning rate is nan"),
         ({"held_out": 1.0}, "share held out is 1. Give one between 0 and 1"),
-        ({"seed": -1}, "seed is -1"),
+        ({"seed": -1}, "seed is -1. Give a whole number from 0 to 9223372036854775807"),
+        ({"seed": 2**63}, "seed is 9223372036854775808"),
     ],
 )
 def test_settings_out_of_range_are_refused(wrong, said):

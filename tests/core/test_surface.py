@@ -72,6 +72,32 @@ def test_means_and_intervals_are_those_over_the_texts_that_have_a_value():
         assert found.n_texts[place] == len(values)
 
 
+def with_shares(**by_name):
+    """A text of which some shares are known; NaN for the others."""
+    shares = np.full((len(SHARES), N_LAYERS, N_HEADS), NAN)
+    for name, value in by_name.items():
+        shares[SHARES.index(name)] = value
+    return surface(shares=shares)
+
+
+def test_a_text_without_a_kind_of_key_has_a_share_of_0_of_it_where_another_has_some():
+    signs = {"sep": 0.4, "punctuation": 0.5, "other": 0.1, "sep from sep": 0.7, "sep from others": 0.3}
+    found = head_statistics([with_shares(**signs), with_shares(sep=0.25, other=0.75), with_shares(punctuation=1.0)])
+    for name, values in {
+        "sep": [0.4, 0.25, 0],
+        "punctuation": [0.5, 0, 1],
+        "other": [0.1, 0.75, 0],
+        "sep from others": [0.3, 0, 0],
+    }.items():
+        place = found.names.index(name)
+        np.testing.assert_allclose(found.of(name), np.mean(values))
+        np.testing.assert_allclose(found.high[place] - found.of(name), stats.sem(values) * stats.t.ppf(0.975, 2))
+        assert found.n_texts[place] == 3
+    np.testing.assert_allclose(found.of("sep from sep"), 0.7, err_msg="no separator asks in the other texts")
+    assert np.isnan(found.of("cls")).all(), "no text has any"
+    assert found.n_texts[found.names.index("cls")] == 0
+
+
 def test_one_text_has_a_mean_and_no_interval():
     found = head_statistics([surface(value=0.5)])
     np.testing.assert_allclose(found.of("self"), 0.5)

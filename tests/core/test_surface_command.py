@@ -107,14 +107,25 @@ def test_punctuation_can_be_named(run, tmp_path, loaded):
     expected = head_statistics(by_library(loaded("bert"), punctuation=(",",)))
     found = table[table["statistic"] == "punctuation"]
     np.testing.assert_allclose(by_head(found), expected.of("punctuation"), atol=1e-5)
-    assert set(found["texts"]) == {1}
+    assert set(found["texts"]) == {3}, "texts without a comma count, with 0"
+
+
+def test_where_no_token_counts_there_is_no_offset(run, tmp_path):
+    (tmp_path / "texts.txt").write_text("eat\nsat\nit", "utf-8")
+    for suffix in ("csv", "parquet"):
+        table = run(tmp_path / f"surface.{suffix}")
+        rows = table[table["statistic"] == "positional"]
+        assert len(rows) == N_LAYERS * N_HEADS
+        assert rows["mean"].isna().all()
+        assert rows["offset"].isna().all()
+        assert not rows["holds"].any()
 
 
 def test_the_formulas_of_the_code_can_be_asked_for(run, tmp_path, loaded):
     usual = run(tmp_path / "surface.parquet")
     table = run(tmp_path / "code.parquet", "--as-in-code")
     expected = head_statistics(by_library(loaded("bert"), as_in_code=True))
-    for name in ("previous", "sep from sep", "sep from others", "punctuation", "entropy"):
+    for name in ("previous", "sep from sep", "sep from others", "entropy"):
         found, of_paper = (by_head(rows[rows["statistic"] == name]) for rows in (table, usual))
         np.testing.assert_allclose(found, expected.of(name), atol=1e-5)
         assert np.abs(found - of_paper).max() > 1e-5

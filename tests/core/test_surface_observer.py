@@ -7,17 +7,20 @@ import numpy as np
 import pytest
 import torch
 from naive import eager_maps
-from passing import SELF, of_source
+from passing import SELF, Recorder, of_source
 
 import core.attention
 from core.analysis import prepare
+from core.attention import observe
 from core.checkpoints import AttentionLayers
 from core.key_kinds import SurfaceSettings, key_kinds, uniform_entropies
 from core.observers import Tile
 from core.observing import collect
 from core.passes import PassSettings, Reach
+from core.scores import model_inputs
 from core.surface import KEY_KINDS, SHARES
 from core.surface_observer import SurfaceObserver, surface_collector
+from core.surface_statistics import head_statistics
 from core.texts import Text
 
 NAN = float("nan")
@@ -156,12 +159,11 @@ def test_every_statistic_equals_the_one_of_eager_maps(family, loaded):
 def by_code(attention, tokenizer, text):
     """What the paper's code divides and smooths in another way than the paper says, from sums over whole maps."""
     n = attention.shape[-1]
-    _, sep, dots, _ = marks(tokenizer, text.keys)
+    _, sep, _, _ = marks(tokenizer, text.keys)
     rest = [i for i in range(n) if i not in sep]
     summed = {
         "previous": np.trace(attention, -1, 2, 3) / n,
         "next": np.trace(attention, 1, 2, 3) / n,
-        "punctuation": attention[..., dots].sum((2, 3)) / n,
         "sep from sep": attention[:, :, sep][..., sep].sum((2, 3)) / 2,
         "sep from others": attention[:, :, rest][..., sep].sum((2, 3)) / (n - 2),
     }
@@ -236,6 +238,53 @@ def test_the_kinds_of_keys_are_a_partition(loaded):
     assert np.isnan(found.shares[SHARES.index("punctuation")]).all(), "the last text has none"
 
 
+@pytest.mark.parametrize("as_in_code", [False, True])
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_the_means_over_a_corpus_are_a_partition_too(family, as_in_code, loaded):
+    checkpoint = loaded(family, "float64")
+    prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
+    statistics = head_statistics(found_of(checkpoint, prepared, as_in_code=as_in_code))
+    means = np.stack([statistics.of(kind) for kind in KEY_KINDS])
+    there = ~np.isnan(means).any(axis=(1, 2))
+    assert there.tolist() == [family == "bert", family == "bert", True, True]
+    np.testing.assert_allclose(means[there].sum(axis=0), 1, atol=1e-12)
+    n_texts = [statistics.n_texts[statistics.names.index(kind)] for kind in KEY_KINDS]
+    np.testing.assert_array_equal(n_texts, np.where(there, len(TEXTS), 0))
+    signs = [found.shares[SHARES.index("punctuation")] for found in found_of(checkpoint, prepared)]
+    np.testing.assert_allclose(statistics.of("punctuation"), np.nan_to_num(signs).mean(axis=0))
+    assert sum(np.isnan(of_text).all() for of_text in signs) == 2, "texts without a full stop and a comma"
+
+
+WORDS = "The committee, who met in Vienna last week, decided that levels rise. Nobody expected the unbelievable storm."
+LONG = tuple(Text((" ".join((WORDS.split() * 10)[:n_words]),)) for n_words in (3, 40, 140))
+
+
+def test_float32_is_right_to_a_millionth_on_its_own_maps(bundled):
+    prepared = [prepare(bundled, text, SELF) for text in LONG]
+    assert max(text.n_tokens for text in prepared) > 150
+    found, tolerances = found_of(bundled, prepared), {"distance": 1e-9}
+    for text, of_text in zip(prepared, found, strict=True):
+        own = Recorder()
+        observe(bundled.model, model_inputs(bundled, [text]), [own])
+        n_layers = bundled.attentions["self"].n_layers
+        blocks = [[tile for tile in own.tiles if tile.layer == layer] for layer in range(n_layers)]
+        rows = [sorted(of_layer, key=lambda tile: tile.queries.start) for of_layer in blocks]
+        maps = torch.stack([torch.cat([tile.probabilities[0] for tile in of_layer], 1) for of_layer in rows])
+        expected = naive(maps.double().numpy(), bundled.tokenizer, text)
+        for name, value in expected.items():
+            check(of_text, {name: value}, tolerances.get(name, 1e-6))
+
+
+def test_float32_is_near_the_eager_maps_of_the_bundled_checkpoint(bundled):
+    prepared = [prepare(bundled, text, SELF) for text in LONG]
+    model = type(bundled.model).from_pretrained(bundled.files.folder, attn_implementation="eager").eval()
+    for text, found in zip(prepared, found_of(bundled, prepared), strict=True):
+        expected = naive(eager_of(model, bundled, text), bundled.tokenizer, text)
+        for exact in ("distance", "top_key", "top_column"):
+            check(found, {exact: expected.pop(exact)}, 1e-9)
+        check(found, expected, 4e-6)
+
+
 def test_a_mark_at_both_ends_is_a_beginning_and_a_separator(loaded):
     source = prepare(loaded("bert"), Text(("eat, it",)), SELF).source
     both = replace(source, is_cls=source.is_cls | source.is_sep)
@@ -256,11 +305,6 @@ def test_punctuation_is_what_is_named(loaded):
 
 
 def test_outputs_agree_as_their_cosines_do(loaded):
-    from passing import Recorder
-
-    from core.attention import observe
-    from core.scores import model_inputs
-
     checkpoint = loaded("bert", "float64")
     prepared = [prepare(checkpoint, text, SELF) for text in TEXTS]
     for text, found in zip(prepared, found_of(checkpoint, prepared), strict=True):

@@ -353,6 +353,10 @@ def test_json_lines_and_a_json_list_of_the_same_objects_agree(given_segments, as
         ("null", r"Line 3 is null"),
         ("{}", r'Line 3 has no text\. Give it a key "text"'),
         ('{"Text": "One."}', r"Line 3 has no text"),
+        (
+            '{"sentences": [], "mentions": []}',
+            r"Line 3 has mentions and no text: such files are read for coreference only\.",
+        ),
         ('{"text": 5}', r'Line 3: "text" is a number\. Write a string'),
         ('{"text": true}', r'"text" is true or false'),
         ('{"text": {}}', r'"text" is an object'),

@@ -99,6 +99,13 @@ def test_a_link_with_nonsense_opens_with_what_the_page_offers(app, where):
     assert at.selectbox(key="corpus").value == "sample pairs and texts"
 
 
+@pytest.mark.parametrize(("named", "read"), [("2-3,2-3,0-1", [(2, 3), (0, 1)]), ("abc", [(0, 2)]), ("none", [])])
+def test_heads_of_a_link_are_read_once_each(app, named, read):
+    at = app(head=named)
+    assert not at.exception
+    assert at.session_state["head"] == read
+
+
 def test_a_corpus_that_was_not_given_is_asked_for(app):
     at = app("roles", corpus=controls.UPLOAD)
     assert [each.value for each in at.info] == [wording.WAIT_UPLOAD]

@@ -104,6 +104,7 @@ def test_pressing_train_gives_scores_weights_and_a_curve(app, small):
     assert not at.exception
     assert any("to learn from, 4 texts to test on. Trees are spaCy's." in one.value for one in at.markdown)
     assert any("teach a probe little" in one.value for one in at.info)
+    assert any("only 4 texts to test on" in one.value for one in at.info)
     at = finished(at.button("train").click().run())
     assert not at.exception
     (table,) = [one.value for one in at.dataframe if "uas" in one.value]
@@ -119,6 +120,20 @@ def test_pressing_train_gives_scores_weights_and_a_curve(app, small):
     at.selectbox("probe shown").set_value("attention alone, random weights").run()
     assert any(one.value.startswith("**Attention alone, random weights.** ") for one in at.markdown)
     assert "train" not in [button.key for button in at.button]
+
+
+def test_words_beyond_a_cut_are_said_to_be_left_out(app, small):
+    long_one = "The dog ran and " * 12 + "sat."
+    at = app("parsing", corpus_text=f"{PAGE_TEXTS}\n{long_one}", checkpoint=small("bert"), **LINK)
+    at.number_input("probe epochs").set_value(1)
+    at.toggle("probe control").set_value(False)
+    at = finished(at.button("train").click().run())
+    assert not any("neither learned from" in one.value for one in at.caption)
+    _runs.clear()
+    at.segmented_control(key="long_texts").set_value("cut them").run()
+    at = finished(at.button("train").click().run())
+    assert not at.exception
+    assert any(one.value.endswith("words whose head is one of these.") for one in at.caption)
 
 
 def test_nothing_picked_and_numbers_out_of_range_are_said(app, small):

@@ -5,7 +5,6 @@ from xml.etree import ElementTree
 
 import altair
 import numpy as np
-import pandas as pd
 import pytest
 from reading import sent
 from scipy.spatial.distance import pdist, squareform
@@ -223,7 +222,7 @@ def test_the_card_of_a_head_takes_distances_from_the_store_and_computes_none(app
     assert app("similar", **link).exception == []
     at = app(**link, head="2-5")
     found = next(each.value for each in at.markdown if said in each.value)
-    assert "like L2 H5 (nats" in found
+    assert "like L2 H5 (nats, mean over the rows of 3 texts, 0 = alike)" in found
 
 
 def test_texts_are_taken_at_even_steps(monkeypatch):
@@ -247,9 +246,23 @@ def test_sentences_say_what_there_is_and_nothing_else():
     )
 
 
-def test_columns_of_the_table_are_the_commands(app):
+def shown_pairs(app):
     at = app("similar", **{"similar details": wording.TABLE})
-    table = next(each.value for each in at.dataframe if "layer_a" in each.value)
-    assert isinstance(table, pd.DataFrame)
-    assert len(table) == 72 * 71 // 2
+    return next(each.value for each in at.dataframe if "other head" in each.value)
+
+
+def test_the_table_names_each_pair_once_the_closest_first(app):
+    table = shown_pairs(app)
+    assert list(table) == ["head", "other head", *wording.COLUMNS]
+    assert len(table) == len(set(zip(table["head"], table["other head"]))) == 72 * 71 // 2
     assert table["divergence"].is_monotonic_increasing
+    same = table["head"].str.split().str[0] == table["other head"].str.split().str[0]
+    assert (table["relative_a_b"].notna() == same).all()
+
+
+def test_a_layer_against_itself_leaves_out_each_head_against_itself(app):
+    table = shown_pairs(app)
+    inside = table[table["head"].str.startswith("L5 ") & table["other head"].str.startswith("L5 ")]["divergence"]
+    at = app("similar", head="5-3", **{"similar details": wording.PAIR})
+    said = next(each.value for each in at.markdown if "layer 5 against layer 5" in each.value)
+    assert f"{inside.mean():.3g} on average, least {inside.min():.3g} (" in said.replace("\\", "")

@@ -150,8 +150,8 @@ def test_the_table_has_every_statistic_of_every_head_and_is_filtered(opened):
     at = opened(words.TABLE, head="1-4,2-7")
     table = at.dataframe[0].value
     assert len(table) == len(words.STATISTICS) * 72
-    assert set(table["statistic"]) == set(words.STATISTICS)
-    at.multiselect(key="surface statistics").set_value(["sep", "entropy"]).run()
+    assert set(table["statistic"]) == set(words.STATISTICS.values())
+    at.multiselect(key="surface statistics").set_value([words.STATISTICS[name] for name in ("sep", "entropy")]).run()
     at.multiselect(key="surface layers").set_value(["1"]).run()
     table = at.dataframe[0].value
     assert len(table) == 2 * 12
@@ -185,6 +185,7 @@ def test_heads_by_the_papers_own_rule_stand_in_the_grid_when_asked_for(opened):
     assert not at.error
     described = next(each for each in sentences(at) if each.startswith("Rows: layers"))
     assert "syntactic by argmax (D)" in described
+    assert words.few_cases(1, 100) in sentences(at), "three sentences have few cases"
 
 
 def test_another_frequency_list_changes_rare_words_and_runs_no_model(opened):
