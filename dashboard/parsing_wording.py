@@ -287,8 +287,9 @@ def not_enough(least: int) -> str:
 def n_syntactic(n_heads: int, n_all: int, by_relation: Mapping[str, int], rule: str) -> str:
     """How many heads Voita's rule calls syntactic, and for which relations."""
     found = [f"{n:,} for {relation}" for relation, n in by_relation.items() if n]
-    without = " or ".join(relation for relation, n in by_relation.items() if not n)
-    listed = ", ".join([*found, *([f"none for {without}"] if without else [])])
+    *others, last = [relation for relation, n in by_relation.items() if not n] or [""]
+    without = [f"none for {', '.join(others)} or {last}" if others else f"none for {last}"] if last else []
+    listed = ", ".join([*found, *without])
     return f"**{n_heads:,} of {counted(n_all, 'head')}** are *syntactic by argmax* ({rule}): {listed}."
 
 
