@@ -3,19 +3,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/keys.py core/sieves.py core/measures.py
+PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/store/keys.py core/roles/sieves.py core/roles/measures.py
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: app test bench pictures sample-checkpoint
 app: $(VENV)/prepared
-	$(BIN)/streamlit run dashboard/app.py
+	$(BIN)/streamlit run dashboard/server.py
 
 test: $(VENV)/test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/python -m pytest --ignore=tests/browser --numprocesses=auto --maxprocesses=4 --dist=worksteal
-	$(BIN)/python -m pytest tests/browser
+	$(BIN)/python -m pytest tests/browser --numprocesses=2 --dist=loadfile
 
 bench: $(VENV)/test-installed
 	for file in benchmarks/[a-z]*.py; do $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1; done

@@ -1,34 +1,40 @@
 """Waiting times in Chromium: first grid, tau to redrawn grid, click to arcs, typed sentence to redrawn grid.
 
-Measured inside the page, from the event that the browser gives the page to the frame that shows the answer. The goals
-are for a machine with nothing else to do; a busy one is best judged by the column "best".
+The first grid is measured in turns with an empty Streamlit page, which says how fast the machine is just then: what
+counts is the ratio of the two. The waits after it are measured inside the page, from the event that the browser gives
+the page to the frame that shows the answer. Their goals are for a machine with nothing else to do; a busy one is best
+judged by the column "best". At the end stands how long the page stands still while somebody looks at a text of
+thousands of tokens, and as many times as long as at one that is shown whole.
 """
 
-import os
 import shutil
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+import transformers
+from playwright.sync_api import Browser, Page, sync_playwright
 
-ROOT = Path(__file__).parents[1]
+from benchmarks.shared.server import DASHBOARD, prepare, serve
+from core.checkpoints.find import bundled_folder
+
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-STARTS = 3
+STARTS, VISITS = 5, 7
 REPEATS, SENTENCES = 20, 10
 LONG = 60_000
 SETTLES = 500
 """Milliseconds in which a second run of the script would have begun."""
-FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]"
+FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]:not(:has(.st-key-first-screen))"
 GRID = ".grid [role=gridcell]"
+EMPTY = ("import streamlit as st\n\nst.title('Empty')\n", "h1")
+"""A page of one line, and what of it is waited for."""
+WINDOW = {"width": 1440, "height": 900}
+N_WORDS = (250, 4000)
+"""Of a text that is shown whole, and of one of which a window of about as many tokens is shown."""
 SUBJECTS = ("pilot", "nurse", "farmer", "singer", "judge", "clerk", "tailor", "guard", "poet", "miner")
 
 # once(event, what) begins a measurement: `measured` resolves with the milliseconds from the next such event to the
@@ -73,33 +79,100 @@ WATCH = """
 """
 
 
+LONGEST_TASK = """
+() => {
+  window.longest = 0;
+  new PerformanceObserver((list) => {
+    for (const task of list.getEntries()) window.longest = Math.max(window.longest, task.duration);
+  }).observe({ type: "longtask" });
+}
+"""
+"""Milliseconds that the page stood still at most; tasks of under 50 ms are not told."""
+
+# `drawn` becomes the time, in milliseconds since 1970, of the first frame with the part waited for. `shifted` is
+# what moves by itself, in shares of the window: the sum of all layout shifts, so never below what is called cumulative
+# layout shift (CLS), which takes the worst five seconds.
+FROM_THE_START = """
+  window.drawn = 0;
+  window.shifted = 0;
+  new PerformanceObserver((list) => {
+    for (const shift of list.getEntries()) if (!shift.hadRecentInput) window.shifted += shift.value;
+  }).observe({ type: "layout-shift", buffered: true });
+  const isIn = (root) => root.querySelector("PART")
+    || [...root.querySelectorAll("*")].some((each) => each.shadowRoot?.querySelector("PART"));
+  const look = () => requestAnimationFrame(isIn(document)
+    ? () => (window.drawn = performance.timeOrigin + performance.now()) : look);
+  look();
+"""
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        environment = {
-            **os.environ,
-            "ATTENTION_SIEVE_CACHE": folder,
-            "OMP_WAIT_POLICY": "PASSIVE",
-            "HF_HUB_OFFLINE": "1",
-        }
-        subprocess.run([sys.executable, "-m", "dashboard.prepare"], cwd=ROOT, env=environment, check=True)
+        store, beside = Path(folder, "store"), Path(folder, "empty")
+        store.mkdir()
+        beside.mkdir()
+        prepare(store)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         print(f"{'what':<44}{'goal':>7}{'median':>9}{'best':>8}{'worst':>8}{'runs':>7}   (seconds; script runs each)")
-        starts = []
-        for _ in range(STARTS):
-            page = browser.new_page(viewport={"width": 1440, "height": 900})
-            begun = time.perf_counter()
-            with server(environment) as address:
-                page.goto(address)
-                page.locator(GRID).first.wait_for(timeout=LONG)
-                starts.append(1000 * (time.perf_counter() - begun))
-                page.close()
-        report("start of the server to the first grid", 4.0, starts)
-        with server(environment) as address:
+        empty = beside / "empty.py"
+        empty.write_text(EMPTY[0], encoding="utf-8")
+        first_grid(browser, store, empty)
+        with serve(store) as server:
             for measure in (tau, click, sentence):
-                page = browser.new_page(viewport={"width": 1440, "height": 900})
-                measure(page, address)
+                page = browser.new_page(viewport=WINDOW)
+                measure(page, server.address)
                 page.close()
+            long_text(browser, server.address, long_checkpoint(Path(folder) / "long"))
         browser.close()
+
+
+def first_grid(browser: Browser, store: Path, empty: Path) -> None:
+    """From the start of a server, and for a new visitor of one that has drawn the page before."""
+    starts: list[list[float]] = [[], []]
+    pages = ((empty.parent, empty, EMPTY[1]), (store, DASHBOARD, GRID))
+    for _ in range(STARTS):
+        for waits, (folder, script, part) in zip(starts, pages):
+            begun = time.time()
+            with serve(folder, script) as server:
+                waits.append(visit(browser, server.address, part, begun)[0])
+    report_ratio("start of the server", 1.5, *starts)
+    visits: list[list[float]] = [[], []]
+    shifts = []
+    with serve(empty.parent, empty) as empty_server, serve(store) as server:
+        for number in range(VISITS + 1):
+            wait = visit(browser, empty_server.address, EMPTY[1], time.time())[0]
+            wait_grid, shift = visit(browser, server.address, GRID, time.time(), settles=3 * SETTLES)
+            if number:  # the first visit makes the server warm
+                visits[0].append(wait)
+                visits[1].append(wait_grid)
+                shifts.append(shift)
+    report_ratio("new visitor of a warm server", 1.7, *visits)
+    print(
+        f"{'layout shift of a visit (share of the window)':<44}{0.1:>7.1f}{statistics.median(shifts):>9.2f}"
+        f"{min(shifts):>8.2f}{max(shifts):>8.2f}",
+        flush=True,
+    )
+
+
+def visit(browser: Browser, address: str, part: str, begun: float, settles: int = 0) -> tuple[float, float]:
+    """Milliseconds until a new visitor sees a part of the page, and the layout shift until the page has settled."""
+    page = browser.new_page(viewport=WINDOW)
+    page.add_init_script(FROM_THE_START.replace("PART", part))
+    page.goto(address)
+    page.wait_for_function("window.drawn", timeout=LONG)
+    page.wait_for_selector(FINISHED, timeout=LONG)
+    page.wait_for_timeout(settles)
+    wait, shift = page.evaluate("window.drawn") - 1000 * begun, page.evaluate("window.shifted")
+    page.close()
+    return wait, shift
+
+
+def report_ratio(what: str, goal: float, empty: list[float], grid: list[float]) -> None:
+    """The waits for an empty page and for the grid, and how many times the first the second is."""
+    ratio = statistics.median(grid) / statistics.median(empty)
+    report(f"{what} to an empty page", None, empty)
+    report(f"{what} to the first grid", goal * statistics.median(empty) / 1000, grid)
+    print(f"{'  as many times the empty page':<44}{goal:>7.1f}{ratio:>9.2f}", flush=True)
 
 
 def tau(page: Page, address: str) -> None:
@@ -119,16 +192,52 @@ def click(page: Page, address: str) -> None:
 
 def sentence(page: Page, address: str) -> None:
     open_page(page, address)
-    box = page.get_by_role("textbox", name="Your texts")
 
     def type_one(number: int) -> None:
-        box.fill(f"The tired {SUBJECTS[number]} slowly closed the heavy door and left at {time.time_ns()}.")
-        box.press("Control+Enter")
+        type_text(page, f"The tired {SUBJECTS[number]} slowly closed the heavy door and left at {time.time_ns()}.")
 
     each = [lambda number=number: type_one(number) for number in range(SENTENCES)]
     repeated(page, "keydown", "grid", each[:1])  # waits for the checkpoint to be loaded
     waits, runs = repeated(page, "keydown", "grid", each)
     report("typed sentence to redrawn grid (warm model)", 0.8, waits, runs)
+
+
+def long_checkpoint(folder: Path) -> Path:
+    """Random weights of 2 layers of 4 heads that take texts of thousands of tokens, with the bundled tokenizer."""
+    config = transformers.BertConfig(
+        num_hidden_layers=2, num_attention_heads=4, hidden_size=64, intermediate_size=64, max_position_embeddings=8192
+    )
+    transformers.BertModel(config).save_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bundled_folder())
+    tokenizer.model_max_length = config.max_position_embeddings
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def long_text(browser: Browser, address: str, checkpoint: Path) -> None:
+    """The longest task of the page while a text is typed, a head is clicked and tau is moved."""
+    longest = []
+    for n_words in N_WORDS:
+        page = browser.new_page(viewport=WINDOW)
+        open_page(page, f"{address}?checkpoint={checkpoint}&head=0-0")
+        page.evaluate(LONGEST_TASK)
+        text = " ".join(SUBJECTS[place % len(SUBJECTS)] for place in range(n_words))
+        repeated(page, "keydown", "grid", [lambda page=page, text=text: type_text(page, text)])
+        heads = [page.locator(GRID).nth(place).click for place in (1, 5, 2, 6)]
+        repeated(page, "pointerdown", "arcs", heads)
+        slider = page.get_by_role("slider", name="tau")
+        repeated(page, "keydown", "grid", [lambda slider=slider: slider.press("PageUp")])
+        longest.append(page.evaluate("window.longest"))
+        page.close()
+    for n_words, task in zip(N_WORDS, longest):
+        report(f"longest task of the page, {n_words:,} words", None, [task])
+    print(f"{'  as many times the shorter text':<44}{2:>7.1f}{longest[1] / longest[0]:>9.2f}", flush=True)
+
+
+def type_text(page: Page, text: str) -> None:
+    box = page.get_by_role("textbox", name="Your texts")
+    box.fill(text)
+    box.press("Control+Enter")
 
 
 def repeated(page: Page, event: str, what: str, acts: Sequence[Callable[[], Any]]) -> tuple[list[float], list[int]]:
@@ -144,11 +253,12 @@ def repeated(page: Page, event: str, what: str, acts: Sequence[Callable[[], Any]
     return waits, runs
 
 
-def report(what: str, goal: float, waits: list[float], runs: list[int] | None = None) -> None:
+def report(what: str, goal: float | None, waits: list[float], runs: list[int] | None = None) -> None:
     seconds = [wait / 1000 for wait in waits]
+    limit = "" if goal is None else f"{goal:.1f}"
     ran = "" if not runs else f"{statistics.mean(runs):.1f}"
     print(
-        f"{what:<44}{goal:>7.1f}{statistics.median(seconds):>9.2f}{min(seconds):>8.2f}{max(seconds):>8.2f}{ran:>7}",
+        f"{what:<44}{limit:>7}{statistics.median(seconds):>9.2f}{min(seconds):>8.2f}{max(seconds):>8.2f}{ran:>7}",
         flush=True,
     )
 
@@ -158,33 +268,6 @@ def open_page(page: Page, address: str) -> None:
     page.locator(GRID).first.wait_for(timeout=LONG)
     page.wait_for_selector(FINISHED, timeout=LONG)
     page.evaluate(WATCH)
-
-
-@contextmanager
-def server(environment: dict[str, str]) -> Iterator[str]:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "dashboard/app.py"]
-    options = ["--server.port", str(port), "--server.headless", "true"]
-    process = subprocess.Popen(
-        [*command, *options], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        yield from _answering(port)
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _answering(port: int) -> Iterator[str]:
-    for _ in range(6000):
-        with closing(socket.socket()) as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                yield f"http://localhost:{port}"
-                return
-        time.sleep(0.01)
-    sys.exit("the dashboard did not answer within a minute")
 
 
 if __name__ == "__main__":

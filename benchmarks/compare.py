@@ -9,15 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from benchmarks._sentences import sentences
-from cache.inference import Engine, Inference
-from cache.store import Store
-from core.checkpoints import BUNDLED, find_checkpoint
-from core.comparison import paired_tests
-from core.hypotheses import Criterion, role_tests
-from core.measures import ScoreSettings, role_scores
-from core.roles import ROLES
-from core.texts import Text
+from benchmarks.shared.sentences import sentences
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.store.store import Store
+from core.checkpoints.find import BUNDLED, find_checkpoint
+from core.comparison.differences import paired_tests
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.measures import ScoreSettings, role_scores
+from core.roles.question import SCORES
+from core.roles.roles import ROLES
+from core.texts.text import Text
 
 N_TEXTS: Final = 1000
 ROUNDS: Final = 3
@@ -68,7 +70,7 @@ def warm_up(folder: Path, engines: tuple[Engine, Engine]) -> None:
 
 def alone(folder: Path, engine: Engine, texts: list[Text]) -> None:
     inference = Inference(Store(folder))
-    inference.measures(engine, texts)
+    inference.ask(engine, SCORES, texts)
     inference.close()
 
 

@@ -12,12 +12,12 @@ import torch
 from jaxtyping import Float
 from scipy.spatial.distance import squareform
 
-from benchmarks import _material as material
-from core.checkpoints import Checkpoint
-from core.head_distances import text_distances
-from core.passes import PassText
-from core.scores import model_inputs
-from core.similar_heads import HeadDistances, head_distances
+from benchmarks.shared import material
+from core.checkpoints.checkpoint import Checkpoint
+from core.passes.batches import model_inputs
+from core.passes.texts import PassText
+from core.similarity.distances import HeadDistances, head_distances
+from core.similarity.observer import text_distances
 
 N_TOKENS: Final = 64
 N_TEXTS: Final = 200

@@ -7,19 +7,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from core.checkpoints import BUNDLED, find_checkpoint
-from core.finetuning import finetune
-from core.folders import program_folder
-from core.movie_reviews import COLUMNS, movie_reviews
-from core.training_commands import SAMPLE_SETTINGS
-from core.training_data import read_training_data
-from core.training_runs import Journal, plan_of, record
+from core.checkpoints.find import BUNDLED, find_checkpoint
+from core.checkpoints.folders import program_folder
+from core.finetuning.command import SAMPLE_SETTINGS
+from core.finetuning.data import read_training_data
+from core.finetuning.finetune import finetune
+from core.finetuning.journal import Journal, plan_of, record
+from core.finetuning.movie_reviews import COLUMNS, movie_reviews
 
 N_THREADS = 2
 
 
 def main() -> None:
-    from benchmarks._material import print_machine  # here: core settles how threads wait before torch is imported
+    from benchmarks.shared.material import print_machine  # here: core settles how threads wait before torch is imported
 
     print_machine(N_THREADS, "cpu")
     paths = movie_reviews(program_folder() / "downloads")

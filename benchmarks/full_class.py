@@ -24,8 +24,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from benchmarks import _material as material
-from benchmarks._lesson import (
+from benchmarks.shared import material
+from benchmarks.shared.lesson import (
     BESIDE_CORPUS,
     MEMORY_AT,
     OWN_PACE,
@@ -37,14 +37,16 @@ from benchmarks._lesson import (
     open_for_a_corpus,
     warm_up,
 )
-from benchmarks._sentences import sentences
-from benchmarks._visitors import Dashboard, dashboard, visitor
-from cache.inference import Engine, Inference
-from cache.store import Store
-from core.analysis import measure
-from core.checkpoints import find_checkpoint
-from core.measures import ScoreSettings, role_scores
-from core.texts import Text
+from benchmarks.shared.sentences import sentences
+from benchmarks.shared.server import Dashboard, prepare, serve
+from benchmarks.shared.visitors import visitor
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.store.store import Store
+from core.analysis import scores
+from core.checkpoints.find import find_checkpoint
+from core.roles.question import SCORES
+from core.texts.text import Text
 
 GOAL: Final = 2.0
 """Seconds from typing to scores for 95 in 100."""
@@ -63,9 +65,11 @@ def main() -> None:
     texts = sentences(asked.students * (asked.at_once + asked.paced + asked.beside) + 2 * asked.corpus)
     typed, corpora = texts[: -2 * asked.corpus], texts[-2 * asked.corpus :]
     record = Record()
-    with tempfile.TemporaryDirectory() as folder, dashboard(Path(folder)) as server:
-        seconds, kept = asyncio.run(lesson(server, record, asked, typed, corpora))
-        n_tracebacks = server.tracebacks()
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(Path(folder))
+        with serve(Path(folder)) as server:
+            seconds, kept = asyncio.run(lesson(server, record, asked, typed, corpora))
+            n_tracebacks = server.tracebacks()
     report_waits(record, asked, seconds)
     n_wrong = report_answers(record, n_tracebacks)
     report_memory(record)
@@ -150,8 +154,7 @@ def report_answers(record: Record, n_tracebacks: int) -> int:
 def scored_one_by_one(texts: Sequence[str]) -> list[Float[np.ndarray, "role layer head"]]:
     """Scores of each text from a pass of its own, without any store."""
     checkpoint = material.bundled()
-    each = [next(measure(checkpoint, [Text((text,))])).measures for text in texts]
-    return [role_scores(of_text[None], ScoreSettings())[0] for of_text in each]
+    return [scores(checkpoint, [Text((text,))])[0] for text in texts]
 
 
 def relative_difference(shown: np.ndarray, expected: np.ndarray) -> float:
@@ -190,7 +193,7 @@ def throughput(n_threads: int, texts: Sequence[str]) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         workers = [Inference(Store(Path(folder))) for folder in (one, other)]
         for worker in workers:
-            worker.measures(engine, (Text(("Ready.",)),))
+            worker.ask(engine, SCORES, (Text(("Ready.",)),))
         seconds = np.zeros(2)
         for start in range(SLICES):
             part = texts[start::SLICES]
@@ -203,7 +206,7 @@ def throughput(n_threads: int, texts: Sequence[str]) -> tuple[float, float]:
 
 def ask(worker: Inference, engine: Engine, texts: Iterable[str]) -> None:
     for text in texts:
-        worker.measures(engine, (Text((text,)),))
+        worker.ask(engine, SCORES, (Text((text,)),))
 
 
 def ask_together(worker: Inference, engine: Engine, texts: Sequence[str], n_threads: int) -> None:

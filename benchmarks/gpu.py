@@ -12,12 +12,12 @@ import torch
 import transformers
 from torch import Tensor
 
-from benchmarks import _material as material
-from benchmarks import _memory as memory
-from core.attention import observe
-from core.checkpoints import Checkpoint
-from core.scores import ScoreObserver, model_inputs
-from core.sieves import BatchSieves, batch_sieves
+from benchmarks.shared import material, memory
+from core.attention.observed import observe
+from core.checkpoints.checkpoint import Checkpoint
+from core.passes.batches import model_inputs
+from core.roles.scores import ScoreObserver
+from core.roles.sieves import BatchSieves, batch_sieves
 
 DTYPE = "bfloat16"
 GOAL = 1.3

@@ -14,13 +14,12 @@ import numpy as np
 import torch
 import transformers
 
-from benchmarks import _material as material
-from benchmarks import _memory as memory
-from core.checkpoints import Checkpoint
-from core.measures import MEASURES, ROW_MEASURES
-from core.passes import PassText
-from core.scores import model_inputs
-from core.sieves import sieve_cells
+from benchmarks.shared import material, memory
+from core.checkpoints.checkpoint import Checkpoint
+from core.passes.batches import model_inputs
+from core.passes.texts import PassText
+from core.roles.measures import MEASURES, ROW_MEASURES
+from core.roles.sieves import sieve_cells
 
 LENGTHS = (1024, 4096, 16384)
 N_THREADS = 2
@@ -38,14 +37,14 @@ SHAPES = {
     "BERT 2x12": transformers.BertConfig(**COMMON),
     "Llama 2x12": transformers.LlamaConfig(**COMMON, num_key_value_heads=4, intermediate_size=2048),
 }
-CONTESTANTS = ("bare", "door", "output_attentions")
+CONTESTANTS = ("bare", "observed", "output_attentions")
 
 
 def main() -> None:
     material.print_machine(N_THREADS, "cpu")
     if not memory.is_measurable("cpu"):
         return
-    print(f"MB above the loaded model (goal of the door: under {GOAL:,}), and time over the bare forward pass")
+    print(f"MB above the loaded model (goal of the observed pass: under {GOAL:,}), and time over the bare forward pass")
     print(f"{'model':<12}{'tokens':>8}{'bare, s':>9}" + "".join(f"{name:>24}" for name in CONTESTANTS))
     for shape in SHAPES:
         for n_tokens in LENGTHS:
@@ -69,13 +68,13 @@ def measure(shape: str, n_tokens: int, contestant: str) -> tuple[float, float] |
     """Seconds, and megabytes above the loaded model at the worst moment; None where memory does not suffice."""
     torch.set_num_threads(N_THREADS)
     checkpoint = material.random_model(SHAPES[shape], "cpu")
-    model = None if contestant == "door" else material.with_attention(checkpoint, implementation(contestant))
+    model = None if contestant == "observed" else material.with_attention(checkpoint, implementation(contestant))
     text, short = (material.made_up_texts(checkpoint, [length]) for length in (n_tokens, 16))
     if contestant == "output_attentions":
         limit_memory()
 
     def pass_over(texts: list[PassText]) -> None:
-        if contestant == "door":
+        if contestant == "observed":
             material.scored(checkpoint, [texts])
         elif contestant == "bare":
             material.bare(checkpoint, model, [texts])

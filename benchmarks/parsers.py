@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from core.analysis import prepare
-from core.checkpoints import BUNDLED, CheckpointFiles, find_checkpoint, load_checkpoint, randomly_initialised
-from core.parses import Dependencies, dependencies
-from core.parsing_heads import Direction, RelationAccuracy, TextPredictions, relation_accuracies
-from core.parsing_observer import predictions
-from core.passes import PassSettings
-from core.texts import Text, read_file
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import CheckpointFiles
+from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
+from core.passes.prepare import prepare
+from core.relations.accuracy import Direction, RelationAccuracy, TextPredictions, relation_accuracies
+from core.relations.observer import predictions
+from core.texts.relations import Dependencies, dependencies
+from core.texts.text import Text, read_file
 
 DATA: Final = Path(__file__).parents[2] / "shared" / "data"
 TREEBANKS: Final = {

@@ -1,17 +1,18 @@
-"""Peak memory above the loaded model: the output alone, the door, and stored maps; each in a process of its own."""
+"""Peak memory above the loaded model: the output alone, the observed pass, and stored maps; each in a process of its
+own."""
 
 import sys
 from collections.abc import Callable
 
 import torch
 
-from benchmarks import _material as material
-from benchmarks import _memory as memory
-from core.checkpoints import Checkpoint, choose_device
+from benchmarks.shared import material, memory
+from core.checkpoints.checkpoint import Checkpoint
+from core.checkpoints.find import choose_device
 
 CASES = (("MiniLM 6x12", 4, 512), ("BERT 12x12", 16, 128))
 """Checkpoint, texts of the one batch, tokens of a text."""
-CONTESTANTS = ("bare", "door", "stored maps")
+CONTESTANTS = ("bare", "observed", "stored maps")
 
 
 def main() -> None:
@@ -45,7 +46,7 @@ def contestant_of(name: str, checkpoint: Checkpoint) -> Callable[[int, int], Non
         batches = [material.made_up_texts(checkpoint, [n_tokens] * n_texts)]
         if name == "bare":
             material.bare(checkpoint, model, batches)
-        elif name == "door":
+        elif name == "observed":
             material.scored(checkpoint, batches)
         else:
             material.from_stored_maps(checkpoint, model, batches)

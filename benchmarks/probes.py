@@ -14,15 +14,15 @@ from typing import Final
 
 import numpy as np
 
-from core.analysis import prepare_all
-from core.checkpoints import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
-from core.parses import Dependencies, dependencies
-from core.passes import PassSettings
-from core.probe_features import embedded_words, word_attention_maps, word_pieces
-from core.probe_texts import PassedWords, ProbeText, probe_texts
-from core.probing import ProbeSettings, offset_scores, uas
-from core.texts import Text, read_file
-from core.word_vectors import WordVectors, no_vectors
+from core.attention.settings import PassSettings
+from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint, randomly_initialised
+from core.passes.prepare import prepare_all
+from core.probing.features import embedded_words, word_attention_maps, word_pieces
+from core.probing.probe import ProbeSettings, offset_scores, uas
+from core.probing.texts import PassedWords, ProbeText, probe_texts
+from core.probing.word_vectors import WordVectors, no_vectors
+from core.texts.relations import Dependencies, dependencies
+from core.texts.text import Text, read_file
 
 TREEBANK: Final = Path(__file__).parents[2] / "shared" / "data" / "ud_ewt"
 N_THREADS: Final = 2
@@ -30,7 +30,7 @@ SETTINGS: Final = PassSettings()
 
 
 def main() -> None:
-    from benchmarks._material import print_machine  # here: core settles how threads wait before torch is imported
+    from benchmarks.shared.material import print_machine  # here: core settles how threads wait before torch is imported
 
     if not TREEBANK.is_dir():
         print("There is no treebank beside the repository; nothing is measured.")
@@ -74,7 +74,7 @@ def passed(files, texts: Sequence[Text], trees: Sequence[Dependencies]) -> tuple
 
 
 def trained(name: str, parts: Sequence[list[ProbeText]], table: np.ndarray, settings: ProbeSettings) -> None:
-    from core.probe_training import predicted_heads, train
+    from core.probing.training import predicted_heads, train
 
     start = time.perf_counter()
     (training,) = deque(train(parts[0], table, settings), maxlen=1)

@@ -17,11 +17,13 @@ from typing import Final
 
 import numpy as np
 
-from cache.inference import Engine, Inference
-from cache.store import Store
-from core.checkpoints import BUNDLED, find_checkpoint
-from core.measures import MEASURES
-from core.texts import Text
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.store.store import Store
+from core.checkpoints.find import BUNDLED, find_checkpoint
+from core.roles.measures import MEASURES
+from core.roles.question import SCORES
+from core.texts.text import Text
 from dashboard.samples import EXAMPLE, read_sample
 
 N_RESULTS: Final = 200_000
@@ -91,8 +93,8 @@ def look_ups_in(folder: Path) -> dict[str, float]:
 def print_against_computing(folder: Path) -> None:
     texts, engine = corpus(), Engine(find_checkpoint(BUNDLED))
     first = Inference(Store(folder))
-    first.measures(engine, [EXAMPLE])  # loads checkpoint and parser
-    computing = seconds_of(lambda: first.measures(engine, texts))
+    first.ask(engine, SCORES, [EXAMPLE])  # loads checkpoint and parser
+    computing = seconds_of(lambda: first.ask(engine, SCORES, texts))
     assert first.n_passed == N_TEXTS + 1
     first.store.close()
     cold = in_new_process(corpus_from_store, folder)
@@ -120,9 +122,9 @@ def corpus_from_store(folder: Path) -> dict[str, float]:
     for _ in range(1 + ROUNDS):
         start = time.perf_counter()
         kept = Inference(Store(folder))  # nothing in memory yet
-        found = kept.measures(engine, texts)
+        found = kept.ask(engine, SCORES, texts)
         seconds.append(time.perf_counter() - start)
-        assert found.measures.shape == (N_TEXTS, *MEASURES_SHAPE)
+        assert found.results.shape == (N_TEXTS, *MEASURES_SHAPE)
         assert kept.n_passed == 0
         kept.store.close()
     return {"cold": seconds[0], "warm": min(seconds[1:])}

@@ -1,9 +1,9 @@
 """Time of every surface statistic, over the time of the model's output alone (SDPA) on the same batches."""
 
-from benchmarks import _material as material
-from core.checkpoints import Checkpoint
-from core.observing import collect
-from core.surface_observer import surface_collector
+from benchmarks.shared import material
+from core.checkpoints.checkpoint import Checkpoint
+from core.passes.collect import collect
+from core.surface.observer import surface_collector
 
 CASES = (("1 x 40", [40]), ("16 x 128", [128] * 16), ("2 x 512", [512] * 2))
 """What the texts are called, and their tokens."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from benchmarks import _material as material
+from benchmarks.shared import material
 
 CASES = ((40, 50), (128, 16), (512, 4))
 """Tokens of a text, and texts."""
@@ -16,8 +16,8 @@ SECONDS = 12
 def main() -> None:
     material.print_machine()
     print(f"{os.cpu_count()} processors; MiniLM 6x12; texts a second")
-    print(f"{'texts':<10}" + "".join(f"{f'{way}, {n}':>10}" for way in ("bare", "door") for n in THREADS), end="")
-    print("".join(f"{f'{way}, {THREADS[1]} over {THREADS[0]}':>18}" for way in ("bare", "door")))
+    print(f"{'texts':<10}" + "".join(f"{f'{way}, {n}':>10}" for way in ("bare", "observed") for n in THREADS), end="")
+    print("".join(f"{f'{way}, {THREADS[1]} over {THREADS[0]}':>18}" for way in ("bare", "observed")))
     for n_tokens, n_texts in CASES:
         report(n_tokens, n_texts)
 
@@ -30,10 +30,10 @@ def report(n_tokens: int, n_texts: int) -> None:
     def bare() -> object:
         return material.bare(checkpoint, sdpa, batches)
 
-    def door() -> object:
+    def observed() -> object:
         return material.scored(checkpoint, batches)
 
-    contestants = [with_threads(n_threads, way) for way in (bare, door) for n_threads in THREADS]
+    contestants = [with_threads(n_threads, way) for way in (bare, observed) for n_threads in THREADS]
     seconds, ratios = material.median_ratios(contestants, SECONDS)
     rates = "".join(f"{n_texts / (seconds * ratio):>10.0f}" for ratio in ratios)
     gains = "".join(f"{ratios[i] / ratios[i + 1]:>18.2f}" for i in (0, 2))

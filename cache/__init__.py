@@ -1,1 +1,1 @@
-"""What has been computed is never computed again."""
+"""Caches results in memory and on disk, and serves the requests of all sessions."""

@@ -14,9 +14,9 @@ from typing import Final
 
 from tqdm import tqdm
 
-from cache import results_file
-from cache.connection import connect, files_set_aside, set_aside
-from cache.store import limit_from_environment, results_path
+from cache.store import results_file
+from cache.store.connection import connect, files_set_aside, set_aside
+from cache.store.store import limit_from_environment, results_path
 from core.errors import AnalysisError
 
 FIRST_DATED: Final = 10**15

@@ -1,54 +1,48 @@
-"""The one way to numbers that cost a forward pass: look them up, compute what is missing, keep it.
+"""Results that need a forward pass: looks them up in the cache, computes missing ones, and stores them.
 
-Nothing here needs torch until something is missing.
+Imports torch only if something has to be computed.
 """
 
-import logging
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from cache.answers import Engine, Seen, Wanted, read, wanted_comparison, wanted_look, wanted_scores
-from cache.behind import LoadsBehind
-from cache.corpora import ComparedCorpus, CorpusMeasures, collected, collected_pairs, serves
-from cache.looks import Look, Looks, moved_back
-from cache.models import Models
-from cache.passing import output_change_of, prediction_of
-from cache.questions import Answers, Item, Question, found_answers, kept_answers
-from cache.recent import Recent
-from cache.requests import Report, Status
-from cache.store import Store
-from cache.worker import Worker
-from core.analysis import MeasuredText
-from core.checkpoints import Checkpoint
-from core.parses import parser_name
-from core.passes import PassSettings
-from core.texts import Text
-from core.tokens import TooLong
+from cache.answers import Answers, ComparedCorpus, collected, collected_pairs
+from cache.engine import Engine
+from cache.serving.background_loading import LoadsBehind
+from cache.serving.batch import output_change_of, prediction_of
+from cache.serving.item_requests import ItemRequest, PassResult, comparison_requests, item_requests, look_request, read
+from cache.serving.looks import Look, Looks, moved_back
+from cache.serving.models import Models
+from cache.serving.requests import Report, Status
+from cache.serving.worker import Worker
+from cache.store.recent import Recent
+from cache.store.record import Record
+from cache.store.store import Store
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.passes.question import Item, Question, Result
+from core.texts.text import Text
+from core.texts.tokens import TooLong
 
 if TYPE_CHECKING:
-    from core.outputs import OutputChange, Prediction
+    from core.passes.outputs import OutputChange, Prediction
 
-__all__ = ["Answers", "ComparedCorpus", "CorpusMeasures", "Engine", "Inference", "Report", "Status"]
-
-CORPORA_BYTES: Final = 128 * 2**20
-"""Of the latest corpora's measures in memory: a moved tau asks for the same ones again and again."""
+RECENT_BYTES: Final = 128 * 2**20
+"""Size of the in-memory cache of results; changing tau requests the same results again."""
 OUTPUTS: Final = 256
-"""Changes of output that stay in memory."""
+"""Number of output changes, and of predictions, that are cached in memory."""
 
-Answer = TypeVar("Answer")
-
-_log = logging.getLogger(__name__)
+Worked = TypeVar("Worked")
 
 
 class Inference:
-    """Results from memory, the store, or the one worker of each engine; safe to share between threads.
+    """Results from memory, the store, or the worker of an engine; thread-safe.
 
     Attributes:
         store: where results are kept.
-        close: ends all workers; those who wait get an error. Called when the program ends, too.
+        close: ends all workers; waiting callers get an error. Also called at program exit.
     """
 
     def __init__(self, store: Store, models: Models | None = None) -> None:
@@ -65,8 +59,7 @@ class Inference:
         self._models = models or Models()
         self._workers: dict[tuple[Engine, ...], Worker] = {}
         """By the checkpoint, or by the two that are compared."""
-        self._corpora: Recent[Hashable, CorpusMeasures] = Recent(CORPORA_BYTES)
-        self._answers: Recent[Hashable, Answers] = Recent(CORPORA_BYTES)
+        self._recent: Recent[Hashable, Answers] = Recent(RECENT_BYTES)
         self._looks = Looks(store)
         self._outputs: Recent[Hashable, OutputChange] = Recent(OUTPUTS)
         self._predictions: Recent[Hashable, tuple[Prediction | None]] = Recent(OUTPUTS)
@@ -76,64 +69,74 @@ class Inference:
 
     @property
     def n_passed(self) -> int:
-        """Texts that have gone through a model so far."""
+        """Number of texts processed by models so far."""
         return sum(worker.n_passed for worker in list(self._workers.values()))
 
     @property
     def n_batches(self) -> int:
-        """Passes that this took."""
+        """Number of passes so far."""
         return sum(worker.n_batches for worker in list(self._workers.values()))
 
     def notice(self, engine: Engine) -> str | None:
-        """What a reader should know about an engine, in a sentence; None while all is well."""
+        """A notice for the user about an engine; None if there is nothing to report."""
         notices = [worker.notice for engines, worker in list(self._workers.items()) if engine in engines]
         return " ".join(filter(None, notices)) or None
 
-    def measures(
+    def ask(
         self,
         engine: Engine,
-        texts: Sequence[Text],
+        question: Question[Item, Result],
+        items: Sequence[Item],
         settings: PassSettings | None = None,
         *,
         too_long: TooLong = "skip",
         report: Report | None = None,
-    ) -> CorpusMeasures:
-        """Measures of texts, from memory or the store where they have them.
+    ) -> Answers[Result]:
+        """Results for items, cached or computed.
 
         Args:
-            engine: what computes the missing ones.
-            texts: one or more; equal ones are measured once.
+            engine: computes missing results.
+            question: the analysis to run.
+            items: one or more, hashable; equal items are computed once.
             settings: which attention, and which heads are off; None for the checkpoint's first, all heads on.
-            too_long: what happens to texts longer than the checkpoint takes.
-            report: called about five times a second and after every batch while there is something to wait for; where
-                it raises, the work stops and what is finished is kept.
+            too_long: how to treat texts longer than the checkpoint accepts.
+            report: progress callback, called about five times a second and after every batch; if it raises, the
+                request is cancelled and finished results are stored.
 
-        Raises: AnalysisError of any stage; EveryTextTooLong when no text is left.
+        Raises: AnalysisError for a kind of attention that the question does not support, and of any stage;
+            EveryTextTooLong if no text remains.
         """
-        settings = engine.settings(settings)
-        question = (engine, tuple(texts), settings, too_long)
-        if (recent := self._corpora.get(question)) is not None:
+        settings = self._checked(engine, question, settings)
+        request = (question, engine, tuple(items), settings, too_long)
+        if (recent := self._recent.get(request)) is not None:
             return recent
-        wanted = wanted_scores(engine, settings, texts, _parser_name(), too_long == "truncate")
+        wanted = item_requests(engine, question, items, settings, too_long == "truncate")
         seen = self._seen((engine,), (settings,), wanted, too_long, report)
-        return self._remember(question, [seen[one].measured for one in wanted], too_long)
+        return self._remember(request, question, [seen[one].record for one in wanted], too_long)
 
-    def kept_measures(
-        self, engine: Engine, texts: Sequence[Text], settings: PassSettings | None = None, *, too_long: TooLong = "skip"
-    ) -> CorpusMeasures | None:
-        """Measures of texts that need no pass; None when any text would need one.
+    def kept(
+        self,
+        engine: Engine,
+        question: Question[Item, Result],
+        items: Sequence[Item],
+        settings: PassSettings | None = None,
+        *,
+        too_long: TooLong = "skip",
+    ) -> Answers[Result] | None:
+        """The results of `ask` if all are cached, else None.
 
-        Raises: EveryTextTooLong when no text is left.
+        Raises: AnalysisError for an attention that the question makes no sense for; EveryTextTooLong when no text is
+            left.
         """
-        settings = engine.settings(settings)
-        question = (engine, tuple(texts), settings, too_long)
-        if (recent := self._corpora.get(question)) is not None:
+        settings = self._checked(engine, question, settings)
+        request = (question, engine, tuple(items), settings, too_long)
+        if (recent := self._recent.get(request)) is not None:
             return recent
-        wanted = wanted_scores(engine, settings, texts, _parser_name(), too_long == "truncate")
-        kept = self._kept(wanted, too_long)
-        if any(one not in kept for one in wanted):
+        wanted = item_requests(engine, question, items, settings, too_long == "truncate")
+        stored = self._stored(wanted, too_long)
+        if any(one not in stored for one in wanted):
             return None
-        return self._remember(question, [kept[one].measured for one in wanted], too_long)
+        return self._remember(request, question, [stored[one].record for one in wanted], too_long)
 
     def comparison(
         self,
@@ -149,13 +152,13 @@ class Inference:
         Args:
             engines: the reference, and what is compared with it; on one device and in one number format.
             texts: one or more; equal ones are measured once.
-            settings: of each, as for `measures`.
-            too_long, report: as for `measures`.
+            settings: of each, as for `ask`.
+            too_long, report: as for `ask`.
 
-        Raises: as `measures`.
+        Raises: as `ask`.
         """
-        wanted, asked = _compared(engines, texts, settings, too_long)
-        seen = self._seen(engines, asked, wanted, too_long, report)
+        wanted, both = _compared(engines, texts, settings, too_long)
+        seen = self._seen(engines, both, wanted, too_long, report)
         return collected_pairs([seen[one] for one in wanted], too_long)
 
     def kept_comparison(
@@ -166,71 +169,22 @@ class Inference:
         *,
         too_long: TooLong = "skip",
     ) -> ComparedCorpus | None:
-        """A comparison that needs no pass; None when any text would need one.
+        """The result of `comparison` if it is cached, else None.
 
         Raises: EveryTextTooLong when no text is left.
         """
         wanted, _ = _compared(engines, texts, settings, too_long)
-        kept = self._kept(wanted, too_long)
-        if any(one not in kept for one in wanted):
+        stored = self._stored(wanted, too_long)
+        if any(one not in stored for one in wanted):
             return None
-        return collected_pairs([kept[one] for one in wanted], too_long)
+        return collected_pairs([stored[one] for one in wanted], too_long)
 
-    def answers(
-        self,
-        engine: Engine,
-        question: Question[Item],
-        items: Sequence[Item],
-        settings: PassSettings | None = None,
-        *,
-        too_long: TooLong = "skip",
-        report: Report | None = None,
-    ) -> Answers:
-        """What passes find of items, from memory or the store where they have it.
-
-        Args:
-            engine, settings, too_long, report: as for `measures`.
-            question: what is to be found.
-            items: one or more, hashable; equal ones are computed once.
-
-        Raises: as `measures`.
-        """
-        settings = engine.settings(settings)
-        asked = (question.kind, engine, tuple(items), settings, too_long)
-        if (recent := self._answers.get(asked)) is not None:
-            return recent
-        answers = found_answers(self.store, self._worker(engine), question, engine, settings, items, too_long, report)
-        self._answers.put(asked, answers, answers.n_bytes)
-        return answers
-
-    def kept_answers(
-        self,
-        engine: Engine,
-        question: Question[Item],
-        items: Sequence[Item],
-        settings: PassSettings | None = None,
-        *,
-        too_long: TooLong = "skip",
-    ) -> Answers | None:
-        """What needs no pass of what `answers` gives; None when any item would need one.
-
-        Raises: EveryTextTooLong when no text is left.
-        """
-        settings = engine.settings(settings)
-        asked = (question.kind, engine, tuple(items), settings, too_long)
-        if (recent := self._answers.get(asked)) is not None:
-            return recent
-        answers = kept_answers(self.store, question, engine, settings, items, too_long)
-        if answers is not None:
-            self._answers.put(asked, answers, answers.n_bytes)
-        return answers
-
-    def run(self, engine: Engine, work: Callable[[Checkpoint], Answer], report: Report | None = None) -> Answer:
-        """What other work on the loaded checkpoint gives; done in the worker's thread between two batches.
+    def run(self, engine: Engine, work: Callable[[Checkpoint], Worked], report: Report | None = None) -> Worked:
+        """Run a function on the loaded checkpoint in the worker's thread, between two batches, and return its result.
 
         Args:
             engine: whose checkpoint.
-            work: short, as all others wait for it; it must not keep the checkpoint.
+            work: should be short, because other requests wait for it; must not keep a reference to the checkpoint.
             report: as for `output_change`.
 
         Raises: AnalysisError where the checkpoint cannot be loaded or memory runs out; what the work raises; whatever
@@ -248,20 +202,20 @@ class Inference:
         too_long: TooLong = "error",
         report: Report | None = None,
     ) -> Look:
-        """Tokens, relations and attention of the text on screen, and what the same pass measured of it.
+        """Tokens, relations, attention and measures of the displayed text.
 
         Args:
-            engine, settings, report: as for `measures`.
+            engine, settings, report: as for `ask`.
             text: one.
-            start: first query and first key of the part of a long text whose attention is kept entry by entry.
-            too_long: "truncate" cuts a text that is too long.
+            start: first query and first key of the attention window of a long text.
+            too_long: "truncate" truncates a text that is too long.
 
-        Raises: TextTooLong unless it may be cut; AnalysisError of any stage.
+        Raises: TextTooLong unless it may be truncated; AnalysisError of any stage.
         """
         settings = engine.settings(settings)
 
-        def at(start: tuple[int, int]) -> Wanted:
-            return wanted_look(engine, settings, text, _parser_name(), too_long == "truncate", start)
+        def at(start: tuple[int, int]) -> ItemRequest:
+            return look_request(engine, settings, text, too_long == "truncate", start)
 
         wanted = at(start)
         look = self._looks.kept(wanted)
@@ -269,7 +223,7 @@ class Inference:
             wanted = at(moved_back(start, first[0]))
             look = self._looks.kept(wanted)
         if look is None:
-            (seen,) = self._worker(engine).ask([wanted], (settings,), places=[None], report=report)
+            (seen,) = self._worker(engine).ask([wanted], (settings,), indices=[None], report=report)
             look = self._looks.remember(wanted, seen)
             if look[0].block == 0 and start != (0, 0):
                 look = self._looks.remember(at((0, 0)), seen)
@@ -284,7 +238,7 @@ class Inference:
         *,
         report: Report | None = None,
     ) -> "OutputChange":
-        """What switching heads off changes in the output for the text on screen; cut where it is too long.
+        """Change of the output for the displayed text when heads are switched off; truncates long texts.
 
         Args:
             engine: what computes it.
@@ -302,16 +256,16 @@ class Inference:
             change = self._worker(engine).run(
                 lambda checkpoint: output_change_of(checkpoint, text, settings, token), report
             )
-            self._outputs.put(question, change, 1)
+            self._outputs.put(question, change)
         return change
 
     def prediction(
         self, engine: Engine, text: Text, settings: PassSettings | None = None, *, report: Report | None = None
     ) -> "Prediction | None":
-        """What a checkpoint's classifier says of the text on screen, cut where it is too long; None if it is none.
+        """Prediction of a classifier for the displayed text, truncated if too long; None for other checkpoints.
 
         Args:
-            engine, settings: as for `measures`.
+            engine, settings: as for `ask`.
             text: one.
             report: as for `output_change`.
 
@@ -321,11 +275,11 @@ class Inference:
         kept = self._predictions.get((engine, text, asked))
         if kept is None:
             kept = (self._worker(engine).run(lambda checkpoint: prediction_of(checkpoint, text, asked), report),)
-            self._predictions.put((engine, text, asked), kept, 1)
+            self._predictions.put((engine, text, asked), kept)
         return kept[0]
 
     def checkpoint(self, engine: Engine) -> Checkpoint:
-        """The loaded checkpoint; loads it, or waits for whoever is loading it.
+        """The loaded checkpoint; loads it, or waits until another thread has.
 
         Raises: CheckpointError.
         """
@@ -341,7 +295,7 @@ class Inference:
         return self._loads_behind.is_loading(engine)
 
     def load_behind(self, engine: Engine) -> None:
-        """Load a checkpoint in a thread of its own; an error is met again, and shown, by whoever needs it."""
+        """Load a checkpoint in the background; an error is raised again by the next request that needs it."""
         self._loads_behind.load(engine)
 
     def _worker(self, *engines: Engine) -> Worker:
@@ -351,42 +305,50 @@ class Inference:
                 worker = self._workers[engines] = Worker(engines, self._models, self.store)
             return worker
 
+    def _checked(self, engine: Engine, question: Question, settings: PassSettings | None) -> PassSettings:
+        """The settings of a pass; raises AnalysisError if the question does not support its kind of attention."""
+        settings = engine.settings(settings)
+        question.check(settings.kind)
+        return settings
+
     def _seen(
         self,
         engines: tuple[Engine, ...],
         settings: tuple[PassSettings, ...],
-        wanted: Sequence[Wanted],
+        wanted: Sequence[ItemRequest],
         too_long: TooLong,
         report: Report | None,
-    ) -> dict[Wanted, Seen]:
-        """What is seen of each text, from the store where it has it."""
-        kept = self._kept(wanted, too_long)
-        missing = {one: place for place, one in reversed(list(enumerate(wanted))) if one not in kept}
+    ) -> dict[ItemRequest, PassResult]:
+        """Results of passes for each item, stored or computed."""
+        stored = self._stored(wanted, too_long)
+        missing = {one: index for index, one in reversed(list(enumerate(wanted))) if one not in stored}
         if not missing:
-            return kept
+            return stored
         in_order = sorted(missing, key=lambda one: missing[one])
         seen = self._worker(*engines).ask(
             in_order,
             settings,
-            places=[missing[one] for one in in_order],
+            indices=[missing[one] for one in in_order],
             skips=too_long == "skip",
-            report=None if report is None else _counting(report, len(kept)),
+            report=None if report is None else _counting(report, len(stored)),
         )
-        return kept | dict(zip(in_order, seen))
+        return stored | dict(zip(in_order, seen))
 
-    def _kept(self, wanted: Sequence[Wanted], too_long: TooLong) -> dict[Wanted, Seen]:
-        """What the store has that serves."""
-        kept = read(self.store, wanted)
-        return {one: seen for one, seen in kept.items() if all(serves(side, too_long) for side in seen.sides)}
+    def _stored(self, wanted: Sequence[ItemRequest], too_long: TooLong) -> dict[ItemRequest, PassResult]:
+        """Stored results that are valid for this treatment of long texts."""
+        stored = read(self.store, wanted)
+        return {one: seen for one, seen in stored.items() if all(side.serves(too_long) for side in seen.sides)}
 
-    def _remember(self, question: Hashable, measured: Sequence[MeasuredText], too_long: TooLong) -> CorpusMeasures:
-        answer = collected(measured, too_long)
-        self._corpora.put(question, answer, answer.measures.nbytes)
-        return answer
+    def _remember(
+        self, request: Hashable, question: Question[Item, Result], records: Sequence[Record], too_long: TooLong
+    ) -> Answers[Result]:
+        answers = collected(question, records, too_long)
+        self._recent.put(request, answers, answers.n_bytes)
+        return answers
 
 
 def _counting(report: Report, n_kept: int) -> Report:
-    """Count texts that were there before among those that are done."""
+    """Include cached texts in the reported progress."""
 
     def counted(status: Status) -> None:
         report(
@@ -406,18 +368,12 @@ def _compared(
     texts: Sequence[Text],
     settings: tuple[PassSettings | None, PassSettings | None],
     too_long: TooLong,
-) -> tuple[list[Wanted], tuple[PassSettings, PassSettings]]:
-    """What a comparison wants of each text, and what each pass is asked."""
-    asked = (engines[0].settings(settings[0]), engines[1].settings(settings[1]))
-    return wanted_comparison(engines, asked, texts, _parser_name(), too_long == "truncate"), asked
+) -> tuple[list[ItemRequest], tuple[PassSettings, PassSettings]]:
+    """What a comparison wants of each text, and the settings of each pass."""
+    both = (engines[0].settings(settings[0]), engines[1].settings(settings[1]))
+    return comparison_requests(engines, both, texts, too_long == "truncate"), both
 
 
 def _close(workers: Mapping[tuple[Engine, ...], Worker]) -> None:
     for worker in list(workers.values()):
         worker.close()
-
-
-@lru_cache(maxsize=1)
-def _parser_name() -> str:
-    """Asked for at every look-up; a reader who installs another parser starts the program anew."""
-    return parser_name()

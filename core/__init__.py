@@ -1,4 +1,5 @@
-"""The analysis library of Attention Sieve: texts in, head roles out. It knows no page and no cache."""
+"""The analysis library of Attention Sieve: texts in, head roles out. It is independent of the dashboard and the
+cache."""
 
 import os
 

@@ -1,253 +1,156 @@
-"""The chain from texts to head roles, one call per stage.
+"""The table of contents: one call per question about the heads of a checkpoint, in the order of the README.
 
-    Text -> PassText -> (pass with observers) -> measures || scores -> tests at tau -> roles
+    Text -> tokens -> (pass with observers) -> measures || scores -> tests at tau -> roles
 
-Left of the bar costs a forward pass, depends on checkpoint, texts and pass settings only, and stands here. Right of it
-is instant: `core.measures.role_scores`, `core.hypotheses.role_tests`, and what `core.roles` reads off the tests.
+Every call takes texts through the checkpoint, without a cache, and returns what its room in `core` computes. The same
+questions are asked of files by `python -m core`, and of a store by `cache.inference`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
-from core.checkpoints import Checkpoint
-from core.errors import AnalysisError, PairNeeded, TextTooLong
-from core.parses import parse, token_pairs
-from core.passes import Kind, PassSettings, PassText, Window
-from core.texts import Text
-from core.tokens import TokenizedText, TooLong, as_decoder_input, tokenize
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.comparison.differences import PairedTests, paired_tests
+from core.coreference.accuracy import Candidates, CoreferenceScores, coreference_scores
+from core.coreference.mentions import MentionText
+from core.coreference.question import choice_question
+from core.passes.prepare import prepare_all, queries_text
+from core.passes.question import Item, Question, Result, answer
+from core.relations.accuracy import AS_IN_PAPER, ParsingSettings, RelationAccuracy, TextPredictions, relation_accuracies
+from core.relations.question import ParsedText, prediction_question
+from core.roles.hypotheses import Criterion, HeadTests, role_tests
+from core.roles.measures import ScoreSettings, role_scores
+from core.roles.question import SCORES, Measures
+from core.roles.roles import ROLES
+from core.similarity.distances import USUAL_DISTANCES, DistanceSettings, HeadDistances, head_distances
+from core.similarity.question import distance_question
+from core.surface.key_kinds import USUAL_SURFACE, SurfaceSettings
+from core.surface.question import GRADIENTS, surface_question
+from core.surface.statistics import HeadStatistics, LayerStatistics, gradient_statistics, head_statistics
+from core.texts.relations import dependencies
+from core.texts.text import Text
 
-CHUNK: Final = 64
-"""Texts that are parsed and passed before the next are begun, so that a stopped run has kept what it finished."""
-REST_OF_SENTENCE: Final = 1000
-"""Characters after a cut that are parsed too."""
-WINDOW_ENTRIES: Final = 1 << 25
-"""Entries of attention kept of one text at most, all layers and heads together."""
-WINDOW_TOKENS: Final = 256
-"""Tokens of each side of a window at most; where WINDOW_ENTRIES leaves room, a text of so many is kept whole."""
-
-Progress = Callable[[int, int], None]
-"""Called with texts done and texts in all; it may raise to stop."""
-
-
-def no_progress(done: int, total: int) -> None:
-    """Report to nobody."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MeasuredText:
-    """What a pass measured of one text."""
-
-    position: int
-    """Place among the texts given."""
-    n_tokens: int
-    """Tokens of the whole text."""
-    n_cut: int
-    """Tokens that were cut off."""
-    measures: Float[np.ndarray, "measure layer head"] | None
-    """By core.measures.MEASURES; None for a text that was left out because it is too long."""
+USUAL_SCORES: Final = ScoreSettings()
+USUAL_CRITERION: Final = Criterion()
 
 
-def prepare(
+def results(
     checkpoint: Checkpoint,
-    text: Text,
-    settings: PassSettings,
-    *,
-    position: int | None = None,
-    truncate: bool = False,
-) -> PassText:
-    """One text's tokens, without relations.
+    question: Question[Item, Result],
+    items: Sequence[Item],
+    settings: PassSettings | None = None,
+) -> list[Result]:
+    """Any question's results for items, in their order.
 
     Args:
-        checkpoint: loaded.
-        text: for an encoder-decoder source and target as a pair; its encoder also takes a text without a target.
-        settings: which attention is looked at.
-        position: the text's place among those given, for messages.
-        truncate: cut a text that is too long instead of raising.
+        checkpoint: loaded, from `core.checkpoints.find.load_checkpoint`.
+        question: what is computed.
+        items: one or more.
+        settings: which attention, and which heads are off; None for the checkpoint's first attention, all heads on.
 
-    Raises: TextTooLong; NoTokens; PairNeeded; AnalysisError for an attention or a head that the checkpoint has not.
+    Raises: TextTooLong for the first text that the checkpoint cannot take whole; NoTokens; PairNeeded; AnalysisError
+        for an attention that the question makes no sense for.
     """
-    check_settings(checkpoint, settings)
-
-    def tokens(part: Text, spare: int = 0) -> TokenizedText:
-        most = checkpoint.max_tokens - spare
-        return tokenize(part, checkpoint.tokenizer, most, position=position, truncate=truncate)
-
-    if settings.kind == "self":
-        return PassText(kind=settings.kind, source=tokens(text))
-    if settings.kind == "encoder":
-        return PassText(kind=settings.kind, source=tokens(_segment(text, 0)))
-    if len(text.segments) < 2:
-        raise PairNeeded(position)
-    target = tokens(_segment(text, 1), spare=1)  # the start token comes before it
-    return PassText(
-        kind=settings.kind,
-        source=tokens(_segment(text, 0)),
-        target=as_decoder_input(target, checkpoint.tokenizer, checkpoint.start_id),
-    )
+    settings = settings or PassSettings(checkpoint.files.kinds[0])
+    prepared, _ = prepare_all(checkpoint, [question.text_of(item) for item in items], settings, "error")
+    by_index = dict(one for batch in answer(checkpoint, question, items, prepared, settings) for one in batch)
+    return [by_index[index] for index in range(len(items))]
 
 
-def check_settings(checkpoint: Checkpoint, settings: PassSettings) -> None:
-    """Refuse an attention, or a head to switch off, that the checkpoint has not.
-
-    Raises: AnalysisError.
-    """
-    attention = checkpoint.attentions.get(settings.kind)
-    if attention is None:
-        raise AnalysisError(
-            f"{checkpoint.files.name} has no {settings.kind} attention. Choose: {', '.join(checkpoint.attentions)}."
-        )
-    for layer, head in settings.off:
-        if not (0 <= layer < attention.n_layers and 0 <= head < attention.n_heads):
-            raise AnalysisError(
-                f"Head L{layer} H{head} cannot be switched off: {checkpoint.files.name} has {attention.n_layers} "
-                f"layers x {attention.n_heads} heads. Choose another."
-            )
-
-
-def _segment(text: Text, side: int) -> Text:
-    """One segment as a text of its own."""
-    own = slice(side, side + 1)
-    return Text(
-        text.segments[own],
-        words=text.words and text.words[own],
-        heads=text.heads and text.heads[own],
-        relations=text.relations and text.relations[own],
-    )
-
-
-def queries_text(text: Text, kind: Kind) -> Text:
-    """What the queries of a pass read."""
-    return text if kind == "self" else _segment(text, 0 if kind == "encoder" else 1)
-
-
-def with_relations(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[PassText]:
-    """The same with the relations of each text on its queries; parsed together, which is much faster than singly.
-
-    Args:
-        prepared: from `prepare`; a text that was prepared for several checkpoints is parsed once.
-        texts: what they were prepared from.
-    """
-    read = {
-        place: _as_far_as_kept(queries_text(text, one.kind), one.queries)
-        for place, (one, text) in enumerate(zip(prepared, texts))
-        if one.kind != "cross"
-    }
-    different = list(dict.fromkeys(read.values()))
-    parses = dict(zip(different, parse(different)))
-    return [
-        replace(one, pairs=token_pairs(one.queries, parses[read[place]])) if place in read else one
-        for place, one in enumerate(prepared)
-    ]
-
-
-def _as_far_as_kept(text: Text, tokens: TokenizedText) -> Text:
-    """A text that was cut, up to its last token and the rest of a sentence: the parser need not read more."""
-    if not tokens.n_cut or text.words is not None:
-        return text
-    ends = (int(tokens.spans[tokens.segments == side, 1].max()) for side in range(len(text.segments)))
-    return Text(tuple(segment[: end + REST_OF_SENTENCE] for segment, end in zip(text.segments, ends)))
-
-
-def window_at(checkpoint: Checkpoint, text: PassText, start: tuple[int, int] = (0, 0)) -> Window:
-    """The window of a text that holds some query and key near its start; the whole text where that is short enough.
-
-    Args:
-        checkpoint: decides how many entries a window may have.
-        text: prepared.
-        start: first query and first key; moved back where the window would pass the end.
-    """
-    attention = checkpoint.attentions[text.kind]
-    size = WINDOW_TOKENS
-    while attention.n_layers * attention.n_heads * size * size > WINDOW_ENTRIES:
-        size //= 2
-
-    def side(first: int, n_tokens: int) -> tuple[int, int]:
-        first = max(0, min(first, n_tokens - size))
-        return first, min(first + size, n_tokens)
-
-    return Window(side(start[0], len(text.queries.ids)), side(start[1], len(text.keys.ids)))
-
-
-def measure(
+def scores(
     checkpoint: Checkpoint,
     texts: Sequence[Text],
     settings: PassSettings | None = None,
-    *,
-    too_long: TooLong = "error",
-    progress: Progress = no_progress,
-) -> Iterator[MeasuredText]:
-    """Measure texts, yielding each as it is done; not in the order given.
+    of_scores: ScoreSettings = USUAL_SCORES,
+) -> Float[np.ndarray, "text role layer head"]:
+    """Sieve bias scores by core.roles.roles.ROLES; 1 is uniform attention, NaN where a role does not apply to a text.
 
-    Args:
-        checkpoint: loaded.
-        texts: one or more.
-        settings: which attention, and which heads are off; None for the checkpoint's first attention, all heads on.
-        too_long: what to do with texts longer than the checkpoint takes: raise, yield without measures, or cut.
-        progress: called after every batch.
-
-    Raises: TextTooLong, before any pass; NoTokens; PairNeeded.
+    Source: Pande et al. 2021, section 3.
     """
-    settings = settings or PassSettings(checkpoint.files.kinds[0])
-    whole, too_long_texts = prepare_all(checkpoint, texts, settings, too_long)
-    for position, n_tokens in too_long_texts:
-        yield MeasuredText(position=position, n_tokens=n_tokens, n_cut=0, measures=None)
-    positions = sorted(whole, key=lambda position: whole[position].n_tokens)
-    done = 0
-    for start in range(0, len(positions), CHUNK):
-        for measured in _measure_chunk(checkpoint, texts, whole, positions[start : start + CHUNK], settings):
-            yield from measured
-            done += len(measured)
-            progress(done, len(positions))
+    measures: list[Measures] = results(checkpoint, SCORES, texts, settings)
+    return role_scores(np.stack(measures), of_scores)
 
 
-def _measure_chunk(
+def roles(of_texts: Float[np.ndarray, "text role layer head"], criterion: Criterion = USUAL_CRITERION) -> HeadTests:
+    """Which heads hold which role over the texts of `scores`; another tau or alpha takes no pass.
+
+    Source: Pande et al. 2021, section 4.
+    """
+    return role_tests(of_texts, ROLES, criterion)
+
+
+def comparison(
+    a: Float[np.ndarray, "text role layer head"],
+    b: Float[np.ndarray, "text role layer head"],
+    criterion: Criterion = USUAL_CRITERION,
+) -> PairedTests:
+    """How the mean scores of a second checkpoint differ from those of the first on the same texts."""
+    return paired_tests(a, b, ROLES, alpha=criterion.alpha, correction=criterion.correction)
+
+
+def surface(
     checkpoint: Checkpoint,
     texts: Sequence[Text],
-    whole: dict[int, PassText],
-    positions: Sequence[int],
-    settings: PassSettings,
-) -> Iterator[list[MeasuredText]]:
-    """Parse and pass some texts; yields batches as they are done."""
-    from core.scores import BATCH_TOKENS, plan_batches, score_batch
+    settings: PassSettings | None = None,
+    of_surface: SurfaceSettings = USUAL_SURFACE,
+) -> HeadStatistics:
+    """What each head attends to on the surface of texts: shares of attention, entropy, confidence, distance.
 
-    prepared = with_relations([whole[position] for position in positions], [texts[position] for position in positions])
-    for batch in plan_batches([text.n_tokens for text in prepared], BATCH_TOKENS[checkpoint.device]):
-        scores = score_batch(checkpoint, [prepared[place] for place in batch.positions], settings)
-        yield [
-            measured_text(positions[place], prepared[place], of_text)
-            for place, of_text in zip(batch.positions, scores.measures)
-        ]
-
-
-def measured_text(position: int, text: PassText, measures: Float[np.ndarray, "measure layer head"]) -> MeasuredText:
-    """What a pass measured of a text, with its lengths."""
-    sides = (text.queries, text.keys)
-    return MeasuredText(
-        position=position,
-        n_tokens=max(len(side.ids) + side.n_cut for side in sides),
-        n_cut=max(side.n_cut for side in sides),
-        measures=measures,
-    )
-
-
-def prepare_all(
-    checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, too_long: TooLong
-) -> tuple[dict[int, PassText], list[tuple[int, int]]]:
-    """Tokens of each text by its position, and place and length of those left out (`skip` only).
-
-    Raises: TextTooLong for the first such text (`error` only); NoTokens; PairNeeded.
+    Source: Clark et al. 2019, section 3; Voita et al. 2019, section 4.
     """
-    prepared: dict[int, PassText] = {}
-    left_out: list[tuple[int, int]] = []
-    for position, text in enumerate(texts):
-        try:
-            prepared[position] = prepare(checkpoint, text, settings, position=position, truncate=too_long == "truncate")
-        except TextTooLong as error:
-            if too_long == "error":
-                raise
-            left_out.append((position, error.n_tokens))
-    return prepared, left_out
+    return head_statistics(results(checkpoint, surface_question(of_surface), texts, settings))
+
+
+def gradients(checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings | None = None) -> LayerStatistics:
+    """How much the loss of a masked-language model depends on attention to each kind of key, by layer.
+
+    Source: Clark et al. 2019, section 3.2.
+    """
+    return gradient_statistics(results(checkpoint, GRADIENTS, texts, settings))
+
+
+def relations(
+    checkpoint: Checkpoint,
+    texts: Sequence[Text],
+    settings: PassSettings | None = None,
+    of_parsing: ParsingSettings = AS_IN_PAPER,
+) -> list[RelationAccuracy]:
+    """How often each head attends most to the syntactic head of a word, by relation, against fixed offsets.
+
+    Source: Clark et al. 2019, section 4.2; Voita et al. 2019, section 5.2.
+    """
+    settings = settings or PassSettings(checkpoint.files.kinds[0])
+    trees = list(dependencies([queries_text(text, settings.kind) for text in texts]))
+    items = [ParsedText.of(text, tree.words) for text, tree in zip(texts, trees, strict=True)]
+    predictions = results(checkpoint, prediction_question("mean"), items, settings)
+    return relation_accuracies([TextPredictions.of(*of_text) for of_text in zip(trees, predictions)], of_parsing)
+
+
+def coreference(
+    checkpoint: Checkpoint,
+    texts: Sequence[MentionText],
+    settings: PassSettings | None = None,
+    candidates: Candidates = "mentions",
+) -> CoreferenceScores:
+    """How often each head attends most from a mention to one of its antecedents.
+
+    Source: Clark et al. 2019, section 4.3.
+    """
+    return coreference_scores(texts, results(checkpoint, choice_question("mean"), texts, settings), candidates)
+
+
+def similarity(
+    checkpoint: Checkpoint,
+    texts: Sequence[Text],
+    settings: PassSettings | None = None,
+    of_distances: DistanceSettings = USUAL_DISTANCES,
+) -> HeadDistances:
+    """How differently any two heads attend: Jensen-Shannon divergences of their rows.
+
+    Source: Clark et al. 2019, section 6.
+    """
+    return head_distances(results(checkpoint, distance_question(of_distances), texts, settings))

@@ -1,8 +1,8 @@
-"""The errors a reader sees. Each message says what was found and what to do."""
+"""Errors that are shown to the user. Each message says what is wrong and what to do about it."""
 
 
 class AnalysisError(Exception):
-    """A sentence for the reader; pages and the command line catch this and nothing broader."""
+    """An error with a message for the user; pages and the command line catch this class and nothing broader."""
 
 
 class CheckpointError(AnalysisError):
@@ -14,10 +14,10 @@ class TextError(AnalysisError):
 
 
 class ColumnsNeeded(TextError):
-    """A table's header names no known text column; the reader has to pick.
+    """A table's header contains no known text column, so the user has to choose one.
 
     Attributes:
-        columns: the header's names, in order.
+        columns: the column names in the header, in order.
     """
 
     def __init__(self, message: str, columns: tuple[str, ...]) -> None:
@@ -26,10 +26,10 @@ class ColumnsNeeded(TextError):
 
 
 class NoTokens(TextError):
-    """A text, or a segment of a pair, of which no token is left.
+    """A text, or one segment of a pair, has no tokens.
 
     Attributes:
-        position: 0-based place of the text among those given; None for the one text at hand.
+        position: 0-based index of the text in the input; None if there is only one text.
     """
 
     def __init__(self, position: int | None) -> None:
@@ -39,15 +39,15 @@ class NoTokens(TextError):
         self.position = position
 
     def at(self, position: int | None) -> "NoTokens":
-        """The same about another place."""
+        """The same error for a text at another position."""
         return NoTokens(position)
 
 
 class PairNeeded(TextError):
-    """A text without a target, where a decoder has to read one.
+    """A text has no target segment, but a decoder needs one.
 
     Attributes:
-        position: 0-based place of the text among those given; None for the one text at hand.
+        position: 0-based index of the text in the input; None if there is only one text.
     """
 
     def __init__(self, position: int | None) -> None:
@@ -58,17 +58,17 @@ class PairNeeded(TextError):
         self.position = position
 
     def at(self, position: int | None) -> "PairNeeded":
-        """The same about another place."""
+        """The same error for a text at another position."""
         return PairNeeded(position)
 
 
 class TextTooLong(TextError):
-    """A text has more tokens than the checkpoint can take.
+    """A text has more tokens than the checkpoint accepts.
 
     Attributes:
-        position: 0-based place of the text among those given; None for the one text at hand.
+        position: 0-based index of the text in the input; None if there is only one text.
         n_tokens: tokens of the text, special tokens included.
-        limit: tokens the checkpoint takes.
+        limit: maximum length of the checkpoint, in tokens.
     """
 
     def __init__(self, position: int | None, n_tokens: int, limit: int) -> None:
@@ -79,15 +79,15 @@ class TextTooLong(TextError):
         self.position, self.n_tokens, self.limit = position, n_tokens, limit
 
     def at(self, position: int | None) -> "TextTooLong":
-        """The same about another place."""
+        """The same error for a text at another position."""
         return TextTooLong(position, self.n_tokens, self.limit)
 
 
 class EveryTextTooLong(TextError):
-    """No text is left, because all are longer than the checkpoint takes.
+    """All texts are longer than the checkpoint accepts.
 
     Attributes:
-        texts: place and number of tokens of each.
+        texts: index and number of tokens of each text.
     """
 
     def __init__(self, texts: tuple[tuple[int, int], ...]) -> None:

@@ -1,6 +1,8 @@
 """Attention Sieve's dashboard: page set-up, navigation, and the sidebar that all pages share."""
 
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
@@ -11,22 +13,37 @@ if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
 from dashboard import controls, wording
+from dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
 from dashboard.figures.appearance import icon
-from dashboard.views import compare, finetune, inspect, parsing, roles, similar, surface
+from dashboard.figures.figure import import_altair
 
 st.set_page_config(page_title=wording.TITLE, page_icon=Image.fromarray(icon()), layout="wide")
 st.html(Path(__file__).with_name("page.css"))
+
+
+def page_of(folder: str) -> Callable[[], None]:
+    """A page, which is imported only when it is shown: a first visit does not wait for the others."""
+    return lambda: import_module(f"dashboard.views.{folder}.page").show()
+
+
 pages = {
-    "inspect": st.Page(inspect.show, title="Inspect", url_path="inspect", icon=":material/search:", default=True),
-    "roles": st.Page(roles.show, title="Roles", url_path="roles", icon=":material/grid_view:"),
-    "surface": st.Page(surface.show, title="Surface", url_path="surface", icon=":material/bar_chart:"),
-    "parsing": st.Page(parsing.show, title="Heads as parsers", url_path="parsing", icon=":material/account_tree:"),
-    "similar": st.Page(similar.show, title="Similar heads", url_path="similar", icon=":material/scatter_plot:"),
-    "compare": st.Page(compare.show, title="Compare", url_path="compare", icon=":material/compare:"),
-    "finetune": st.Page(finetune.show, title="Fine-tune", url_path="fine-tune", icon=":material/model_training:"),
+    "inspect": st.Page(page_of("inspect"), title="Inspect", url_path="inspect", icon=":material/search:", default=True),
+    "roles": st.Page(page_of("roles"), title="Roles", url_path="roles", icon=":material/grid_view:"),
+    "surface": st.Page(page_of("surface"), title="Surface", url_path="surface", icon=":material/bar_chart:"),
+    "parsing": st.Page(
+        page_of("parsers"), title="Heads as parsers", url_path="parsing", icon=":material/account_tree:"
+    ),
+    "similar": st.Page(page_of("similar"), title="Similar heads", url_path="similar", icon=":material/scatter_plot:"),
+    "compare": st.Page(page_of("compare"), title="Compare", url_path="compare", icon=":material/compare:"),
+    "finetune": st.Page(page_of("finetune"), title="Fine-tune", url_path="fine-tune", icon=":material/model_training:"),
 }
 st.session_state["pages"] = pages
 page = st.navigation(list(pages.values()))
 controls.sidebar()
 page.run()
-controls.load_behind()
+if first_screen_is_drawn():
+    controls.load_behind()
+else:
+    go_on_when_drawn()
+    # Charts stand below the first screen, so they come with the next run.
+    import_altair()

@@ -7,15 +7,16 @@ from typing import Final, get_args
 
 import streamlit as st
 
-from cache.inference import Engine, Inference
-from cache.store import Store
-from core.checkpoints import BUNDLED, DEVICES, DTYPES, CheckpointFiles, choose_device, find_checkpoint, local_folder
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.store.store import Store
+from core.attention.settings import ONE_STACK, head_name
+from core.checkpoints.checkpoint import DTYPES, CheckpointFiles
+from core.checkpoints.find import BUNDLED, DEVICES, choose_device, find_checkpoint, local_folder
 from core.errors import ColumnsNeeded, TextError
-from core.measures import Direction
-from core.passes import ONE_STACK
-from core.texts import MAX_BYTES, Text, read_file, read_typed
+from core.roles.measures import Direction
+from core.texts.text import MAX_BYTES, Text, read_file, read_typed
 from dashboard import state, wording
-from dashboard.figures.arcs_svg import head_name
 from dashboard.plain import plain
 from dashboard.samples import read_sample
 from dashboard.state import AUTO, CORRECTIONS, KINDS, METHODS, Choice
@@ -181,8 +182,8 @@ def engine(chosen: Choice) -> Engine:
         # The sidebar, drawn before the checkpoint was found, has to offer its attentions.
         st.session_state["kinds"] = files.kinds
         st.rerun()
-    found = st.session_state["engine"] = Engine(files, chosen.device, chosen.dtype)
-    return found
+    opened = st.session_state["engine"] = Engine(files, chosen.device, chosen.dtype)
+    return opened
 
 
 def other_engine(chosen: Choice, name: str) -> Engine:

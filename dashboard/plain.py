@@ -20,5 +20,5 @@ def show_error(error: AnalysisError) -> None:
 
 def plain(text: str) -> str:
     """Text that Markdown shows as it is."""
-    apart = RENDERED.sub(lambda found: found[0] + WORD_JOINER, text.replace("\n", " "))
+    apart = RENDERED.sub(lambda match: match[0] + WORD_JOINER, text.replace("\n", " "))
     return "".join("\\" + sign if sign in r"\`*_{}[]()#+-.!|<>~$:&" else sign for sign in apart)

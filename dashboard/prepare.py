@@ -5,15 +5,19 @@ from collections.abc import Callable
 
 from tqdm import tqdm
 
-from cache.distances import distance_question
-from cache.inference import Engine, Inference, Report, Status
-from cache.parsing import PREDICTIONS, ParsedText
-from cache.store import Store
-from cache.surface import SURFACE
-from core.checkpoints import BUNDLED, check_bundled, find_checkpoint
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.serving.requests import Report, Status
+from cache.store.store import Store
+from core.checkpoints.find import BUNDLED, check_bundled, find_checkpoint
 from core.errors import AnalysisError
-from core.parses import dependencies
-from core.similar_heads import DistanceSettings
+from core.relations.question import ParsedText, prediction_question
+from core.roles.question import SCORES
+from core.similarity.distances import DistanceSettings
+from core.similarity.question import distance_question
+from core.surface.key_kinds import SurfaceSettings
+from core.surface.question import surface_question
+from core.texts.relations import dependencies
 from dashboard.samples import EXAMPLE, read_sample
 
 
@@ -28,12 +32,14 @@ def prepare() -> None:
     engine = Engine(find_checkpoint(BUNDLED))
     texts = read_sample("both")
     parsed = [ParsedText.of(text, tree.words) for text, tree in zip(texts, dependencies(texts), strict=True)]
-    _with_bar("Scoring", lambda report: inference.measures(engine, (EXAMPLE, *texts), report=report))
+    surface, distances = surface_question(SurfaceSettings()), distance_question(DistanceSettings())
+    predictions = prediction_question("mean")
+    _with_bar("Scoring", lambda report: inference.ask(engine, SCORES, (EXAMPLE, *texts), report=report))
     inference.look(engine, EXAMPLE)
-    _with_bar("Surface", lambda report: inference.answers(engine, SURFACE, texts, report=report))
-    _with_bar("Relations", lambda report: inference.answers(engine, PREDICTIONS, parsed, report=report))
-    distances = distance_question(DistanceSettings())
-    _with_bar("Distances", lambda report: inference.answers(engine, distances, texts, report=report))
+    _with_bar("Surface", lambda report: inference.ask(engine, surface, texts, report=report))
+    _with_bar("Relations", lambda report: inference.ask(engine, predictions, parsed, report=report))
+    _with_bar("Distances", lambda report: inference.ask(engine, distances, texts, report=report))
+    inference.close()  # which waits for the last results to be written
     n_results, n_bytes = store.size()
     print(
         f"The bundled checkpoint is sound. Results are kept in {store.folder} "

@@ -6,7 +6,7 @@ from typing import TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from cache.inference import Report, Status
+from cache.serving.requests import Report, Status
 from dashboard import wording
 
 Answer = TypeVar("Answer")

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from cache.inference import Engine
-from core.parses import parser_name
-from core.texts import Text
-from dashboard.figures.arcs_svg import head_name
+from cache.engine import Engine
+from core.attention.settings import head_name
+from core.texts.relations import parser_name
+from core.texts.text import Text
 from dashboard.state import Choice
 
 LONGEST_LINE: Final = 110
@@ -69,7 +69,7 @@ def engine_facts(chosen: Choice, engine: Engine) -> dict[str, str]:
 
 def caption(facts: Mapping[str, str]) -> tuple[str, ...]:
     """Provenance as lines under a figure, the engine's first."""
-    facts = {name: value[:12] if name.endswith("fingerprint") else value for name, value in facts.items()}
+    facts = {name: value[:12] if name.endswith(("fingerprint", "sha256")) else value for name, value in facts.items()}
     names = list(facts)
     n_engine = names.index("parser") + 1
     return (

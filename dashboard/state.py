@@ -7,11 +7,12 @@ from urllib.parse import quote_plus
 
 import streamlit as st
 
-from cache.inference import Engine
-from core.hypotheses import Correction, Criterion, Method
-from core.measures import ScoreSettings
-from core.passes import Kind, PassSettings
-from core.texts import Text
+from cache.engine import Engine
+from core.attention.settings import Head, Kind, PassSettings
+from core.roles.hypotheses import Criterion, Method
+from core.roles.measures import ScoreSettings
+from core.statistics.means import Correction
+from core.texts.text import Text
 
 HEADS: Final = "head"
 """Query parameter of the chosen heads, as `3-7,2-5`: layer and head, both 0-based."""
@@ -30,8 +31,6 @@ CORRECTIONS: Final[dict[str, Correction]] = {"Benjamini-Hochberg": "bh", "Holm":
 METHODS: Final[dict[str, Method]] = {"t-test": "test", "mean alone": "mean"}
 KINDS: Final[dict[str, Kind]] = {"encoder": "encoder", "decoder": "decoder", "cross-attention": "cross"}
 """Names as the page and its link show them."""
-
-Head = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -85,12 +84,12 @@ def heads_from_link(parameter: str = HEADS) -> list[Head] | None:
     named = st.query_params.get(parameter)
     if named is None:
         return None
-    found = []
+    heads = []
     for part in named.split(","):
         layer, _, head = part.partition("-")
         if layer.isascii() and layer.isdigit() and head.isascii() and head.isdigit():
-            found.append((int(layer), int(head)))
-    return list(dict.fromkeys(found)) if found or named == NO_HEAD else None
+            heads.append((int(layer), int(head)))
+    return list(dict.fromkeys(heads)) if heads or named == NO_HEAD else None
 
 
 def heads_off() -> list[Head]:

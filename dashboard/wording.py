@@ -1,9 +1,9 @@
-"""Every sentence a reader sees, once."""
+"""Sentences that several pages share."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from core.texts import MAX_BYTES, MAX_TEXTS
+from core.texts.text import MAX_BYTES, MAX_TEXTS
 from dashboard.figures.figure import counted
 
 TITLE: Final = "Attention Sieve"
@@ -13,51 +13,56 @@ NAMED_HEADS: Final = 4
 # Sidebar
 CHECKPOINT: Final = "Checkpoint"
 CHECKPOINT_HELP: Final = (
-    "`bundled` is all-MiniLM-L6-v2, a BERT of 6 layers x 12 heads. Type any hub id (organisation/name) or a "
-    "folder saved by save_pretrained. Only safetensors weights are read, and no code from a checkpoint is ever "
-    "run."
+    "`bundled` is all-MiniLM-L6-v2, a BERT with 6 layers of 12 heads. Type any model id of the Hugging Face hub "
+    "(organisation/name), or the path of a folder saved by save_pretrained. Only safetensors weights are read, and "
+    "code that comes with a checkpoint is never run."
 )
 ATTENTION: Final = "Attention"
 ATTENTION_HELP: Final = (
-    "An encoder-decoder attends three times: in its encoder (source to source), in its decoder (target to target, "
-    "looking back only), and across (target to source). Give source and target as a pair."
+    "An encoder-decoder has three attentions: in the encoder (source to source), in the decoder (target to earlier "
+    "tokens of the target), and cross-attention (target to source). Give source and target as a pair."
 )
-DEVICE_HELP: Final = "auto takes CUDA, else Apple's MPS, else the CPU."
+DEVICE_HELP: Final = "auto: CUDA where there is a GPU, else Apple's MPS, else the CPU."
 DTYPE_HELP: Final = (
-    "Number format of the weights; auto is float32, on which all checks are made. "
-    "Scores are summed in float32, or in float64 for float64."
+    "Number format of the weights. auto is float32, which all checks use. Scores are summed in float32, or in float64 "
+    "with float64 weights."
 )
-CORPUS: Final = "Texts for the test"
+CORPUS: Final = "Corpus"
 CORPUS_HELP: Final = (
-    "The corpus: a head's roles are tested over these texts. "
-    "The text you type on the page Inspect is scored on its own."
+    "The roles of a head are tested over these texts. The text you type on the page Inspect is scored on its own."
 )
 UPLOAD: Final = "Upload texts"
 UPLOAD_LIMITS: Final = (
-    f"At most {MAX_BYTES // 10**6} MB and {MAX_TEXTS:,} texts. .txt: one text a line. .csv, .tsv: a header row; "
-    "known names (sentence, sentence1/sentence2, question, text_a/text_b, premise/hypothesis, ...) are "
+    f"At most {MAX_BYTES // 10**6} MB and {MAX_TEXTS:,} texts. .txt: one text per line. .csv, .tsv: with a header row; "
+    "common names (sentence, sentence1/sentence2, question, text_a/text_b, premise/hypothesis, ...) are "
     "recognised. .json, .jsonl: text, or text_a and text_b, or words (with heads and relns, if you have them), or "
-    "tokens. .conllu: one text a sentence, with its relations. Uploaded texts are not part of the link."
+    "tokens. .conllu: one text per sentence, with its relations. Uploaded texts are not part of the link."
 )
-CORPUS_TYPED: Final = "Texts, one a line"
-PAIRS_HOWTO: Final = "One text a line. A tab or ` ||| ` between two segments makes a pair."
+CORPUS_TYPED: Final = "Texts, one per line"
+PAIRS_HOWTO: Final = "One text per line. A tab or ` ||| ` between two segments makes a pair."
 WAIT_UPLOAD: Final = "Upload a file of texts in the sidebar, or choose the sample texts there."
-WAIT_TYPED: Final = "Type texts for the test in the sidebar, one a line, or choose the sample texts there."
+WAIT_TYPED: Final = "Type the texts of the corpus in the sidebar, one per line, or choose the sample texts there."
 COLUMN_FIRST: Final = "Column with the text"
 COLUMN_SECOND: Final = "Column with the second segment"
 NO_SECOND: Final = "none (single texts)"
-TAU_HELP: Final = "A role asks for a mean score above tau. 1 is what uniform attention scores."
-ALPHA_HELP: Final = "Level of the test; intervals cover 1 - alpha."
-CORRECTION_HELP: Final = (
-    "Hundreds of tests are made at once, one for each head and role. Benjamini-Hochberg, the default, bounds "
-    "the share of false roles among those given; Holm bounds the chance of any; none is what the paper did."
+TAU_HELP: Final = (
+    "How strong the attention must be: a role needs a mean score above tau. 1 is uniform attention, 3 is three times "
+    "as much."
 )
-METHOD_HELP: Final = "The mean alone is the paper's simpler rule: mean score above tau, no test."
+ALPHA_HELP: Final = (
+    "Level of the test: without a correction, how often a head without a role is given it by chance (0.05 is 1 in 20). "
+    "Intervals cover 1 − alpha."
+)
+CORRECTION_HELP: Final = (
+    "Hundreds of tests are made at once, one for each head and role. Benjamini-Hochberg (the default) limits the share "
+    "of false roles among those found; Holm limits the chance of even one; none is what the paper did."
+)
+METHOD_HELP: Final = "Mean alone is the paper's simpler rule: a mean score above tau, without a test."
 DDOF_HELP: Final = "1: sample standard deviation (default). 0: population standard deviation, as in the authors' code."
-DIRECTION_HELP: Final = "Does the dependent attend to its head, the head to its dependent, or the mean of both."
+DIRECTION_HELP: Final = "Whether the dependent attends to its head, the head to its dependent, or the mean of both."
 ENTROPY_HELP: Final = (
-    "As in the authors' code, block scores are multiplied by the entropy of the row in nats; without it the "
-    "ratio is at most about 2 and no head can pass tau = 3."
+    "As in the authors' code, block scores are multiplied by the entropy of the row in nats. Without it the score is "
+    "at most about 2, so no head can pass tau = 3."
 )
 
 ALL_ON: Final = "Switch all on"
@@ -68,14 +73,11 @@ ALL_HEADS_ON: Final = "with all heads on"
 
 def heads_off(names: Sequence[str]) -> str:
     """Which heads are switched off."""
-    return (
-        f"**Switched off: {', '.join(names)}.** All that this page shows is computed without what they would hand on; "
-        "where they themselves look is shown all the same."
-    )
+    return f"**Switched off: {', '.join(names)}.** The model runs without these heads. Where they look is still shown."
 
 
-NOT_IN_LINK: Final = "These texts are too long for the link, which restores everything else. Send them along with it."
-COMPARE: Final = "Score the corpus with all heads on too, to see which roles change"
+NOT_IN_LINK: Final = "Too long for the link, which restores everything else: send the texts along with it."
+COMPARE: Final = "Also score the corpus with all heads on, to see which roles change"
 AGAINST: Final = "against all heads on"
 
 
@@ -92,12 +94,12 @@ def some_of(names: Sequence[str]) -> str:
 
 def roles_against(n_gained: int, n_lost: int) -> str:
     """How many roles come and go when heads are switched off."""
-    return f"Against all heads on, {counted(n_gained, 'role')} gained and {n_lost:,} lost."
+    return f"Compared with all heads on: {counted(n_gained, 'role')} gained, {n_lost:,} lost."
 
 
 SWITCH_HELP: Final = (
-    "A head that is off hands zeros to the rest of the model. Its own arcs stay as they are; what changes are the "
-    "later layers and the model's output."
+    "A head that is switched off outputs zeros. Its own arcs stay the same; the later layers and the model's output "
+    "change."
 )
 WHAT_CHANGES: Final = "What changes without them"
 COSINE: Final = "Cosine of the text's two vectors"
@@ -105,10 +107,10 @@ COSINE_HELP: Final = (
     "Between the vectors with all heads on and without these. Each is the mean of the last hidden states over all "
     "tokens; 1 means that nothing changed."
 )
-NO_HEAD_OUTPUT: Final = "This checkpoint has no head that names tokens or classes for this text."
-GUESS: Final = "Token to guess"
+NO_HEAD_OUTPUT: Final = "This checkpoint predicts no tokens or classes for this text."
+GUESS: Final = "Token to predict"
 GUESS_HELP: Final = (
-    "A masked language model guesses this token with a mask in its place; a causal one guesses the token after it."
+    "A masked language model predicts this token from a mask in its place; a causal one predicts the token after it."
 )
 
 
@@ -120,98 +122,58 @@ def switch(to: str, names: Sequence[str]) -> str:
 def output_moves(unit: str, distance: float | None) -> str:
     """How far the output's probabilities move."""
     if distance is None:
-        return f"What the checkpoint's head says, each a {unit}."
+        return f"The output of the checkpoint, each a {unit}."
     return (
-        f"{100 * distance:.1f} % of the probability moves to another choice (total variation distance). "
+        f"{100 * distance:.1f} % of the probability moves to other predictions (total variation distance). "
         "The most likely ones, before and after:"
     )
 
 
 def roles_change(n_heads: int, n_later: int, tau: float) -> str:
     """How many heads gain or lose a role on the text."""
-    heads = {0: "No head gains or loses", 1: "1 head gains or loses"}.get(n_heads, f"{n_heads:,} heads gain or lose")
-    return f"{heads} a role on this text (score above {tau:g}), of {n_later:,} in the layers that follow."
+    verb = "gains or loses" if n_heads == 1 else "gain or lose"
+    return f"On this text, {n_heads:,} of {n_later:,} heads in later layers {verb} a role (score above {tau:g})."
 
 
 STOP: Final = "Stop scoring"
-STOPPED: Final = "Stopped. Finished texts are kept; going on takes up where it stopped."
-GO_ON: Final = "Go on"
-BEGUN: Final = "Getting ready to score texts ..."
+STOPPED: Final = "Stopped. Finished texts are kept; Continue goes on from there."
+GO_ON: Final = "Continue"
+BEGUN: Final = "Preparing to score texts ..."
 SCORING: Final = "Scoring texts"
 PARSING: Final = "Parsing texts"
 
-# Inspect
-INSPECT_SEE: Final = (
-    "Each cell is a head: a corner is filled where the head's score for that role on your text is above tau, and "
-    "tinted where it is not. Click a head to see where it looks."
-)
-YOUR_TEXTS: Final = "Your texts"
-ON_SCREEN: Final = "Text on screen"
-BY: Final = "Fill corners by"
-BY_TEXT: Final = "score on this text"
-BY_CORPUS: Final = "test over the corpus"
+# A text and its heads
+YOUR_TEXTS: Final = "Your texts, one per line"
+ON_SCREEN: Final = "Showing"
 FINER: Final = "Finer roles"
-OVERLAY: Final = "Lay a role's sieve over the arcs"
+OVERLAY: Final = "Highlight the tokens that a role expects"
 NO_OVERLAY: Final = "none"
-ARCS_HINT: Final = "Click a head in the grid to see its arcs here. Shift-click adds a head, up to 12."
-TOO_LONG: Final = "Texts too long"
+TOO_LONG: Final = "Texts that are too long"
 LEAVE_OUT: Final = "leave them out"
 CUT: Final = "cut them"
 
-# Roles
-ROLES_SEE: Final = (
-    "What every head is for, tested over all texts of the corpus. Move tau, alpha or the correction in the sidebar: "
-    "roles change at once, and no model runs."
-)
-PAPER: Final = (
-    "On BERT-base and four GLUE tasks, Pande et al. (2021) report at tau = 3: 73 % of heads are delimiter "
-    "heads; 42 to 88 % of local and syntactic heads overlap (89 % in their article; the denominator is not "
-    "recoverable); heads with several roles lie mostly in layers 5 to 9; about 98 % of p-values are near 0 or "
-    "1. These are their numbers, on their checkpoints, uncorrected and with a population standard deviation; "
-    "they are here to compare with, not to match."
-)
 NOT_EXPLANATION: Final = (
-    "Attention is not explanation: a role is a statement about where a head looks over a corpus, not about what the "
-    "checkpoint would do without the head."
+    "Attention is not explanation: a role says where a head looks over a corpus, not what the checkpoint would do "
+    "without that head."
 )
 
 HOW: Final = "How it is computed"
-FORMULA: Final = r"""
-For query token $i$ with attention $A_{ij}$ over the $n$ tokens $j$ of a text, and the **sieve** $S_i$ of a role:
-
-$$
-b_i = \frac{\frac{1}{|S_i|}\sum_{j \in S_i} A_{ij}}{\frac{1}{n}\sum_{j} A_{ij}}
-$$
-
-The **score** of the role in the text is the mean of $b_i$ over the queries whose sieve is not empty.
-1 is uniform attention, 3 is three times as much. Sieves: **local** the token and two to each side; **delimiter**
-[CLS]- and [SEP]-like tokens; **block** the tokens of the query's own segment (times the row's entropy in nats);
-**syntactic** the word pieces at the other end of a dependency relation (nsubj, dobj, amod, advmod), averaged over the
-relations of the text. Where a text has no such sieve the score is *not applicable*, never 0, and the text takes no
-part in that role's test.
-
-A head **holds** a role when a one-sided one-sample t-test over the texts finds its mean score above tau, at level
-alpha after correction over all heads and roles. A score that hardly varies (standard deviation under a thousandth of
-its mean) has no test and is decided by its mean alone.
-
-Source: Pande et al., *The Heads Hypothesis*, AAAI 2021. Differences from the authors' code: the local band stops at
-the text's edge, relations come from the raw text, the test uses the sample standard deviation, and p-values are
-corrected.
-"""
+IN_WORDS: Final = "In words"
+"""Opens what a chart shows, as screen readers read it."""
 
 
 def scoring(done: int, total: int, seconds_left: float | None, n_before: int, doing: str = SCORING) -> str:
     """Progress of a pass over many texts."""
     left = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
-    before = f" {counted(n_before, 'request')} of other readers first." if n_before else ""
-    return f"{doing}: {done:,} of {total:,}{left}.{before} Finished texts are kept if you go elsewhere."
+    before = f" {counted(n_before, 'request')} of other users first." if n_before else ""
+    return f"{doing}: {done:,} of {total:,}{left}.{before} Finished texts are kept if you leave this page."
 
 
 def looking(seconds_left: float | None, n_before: int) -> str:
     """While the text on screen waits for its pass."""
     left = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
-    before = f" {counted(n_before, 'request')} of other readers first." if n_before else ""
-    return f"Looking at your text{left}.{before}"
+    before = f" {counted(n_before, 'request')} of other users first." if n_before else ""
+    return f"Running the model on your text{left}.{before}"
 
 
 def finding(name: str) -> str:
@@ -228,35 +190,11 @@ def too_long(texts: Sequence[tuple[int, int]], guilty: str = "") -> str:
     """Which texts are longer than the checkpoint takes, or those that are named; the first few by name."""
     named = ", ".join(f"text {place + 1} ({n_tokens:,} tokens)" for place, n_tokens in texts[:NAMED_TEXTS])
     more = f" and {len(texts) - NAMED_TEXTS:,} more" if len(texts) > NAMED_TEXTS else ""
-    takes = f"some checkpoints take ({guilty})" if guilty else "the checkpoint takes"
+    takes = f"some checkpoints can read ({guilty})" if guilty else "the checkpoint can read"
     return f"Longer than {takes}: {named}{more}."
 
 
-def text_summary(names: list[str], tau: float) -> str:
-    """Roles of one head by its score on one text."""
-    roles = ", ".join(names) if names else "no role"
-    return f"On this text: {roles} (score above {tau:g})."
-
-
-def corpus_summary(names: list[str], n_texts: int, is_tested: bool) -> str:
-    """Roles of one head by the test."""
-    if not is_tested:
-        return f"Over {counted(n_texts, 'text')}: not tested; a test needs at least 2."
-    return f"Over {counted(n_texts, 'text')}: {', '.join(names) if names else 'no role'}."
-
-
-CUT_THIS: Final = "Cut it to what the checkpoint takes"
-COLUMN_HERE: Final = "Score on the text above; 1 is uniform attention."
-COLUMN_MEAN: Final = "Mean score over the texts that take part, and its two-sided confidence interval."
-COLUMN_P: Final = "p-value of 'mean score is above tau', after the correction."
-COLUMN_TEXTS: Final = "Texts that take part: those where the role is applicable."
-COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so there is no test and its mean decided."
-
-
-def alike(heads: list[tuple[str, float]]) -> str:
-    """Heads with similar mean scores."""
-    named = ", ".join(f"{name} ({distance:.2f})" for name, distance in heads)
-    return f"Most alike by mean scores: {named}. In parentheses the distance of log scores over all roles; 0 is equal."
+CUT_THIS: Final = "Cut it to what the checkpoint can read"
 
 
 def about(model_type: str, shape: tuple[int | None, int | None], where: str, fingerprint: str) -> str:
@@ -264,6 +202,11 @@ def about(model_type: str, shape: tuple[int | None, int | None], where: str, fin
     layers, heads = shape
     size = f", {layers} layers x {heads} heads" if layers and heads else ""
     return f"**{model_type}**{size}, {where}. Fingerprint `{fingerprint[:12]}`."
+
+
+def arcs_hint(most: int) -> str:
+    """What to click where no head is chosen."""
+    return f"Click a head in the grid to see its arcs here. Shift-click adds another, up to {most}."
 
 
 def last_heads(n_drawn: int, n_chosen: int) -> str:
@@ -276,7 +219,7 @@ def runs_on(device: str, dtype: str) -> str:
     return f"on **{device}** in {dtype}"
 
 
-LOADING_BEHIND: Final = "loading behind this page"
+LOADING_BEHIND: Final = "loading in the background"
 
 
 def kept(folder: str, n_results: int, n_bytes: int) -> str:
@@ -285,45 +228,22 @@ def kept(folder: str, n_results: int, n_bytes: int) -> str:
 
 
 ACROSS: Final = (
-    "Across, queries and keys are different texts: only the delimiter roles apply, to the source's special tokens. "
-    "Local, syntactic and block are not applicable."
+    "In cross-attention, queries and keys are different texts: only the delimiter roles apply, to the special tokens "
+    "of the source. Local, syntactic and block are not applicable."
 )
 
 
 def without_target(n_left_out: int, n_texts: int) -> str:
     """Texts of a corpus that a decoder cannot read."""
     return (
-        f"{n_left_out:,} of {counted(n_texts, 'text')} have no target for the decoder to read, and are left out. "
+        f"{n_left_out:,} of {counted(n_texts, 'text')} have no target for the decoder and are left out. "
         "A pair is read as source and target."
     )
 
 
-def untested(reasons: dict[str, str]) -> str:
-    """Roles that could not be tested, by reason."""
-    by_reason: dict[str, list[str]] = {}
-    for role, reason in reasons.items():
-        by_reason.setdefault(reason, []).append(role)
-    return " ".join(f"{', '.join(roles)}: {reason}." for reason, roles in by_reason.items())
-
-
-def roles_summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, tau: float) -> str:
-    """The corpus view in one sentence."""
-    named = ", ".join(f"{count} {role}" for role, count in counts.items())
-    return f"Over {counted(n_texts, 'text')} at tau {tau:g}, **{n_any} of {n_heads} heads** hold a role: {named}."
-
-
-OVERLAP: Final = (
-    "Shares of the heads that hold both roles, over the heads of the first, of the second, and of either: a "
-    "share means little without its denominator."
-)
 PAPER_TITLE: Final = "What the paper found"
 
 NOT_LOADED: Final = "not loaded"
-
-
-def filled_by_text(tau: float) -> str:
-    """What a filled corner means by score on the text."""
-    return f"Filled letters: score above {tau:g} on this text."
 
 
 def filled_by_test(tau: float) -> str:

@@ -4,8 +4,13 @@ from pathlib import Path
 # Before anything imports huggingface_hub: no test reaches the network.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+import hypothesis
 import pytest
 from small_checkpoints import save
+
+# A slow machine is no failure.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -13,7 +18,7 @@ SHARED = Path(__file__).parents[2] / "shared"
 @pytest.fixture(scope="session")
 def bundled():
     """The checkpoint that comes with the installation, on the CPU in float32; a test must not change it."""
-    from core.checkpoints import find_checkpoint, load_checkpoint
+    from core.checkpoints.find import find_checkpoint, load_checkpoint
 
     return load_checkpoint(find_checkpoint("bundled"), device="cpu")
 
@@ -41,8 +46,8 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def loaded(folders):
-    """loaded(family, dtype) -> that checkpoint behind the door, loaded once; a test must not change it."""
-    from core.checkpoints import find_checkpoint, load_checkpoint
+    """loaded(family, dtype) -> that checkpoint, loaded once; a test must not change it."""
+    from core.checkpoints.find import find_checkpoint, load_checkpoint
 
     made = {}
 

@@ -50,12 +50,12 @@ def said(state: object, field: str, count: int) -> Any:
         field: The name of the view's selection in its state.
         count: How often a selection has been pushed.
     """
-    found = state.get(field) if isinstance(state, Mapping) else None
-    if isinstance(found, Mapping) and "rev" in found:
-        return found.get("value") if found["rev"] == count else None
-    return found
+    answer = state.get(field) if isinstance(state, Mapping) else None
+    if isinstance(answer, Mapping) and "rev" in answer:
+        return answer.get("value") if answer["rev"] == count else None
+    return answer
 
 
 def _held(key: str, field: str, count: int, pushed: Any) -> Any:
-    found = said(st.session_state[key], field, count)
-    return pushed if found is None else found
+    answer = said(st.session_state[key], field, count)
+    return pushed if answer is None else answer

@@ -6,6 +6,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import UInt8
 
+from core.roles.roles import ROLES
+
 _WHITE = "#FFFFFF"
 _BLACK = "#000000"
 
@@ -15,7 +17,7 @@ class Look:
     """How one role is drawn. The letter stands in for the colour wherever colours cannot be told apart."""
 
     name: str
-    """The role as `core.roles` names it."""
+    """The role as `core.roles.roles` names it."""
     letter: str
     """One letter, unlike that of every other role."""
     color: str
@@ -24,6 +26,16 @@ class Look:
     """Text on that fill, black or white, at least 4.5:1."""
     label: str
     """The role as a reader sees it."""
+
+    @property
+    def lettered(self) -> str:
+        """The label with its letter in brackets."""
+        return f"{self.label} ({self.letter})"
+
+    @property
+    def lines(self) -> list[str]:
+        """The label over its letter in brackets."""
+        return [self.label, f"({self.letter})"]
 
 
 LOOKS: Final[dict[str, Look]] = {
@@ -44,6 +56,14 @@ LOOKS: Final[dict[str, Look]] = {
         Look("syntactic:advmod", "V", "#FFDD9B", _BLACK, "syntactic: advmod"),
     )
 }
+
+PENTAGON: Final = "M0,-1L.95,-.31L.59,.81L-.59,.81L-.95,-.31Z"
+STAR: Final = "M0,-1L.25,-.34L.95,-.31L.4,.13L.59,.81L0,.42L-.59,.81L-.4,.13L-.95,-.31L-.25,-.34Z"
+HEXAGON: Final = "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z"
+_COARSE_SHAPES = ("circle", "square", "triangle-up", "diamond")
+_FINE_SHAPES = ("cross", "triangle-down", "triangle-left", "triangle-right", PENTAGON, STAR)
+SHAPES: Final = dict(zip(ROLES, (*_COARSE_SHAPES, HEXAGON, *_FINE_SHAPES), strict=True))
+"""Mark of each role, for whoever cannot tell the colours apart: a Vega symbol, or its outline as an SVG path."""
 
 HEAD_COLORS: Final = (
     "#1177CC",

@@ -2,14 +2,15 @@
 
 import io
 import json
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Final
 
 from dashboard.figures.figure import INK, Figure
+from dashboard.figures.names import drawable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WIDTH: Final = 720
 LINE: Final = 130
@@ -18,8 +19,6 @@ FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a cell that starts with one of these for a formula."""
 PROVENANCE: Final = "provenance"
 """The key in a Parquet file's schema metadata; its value is a JSON object."""
-NOT_IN_XML: Final = re.compile("[^\t\n\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""vl_convert ends the whole process when one of these is in a title."""
 
 
 def figure_svg(figure: Figure, *, title: str, caption: Sequence[str]) -> str:
@@ -54,7 +53,7 @@ def svg_png(svg: str, scale: float = 2) -> bytes:
     return vl_convert.svg_to_png(svg, scale=scale)
 
 
-def table_csv(table: pd.DataFrame, provenance: Mapping[str, str]) -> bytes:
+def table_csv(table: "pd.DataFrame", provenance: Mapping[str, str]) -> bytes:
     """The table as CSV in UTF-8, with the provenance as columns that say the same in every row.
 
     A comment above the header would break most readers. Text that a spreadsheet would run as a formula gets an
@@ -69,7 +68,7 @@ def table_csv(table: pd.DataFrame, provenance: Mapping[str, str]) -> bytes:
     return plain.to_csv(index=False, lineterminator="\n").encode()
 
 
-def table_parquet(table: pd.DataFrame, provenance: Mapping[str, str]) -> bytes:
+def table_parquet(table: "pd.DataFrame", provenance: Mapping[str, str]) -> bytes:
     """The table as Parquet, its columns as they are and the provenance in the schema's metadata."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -97,7 +96,7 @@ def _whole_spec(figure: Figure, title: str, caption: Sequence[str]) -> dict[str,
 
 
 def _lines(text: str, width: int = LINE) -> list[str]:
-    return textwrap.wrap(NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text), width) or [""]
+    return textwrap.wrap(drawable(text), width) or [""]
 
 
 def _no_formula(cell: Any) -> Any:

@@ -1,133 +1,50 @@
-"""One number per head as a coloured grid: the scale that the page and the file share, and the file."""
+"""One number per head as an SVG file for download."""
 
 from collections.abc import Collection, Sequence
-from math import isnan, log10
+from math import isnan
 from typing import Final
 from xml.etree import ElementTree as ET
 
 import numpy as np
-from jaxtyping import Bool, Float
 
 from dashboard.figures.appearance import AMOUNT, LESS, MORE, head_color, ink_on, mixed
-from dashboard.figures.grid_svg import CELL, DARK, LEFT, STEP, sheet, square, text_width, write, write_caption
+from dashboard.figures.head_map import NOT_APPLICABLE, HeadMap
+from dashboard.figures.roles.grid_svg import CELL, DARK, LEFT, STEP, sheet, square, text_width, write, write_caption
 
-MINUS: Final = "\N{MINUS SIGN}"
-NOT_APPLICABLE: Final = "not applicable"
-ROUND_NUMBERS: Final = (1, 1.5, 2, 3, 4, 5, 7.5, 10)
 FAINT: Final = "#C9C9C9"
 RAMP: Final = 120
 _STEPS: Final = 24
 """Of the ramp in the legend."""
 
 
-def round_bound(largest: float) -> float:
-    """A round number at or above the largest of some amounts, as the end of a scale that several maps share.
-
-    Returns: 1 where the largest is 0 or NaN: of no difference at all there is no scale.
-    """
-    if not largest > 0:
-        return 1.0
-    size = 10.0 ** np.floor(log10(largest))
-    return float(next(step * size for step in ROUND_NUMBERS if step * size >= largest * (1 - 1e-9)))
-
-
-def short_number(value: float, bound: float, signed: bool) -> str:
-    """A number as a cell has room for it: at most three characters and, where numbers have one, a sign.
-
-    Args:
-        value: the number; NaN has no text.
-        bound: end of the scale, which says how many decimals matter.
-        signed: whether the number is a difference.
-
-    Returns: such as `+0.8`, `−.04` or `12`; a difference that only rounds to 0 keeps its sign.
-    """
-    if isnan(value):
-        return ""
-    if value == 0:
-        return "0"
-    decimals = 0 if bound >= 10 else 1 if bound >= 1 else 2 if bound >= 0.1 else 3
-    size = f"{abs(value):.{decimals}f}"
-    if bound < 1:
-        size = size.removeprefix("0")
-    return f"{(MINUS if value < 0 else '+') if signed else ''}{size}"
-
-
-def end_labels(values: Float[np.ndarray, "layer head"], bound: float, signed: bool) -> tuple[str, str]:
-    """Both ends of the scale, with a sign for "and beyond" where some value is."""
-    end = f"{bound:.3g}"
-    high = ("≥ " if (values > bound).any() else "") + ("+" if signed else "") + end
-    return ("≤ " if (values < -bound).any() else "") + MINUS + end if signed else "0", high
-
-
-def check_head_map(
-    values: Float[np.ndarray, "layer head"],
-    bound: float,
-    signed: bool,
-    outlined: Bool[np.ndarray, "layer head"] | None,
-) -> None:
-    """See that numbers, scale and outlines fit.
-
-    Raises: ValueError that names what does not.
-    """
-    if not 0 < bound < np.inf:
-        raise ValueError(f"The scale's bound must be above 0 and finite, got {bound}.")
-    if np.isinf(values).any():
-        raise ValueError(f"{int(np.isinf(values).sum())} values are infinite; give NaN where nothing applies.")
-    if not signed and (values < 0).any():
-        raise ValueError(f"A scale from 0 has no place for {np.nanmin(values):.3g}; use the signed scale.")
-    if outlined is not None and outlined.shape != values.shape:
-        raise ValueError(f"Outlines need one value per head, shape {values.shape}, got {outlined.shape}.")
-
-
-def head_map_svg(
-    *,
-    values: Float[np.ndarray, "layer head"],
-    bound: float,
-    signed: bool,
-    outlined: Bool[np.ndarray, "layer head"] | None = None,
-    outline: str = "",
-    title: str,
-    caption: Sequence[str] = (),
-    low_label: str = "",
-    high_label: str = "",
-    chosen: Collection[tuple[int, int]] = (),
-) -> str:
+def head_map_svg(head_map: HeadMap, *, caption: Sequence[str] = (), chosen: Collection[tuple[int, int]] = ()) -> str:
     """The map on white: rows layers, columns heads.
 
     Args:
-        values: one number per head; NaN where it does not apply.
-        bound: end of the scale; what lies beyond has the end's colour and its own number.
-        signed: whether the scale runs from -bound over 0 to bound, or from 0 to bound.
-        outlined: heads with a heavy outline.
-        outline: what the outline means.
-        title: first line of the picture.
+        head_map: what to draw; its label is the first line of the picture.
         caption: lines beneath the picture: checkpoints, settings, number of texts.
-        low_label: what the low end means.
-        high_label: what the high end means.
         chosen: heads to frame, in the colours of their order.
 
     Returns: an SVG document.
-    Raises: ValueError where bound, values and outlines do not fit.
     """
-    check_head_map(values, bound, signed, outlined)
+    values, outlined, signed = head_map.values, head_map.outlined, head_map.signed
     layers, heads = values.shape
-    low, high = end_labels(values, bound, signed)
-    ends = f"{low_label} {low}".strip(), f"{high} {high_label}".strip()
-    marks = [("outline", outline)] if outlined is not None else []
+    low, high = head_map.ends
+    ends = f"{head_map.low_label} {low}".strip(), f"{high} {head_map.high_label}".strip()
+    marks = [("outline", head_map.outline)] if outlined is not None else []
     marks += [("hatch", NOT_APPLICABLE)] if np.isnan(values).any() else []
     top = 112 + 26 * len(marks)
     ramp = RAMP + sum(text_width([end], 13) for end in ends) + 16
-    texts = max(text_width([title], 20), text_width([*caption, *(text for _, text in marks)], 13), ramp) + 48
+    texts = max(text_width([head_map.label], 20), text_width([*caption, *(text for _, text in marks)], 13), ramp) + 48
     width = max(LEFT + heads * STEP + 16, texts)
-    svg = sheet(width, top + layers * STEP + 20 + 18 * len(caption) + 12, title)
+    svg = sheet(width, top + layers * STEP + 20 + 18 * len(caption) + 12, head_map.label)
     _hatching(svg)
     _ramp(svg, ends, signed)
     for order, (mark, text) in enumerate(marks):
         _mark(svg, 16, 76 + 26 * order, mark, text)
     _axes(svg, layers, heads, top)
-    for (layer, head), value in np.ndenumerate(values):
-        is_outlined = outlined is not None and bool(outlined[layer, head])
-        _cell(svg, LEFT + head * STEP, top + layer * STEP, float(value), bound, signed, is_outlined)
+    for layer, head in np.ndindex(layers, heads):
+        _cell(svg, LEFT + head * STEP, top + layer * STEP, head_map, (layer, head))
     for order, (layer, head) in enumerate(chosen):
         _frame(svg, LEFT + head * STEP - 2, top + layer * STEP - 2, CELL + 4, head_color(order), 3)
     write_caption(svg, 16, top + layers * STEP + 22, caption)
@@ -176,13 +93,14 @@ def _axes(svg: ET.Element, layers: int, heads: int, top: float) -> None:
         write(svg, LEFT - 10, top + layer * STEP + CELL / 2 + 4, str(layer), 12, anchor="end")
 
 
-def _cell(svg: ET.Element, x: float, y: float, value: float, bound: float, signed: bool, is_outlined: bool) -> None:
+def _cell(svg: ET.Element, x: float, y: float, head_map: HeadMap, at: tuple[int, int]) -> None:
+    value = float(head_map.values[at])
     if isnan(value):
         _hatched(svg, x, y, CELL)
     else:
-        color = _color(max(-1.0, min(value / bound, 1.0)), signed)
-        square(svg, x, y, CELL, CELL, color, short_number(value, bound, signed), ink_on(color), 13, round_=5)
-    if is_outlined:
+        color = _color(max(-1.0, min(value / head_map.bound, 1.0)), head_map.signed)
+        square(svg, x, y, CELL, CELL, color, head_map.written(value), ink_on(color), 13, round_=5)
+    if head_map.outlined is not None and head_map.outlined[at]:
         _frame(svg, x + 1.5, y + 1.5, CELL - 3, DARK, 3)
     else:
         _frame(svg, x + 0.5, y + 0.5, CELL - 1, FAINT, 1)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from core.errors import TextError
-from core.texts import Text, read_file
+from core.texts.text import Text, read_file
 
 EXAMPLE = Text(
     (
@@ -12,9 +12,6 @@ EXAMPLE = Text(
     )
 )
 """The text on screen before a reader types one: subjects, objects, adjectives and adverbs in both segments."""
-
-MENTIONS = Path(__file__).with_name("coreference.jsonl")
-"""Texts with mentions and who they are, in the form that `core.coreference_files` documents."""
 
 FILES = {"pairs": ("pairs.tsv",), "texts": ("texts.txt",), "both": ("pairs.tsv", "texts.txt")}
 

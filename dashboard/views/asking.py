@@ -1,37 +1,72 @@
-"""What passes find of many items, as the pages need it: under a progress bar, and said what was left out."""
+"""Answers of forward passes for a page: computed under a progress bar where they are not in the store yet."""
 
 from collections.abc import Sequence
 
-from cache.inference import Answers, Engine, Inference
-from cache.questions import Item, Question
+import streamlit as st
+
+from cache.answers import Answers
 from core.errors import EveryTextTooLong
-from dashboard.plain import show_error
+from core.passes.question import Item, Question, Result
+from core.texts.tokens import TooLong
+from dashboard import wording
+from dashboard.plain import plain, show_error
 from dashboard.progress import with_progress
-from dashboard.state import Choice
-from dashboard.views.corpus import ask_about_long_texts, policy
+from dashboard.views.frame import Visit
+
+POLICIES: dict[str, TooLong] = {wording.LEAVE_OUT: "skip", wording.CUT: "truncate"}
 
 
-def asked(
-    inference: Inference, engine: Engine, chosen: Choice, question: Question[Item], items: Sequence[Item]
-) -> Answers | None:
-    """Find what is missing under a progress bar; None where the reader has to do something first.
+def ask(visit: Visit, question: Question[Item, Result], items: Sequence[Item]) -> Answers[Result] | None:
+    """Answer a question about each item; None where the reader has to do something first, which the page says.
 
     Args:
-        inference: shared by all sessions.
-        engine: what computes; the settings of its passes are the sidebar's.
-        chosen: the shared choices.
-        question: what is to be found.
+        visit: what the page works with.
+        question: about each item.
         items: one or more.
 
     Raises: AnalysisError of any stage.
     """
-    too_long, settings = policy(), chosen.pass_settings(engine)
+    inference, engine, settings, too_long = visit.inference, visit.engine, visit.settings, policy()
     try:
-        return inference.kept_answers(engine, question, items, settings, too_long=too_long) or with_progress(
-            (question.kind, engine, tuple(items), settings, too_long),
-            lambda report: inference.answers(engine, question, items, settings, too_long=too_long, report=report),
+        return inference.kept(engine, question, items, settings, too_long=too_long) or with_progress(
+            (question.name, engine, tuple(items), settings, too_long),
+            lambda report: inference.ask(engine, question, items, settings, too_long=too_long, report=report),
         )
     except EveryTextTooLong as error:
         show_error(error)
         ask_about_long_texts(error.texts)
         return None
+
+
+def kept(visit: Visit, question: Question[Item, Result], items: Sequence[Item]) -> Answers[Result] | None:
+    """The same where no pass is needed and the reader has to be told nothing, else None."""
+    try:
+        return visit.inference.kept(visit.engine, question, items, visit.settings, too_long=policy())
+    except EveryTextTooLong:
+        return None
+
+
+def ask_about_long_texts(texts: tuple[tuple[int, int], ...], guilty: str = "") -> None:
+    """Say which texts are too long, if any, and let the reader leave them out or have them cut.
+
+    Args:
+        texts: position and number of tokens of each.
+        guilty: the checkpoints that take less, where several read the texts.
+    """
+    if not texts:
+        return
+    st.warning(wording.too_long(texts, plain(guilty)), icon=":material/content_cut:")
+    st.segmented_control(
+        wording.TOO_LONG,
+        tuple(POLICIES),
+        default=wording.LEAVE_OUT,
+        key="long_texts",
+        required=True,
+        bind="query-params",
+        persist_state="session",
+    )
+
+
+def policy() -> TooLong:
+    """What happens to texts that are too long."""
+    return POLICIES[st.session_state.get("long_texts") or wording.LEAVE_OUT]

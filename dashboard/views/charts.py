@@ -1,4 +1,4 @@
-"""A figure on a page, with its words, the paper's figure it corresponds to, and its downloads."""
+"""A figure on a page, with the figure of a paper it corresponds to, what it shows in words, and its downloads."""
 
 from collections.abc import Mapping
 
@@ -7,8 +7,7 @@ import streamlit as st
 from dashboard import state
 from dashboard.downloads import figure_downloads
 from dashboard.figures.figure import Figure
-from dashboard.figures.head_dots import CHOICE
-from dashboard.plain import plain
+from dashboard.figures.heads import CHOICE
 
 
 def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", *, selects: bool = False) -> None:
@@ -23,14 +22,13 @@ def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", 
     """
     key = f"chart {name}"
     st.vega_lite_chart(
-        figure.data,
+        figure.marks(),
         figure.spec,
         width="stretch",
         alt=figure.description,
         key=key,
         on_select=(lambda: _choose(key)) if selects else "ignore",
     )
-    st.markdown(plain(figure.description))
     if paper:
         st.caption(paper)
     figure_downloads(name, figure, name.capitalize(), facts)

@@ -1,23 +1,22 @@
 """A running dashboard on a store of its own, and a Chromium that reports whatever is wrong."""
 
-import os
 import shutil
-import socket
-import subprocess
 import sys
-import urllib.request
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from threading import Event
 from urllib.parse import urlsplit
 
 import pytest
-from steps import settle
+from filelock import FileLock
+from steps import PATIENCE, settle, slow_down
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "tests" / "core"))  # small_checkpoints, also when only these tests are collected
+from benchmarks.shared.server import DASHBOARD, prepare, serve
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+sys.path.append(str(Path(__file__).parents[1] / "core"))  # small_checkpoints, also when only these tests are collected
+
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium") or "/usr/bin/chromium"
+"""Without windows where that is installed: the whole browser takes twice the processor time for the same pages."""
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -27,9 +26,8 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",
 ]
-STARTS_WITHIN = 60
-POLLS_A_SECOND = 10
 COMPLAINTS = ("Traceback (most recent call last)", "Stack (most recent call last)", "Warning:")
 """What begins a complaint in the server's log."""
 WIDE = {"width": 1440, "height": 900}
@@ -44,77 +42,77 @@ def browser_type_launch_args():
 
 
 @pytest.fixture(scope="session")
-def store_folder(tmp_path_factory):
-    """What set-up leaves behind: the samples and the example, scored."""
-    folder = tmp_path_factory.mktemp("store")
-    environment = {**os.environ, "ATTENTION_SIEVE_CACHE": str(folder)}
-    subprocess.run([sys.executable, "-m", "dashboard.prepare"], cwd=ROOT, env=environment, check=True)
+def prepared(tmp_path_factory, worker_id):
+    """What set-up leaves behind: the samples and the example, scored; made once for all processes that run tests."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "prepared"
+    with FileLock(folder.with_suffix(".lock")):
+        if not folder.is_dir():
+            unfinished = tmp_path_factory.mktemp("unfinished")
+            prepare(unfinished)
+            unfinished.rename(folder)
     return folder
 
 
 @pytest.fixture(scope="session")
-def server(serve, store_folder):
-    """Address of a dashboard that was started as `make app` starts it, on a free port, without the model hub."""
-    with serve("dashboard/app.py", store_folder) as address:
-        yield address
+def store_folder(prepared, tmp_path_factory):
+    """The store of this process's dashboard."""
+    return shutil.copytree(prepared, tmp_path_factory.mktemp("store"), dirs_exist_ok=True)
 
 
 @pytest.fixture(scope="session")
-def serve(tmp_path_factory):
-    """serve(script, store_folder): a context with the address of a script; its server may not complain."""
-    return lambda script, store_folder: _served(script, store_folder, tmp_path_factory.mktemp("log") / "server.log")
+def running(served, store_folder):
+    """A dashboard on this process's store."""
+    with served(store_folder) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def server(running):
+    """Address of the dashboard that is visited."""
+    return running.address
+
+
+@pytest.fixture(scope="session")
+def served():
+    """served(folder, script): a context with a running script; its server may not complain."""
+    return _served
 
 
 @contextmanager
-def _served(script, store_folder, kept):
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", str(script)]
-    options = ["--server.port", str(port), "--server.address", "localhost", "--server.headless", "true"]
-    environment = {
-        **os.environ,
-        "ATTENTION_SIEVE_CACHE": str(store_folder),
-        "HF_HUB_OFFLINE": "1",
-        "OMP_WAIT_POLICY": "PASSIVE",
-    }
-    with kept.open("w") as log:
-        process = subprocess.Popen(
-            [*command, *options], cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
-        )
-        try:
-            _wait_for(f"http://localhost:{port}", process)
-            yield f"http://localhost:{port}"
-        finally:
-            process.terminate()
-            process.wait(20)
-    said = kept.read_text()
+def _served(folder, script=DASHBOARD):
+    with serve(folder, script) as running:
+        yield running
+    said = running.log.read_text()
     assert not any(complaint in said for complaint in COMPLAINTS), said
 
 
-def _wait_for(address, process):
-    for _ in range(STARTS_WITHIN * POLLS_A_SECOND):
-        if process.poll() is not None:
-            pytest.fail(f"the dashboard ended with {process.returncode}")
-        try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=1) as answer:
-                if answer.read() == b"ok":
-                    return
-        except OSError:
-            Event().wait(1 / POLLS_A_SECOND)  # a refused connection comes back at once
-    pytest.fail(f"the dashboard did not answer within {STARTS_WITHIN} seconds")
+@pytest.fixture(scope="session")
+def context_of(browser, running):
+    """context_of(colours): a browser that keeps what it has fetched and compiled, which takes half of a visit."""
+
+    @cache
+    def opened(colours):
+        context = browser.new_context(color_scheme=colours)
+        context.grant_permissions([])
+        context.set_default_timeout(PATIENCE)
+        # The process of a site ends with its last page, and what it has compiled with it.
+        context.new_page().goto(f"{running.address}/_stcore/health")
+        return context
+
+    return opened
 
 
 @pytest.fixture
-def visit(server, browser):
+def visit(server, context_of):
     """visit(path, colours, **size) opens the dashboard as someone new; at the end nothing may have gone wrong."""
-    contexts, wrong = [], []
+    pages, wrong = [], []
 
     def open_page(path="/", colours="light", **size):
-        context = browser.new_context(viewport={**WIDE, **size}, color_scheme=colours)
-        context.grant_permissions([])
-        contexts.append(context)
-        page = context.new_page()
+        page = context_of(colours).new_page()
+        pages.append(page)
+        page.set_viewport_size({**WIDE, **size})
+        slow_down(page)
         page.on("pageerror", lambda error: wrong.append(f"script error: {error}"))
         page.on("console", lambda message: _is_wrong(message, server) and wrong.append(message.text))
         page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
@@ -125,8 +123,8 @@ def visit(server, browser):
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert wrong == []
 
 

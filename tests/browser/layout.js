@@ -90,7 +90,9 @@
     }
     return { left, right, top, bottom };
   };
-  const floats = (element) => upwards(element).some((each) => ["fixed", "sticky"].includes(styleOf(each).position)
+  // Streamlit lays an arrow over a row of tabs that is too long for the screen.
+  const floats = (element) => element.ariaLabel?.startsWith("Scroll tabs ")
+    || upwards(element).some((each) => ["fixed", "sticky"].includes(styleOf(each).position)
     || each.dataset?.testid === "stHeader" || each.dataset?.testid === "stElementToolbar");
   const related = (a, b) => upwards(a).includes(b) || upwards(b).includes(a);
   const compare = (pieces, what, least) => pieces.forEach(({ element: a, box: one }, place) => {

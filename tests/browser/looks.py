@@ -4,17 +4,23 @@ from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+from steps import settle, wait_for, wait_until_equal
 
 LAYOUT = (Path(__file__).parent / "layout.js").read_text("utf-8")
 RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]
+CONTRAST = ["color-contrast"]
+"""The only one that depends on colours."""
+PANEL = "[role=tabpanel]"
+"""Of an open tab: where a page differs only there, axe need not look at the rest of it again."""
 SIZES = {"wide": (1440, 900), "tablet": (1024, 768), "narrow": (390, 844)}
+BACKGROUND = "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
 
 
-def violations(page):
-    """What axe finds wrong: rule, place and beginning of each node."""
+def violations(page, part=None, rules=RULES):
+    """What axe finds wrong on the page, or in a part of it: rule, place and beginning of each node."""
     # Without resultTypes axe also describes every node that passes, which takes ten times as long.
-    options = {"runOnly": RULES, "resultTypes": ["violations"]}
-    found = Axe().run(page, options=options).response["violations"]
+    options = {"runOnly": rules, "resultTypes": ["violations"]}
+    found = Axe().run(page, part, options).response["violations"]
     return [(each["id"], node["target"], node["html"][:200]) for each in found for node in each["nodes"]]
 
 
@@ -25,8 +31,65 @@ def wrongs(page):
     return page.evaluate(LAYOUT)
 
 
+def expect_accessible(page, part=None):
+    """Wait until axe finds nothing wrong: what is being drawn anew is faded."""
+    wait_until_equal(page, lambda: violations(page, part), [])
+
+
+def expect_contrast(page, part=None):
+    """Wait until all texts stand out from what is behind them."""
+    wait_until_equal(page, lambda: violations(page, part, CONTRAST), [])
+
+
+def expect_fits(page):
+    """Wait until nothing overlaps or is cut."""
+    wait_until_equal(page, lambda: wrongs(page), [])
+
+
+def expect_looks_right(page, size):
+    """Accessible and well laid out in one of two sizes: a wide page turns dark, a narrow one grows to a tablet's."""
+    expect_fits(page)
+    expect_accessible(page)
+    if size == "wide":
+        darken(page)
+        expect_contrast(page)
+    else:
+        grow(page)
+        expect_fits(page)
+
+
+def darken(page):
+    """Turn the system's colours dark, which the page follows: what it shows keeps its place."""
+    _turn(page, "dark")
+
+
+def lighten(page):
+    """Turn the system's colours light again."""
+    _turn(page, "light")
+
+
+def _turn(page, colours):
+    before = page.evaluate(BACKGROUND)
+    page.emulate_media(color_scheme=colours)
+    wait_for(page, lambda: page.evaluate(BACKGROUND), lambda now: now != before)
+    settle(page)
+
+
+def grow(page):
+    """Give a narrow page the room of a tablet."""
+    width, height = SIZES["tablet"]
+    page.set_viewport_size({"width": width, "height": height})
+    settle(page)
+
+
 def open_expanders(part):
+    """Click until all are open: what is still being drawn can take a click away."""
     closed = part.locator("details:not([open]) > summary")
-    for left in range(closed.count(), 0, -1):
+
+    def are_open():
+        if closed.count() == 0:
+            return True
         closed.first.click()
-        expect(closed).to_have_count(left - 1)
+        return closed.count() == 0
+
+    wait_for(part.page, are_open, bool)

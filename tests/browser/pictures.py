@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
-from steps import LONG, settle
+from steps import settle
 
 # The picture shows where results are kept: as on anybody's machine, in the home folder.
 HOME = Path(tempfile.mkdtemp())
@@ -21,8 +21,8 @@ SHOTS = (
     ("parsing-light", "/parsing", "light", 2150),
     ("similar-light", "/similar?head=5-3", "light", 1500),
     ("compare-light", "/compare?with=movie-reviews", "light", 2000),
-    ("roles-light", "/roles?head=1-8&details=Score+distributions", "light", 1420),
-    ("roles-dark", "/roles?head=1-8&details=Score+distributions", "dark", 1420),
+    ("roles-light", "/roles?head=1-8&details=Score+distributions", "light", 1600),
+    ("roles-dark", "/roles?head=1-8&details=Score+distributions", "dark", 1600),
 )
 
 
@@ -39,7 +39,7 @@ def store_folder():
 @pytest.mark.parametrize(("name", "path", "colours", "height"), SHOTS)
 def test_take_picture(visit, name, path, colours, height):
     page = visit(path, colours, width=1440, height=height)
-    expect(page.locator("[role=grid], [data-testid=stVegaLiteChart]").last).to_be_visible(timeout=LONG)
+    expect(page.locator(":is([role=grid], [data-testid=stVegaLiteChart]):visible").last).to_be_visible()
     settle(page)
     page.mouse.move(1430, 5)
     page.evaluate("document.fonts.ready")

@@ -1,18 +1,65 @@
-"""What a person does on the dashboard, and what they then see."""
+"""What a person does on the dashboard, and what they then see.
 
+A page is drawn some time after the act that changes it, so nothing here looks only once: a claim is Playwright's
+`expect`, or `wait_for` where it needs what a script reads from the page.
+"""
+
+import os
 import re
+from time import monotonic
 
-from playwright.sync_api import expect
+from playwright.sync_api import TimeoutError, expect
 
-FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]"
-LONG = 60_000
-"""Milliseconds that anything may take on a busy machine."""
-expect.set_options(timeout=LONG // 3)
+FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]:not(:has(.st-key-first-screen))"
+"""Nothing runs, and what is below the first screen is drawn too."""
+SLOWDOWN = float(os.environ.get("ATTENTION_SIEVE_TEST_SLOWDOWN", "1"))
+"""How many times slower Chromium's processor is made."""
+PATIENCE = 180_000
+"""Milliseconds that anything may take: with a processor four times as slow, on a machine with other work to do."""
+BETWEEN_LOOKS = 200
+"""Milliseconds."""
+expect.set_options(timeout=PATIENCE)
+SUMMARY = re.compile(r"(\d+) of 72 heads changed a role at tau 3")
+"""How the sentence on Compare begins."""
+FILMS, PRAISE, BLAME = ("film", "plot", "cast", "score"), ("lovely", "warm", "superb"), ("dull", "cold", "awful")
+
+
+def slow_down(page):
+    """Give a page the slower processor that was asked for."""
+    if SLOWDOWN > 1:
+        page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
+
+
+def wait_for(page, read, holds):
+    """What `read()` gives, as soon as it holds."""
+    until = monotonic() + PATIENCE / 1000
+    while not holds(value := read()):
+        assert monotonic() < until, f"still {value!r:.2000} after {PATIENCE / 1000:.0f} seconds"
+        page.wait_for_timeout(BETWEEN_LOOKS)
+    return value
+
+
+def wait_until_equal(page, read, wanted):
+    """Wait until `read()` gives what is wanted."""
+    wait_for(page, read, lambda value: value == wanted)
+
+
+def wait_until_alike(page, other, read):
+    """Wait until `read(page)` gives the same of both pages."""
+    wait_for(page, lambda: (read(page), read(other)), lambda values: values[0] == values[1])
+
+
+def steady(page, read):
+    """What `read()` gives, once it gives the same twice in a row."""
+    values = [read()]
+    wait_for(page, lambda: values.append(read()), lambda _: values[-1] == values[-2])
+    return values[-1]
 
 
 def settle(page):
-    """Wait until the page's script has run."""
-    page.wait_for_selector(FINISHED, timeout=LONG)
+    """Wait until the page's script has run and its fonts are there."""
+    page.wait_for_selector(FINISHED)
+    page.wait_for_function("document.fonts.status === 'loaded'")
 
 
 def grid_of(page):
@@ -25,29 +72,30 @@ def cell(page, layer, head):
 
 def cells(page):
     """What every cell says to a screen reader."""
-    expect(grid_of(page)).to_be_visible()
-    return grid_of(page).get_by_role("gridcell").evaluate_all("all => all.map((each) => each.ariaLabel)")
+    expect(grid_of(page).get_by_role("gridcell").first).to_be_visible()
+    return labels(grid_of(page).get_by_role("gridcell"))
+
+
+def labels(elements):
+    return elements.evaluate_all("all => all.map((each) => each.ariaLabel)")
+
+
+def expect_cells(page, wanted):
+    wait_until_equal(page, lambda: cells(page), wanted)
 
 
 def expect_cells_other_than(page, before):
     """Wait until some cell says something else than before."""
-    page.wait_for_function(
-        """before => {
-            const deep = (root) => [...root.querySelectorAll("*")].flatMap(
-                (each) => each.shadowRoot ? [...each.shadowRoot.querySelectorAll("[role=gridcell]")] : []);
-            const now = deep(document).map((each) => each.ariaLabel);
-            return now.length > 0 && now.join() !== before;
-        }""",
-        arg=",".join(before),
-        timeout=LONG,
-    )
+    wait_for(page, lambda: labels(grid_of(page).get_by_role("gridcell")), lambda now: now and now != before)
+
+
+def expect_number_of_cells(page, n_cells):
+    expect(grid_of(page).get_by_role("gridcell")).to_have_count(n_cells)
 
 
 def chosen(page):
-    """The chosen heads, such as `L3 H7`, in the order they were chosen."""
-    chips = page.locator("[role=status] .chip")
-    expect(chips.first).to_be_visible()
-    return chips.all_text_contents()
+    """The names of the chosen heads, such as `L3 H7`, in the order they were chosen."""
+    return page.locator("[role=status] .chip")
 
 
 def bright(page):
@@ -62,21 +110,37 @@ def arcs(page, *heads):
 
 
 def tokens(page, side="From: queries"):
-    return arcs(page).get_by_role("listbox", name=side).get_by_role("option").all_text_contents()
+    return arcs(page).get_by_role("listbox", name=side).get_by_role("option")
 
 
-def links_drawn(page):
-    """The picture of the links; the same string for the same picture."""
-    return arcs(page).locator("canvas.base").evaluate("canvas => canvas.toDataURL()")
+def picture(canvas):
+    """What is drawn, as a string: the same for the same picture."""
+    return canvas.evaluate("canvas => canvas.toDataURL()")
 
 
-def is_blank(canvas):
-    return canvas.evaluate(
-        "canvas => !canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)"
-    )
+def links(page):
+    """The canvas of the links."""
+    return arcs(page).locator("canvas.base")
+
+
+def drawn_links(page):
+    """The picture of the links, once they are drawn."""
+    expect_drawn(links(page))
+    return steady(page, lambda: picture(links(page)))
+
+
+def expect_links_other_than(page, before):
+    wait_for(page, lambda: picture(links(page)), lambda now: now != before)
+
+
+def expect_drawn(canvas):
+    """Wait until a canvas is not blank."""
+    colored = "canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)"
+    wait_for(canvas.page, lambda: canvas.evaluate(f"canvas => canvas.width > 0 && {colored}"), bool)
 
 
 def type_texts(page, typed, box="Your texts"):
+    settle(page)  # a run that ends while somebody types writes its own text into the box
     field = page.get_by_role("textbox", name=box)
     field.fill(typed)
     field.press("Control+Enter")
@@ -84,18 +148,42 @@ def type_texts(page, typed, box="Your texts"):
 
 def choose(page, label, option):
     """Pick from a selectbox."""
+    settle(page)
     box = page.get_by_role("combobox", name=label, exact=True)
     wanted = page.get_by_role("option", name=option, exact=True)
     box.scroll_into_view_if_needed()
     box.click()
-    try:
-        expect(wanted).to_be_visible(timeout=LONG // 20)
-    except AssertionError:
-        box.press("ArrowDown")  # an open list closes when what is still being drawn moves the page
-    wanted.click()
+
+    def take():
+        # An open list closes when what is still being drawn moves the page.
+        if box.get_attribute("aria-expanded") == "false":
+            box.press("ArrowDown")
+        try:
+            wanted.click(timeout=PATIENCE / 20)
+        except TimeoutError:
+            return False
+        return True
+
+    wait_for(page, take, bool)
+
+
+def choose_by_keyboard(box):
+    """Take the first option of a selectbox whose value is empty, without a pointer."""
+    box.focus()
+
+    def take():
+        # As above: a list that closed opens again, and the key that takes an option needs one to be marked.
+        if box.get_attribute("aria-activedescendant"):
+            box.press("Enter")
+        else:
+            box.press("ArrowDown")
+        return box.input_value()
+
+    wait_for(box.page, take, bool)
 
 
 def name_checkpoint(page, name):
+    settle(page)
     box = page.get_by_role("combobox", name="Checkpoint", exact=True)
     box.click()
     box.fill(str(name))
@@ -110,7 +198,7 @@ def upload(page, name, content):
     """Choose a file on the page Roles."""
     if isinstance(content, str):
         content = content.encode()
-    choose(page, "Texts for the test", "upload a file")
+    choose(page, "Corpus", "upload a file")
     give_file(page, name, content)
 
 
@@ -125,6 +213,16 @@ def error(page):
 
 def download(page, button):
     """The bytes behind a download button."""
+    settle(page)
     with page.expect_download() as waiting:
         page.get_by_role("button", name=button, exact=True).click()
     return waiting.value.path().read_bytes()
+
+
+def reviews(n_texts=200):
+    """Short reviews of two kinds."""
+    rows = []
+    for i in range(n_texts):
+        word = (PRAISE if i % 2 else BLAME)[i % 3]
+        rows.append(f"The {FILMS[i % 4]} of number {i} is {word}.,{'praise' if i % 2 else 'blame'}")
+    return "\n".join(["sentence,label", *rows]).encode()

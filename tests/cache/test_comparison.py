@@ -12,16 +12,18 @@ import torch
 from passing import SELF
 from small_checkpoints import edit_json, save
 
-from cache.inference import Engine, Inference
-from cache.store import Store
-from core.analysis import prepare, with_relations
-from core.checkpoints import find_checkpoint, load_checkpoint
-from core.comparison import paired_tests
-from core.divergence import compare_batch
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.store.store import Store
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.comparison.differences import paired_tests
+from core.comparison.in_step import compare_batch
 from core.errors import AnalysisError, CheckpointError, EveryTextTooLong
-from core.measures import ScoreSettings, role_scores
-from core.roles import ROLES
-from core.texts import Text
+from core.passes.prepare import prepare, with_relations
+from core.roles.measures import ScoreSettings, role_scores
+from core.roles.question import SCORES
+from core.roles.roles import ROLES
+from core.texts.text import Text
 from dashboard.samples import read_sample
 
 SECONDS = 120
@@ -37,14 +39,6 @@ TEXTS = (
 def engines(tmp_path_factory):
     folders = [save("bert", tmp_path_factory.mktemp("pair") / f"seed {seed}", seed=seed) for seed in (1, 2)]
     return tuple(Engine(find_checkpoint(str(folder)), "cpu") for folder in folders)
-
-
-@pytest.fixture
-def inference(tmp_path):
-    made = Inference(Store(tmp_path / "store"))
-    yield made
-    made.close()
-    made.store.close()
 
 
 def anew(inference):
@@ -70,8 +64,8 @@ def test_both_checkpoints_scores_are_kept_for_every_page_and_found_by_the_next_c
     found = inference.comparison(engines, TEXTS)
     a, b = engines
     later = anew(inference)
-    np.testing.assert_array_equal(later.measures(a, TEXTS).measures, found.a)
-    np.testing.assert_array_equal(later.measures(b, TEXTS).measures, found.b)
+    np.testing.assert_array_equal(later.ask(a, SCORES, TEXTS).results, found.a)
+    np.testing.assert_array_equal(later.ask(b, SCORES, TEXTS).results, found.b)
     kept = later.kept_comparison((a, b), TEXTS)
     swapped = later.kept_comparison((b, a), TEXTS)
     np.testing.assert_array_equal(kept.divergence, found.divergence)
@@ -82,7 +76,7 @@ def test_both_checkpoints_scores_are_kept_for_every_page_and_found_by_the_next_c
 
 def test_scores_alone_do_not_spare_the_passes_that_the_divergence_needs(inference, engines):
     for engine in engines:
-        inference.measures(engine, TEXTS)
+        inference.ask(engine, SCORES, TEXTS)
     assert inference.kept_comparison(engines, TEXTS) is None
     assert inference.comparison(engines, TEXTS).divergence.shape == (4, 2, 3)
 
@@ -114,7 +108,7 @@ def test_a_text_too_long_for_one_of_two_is_left_out_of_both_and_that_is_kept(inf
     assert (found.positions, [place for place, _ in found.too_long]) == ((1, 2, 3), [0])
     later = anew(inference)
     assert later.kept_comparison(pair, TEXTS).too_long == found.too_long
-    assert later.measures(pair[0], TEXTS[:1]).positions == (0,)
+    assert later.ask(pair[0], SCORES, TEXTS[:1]).positions == (0,)
     with pytest.raises(EveryTextTooLong):
         later.comparison(pair, TEXTS[:1])
     later.close()
@@ -142,19 +136,19 @@ def test_a_checkpoint_that_cannot_be_loaded_fails_its_comparison_alone(inference
     (broken / "model.safetensors").write_bytes(b"no weights")
     with pytest.raises(CheckpointError):
         inference.comparison((engines[0], engine), TEXTS)
-    assert len(inference.measures(engines[0], TEXTS).positions) == 4
+    assert len(inference.ask(engines[0], SCORES, TEXTS).positions) == 4
     assert len(inference.comparison(engines, TEXTS).positions) == 4
 
 
 def test_memory_that_runs_out_in_a_comparison_halves_its_batches_and_is_said_of_both(inference, engines, monkeypatch):
-    from core.divergence import compare_batch
+    from core.comparison.in_step import compare_batch
 
     def small_memory(a, b, texts_a, *rest):
         if len(texts_a) > 1:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return compare_batch(a, b, texts_a, *rest)
 
-    monkeypatch.setattr("core.divergence.compare_batch", small_memory)
+    monkeypatch.setattr("core.comparison.in_step.compare_batch", small_memory)
     assert len(inference.comparison(engines, TEXTS).positions) == 4
     for engine in engines:
         assert "seed 2 now passes at most" in inference.notice(engine)
@@ -179,10 +173,11 @@ def test_a_kept_comparison_is_served_without_importing_torch(inference, engines)
     inference.close()
     script = (
         "import sys\n"
-        "from cache.inference import Engine, Inference\n"
-        "from cache.store import Store\n"
-        "from core.checkpoints import find_checkpoint\n"
-        "from core.texts import Text\n"
+        "from cache.inference import Inference\n"
+        "from cache.engine import Engine\n"
+        "from cache.store.store import Store\n"
+        "from core.checkpoints.find import find_checkpoint\n"
+        "from core.texts.text import Text\n"
         "from pathlib import Path\n"
         f"kept = Inference(Store(Path({str(inference.store.folder)!r})))\n"
         f"names = {[engine.files.name for engine in engines]!r}\n"
@@ -211,7 +206,7 @@ def test_a_classifier_says_what_it_predicts_and_another_checkpoint_nothing(infer
     assert found.names == ("bad", "good")
     np.testing.assert_allclose(found.values, expected, atol=1e-6)
     assert inference.prediction(engines[0], TEXTS[0]) is None
-    monkeypatch.setattr("core.outputs.prediction", None)
+    monkeypatch.setattr("core.passes.outputs.prediction", None)
     assert inference.prediction(engine, TEXTS[0]) is found
 
 
@@ -230,7 +225,7 @@ def test_a_planted_change_is_found_in_its_head_its_roles_and_no_earlier_layer(in
     AutoTokenizer.from_pretrained(source.folder).save_pretrained(tmp_path / "planted")
     pair = Engine(source, "cpu"), Engine(find_checkpoint(str(tmp_path / "planted")), "cpu")
     # Measured alone first, in batches of their own: what differs by rounding only must not count.
-    inference.measures(pair[0], read_sample("texts")[:10])
+    inference.ask(pair[0], SCORES, read_sample("texts")[:10])
     found = inference.comparison(pair, read_sample("both"))
     tests = paired_tests(*(role_scores(side, ScoreSettings()) for side in (found.a, found.b)), ROLES)
     planted = np.zeros((6, 12), bool)

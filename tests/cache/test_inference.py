@@ -5,22 +5,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from passing import look_at
+from passing import look_at, measure
 from small_checkpoints import save
 
-from cache.inference import Engine, Inference
-from cache.looks import LOOKS_BYTES
-from cache.models import Models
-from cache.store import Store
-from core.analysis import measure, prepare
-from core.checkpoints import BUNDLED, find_checkpoint, load_checkpoint
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.serving.looks import LOOKS_BYTES
+from cache.serving.models import Models
+from cache.store.store import Store
+from core.attention.settings import PassSettings
+from core.checkpoints.find import BUNDLED, find_checkpoint, load_checkpoint
 from core.errors import AnalysisError, CheckpointError, EveryTextTooLong, NoTokens, PairNeeded, TextTooLong
-from core.hypotheses import Criterion, role_tests
-from core.measures import ScoreSettings, role_scores
-from core.outputs import output_change
-from core.passes import PassSettings
-from core.roles import ROLES
-from core.texts import Text
+from core.passes.outputs import output_change
+from core.passes.prepare import prepare
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.measures import ScoreSettings, role_scores
+from core.roles.question import SCORES
+from core.roles.roles import ROLES
+from core.texts.text import Text
 
 TEXTS = (
     Text(("The old gardener slowly watered her roses.",)),
@@ -35,25 +37,16 @@ def engine():
     return Engine(find_checkpoint(BUNDLED))
 
 
-@pytest.fixture
-def inference(tmp_path):
-    store = Store(tmp_path)
-    made = Inference(store)
-    yield made
-    made.close()
-    store.close()
-
-
 def test_measures_equal_the_chain_without_a_cache(inference, engine):
     direct = {text.position: text.measures for text in measure(load_checkpoint(engine.files), TEXTS)}
-    found = inference.measures(engine, TEXTS)
+    found = inference.ask(engine, SCORES, TEXTS)
     assert found.positions == (0, 1, 2)
-    np.testing.assert_array_equal(found.measures, np.stack([direct[i] for i in range(3)]))
+    np.testing.assert_array_equal(found.results, np.stack([direct[i] for i in range(3)]))
 
 
 def test_a_second_run_makes_no_pass_and_no_parse(tmp_path, engine, monkeypatch):
     first = Inference(Store(tmp_path))
-    before = first.measures(engine, TEXTS)
+    before = first.ask(engine, SCORES, TEXTS)
     seen, measured = first.look(engine, TEXTS[1])
     first.close()
     first.store.close()
@@ -62,31 +55,31 @@ def test_a_second_run_makes_no_pass_and_no_parse(tmp_path, engine, monkeypatch):
         raise AssertionError("the model was asked again")
 
     for name in ("load_checkpoint", "choose_device"):
-        monkeypatch.setattr(f"cache.models.{name}", never)
+        monkeypatch.setattr(f"cache.serving.models.{name}", never)
     for name in ("prepare", "with_relations"):
-        monkeypatch.setattr(f"cache.passing.{name}", never)
+        monkeypatch.setattr(f"cache.serving.batch.{name}", never)
     second = Inference(Store(tmp_path))
-    np.testing.assert_array_equal(second.measures(engine, TEXTS[::-1]).measures, before.measures[::-1])
+    np.testing.assert_array_equal(second.ask(engine, SCORES, TEXTS[::-1]).results, before.results[::-1])
     kept, kept_measured = second.look(engine, TEXTS[1])
     np.testing.assert_array_equal(kept.attention, seen.attention)
-    np.testing.assert_array_equal(kept_measured.measures, measured.measures)
+    np.testing.assert_array_equal(kept_measured.arrays["measures"], measured.arrays["measures"])
     assert second.n_passed == 0
     second.store.close()
 
 
 def test_moving_tau_alpha_or_the_correction_runs_no_model(inference, engine):
-    inference.measures(engine, TEXTS)
+    inference.ask(engine, SCORES, TEXTS)
     passed = inference.n_passed
     for criterion in (Criterion(), Criterion(tau=1.5), Criterion(alpha=0.01), Criterion(correction="holm")):
         for settings in (ScoreSettings(), ScoreSettings(direction="both", block_entropy=False)):
-            role_tests(role_scores(inference.measures(engine, TEXTS).measures, settings), ROLES, criterion)
+            role_tests(role_scores(np.stack(inference.ask(engine, SCORES, TEXTS).results), settings), ROLES, criterion)
     assert inference.n_passed == passed == len(TEXTS)
 
 
 def test_equal_texts_are_measured_once_and_returned_each_time(inference, engine):
-    found = inference.measures(engine, (TEXTS[0], TEXTS[2], TEXTS[0]))
+    found = inference.ask(engine, SCORES, (TEXTS[0], TEXTS[2], TEXTS[0]))
     assert inference.n_passed == 2
-    np.testing.assert_array_equal(found.measures[0], found.measures[2])
+    np.testing.assert_array_equal(found.results[0], found.results[2])
 
 
 def test_one_pass_gives_attention_and_measures_and_the_store_keeps_both(inference, engine):
@@ -100,8 +93,8 @@ def test_one_pass_gives_attention_and_measures_and_the_store_keeps_both(inferenc
     assert (kept.window, kept.block, kept.causal) == (seen.window, 0, False)
     np.testing.assert_array_equal(kept.attention, seen.attention)
     np.testing.assert_allclose(kept.attention.sum(-1), 1, atol=0.005)
-    np.testing.assert_array_equal(kept_measured.measures, measured.measures)
-    np.testing.assert_array_equal(inference.measures(engine, TEXTS[1:2]).measures[0], measured.measures)
+    np.testing.assert_array_equal(kept_measured.arrays["measures"], measured.arrays["measures"])
+    np.testing.assert_array_equal(inference.ask(engine, SCORES, TEXTS[1:2]).results[0], measured.arrays["measures"])
     assert inference.n_passed == 1
 
 
@@ -109,7 +102,7 @@ def test_a_look_equals_the_chain_without_a_cache(inference, engine):
     attention, measured = look_at(load_checkpoint(engine.files), TEXTS[0])
     seen, found = inference.look(engine, TEXTS[0])
     np.testing.assert_allclose(seen.attention, attention.attention, atol=5e-4)
-    np.testing.assert_array_equal(found.measures, measured.measures)
+    np.testing.assert_array_equal(found.arrays["measures"], measured.measures)
 
 
 def test_a_click_on_the_text_on_screen_does_not_ask_the_store(inference, engine, monkeypatch):
@@ -131,7 +124,7 @@ def test_a_long_text_is_looked_at_through_a_window_and_as_a_whole(inference, tmp
     overlap = first.attention[:, :, n_queries:, n_keys:]
     np.testing.assert_allclose(other.attention[:, :, : overlap.shape[2], : overlap.shape[3]], overlap, atol=5e-4)
     np.testing.assert_array_equal(other.overview, first.overview)
-    np.testing.assert_allclose(same.measures, measured.measures, rtol=1e-5)
+    np.testing.assert_allclose(same.arrays["measures"], measured.arrays["measures"], rtol=1e-5)
     again = Inference(inference.store)
     kept, _ = again.look(engine, text, start=(290, 8))
     assert again.n_passed == 0
@@ -194,22 +187,22 @@ def test_a_text_without_a_target_is_named_where_a_decoder_needs_one(inference, t
     engine = Engine(find_checkpoint(str(save("bart", tmp_path / "bart"))), "cpu")
     texts = [Text(("the cat", "a dog")), Text(("the cat",))]
     with pytest.raises(PairNeeded, match=r"^Text 2 has no target"):
-        inference.measures(engine, texts, PassSettings("cross"))
+        inference.ask(engine, SCORES, texts, PassSettings("cross"))
     with pytest.raises(PairNeeded, match=r"^The text has no target"):
         inference.look(engine, texts[1], PassSettings("decoder"))
-    assert inference.measures(engine, texts, PassSettings("encoder")).positions == (0, 1)
+    assert inference.ask(engine, SCORES, texts, PassSettings("encoder")).positions == (0, 1)
 
 
 def test_the_number_format_is_part_of_the_question(inference, engine):
-    single = inference.measures(engine, TEXTS[:1])
-    double = inference.measures(Engine(engine.files, dtype="float64"), TEXTS[:1])
+    single = inference.ask(engine, SCORES, TEXTS[:1])
+    double = inference.ask(Engine(engine.files, dtype="float64"), SCORES, TEXTS[:1])
     assert inference.n_passed == 2
-    assert (single.measures.dtype, double.measures.dtype) == (np.float32, np.float64)
+    assert (single.results[0].dtype, double.results[0].dtype) == (np.float32, np.float64)
 
 
 def test_a_head_that_the_checkpoint_has_not_gives_a_sentence(inference, engine):
     with pytest.raises(AnalysisError, match=r"^Head L6 H0 cannot be switched off: bundled has 6 layers x 12 heads"):
-        inference.measures(engine, TEXTS, PassSettings(off=((6, 0),)))
+        inference.ask(engine, SCORES, TEXTS, PassSettings(off=((6, 0),)))
 
 
 def test_what_switching_heads_off_changes_is_computed_once(inference, engine, monkeypatch):
@@ -219,19 +212,19 @@ def test_what_switching_heads_off_changes_is_computed_once(inference, engine, mo
     expected = output_change(checkpoint, prepare(checkpoint, TEXTS[0], settings), settings)
     assert change.cosine == pytest.approx(expected.cosine, abs=1e-6)
     assert change.cosine < 1
-    monkeypatch.setattr("core.outputs.output_change", None)
+    monkeypatch.setattr("core.passes.outputs.output_change", None)
     assert inference.output_change(engine, TEXTS[0], settings) is change
 
 
 def test_long_texts_are_left_out_or_cut_as_asked_and_named_either_way(inference, engine):
-    left_out = inference.measures(engine, (TEXTS[0], LONG), too_long="skip")
+    left_out = inference.ask(engine, SCORES, (TEXTS[0], LONG), too_long="skip")
     assert left_out.positions == (0,)
     ((position, n_tokens),) = left_out.too_long
     assert (position, n_tokens) == (1, 722)
-    cut = inference.measures(engine, (TEXTS[0], LONG), too_long="truncate")
+    cut = inference.ask(engine, SCORES, (TEXTS[0], LONG), too_long="truncate")
     assert cut.positions == (0, 1)
     assert cut.too_long == left_out.too_long
-    assert inference.measures(engine, (TEXTS[0], LONG), too_long="skip").positions == (0,)
+    assert inference.ask(engine, SCORES, (TEXTS[0], LONG), too_long="skip").positions == (0,)
 
 
 def test_a_long_text_on_screen_is_never_cut_silently(inference, engine):
@@ -241,27 +234,27 @@ def test_a_long_text_on_screen_is_never_cut_silently(inference, engine):
     assert (cut.text.source.n_cut, measured.n_cut) == (210, 210)
     with pytest.raises(TextTooLong, match=r"^The text has 722 tokens and this checkpoint takes 512"):
         inference.look(engine, LONG)
-    assert inference.measures(engine, (LONG,), too_long="truncate").positions == (0,)
+    assert inference.ask(engine, SCORES, (LONG,), too_long="truncate").positions == (0,)
     assert inference.n_passed == 1
 
 
 def test_only_long_texts_give_a_sentence(inference, engine):
     with pytest.raises(EveryTextTooLong, match="Every text is longer than this checkpoint takes") as error:
-        inference.measures(engine, (LONG,))
+        inference.ask(engine, SCORES, (LONG,))
     assert error.value.texts == ((0, 722),)
 
 
 def test_a_bad_text_is_named_by_its_place_among_those_given(inference, engine):
-    inference.measures(engine, TEXTS[:1])
+    inference.ask(engine, SCORES, TEXTS[:1])
     with pytest.raises(NoTokens, match=r"^Text 4 has a segment in which"):
-        inference.measures(engine, (TEXTS[0], TEXTS[1], TEXTS[1], Text(("\u200b",))))
+        inference.ask(engine, SCORES, (TEXTS[0], TEXTS[1], TEXTS[1], Text(("\u200b",))))
 
 
 def test_progress_counts_kept_texts_too(inference, engine):
-    inference.measures(engine, TEXTS[:2])
+    inference.ask(engine, SCORES, TEXTS[:2])
     inference.run(engine, lambda checkpoint: None)  # comes after the worker has written what it gave
     seen = []
-    inference.measures(engine, TEXTS, report=lambda status: seen.append((status.done, status.total)))
+    inference.ask(engine, SCORES, TEXTS, report=lambda status: seen.append((status.done, status.total)))
     assert seen[0] == (2, 3)
     assert seen[-1] == (3, 3)
 
@@ -282,21 +275,21 @@ def test_a_checkpoint_that_was_let_go_is_loaded_behind_again(tmp_path, engine):
 
 
 def test_a_text_that_was_left_out_does_not_push_out_one_that_was_cut(inference, engine):
-    inference.measures(engine, (LONG,), too_long="truncate")
+    inference.ask(engine, SCORES, (LONG,), too_long="truncate")
     with pytest.raises(TextTooLong):
         inference.look(engine, LONG)
     with pytest.raises(TextTooLong):
-        inference.measures(engine, (LONG,), too_long="error")
+        inference.ask(engine, SCORES, (LONG,), too_long="error")
     inference.close()
     again = Inference(inference.store)
-    assert again.kept_measures(engine, (LONG,), too_long="truncate").positions == (0,)
+    assert again.kept(engine, SCORES, (LONG,), too_long="truncate").positions == (0,)
 
 
 def test_eight_threads_get_the_same_numbers_as_one(inference, engine, tmp_path):
     texts = [(Text((f"Number {i} quickly chased the red ball.",)),) for i in range(8)]
     found: dict[int, np.ndarray] = {}
     threads = [
-        threading.Thread(target=lambda i=i: found.update({i: inference.measures(engine, texts[i]).measures}))
+        threading.Thread(target=lambda i=i: found.update({i: inference.ask(engine, SCORES, texts[i]).results}))
         for i in range(8)
     ]
     for thread in threads:
@@ -305,7 +298,7 @@ def test_eight_threads_get_the_same_numbers_as_one(inference, engine, tmp_path):
         thread.join()
     alone = Inference(Store(tmp_path / "alone"))
     for i in range(8):
-        np.testing.assert_allclose(found[i], alone.measures(engine, texts[i]).measures, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(found[i], alone.ask(engine, SCORES, texts[i]).results, rtol=1e-5, atol=1e-5)
     alone.store.close()
 
 
@@ -324,7 +317,7 @@ def test_a_checkpoint_that_failed_is_not_loaded_behind_again_and_again(inference
         loads.append(args)
         raise CheckpointError("Broken. Save it again.")
 
-    monkeypatch.setattr("cache.models.load_checkpoint", fails)
+    monkeypatch.setattr("cache.serving.models.load_checkpoint", fails)
     for _ in range(3):
         inference.load_behind(engine)
         for thread in threading.enumerate():
@@ -334,20 +327,22 @@ def test_a_checkpoint_that_failed_is_not_loaded_behind_again_and_again(inference
 
 
 def test_stored_results_are_served_without_importing_torch(inference, engine):
-    inference.measures(engine, TEXTS)
+    inference.ask(engine, SCORES, TEXTS)
     inference.look(engine, TEXTS[1])
     script = (
         "import sys\n"
-        "from cache.inference import Engine, Inference\n"
-        "from cache.store import Store\n"
-        "from core.checkpoints import BUNDLED, find_checkpoint\n"
-        "from core.texts import Text\n"
+        "from cache.inference import Inference\n"
+        "from cache.engine import Engine\n"
+        "from cache.store.store import Store\n"
+        "from core.checkpoints.find import BUNDLED, find_checkpoint\n"
+        "from core.roles.question import SCORES\n"
+        "from core.texts.text import Text\n"
         "from pathlib import Path\n"
         f"texts = {TEXTS!r}\n"
         f"store = Store(Path({str(inference.store.folder)!r}))\n"
         "kept = Inference(store)\n"
         "engine = Engine(find_checkpoint(BUNDLED))\n"
-        "assert kept.measures(engine, texts).measures.shape[0] == 3\n"
+        "assert len(kept.ask(engine, SCORES, texts).results) == 3\n"
         "assert kept.look(engine, texts[1])[0].attention.ndim == 4\n"
         "assert not {'torch', 'transformers', 'spacy'} & set(sys.modules)\n"
     )
@@ -355,7 +350,7 @@ def test_stored_results_are_served_without_importing_torch(inference, engine):
 
 
 def test_kept_results_do_not_wait_for_a_checkpoint_that_is_being_loaded(inference, engine, monkeypatch):
-    before = inference.measures(engine, TEXTS)
+    before = inference.ask(engine, SCORES, TEXTS)
     loading, finish = threading.Event(), threading.Event()
 
     def slow_load(*args, **kwargs):
@@ -363,11 +358,11 @@ def test_kept_results_do_not_wait_for_a_checkpoint_that_is_being_loaded(inferenc
         assert finish.wait(60)
         raise CheckpointError("never mind")
 
-    monkeypatch.setattr("cache.models.load_checkpoint", slow_load)
+    monkeypatch.setattr("cache.serving.models.load_checkpoint", slow_load)
     inference.load_behind(Engine(engine.files, dtype="float64"))
     assert loading.wait(60)
     answers = []
-    reader = threading.Thread(target=lambda: answers.append(inference.measures(engine, TEXTS)))
+    reader = threading.Thread(target=lambda: answers.append(inference.ask(engine, SCORES, TEXTS)))
     reader.start()
     reader.join(30)
     finish.set()

@@ -1,22 +1,26 @@
-"""Questions besides the scores, with a question of the tests' own: how much attention the first key gets."""
+"""How any question is served, with a question of the tests' own: how much attention the first key gets."""
 
 import threading
 from dataclasses import dataclass
+from dataclasses import replace as replaced
+from itertools import count
 
 import numpy as np
 import pytest
 from passing import look_at
 
-from cache.inference import Engine, Inference
-from cache.keys import text_ingredients
-from cache.questions import Question
-from cache.store import Store
-from core.checkpoints import find_checkpoint, load_checkpoint
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.serving import batch as batch_module
+from cache.store.store import Store
+from core.attention.settings import PassSettings
+from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.errors import AnalysisError, EveryTextTooLong, TextTooLong
-from core.map_collector import MapCollector
-from core.observing import collect
-from core.passes import PassSettings
-from core.texts import Text
+from core.maps.observer import MapCollector
+from core.passes.batches import BATCH_TOKENS
+from core.passes.collect import collect
+from core.passes.question import Question
+from core.texts.text import Text, text_fields
 
 TEXTS = (
     Text(("the cat sat on the mat",)),
@@ -31,21 +35,25 @@ LONG = Text((" ".join(["the red cat"] * 20),))
 class Item:
     text: Text
     key: int = 0
+    name: str = ""
+    """On which no answer depends."""
 
 
-def first_key(asked, *, kind="first key"):
-    """A question that counts how often each of its texts was computed."""
+def first_key(computed, *, name="first key"):
+    """A question that notes each of its texts when it is computed."""
 
-    def answer(checkpoint, items, prepared, settings):
+    def compute(checkpoint, items, prepared, settings):
         for batch in collect(checkpoint, prepared, settings, MapCollector):
-            asked.extend(items[place].text for place, _ in batch)
-            yield [(place, {"mean": maps[..., items[place].key].mean(-1)}) for place, maps in batch]
+            computed.extend(items[row].text for row, _ in batch)
+            yield [(row, maps[..., items[row].key].mean(-1)) for row, maps in batch]
 
     return Question(
-        kind=kind,
+        name=name,
         text_of=lambda item: item.text,
-        ingredients=lambda item: {"text": text_ingredients(item.text), "key": item.key},
-        answer=answer,
+        depends_on=lambda item: {"text": text_fields(item.text), "key": item.key},
+        compute=compute,
+        pack=lambda mean: {"mean": mean},
+        unpack=lambda arrays: arrays["mean"],
     )
 
 
@@ -55,12 +63,8 @@ def engine(folders):
 
 
 @pytest.fixture
-def inference(tmp_path):
-    store = Store(tmp_path)
-    made = Inference(store)
-    yield made
-    made.close()
-    store.close()
+def one_text_a_batch(monkeypatch):
+    monkeypatch.setitem(BATCH_TOKENS, "cpu", 1)
 
 
 def items(*texts):
@@ -68,12 +72,11 @@ def items(*texts):
 
 
 def test_answers_are_those_of_each_text_in_the_order_given(inference, engine):
-    found = inference.answers(engine, first_key([]), items(*TEXTS))
+    found = inference.ask(engine, first_key([]), items(*TEXTS))
     checkpoint = load_checkpoint(engine.files)
     for text, answer in zip(TEXTS, found.results, strict=True):
         expected = look_at(checkpoint, text)[0].attention.astype(np.float16)[..., 0].mean(-1)
-        np.testing.assert_allclose(answer["mean"], expected, atol=1e-3)
-        assert answer["n_tokens"] == len(look_at(checkpoint, text)[0].text.source.ids)
+        np.testing.assert_allclose(answer, expected, atol=1e-3)
     assert found.positions == (0, 1, 2, 3)
     assert found.too_long == ()
 
@@ -81,65 +84,75 @@ def test_answers_are_those_of_each_text_in_the_order_given(inference, engine):
 def test_equal_items_are_computed_once_and_other_ones_apart(inference, engine):
     asked = []
     given = (*items(*TEXTS[:2], TEXTS[0]), Item(TEXTS[0], key=1))
-    found = inference.answers(engine, first_key(asked), given)
+    found = inference.ask(engine, first_key(asked), given)
     assert sorted(asked, key=TEXTS.index) == [TEXTS[0], TEXTS[0], TEXTS[1]]
-    np.testing.assert_array_equal(found.results[0]["mean"], found.results[2]["mean"])
-    assert (found.results[0]["mean"] != found.results[3]["mean"]).any()
+    np.testing.assert_array_equal(found.results[0], found.results[2])
+    assert (found.results[0] != found.results[3]).any()
+
+
+def test_items_that_differ_only_in_what_no_answer_depends_on_are_computed_once(inference, engine):
+    reports, computed = count(), []
+
+    def impatient(_):
+        assert next(reports) < 100, "the request is never done"
+
+    named = [Item(TEXTS[0], name=name) for name in ("one", "two")]
+    answers = inference.ask(engine, first_key(computed), named, report=impatient)
+    assert computed == [TEXTS[0]]
+    np.testing.assert_array_equal(answers.results[0], answers.results[1])
 
 
 def test_what_is_kept_is_found_again_by_another_process_without_a_pass(tmp_path, engine):
     first = Inference(Store(tmp_path))
-    assert first.kept_answers(engine, first_key([]), items(*TEXTS)) is None
-    before = first.answers(engine, first_key([]), items(*TEXTS))
+    assert first.kept(engine, first_key([]), items(*TEXTS)) is None
+    before = first.ask(engine, first_key([]), items(*TEXTS))
     assert first.n_passed == len(TEXTS)
     first.close()
     first.store.close()
     asked, second = [], Inference(Store(tmp_path))
-    kept = second.kept_answers(engine, first_key(asked), items(*TEXTS[::-1]))
+    kept = second.kept(engine, first_key(asked), items(*TEXTS[::-1]))
     for one, other in zip(kept.results, before.results[::-1], strict=True):
-        np.testing.assert_array_equal(one["mean"], other["mean"])
+        np.testing.assert_array_equal(one, other)
     assert asked == []
     assert second.n_passed == 0
-    assert second.kept_answers(engine, first_key([], kind="another"), items(*TEXTS)) is None
-    assert second.kept_answers(engine, first_key([]), items(*TEXTS), PassSettings(off=((0, 1),))) is None
+    assert second.kept(engine, first_key([], name="another"), items(*TEXTS)) is None
+    assert second.kept(engine, first_key([]), items(*TEXTS), PassSettings(off=((0, 1),))) is None
     second.close()
     second.store.close()
 
 
 def test_more_texts_compute_only_the_new_ones(inference, engine):
     asked = []
-    inference.answers(engine, first_key(asked), items(*TEXTS[:2]))
-    inference.answers(engine, first_key(asked), items(*TEXTS))
+    inference.ask(engine, first_key(asked), items(*TEXTS[:2]))
+    inference.ask(engine, first_key(asked), items(*TEXTS))
     assert len(asked) == len(TEXTS)
 
 
 def test_texts_too_long_are_left_out_cut_or_refused(inference, engine):
     given = items(TEXTS[0], LONG, TEXTS[1])
     with pytest.raises(TextTooLong, match="Text 2 "):
-        inference.answers(engine, first_key([]), given, too_long="error")
-    left_out = inference.answers(engine, first_key([]), given)
+        inference.ask(engine, first_key([]), given, too_long="error")
+    left_out = inference.ask(engine, first_key([]), given)
     assert left_out.positions == (0, 2)
     assert left_out.too_long == ((1, 62),)
     asked = []
-    cut = inference.answers(engine, first_key(asked), given, too_long="truncate")
+    cut = inference.ask(engine, first_key(asked), given, too_long="truncate")
     assert asked == [LONG]
     assert cut.positions == (0, 1, 2)
     assert cut.too_long == ((1, 62),)
-    assert cut.results[1]["n_cut"] == 62 - 40
-    assert inference.answers(engine, first_key(asked), given, too_long="skip").positions == (0, 2)
+    assert inference.ask(engine, first_key(asked), given, too_long="skip").positions == (0, 2)
     assert asked == [LONG]
 
 
 def test_when_no_text_is_left_it_says_so(inference, engine):
     with pytest.raises(EveryTextTooLong):
-        inference.answers(engine, first_key([]), items(LONG))
+        inference.ask(engine, first_key([]), items(LONG))
+    inference.close()  # which waits for what is being written
     with pytest.raises(EveryTextTooLong):
-        inference.kept_answers(engine, first_key([]), items(LONG))
+        inference.kept(engine, first_key([]), items(LONG))
 
 
-def test_progress_is_reported_and_a_stopped_question_keeps_what_is_done(inference, engine, monkeypatch):
-    monkeypatch.setattr("cache.questions.FIRST_GROUP", 1)
-    monkeypatch.setattr("cache.questions.GROUP_SECONDS", 0)  # one text at a time
+def test_progress_is_reported_and_a_stopped_question_keeps_what_is_done(inference, engine, one_text_a_batch):
     seen = []
 
     class Stop(Exception):
@@ -150,23 +163,25 @@ def test_progress_is_reported_and_a_stopped_question_keeps_what_is_done(inferenc
         if status.done == 2:
             raise Stop
 
-    asked = []
+    computed = []
     with pytest.raises(Stop):
-        inference.answers(engine, first_key(asked), items(*TEXTS), report=report)
+        inference.ask(engine, first_key(computed), items(*TEXTS), report=report)
     assert seen[0] == (0, 4)
     assert seen[-1] == (2, 4)
-    assert len(asked) == 2
-    inference.answers(engine, first_key(asked), items(*TEXTS))
-    assert len(asked) == 4
+    inference.close()
+    n_before = len(computed)
+    assert 2 <= n_before < 4
+    again = Inference(inference.store)
+    again.ask(engine, first_key(computed), items(*TEXTS))
+    assert len(computed) == 4
+    again.close()
 
 
-def test_two_sessions_with_one_question_compute_it_once(inference, engine, monkeypatch):
-    monkeypatch.setattr("cache.questions.FIRST_GROUP", 1)
-    monkeypatch.setattr("cache.questions.GROUP_SECONDS", 0)
+def test_two_sessions_with_one_question_compute_it_once(inference, engine, one_text_a_batch):
     asked, found = [], []
+    question = first_key(asked)
     threads = [
-        threading.Thread(target=lambda: found.append(inference.answers(engine, first_key(asked), items(*TEXTS))))
-        for _ in range(2)
+        threading.Thread(target=lambda: found.append(inference.ask(engine, question, items(*TEXTS)))) for _ in range(2)
     ]
     for thread in threads:
         thread.start()
@@ -174,17 +189,49 @@ def test_two_sessions_with_one_question_compute_it_once(inference, engine, monke
         thread.join()
     assert len(asked) == len(TEXTS)
     for one, other in zip(found[0].results, found[1].results, strict=True):
-        np.testing.assert_array_equal(one["mean"], other["mean"])
+        np.testing.assert_array_equal(one, other)
 
 
 def test_an_error_of_the_answer_reaches_who_asked(inference, engine):
     def broken(checkpoint, given, prepared, settings):
         raise AnalysisError("There is nothing to see.")
 
-    question = Question(kind="broken", text_of=lambda item: item.text, ingredients=lambda item: {}, answer=broken)
     with pytest.raises(AnalysisError, match="There is nothing to see"):
-        inference.answers(engine, question, items(TEXTS[0]))
-    assert inference.answers(engine, first_key([]), items(TEXTS[0])).positions == (0,)
+        inference.ask(engine, replaced(first_key([]), compute=broken), items(TEXTS[0]))
+    assert inference.ask(engine, first_key([]), items(TEXTS[0])).positions == (0,)
+
+
+def test_a_question_that_leaves_an_item_unanswered_is_a_bug_that_is_raised(inference, engine):
+    with pytest.raises(RuntimeError, match=r"^The question 'first key' answered 0 of 1 items\.$"):
+        inference.ask(engine, replaced(first_key([]), compute=lambda *_: []), items(TEXTS[0]))
+
+
+def test_an_attention_that_a_question_makes_no_sense_for_is_refused_before_anything_is_loaded(inference, engine):
+    question = replaced(first_key([]), kinds=("encoder",), why_not="There is one text only. Choose the encoder's.")
+    for ask in (inference.ask, inference.kept):
+        with pytest.raises(AnalysisError, match=r"^There is one text only\. Choose the encoder's\.$"):
+            ask(engine, question, items(TEXTS[0]))
+    assert not inference.is_loaded(engine)
+
+
+def test_questions_are_not_passed_together(inference, engine, monkeypatch):
+    """Two sessions that ask different questions of one text: each batch answers one of them."""
+    batches = []
+    real = batch_module._answered
+
+    def noted(checkpoint, batch):
+        batches.append({item.wanted.question for item in batch})
+        return real(checkpoint, batch)
+
+    monkeypatch.setattr(batch_module, "_answered", noted)
+    questions = [first_key([]), first_key([], name="another")]
+    threads = [threading.Thread(target=inference.ask, args=(engine, each, items(*TEXTS))) for each in questions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(len(of_batch) == 1 for of_batch in batches)
+    assert {question for of_batch in batches for question in of_batch} == set(questions)
 
 
 def test_other_work_runs_on_the_loaded_checkpoint(inference, engine):

@@ -4,7 +4,7 @@ import pytest
 @pytest.fixture
 def bundled_is_loaded_once(bundled, monkeypatch):
     """Commands load what they are asked for; the bundled checkpoint, on the CPU in float32, is here already."""
-    from core import command_line
+    from core import commands as command_line
 
     load = command_line.load_checkpoint
 

@@ -1,14 +1,18 @@
 """What tests of the pass need again and again: texts as a pass takes them, and an observer that keeps what it sees."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from core.analysis import measured_text, prepare, window_at, with_relations
-from core.measures import MEASURES
-from core.passes import PassSettings, PassText, Window
-from core.scores import BATCH_TOKENS, model_inputs, plan_batches, score_batch
-from core.tokens import tokenize
+from core.attention.settings import PassSettings, Window
+from core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
+from core.passes.prepare import prepare, prepare_all, window_at, with_relations
+from core.passes.question import answer
+from core.passes.texts import PassText
+from core.roles.measures import MEASURES
+from core.roles.question import SCORES
+from core.roles.scores import score_batch
+from core.texts.tokens import tokenize
 
 SELF = PassSettings()
 
@@ -55,7 +59,33 @@ def look_at(checkpoint, text, settings=None, *, too_long="error", start=(0, 0)):
     settings = settings or PassSettings(checkpoint.files.kinds[0])
     (prepared,) = with_relations([prepare(checkpoint, text, settings, truncate=too_long == "truncate")], [text])
     scores = score_batch(checkpoint, [prepared], settings, {0: window_at(checkpoint, prepared, start)})
-    return scores.maps[0], measured_text(0, prepared, scores.measures[0])
+    return scores.maps[0], measured(0, prepared, scores.measures[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What the scores' question gives for one text; no measures for one that was left out as too long."""
+
+    position: int
+    n_tokens: int
+    n_cut: int
+    measures: np.ndarray | None
+
+
+def measured(position, text, measures):
+    sides = (text.queries, text.keys)
+    n_tokens, n_cut = max(len(side.ids) + side.n_cut for side in sides), max(side.n_cut for side in sides)
+    return Measured(position, n_tokens, n_cut, measures)
+
+
+def measure(checkpoint, texts, settings=None, *, too_long="error"):
+    """Ask for the scores of texts without a cache; not in the order given."""
+    settings = settings or PassSettings(checkpoint.files.kinds[0])
+    prepared, left_out = prepare_all(checkpoint, texts, settings, too_long)
+    for position, n_tokens in left_out:
+        yield Measured(position, n_tokens, 0, None)
+    for batch in answer(checkpoint, SCORES, texts, prepared, settings):
+        yield from (measured(position, prepared[position], measures) for position, measures in batch)
 
 
 def whole_map(checkpoint, text, settings=SELF):

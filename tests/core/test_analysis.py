@@ -1,305 +1,76 @@
+"""The calls of the table of contents, each against the rooms that it names."""
+
+import json
+
 import numpy as np
 import pytest
-from passing import SELF, look_at, measures_of, whole_map
+import torch
+import transformers
+from small_checkpoints import TOKENIZERS, config
 
-from core import scores
-from core.analysis import CHUNK, measure, prepare, prepare_all, window_at, with_relations
-from core.errors import AnalysisError, PairNeeded, TextError, TextTooLong
-from core.hypotheses import Criterion, role_tests
-from core.measures import MEASURES, ScoreSettings, role_scores
-from core.parses import parse, token_pairs
-from core.passes import PassSettings, PassText, Window
-from core.roles import ROLES
-from core.texts import Text, read_typed
-from core.tokens import tokenize
+from core import analysis
+from core.attention.settings import PassSettings
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.coreference.files import read_mentions
+from core.errors import AnalysisError, TextTooLong
+from core.relations.question import prediction_question
+from core.roles.roles import ROLES
+from core.texts.text import Text, read_typed
 
-TEXTS = read_typed(
-    "The black cat quickly chased two birds on the mat.\n"
-    "She ran.\n"
-    "Who sat on it? ||| A red dog sat on the mat.\n"
-    "Two dogs do not eat red apples.\n"
-    "Eat!"
-)
-LONG = Text(("the cat " * 30,))
+TEXTS = read_typed("The black cat quickly chased two birds on the mat.\nShe ran.\nWho sat on it? ||| A red dog sat.")
 
 
-@pytest.fixture
-def checkpoint(loaded):
-    return loaded("bert")
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    """A small random checkpoint that guesses masked tokens."""
+    folder, tokenizer = tmp_path_factory.mktemp("guessing"), TOKENIZERS["bert"]()
+    torch.manual_seed(4)
+    transformers.AutoModelForMaskedLM.from_config(config("bert", len(tokenizer))).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return load_checkpoint(find_checkpoint(str(folder)), device="cpu")
 
 
-@pytest.fixture
-def passes(monkeypatch):
-    """Counts the passes through the door that scores or maps are made with."""
-    counted = []
-    observe = scores.observe
+def test_scores_come_in_the_order_of_the_texts_and_make_roles(checkpoint):
+    scores = analysis.scores(checkpoint, TEXTS)
+    assert scores.shape == (3, len(ROLES), 2, 3)
+    np.testing.assert_allclose(analysis.scores(checkpoint, TEXTS[::-1])[::-1], scores, rtol=1e-4, atol=1e-5)
+    tests = analysis.roles(scores)
+    local = ROLES.index("local")
+    np.testing.assert_allclose(tests.mean[local], scores[:, local].mean(axis=0), rtol=1e-5)
 
-    def counting(*arguments, **named):
-        counted.append(len(arguments[1]["input_ids"]))
-        return observe(*arguments, **named)
 
-    monkeypatch.setattr(scores, "observe", counting)
-    return counted
+def test_a_checkpoint_compared_with_itself_differs_nowhere_and_with_a_head_off_somewhere(checkpoint):
+    scores = analysis.scores(checkpoint, TEXTS)
+    assert not analysis.comparison(scores, scores).differs.any()
+    off = analysis.scores(checkpoint, TEXTS, PassSettings(off=((0, 1),)))
+    tests = analysis.comparison(scores, off)
+    assert np.nanmax(np.abs(tests.mean_b - tests.mean_a)[:, 1]) > 0
 
 
-def in_order(measured):
-    return sorted(measured, key=lambda text: text.position)
+def test_surface_statistics_are_of_every_head_and_gradients_of_every_layer(checkpoint):
+    assert analysis.surface(checkpoint, TEXTS).mean.shape[1:] == (2, 3)
+    assert analysis.gradients(checkpoint, TEXTS).mean.shape[1:] == (2,)
 
 
-def test_the_chain_equals_its_stages_called_by_hand(checkpoint):
-    measured = in_order(measure(checkpoint, TEXTS))
-    assert [text.position for text in measured] == [0, 1, 2, 3, 4]
-    for text, relations, found in zip(TEXTS, parse(TEXTS), measured):
-        tokenized = tokenize(text, checkpoint.tokenizer, checkpoint.max_tokens)
-        prepared = PassText(kind="self", source=tokenized, pairs=token_pairs(tokenized, relations))
-        by_hand = scores.score_batch(checkpoint, [prepared], SELF).measures[0]
-        np.testing.assert_allclose(found.measures, by_hand, rtol=1e-4, atol=1e-5)
-        assert found.measures.shape == (len(MEASURES), 2, 3)
-        assert (found.n_tokens, found.n_cut) == (len(tokenized.ids), 0)
+def test_relations_are_counted_on_the_trees_of_the_texts(checkpoint):
+    text = Text(("He saw her",), (("He", "saw", "her"),), ((2, 0, 2),), (("nsubj", "root", "obj"),))
+    accuracies = analysis.relations(checkpoint, [text])
+    assert {each.relation: each.n_cases for each in accuracies} == {"all": 2, "nsubj": 1, "obj": 1}
 
 
-def test_a_text_measures_the_same_whatever_is_measured_with_it(checkpoint, monkeypatch):
-    together = in_order(measure(checkpoint, TEXTS))
-    monkeypatch.setattr("core.analysis.CHUNK", 2)
-    in_chunks = in_order(measure(checkpoint, TEXTS))
-    backwards = in_order(measure(checkpoint, TEXTS[::-1]))[::-1]
-    for one, two, three in zip(together, in_chunks, backwards):
-        np.testing.assert_allclose(two.measures, one.measures, rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(three.measures, one.measures, rtol=1e-4, atol=1e-5)
+def test_coreference_counts_mentions_with_an_antecedent(checkpoint):
+    words = {"words": ["Bo", "ate", ";", "he", "sat"], "clusters": [[[0, 1], [3, 4]]]}
+    scores = analysis.coreference(checkpoint, read_mentions(json.dumps([words]).encode()))
+    assert scores.judgement.n_cases[0] == 1
 
 
-def test_a_long_text_stops_the_run_before_any_pass(checkpoint, passes):
-    with pytest.raises(TextTooLong, match=r"^Text 3 has 62 tokens and this checkpoint takes 40\."):
-        list(measure(checkpoint, [*TEXTS[:2], LONG]))
-    assert passes == []
+def test_a_head_has_no_distance_from_itself(checkpoint):
+    distances = analysis.similarity(checkpoint, TEXTS)
+    np.testing.assert_allclose(np.einsum("lhlh->lh", distances.mean), 0, atol=1e-7)
 
 
-def test_a_long_text_that_is_skipped_comes_without_measures(checkpoint):
-    measured = in_order(measure(checkpoint, [TEXTS[0], LONG, TEXTS[1]], too_long="skip"))
-    assert [text.measures is None for text in measured] == [False, True, False]
-    assert (measured[1].n_tokens, measured[1].n_cut) == (62, 0)
-
-
-def test_a_long_text_that_is_cut_says_how_long_it_was(checkpoint):
-    (text,) = measure(checkpoint, [LONG], too_long="truncate")
-    assert (text.n_tokens, text.n_cut) == (62, 22)
-    assert np.isfinite(text.measures[MEASURES.index("local")]).all()
-
-
-def test_all_texts_too_long_make_no_pass(checkpoint, passes):
-    (text,) = measure(checkpoint, [LONG], too_long="skip")
-    assert text.measures is None
-    assert passes == []
-
-
-def test_a_text_without_tokens_is_named(checkpoint):
-    with pytest.raises(TextError, match=r"^Text 2 has a segment in which this checkpoint knows no token"):
-        list(measure(checkpoint, [TEXTS[0], Text(("\u200b",))]))
-
-
-def test_progress_counts_every_text_up_to_all(checkpoint, monkeypatch):
-    monkeypatch.setitem(scores.BATCH_TOKENS, "cpu", 20)
-    told = []
-    list(measure(checkpoint, TEXTS, progress=lambda done, total: told.append((done, total))))
-    assert told[-1] == (5, 5)
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
-    assert len(told) > 1
-
-
-def test_a_run_stopped_by_its_progress_has_kept_what_was_done(checkpoint, monkeypatch):
-    monkeypatch.setattr("core.analysis.CHUNK", 2)
-    kept = []
-
-    def stop(done, _):
-        if done >= 2:
-            raise KeyboardInterrupt
-
-    def run():
-        for text in measure(checkpoint, TEXTS, progress=stop):
-            kept.append(text)
-
-    with pytest.raises(KeyboardInterrupt):
-        run()
-    assert len(kept) == 2
-
-
-def test_a_chunk_is_parsed_only_when_its_turn_comes(checkpoint, monkeypatch):
-    import core.analysis
-
-    monkeypatch.setattr("core.analysis.CHUNK", 2)
-    parsed = []
-
-    def counting(texts):
-        parsed.append(len(texts))
-        return parse(texts)
-
-    monkeypatch.setattr(core.analysis, "parse", counting)
-    work = measure(checkpoint, TEXTS)
-    next(work)
-    assert parsed == [2]
-    list(work)
-    assert parsed == [2, 2, 1]
-    assert CHUNK > 2
-
-
-def test_looking_at_a_text_gives_what_is_drawn_and_what_measuring_it_gives(checkpoint):
-    seen, measured = look_at(checkpoint, TEXTS[2])
-    n_tokens = len(seen.text.queries.ids)
-    assert seen.window == Window((0, n_tokens), (0, n_tokens))
-    assert seen.attention.shape == (2, 3, n_tokens, n_tokens)
-    np.testing.assert_allclose(seen.attention.sum(-1), 1, atol=1e-5)
-    assert (seen.causal, seen.block, seen.overview) == (False, 0, None)
-    assert {pair.name for pair in seen.text.pairs} >= {"nsubj", "amod"}
-    (alone,) = measure(checkpoint, [TEXTS[2]])
-    np.testing.assert_array_equal(measured.measures, alone.measures)
-    assert (measured.position, measured.n_tokens, measured.n_cut) == (0, n_tokens, 0)
-
-
-def test_looking_at_a_text_makes_one_pass(checkpoint, passes):
-    look_at(checkpoint, TEXTS[2])
-    assert passes == [1]
-
-
-def test_looking_at_a_long_text_cuts_it_only_when_told(checkpoint):
-    with pytest.raises(TextTooLong, match=r"^The text has 62 tokens"):
-        look_at(checkpoint, LONG)
-    seen, measured = look_at(checkpoint, LONG, too_long="truncate")
-    assert seen.attention.shape == (2, 3, 40, 40)
-    assert (measured.n_tokens, measured.n_cut) == (62, 22)
-
-
-@pytest.mark.parametrize(
-    ("start", "window"),
-    [((0, 0), ((0, 8), (0, 8))), ((5, 20), ((5, 13), (20, 28))), ((39, 37), ((32, 40), (32, 40)))],
-)
-@pytest.mark.parametrize("family", ["bert", "gpt2"])
-def test_a_window_of_a_long_text_is_cut_from_its_map_and_measured_as_a_whole(
-    family, start, window, loaded, monkeypatch
-):
-    checkpoint = loaded(family, "float64")
-    whole, measured = look_at(checkpoint, LONG, too_long="truncate")
-    assert whole.overview is None
-    monkeypatch.setattr("core.analysis.WINDOW_TOKENS", 8)
-    monkeypatch.setattr("core.scores.OVERVIEW_BLOCKS", 7)
-    part, of_part = look_at(checkpoint, LONG, too_long="truncate", start=start)
-    assert part.window == Window(*window)
-    rows, columns = (slice(*side) for side in window)
-    np.testing.assert_allclose(part.attention, whole.attention[:, :, rows, columns], rtol=0, atol=1e-12)
-    assert part.block == 6
-    assert part.overview.shape == (2, 3, 7, 7)
-    last = whole.attention[:, :, 36:40, 30:36].mean((2, 3))
-    np.testing.assert_allclose(part.overview[:, :, 6, 5], last, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(of_part.measures, measured.measures, rtol=1e-12)
-    assert (of_part.n_tokens, of_part.n_cut) == (measured.n_tokens, measured.n_cut)
-
-
-@pytest.mark.parametrize(("entries", "size"), [(2 * 3 * 16 * 16, 16), (2 * 3 * 16 * 16 - 1, 8), (2 * 3 * 5, 2)])
-def test_a_window_holds_no_more_entries_than_allowed(entries, size, checkpoint, monkeypatch):
-    monkeypatch.setattr("core.analysis.WINDOW_TOKENS", 16)
-    monkeypatch.setattr("core.analysis.WINDOW_ENTRIES", entries)
-    prepared = prepare(checkpoint, LONG, SELF, truncate=True)
-    assert window_at(checkpoint, prepared, (3, 99)) == Window((3, 3 + size), (40 - size, 40))
-
-
-def test_a_short_text_is_kept_whole_wherever_the_window_shall_begin(checkpoint):
-    prepared = prepare(checkpoint, TEXTS[1], SELF)
-    assert window_at(checkpoint, prepared, (3, 2)) == Window((0, prepared.n_tokens), (0, prepared.n_tokens))
-
-
-def test_preparing_tells_which_texts_are_left_out(checkpoint):
-    kept, left_out = prepare_all(checkpoint, [TEXTS[0], LONG, TEXTS[1], LONG], SELF, "skip")
-    assert list(kept) == [0, 2]
-    assert left_out == [(1, 62), (3, 62)]
-
-
-@pytest.mark.parametrize("off", [((2, 0),), ((0, 0), (1, 3)), ((-1, 0),)])
-def test_a_head_that_is_not_there_cannot_be_switched_off(off, checkpoint, passes):
-    layer, head = off[-1]
-    with pytest.raises(AnalysisError, match=rf"^Head L{layer} H{head} cannot .* has 2 layers x 3 heads\. Choose"):
-        look_at(checkpoint, TEXTS[0], PassSettings(off=off))
-    assert passes == []
-
-
-def test_an_attention_that_is_not_there_is_refused_and_the_others_named(checkpoint, loaded):
-    with pytest.raises(AnalysisError, match=r"has no cross attention\. Choose: self\."):
-        look_at(checkpoint, TEXTS[2], PassSettings("cross"))
-    with pytest.raises(AnalysisError, match=r"has no self attention\. Choose: encoder, decoder, cross\."):
-        list(measure(loaded("t5"), TEXTS[2:3], SELF))
-
-
-PAIRS = read_typed("The black cat sat. ||| A dog ran to two red birds.\nShe ran. ||| It is unbelievably red.")
-
-
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_an_encoder_decoder_reads_source_and_target(kind, loaded):
-    checkpoint = loaded("bart", "float64")
-    seen, measured = look_at(checkpoint, PAIRS[0], PassSettings(kind))
-    source, target = (tokenize(Text((side,)), checkpoint.tokenizer, 40) for side in PAIRS[0].segments)
-    n_queries = len(source.ids) if kind == "encoder" else len(target.ids)
-    n_keys = len(target.ids) if kind == "decoder" else len(source.ids)
-    n_layers, n_heads = checkpoint.attentions[kind].n_layers, checkpoint.attentions[kind].n_heads
-    assert seen.attention.shape == (n_layers, n_heads, n_queries, n_keys)
-    assert measured.measures.shape == (len(MEASURES), n_layers, n_heads)
-    assert measured.n_tokens == max(n_queries, n_keys)
-    np.testing.assert_allclose(seen.attention.sum(-1), 1, atol=1e-6)
-    assert seen.causal == (kind == "decoder")
-    relations = {"encoder": {"amod"}, "decoder": {"nsubj", "amod"}, "cross": set()}[kind]
-    assert {pair.name for pair in seen.text.pairs} >= relations
-    assert bool(seen.text.pairs) == bool(relations)
-    for pair in seen.text.pairs:
-        side = PAIRS[0].segments[0 if kind == "encoder" else 1]
-        words = [seen.text.queries.spans[pieces] for pieces in (pair.dependent, pair.head)]
-        assert all(side[spans[0, 0] : spans[-1, 1]].isalpha() for spans in words)
-
-
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_texts_of_an_encoder_decoder_measure_the_same_together_and_alone(kind, loaded):
-    checkpoint = loaded("bart", "float64")
-    settings = PassSettings(kind)
-    together = in_order(measure(checkpoint, PAIRS, settings))
-    texts = [prepare(checkpoint, text, settings) for text in PAIRS]
-    alone = [measures_of(checkpoint, [text], settings)[0] for text in with_relations(texts, PAIRS)]
-    for one, by_itself in zip(together, alone):
-        np.testing.assert_allclose(one.measures, by_itself, rtol=1e-9)
-    found = {name for name, score in zip(MEASURES, together[0].measures) if np.isfinite(score).all()}
-    delimiters = {"delimiter", "delimiter:cls", "delimiter:sep"}
-    least = {"encoder": delimiters | {"local"}, "decoder": {"local", "sink"}, "cross": delimiters}[kind]
-    assert found == least if kind == "cross" else found > least
-    assert kind != "decoder" or "delimiter:sep" not in found
-
-
-def test_cross_attention_is_scored_by_its_definition(loaded):
-    checkpoint = loaded("bart", "float64")
-    text = prepare(checkpoint, PAIRS[0], PassSettings("cross"))
-    attention = whole_map(checkpoint, text, PassSettings("cross"))
-    marked = [0, len(text.source.ids) - 1]
-    by_hand = (attention[..., marked].mean(-1) / attention.mean(-1)).mean(-1)
-    found = measures_of(checkpoint, [text], PassSettings("cross"))[0]
-    np.testing.assert_allclose(found[MEASURES.index("delimiter")], by_hand)
-
-
-def test_an_encoder_reads_a_text_without_a_target_and_a_decoder_does_not(loaded):
-    checkpoint = loaded("t5")
-    (alone,) = measure(checkpoint, TEXTS[:1], PassSettings("encoder"))
-    assert np.isfinite(alone.measures[MEASURES.index("local")]).all()
-    for kind in ("decoder", "cross"):
-        with pytest.raises(PairNeeded, match=r"^Text 2 has no target for the decoder to read\. Give source and target"):
-            list(measure(checkpoint, [PAIRS[0], TEXTS[0]], PassSettings(kind)))
-
-
-def test_the_first_attention_is_looked_at_where_none_is_named(loaded):
-    seen, _ = look_at(loaded("bart"), PAIRS[0])
-    assert seen.text.kind == "encoder"
-
-
-def test_testing_at_another_tau_runs_no_model(checkpoint, passes):
-    measures = np.stack([text.measures for text in in_order(measure(checkpoint, TEXTS))])
-    passes.clear()
-    for tau in (1.0, 1.5, 2.5):
-        settings, criterion = ScoreSettings(direction="both", block_entropy=False), Criterion(tau=tau)
-        tests = role_tests(role_scores(measures, settings), ROLES, criterion)
-        expected = role_tests(role_scores(measures, settings), ROLES, criterion)
-        np.testing.assert_array_equal(tests.mean, expected.mean)
-        np.testing.assert_array_equal(tests.holds, expected.holds)
-        assert tests.roles == ROLES
-    assert passes == []
+def test_a_text_that_is_too_long_is_named_and_an_attention_without_a_tree_refused(checkpoint, loaded):
+    with pytest.raises(TextTooLong, match="Text 2 has 62 tokens"):
+        analysis.scores(checkpoint, [TEXTS[0], Text(("the cat " * 30,))])
+    with pytest.raises(AnalysisError, match="Cross-attention is between two texts"):
+        analysis.results(loaded("t5"), prediction_question("mean"), [], PassSettings("cross"))

@@ -9,17 +9,16 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from passing import look_at
+from passing import look_at, measure
 from safetensors.torch import load_file, save_file
 from small_checkpoints import TOKENIZERS, edit_json, gpt2_tokenizer, wordpiece
 
-from core.analysis import measure
-from core.checkpoint_files import MAX_JSON_BYTES, MAX_LAYERS
-from core.checkpoints import find_checkpoint, load_checkpoint
+from core.checkpoints.files import MAX_JSON_BYTES, MAX_LAYERS
+from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.errors import AnalysisError, CheckpointError, NoTokens, TextError, TextTooLong
-from core.measures import MEASURES
-from core.texts import MAX_CHARACTERS, Text, read_file, read_typed
-from core.tokens import SPECIAL, tokenize
+from core.roles.measures import MEASURES
+from core.texts.text import MAX_CHARACTERS, Text, read_file, read_typed
+from core.texts.tokens import SPECIAL, tokenize
 
 KINDS = ("bert", "roberta", "albert", "gpt2", "llama")
 FAMILY = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
@@ -257,7 +256,7 @@ def test_the_longest_line_is_measured_when_the_reader_lets_it_be_cut(bundled):
 
 
 def test_no_text_that_can_be_read_is_too_long_for_the_parser():
-    from core.parses import _pipeline
+    from core.texts.relations import _pipeline
 
     assert _pipeline().max_length >= MAX_CHARACTERS
 

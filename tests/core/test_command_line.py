@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from passing import measure
 from small_checkpoints import save
 
 from core.__main__ import main
-from core.analysis import measure
-from core.command_line import TABLES, check_output
-from core.comparison import paired_tests
-from core.hypotheses import Criterion, role_tests
-from core.measures import ScoreSettings, role_scores
-from core.roles import ROLES
-from core.texts import Text, read_typed
+from core.commands import TABLES, check_output
+from core.comparison.differences import paired_tests
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.measures import ScoreSettings, role_scores
+from core.roles.roles import ROLES
+from core.texts.text import Text, read_typed
 
 pytestmark = pytest.mark.usefixtures("bundled_is_loaded_once")
 ROOT = Path(__file__).parents[2]
@@ -232,7 +232,7 @@ def one_sentence(capsys):
         ("blank.txt", b"\n\n", "The file is empty."),
         ("table.csv", b"x,y\n1,2\n", "The first line names no column known to hold texts"),
         ("latin.txt", b"caf\xe9", "Line 1 is not UTF-8"),
-        ("picture.png", b"\x89PNG", "of a kind that cannot be read"),
+        ("picture.png", b"\x89PNG", "has a format that cannot be read"),
         ("broken.json", b"{", "this is not JSON"),
     ],
 )
@@ -249,7 +249,7 @@ def test_a_folder_in_place_of_texts_gets_one_sentence(tmp_path, capsys):
 
 
 def test_texts_of_too_many_bytes_are_refused_unread(tmp_path, monkeypatch, texts_file, capsys):
-    monkeypatch.setattr("core.command_line.MAX_BYTES", 10)
+    monkeypatch.setattr("core.commands.MAX_BYTES", 10)
     assert score(texts_file, tmp_path / "s.parquet") == 2
     assert "is larger than" in one_sentence(capsys)
 
@@ -330,7 +330,7 @@ def test_a_table_that_is_no_table_of_scores_gets_one_sentence(change, message, t
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "There is no file"), (b"", "is no Parquet file ("), (b"text,role\n", "is no Parquet file (")],
+    [(None, "There is no file"), (b"", "is not a Parquet file ("), (b"text,role\n", "is not a Parquet file (")],
 )
 def test_a_file_that_is_no_parquet_gets_one_sentence(content, message, tmp_path, capsys):
     path = tmp_path / "s.parquet"
@@ -425,7 +425,7 @@ def test_heads_that_cannot_be_switched_off_are_refused(texts_file, tmp_path, cap
     assert "Head L9 H1 cannot be switched off: bundled has 6 layers x 12 heads." in capsys.readouterr().err
     with pytest.raises(SystemExit):
         score(texts_file, tmp_path / "scores.parquet", "--off", "1")
-    assert "names no heads; write layer-head, as in 3-7,2-5" in capsys.readouterr().err
+    assert "does not name heads; write layer-head, as in 3-7,2-5" in capsys.readouterr().err
 
 
 def test_heads_of_all_off_options_are_switched_off(texts_file, tmp_path, folders):
@@ -439,7 +439,7 @@ def test_a_seed_that_torch_does_not_take_is_refused(written, texts_file, tmp_pat
     arguments = ["distances", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", "d.csv"]
     with pytest.raises(SystemExit):
         main([*arguments, f"--random-weights={written}"])
-    assert capsys.readouterr().err.endswith("is no seed; write a whole number from 0 to 9223372036854775807\n")
+    assert capsys.readouterr().err.endswith("is not a seed; write a whole number from 0 to 9223372036854775807\n")
 
 
 def test_the_largest_seed_is_one(texts_file, tmp_path, folders):
@@ -451,7 +451,7 @@ def test_the_largest_seed_is_one(texts_file, tmp_path, folders):
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder in which nobody may make a file")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_where_nothing_can_be_written_is_found_before_the_work(suffix, texts_file, monkeypatch, capsys):
-    monkeypatch.setattr("core.distances_command.loaded", pytest.fail)
+    monkeypatch.setattr("core.similarity.command.loaded", pytest.fail)
     output = f"/proc/o.{suffix}"
     assert main(["distances", "--checkpoint", "bundled", "--texts", str(texts_file), "--output", output]) == 2
     assert capsys.readouterr().err == f"{output} cannot be written (No such file or directory). Choose another place.\n"
@@ -712,5 +712,5 @@ def test_facts_that_are_none_are_left_alone_or_get_one_sentence(attrs, two_files
     odd = pq.read_table(two_files[1])
     pq.write_table(odd.replace_schema_metadata({**odd.schema.metadata, b"PANDAS_ATTRS": attrs}), tmp_path / "b")
     done = compare(two_files[0], tmp_path / "b", tmp_path / "d.csv")
-    assert (done, "is no Parquet file (" in one_sentence(capsys)) in ((0, False), (2, True))
+    assert (done, "is not a Parquet file (" in one_sentence(capsys)) in ((0, False), (2, True))
     assert (done == 0) == (b"dtype" in attrs)

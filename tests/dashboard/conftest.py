@@ -40,6 +40,7 @@ def app(store, monkeypatch):
         at = AppTest.from_file(APP, default_timeout=120)
         # AppTest switches only to pages that are files; ours are functions, known by their address.
         at._page_hash = "" if page == "inspect" else calc_hash(page)
+        at.session_state["first screen is drawn"] = True  # said by a browser, which AppTest has not
         for name, value in ({"corpus": controls.TYPED, "corpus_text": TEXTS} | link).items():
             at.query_params[name] = value
         return at.run()

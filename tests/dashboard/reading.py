@@ -21,7 +21,13 @@ def overview(at):
 
 
 def _views(at):
-    return [json.loads(view.proto.json) for view in at.get("bidi_component")]
+    return [data_of(view.proto.json) for view in at.get("bidi_component") if view.proto.json]
+
+
+def data_of(sent):
+    """What a view was given: some of it travels as one text."""
+    data = json.loads(sent)
+    return json.loads(data["text"]) if data.keys() == {"text"} else data
 
 
 def said(at):

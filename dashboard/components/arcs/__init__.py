@@ -1,6 +1,5 @@
 """Attention arcs of chosen heads: the Python face of the view that the html, css and scripts beside it draw."""
 
-import base64
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -9,9 +8,11 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Bool, Float, Int
 
+from core.attention.settings import head_name
+from dashboard.components.packing import as_text, base64_of
 from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
-from dashboard.figures.arcs_svg import DEFAULT_SHARE, LEAST_DIFFERENCE, head_name, visible
-from dashboard.figures.sides import Side
+from dashboard.figures.text.arcs_svg import DEFAULT_SHARE, LEAST_DIFFERENCE, visible
+from dashboard.figures.text.sides import Side
 
 MOST_HEADS: Final = 12
 MOST_TOKENS_UNSCROLLED: Final = 256
@@ -19,7 +20,7 @@ SCROLL_HEIGHT: Final = 640
 ROW_SUM_SLACK: Final = 0.02
 """Rows of half-precision attention miss 1 by about this much in a long text."""
 SCRIPTS: Final = (
-    "page.js",
+    "../page.js",
     "numbers.js",
     "table.js",
     "links.js",
@@ -118,7 +119,7 @@ def attention_arcs(
         "share": share,
         "group": group,
     }
-    _mount(key=key, data=data, width="stretch", height="content")
+    _mount(key=key, data=as_text(data), width="stretch", height="content")
 
 
 def _check_heads(attention: np.ndarray, shape: tuple[int, int], heads: Sequence[tuple[int, int]]) -> None:
@@ -183,22 +184,18 @@ def _from_zero(words: Int[np.ndarray, " token"]) -> Int[np.ndarray, " token"]:
 def _quantised(attention: Float[np.ndarray, "chosen query key"]) -> str:
     """Square roots in 256 steps: errors of 0.004 near a weight of 1 and 0.000004 near 0, at one byte a weight."""
     steps = np.rint(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
-    return _base64(steps)
+    return base64_of(steps)
 
 
 def _steps(attention: Float[np.ndarray, "chosen query key"]) -> str:
     """Differences in even steps, 32767 up and as many down, so that equal weights stay equal."""
-    return _base64(np.rint(np.clip(attention, -1, 1) * 32767).astype("<i2"))
+    return base64_of(np.rint(np.clip(attention, -1, 1) * 32767).astype("<i2"))
 
 
 def _row_sums(attention: Float[np.ndarray, "chosen query key"]) -> str:
     """How much of each query's attention stays in the window, in 65536 steps."""
     inside = np.clip(attention.sum(axis=-1, dtype=np.float64), 0, 1)
-    return _base64(np.rint(inside * 65535).astype("<u2"))
-
-
-def _base64(values: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
+    return base64_of(np.rint(inside * 65535).astype("<u2"))
 
 
 def _word_labels(tokens: Sequence[str], word_of: Int[np.ndarray, " token"]) -> list[str]:
@@ -222,7 +219,7 @@ def _sieve_data(
     n_seen = seen_keys[has_cells]
     return {
         "role": role,
-        "cells": _base64(np.packbits(sieve)),
+        "cells": base64_of(np.packbits(sieve)),
         "queries": int(has_cells.sum()),
         "inside": [round(float(mean), 4) for mean in inside.mean(axis=1)] if has_cells.any() else [],
         "even": round(float((sieve.sum(axis=1)[has_cells] / n_seen).mean()), 4) if has_cells.any() else None,

@@ -7,7 +7,8 @@ const ROW_HEIGHT = 24;
 const views = new WeakMap();
 const choicesOf = new WeakMap(); // outlives the view, so that new data finds what the reader has set
 
-export default function ({ data, parentElement }) {
+export default function ({ data: sent, parentElement }) {
+  const data = dataOf(sent);
   if (!views.has(parentElement)) views.set(parentElement, newView(parentElement, data));
   const view = views.get(parentElement);
   receive(view, data);

@@ -61,8 +61,16 @@ function onPointerMove(view, event) {
   else leaveSoon(view);
 }
 
+/** The reader is in this view, and has left the others of its group for it. */
+function enter(view) {
+  for (const each of [view, ...matesOf(view)]) {
+    clearTimeout(each.grace);
+    each.grace = null;
+  }
+}
+
 function hover(view, place) {
-  clearTimeout(view.grace);
+  if (place) enter(view);
   view.grace = null;
   const same = view.hover && place && view.hover.side === place.side && view.hover.row === place.row;
   if (same || (!view.hover && !place)) return;
@@ -78,8 +86,7 @@ function leaveSoon(view) {
 function onFocus(view, event) {
   const token = tokenOf(event);
   if (!token?.element.matches(":focus-visible")) return;
-  clearTimeout(view.grace);
-  view.grace = null;
+  enter(view);
   view.hover = { side: token.side, row: token.row };
   drawFocus(view);
   announce(view);

@@ -6,11 +6,10 @@ from typing import Any, Final
 
 import streamlit as st
 
+from core.attention.settings import Head
+from dashboard.components.packing import as_text
 from dashboard.components.selection import push, said
 from dashboard.figures.appearance import HEAD_COLORS
-
-Head = tuple[int, int]
-"""Layer and head, both counted from 0."""
 
 _HERE: Final = Path(__file__).parent
 
@@ -24,7 +23,7 @@ def register(name: str, folder: Path) -> Callable[..., Any]:
     """
     styles = (_HERE / "choosing.css", folder / f"{folder.name}.css")
     # Joined to one module: a component takes a single script.
-    scripts = (_HERE.parent / "arcs" / "page.js", _HERE / "choosing.js", folder / f"{folder.name}.js")
+    scripts = (_HERE.parent / "page.js", _HERE / "choosing.js", folder / f"{folder.name}.js")
     return st.components.v2.component(
         f"attention_sieve.{name}",
         html=(_HERE / "choosing.html").read_text("utf-8"),
@@ -72,7 +71,7 @@ def choose(
     shape = {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS)}
     state = mount(
         key=key,
-        data={**data, **shape, "key": key, "rev": rev, "chosen": pushed},
+        data=as_text({**data, **shape, "key": key, "rev": rev, "chosen": pushed}),
         default={"chosen": wanted},
         on_chosen_change=tell,
     )
@@ -91,8 +90,8 @@ def chosen_heads(
         rev: How often heads have been pushed.
         pushed: The heads that were pushed last, which count where the state says nothing since.
     """
-    found = said(state, "chosen", rev)
-    return _within(pushed if found is None else found, layers, heads)
+    answer = said(state, "chosen", rev)
+    return _within(pushed if answer is None else answer, layers, heads)
 
 
 def _within(places: object, layers: int, heads: int) -> list[Head]:

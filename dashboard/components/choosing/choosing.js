@@ -243,6 +243,6 @@ function showHeads(View, { data, parentElement, setStateValue }) {
   let grid = grids.get(parentElement);
   if (!grid) grids.set(parentElement, (grid = new View(parentElement)));
   grid.send = (choice) => setStateValue("chosen", choice);
-  grid.show(data);
+  grid.show(dataOf(data));
   return () => grid.hideTip();
 }

@@ -1,6 +1,5 @@
 """A long text's attention at a glance: down-sampled maps of heads, and a window into them that the reader moves."""
 
-import base64
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import ceil
 from pathlib import Path
@@ -10,9 +9,9 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float, Int, UInt16
 
-from core.passes import Window
+from core.attention.settings import Window, head_name
+from dashboard.components.packing import base64_of
 from dashboard.components.selection import push
-from dashboard.figures.arcs_svg import head_name
 
 MOST_HEADS: Final = 12
 MOST_BLOCKS: Final = 128
@@ -21,7 +20,7 @@ ROW_SUM_SLACK: Final = 0.02
 STEPS_PER_OCTAVE: Final = 1800
 LEAST_OCTAVE: Final = -16
 NOT_SEEN: Final = 65535
-SCRIPTS: Final = ("../arcs/page.js", "scale.js", "map.js", "window.js", "overview.js")
+SCRIPTS: Final = ("../page.js", "scale.js", "map.js", "window.js", "overview.js")
 """Joined to one module, in this order: a component takes a single script."""
 
 _HERE = Path(__file__).parent
@@ -93,7 +92,7 @@ def attention_overview(
             "tokens": [n_queries, n_keys],
             "block": [query_block, key_block],
             "causal": causal,
-            "ratios": _base64(_coded(attention, uniform)),
+            "ratios": base64_of(_coded(attention, uniform)),
             "size": [stop - first for first, stop in (wanted.queries, wanted.keys)],
             "key": key,
             "start": pushed,
@@ -199,7 +198,3 @@ def _coded(
     octaves = np.log2(ratio, out=np.full(attention.shape, -np.inf), where=ratio > 0)
     steps = np.clip(np.rint((octaves - LEAST_OCTAVE) * STEPS_PER_OCTAVE), 0, NOT_SEEN - 1)
     return np.where(seen, steps, NOT_SEEN).astype("<u2")
-
-
-def _base64(values: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")

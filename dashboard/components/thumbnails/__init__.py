@@ -1,6 +1,5 @@
 """All heads of a layer, or of the whole model, as small matrices to choose from."""
 
-import base64
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +8,8 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float, Int, UInt8
 
-from dashboard.figures.arcs_svg import head_name
+from core.attention.settings import head_name
+from dashboard.components.packing import base64_of
 
 LARGEST_SIDE: Final = 32
 SMALLEST_SIDE: Final = 8
@@ -63,7 +63,7 @@ def head_thumbnails(
         "names": list(names),
         "heads": [[at, head, head_name(at, head)] for at in layers for head in range(n_heads)],
         "perRow": n_heads,
-        "pixels": base64.b64encode(thumbnails.tobytes()).decode("ascii"),
+        "pixels": base64_of(thumbnails),
         "push": _push(key, chosen),
     }
     result = _mount(key=key, data=data, on_head_change=on_change or _nothing, width="stretch", height="content")

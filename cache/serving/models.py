@@ -1,0 +1,185 @@
+"""Keeps loaded checkpoints in memory, within a budget."""
+
+import math
+import os
+from collections import OrderedDict
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from safetensors import SafetensorError, safe_open
+
+from cache.engine import Engine
+from cache.serving.memory import free_memory, gpu_bytes, machine_bytes
+from core.checkpoints.checkpoint import Checkpoint
+from core.checkpoints.files import WEIGHT_FILES
+from core.checkpoints.find import choose_device, load_checkpoint
+from core.checkpoints.memory import is_out_of_memory
+from core.errors import AnalysisError, CheckpointError
+
+SHARE_OF_MACHINE: Final = 0.5
+SHARE_OF_GPU: Final = 0.6
+"""Of all memory, for the weights of checkpoints; passes, results and the program need the rest."""
+BYTES_OF_WEIGHT: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+
+_loading: Final = Lock()
+"""One checkpoint at a time, so that each load makes room for itself alone and the memory budget holds."""
+
+
+@dataclass(eq=False)
+class _Held:
+    checkpoint: Checkpoint
+    n_bytes: int
+    n_users: int = 0
+
+
+class Models:
+    """Checkpoints by engine; safe to share between threads.
+
+    A checkpoint that is in use is never let go. Others are, least recently used first, when the weights held on a
+    device pass its budget; one that passes it alone is held alone.
+    """
+
+    def __init__(self, budget_bytes: int | None = None) -> None:
+        """Hold nothing yet.
+
+        Args:
+            budget_bytes: for each device; None for the megabytes in ATTENTION_SIEVE_MODELS_MB, or else half of the
+                machine's memory and 60 % of a GPU's.
+
+        Raises: AnalysisError: ATTENTION_SIEVE_MODELS_MB is not a whole number.
+        """
+        self._budget = _budget_from_environment() if budget_bytes is None else budget_bytes
+        self._held: OrderedDict[Engine, _Held] = OrderedDict()
+        """The least recently used first."""
+        self._loads: dict[Engine, Future] = {}
+        self._lock = Lock()
+
+    def is_loaded(self, engine: Engine) -> bool:
+        """Whether a checkpoint is in memory; never waits."""
+        return engine in self._held
+
+    def is_loading(self, engine: Engine) -> bool:
+        """Whether a checkpoint is being loaded; never waits."""
+        return engine in self._loads
+
+    @contextmanager
+    def use(self, engine: Engine) -> Iterator[Checkpoint]:
+        """A checkpoint that stays in memory meanwhile; loads it, or waits for whoever is loading it.
+
+        Once the caller refers to it no more, `trim` may let it go.
+
+        Raises: CheckpointError.
+        """
+        held = self._take(engine)
+        try:
+            yield held.checkpoint
+        finally:
+            with self._lock:
+                held.n_users -= 1
+                self._held.move_to_end(engine)
+
+    def trim(self) -> None:
+        """Let go of what nobody uses and passes the budget; the latest stays, also where it passes it alone."""
+        with self._lock:
+            devices = {held.checkpoint.device for held in self._held.values()}
+        for device in devices:
+            self._make_room(device, 0)
+
+    def _take(self, engine: Engine) -> _Held:
+        """A checkpoint with one more user."""
+        while True:
+            with self._lock:
+                held = self._held.get(engine)
+                if held is not None:
+                    held.n_users += 1
+                    self._held.move_to_end(engine)
+                    return held
+                load = self._loads.get(engine)
+                if load is None:
+                    mine = self._loads[engine] = Future()
+            if load is None:
+                self._load(engine, mine)
+            else:
+                load.result()
+
+    def _load(self, engine: Engine, promise: Future) -> None:
+        """Load a checkpoint; whoever waits for it meets the same error."""
+        try:
+            with _loading:
+                checkpoint = self._loaded(engine)
+        except BaseException as error:
+            with self._lock:
+                del self._loads[engine]
+            promise.set_exception(error)
+            raise
+        with self._lock:
+            self._held[engine] = _Held(checkpoint, checkpoint.n_bytes)
+            del self._loads[engine]
+        promise.set_result(None)
+
+    def _loaded(self, engine: Engine) -> Checkpoint:
+        device = choose_device(engine.device)
+        expected = _bytes_to_come(engine)
+        self._make_room(device, expected)
+        try:
+            return load_checkpoint(engine.files, device=device, dtype=engine.dtype)
+        except Exception as error:
+            if isinstance(error, AnalysisError) or not is_out_of_memory(error):
+                raise
+        free_memory(device)
+        raise CheckpointError(
+            f"{engine.files.name} has weights of {expected / 1e6:,.0f} MB, more than the memory of {device} has room "
+            "for. Choose a smaller checkpoint, a smaller number format, or another device."
+        )
+
+    def _make_room(self, device: str, expected: int) -> None:
+        """Let go of what nobody uses until the budget holds what is there and what is expected to come."""
+        budget = self._budget_of(device)
+        let_go = []
+        with self._lock:
+            sizes = {engine: held.n_bytes for engine, held in self._held.items() if held.checkpoint.device == device}
+            latest = None if expected else next(reversed(sizes), None)
+            total = expected + sum(sizes.values())
+            for engine, n_bytes in sizes.items():
+                if total > budget and engine != latest and self._held[engine].n_users == 0:
+                    del self._held[engine]
+                    let_go.append(engine)
+                    total -= n_bytes
+        if let_go:
+            free_memory(device)
+
+    def _budget_of(self, device: str) -> int:
+        if self._budget is not None:
+            return self._budget
+        return int(SHARE_OF_GPU * gpu_bytes() if device == "cuda" else SHARE_OF_MACHINE * machine_bytes())
+
+
+def _bytes_to_come(engine: Engine) -> int:
+    """Memory that a checkpoint's weights will take in the engine's number format, whichever one its files are in."""
+    paths = list(engine.files.folder.glob(WEIGHT_FILES))
+    try:
+        return sum(map(_n_weights, paths)) * BYTES_OF_WEIGHT.get(engine.dtype, 4)
+    except SafetensorError:
+        # Loading says in a sentence what is wrong with such a file.
+        return sum(path.stat().st_size for path in paths)
+
+
+def _n_weights(path: Path) -> int:
+    with safe_open(path, framework="numpy") as file:
+        names: list[str] = file.keys()
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in names)
+
+
+def _budget_from_environment() -> int | None:
+    named = os.environ.get("ATTENTION_SIEVE_MODELS_MB", "")
+    if named and not (named.isascii() and named.isdigit()):
+        raise AnalysisError(
+            f"ATTENTION_SIEVE_MODELS_MB is {named!r}, which is not a whole number of megabytes. "
+            "Set it to a number such as 4096, or remove it to let checkpoints take half of the memory."
+        )
+    return int(named) * 2**20 if named else None

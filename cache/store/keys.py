@@ -1,0 +1,53 @@
+"""Keys of stored results, computed from everything that a result depends on.
+
+A key covers the original text, not its token ids. The fingerprint of the checkpoint includes the tokenizer, so the two
+are equivalent, and stored results are found without loading a tokenizer or importing torch.
+"""
+
+import hashlib
+import json
+from typing import Final
+
+from core.attention.settings import PassSettings
+from core.texts.text import Text, text_fields
+
+FORMAT: Final = 2
+"""Version of the results; increase it when results change: a corrected sieve, a new role, another array layout."""
+
+
+def answer_key(name: str, checkpoint: str, dtype: str, settings: PassSettings, **depends_on: object) -> str:
+    """Key of the answer to a question for one item.
+
+    Args:
+        name: the question's, such as "measures".
+        checkpoint: fingerprint of weights, configuration and tokenizer, in hex.
+        dtype: number format of the pass, such as "float32".
+        settings: which attention is looked at, and which heads are off, in any order.
+        depends_on: everything in the item that the answer depends on, as JSON can write it.
+    Returns: 64 hex digits.
+    """
+    off = sorted(set(settings.off))
+    return _key(name, checkpoint=checkpoint, dtype=dtype, attention=settings.kind, off=off, **depends_on)
+
+
+def attention_key(
+    checkpoint: str, dtype: str, settings: PassSettings, start: tuple[int, int], **depends_on: object
+) -> str:
+    """Key of one text's attention, tokens and relations; as in `answer_key`, and where the window begins."""
+    return answer_key("attention", checkpoint, dtype, settings, start=start, **depends_on)
+
+
+def divergence_key(
+    checkpoints: tuple[str, str], dtype: str, settings: tuple[PassSettings, PassSettings], text: Text
+) -> str:
+    """Key of the divergence between two checkpoints' attention on one text, independent of their order."""
+    sides = sorted([checkpoint, asked.kind, sorted(set(asked.off))] for checkpoint, asked in zip(checkpoints, settings))
+    return _key("divergence", sides=sides, dtype=dtype, text=text_fields(text))
+
+
+def _key(name: str, **ingredients: object) -> str:
+    """Digest of canonical JSON: sorted names, no spaces, tuples as lists."""
+    question = {"format": FORMAT, "kind": name, **ingredients}
+    canonical = json.dumps(question, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    # Escaping to ASCII would write an emoji and its two lone surrogates alike; surrogatepass keeps them apart.
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

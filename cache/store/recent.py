@@ -1,0 +1,41 @@
+"""In-memory cache of recent results, which clicks and sliders request repeatedly."""
+
+from collections import OrderedDict
+from threading import Lock
+from typing import Generic, TypeVar
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
+
+class Recent(Generic[Question, Answer]):
+    """Thread-safe least-recently-used cache with a size limit."""
+
+    def __init__(self, limit: int) -> None:
+        """Limit the total size; the latest entry is kept regardless of its size."""
+        self._limit = limit
+        self._answers: OrderedDict[Question, tuple[Answer, int]] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    @property
+    def size(self) -> int:
+        """Sizes of the answers held, together."""
+        return self._size
+
+    def get(self, question: Question) -> Answer | None:
+        """The answer, or None; now the latest."""
+        with self._lock:
+            if question not in self._answers:
+                return None
+            self._answers.move_to_end(question)
+            return self._answers[question][0]
+
+    def put(self, question: Question, answer: Answer, size: int = 1) -> None:
+        """Hold an answer of some size: its bytes, or 1 where answers are counted."""
+        with self._lock:
+            self._size += size - self._answers.pop(question, (None, 0))[1]
+            self._answers[question] = answer, size
+            while self._size > self._limit and len(self._answers) > 1:
+                _, (_, freed) = self._answers.popitem(last=False)
+                self._size -= freed

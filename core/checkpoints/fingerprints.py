@@ -1,0 +1,94 @@
+"""Digests of a checkpoint's files, one fingerprint over all of them, and detection of changes."""
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from stat import S_ISREG
+
+from core.errors import CheckpointError
+
+
+@dataclass(frozen=True)
+class FileState:
+    """State of one file."""
+
+    name: str
+    sha256: str
+    mark: tuple[int, ...]
+    """Size, times and inode: a different mark means that the file was written to, even if its bytes are equal."""
+
+
+def file_states(name: str, folder: Path, patterns: Sequence[str]) -> tuple[FileState, ...]:
+    """State of every file in a folder on which results depend, sorted by name.
+
+    Args:
+        name: name of the checkpoint, for error messages.
+        folder: folder with its files, or links to them.
+        patterns: patterns of the file names.
+
+    Raises: CheckpointError for an entry that cannot be read as a file.
+    """
+    paths = {path for pattern in patterns for path in folder.glob(pattern)}
+    return tuple(_state(name, path) for path in sorted(paths))
+
+
+def fingerprint(states: Sequence[FileState]) -> str:
+    """SHA-256 over file names and contents; independent of the location of the folder."""
+    return hashlib.sha256("\n".join(f"{state.name} {state.sha256}" for state in states).encode()).hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file; cached until the file is written to."""
+    return _sha256_of(path, _mark(path))
+
+
+@contextmanager
+def held_still(name: str, folder: Path, patterns: Sequence[str], found: Sequence[FileState]) -> Iterator[None]:
+    """Refuse what is done inside when a file has other bytes than it was found with, or is written to meanwhile.
+
+    A change explains better than anything else what went wrong inside, so it is told instead.
+
+    Raises: CheckpointError that names the first file that changed.
+    """
+    before = file_states(name, folder, patterns)
+    _refuse(name, {(state.name, state.sha256) for state in found} ^ {(state.name, state.sha256) for state in before})
+    try:
+        yield
+    finally:
+        after = file_states(name, folder, patterns)
+        _refuse(name, {(state.name, state.mark) for state in before} ^ {(state.name, state.mark) for state in after})
+
+
+def _refuse(name: str, differences: Collection[tuple[str, object]]) -> None:
+    changed = sorted({file for file, _ in differences})
+    if changed:
+        more = f" (and {len(changed) - 1:,} more)" if len(changed) > 1 else ""
+        raise CheckpointError(
+            f"{changed[0]}{more} of {name} changed while the checkpoint was being loaded, so its parts may not belong "
+            "together. Wait until nothing writes to its folder, and try again."
+        )
+
+
+def _state(name: str, path: Path) -> FileState:
+    try:
+        if not S_ISREG(path.stat().st_mode):
+            raise CheckpointError(f"{path.name} of {name} is not a regular file. Put the file itself in its place.")
+        return FileState(path.name, file_sha256(path), _mark(path))
+    except OSError as error:
+        raise CheckpointError(
+            f"{path.name} of {name} cannot be read ({error.strerror}). Check the file and where a link to it leads."
+        ) from None
+
+
+def _mark(path: Path) -> tuple[int, ...]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev
+
+
+@lru_cache(maxsize=512)
+def _sha256_of(path: Path, _mark: tuple[int, ...]) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

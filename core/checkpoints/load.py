@@ -1,0 +1,215 @@
+"""Loads a checkpoint's files into a model that uses the registered attention function."""
+
+import inspect
+from threading import Lock
+from typing import Any, Final
+
+import torch
+import transformers
+from torch import nn
+from transformers import CONFIG_MAPPING, AutoConfig, AutoTokenizer, PreTrainedModel
+from transformers.utils import logging as transformers_logging
+
+from core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles, OutputHead
+from core.checkpoints.self_check import first_line, is_eager, self_check
+from core.checkpoints.soundness import (
+    check_layers,
+    check_vocabulary,
+    check_weights,
+    keep_names_as_text,
+    own_memory,
+    stated_length,
+)
+from core.errors import CheckpointError
+
+HEADS: Final[dict[str, tuple[str, OutputHead]]] = {
+    "ForMaskedLM": ("AutoModelForMaskedLM", "masked token"),
+    "ForCausalLM": ("AutoModelForCausalLM", "next token"),
+    "LMHeadModel": ("AutoModelForCausalLM", "next token"),
+    "ForConditionalGeneration": ("AutoModelForSeq2SeqLM", "next token"),
+    "MTModel": ("AutoModelForSeq2SeqLM", "next token"),
+    "ForSequenceClassification": ("AutoModelForSequenceClassification", "classes"),
+}
+"""Suffix of the architecture name in the configuration -> auto class that loads the model with its head, and what the
+head predicts. Other architectures are loaded without a head."""
+ONE_AT_A_TIME: Final = Lock()
+"""transformers patches its own classes while it loads weights; two threads at once can leave them patched, after which
+no model ties its embeddings any more."""
+NO_LIMIT: Final = 1 << 20
+"""Maximum length if neither tokenizer nor model specifies one: a million tokens, more than memory allows."""
+
+
+def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
+    """See core.checkpoints.find.load_checkpoint."""
+    if dtype not in DTYPES or (dtype == "float64" and device == "mps"):
+        raise CheckpointError(f"dtype {dtype!r} is not available on {device}. Choose float32.")
+    # What a reader must know is raised below; transformers' own reports would only fill the terminal.
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    config = _load_config(files)
+    tokenizer = _load_tokenizer(files)
+    stated = stated_length(files.name, tokenizer)
+    keep_names_as_text(tokenizer)
+    full_model = _load_model(files, config, getattr(torch, dtype)).to(device).eval()
+    own_memory(full_model)
+    check_weights(files.name, full_model)
+    n_embeddings = check_vocabulary(files.name, full_model, tokenizer)
+    model = full_model.base_model
+    attentions = self_check(model, files.name, min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1)
+    return Checkpoint(
+        files=files,
+        model=model,
+        full_model=full_model,
+        head=_usable_head(full_model, tokenizer),
+        tokenizer=tokenizer,
+        attentions=attentions,
+        takes_type_ids=_takes_type_ids(model),
+        padding_id=_padding_id(tokenizer, n_embeddings),
+        start_id=_start_id(files, model) if len(files.kinds) > 1 else 0,
+        max_tokens=_max_tokens(model, stated),
+        device=device,
+        dtype=dtype,
+        statistics_dtype=torch.float64 if dtype == "float64" else torch.float32,
+    )
+
+
+def _load_tokenizer(files: CheckpointFiles) -> Any:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
+    except Exception as error:  # what a broken file makes the library raise is open-ended
+        raise CheckpointError(
+            f"The tokenizer of {files.name} cannot be loaded ({first_line(error)}). Save its tokenizer.json beside it."
+        ) from error
+    if not tokenizer.is_fast:
+        raise CheckpointError(
+            f"The tokenizer of {files.name} cannot tell which characters a token stands for. Save it as tokenizer.json."
+        )
+    return tokenizer
+
+
+def _load_config(files: CheckpointFiles) -> Any:
+    if files.model_type not in CONFIG_MAPPING:
+        raise CheckpointError(
+            f"transformers does not know the architecture {files.model_type!r} of {files.name}, and code from a "
+            "checkpoint is never run. Choose another checkpoint, or a newer release of transformers."
+        )
+    try:
+        return AutoConfig.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
+    except Exception as error:  # what a broken file makes the library raise is open-ended
+        raise CheckpointError(
+            f"config.json of {files.name} cannot be used ({first_line(error)}). Save the checkpoint again."
+        ) from error
+
+
+def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreTrainedModel:
+    make = _read_weights if files.seed is None else _draw_weights
+    model = make(files, config, dtype, None)
+    if not _has_door(model) and not is_eager(model):
+        # A fused kernel of its own shows no softmax, and Falcon chooses its kernel when it is made.
+        model = make(files, config, dtype, "eager")
+    model.config.use_cache = False
+    # XLNet's parameters are made as float32 whatever is asked for.
+    return model if model.dtype == dtype else model.to(dtype)
+
+
+def _has_door(model: PreTrainedModel) -> bool:
+    """Whether a model computes its attention through AttentionInterface."""
+    return type(model)._can_set_attn_implementation()
+
+
+def _usable_head(model: PreTrainedModel, tokenizer: Any) -> OutputHead | None:
+    """What the head predicts; None for a masked language model whose tokenizer has no mask token."""
+    head = _head(model.config)[1]
+    return None if head == "masked token" and tokenizer.mask_token_id is None else head
+
+
+def _read_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, attention: str | None) -> PreTrainedModel:
+    try:
+        with ONE_AT_A_TIME:
+            model, report = getattr(transformers, _head(config)[0]).from_pretrained(
+                files.folder,
+                config=config,
+                dtype=dtype,
+                attn_implementation=attention,
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+                output_loading_info=True,
+            )
+    except Exception as error:  # what a broken file makes the library raise is open-ended
+        raise CheckpointError(
+            f"The weights of {files.name} cannot be loaded ({first_line(error)}). Save the checkpoint again."
+        ) from error
+    _check_complete(files, report)
+    check_layers(files.name, model, report["unexpected_keys"])
+    return model
+
+
+def _draw_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, attention: str | None) -> PreTrainedModel:
+    """A randomly initialised model."""
+    if files.seed is None:
+        raise RuntimeError("Weights are drawn with a seed.")
+    with ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(files.seed)
+        return getattr(transformers, _head(config)[0]).from_config(
+            config, dtype=dtype, attn_implementation=attention, trust_remote_code=False
+        )
+
+
+def _head(config: Any) -> tuple[str, OutputHead | None]:
+    """Auto class that loads a checkpoint, and what its head predicts."""
+    architecture = next(iter(config.architectures or ()), "")
+    return next((head for end, head in HEADS.items() if architecture.endswith(end)), ("AutoModel", None))
+
+
+def _check_complete(files: CheckpointFiles, report: dict[str, Any]) -> None:
+    """Raise if weights are missing, which would be random; a missing pooler is allowed, because it follows
+    attention."""
+    missing = sorted(name for name in report["missing_keys"] if "pooler" not in name)
+    if missing or report["mismatched_keys"]:
+        first = (missing or sorted(str(name) for name in report["mismatched_keys"]))[0]
+        raise CheckpointError(
+            f"{len(missing) + len(report['mismatched_keys'])} weights of {files.name} are missing or have another "
+            f"shape, {first} first. Save the whole model with save_pretrained."
+        )
+
+
+def _takes_type_ids(model: PreTrainedModel) -> bool:
+    """Whether the model uses segment ids: it accepts them and has more than one."""
+    accepts = "token_type_ids" in inspect.signature(model.forward).parameters
+    return accepts and getattr(model.config, "type_vocab_size", 0) > 1
+
+
+def _max_tokens(model: PreTrainedModel, stated: int | None) -> int:
+    """Maximum length: the smaller limit of tokenizer and position embeddings.
+
+    Position embeddings with a padding entry (RoBERTa) start after that entry.
+    """
+    limits = [] if stated is None else [stated]
+    tables = []
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Embedding) and name.endswith("position_embeddings"):
+            start = 0 if module.padding_idx is None else module.padding_idx + 1
+            tables.append(module.num_embeddings - start)
+    configured = getattr(model.config, "max_position_embeddings", None)
+    limits += tables or ([] if configured is None else [configured])
+    # XLNet names -1 where it has no limit.
+    return int(min((limit for limit in limits if limit > 0), default=NO_LIMIT))
+
+
+def _padding_id(tokenizer: Any, n_embeddings: int) -> int:
+    """The tokenizer's padding id, or 0 if there is none or the model has no embedding for it."""
+    named = tokenizer.pad_token_id
+    return named if named is not None and named < n_embeddings else 0
+
+
+def _start_id(files: CheckpointFiles, model: PreTrainedModel) -> int:
+    """The start token of a decoder."""
+    named = (getattr(model.config, name, None) for name in ("decoder_start_token_id", "bos_token_id", "pad_token_id"))
+    start = next((token_id for token_id in named if token_id is not None), None)
+    if start is None:
+        raise CheckpointError(
+            f"The configuration of {files.name} names no decoder_start_token_id, so its decoder cannot begin. "
+            "Add it to config.json."
+        )
+    return start

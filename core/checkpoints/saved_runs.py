@@ -1,0 +1,192 @@
+"""Fine-tuning runs on disk: their progress and their saved checkpoints.
+
+A run's folder contains `training.json` (checkpoint, data, settings, versions, result), `progress.jsonl` (one report
+per line), `checkpoint-N/` for each saved step, and at the end the fine-tuned checkpoint itself. A file named `stop`
+requests the run to stop.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import psutil
+
+from core.checkpoints.folders import checkpoints_folder
+from core.errors import AnalysisError, CheckpointError
+
+State = Literal["running", "finished", "stopped", "failed", "left"]
+"""`left`: the training process ended without a report."""
+PROGRESS: Final = "progress.jsonl"
+STOP: Final = "stop"
+SAVED: Final = re.compile(r"checkpoint-(\d+)", re.ASCII)
+SAME_START: Final = 5.0
+"""Tolerance in seconds for the start time of a process; processes that reuse a process id differ by far more."""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Performance of a checkpoint on the validation texts."""
+
+    step: int
+    loss: float
+    accuracy: float | None
+    """Share of texts classified correctly; None for a regression."""
+    correlation: float | None
+    """Pearson's r with the labels; None for classes, and if predictions or labels are constant."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a run."""
+
+    state: State
+    step: int
+    steps: int
+    """Total number of steps; 0 while unknown."""
+    seconds_left: float | None
+    losses: tuple[tuple[int, float], ...]
+    """Step and training loss."""
+    held_out: tuple[HeldOut, ...]
+    saved: tuple[int, ...]
+    """Steps with a saved checkpoint."""
+    message: str
+    """Why the run failed, or what it is doing before training begins; otherwise empty."""
+    checkpoint: str = ""
+    """Name of the checkpoint that is fine-tuned."""
+    notes: tuple[str, ...] = ()
+    """Remarks for the user, such as how many texts were truncated."""
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """A run in a folder of runs."""
+
+    name: str
+    """Name of its folder; also the name of its checkpoint if it is in `checkpoints_folder()`."""
+    folder: Path
+    progress: Progress
+
+    @property
+    def checkpoints(self) -> tuple[str, ...]:
+        """Names of its checkpoints: saved steps in order, then, once finished, its own name.
+
+        The finished checkpoint equals that of the last step.
+        """
+        saved = tuple(f"{self.name}/{path.name}" for path in saved_checkpoints(self.folder))
+        return (*saved, self.name) if self.progress.state == "finished" else saved
+
+
+def read_progress(folder: Path) -> Progress | None:
+    """Read the progress of the run in a folder; None if there is no run.
+
+    An incomplete line, still being written or interrupted, is ignored.
+    """
+    latest: dict[str, Any] = {}
+    losses: dict[int, float] = {}
+    held_out: dict[int, HeldOut] = {}
+    notes: list[str] = []
+    for line in _lines(folder / PROGRESS):
+        match line.pop("event"):
+            case "start":  # what a run that goes on had done after its last saved step is done again
+                latest = {"state": None}
+                losses = {step: loss for step, loss in losses.items() if step <= line["step"]}
+                held_out = {step: measured for step, measured in held_out.items() if step <= line["step"]}
+                notes = []
+            case "loss":
+                losses[line["step"]] = line["loss"]
+            case "held out":
+                held_out[line["step"]] = HeldOut(**line)
+            case "note":
+                notes.append(line["note"])
+        latest |= line
+    if not latest:
+        return None
+    return Progress(
+        state=latest["state"] or ("running" if _is_there(latest["pid"], latest["created"]) else "left"),
+        step=latest["step"],
+        steps=latest["steps"],
+        seconds_left=latest.get("seconds_left"),
+        losses=tuple(losses.items()),
+        held_out=tuple(held_out.values()),
+        saved=tuple(_step(path) for path in saved_checkpoints(folder)),
+        message=latest["message"],
+        checkpoint=latest["checkpoint"],
+        notes=tuple(notes),
+    )
+
+
+def ask_to_stop(folder: Path) -> None:
+    """Let a run end after its present step, which it saves.
+
+    Raises: AnalysisError where no run is in progress, or its folder cannot be written to.
+    """
+    progress = read_progress(folder)
+    if progress is None or progress.state != "running":
+        raise AnalysisError(f"No run is in progress in {folder}, so there is nothing to stop.")
+    try:
+        (folder / STOP).touch()
+    except OSError as error:
+        raise AnalysisError(
+            f"The run in {folder} cannot be asked to stop ({error.strerror or error}). Make room there, and ask again."
+        ) from None
+
+
+def saved_checkpoints(folder: Path) -> tuple[Path, ...]:
+    """Folders of a run's saved checkpoints, sorted by step."""
+    steps = (path for path in folder.glob("checkpoint-*") if SAVED.fullmatch(path.name))
+    return tuple(sorted((path for path in steps if (path / "config.json").is_file()), key=_step))
+
+
+def check_is_saved(name: str) -> None:
+    """Raise if a name refers to a run in `checkpoints_folder()`, or to one of its steps, without a checkpoint.
+
+    Args:
+        name: a name for which no checkpoint was found there.
+
+    Raises: CheckpointError with the saved steps.
+    """
+    run, _, step = name.partition("/")
+    folder = checkpoints_folder() / run
+    if not os.path.isfile(folder / PROGRESS) or not (step == "" or SAVED.fullmatch(step)):
+        return
+    problem = f"{run} has no {step}" if step else f"{run} is not finished"
+    saved = [_step(path) for path in saved_checkpoints(folder)]
+    if not saved:
+        raise CheckpointError(f"{problem}, and none of its steps is saved. Go on with the run first.")
+    steps = f"steps are {', '.join(map(str, saved))}" if len(saved) > 1 else f"step is {saved[0]}"
+    raise CheckpointError(f"{problem}; its saved {steps}. Name one, as {run}/checkpoint-{saved[-1]}.")
+
+
+def list_runs(folder: Path | None = None) -> tuple[SavedRun, ...]:
+    """All runs in a folder, sorted by name.
+
+    Args:
+        folder: folder of the runs; None for `checkpoints_folder()`. It may not exist.
+    """
+    folder = checkpoints_folder() if folder is None else folder
+    runs = ((path, read_progress(path)) for path in sorted(folder.glob("*")))
+    return tuple(SavedRun(path.name, path, progress) for path, progress in runs if progress is not None)
+
+
+def _step(saved: Path) -> int:
+    return int(saved.name.removeprefix("checkpoint-"))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    for written in path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else ():
+        with suppress(ValueError):  # a line that broke off when the program was ended
+            yield json.loads(written)
+
+
+def _is_there(pid: int, created: float) -> bool:
+    """Whether a process is still running, and not a later one with the same process id."""
+    try:
+        process = psutil.Process(pid)
+        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - created) < SAME_START
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return False

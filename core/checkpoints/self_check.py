@@ -1,0 +1,199 @@
+"""Self-check of a loaded model: finds its attention layers, and verifies that the observed attention is the one it
+uses."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from core.attention.masks import TileMask
+from core.attention.observed import ATTENTION_NAME, observe
+from core.attention.observers import Tile
+from core.attention.settings import ONE_STACK, TWO_STACKS, UNLIMITED, Kind, Reach
+from core.checkpoints.checkpoint import AttentionLayers
+from core.errors import CheckpointError
+
+ROW_SUM_TOLERANCE: Final = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 3e-2}
+"""By number format; models that compute attention in their own code round in that format."""
+OUTPUT_TOLERANCE: Final = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 3e-2, torch.bfloat16: 1e-1}
+"""Maximum difference with and without the registered function, relative to the largest output."""
+EAGER_TOLERANCE: Final = 1e-5
+"""Lower bound of that tolerance if the model otherwise uses transformers' eager attention, whose softmax is float32."""
+SOURCE_LENGTHS: Final = (7, 12)
+TARGET_LENGTHS: Final = (9, 5)
+"""Lengths of the two texts of the self-check; all differ, so that padding is tested and kinds can be distinguished."""
+
+
+class ProbeObserver:
+    """Records the attention calls of a model, and checks the observed attention."""
+
+    indicators = None
+    wants_entropy = False
+    wants_outputs = False
+
+    def __init__(self, lengths: Mapping[Kind, tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
+        """Take the lengths of queries and keys of each text, by the kind of attention."""
+        self._lengths = lengths
+        self.calls: defaultdict[Kind, dict[int, int]] = defaultdict(dict)
+        """Number of heads of each call, by kind."""
+        self.causal: dict[Kind, bool] = {}
+        self.masks: dict[int, TileMask | None] = {}
+        """Mask of each call."""
+        self.unknown: set[tuple[int, int]] = set()
+        """Numbers of queries and keys that match no kind of attention."""
+        self.row_error = 0.0
+
+    def observe(self, tile: Tile) -> None:
+        """Record heads, mask, largest row-sum error, and causality; each tile holds the whole batch."""
+        shape = (tile.queries.stop, tile.probabilities.shape[-1])
+        kind = next((kind for kind, sides in self._lengths.items() if tuple(map(max, sides)) == shape), None)
+        if kind is None:
+            self.unknown.add(shape)
+            return
+        self.calls[kind][tile.layer] = tile.probabilities.shape[1]
+        self.masks[tile.layer] = tile.mask
+        for row, (n_queries, n_keys) in enumerate(zip(*self._lengths[kind])):
+            real = tile.probabilities[row, :, :n_queries, :n_keys]
+            wanted = 1 if tile.row_sums is None else tile.row_sums[row, :, :n_queries]
+            error = float((real.sum(-1) - wanted).abs().max())
+            self.row_error = float(np.maximum(self.row_error, error))  # carries a NaN along, as max() would not
+            self.causal[kind] = self.causal.get(kind, True) and not bool(real.triu(1).any())
+
+
+def self_check(model: PreTrainedModel, name: str, vocabulary: int, two_stacks: bool) -> dict[Kind, AttentionLayers]:
+    """Switch a model to the registered attention function and verify it.
+
+    Attention rows must sum to 1, the output must be unchanged, and gates must affect the output.
+
+    Args:
+        model: in evaluation mode.
+        name: name of the checkpoint, for error messages.
+        vocabulary: number of ids known to the model.
+        two_stacks: whether it is an encoder-decoder.
+
+    Returns: the layers of each kind of attention.
+    Raises: CheckpointError with the measured errors.
+    """
+    inputs = _probe_inputs(vocabulary, model.device, two_stacks)
+    expected = _plain_output(model, name, inputs)
+    allowed = max(OUTPUT_TOLERANCE[model.dtype], EAGER_TOLERANCE if is_eager(model) else 0)
+    probe = _probe(model, name, inputs, two_stacks)
+    output = _real_rows(observe(model, inputs, [probe])[0], two_stacks)
+    largest = max(float(expected.abs().max()), 1e-12)
+    difference = float((output - expected).abs().max()) / largest
+    if not (probe.row_error <= ROW_SUM_TOLERANCE[model.dtype] and difference <= allowed):
+        raise CheckpointError(
+            f"{name} failed its self-check: attention rows differ from 1 by {probe.row_error:.1e} (allowed "
+            f"{ROW_SUM_TOLERANCE[model.dtype]:.0e}) and the output changes by {difference:.1e} when observed (allowed "
+            f"{allowed:.0e}). Its scores would be wrong, so it is not used."
+        )
+    attentions = _attentions(probe, model, name, two_stacks)
+    for kind, attention in attentions.items():
+        closed = torch.zeros((attention.n_layers, attention.n_heads), device=model.device)
+        without = _real_rows(observe(model, inputs, [], calls=attention.calls, gates=closed)[0], two_stacks)
+        if torch.equal(without, output):
+            raise CheckpointError(
+                f"{name} failed its self-check: switching off all heads of its {kind} attention changes nothing, so "
+                "what is observed is not what the model computes with. It is not used."
+            )
+    return attentions
+
+
+def _probe(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor], two_stacks: bool) -> ProbeObserver:
+    """Switch a model to the registered attention function, or tap its softmax, and observe one pass."""
+    lengths: dict[Kind, tuple[tuple[int, ...], tuple[int, ...]]] = {"self": (SOURCE_LENGTHS, SOURCE_LENGTHS)}
+    if two_stacks:
+        lengths = {
+            "encoder": (SOURCE_LENGTHS, SOURCE_LENGTHS),
+            "decoder": (TARGET_LENGTHS, TARGET_LENGTHS),
+            "cross": (TARGET_LENGTHS, SOURCE_LENGTHS),
+        }
+    model.set_attn_implementation(ATTENTION_NAME)  # a model that has no such thing stays as it is, and is tapped
+    probe = ProbeObserver(lengths)
+    observe(model, inputs, [probe])
+    if set(probe.calls) == set(lengths):
+        return probe
+    raise CheckpointError(
+        f"{name} ({type(model).__name__}) computes attention in a way that cannot be observed. "
+        "Choose a checkpoint of another family, such as BERT, RoBERTa, GPT-2, Llama, T5 or BART."
+    )
+
+
+def _attentions(
+    probe: ProbeObserver, model: PreTrainedModel, name: str, two_stacks: bool
+) -> dict[Kind, AttentionLayers]:
+    layers: dict[Kind, AttentionLayers] = {}
+    for kind, calls in probe.calls.items():
+        heads = set(calls.values())
+        if len(heads) > 1:
+            raise CheckpointError(f"The layers of {name} differ in heads ({sorted(heads)}); a grid needs equal ones.")
+        layers[kind] = AttentionLayers(
+            calls=tuple(calls),
+            n_heads=heads.pop(),
+            causal=probe.causal[kind],
+            reaches=_reaches([probe.masks[call] for call in calls], name),
+        )
+    if probe.unknown:
+        raise CheckpointError(
+            f"{name} ({type(model).__name__}) computes some of its attention over other tokens than the text's "
+            f"(queries x keys: {sorted(probe.unknown)}), which cannot be observed. Choose another family, such as BERT."
+        )
+    return {kind: layers[kind] for kind in (TWO_STACKS if two_stacks else ONE_STACK)}
+
+
+def _reaches(masks: Sequence[TileMask | None], name: str) -> tuple[Reach, ...]:
+    """Attention window of each layer; empty if no layer has one."""
+    try:
+        reaches = tuple(UNLIMITED if mask is None else mask.reach() for mask in masks)
+    except ValueError as error:
+        raise CheckpointError(
+            f"{name} lets queries see keys in a pattern that is not a window ({error}), so its scores would have no "
+            "meaning. Choose a checkpoint of another family."
+        ) from error
+    return () if set(reaches) == {UNLIMITED} else reaches
+
+
+def _plain_output(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor]) -> Float[Tensor, "row channel"]:
+    try:
+        with torch.inference_mode():
+            return _real_rows(model(**inputs)[0], "decoder_input_ids" in inputs)
+    except Exception as error:  # models for pictures, sound or tables fail in their own ways
+        raise CheckpointError(
+            f"{name} ({type(model).__name__}) cannot read a text of {max(SOURCE_LENGTHS)} tokens "
+            f"in {str(model.dtype).removeprefix('torch.')} ({first_line(error)}). Choose another number format, or a "
+            "checkpoint of a text model, such as BERT."
+        ) from error
+
+
+def _probe_inputs(vocabulary: int, device: torch.device, two_stacks: bool) -> dict[str, Tensor]:
+    """A batch of two texts, the shorter one padded."""
+    generator = torch.Generator().manual_seed(0)
+
+    def side(lengths: tuple[int, ...], prefix: str) -> dict[str, Tensor]:
+        shape = (len(lengths), max(lengths))
+        ids = torch.randint(min(5, vocabulary - 1), vocabulary, shape, generator=generator)
+        mask = (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]).long()
+        return {f"{prefix}input_ids": ids.to(device), f"{prefix}attention_mask": mask.to(device)}
+
+    return side(SOURCE_LENGTHS, "") | (side(TARGET_LENGTHS, "decoder_") if two_stacks else {})
+
+
+def _real_rows(output: Float[Tensor, "text token channel"], two_stacks: bool) -> Float[Tensor, "row channel"]:
+    """Rows of the output without padding, in float64."""
+    lengths = TARGET_LENGTHS if two_stacks else SOURCE_LENGTHS
+    return torch.cat([rows[:n_tokens] for rows, n_tokens in zip(output, lengths)]).cpu().double()
+
+
+def is_eager(model: PreTrainedModel) -> bool:
+    """Whether a model uses transformers' eager attention."""
+    return model.config._attn_implementation == "eager"
+
+
+def first_line(error: Exception) -> str:
+    """First line of an error message, at most 200 characters."""
+    return str(error).strip().split("\n")[0][:200] or type(error).__name__

@@ -1,0 +1,176 @@
+"""Checks of a loaded model and tokenizer: finite weights, all layers, and an embedding for every token."""
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from math import isfinite
+from typing import Any, Final
+
+import torch
+from tokenizers import Tokenizer
+from transformers import PreTrainedModel
+
+from core.errors import CheckpointError
+
+LAYER_NUMBER: Final = re.compile(r"(?<=\.)\d+(?=\.)")
+
+
+def own_memory(model: PreTrainedModel) -> None:
+    """Copy memory-mapped weights into memory, so that overwriting the file later does not change the model.
+
+    Truncating a mapped file would even crash the process. Shared weights stay shared.
+    """
+    with torch.no_grad():
+        for values in (*model.parameters(), *model.buffers()):
+            if values.device.type == "cpu":
+                values.data = values.data.clone()
+
+
+def check_weights(name: str, model: PreTrainedModel) -> None:
+    """Raise if any weight is not finite.
+
+    Raises: CheckpointError with the first such weight and the number of affected values.
+    """
+    weights = {key: values for key, values in model.named_parameters() if values.is_floating_point() and values.numel()}
+    # Smallest and largest carry a NaN or an infinity along, without a mask as large as the weights.
+    ends = [torch.stack(torch.aminmax(values.detach())) for values in weights.values()]
+    finite = torch.stack([torch.isfinite(pair).all() for pair in ends]).tolist()
+    broken = [key for key, is_finite in zip(weights, finite) if not is_finite]
+    if not broken:
+        return
+    n_broken = sum(int((~torch.isfinite(weights[key])).sum()) for key in broken)
+    only_infinite = not any(bool(weights[key].isnan().any()) for key in broken)
+    what = f"{n_broken:,} numbers in {len(broken):,} weights of {name} are not finite, {broken[0]} first"
+    if only_infinite and weights[broken[0]].dtype == torch.float16:
+        raise CheckpointError(f"{what}: they are too large for float16. Choose bfloat16 or float32.")
+    raise CheckpointError(f"{what}. Its attention would be no numbers; save the checkpoint again from where it worked.")
+
+
+def check_layers(name: str, model: PreTrainedModel, unexpected: Collection[str]) -> None:
+    """Raise if the files contain layers that the configuration omits; unused heads and other extras are allowed.
+
+    Args:
+        name: name of the checkpoint, for error messages.
+        model: model built from the configuration.
+        unexpected: names of weights in the files that the model does not use.
+
+    Raises: CheckpointError with the first such weight.
+    """
+    own = set(model.state_dict())
+    layerless = {_layerless(key) for key in own}
+    prefix = f"{model.base_model_prefix}."
+    beyond = [
+        key for key in unexpected if _is_known(_layerless(key), layerless, prefix) and not _is_known(key, own, prefix)
+    ]
+    if beyond:
+        raise CheckpointError(
+            f"The files of {name} hold {len(beyond):,} weights of layers that its configuration does not name, "
+            f"{_first_by_layer(beyond)} first. Correct the number of layers in config.json, or save the checkpoint "
+            "again."
+        )
+
+
+def check_vocabulary(name: str, model: PreTrainedModel, tokenizer: Any) -> int:
+    """Raise if the tokenizer can produce ids for which the model has no embedding.
+
+    Special tokens that never occur in a text, such as an added padding token, may be out of range: padding is masked,
+    and names of special tokens in a text are read as plain text.
+
+    Returns: number of embeddings of the model.
+    Raises: CheckpointError with the first such token and both sizes, or for a model without token embeddings.
+    """
+    embeddings = list(_embeddings(model))
+    if not all(isinstance(embedding, torch.nn.Embedding) for embedding in embeddings):
+        raise CheckpointError(
+            f"{name} ({type(model).__name__}) has no token embeddings, so it cannot read texts. Choose a checkpoint of "
+            "a text model, such as BERT."
+        )
+    n_rows = min(embedding.num_embeddings for embedding in embeddings)
+    outside = {token: number for token, number in _producible(tokenizer).items() if number >= n_rows}
+    if outside:
+        first = min(outside, key=lambda token: outside[token])
+        raise CheckpointError(
+            f"The tokenizer of {name} gives ids up to {max(outside.values()):,} and its model has {n_rows:,} "
+            f"embeddings: {len(outside):,} tokens, {first!r} first, lie outside. Save the tokenizer that belongs to "
+            "the model beside it, or resize the model's embeddings."
+        )
+    return n_rows
+
+
+def keep_names_as_text(tokenizer: Any) -> None:
+    """Prevent the tokenizer from reading the name of a special token in a text as that token.
+
+    SentencePiece itself never does, but after conversion to a Unigram model of the library tokenizers such names are
+    ordinary pieces, so that "</s>" in a text would end it. They are renamed to strings that no text can contain; ids
+    and `vocab_size` are unchanged, but `len(tokenizer)` counts old and new names.
+    """
+    names = {
+        token for token in tokenizer.all_special_tokens if token != tokenizer.unk_token and _reads(tokenizer, token)
+    }
+    if names:
+        state = json.loads(tokenizer.backend_tokenizer.to_str())
+        pieces = state["model"]["vocab"]
+        state["model"]["vocab"] = (
+            {_unreadable(token, names): number for token, number in pieces.items()}
+            if isinstance(pieces, dict)
+            else [(_unreadable(token, names), score) for token, score in pieces]
+        )
+        tokenizer.backend_tokenizer.model = Tokenizer.from_str(json.dumps(state)).model
+
+
+def stated_length(name: str, tokenizer: Any) -> int | None:
+    """Maximum length specified by a tokenizer, special tokens included; None if it specifies none.
+
+    Raises: CheckpointError if the value is invalid, or leaves no room for a text.
+    """
+    stated = tokenizer.model_max_length
+    if isinstance(stated, int | float) and stated > 1_000_000_000:
+        return None  # How transformers writes that there is no limit.
+    n_special = tokenizer.num_special_tokens_to_add(pair=False)
+    if not isinstance(stated, int | float) or not isfinite(stated) or stated <= n_special:
+        raise CheckpointError(
+            f"The tokenizer of {name} takes at most {stated!r} tokens, which leaves no place for a text beside "
+            f"{n_special} special ones. Correct model_max_length in its tokenizer_config.json."
+        )
+    return int(stated)
+
+
+def _reads(tokenizer: Any, name: str) -> bool:
+    ids = tokenizer(name, split_special_tokens=True, add_special_tokens=False)["input_ids"]
+    return tokenizer.convert_tokens_to_ids(name) in ids
+
+
+def _unreadable(token: str, names: Collection[str]) -> str:
+    return f"\0{token}" if token in names else token
+
+
+def _embeddings(model: PreTrainedModel) -> Iterator[Any]:
+    """Input embeddings; encoder-decoders may have separate ones for each stack."""
+    try:
+        yield model.get_input_embeddings()
+    except (AttributeError, NotImplementedError):
+        yield None  # Models of pictures or sound have no such thing.
+    if getattr(model.config, "is_encoder_decoder", False):
+        yield model.get_decoder().get_input_embeddings()
+
+
+def _producible(tokenizer: Any) -> dict[str, int]:
+    """Tokens that can occur in a tokenized text: vocabulary, added words, and automatically added special tokens."""
+    put_in = set(tokenizer("", "")["input_ids"]) | {tokenizer.unk_token_id}
+    special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    special |= set(tokenizer.all_special_ids)
+    return {
+        token: number for token, number in tokenizer.get_vocab().items() if number in put_in or number not in special
+    }
+
+
+def _is_known(key: str, known: Collection[str], prefix: str) -> bool:
+    return key in known or key.removeprefix(prefix) in known or prefix + key in known
+
+
+def _layerless(key: str) -> str:
+    return LAYER_NUMBER.sub("*", key)
+
+
+def _first_by_layer(keys: Collection[str]) -> str:
+    return min(keys, key=lambda key: [int(number) for number in LAYER_NUMBER.findall(key)])

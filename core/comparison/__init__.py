@@ -1,0 +1,1 @@
+"""Two or more checkpoints on the same texts: what differs between them."""

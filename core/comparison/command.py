@@ -1,0 +1,62 @@
+"""The command `python -m core compare`: scores of two checkpoints on the same texts, tested against each other."""
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.commands import check_output, write
+from core.comparison.differences import ROUNDING, PairedTests, paired_tests
+from core.comparison.tables import comparison_table
+from core.comparison.transitions import busiest_layers, changed_heads
+from core.roles.command import add_criterion_options, criterion_of
+from core.roles.hypotheses import role_tests
+from core.roles.roles import shown_roles_of_all
+from core.roles.tables import on_same_texts, read_score_table
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser = commands.add_parser("compare", help="test scores of two checkpoints", description=compare.__doc__)
+    parser.add_argument("a", type=Path, help="Parquet file from the score command, of the reference")
+    parser.add_argument("b", type=Path, help="the same of the compared checkpoint; differences are b - a")
+    parser.add_argument("--output", required=True, type=Path, help="CSV file to write")
+    add_criterion_options(parser)
+    parser.set_defaults(run=compare)
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Test two files of scores of the same texts against each other and write one row per role, layer and head."""
+    criterion = criterion_of(arguments)
+    tables = [read_score_table(path) for path in (arguments.a, arguments.b)]
+    check_output(arguments.output, others=[arguments.a, arguments.b])
+    a, b = on_same_texts(*tables)
+    rounding = max(ROUNDING.get(side.facts.get("dtype", ""), ROUNDING["float32"]) for side in tables)
+    tests = paired_tests(
+        a.scores, b.scores, a.roles, alpha=criterion.alpha, correction=criterion.correction, rounding=rounding
+    )
+    holds_a, holds_b = (role_tests(side.scores, a.roles, criterion).holds for side in (a, b))
+    n_texts = len({text for side in tables for text in side.texts})
+    if len(a.texts) < n_texts:
+        print(f"{n_texts - len(a.texts)} of {n_texts} texts are in one file only and were left out.", file=sys.stderr)
+    write(arguments.output, partial(comparison_table(tests, holds_a, holds_b).to_csv, index=False))
+    print(_summary(tests, holds_a, holds_b, criterion.tau), file=sys.stderr)
+
+
+def _summary(tests: PairedTests, holds_a: np.ndarray, holds_b: np.ndarray, tau: float) -> str:
+    """How many heads changed, where, and how many scores differ."""
+    coarse, _ = shown_roles_of_all((tests.mean_a, tests.mean_b), tests.roles)
+    changed = changed_heads(holds_a, holds_b, tests.roles, coarse)
+    said = [f"{changed.sum()} of {changed.size} heads changed a coarse role at tau {tau:g}"]
+    if run := busiest_layers(changed):
+        first, last, n_held = run
+        said.append((f"layers {first}-{last} hold" if first < last else f"layer {first} holds") + f" {n_held} of them")
+    n_tested = (tests.texts >= 2).sum()
+    said.append(
+        f"{tests.differs.sum()} of {n_tested} mean scores differ at alpha {tests.alpha:g} "
+        f"(correction: {tests.correction})"
+    )
+    return "; ".join(said) + "."

@@ -1,0 +1,46 @@
+"""Comparisons of checkpoints as tables: paired tests, role transitions, and changes of each role."""
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+
+from core.attention.settings import head_names
+from core.comparison.differences import PairedTests
+from core.comparison.transitions import RoleChange, Transition
+from core.roles.roles import ROLES
+from core.roles.tables import by_head
+
+PAIRED_FIELDS: Final = ("texts", "mean_a", "mean_b", "difference", "t", "p", "p_adjusted", "wilcoxon_p", "effect")
+CHANGE_FIELDS: Final = ("role", "before", "after", "gained", "lost", "kept", "p")
+
+
+def comparison_table(
+    tests: PairedTests,
+    holds_a: Bool[np.ndarray, "role layer head"],
+    holds_b: Bool[np.ndarray, "role layer head"],
+) -> pd.DataFrame:
+    """Table of paired tests by role, layer and head, and whether the head has the role under each checkpoint."""
+    of_tests = {name: getattr(tests, name) for name in PAIRED_FIELDS}
+    return by_head(tests.roles, {**of_tests, "holds_a": holds_a, "holds_b": holds_b})
+
+
+def transition_table(transitions: Sequence[Transition]) -> pd.DataFrame:
+    """Table of transitions: roles before and after, and the number and names of the heads."""
+    rows = [
+        (_roles_written(one.before), _roles_written(one.after), len(one.heads), head_names(one.heads))
+        for one in transitions
+    ]
+    return pd.DataFrame(rows, columns=["before", "after", "heads", "which"])
+
+
+def role_change_table(changes: Sequence[RoleChange]) -> pd.DataFrame:
+    """Table of the changes of each role, one row per role; p of McNemar's exact test."""
+    return pd.DataFrame([[getattr(one, name) for name in CHANGE_FIELDS] for one in changes], columns=CHANGE_FIELDS)
+
+
+def _roles_written(roles: Collection[str]) -> str:
+    known = [role for role in ROLES if role in roles]
+    return ", ".join([*known, *sorted(set(roles) - set(known))]) or "no role"

@@ -1,0 +1,169 @@
+"""Changes of roles between two checkpoints: which heads gain, lose and keep them, and in which layers."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from core.attention.settings import Head
+from core.errors import AnalysisError
+from core.roles.roles import COARSE_ROLES, combinations
+
+
+@dataclass(frozen=True)
+class Transition:
+    """Heads that change from one set of roles to another."""
+
+    before: frozenset[str]
+    after: frozenset[str]
+    heads: tuple[Head, ...]
+
+
+@dataclass(frozen=True)
+class RoleChange:
+    """Numbers of heads that gain, lose and keep one role."""
+
+    role: str
+    before: int
+    after: int
+    gained: int
+    lost: int
+    kept: int
+    p: float
+    """McNemar's exact test, two-sided: are heads as likely to gain as to lose the role? 1 if none gains or loses it."""
+
+
+def transitions(
+    holds_a: Bool[np.ndarray, "role layer head"],
+    holds_b: Bool[np.ndarray, "role_b layer_b head_b"],
+    roles: tuple[str, ...],
+    of: tuple[str, ...] = COARSE_ROLES,
+) -> tuple[Transition, ...]:
+    """Heads by their exact sets of roles before and after.
+
+    Args:
+        holds_a, holds_b: which head has which role under the reference, and under the compared checkpoint.
+        roles: names along the role axis.
+        of: the roles to consider; roles that are not in `roles` are treated as roles of no head.
+
+    Returns: transitions; every head is in exactly one of them, sorted by layer and head. Real changes come first, then
+        by number of heads, then in the order of the roles.
+    Raises: AnalysisError for different layers or heads; ValueError for a wrong number of role names.
+    """
+    check_heads(holds_a.shape, holds_b.shape, roles)
+    before, after = (
+        {head: held for held, heads in combinations(holds, roles, of).items() for head in heads}
+        for holds in (holds_a, holds_b)
+    )
+    by_change: defaultdict[tuple[frozenset[str], frozenset[str]], list[Head]] = defaultdict(list)
+    for head, held in before.items():
+        by_change[held, after[head]].append(head)
+    made = [Transition(*sides, tuple(sorted(heads))) for sides, heads in by_change.items()]
+
+    def order(one: Transition) -> tuple[bool, int, list[int], list[int]]:
+        first, second = (sorted(of.index(role) for role in side) for side in (one.before, one.after))
+        return one.before == one.after, -len(one.heads), first, second
+
+    return tuple(sorted(made, key=order))
+
+
+def role_changes(
+    holds_a: Bool[np.ndarray, "role layer head"],
+    holds_b: Bool[np.ndarray, "role_b layer_b head_b"],
+    roles: tuple[str, ...],
+) -> tuple[RoleChange, ...]:
+    """How many heads gain, lose and keep each role, with McNemar's exact test.
+
+    Raises: AnalysisError for different layers or heads; ValueError for a wrong number of role names.
+    Source: McNemar 1947, with the binomial distribution instead of the approximation by chi-squared.
+    """
+    check_heads(holds_a.shape, holds_b.shape, roles)
+    return tuple(_role_change(*of_role) for of_role in zip(roles, holds_a, holds_b))
+
+
+def _role_change(
+    role: str, before: Bool[np.ndarray, "layer head"], after: Bool[np.ndarray, "layer head"]
+) -> RoleChange:
+    from scipy.stats import binomtest  # half a second, which a page that compares nothing need not wait for
+
+    gained, lost = int((after & ~before).sum()), int((before & ~after).sum())
+    return RoleChange(
+        role=role,
+        before=int(before.sum()),
+        after=int(after.sum()),
+        gained=gained,
+        lost=lost,
+        kept=int((before & after).sum()),
+        p=float(binomtest(min(gained, lost), gained + lost).pvalue) if gained + lost else 1.0,
+    )
+
+
+def changes_per_layer(
+    holds_a: Bool[np.ndarray, "role layer head"], holds_b: Bool[np.ndarray, "role_b layer_b head_b"]
+) -> tuple[Int[np.ndarray, "role layer"], Int[np.ndarray, "role layer"]]:
+    """Number of heads of each layer that gain, and that lose, each role.
+
+    Raises: AnalysisError for different layers or heads; ValueError for different roles.
+    """
+    check_heads(holds_a.shape, holds_b.shape)
+    return (holds_b & ~holds_a).sum(axis=2), (holds_a & ~holds_b).sum(axis=2)
+
+
+def changed_heads(
+    holds_a: Bool[np.ndarray, "role layer head"],
+    holds_b: Bool[np.ndarray, "role_b layer_b head_b"],
+    roles: tuple[str, ...],
+    of: tuple[str, ...] = COARSE_ROLES,
+) -> Bool[np.ndarray, "layer head"]:
+    """Heads that gain or lose any of some roles.
+
+    Raises: AnalysisError for different layers or heads; ValueError for a wrong number of role names.
+    """
+    check_heads(holds_a.shape, holds_b.shape, roles)
+    return (holds_a != holds_b)[[role in of for role in roles]].any(axis=0)
+
+
+def busiest_layers(changed: Bool[np.ndarray, "layer head"]) -> tuple[int, int, int] | None:
+    """The shortest range of layers with at least two thirds of the changed heads.
+
+    Returns: first layer, last layer and number of changed heads; None if no head changed. Of several ranges of that
+        length, the one with the most heads, then the first.
+    """
+    per_layer = changed.sum(axis=1)
+    total = int(per_layer.sum())
+    if not total:
+        return None
+    runs = (np.convolve(per_layer, np.ones(length, int), "valid") for length in range(1, len(per_layer) + 1))
+    held = next(of_runs for of_runs in runs if 3 * of_runs.max() >= 2 * total)
+    first = int(held.argmax())
+    return first, first + len(per_layer) - len(held), int(held[first])
+
+
+def depths(n_layers: int) -> Float[np.ndarray, " layer"]:
+    """Relative depth of each layer: 0 next to the input, 1 at the output; 0.5 for a single layer."""
+    return np.linspace(0, 1, n_layers) if n_layers > 1 else np.full(n_layers, 0.5)
+
+
+def shares_per_layer(holds: Bool[np.ndarray, "role layer head"]) -> Float[np.ndarray, "role layer"]:
+    """Share of each layer's heads that have each role, 0 to 1; comparable between checkpoints of different shapes."""
+    return holds.mean(axis=2)
+
+
+def check_heads(a: tuple[int, ...], b: tuple[int, ...], roles: tuple[str, ...] | None = None) -> None:
+    """Raise if two checkpoints differ in shape, so that their heads do not correspond.
+
+    Args:
+        a, b: shapes, the reference first.
+        roles: names along the role axis.
+
+    Raises: AnalysisError for different layers or heads; ValueError for a wrong number of role names.
+    """
+    if a[1:] != b[1:]:
+        raise AnalysisError(
+            f"The reference has {a[1]} layers x {a[2]} heads and the compared checkpoint {b[1]} x {b[2]}, so there are "
+            "no pairs of heads to compare. Compare them by layer, or choose two of one shape."
+        )
+    n_roles = {a[0], b[0]} | ({len(roles)} if roles is not None else set())
+    if len(n_roles) > 1:
+        raise ValueError(f"{a[0]} and {b[0]} roles for the role names {roles}.")

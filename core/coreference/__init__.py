@@ -1,0 +1,1 @@
+"""Heads and coreference: how often a mention attends most to an antecedent (Clark 2019)."""

@@ -1,0 +1,223 @@
+"""Accuracy of heads at antecedent selection; does not import torch.
+
+Compares the choices of each head (`core.coreference.observer`) with gold mentions (`core.coreference.mentions`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+
+from core.attention.settings import Head
+from core.coreference.mentions import TYPES, MentionText
+from core.errors import AnalysisError
+from core.statistics.cases import Judgement, judge
+from core.statistics.means import ratio
+
+Candidates = Literal["mentions", "words"]
+NO_CHOICE: Final = -1
+BASELINES: Final = ("nearest mention", "same head word")
+ALL: Final = "all"
+GROUPS: Final = (ALL, *TYPES)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MentionChoices:
+    """The choices of every head for one text, as words; NO_CHOICE if there is no candidate or no attention to one."""
+
+    mentions: Int[np.ndarray, "layer head mention"]
+    """The head word of an earlier mention that each mention's head word attends to most."""
+    words: Int[np.ndarray, "layer head mention"]
+    """The word other than itself that it attends to most; no special token."""
+    is_read: Bool[np.ndarray, " mention"]
+    """Whether its head word has a token; it has none if truncated, or if it is part of a token that starts earlier."""
+
+    def of(self, candidates: Candidates) -> Int[np.ndarray, "layer head mention"]:
+        """The choice among some candidates."""
+        return self.mentions if candidates == "mentions" else self.words
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cases:
+    """The mentions that have an antecedent: an earlier mention of the same entity in their text."""
+
+    text: Int[np.ndarray, " case"]
+    """Place of its text."""
+    document: Int[np.ndarray, " case"]
+    """Number of its text's document, in their order."""
+    mention: Int[np.ndarray, " case"]
+    """Its place among the mentions of the text."""
+    groups: Bool[np.ndarray, "group case"]
+    """Whether it belongs to each of GROUPS."""
+    baselines: Bool[np.ndarray, "baseline case"]
+    """Whether each of BASELINES is right."""
+    chance: Float[np.ndarray, " case"]
+    """Share of the earlier mentions that are antecedents: how often one taken at random is right."""
+    n_unread: int
+    """Number of mentions with an antecedent that are excluded because their head word has no token."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoreferenceScores:
+    """Accuracy of every head at antecedent selection."""
+
+    candidates: Candidates
+    judgement: Judgement
+    """By GROUPS, against BASELINES; a head is right where its choice is the head word of an antecedent. The parts of a
+    document are in one half. Cases of one text are not independent, which the tests take them to be."""
+    chance: Float[np.ndarray, " group"]
+    """Share of the cases that an earlier mention at random gets right."""
+    n_unread: int
+
+    @property
+    def best(self) -> Head:
+        """The head with the highest accuracy over all cases."""
+        layer, head = self.judgement.best
+        return layer, head
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One mention that has an antecedent."""
+
+    text: int
+    """Position of its text."""
+    mention: int
+    """Its position among the mentions of the text."""
+    type: str
+    """One of TYPES."""
+    baselines: tuple[bool, ...]
+    """Whether each of BASELINES is right."""
+    chance: float
+    """Share of the earlier mentions that are antecedents."""
+
+
+def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "_"]]) -> Cases:
+    """The mentions that have an antecedent, and whether the baselines are right.
+
+    The nearest mention is the last whose head word comes before; the same head word (but for capitals) is that of the
+    nearest such mention. Where there is none, it is the nearest mention: a choice of this project.
+    Source: Clark et al. 2019, table 2, which names both baselines.
+    """
+    cases = [
+        case
+        for position, (text, is_read) in enumerate(zip(texts, are_read, strict=True))
+        for case in _cases_of_text(position, text, is_read)
+    ]
+    n_with_antecedent = sum(bool(antecedents) for text in texts for antecedents in text.antecedents)
+    of_type = np.array([[case.type == name for case in cases] for name in TYPES], bool)
+    text_of_case = np.array([case.text for case in cases], int)
+    return Cases(
+        text=text_of_case,
+        document=_documents(texts)[text_of_case],
+        mention=np.array([case.mention for case in cases], int),
+        groups=np.vstack([np.ones(len(cases), bool), of_type]),
+        baselines=np.array([case.baselines for case in cases], bool).reshape(-1, len(BASELINES)).T,
+        chance=np.array([case.chance for case in cases], float),
+        n_unread=n_with_antecedent - len(cases),
+    )
+
+
+def _cases_of_text(position: int, text: MentionText, is_read: Bool[np.ndarray, " mention"]) -> list[_Case]:
+    """The mentions of one text that have an antecedent and whose head word has a token."""
+    shown = text.shown
+    words = [shown[mention.head].lower() for mention in text.mentions]
+    cases = []
+    for number, antecedents in enumerate(text.antecedents):
+        if not antecedents or not is_read[number]:
+            continue
+        nearest = number - 1
+        same_word = max((before for before in range(number) if words[before] == words[number]), default=nearest)
+        cases.append(
+            _Case(
+                text=position,
+                mention=number,
+                type=text.mentions[number].type,
+                baselines=(nearest in antecedents, same_word in antecedents),
+                chance=len(antecedents) / number,
+            )
+        )
+    return cases
+
+
+def _documents(texts: Sequence[MentionText]) -> Int[np.ndarray, " text"]:
+    """Number of each text's document, in the order of their first texts."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(text.document for text in texts))}
+    return np.array([numbers[text.document] for text in texts])
+
+
+def coreference_scores(
+    texts: Sequence[MentionText],
+    choices: Sequence[MentionChoices],
+    candidates: Candidates = "mentions",
+    alpha: float = 0.05,
+) -> CoreferenceScores:
+    """Accuracy of every head at antecedent selection, beside the baselines.
+
+    Args:
+        texts: with their mentions.
+        choices: choices of every head for each text.
+        candidates: a choice among the head words of earlier mentions, or among all words; the baselines choose among
+            mentions either way.
+        alpha: intervals cover 1 - alpha.
+
+    Raises: AnalysisError where no mention with an antecedent was read.
+    Source: Clark et al. 2019, section 4.3: "what percent of the time does the head word of a coreferent mention most
+        attend to the head of one of that mention's antecedents". Among which words they looked is not stated.
+    """
+    cases = cases_of(texts, [choice.is_read for choice in choices])
+    if not len(cases.text):
+        raise AnalysisError(
+            f"All {cases.n_unread:,} mentions that refer back have a head word without a token of its own: beyond what "
+            "the checkpoint takes, or a part of a token. Give shorter texts, or mark whole words."
+        )
+    right = _right(texts, choices, candidates, cases)
+    return CoreferenceScores(
+        candidates=candidates,
+        judgement=judge(right, cases.baselines, cases.document, alpha, cases.groups),
+        chance=ratio(cases.groups @ cases.chance, cases.groups.sum(axis=1)),
+        n_unread=cases.n_unread,
+    )
+
+
+def _right(
+    texts: Sequence[MentionText], choices: Sequence[MentionChoices], candidates: Candidates, cases: Cases
+) -> Bool[np.ndarray, "layer head case"]:
+    """Whether every head chose the head word of an antecedent."""
+    right = []
+    for place, number in zip(cases.text.tolist(), cases.mention.tolist()):
+        text, choice = texts[place], choices[place].of(candidates)
+        antecedents = [text.mentions[before].head for before in text.antecedents[number]]
+        right.append(np.isin(choice[:, :, number], antecedents))
+    return np.stack(right, axis=-1)
+
+
+def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
+    """One row per group of mentions, layer and head.
+
+    Columns: group (all, or a type of mention), layer, head, cases, accuracy, low, high, then of the baselines
+    `nearest mention`, `same head word` and `random mention` the accuracy, and p_nearest, p_same_head (see
+    core.statistics.cases.Judgement).
+    """
+    judged = scores.judgement
+    group, layer, head = (axis.ravel() for axis in np.indices(judged.accuracy.shape))
+    nearest, same_head = BASELINES
+    return pd.DataFrame(
+        {
+            "group": np.array(GROUPS)[group],
+            "layer": layer,
+            "head": head,
+            "cases": judged.n_cases[group],
+            "accuracy": judged.accuracy.ravel(),
+            "low": judged.low.ravel(),
+            "high": judged.high.ravel(),
+            nearest: judged.baselines[0][group],
+            same_head: judged.baselines[1][group],
+            "random mention": scores.chance[group],
+            "p_nearest": judged.p_values[0].ravel(),
+            "p_same_head": judged.p_values[1].ravel(),
+        }
+    )

@@ -1,0 +1,106 @@
+"""The command `python -m core coreference`: how often every head points from a mention to what it refers to."""
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from core.attention.settings import head_name
+from core.commands import (
+    TABLES,
+    add_checkpoint_options,
+    add_random_weights_option,
+    answers,
+    check_output,
+    checkpoint_facts,
+    loaded,
+    prepared_texts,
+    progress_bar,
+    read_bytes,
+    write_table,
+)
+from core.coreference.accuracy import BASELINES, Candidates, CoreferenceScores, coreference_scores, coreference_table
+from core.coreference.files import KINDS, read_mentions
+from core.coreference.mentions import WINDOW, windows
+from core.coreference.question import choice_question
+
+Part = TypeVar("Part")
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser = commands.add_parser(
+        "coreference", help="measure antecedent selection by every head", description=coreference.__doc__
+    )
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    parser.add_argument("--texts", required=True, type=Path, help=f"texts with gold mentions: {KINDS}")
+    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    parser.add_argument(
+        "--candidates",
+        default="mentions",
+        choices=get_args(Candidates),
+        help="what a mention may choose: earlier mentions, or all words",
+    )
+    parser.add_argument(
+        "--window", type=int, default=WINDOW, help=f"tokens that longer documents are cut to; {WINDOW} unless told"
+    )
+    parser.add_argument("--from-word", default="mean", choices=("mean", "first"), help="pieces of a word that attend")
+    parser.set_defaults(run=coreference)
+
+
+def coreference(chosen: argparse.Namespace) -> None:
+    """Write one row per group of mentions (all, pronoun, proper, nominal), layer and head: cases (mentions that refer
+    back to an earlier one), accuracy (share whose head word attends most to the head word of an antecedent), low and
+    high (95 % Wilson interval), accuracy of the baselines nearest mention, same head word (else the nearest) and random
+    mention, and p_nearest and p_same_head (one-sided exact McNemar tests against two of them, times the number of
+    heads). A summary goes to standard error.
+    """
+    check_output(chosen.output, TABLES, [chosen.texts])
+    content = read_bytes(chosen.texts)
+    texts = read_mentions(content, partial(_watched, "parsing"))
+    checkpoint, asked = loaded(chosen)
+    question = choice_question(chosen.from_word)
+    question.check(asked.kind)
+    cut = windows(checkpoint, texts, chosen.window, partial(_watched, "cutting"))
+    prepared = prepared_texts(checkpoint, [text.text for text in cut.texts], asked, "truncate")
+    choices = answers(checkpoint, question, cut.texts, prepared, asked)
+    scores = coreference_scores(cut.texts, list(choices.values()), chosen.candidates)
+    facts = {
+        **checkpoint_facts(checkpoint, asked),
+        "texts": str(len(cut.texts)),
+        "texts sha256": hashlib.sha256(content).hexdigest(),
+        "candidates": chosen.candidates,
+        "window": str(chosen.window),
+        "from word": chosen.from_word,
+    }
+    write_table(chosen.output, coreference_table(scores), facts)
+    print(_summary(scores, cut.n_apart), file=sys.stderr)
+
+
+def _watched(doing: str, work: Iterable[Part], n_texts: int) -> Iterable[Part]:
+    """Texts one by one, under a bar that counts them."""
+    return progress_bar(([one] for one in work), n_texts, doing)
+
+
+def _summary(scores: CoreferenceScores, n_apart: int) -> str:
+    """The best head beside the baselines, and what was left out."""
+    judged, (layer, head) = scores.judgement, scores.best
+    said = [
+        f"{head_name(layer, head)} is right in {judged.accuracy[0, layer, head]:.1%} of {judged.n_cases[0]:,} cases",
+        *(f"{name} in {judged.baselines[place, 0]:.1%}" for place, name in enumerate(BASELINES)),
+    ]
+    if judged.held_out is not None:
+        held = judged.held_out
+        said.append(
+            f"heads chosen on one half of the documents in {held.accuracy[0]:.1%} of the other's cases "
+            f"({held.low[0]:.1%} to {held.high[0]:.1%})"
+        )
+    if n_apart:
+        said.append(f"{n_apart:,} mentions have their antecedents in earlier windows and are no cases")
+    if scores.n_unread:
+        said.append(f"{scores.n_unread:,} mentions without a token of their own were left out")
+    return "; ".join(said) + "."

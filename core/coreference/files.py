@@ -1,0 +1,148 @@
+"""Reads files of texts with gold mentions; recognises the format by the content.
+
+Kinds:
+    Clusters: JSON objects, one, in a list or one a line, with "text" or "words", and "clusters": a list of clusters,
+        each a list of mentions [start, end] of one entity. Offsets count the characters of "text", or "words", from 0;
+        the end is one past the last. A cluster of one mention is a candidate antecedent. Optional: "types", of the
+        same form as the clusters, with pronoun, proper or nominal for each mention, and "name".
+    UD GUM: JSON objects with "mentions" beside "sentences" or "words"; see core.coreference.gum.
+    GAP: a table with tabs and the columns GAP_COLUMNS; quotes are plain characters. Only the pronoun is
+        resolved, so names after it are left out.
+
+Texts of one name ("name", "doc", "ID") are parts of one document; those without a name are documents of their own.
+"""
+
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+from core.coreference.gum import gum_text
+from core.coreference.marked_texts import Marked, MarkedText, marked_characters, marked_words, type_named, with_heads
+from core.coreference.mentions import MentionText, unwatched
+from core.errors import TextError
+from core.texts.json_files import kind_of, parsed_json
+from core.texts.json_values import as_list, as_name, as_place, check_as_many
+from core.texts.relations import Dependencies
+from core.texts.text import MAX_TEXTS, decoded
+
+GAP_COLUMNS: Final = ("Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
+CONLLU_COLUMNS: Final = 10
+FLAGS: Final = {"TRUE": True, "FALSE": False}
+KINDS: Final = "JSON with clusters, UD GUM as JSON, or GAP as a table with tabs"
+EXAMPLE: Final = '{"text": "Ann left. She was tired.", "clusters": [[[0, 3], [10, 13]]]}'
+
+_ONE_A_LINE: Final = re.compile(r"\s*\{[^\n]*\}[^\S\n]*\n\s*\{")
+
+
+def read_mentions(
+    content: bytes, watched: Callable[[Iterable[Dependencies], int], Iterable[Dependencies]] = unwatched
+) -> tuple[MentionText, ...]:
+    """Texts with gold mentions.
+
+    Args:
+        content: the file's bytes, UTF-8, in one of the formats above; the file name is ignored.
+        watched: wraps the iteration over the parsed texts, to report progress.
+
+    Raises: TextError with the line or item; AnalysisError if head words are needed and no parser is installed.
+    """
+    value = decoded(content)
+    if not value.strip():
+        raise TextError(f"The file is empty. Choose {KINDS}.")
+    every_text = _json_texts(value) if value.lstrip()[0] in "[{" else _gap_texts(value)
+    texts = tuple(islice(every_text, MAX_TEXTS + 1))
+    if len(texts) > MAX_TEXTS:
+        raise TextError(f"There are more than {MAX_TEXTS:,} texts. Choose fewer.")
+    if not any(text.mentions for text in texts):
+        raise TextError(
+            f"The file has {len(texts):,} text{'' if len(texts) == 1 else 's'} and no mention. Choose {KINDS}."
+        )
+    return with_heads(texts, watched)
+
+
+def _json_texts(value: str) -> Iterator[MarkedText]:
+    if _ONE_A_LINE.match(value):
+        for line, row in enumerate(io.StringIO(value, newline=None), start=1):
+            if row.strip():
+                yield _from_object(parsed_json(row.removesuffix("\n"), line), f"Line {line:,}")
+        return
+    parsed = parsed_json(value, 1)
+    for position, item in enumerate(parsed if isinstance(parsed, list) else [parsed], start=1):
+        yield _from_object(item, f"Item {position:,}")
+
+
+def _from_object(item: Any, where: str) -> MarkedText:
+    if not isinstance(item, dict):
+        raise TextError(f"{where} is {kind_of(item)}. Write an object with clusters, such as {EXAMPLE}.")
+    if "clusters" in item:
+        return _from_clusters(item, where)
+    if "mentions" in item and ("sentences" in item or "words" in item):
+        return gum_text(item, where)
+    raise TextError(f"{where} has no mentions. Write an object with clusters, such as {EXAMPLE}.")
+
+
+def _from_clusters(item: dict[str, Any], where: str) -> MarkedText:
+    if ("text" in item) == ("words" in item):
+        raise TextError(f'{where} has {"both" if "text" in item else "neither"} "text" and "words". Give one of them.')
+    mentions, name = list(_cluster_mentions(item, where)), as_name(item.get("name", where), "name", where)
+    if "words" in item:
+        return marked_words(name, as_list(item["words"], "words", where), mentions, where)
+    if not isinstance(item["text"], str):
+        raise TextError(f'{where}: "text" is {kind_of(item["text"])}. Write a string.')
+    return marked_characters(name, item["text"], mentions, where)
+
+
+def _cluster_mentions(item: dict[str, Any], where: str) -> Iterator[Marked]:
+    """Mentions with the offsets that the file gives."""
+    clusters = as_list(item["clusters"], "clusters", where)
+    types = as_list(item["types"], "types", where) if "types" in item else [None] * len(clusters)
+    check_as_many(types, clusters, ("lists of types", "clusters"), where)
+    for number, (cluster, of_cluster) in enumerate(zip(clusters, types), start=1):
+        named = f"{where}, cluster {number:,}"
+        spans = as_list(cluster, "clusters", named)
+        given = [None] * len(spans) if of_cluster is None else as_list(of_cluster, "types", named)
+        check_as_many(given, spans, ("types", "mentions"), named)
+        for span, type_ in zip(spans, given):
+            if not isinstance(span, list) or len(span) != 2:
+                raise TextError(
+                    f"{named} has a mention that is not a pair [start, end]. Write where it starts and ends."
+                )
+            start, end = (as_place(value, name, named) for value, name in zip(span, ("start", "end")))
+            yield Marked(start, end, str(number), type=None if type_ is None else type_named(type_, named))
+
+
+def _gap_texts(value: str) -> Iterator[MarkedText]:
+    rows = enumerate(io.StringIO(value, newline=None), start=1)
+    header = next(rows)[1].rstrip("\n").split("\t")
+    missing = [name for name in GAP_COLUMNS if name not in header]
+    if missing and (header[0].startswith("#") or len(header) == CONLLU_COLUMNS):
+        raise TextError(f"This looks like CoNLL-U, which names no mentions. Choose {KINDS}.")
+    if missing:
+        raise TextError(f'This is not JSON, and the first line names no column "{missing[0]}". Choose {KINDS}.')
+    for line, row in rows:
+        if row.strip():
+            cells = row.rstrip("\n").split("\t")
+            check_as_many(cells, header, ("cells", "columns in the first line"), f"Line {line:,}")
+            yield _gap_text(dict(zip(header, cells)), f"Line {line:,}")
+
+
+def _gap_text(row: dict[str, str], where: str) -> MarkedText:
+    start, end = _gap_span(row, "Pronoun", where)
+    mentions = [Marked(start, end, "pronoun", type="pronoun")]
+    for name in ("A", "B"):
+        flag = row[f"{name}-coref"].strip().upper()
+        if flag not in FLAGS:
+            raise TextError(f'{where}: {name}-coref is "{flag}". Write TRUE or FALSE.')
+        span = _gap_span(row, name, where)
+        if span[1] <= start:
+            mentions.append(Marked(*span, "pronoun" if FLAGS[flag] else name, type="proper"))
+    return marked_characters(row.get("ID", where), row["Text"], mentions, where, is_excerpt=True)
+
+
+def _gap_span(row: dict[str, str], name: str, where: str) -> tuple[int, int]:
+    offset, said = row[f"{name}-offset"].strip(), row[name]
+    start = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 10 else -1
+    if start < 0 or row["Text"][start : start + len(said)] != said:
+        raise TextError(f'{where}: "{said}" does not stand at character "{offset}" of the text. Correct {name}-offset.')
+    return start, start + len(said)

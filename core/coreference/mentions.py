@@ -1,0 +1,172 @@
+"""Texts with mentions, their entities and head words, and splitting into windows; does not import torch."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Literal, TypeVar, get_args
+
+import numpy as np
+
+from core.checkpoints.checkpoint import Checkpoint
+from core.errors import AnalysisError
+from core.texts.text import Text
+from core.texts.words import Words
+
+MentionType = Literal["pronoun", "proper", "nominal"]
+TYPES: Final[tuple[MentionType, ...]] = get_args(MentionType)
+WINDOW: Final = 128
+"""Maximum length of a window in tokens, special tokens included."""
+SMALLEST_WINDOW: Final = 16
+
+Span = tuple[int, int]
+"""First and one-past-last, of words or of characters."""
+Part = TypeVar("Part")
+
+
+def unwatched(work: Iterable[Part], n_parts: int) -> Iterable[Part]:
+    """Default for progress reports: returns the work unchanged."""
+    return work
+
+
+@dataclass(frozen=True)
+class Mention:
+    """Some words of a text that refer to something."""
+
+    start: int
+    """First word."""
+    end: int
+    """One past the last word."""
+    head: int
+    """Head word."""
+    type: MentionType
+    entity: str
+    """Entity that it refers to; mentions of the same entity in a text corefer."""
+
+
+@dataclass(frozen=True)
+class MentionText:
+    """A text of one segment with its mentions; hashable, so that it can be a cache key."""
+
+    name: str
+    text: Text
+    spans: tuple[Span, ...]
+    """Characters of each word."""
+    mentions: tuple[Mention, ...]
+    """In the order of their head words, which all differ."""
+    sentence_ends: tuple[int, ...]
+    """One past the last word of each sentence; the text may be split there."""
+    is_excerpt: bool = False
+    """Whether the file has an excerpt of a longer text, which is split only if longer than the checkpoint accepts."""
+    cut_from: str | None = None
+    """Name of the text of which it is a window; None for a whole text of the file."""
+
+    @property
+    def document(self) -> str:
+        """Name of its document; texts with the same name belong to the same document."""
+        return self.name if self.cut_from is None else self.cut_from
+
+    @property
+    def words(self) -> Words:
+        """Its words, for a pass."""
+        return Words(segments=np.zeros(len(self.spans), int), spans=np.array(self.spans, int).reshape(-1, 2))
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The words themselves."""
+        return tuple(self.text.segments[0][start:end] for start, end in self.spans)
+
+    @cached_property
+    def antecedents(self) -> tuple[tuple[int, ...], ...]:
+        """Of each mention, the places of the mentions before it that refer to the same."""
+        before = defaultdict[str, tuple[int, ...]](tuple)
+        earlier = []
+        for place, mention in enumerate(self.mentions):
+            earlier.append(before[mention.entity])
+            before[mention.entity] += (place,)
+        return tuple(earlier)
+
+    @property
+    def n_referring_back(self) -> int:
+        """Mentions with an antecedent; counted without naming these, of which a long text has very many."""
+        return len(self.mentions) - len({mention.entity for mention in self.mentions})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Windows:
+    """Texts short enough for a pass."""
+
+    texts: tuple[MentionText, ...]
+    """Windows with at least one mention that has an antecedent."""
+    n_without: int
+    """Number of windows without one, which are left out."""
+    n_apart: int
+    """Number of mentions whose antecedents are all in earlier windows."""
+
+
+def windows(
+    checkpoint: Checkpoint,
+    texts: Sequence[MentionText],
+    window: int = WINDOW,
+    watched: Callable[[Iterable[MentionText], int], Iterable[MentionText]] = unwatched,
+) -> Windows:
+    """Split texts at sentence ends into windows of at most `window` tokens.
+
+    Excerpts are split only if longer than the checkpoint accepts. A sentence longer than a window is a window of its
+    own; if longer than the checkpoint accepts, it is truncated, and its last mentions are ignored. `watched` wraps the
+    iteration over the texts, to report progress.
+    Source: Clark et al. 2019, section 4.3, who cut documents to 128 tokens and leave the rest out; here it is read too.
+    """
+    if window < SMALLEST_WINDOW:
+        raise AnalysisError(f"A window of {window} tokens holds too little. Choose at least {SMALLEST_WINDOW}.")
+    tokenizer, cut = checkpoint.tokenizer, list[MentionText]()
+    n_special = tokenizer.num_special_tokens_to_add()
+    for text in watched(texts, len(texts)):
+        most = checkpoint.max_tokens if text.is_excerpt else min(window, checkpoint.max_tokens)
+        ends = list(_window_ends(tokenizer, text, most - n_special))
+        cut += [_part(text, start, end) for start, end in zip([0, *ends], ends)] if len(ends) > 1 else [text]
+    kept = tuple(one for one in cut if one.n_referring_back)
+    if not kept:
+        raise AnalysisError(
+            f"None of the {sum(len(text.mentions) for text in texts):,} mentions refers back to another one in its "
+            "text. Give longer texts or windows, or mark more mentions of the same entity."
+        )
+    n_before, n_after = (sum(one.n_referring_back for one in some) for some in (texts, kept))
+    return Windows(texts=kept, n_without=len(cut) - len(kept), n_apart=n_before - n_after)
+
+
+def _window_ends(tokenizer: Any, text: MentionText, most: int) -> Iterator[int]:
+    """One past the last word of each window."""
+    segment = text.text.segments[0]
+    if _n_tokens(tokenizer, segment) > most:
+        n_so_far = 0
+        for start, end in zip((0, *text.sentence_ends), text.sentence_ends):
+            n_tokens = _n_tokens(tokenizer, segment[text.spans[start][0] : text.spans[end - 1][1]])
+            if n_so_far and n_so_far + n_tokens > most:
+                yield start
+                n_so_far = 0
+            n_so_far += n_tokens
+    yield len(text.spans)
+
+
+def _n_tokens(tokenizer: Any, segment: str) -> int:
+    return len(tokenizer(segment, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"])
+
+
+def _part(text: MentionText, start: int, end: int) -> MentionText:
+    """Some words of a text as a text of their own, with the mentions among them."""
+    first, last = text.spans[start][0], text.spans[end - 1][1]
+    words = None if text.text.words is None else (text.text.words[0][start:end],)
+    return replace(
+        text,
+        name=f"{text.name}, from word {start + 1:,}",
+        cut_from=text.document,
+        text=Text((text.text.segments[0][first:last],), words),
+        spans=tuple((of_word[0] - first, of_word[1] - first) for of_word in text.spans[start:end]),
+        mentions=tuple(
+            replace(one, start=one.start - start, end=one.end - start, head=one.head - start)
+            for one in text.mentions
+            if start <= one.start and one.end <= end
+        ),
+        sentence_ends=tuple(place - start for place in text.sentence_ends if start < place <= end),
+    )

@@ -1,0 +1,92 @@
+"""For each mention, the word to which its head word attends most, computed from attention between words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.coreference.accuracy import NO_CHOICE, MentionChoices
+from core.coreference.mentions import MentionText
+from core.passes.batches import to_device
+from core.passes.between_words import FromWord, WordCollector
+from core.passes.collect import collect
+from core.passes.texts import PassText
+from core.texts.words import FIRST_WORD, WordMap, word_map
+
+
+def mention_choices(
+    checkpoint: Checkpoint,
+    texts: Sequence[MentionText],
+    prepared: Sequence[PassText],
+    settings: PassSettings,
+    from_word: FromWord = "mean",
+) -> Iterator[list[tuple[int, MentionChoices]]]:
+    """Run texts through the model, yielding index and choices of each batch's texts.
+
+    Args:
+        checkpoint: loaded.
+        texts: texts with mentions.
+        prepared: the same texts prepared for a pass, possibly truncated.
+        settings: kind of attention, not cross-attention, and heads that are off.
+        from_word: how attention from several tokens of a word is aggregated.
+    """
+    n_layers = checkpoint.attentions[settings.kind].n_layers
+    maps = {id(one): word_map(text.words, one.queries) for one, text in zip(prepared, texts)}
+    mentions = {id(one): text for one, text in zip(prepared, texts)}
+
+    def collector(batch: Sequence[PassText]) -> WordCollector:
+        of_batch = [maps[id(one)] for one in batch]
+        choose = _Choosing(checkpoint, of_batch, [mentions[id(one)] for one in batch])
+        return WordCollector(checkpoint, of_batch, choose, n_layers=n_layers, from_word=from_word)
+
+    for results in collect(checkpoint, prepared, settings, collector):
+        yield [(place, _choices(columns, texts[place], maps[id(prepared[place])])) for place, columns in results]
+
+
+class _Choosing:
+    """Reduces attention between words to the choices of the mentions of a batch."""
+
+    def __init__(self, checkpoint: Checkpoint, maps: Sequence[WordMap], texts: Sequence[MentionText]) -> None:
+        n_words = FIRST_WORD + max(one.n_words for one in maps)
+        n_mentions = max(1, *(len(text.mentions) for text in texts))
+        heads = np.full((len(texts), n_mentions), FIRST_WORD)
+        is_word = np.zeros((len(texts), n_mentions, n_words), bool)
+        is_mention = np.zeros_like(is_word)
+        for row, (one, text) in enumerate(zip(maps, texts)):
+            own = FIRST_WORD + np.array([mention.head for mention in text.mentions], int)
+            heads[row, : len(own)] = own
+            is_word[row, : len(own), FIRST_WORD : FIRST_WORD + one.n_words] = one.has_tokens
+            is_word[row, np.arange(len(own)), own] = False
+            for place in range(1, len(own)):
+                is_mention[row, place, own[:place]] = True
+        self._heads, self._is_word, self._is_mention = (
+            to_device(torch.from_numpy(array), checkpoint.device) for array in (heads, is_word, is_mention)
+        )
+
+    def __call__(
+        self, layer: int, attention: Float[Tensor, "text head word key_word"]
+    ) -> Mapping[str, Int[Tensor, "text head mention"]]:
+        rows = attention.take_along_dim(self._heads[:, None, :, None], dim=2)
+        return {"mentions": _most(rows, self._is_mention), "words": _most(rows, self._is_word)}
+
+
+def _most(
+    rows: Float[Tensor, "text head mention key_word"], candidates: Bool[Tensor, "text mention key_word"]
+) -> Int[Tensor, "text head mention"]:
+    """The candidate word with the largest weight, the first in case of a tie; NO_CHOICE if all weights are 0."""
+    weight, word = rows.masked_fill(~candidates[:, None], 0).max(dim=-1)
+    return torch.where(weight > 0, word - FIRST_WORD, NO_CHOICE)
+
+
+def _choices(columns: Mapping[str, np.ndarray], text: MentionText, words: WordMap) -> MentionChoices:
+    n_mentions = len(text.mentions)
+    heads = [mention.head for mention in text.mentions]
+    return MentionChoices(
+        mentions=columns["mentions"][..., :n_mentions],
+        words=columns["words"][..., :n_mentions],
+        is_read=words.has_tokens[heads],
+    )

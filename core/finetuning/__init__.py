@@ -1,0 +1,1 @@
+"""Fine-tuning a checkpoint on labelled texts, with its saved steps."""

@@ -1,0 +1,152 @@
+"""The commands `python -m core finetune` and `python -m core sample-checkpoint`."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tqdm import tqdm
+
+from core.checkpoints.checkpoint import CheckpointFiles
+from core.checkpoints.find import BUNDLED, find_checkpoint
+from core.checkpoints.folders import checkpoints_folder, program_folder
+from core.checkpoints.saved_runs import Progress, read_progress
+from core.errors import TextError
+from core.finetuning.data import TrainingData, read_training_data
+from core.finetuning.journal import Journal, check_agrees, open_run, plan_of, record, saved_step
+from core.finetuning.movie_reviews import COLUMNS, movie_reviews
+from core.finetuning.settings import TrainingSettings
+from core.texts.text import MAX_BYTES
+
+SAMPLE: Final = "movie-reviews"
+"""Name of the sample checkpoint."""
+SAMPLE_SETTINGS: Final = TrainingSettings(epochs=2.0, save_steps=63)
+"""250 steps, saved four times."""
+INTERRUPTED: Final = 130
+"""Exit status of a program that was ended from the keyboard."""
+
+
+def add_commands(commands: Any) -> None:
+    """Add both commands to the command line's subparsers."""
+    training = commands.add_parser("finetune", help="fine-tune a checkpoint", description=finetune.__doc__)
+    training.add_argument("--checkpoint", required=True, help="a hub id, a folder, or: bundled")
+    training.add_argument("--data", required=True, type=Path, help=".csv or .tsv, also gzipped")
+    training.add_argument("--text-columns", required=True, help="column or two columns, as a,b")
+    training.add_argument("--label-column", required=True)
+    training.add_argument("--output", required=True, type=Path, help="folder of the run, newly made")
+    for field, kind, what in (
+        ("epochs", float, "passes over the training texts"),
+        ("learning_rate", float, "highest learning rate"),
+        ("batch_size", int, "texts a step"),
+        ("max_length", int, "tokens of a text; longer ones are cut"),
+        ("seed", int, "of the new head, the order and the validation split"),
+        ("save_steps", int, "steps between two saved checkpoints; the last only where it is not given"),
+        ("held_out", float, "share of the texts to measure on"),
+    ):
+        default = getattr(TrainingSettings, field)
+        training.add_argument(f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{what} ({default})")
+    training.add_argument("--task", choices=("classes", "regression"), help="decided by the labels where not given")
+    training.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
+    training.add_argument("--resume", action="store_true", help="go on with the run in the output folder")
+    training.set_defaults(run=finetune)
+    sample = commands.add_parser("sample-checkpoint", help="make the sample", description=sample_checkpoint.__doc__)
+    sample.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
+    sample.set_defaults(run=sample_checkpoint)
+
+
+def finetune(chosen: argparse.Namespace) -> None:
+    """Fine-tune a checkpoint on the labelled texts of a table, and keep it in a folder."""
+    fields = TrainingSettings.__dataclass_fields__
+    settings = TrainingSettings(**{field: getattr(chosen, field) for field in fields})
+    columns = tuple(name.strip() for name in chosen.text_columns.split(","))
+    data = read_training_data(
+        chosen.data.name, _read(chosen.data), columns, chosen.label_column.strip(), task=chosen.task
+    )
+    files = find_checkpoint(chosen.checkpoint)
+    with _reported(open_run(chosen.output, plan_of(files, data, None, settings), resume=chosen.resume)) as journal:
+        _train(journal, files, data, None, settings, chosen.device)
+
+
+def sample_checkpoint(chosen: argparse.Namespace) -> None:
+    """Fine-tune the bundled checkpoint on movie reviews, or go on with it, so that there is a pair to compare."""
+    folder = checkpoints_folder() / SAMPLE
+    begun = read_progress(folder)
+    if begun is not None and begun.state == "finished":
+        print(f"The sample checkpoint is there already, by the name {SAMPLE}: {_result(begun)}. Its folder: {folder}")
+        return
+    step = saved_step(folder, resume=begun is not None)
+    with _reported(Journal(folder, BUNDLED, step, "Fetching the movie reviews.")) as journal:
+        paths = movie_reviews(program_folder() / "downloads")
+        data, held_out = (read_training_data(path.name, _read(path), COLUMNS[:1], COLUMNS[1]) for path in paths)
+        files = find_checkpoint(BUNDLED)
+        plan = plan_of(files, data, held_out, SAMPLE_SETTINGS)
+        if step:
+            check_agrees(folder, plan)
+        else:
+            record(folder, plan)
+        _train(journal, files, data, held_out, SAMPLE_SETTINGS, chosen.device)
+
+
+def _train(
+    journal: Journal,
+    files: CheckpointFiles,
+    data: TrainingData,
+    held_out: TrainingData | None,
+    settings: TrainingSettings,
+    device: str,
+) -> None:
+    from core.finetuning.finetune import finetune as train
+
+    with tqdm(unit="step", initial=journal.step, disable=not sys.stderr.isatty()) as bar:
+        progress = train(files, data, settings, journal, held_out=held_out, device=device, on_step=_shown_in(bar))
+    for note in progress.notes:
+        print(note, file=sys.stderr)
+    if progress.state == "finished":
+        print(f"Finished after {progress.steps:,} steps: {_result(progress)}. The checkpoint: {journal.folder}")
+    else:
+        print(f"Stopped after step {progress.step:,} of {progress.steps:,}. {_saved(journal.folder)}")
+
+
+@contextmanager
+def _reported(journal: Journal) -> Iterator[Journal]:
+    """What ends a run from outside, told in its folder and to whoever sits at the keyboard."""
+    try:
+        with journal:
+            yield journal
+    except KeyboardInterrupt:
+        print(f"\nInterrupted. {_saved(journal.folder)}", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _shown_in(bar: tqdm) -> Callable[[int, int], None]:
+    def show(step: int, steps: int) -> None:
+        bar.total = steps
+        bar.update(step - bar.n)
+
+    return show
+
+
+def _saved(folder: Path) -> str:
+    progress = read_progress(folder)
+    if progress is None or not progress.saved:
+        return "No step is saved; the same command starts again."
+    return f"Step {progress.saved[-1]:,} is saved in {folder}; the same command with --resume goes on from there."
+
+
+def _result(progress: Progress) -> str:
+    last = progress.held_out[-1]
+    if last.accuracy is not None:
+        return f"accuracy {last.accuracy:.3f} on the validation split"
+    correlation = "not defined" if last.correlation is None else f"{last.correlation:.3f}"
+    return f"correlation {correlation} on the validation split"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise TextError(f"{path} is larger than {MAX_BYTES // 10**6} MB. Split it.")
+        return path.read_bytes()
+    except OSError as error:
+        raise TextError(f"{path} cannot be read ({error.strerror}). Check the path.") from None

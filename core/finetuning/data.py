@@ -1,0 +1,199 @@
+"""Labelled texts to fine-tune with: read from a table, checked, and split into training and validation texts."""
+
+import gzip
+import hashlib
+import re
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from io import BytesIO
+from math import isfinite
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Bool
+
+from core.errors import TextError
+from core.texts.text import MAX_BYTES, Text, read_columns, read_labelled
+
+Task = Literal["classes", "regression"]
+MAX_LABELLED: Final = 100_000
+MAX_CLASSES: Final = 1_000
+MOST_CLASSES_OF_NUMBERS: Final = 10
+"""Numeric labels are class names if there are at most this many different values, and otherwise regression targets."""
+FEWEST_TEXTS: Final = 4
+MAX_LABEL_CHARACTERS: Final = 100
+SHOWN_CLASSES: Final = 5
+NAME_OF_A_TABLE: Final = re.compile(r"(\.csv|\.tsv)(\.gz)?$", re.IGNORECASE)
+NUMBER: Final = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Texts with their labels."""
+
+    name: str
+    """Of the file."""
+    sha256: str
+    """Of its bytes."""
+    texts: tuple[Text, ...]
+    task: Task
+    labels: tuple[float, ...]
+    """Index into `classes`, or regression target."""
+    classes: tuple[str, ...]
+    """Names of the classes in order; empty for a regression."""
+    text_columns: tuple[str, ...]
+    label_column: str
+
+
+def read_training_data(
+    name: str, content: bytes, text_columns: tuple[str, ...], label_column: str, *, task: Task | None = None
+) -> TrainingData:
+    """Labelled texts of a table.
+
+    Args:
+        name: the file's: .csv or .tsv, also gzipped (.csv.gz, .tsv.gz).
+        content: its bytes; at most 20 MB when unpacked.
+        text_columns: one column, or two for pairs.
+        label_column: the column with the label of each text.
+        task: None to decide by the labels: numbers with more than 10 different values are regression targets, all
+            other labels are classes.
+
+    Returns: texts in the order of the rows; classes sorted by name, or by value where all are numbers.
+    Raises: TextError, with the line and what to do.
+    """
+    table, suffix = _table(name, content)
+    if label_column in text_columns:
+        raise TextError(f'The column "{label_column}" cannot be text and label at once. Pick another for the labels.')
+    rows = _rows(table, suffix, text_columns, label_column)
+    labels = [(line, label) for line, _, label in rows]
+    values = _numbers([label for _, label in labels])
+    if task is None:
+        many = values is not None and len(set(values)) > MOST_CLASSES_OF_NUMBERS
+        task = "regression" if many else "classes"
+    classes = () if task == "regression" else _class_names(labels, values)
+    numbers = _regression_labels(labels, values) if task == "regression" else _places(labels, classes)
+    texts = tuple(text for _, text, _ in rows)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return TrainingData(name, sha256, texts, task, numbers, classes, text_columns, label_column)
+
+
+def column_names(name: str, content: bytes) -> tuple[str, ...]:
+    """Names of the columns of a table of labelled texts.
+
+    Args:
+        name: the file's.
+        content: its bytes.
+
+    Raises: TextError for a file that is not a table, or empty, or has a header that cannot be read.
+    """
+    return read_columns(*_table(name, content))
+
+
+def held_out_texts(data: TrainingData, share: float, seed: int) -> Bool[np.ndarray, " text"]:
+    """Random stratified validation split; at least one text, and never all texts of a class.
+
+    Args:
+        data: texts with labels.
+        share: between 0 and 1.
+        seed: random seed.
+    """
+    groups = np.zeros(len(data.texts)) if data.task == "regression" else np.array(data.labels)
+    names, sizes = np.unique(groups, return_counts=True)
+    wanted = share * sizes
+    counts = np.floor(wanted).astype(np.int64)
+    n_more = max(1, round(share * len(groups))) - counts.sum()
+    counts[np.argsort(counts - wanted, kind="stable")[:n_more]] += 1
+    order = np.random.default_rng(seed).permutation(len(groups))
+    held_out = np.zeros(len(groups), dtype=bool)
+    for name, count in zip(names, np.minimum(counts, sizes - 1)):
+        held_out[order[groups[order] == name][:count]] = True
+    return held_out
+
+
+def _table(name: str, content: bytes) -> tuple[bytes, str]:
+    """The bytes of a table, unpacked, and its kind: .csv or .tsv."""
+    kind = NAME_OF_A_TABLE.search(name)
+    if kind is None:
+        raise TextError(f'"{name}" is not a table. Choose a file that ends in .csv, .tsv, .csv.gz or .tsv.gz.')
+    table = _unpacked(content) if kind[2] else content
+    if not table.strip():
+        raise TextError("The file is empty. Choose a table with a header and one row a text.")
+    return table, kind[1].lower()
+
+
+def _unpacked(content: bytes) -> bytes:
+    try:
+        with gzip.open(BytesIO(content)) as file:
+            return file.read(MAX_BYTES + 1)  # a byte too many is told from the table itself
+    except (OSError, EOFError, zlib.error) as error:
+        raise TextError(f"The file cannot be unpacked ({error}). Pack it again with gzip, or give it plain.") from None
+
+
+def _rows(content: bytes, suffix: str, columns: tuple[str, ...], label: str) -> list[tuple[int, Text, str]]:
+    rows: list[tuple[int, Text, str]] = []
+    for line, text, labelled in read_labelled(content, suffix, columns, label):
+        if not labelled:
+            raise TextError(f"Line {line:,}: the label is empty. Fill it in or remove the row.")
+        if len(labelled) > MAX_LABEL_CHARACTERS:
+            raise TextError(
+                f"Line {line:,}: the label has {len(labelled):,} characters and at most {MAX_LABEL_CHARACTERS} are "
+                "read. Pick the column that holds the labels."
+            )
+        if len(rows) == MAX_LABELLED:
+            raise TextError(f"There are more than {MAX_LABELLED:,} texts. Choose fewer.")
+        rows.append((line, text, labelled))
+    if len(rows) < FEWEST_TEXTS:
+        raise TextError(f"The table has {len(rows)} texts and at least {FEWEST_TEXTS} are needed. Add labelled texts.")
+    return rows
+
+
+def _numbers(labels: list[str]) -> list[float] | None:
+    return [float(label) for label in labels] if all(NUMBER.fullmatch(label) for label in labels) else None
+
+
+def _class_names(labels: list[tuple[int, str]], values: list[float] | None) -> tuple[str, ...]:
+    if values is not None:
+        _check_finite(labels, values)
+    texts_of = Counter(label for _, label in labels)
+    if len(texts_of) == 1:
+        raise TextError(
+            f'All {len(labels):,} texts have the label "{labels[0][1]}". Add texts of another class, or pick another '
+            "column for the labels."
+        )
+    if len(texts_of) > MAX_CLASSES:
+        raise TextError(
+            f"There are {len(texts_of):,} classes and at most {MAX_CLASSES:,} are learned. Pick the column that holds "
+            "the labels, or, for numbers to predict, the task regression."
+        )
+    single = next(((line, label) for line, label in labels if texts_of[label] == 1), None)
+    if single is not None:
+        raise TextError(
+            f'Line {single[0]:,}: the class "{single[1]}" has this text alone, and each needs one for training and '
+            "one to measure with. Add texts of that class, or, for numbers to predict, choose the task regression."
+        )
+    return tuple(sorted(texts_of, key=lambda label: (float(label) if values is not None else 0.0, label)))
+
+
+def _places(labels: list[tuple[int, str]], classes: tuple[str, ...]) -> tuple[float, ...]:
+    place = {name: float(number) for number, name in enumerate(classes)}
+    return tuple(place[label] for _, label in labels)
+
+
+def _regression_labels(labels: list[tuple[int, str]], values: list[float] | None) -> tuple[float, ...]:
+    if values is None:
+        line, label = next((line, label) for line, label in labels if not NUMBER.fullmatch(label))
+        raise TextError(
+            f'Line {line:,}: the label "{label}" is not a number. Correct it, or, for names of classes, choose the '
+            "task classes."
+        )
+    _check_finite(labels, values)
+    if len(set(values)) == 1:
+        raise TextError(f"All {len(values):,} labels are {labels[0][1]}. Add texts with other values.")
+    return tuple(values)
+
+
+def _check_finite(labels: list[tuple[int, str]], values: list[float]) -> None:
+    for (line, label), value in zip(labels, values):
+        if not isfinite(value):
+            raise TextError(f'Line {line:,}: the label "{label}" is not a finite number. Correct it or remove the row.')

@@ -1,0 +1,251 @@
+"""Fine-tuning a checkpoint on labelled texts; core.finetuning.loop has the loop itself."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import torch
+from transformers import (
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING,
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    DataCollatorWithPadding,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PrinterCallback,
+    set_seed,
+)
+
+from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from core.checkpoints.files import HUB_FILES
+from core.checkpoints.find import choose_device, load_checkpoint
+from core.checkpoints.fingerprints import held_still
+from core.checkpoints.load import ONE_AT_A_TIME
+from core.checkpoints.memory import is_out_of_memory
+from core.checkpoints.saved_runs import HeldOut, Progress, read_progress, saved_checkpoints
+from core.checkpoints.soundness import own_memory
+from core.errors import AnalysisError, CheckpointError
+from core.finetuning.data import TrainingData, held_out_texts
+from core.finetuning.journal import Journal, record_result
+from core.finetuning.loop import Batch, Example, PlainTrainer, Reports, arguments
+from core.finetuning.settings import TrainingSettings
+from core.texts.tokens import tokenize
+
+OF_A_HEAD: Final = "pooler"
+"""Weights that are named like the body but belong to the head, so that a checkpoint without a head may lack them."""
+
+
+def finetune(
+    files: CheckpointFiles,
+    data: TrainingData,
+    settings: TrainingSettings,
+    journal: Journal,
+    *,
+    held_out: TrainingData | None = None,
+    device: str = "auto",
+    on_step: Callable[[int, int], None] | None = None,
+) -> Progress:
+    """Fine-tune a checkpoint from the journal's step, until the last step or until a stop is requested.
+
+    Args:
+        files: of the checkpoint.
+        data: training texts.
+        settings: training settings.
+        journal: of the run; its folder gets the saved steps and, at the end, the fine-tuned checkpoint.
+        held_out: validation texts; None for a validation split of the data.
+        device: auto, cuda, mps or cpu.
+        on_step: called with each finished step and the number of all.
+
+    Returns: how the run ended: finished or stopped.
+    Raises: AnalysisError for an unsuitable checkpoint, text or setting, and for insufficient memory or disk space.
+    """
+    device = choose_device(device)
+    learned, measured, max_tokens = _examples(files, data, held_out, settings, journal)
+    set_seed(settings.seed)
+    begun = str(saved_checkpoints(journal.folder)[-1]) if journal.step else None
+    model = _load_model(files, data, begun)
+    tokenizer = _tokenizer(files, model)
+    collator = DataCollatorWithPadding(tokenizer)
+    batches = [dict(collator(batch)) for batch in _by_length(measured, settings.batch_size)]
+    with _enough_memory(device, settings.batch_size, max_tokens):
+        trainer = PlainTrainer(
+            tokenizer=tokenizer,
+            model=model,
+            args=arguments(journal.folder, settings, device),
+            train_dataset=learned,
+            data_collator=collator,
+            callbacks=[Reports(journal, settings, partial(measure_held_out, model, batches), on_step)],
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train(begun)
+    if trainer.state.global_step < trainer.state.max_steps:
+        journal.end("stopped")
+        return _progress(journal)
+    trainer.finish()
+    return _finished(journal, texts=len(learned), texts_held_out=len(measured), max_tokens=max_tokens, device=device)
+
+
+@contextmanager
+def _enough_memory(device: str, batch_size: int, max_tokens: int) -> Iterator[None]:
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise AnalysisError(
+            f"The memory of {device} is too small for batches of {batch_size:,} texts of up to {max_tokens:,} tokens. "
+            "Give a smaller batch size or maximum length, or choose a smaller checkpoint."
+        ) from None
+
+
+def _finished(journal: Journal, **facts: object) -> Progress:
+    result = _progress(journal).held_out[-1]
+    record_result(
+        journal.folder, step=result.step, loss=result.loss, accuracy=result.accuracy, correlation=result.correlation,
+        **facts,
+    )  # fmt: skip
+    journal.end("finished")
+    return _progress(journal)
+
+
+def _progress(journal: Journal) -> Progress:
+    progress = read_progress(journal.folder)
+    if progress is None:
+        raise AnalysisError(f"The reports in {journal.folder} are gone. Start again in another folder.")
+    return progress
+
+
+def _examples(
+    files: CheckpointFiles,
+    data: TrainingData,
+    held_out: TrainingData | None,
+    settings: TrainingSettings,
+    journal: Journal,
+) -> tuple[list[Example], list[Example], int]:
+    """To learn from, held out, and the most tokens of a text.
+
+    The checkpoint that passed its self-check is let go of with the end: its weights are loaded again, with a head.
+    """
+    checkpoint = load_checkpoint(files, device="cpu")
+    max_tokens = min(settings.max_length, checkpoint.max_tokens)
+    journal.doing("Reading the texts into tokens.")
+    examples, n_cut = _encoded(checkpoint, data, max_tokens)
+    if held_out is None:
+        is_held_out = held_out_texts(data, settings.held_out, settings.seed)
+        learned = [example for example, out in zip(examples, is_held_out) if not out]
+        measured = [example for example, out in zip(examples, is_held_out) if out]
+    else:
+        learned, (measured, n_cut_too) = examples, _encoded(checkpoint, held_out, max_tokens)
+        n_cut += n_cut_too
+    if n_cut:
+        n_texts = len(learned) + len(measured)
+        journal.note(f"{n_cut:,} of {n_texts:,} texts have more than {max_tokens:,} tokens and were cut.")
+    return learned, measured, max_tokens
+
+
+def _encoded(checkpoint: Checkpoint, data: TrainingData, max_tokens: int) -> tuple[list[Example], int]:
+    """An example a text, and the number of texts that were cut."""
+    as_label = float if data.task == "regression" else int
+    examples, n_cut = [], 0
+    for position, (text, label) in enumerate(zip(data.texts, data.labels)):
+        tokens = tokenize(text, checkpoint.tokenizer, max_tokens, position=position, truncate=True)
+        example = {"input_ids": tokens.ids.tolist(), "labels": as_label(label)}
+        if checkpoint.takes_type_ids:
+            example["token_type_ids"] = tokens.type_ids.tolist()
+        examples.append(example)
+        n_cut += tokens.n_cut > 0
+    return examples, n_cut
+
+
+def _by_length(examples: list[Example], batch_size: int) -> list[list[Example]]:
+    ordered = sorted(examples, key=lambda example: len(example["input_ids"]))
+    return [ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size)]
+
+
+def measure_held_out(model: PreTrainedModel, batches: Sequence[Batch], step: int) -> HeldOut:
+    """Evaluate a model on the validation texts; uses no random numbers."""
+    model.eval()
+    outputs, labels, losses = [], [], []
+    with torch.inference_mode():
+        for batch in batches:
+            answer = model(**{name: values.to(model.device) for name, values in batch.items()})
+            outputs.append(answer.logits.float().cpu())
+            labels.append(batch["labels"])
+            losses.append(float(answer.loss) * len(batch["labels"]))
+    predicted, wanted = torch.cat(outputs).numpy(), torch.cat(labels).numpy()
+    loss = sum(losses) / len(wanted)
+    if model.config.problem_type == "regression":
+        return HeldOut(step, loss, None, _correlation(predicted[:, 0], wanted))
+    return HeldOut(step, loss, float((predicted.argmax(-1) == wanted).mean()), None)
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:
+    if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return None
+    return float(np.corrcoef(a.astype(np.float64), b.astype(np.float64))[0, 1])
+
+
+def _load_model(files: CheckpointFiles, data: TrainingData, begun: str | None) -> PreTrainedModel:
+    """The model with a head for these labels: a new one, or as it was saved."""
+    names = data.classes or (data.label_column,)
+    config = AutoConfig.from_pretrained(
+        begun or files.folder,
+        trust_remote_code=False,
+        local_files_only=True,
+        id2label=dict(enumerate(names)),
+        label2id={name: number for number, name in enumerate(names)},
+        problem_type="regression" if data.task == "regression" else "single_label_classification",
+    )
+    if type(config) not in MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING:
+        raise CheckpointError(
+            f"transformers has no classification head for {files.model_type!r}, the architecture of {files.name}. "
+            "Choose another checkpoint, such as BERT."
+        )
+    with ONE_AT_A_TIME, held_still(files.name, files.folder, HUB_FILES, files.states):
+        model, report = AutoModelForSequenceClassification.from_pretrained(
+            begun or files.folder,
+            config=config,
+            dtype=torch.float32,
+            ignore_mismatched_sizes=begun is None,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    own_memory(model)
+    _check_body(files.name, model, report, begun)
+    return model
+
+
+def _check_body(name: str, model: PreTrainedModel, report: dict[str, Any], begun: str | None) -> None:
+    """Raise if weights other than those of a new head are missing."""
+    absent = [*report["missing_keys"], *(key[0] for key in report["mismatched_keys"])]
+    body = f"{model.base_model_prefix}."
+    random = sorted(key for key in absent if begun or (key.startswith(body) and OF_A_HEAD not in key))
+    if random:
+        raise CheckpointError(
+            f"{len(random):,} weights of {begun or name} are missing or have another shape, {random[0]} first. Save "
+            "the whole model with save_pretrained."
+        )
+
+
+def _tokenizer(files: CheckpointFiles, model: PreTrainedModel) -> PreTrainedTokenizerBase:
+    """The tokenizer as it is in its files, with a padding token on which the model agrees.
+
+    A model that reads its answer at the last token finds it by the padding; where none is named, the end token pads.
+    """
+    tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
+    n_embeddings = model.get_input_embeddings().num_embeddings
+    named = (model.config.pad_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id)
+    padding = next((number for number in named if number is not None and 0 <= number < n_embeddings), None)
+    if padding is None:
+        raise CheckpointError(
+            f"The tokenizer of {files.name} names neither a padding nor an end token, so texts of different lengths "
+            "cannot be one batch. Name one in its tokenizer_config.json."
+        )
+    model.config.pad_token_id = padding
+    tokenizer.pad_token = tokenizer.convert_ids_to_tokens(padding)
+    return tokenizer

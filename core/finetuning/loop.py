@@ -1,0 +1,237 @@
+"""The training loop: transformers' Trainer, adapted to save safetensors and JSON only and to resume exactly."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import isfinite
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.utils.data import Sampler
+from transformers import (
+    PreTrainedTokenizerBase,
+    Trainer,
+    TrainerCallback,
+    TrainerControl,
+    TrainerState,
+    TrainingArguments,
+)
+from transformers.trainer_pt_utils import get_length_grouped_indices
+
+from core.checkpoints.saved_runs import HeldOut, saved_checkpoints
+from core.errors import AnalysisError
+from core.finetuning.journal import Journal, saving_in
+from core.finetuning.settings import WARM_UP, WEIGHT_DECAY, TrainingSettings
+
+RESUME: Final = "resume.safetensors"
+"""State of optimizer, schedule and random numbers; beside the last saved checkpoint only."""
+N_REPORTS, N_MEASUREMENTS = 100, 10
+"""Reports of the training loss, and measurements on the texts held out, along a whole run."""
+Example = dict[str, Any]
+"""`input_ids` of a text, `token_type_ids` where the model has them, and its `labels`: one number."""
+Batch = dict[str, Tensor]
+
+
+def arguments(folder: Path, settings: TrainingSettings, device: str) -> TrainingArguments:
+    """Arguments of the Trainer: a single device, no reporting services; Reports decides when to log and save."""
+    asked = TrainingArguments(
+        output_dir=str(folder),
+        num_train_epochs=settings.epochs,
+        learning_rate=settings.learning_rate,
+        per_device_train_batch_size=settings.batch_size,
+        seed=settings.seed,
+        warmup_steps=WARM_UP,
+        weight_decay=WEIGHT_DECAY,
+        use_cpu=device == "cpu",
+        dataloader_pin_memory=device == "cuda",
+        logging_strategy="no",
+        logging_nan_inf_filter=False,
+        eval_strategy="no",
+        save_strategy="no",
+        save_only_model=True,
+        remove_unused_columns=False,
+        disable_tqdm=True,
+        report_to="none",
+        push_to_hub=False,
+    )
+    asked._n_gpu = min(asked.n_gpu, 1)  # several would multiply the batch size
+    return asked
+
+
+class PlainTrainer(Trainer):
+    """Trainer that saves steps as safetensors and JSON, into a folder that is renamed once complete.
+
+    A resumed run gives exactly the same numbers as an uninterrupted one.
+    """
+
+    def __init__(self, *, tokenizer: PreTrainedTokenizerBase, **asked: Any) -> None:
+        super().__init__(**asked)
+        self._tokenizer = tokenizer
+        self._folder = Path(self.args.output_dir)
+
+    def finish(self) -> None:
+        """Put the fine-tuned checkpoint into the run's folder, its configuration last, and drop what resuming needs."""
+        with self._saved_part() as part:
+            for file in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):
+                file.replace(self._folder / file.name)
+        for saved in saved_checkpoints(self._folder):
+            (saved / RESUME).unlink(missing_ok=True)
+
+    @contextmanager
+    def _saved_part(self) -> Iterator[Path]:
+        """A folder with the model in it; what is still there in the end is half written, and goes."""
+        part = self._folder / "saving"
+        shutil.rmtree(part, ignore_errors=True)
+        try:
+            with saving_in(self._folder):
+                self.save_model(str(part), _internal_call=True)
+                yield part
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
+        folder = output_dir or self.args.output_dir
+        self.model.save_pretrained(folder, state_dict=state_dict)
+        self._tokenizer.save_pretrained(folder)
+
+    def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
+        with self._saved_part() as part:
+            self.state.save_to_json(str(part / "trainer_state.json"))
+            self._save_rest(part / RESUME)
+            part.replace(self._folder / f"checkpoint-{self.state.global_step}")
+        for older in saved_checkpoints(self._folder)[:-1]:
+            (older / RESUME).unlink(missing_ok=True)
+
+    def _save_rest(self, path: Path) -> None:
+        optimizer = self.optimizer.state_dict()
+        values = {
+            f"optimizer.{number}.{name}": value
+            for number, weights in optimizer["state"].items()
+            for name, value in weights.items()
+        }
+        values |= {f"random.{name}": source.get_rng_state() for name, source in self._random_sources().items()}
+        numbers = {
+            "schedule": self.lr_scheduler.state_dict(),
+            "learning_rates": [group["lr"] for group in optimizer["param_groups"]],
+        }
+        save_file(
+            {name: value.detach().cpu().contiguous() for name, value in values.items()},
+            path,
+            {name: json.dumps(value) for name, value in numbers.items()},
+        )
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: torch.nn.Module | None = None) -> None:
+        """Nothing: the model was loaded from there, which reports what is missing."""
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        if checkpoint is None:
+            return
+        optimizer = self.optimizer.state_dict()
+        with _opened(checkpoint) as file:
+            for name in file.keys():  # noqa: SIM118  it is no mapping
+                kind, *place = name.split(".", 2)
+                if kind == "optimizer":
+                    optimizer["state"].setdefault(int(place[0]), {})[place[1]] = file.get_tensor(name)
+            numbers = {name: json.loads(value) for name, value in file.metadata().items()}
+        for group, rate in zip(optimizer["param_groups"], numbers["learning_rates"]):
+            group["lr"] = rate
+        self.optimizer.load_state_dict(optimizer)
+        self.lr_scheduler.load_state_dict(numbers["schedule"])
+
+    def _load_rng_state(self, checkpoint: str | None) -> None:
+        if checkpoint is not None:
+            with _opened(checkpoint) as file:
+                for name, source in self._random_sources().items():
+                    if f"random.{name}" in file.keys():  # noqa: SIM118  absent where the run began on another device
+                        source.set_rng_state(file.get_tensor(f"random.{name}"))
+
+    def _random_sources(self) -> dict[str, Any]:
+        device = {"cuda": torch.cuda, "mps": torch.mps}.get(self.args.device.type)
+        return {"cpu": torch} | ({self.args.device.type: device} if device else {})
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
+        lengths = [len(example["input_ids"]) for example in train_dataset or self.train_dataset]
+        return _LengthGrouped(lengths, self.args.train_batch_size, self.args.seed)
+
+
+class _LengthGrouped(Sampler[int]):
+    """Texts of like length together, in an order that depends on seed and epoch alone."""
+
+    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int) -> None:
+        self._lengths, self._batch_size, self._seed, self._epoch = lengths, batch_size, seed, 0
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        generator = torch.Generator().manual_seed((self._seed << 10) + self._epoch)
+        return iter(get_length_grouped_indices(self._lengths, self._batch_size, generator=generator))
+
+    def set_epoch(self, epoch: int) -> None:
+        self._epoch = epoch
+
+
+class Reports(TrainerCallback):
+    """Says when to log, measure, save and stop, and tells the journal."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        settings: TrainingSettings,
+        measure: Callable[[int], HeldOut],
+        on_step: Callable[[int, int], None] | None,
+    ) -> None:
+        """What is told to whom.
+
+        Args:
+            journal: of the run.
+            settings: its settings.
+            measure: how well the model does after a step.
+            on_step: called with each finished step and the number of all.
+        """
+        self._journal, self._save_steps, self._measure, self._on_step = journal, settings.save_steps, measure, on_step
+
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
+        """Settle when to measure."""
+        self._journal.training(state.max_steps)
+        self._measured_at = {-(-state.max_steps * part // N_MEASUREMENTS) for part in range(1, N_MEASUREMENTS + 1)}
+
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
+        """Measure, and ask the Trainer for what is due."""
+        step, last = state.global_step, state.global_step >= state.max_steps
+        if step in self._measured_at:
+            self._journal.held_out(self._measure(step))
+        stop = self._journal.stop_asked()
+        due = self._save_steps is not None and step % self._save_steps == 0
+        control.should_log = last or stop or step % max(1, state.max_steps // N_REPORTS) == 0
+        control.should_save = last or stop or due
+        control.should_training_stop |= stop
+        if self._on_step is not None:
+            self._on_step(step, state.max_steps)
+
+    def on_log(
+        self, args: Any, state: TrainerState, control: TrainerControl, logs: dict[str, float], **others: Any
+    ) -> None:
+        """Pass the loss on; one that is not a number ends the run."""
+        if "loss" in logs:
+            if not isfinite(logs["loss"]):
+                raise AnalysisError(
+                    f"The loss is {logs['loss']} at step {state.global_step:,}, so training has diverged. Give a "
+                    "smaller learning rate, or, for a regression, smaller labels."
+                )
+            self._journal.loss(state.global_step, logs["loss"])
+
+
+def _opened(checkpoint: str) -> Any:
+    path = Path(checkpoint) / RESUME
+    try:
+        return safe_open(path, "pt")
+    except (OSError, SafetensorError) as error:
+        raise AnalysisError(
+            f"{path} cannot be read ({error}), so the run cannot be resumed from there. Start again in another folder."
+        ) from error

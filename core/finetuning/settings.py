@@ -1,0 +1,45 @@
+"""How to fine-tune: the settings of a run."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final
+
+from core.errors import AnalysisError
+
+WARM_UP: Final = 0.1
+"""Share of the steps with increasing learning rate (warm-up); it then decreases to 0."""
+WEIGHT_DECAY: Final = 0.01
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to fine-tune.
+
+    Raises: AnalysisError for a number out of range.
+    """
+
+    epochs: float = 3.0
+    learning_rate: float = 5e-5
+    batch_size: int = 16
+    max_length: int = 128
+    """Maximum length of a text in tokens; longer texts are truncated, and their number is reported."""
+    seed: int = 0
+    save_steps: int | None = None
+    """Steps between two saved checkpoints; None saves the last only."""
+    held_out: float = 0.1
+    """Validation split: share of the texts on which accuracy is measured."""
+
+    def __post_init__(self) -> None:
+        _check("number of epochs", self.epochs, 0 < self.epochs <= 1000, "a number above 0, up to 1,000")
+        _check("learning rate", self.learning_rate, 0 < self.learning_rate <= 1, "a number above 0, up to 1")
+        _check("batch size", self.batch_size, 1 <= self.batch_size <= 4096, "1 to 4,096 texts")
+        _check("maximum length", self.max_length, 4 <= self.max_length <= 1 << 20, "4 to 1,048,576 tokens")
+        _check("seed", self.seed, 0 <= self.seed < 1 << 32, "a whole number from 0 to 4,294,967,295")
+        if self.save_steps is not None:
+            _check("number of steps between two checkpoints", self.save_steps, self.save_steps >= 1, "1 or more")
+        _check("validation split", self.held_out, 0 < self.held_out < 1, "a share between 0 and 1, such as 0.1")
+
+
+def _check(what: str, value: int | float, is_right: bool, expected: str) -> None:
+    if not (is_right and isfinite(value)):
+        raise AnalysisError(f"The {what} is {value:,}. Give {expected}.")

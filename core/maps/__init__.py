@@ -1,0 +1,1 @@
+"""Attention maps as files for other programs."""

@@ -1,0 +1,1 @@
+"""Prepares texts, batches them, and runs observed forward passes."""

@@ -1,0 +1,19 @@
+"""Results as named arrays, and strings as arrays, so that results can be stored as arrays only."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import UInt8
+
+Arrays = Mapping[str, np.ndarray]
+"""A result as named arrays, the form in which it is stored."""
+
+
+def text_to_array(value: str) -> UInt8[np.ndarray, " byte"]:
+    """Encode any Python string, lone surrogates included, as an array."""
+    return np.frombuffer(value.encode("utf-8", "surrogatepass"), np.uint8)
+
+
+def array_to_text(array: UInt8[np.ndarray, " byte"]) -> str:
+    """The inverse of `text_to_array`."""
+    return array.tobytes().decode("utf-8", "surrogatepass")

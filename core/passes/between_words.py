@@ -1,0 +1,94 @@
+"""Attention between words, layer by layer: an observer that aggregates tokens to words during the pass."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from core.attention.observers import Tile
+from core.checkpoints.checkpoint import Checkpoint
+from core.passes.batches import to_device
+from core.texts.words import FIRST_WORD, FromWord, WordMap
+
+Reduce = Callable[[int, Float[Tensor, "text head word key_word"]], Mapping[str, Tensor]]
+"""Maps a layer and its attention between words to named arrays whose first axis is the text."""
+
+
+class WordCollector:
+    """Computes each layer's attention between words, and stores the result of a function of it.
+
+    Both axes of the function's argument are: all [CLS]-like tokens as one word, all other special tokens as one word,
+    and the text's words (from FIRST_WORD on), padded to the longest text of the batch. Rows of words with tokens sum to
+    1; rows and columns of words without tokens are 0. The argument is valid only until the function returns.
+    Source: Clark et al. 2019, section 4.1: attention to a word is the sum over its tokens, attention from a word the
+    mean; their code calls it with the first token instead.
+    """
+
+    indicators = None
+    wants_entropy = False
+    wants_outputs = False
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        maps: Sequence[WordMap],
+        reduce: Reduce,
+        *,
+        n_layers: int,
+        from_word: FromWord = "mean",
+    ) -> None:
+        """Set up the aggregation of a batch.
+
+        Args:
+            checkpoint: loaded.
+            maps: words of each text of the batch; queries and keys must be the same tokens.
+            reduce: see Reduce.
+            n_layers: number of observed layers.
+            from_word: how attention from several tokens is aggregated.
+        """
+        n_words = FIRST_WORD + max(one.n_words for one in maps)
+        n_tokens = max(len(one.of_token) for one in maps)
+        belongs = np.zeros((len(maps), n_tokens, n_words))
+        for row, one in enumerate(maps):
+            belongs[row, np.arange(len(one.of_token)), one.of_token] = 1
+        attends = belongs if from_word == "mean" else belongs * (np.cumsum(belongs, axis=1) == 1)
+        attends = attends / np.maximum(attends.sum(axis=1, keepdims=True), 1)
+        dtype = checkpoint.statistics_dtype
+        self._to_word = to_device(torch.from_numpy(belongs).to(dtype), checkpoint.device)
+        self._from_word = to_device(torch.from_numpy(attends).to(dtype).transpose(1, 2).contiguous(), checkpoint.device)
+        self._reduce, self._n_layers = reduce, n_layers
+        self._layer = -1
+        self._words: Tensor | None = None
+        self._kept: list[Mapping[str, Tensor]] = []
+
+    def observe(self, tile: Tile) -> None:
+        """Add the attention of a tile's queries to their words."""
+        if tile.layer != self._layer:
+            self._finish_layer()
+            self._layer = tile.layer
+        attention = tile.probabilities
+        if tile.row_sums is not None:
+            attention = attention / tile.row_sums[..., None].clamp_min(torch.finfo(attention.dtype).tiny)
+        to_word = self._to_word[tile.texts, : attention.shape[-1]]
+        by_word = attention @ to_word[:, None]
+        n_texts, n_heads = len(self._to_word), attention.shape[1]
+        if self._words is None:
+            n_words = to_word.shape[-1]
+            self._words = attention.new_zeros((n_texts, n_heads, n_words, n_words))
+        self._words[tile.texts] += self._from_word[tile.texts, None, :, tile.queries] @ by_word
+
+    def _finish_layer(self) -> None:
+        if self._words is not None:
+            self._kept.append({name: kept.clone() for name, kept in self._reduce(self._layer, self._words).items()})
+            self._words.zero_()
+
+    @torch.inference_mode()
+    def results(self) -> list[dict[str, np.ndarray]]:
+        """The stored arrays of each text, by name; the first axis is the layer."""
+        self._finish_layer()
+        if len(self._kept) != self._n_layers:
+            raise RuntimeError(f"The pass showed {len(self._kept)} layers and {self._n_layers} were to be watched.")
+        arrays = {name: torch.stack([of[name] for of in self._kept], 1).cpu().numpy() for name in self._kept[0]}
+        return [{name: array[row] for name, array in arrays.items()} for row in range(len(self._to_word))]

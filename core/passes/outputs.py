@@ -1,0 +1,175 @@
+"""A checkpoint's output for a text, with all heads on and with some switched off."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from core.attention.observed import observe
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.passes.batches import gates, model_inputs
+from core.passes.texts import PassText
+from core.texts.tokens import SPECIAL
+
+MOST_LIKELY: Final = 5
+"""Number of tokens reported from each of the two distributions."""
+Unit = Literal["probability", "independent probability", "value"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prediction:
+    """Output of a classifier or regression head for a text."""
+
+    names: tuple[str, ...]
+    values: Float[np.ndarray, " class"]
+    unit: Unit
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadOutput:
+    """Output of a checkpoint's head for a text, before and after attention heads are switched off."""
+
+    names: tuple[str, ...]
+    """The most likely tokens before or after, or all classes."""
+    before: Float[np.ndarray, " choice"]
+    after: Float[np.ndarray, " choice"]
+    unit: Unit
+    """Probabilities of mutually exclusive choices, of independent classes, or values of a regression."""
+    token: int | None
+    """Index of the masked token, or of the token before the predicted one (causal); None for classes."""
+    distance: float | None
+    """Total variation distance between the two distributions over all choices, 0 to 1; only for exclusive choices."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OutputChange:
+    """A checkpoint's output for one text, before and after heads are switched off."""
+
+    cosine: float | None
+    """Cosine of the two text vectors, each the mean of the last hidden states over all tokens; None for an
+    encoder-decoder with a target."""
+    head: HeadOutput | None
+    """None for a checkpoint without a head, and for an encoder without its decoder."""
+
+
+def output_change(
+    checkpoint: Checkpoint, text: PassText, settings: PassSettings, token: int | None = None
+) -> OutputChange:
+    """Change of the output for one text when heads are switched off.
+
+    Args:
+        checkpoint: loaded.
+        text: prepared for the kind of attention in the settings.
+        settings: the heads that are switched off.
+        token: index of the token to mask, or of the token before the predicted one; None for the last one of the text.
+    """
+    both = (PassSettings(settings.kind), settings)
+    cosine = None
+    if text.target is None:
+        before, after = (_text_vector(checkpoint, text, heads) for heads in both)
+        cosine = float(torch.nn.functional.cosine_similarity(before, after, dim=0))
+    if checkpoint.head is None or text.kind == "encoder":
+        return OutputChange(cosine=cosine, head=None)
+    if checkpoint.head == "classes":
+        before, after = (_logits(checkpoint, text, heads) for heads in both)
+        return OutputChange(cosine=cosine, head=_classes(checkpoint, before, after))
+    token = _last_own_token(text) if token is None else token
+    before, after = (_logits(checkpoint, text, heads, token) for heads in both)
+    return OutputChange(cosine=cosine, head=_tokens(checkpoint, before, after, token))
+
+
+def prediction(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> Prediction | None:
+    """Prediction of a classifier for a text; None for other checkpoints, and for an encoder without its decoder.
+
+    Args:
+        checkpoint: loaded.
+        text: prepared for the kind of attention in the settings.
+        settings: which heads are off.
+    """
+    if checkpoint.head != "classes" or text.kind == "encoder":
+        return None
+    unit, values = _class_values(checkpoint, _logits(checkpoint, text, settings))
+    return Prediction(names=_class_names(checkpoint), values=values.numpy(), unit=unit)
+
+
+def _text_vector(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> Float[Tensor, " channel"]:
+    model = checkpoint.model if text.kind == "self" else checkpoint.model.get_encoder()
+    return _output(checkpoint, model, model_inputs(checkpoint, [text]), settings)[0][0].cpu().double().mean(0)
+
+
+def _logits(
+    checkpoint: Checkpoint, text: PassText, settings: PassSettings, token: int | None = None
+) -> Float[Tensor, " choice"]:
+    """Logits of the head for a text or one of its tokens, computed for that token only if the model supports it."""
+    model, inputs = checkpoint.full_model, model_inputs(checkpoint, [text])
+    if checkpoint.head == "masked token":
+        inputs["input_ids"][0, token] = checkpoint.tokenizer.mask_token_id
+    if token is not None and "logits_to_keep" in inspect.signature(model.forward).parameters:
+        inputs["logits_to_keep"], token = torch.tensor([token], device=model.device), 0
+    logits = _output(checkpoint, model, inputs, settings).logits[0]
+    # A copy of one row: those of all tokens together may be larger than the model.
+    return (logits if token is None else logits[token].clone()).cpu().double()
+
+
+def _output(checkpoint: Checkpoint, model: Any, inputs: Mapping[str, Tensor], settings: PassSettings) -> Any:
+    calls = checkpoint.attentions[settings.kind].calls
+    return observe(model, inputs, [], calls=calls, gates=gates(checkpoint, settings))
+
+
+def _last_own_token(text: PassText) -> int:
+    """Index of the last token that was not added by the tokenizer."""
+    own = np.flatnonzero(text.queries.segments != SPECIAL)
+    return int(own[-1]) if len(own) else len(text.queries.ids) - 1
+
+
+def _classes(checkpoint: Checkpoint, before: Float[Tensor, " choice"], after: Float[Tensor, " choice"]) -> HeadOutput:
+    (unit, before), (_, after) = (_class_values(checkpoint, logits) for logits in (before, after))
+    return HeadOutput(
+        names=_class_names(checkpoint),
+        before=before.numpy(),
+        after=after.numpy(),
+        unit=unit,
+        token=None,
+        distance=_total_variation(before, after) if unit == "probability" else None,
+    )
+
+
+def _class_names(checkpoint: Checkpoint) -> tuple[str, ...]:
+    config = checkpoint.full_model.config
+    return tuple(str(config.id2label[i]) for i in range(config.num_labels))
+
+
+def _class_values(checkpoint: Checkpoint, logits: Float[Tensor, " choice"]) -> tuple[Unit, Float[Tensor, " choice"]]:
+    """Unit and values of a classifier's logits."""
+    config = checkpoint.full_model.config
+    if len(logits) == 1 or config.problem_type == "regression":
+        return "value", logits
+    if config.problem_type == "multi_label_classification":
+        return "independent probability", logits.sigmoid()
+    return "probability", logits.softmax(-1)
+
+
+def _tokens(
+    checkpoint: Checkpoint, before: Float[Tensor, " choice"], after: Float[Tensor, " choice"], token: int
+) -> HeadOutput:
+    first, second = before.softmax(-1), after.softmax(-1)
+    likely = [int(i) for shares in (first, second) for i in shares.topk(min(MOST_LIKELY, len(shares))).indices]
+    chosen = list(dict.fromkeys(likely))
+    return HeadOutput(
+        names=tuple(checkpoint.tokenizer.decode([i]) for i in chosen),
+        before=first[chosen].cpu().numpy(),
+        after=second[chosen].cpu().numpy(),
+        unit="probability",
+        token=token,
+        distance=_total_variation(first, second),
+    )
+
+
+def _total_variation(first: Float[Tensor, " choice"], second: Float[Tensor, " choice"]) -> float:
+    return float((first - second).abs().sum() / 2)

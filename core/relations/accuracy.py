@@ -1,0 +1,257 @@
+"""Heads as parsers: accuracy of every attention head at predicting the syntactic head of a word.
+
+Compares predictions with relations, parsed or gold; does not import torch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from core.relations.cases import NO_RELATION, Cases, cases_of
+from core.relations.offsets import AUTHORS_OFFSETS, OFFSETS, Baseline, best_offset, is_at_offset
+from core.statistics.cases import judge
+from core.statistics.overlap import Overlap, overlap
+from core.texts.relations import RELATIONS, ROOT, Dependencies
+
+Direction = Literal["dependent-to-head", "head-to-dependent"]
+DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent")
+"""dependent-to-head: the word that a dependent attends to most is its head (A). head-to-dependent: the word that
+attends most to a dependent is its head (A transposed)."""
+Reading = Literal["column", "row"]
+"""How head-to-dependent is read: as DIRECTIONS says (Clark's code), or: the word that a head attends to most is its
+dependent (Voita), of which a head with several dependents can get one right at most."""
+Margin = Literal["points", "relative"]
+VOITA_MARGIN: Final = 0.1
+"""Margin by which a head must beat the baseline in Voita's rule, as a share."""
+NAN: Final = float("nan")
+NO_CASE: Final = "No word of these texts has a relation to another one, punct left out. Give texts with sentences."
+"""Message for texts without any case for `relation_accuracies`."""
+ALL: Final = "all"
+"""All relations together, by default without punct and root."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParsingSettings:
+    """How predictions are evaluated; by default as defined in the papers."""
+
+    reading: Reading = "column"
+    """How the second direction is evaluated."""
+    at_clitic: bool = False
+    """Read the prediction of a possessor at the 's that follows it, as in the authors' table."""
+    every_word: bool = False
+    """Whether ALL includes punct and root. Attention heads are always wrong for a root; an offset is right if it points
+    before the first word."""
+    offsets: tuple[int, ...] = OFFSETS
+    """Offsets among which the baseline is chosen."""
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Metadata of result files on how predictions were evaluated, besides `reading`."""
+        return {
+            "read at clitic": "yes" if self.at_clitic else "no",
+            "all counts": "every word" if self.every_word else "all but punct and root",
+            "offsets": f"{self.offsets[0]} to {self.offsets[-1]}",
+        }
+
+
+AS_IN_PAPER: Final = ParsingSettings()
+AS_IN_CODE: Final = ParsingSettings(at_clitic=True, every_word=True, offsets=AUTHORS_OFFSETS)
+"""Clark's code, which also lets a word attend by its first piece (`core.relations.observer`)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WordPredictions:
+    """Predictions of every head for the words of one text."""
+
+    predicted: Int[np.ndarray, "direction layer head word"]
+    """Index of the predicted head of each word, never the word itself. -1 for a word without tokens, or without
+    attention to, or from, another word, such as the first word in a causal model or a single word."""
+    has_tokens: Bool[np.ndarray, " word"]
+    """As in core.texts.words.WordMap: False for truncated words, and for words of characters unknown to the
+    tokenizer."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextPredictions(WordPredictions):
+    """Predictions together with the text's relations."""
+
+    dependencies: Dependencies
+
+    @classmethod
+    def of(cls, dependencies: Dependencies, predictions: WordPredictions) -> "TextPredictions":
+        """What was found of the words of a tree."""
+        return cls(dependencies=dependencies, predicted=predictions.predicted, has_tokens=predictions.has_tokens)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RelationAccuracy:
+    """Accuracy of every attention head at one relation."""
+
+    relation: str
+    n_cases: int
+    """Dependents with this relation; both dependent and head have tokens."""
+    n_left_out: int
+    """Dependents that are excluded because they or their heads have no tokens (truncated or unknown)."""
+    baseline: Baseline
+    """Baseline on the same cases."""
+    accuracy: Float[np.ndarray, "direction layer head"]
+    """Share of the cases, 0 to 1."""
+    low: Float[np.ndarray, "direction layer head"]
+    high: Float[np.ndarray, "direction layer head"]
+    """Wilson interval."""
+    p_values: Float[np.ndarray, "direction layer head"]
+    """p-values against the baseline, corrected for the number of heads and directions."""
+    best: tuple[Direction, int, int]
+    """Direction, layer and head with the highest accuracy on all cases."""
+    best_of_halves: tuple[tuple[Direction, int, int], ...]
+    """The best on the first, third, ... text, and on the second, fourth, ... text; empty if a half has no cases."""
+    best_accuracy: float
+    """Held-out accuracy: each of these evaluated on the half that it was not selected on, pooled; NaN if a half has no
+    cases. Unlike `accuracy` at `best`, it is an unbiased accuracy of "the best head"."""
+    best_low: float
+    best_high: float
+    """Its Wilson interval."""
+    best_cases: int
+    """Number of these cases, or 0 if a half has none."""
+    p_value: float
+    """p-value of `best`."""
+
+
+def relation_accuracies(
+    texts: Sequence[TextPredictions],
+    settings: ParsingSettings = AS_IN_PAPER,
+    *,
+    least_cases: int = 1,
+    alpha: float = 0.05,
+) -> list[RelationAccuracy]:
+    """Accuracies of every relation with enough cases, most cases first; ALL is the first. None for punct and root.
+
+    A case is a dependent with tokens whose head has tokens, too. Words of a text that has two segments compete
+    with each other; a head that attends to no other word is wrong.
+
+    Whether a head beats the baseline is tested on the same cases by McNemar's exact test, one-sided: of the cases that
+    only one of the two gets right, half are expected to be the head's by chance. p-values are
+    multiplied by the number of heads and directions (Bonferroni): valid for any dependence between heads, and for any
+    head selected afterwards, such as the best, whose p-value need not be the smallest. There is no correction for the
+    number of relations, cases of one text count as independent, and the baseline's offset is chosen on the same cases,
+    in its favour.
+
+    Args:
+        texts: predictions under one checkpoint.
+        settings: how they are evaluated.
+        least_cases: minimum number of cases of a relation; 100 in the authors' table.
+        alpha: the Wilson intervals cover 1 - alpha.
+
+    Source: Clark et al. 2019, section 4.2 and table 1, where the best head is chosen and reported on the same
+        sentences, without a test. By default as the paper says; AS_IN_CODE counts as their code does, but for the
+        clitic, which it knows by its form, 's or s', where by a slip in operator precedence s' counts after any
+        relation, and looks one word past the sentence's end; here it is what follows and depends on the possessor as
+        `possessive` or `case`.
+    """
+    if not texts:
+        return []
+    cases = cases_of(
+        [text.dependencies for text in texts],
+        [text.predicted for text in texts],
+        [text.has_tokens for text in texts],
+        settings.at_clitic,
+    )
+    right = _right(cases, settings.reading)
+    relations = _relations(cases, least_cases, settings.every_word)
+    accuracies = [_accuracy(name, chosen, cases, right, alpha, settings.offsets) for name, chosen in relations]
+    return sorted(accuracies, key=lambda one: (one.relation != ALL, -one.n_cases))
+
+
+def _right(cases: Cases, reading: Reading) -> Bool[np.ndarray, "direction layer head case"]:
+    of_dependents = (cases.predicted == cases.heads) & (cases.heads != ROOT)
+    if reading == "column":
+        return of_dependents
+    return np.stack([of_dependents[0], cases.predicted_from_heads == np.arange(len(cases.heads))])
+
+
+def _relations(cases: Cases, least_cases: int, every_word: bool) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
+    """Names and cases of the relations with enough cases; ALL replaces a relation of that name in a file."""
+    named = [(name, cases.codes == code) for code, name in enumerate(cases.names) if name not in NO_RELATION]
+    of_all = [code for code, name in enumerate(cases.names) if every_word or name not in NO_RELATION]
+    relations = [(ALL, np.isin(cases.codes, of_all)), *((name, chosen) for name, chosen in named if name != ALL)]
+    return [(name, chosen) for name, chosen in relations if (chosen & cases.is_known).sum() >= max(least_cases, 1)]
+
+
+def _accuracy(
+    relation: str,
+    chosen: Bool[np.ndarray, " case"],
+    cases: Cases,
+    right_of_all: Bool[np.ndarray, "direction layer head case"],
+    alpha: float,
+    offsets: tuple[int, ...],
+) -> RelationAccuracy:
+    known = np.flatnonzero(chosen & cases.is_known)
+    distances, rooms = cases.distances[known], cases.rooms[:, known]
+    baseline = best_offset(distances, rooms, offsets)
+    by_offset = is_at_offset(distances, rooms, baseline.offset)
+    judged = judge(right_of_all[..., known], by_offset[None], cases.text[known], alpha)
+    held_out = judged.held_out
+    return RelationAccuracy(
+        relation=relation,
+        n_cases=len(known),
+        n_left_out=int(chosen.sum()) - len(known),
+        baseline=baseline,
+        accuracy=judged.accuracy[0],
+        low=judged.low[0],
+        high=judged.high[0],
+        p_values=judged.p_values[0, 0],
+        best=_named(judged.best),
+        best_of_halves=() if held_out is None else tuple(map(_named, held_out.heads)),
+        best_accuracy=NAN if held_out is None else float(held_out.accuracy[0]),
+        best_low=NAN if held_out is None else float(held_out.low[0]),
+        best_high=NAN if held_out is None else float(held_out.high[0]),
+        best_cases=0 if held_out is None else len(known),
+        p_value=float(judged.p_values[0, 0][judged.best]),
+    )
+
+
+def _named(place: tuple[int, ...]) -> tuple[Direction, int, int]:
+    direction, layer, head = place
+    return DIRECTIONS[direction], layer, head
+
+
+def beats_baseline(
+    accuracy: RelationAccuracy, *, by: float = VOITA_MARGIN, margin: Margin = "points"
+) -> Bool[np.ndarray, "direction layer head"]:
+    """Heads that beat the baseline by at least a margin: Voita's rule.
+
+    Args:
+        accuracy: of one relation; for the paper's other direction with the reading "row".
+        by: the margin, as a share.
+        margin: whether it is added to the baseline, or is a share of it.
+
+    Source: Voita et al. 2019, section 5.2: "at least 10 % higher than the baseline"; which of the two is not stated.
+        Their baseline is the share of the most frequent distance; here offsets stop at the end of the segment, as in
+        Clark's code.
+    """
+    share = accuracy.baseline.share
+    least = share + by if margin == "points" else share * (1 + by)
+    return accuracy.accuracy >= least - 1e-9  # 0.2 + 0.1 is a little more than 0.3
+
+
+def syntactic_by_argmax(
+    accuracies: Sequence[RelationAccuracy],
+    *,
+    relations: tuple[str, ...] = (*RELATIONS, "obj"),
+    by: float = VOITA_MARGIN,
+    margin: Margin = "points",
+) -> Bool[np.ndarray, "layer head"] | None:
+    """Heads that follow Voita's rule for any of some relations in any direction; None without such a relation.
+
+    Source: Voita et al. 2019, section 5.2: nsubj, dobj, amod, advmod; Universal Dependencies call dobj obj.
+    """
+    heads = [beats_baseline(one, by=by, margin=margin).any(axis=0) for one in accuracies if one.relation in relations]
+    return np.any(heads, axis=0) if heads else None
+
+
+def argmax_and_sieve(by_argmax: Bool[np.ndarray, "layer head"], by_sieve: Bool[np.ndarray, "layer head"]) -> Overlap:
+    """How many heads are syntactic by argmax (first), by the sieve's test (second), and by both."""
+    return overlap(np.stack([by_argmax, by_sieve]), ("argmax", "sieve"), "argmax", "sieve")

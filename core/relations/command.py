@@ -1,0 +1,217 @@
+"""The command `python -m core parse-heads`: how well each head finds the heads of words."""
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import numpy as np
+import pandas as pd
+
+from core.commands import (
+    TABLES,
+    add_checkpoint_options,
+    add_random_weights_option,
+    add_texts_options,
+    answers,
+    check_output,
+    checkpoint_facts,
+    loaded,
+    prepared_texts,
+    progress_bar,
+    read_texts,
+    write_table,
+)
+from core.errors import AnalysisError
+from core.passes.prepare import queries_text
+from core.relations.accuracy import (
+    AS_IN_CODE,
+    AS_IN_PAPER,
+    DIRECTIONS,
+    NO_CASE,
+    VOITA_MARGIN,
+    Margin,
+    ParsingSettings,
+    Reading,
+    RelationAccuracy,
+    TextPredictions,
+    beats_baseline,
+    relation_accuracies,
+)
+from core.relations.offsets import OFFSETS
+from core.relations.question import ParsedText, prediction_question
+from core.texts.relations import dependencies, relations_source
+from core.texts.text import SUFFIXES, Text, texts_sha256
+from core.texts.words import FromWord
+
+LEAST_CASES: Final = 100
+"""Of a relation that is written; as in the authors' table."""
+FARTHEST: Final = 100
+"""Words of an offset of the baseline, at most."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser = commands.add_parser(
+        "parse-heads", help="measure heads as parsers of relations", description=parse_heads.__doc__
+    )
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    add_texts_options(parser, ", ".join(SUFFIXES))
+    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    parser.add_argument(
+        "--least-cases", type=int, default=LEAST_CASES, help=f"of a relation; {LEAST_CASES} unless told"
+    )
+    parser.add_argument("--alpha", type=float, default=0.05, help="intervals cover 1 - alpha")
+    parser.add_argument(
+        "--by",
+        type=float,
+        default=VOITA_MARGIN,
+        help=f"margin of beats_baseline, as a share; {VOITA_MARGIN} unless told",
+    )
+    parser.add_argument(
+        "--margin",
+        default="points",
+        choices=get_args(Margin),
+        help="whether beats_baseline adds it to the baseline (points) or takes it as a share of it (relative)",
+    )
+    _add_parsing_options(parser)
+    parser.set_defaults(run=parse_heads)
+
+
+def _add_parsing_options(parser: argparse.ArgumentParser) -> None:
+    """How guesses are read and counted, by default as the papers say."""
+    parser.add_argument(
+        "--reading",
+        default="column",
+        choices=get_args(Reading),
+        help="head-to-dependent: the word that attends most to the dependent is its head (column), or the word that "
+        "the head attends to most is the dependent (row), as beats_baseline needs to be Voita's rule",
+    )
+    parser.add_argument(
+        "--from-word", choices=get_args(FromWord), help="pieces of a word that attend: mean (unless told), or the first"
+    )
+    parser.add_argument("--at-clitic", action="store_true", help="read a possessor's prediction at the 's after it")
+    parser.add_argument("--every-word", action="store_true", help='"all" counts punct and root')
+    parser.add_argument(
+        "--offsets", type=int, nargs=2, metavar=("FROM", "TO"), help="words of the baseline; -5 5 unless told"
+    )
+    parser.add_argument(
+        "--as-in-code",
+        action="store_true",
+        help="as the authors' code: --from-word first --at-clitic --every-word --offsets -3 2, unless told otherwise",
+    )
+
+
+def parse_heads(chosen: argparse.Namespace) -> None:
+    """Write one row per relation, direction, layer and head: cases, left_out (words that are no cases, since they or
+    their heads have no tokens), accuracy, low and high (Wilson interval), baseline (accuracy of the best fixed offset)
+    and offset (in words), p (of beating the baseline, corrected for all heads and directions), beats_baseline (by
+    --margin and --by; Voita's rule for head-to-dependent needs --reading row); and, the same in all rows of a relation,
+    best (whether the row's head is best on all cases), and held_out, held_out_low and held_out_high (the accuracy of
+    heads chosen on one half of the texts on the other half). Relations are those that the file brings, else spaCy's;
+    "all" is all of them but punct and root, unless --every-word is given.
+    """
+    if not 0 < chosen.alpha < 1:
+        raise AnalysisError(f"alpha is {chosen.alpha}. Choose a number between 0 and 1, for example 0.05.")
+    if not 0 <= chosen.by < math.inf:
+        raise AnalysisError(f"by is {chosen.by}. Choose a share of 0 or more, for example 0.1.")
+    how = _parsing_settings(chosen)
+    texts = read_texts(chosen.texts, chosen.text_columns)
+    check_output(chosen.output, TABLES, [chosen.texts])
+    predictions, facts = _predictions(chosen, texts, how)
+    accuracies = relation_accuracies(predictions, how, least_cases=chosen.least_cases, alpha=chosen.alpha)
+    if not accuracies:
+        raise AnalysisError(
+            f"No relation has {chosen.least_cases:,} cases. Give more texts, or ask for fewer with --least-cases."
+            if chosen.least_cases > 1
+            else NO_CASE
+        )
+    write_table(chosen.output, accuracy_table(accuracies, by=chosen.by, margin=chosen.margin), facts)
+
+
+def _parsing_settings(chosen: argparse.Namespace) -> ParsingSettings:
+    """Settings as they were told, else as the authors' code has them where that is asked for."""
+    usual = AS_IN_CODE if chosen.as_in_code else AS_IN_PAPER
+    return ParsingSettings(
+        reading=chosen.reading,
+        at_clitic=chosen.at_clitic or usual.at_clitic,
+        every_word=chosen.every_word or usual.every_word,
+        offsets=_offsets(*chosen.offsets) if chosen.offsets else usual.offsets,
+    )
+
+
+def _offsets(first: int, last: int) -> tuple[int, ...]:
+    if not -FARTHEST <= first <= last <= FARTHEST or first == last == 0:
+        raise AnalysisError(
+            f"The offsets {first} to {last} are not a range. Choose two numbers between -{FARTHEST} and {FARTHEST}, "
+            f"the smaller first, such as {OFFSETS[0]} {OFFSETS[-1]}; 0 is left out, since no word is its own head."
+        )
+    return tuple(offset for offset in range(first, last + 1) if offset)
+
+
+def _from_word(chosen: argparse.Namespace) -> FromWord:
+    usual: FromWord = "first" if chosen.as_in_code else "mean"
+    return chosen.from_word or usual
+
+
+def _predictions(
+    chosen: argparse.Namespace, texts: Sequence[Text], how: ParsingSettings
+) -> tuple[list[TextPredictions], dict[str, str]]:
+    """Predictions for each text that was passed, in order, and where they come from."""
+    from_word = _from_word(chosen)
+    question = prediction_question(from_word)
+    checkpoint, asked = loaded(chosen)
+    question.check(asked.kind)
+    prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
+    read = [queries_text(texts[place], asked.kind) for place in prepared]
+    trees = list(progress_bar(([tree] for tree in dependencies(read)), len(read), "parsing"))
+    items = [ParsedText.of(texts[index], tree.words) for index, tree in zip(prepared, trees, strict=True)]
+    results = answers(checkpoint, question, items, dict(enumerate(prepared.values())), asked)
+    n_brought = sum(text.heads is not None for text in read)
+    facts = {
+        **checkpoint_facts(checkpoint, asked),
+        "texts": str(len(read)),
+        "texts sha256": texts_sha256(texts),
+        "relations": relations_source(n_brought, len(read)),
+        "from word": from_word,
+        "reading": how.reading,
+        **how.facts,
+        "alpha": str(chosen.alpha),
+        "beats baseline by": f"{chosen.by} ({chosen.margin})",
+    }
+    return [TextPredictions.of(tree, results[row]) for row, tree in enumerate(trees)], facts
+
+
+def accuracy_table(
+    accuracies: Sequence[RelationAccuracy], *, by: float = VOITA_MARGIN, margin: Margin = "points"
+) -> pd.DataFrame:
+    """Every relation, direction, layer and head, as the command's columns; by and margin as in `beats_baseline`."""
+    return pd.concat([_rows(one, by, margin) for one in accuracies], ignore_index=True)
+
+
+def _rows(one: RelationAccuracy, by: float, margin: Margin) -> pd.DataFrame:
+    direction, layer, head = (places.ravel() for places in np.indices(one.accuracy.shape))
+    ways = np.array(DIRECTIONS)[direction]
+    return pd.DataFrame(
+        {
+            "relation": one.relation,
+            "direction": ways,
+            "layer": layer,
+            "head": head,
+            "cases": one.n_cases,
+            "left_out": one.n_left_out,
+            "accuracy": one.accuracy.ravel(),
+            "low": one.low.ravel(),
+            "high": one.high.ravel(),
+            "baseline": one.baseline.share,
+            "offset": one.baseline.offset,
+            "p": one.p_values.ravel(),
+            "beats_baseline": beats_baseline(one, by=by, margin=margin).ravel(),
+            "best": [place == one.best for place in zip(ways.tolist(), layer.tolist(), head.tolist())],
+            "held_out": one.best_accuracy,
+            "held_out_low": one.best_low,
+            "held_out_high": one.best_high,
+        }
+    )

@@ -1,0 +1,1 @@
+"""The Heads Hypothesis: sieves, sieve bias scores, tests, head roles and their overlaps."""

@@ -1,0 +1,193 @@
+"""Sieve bias scores: the observer that computes them from tiles of attention, and the pass of a batch."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from core.attention.observed import observe
+from core.attention.observers import MapObserver, Observer, Tile
+from core.attention.settings import PassSettings, Window
+from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from core.passes.batches import gates, model_inputs, to_device
+from core.passes.texts import PassText, TextAttention
+from core.roles.measures import ROW_MEASURES, SYNTACTIC_MEASURES
+from core.roles.sieves import LOCAL_RADIUS, BatchSieves, batch_sieves
+
+OVERVIEW_BLOCKS: Final = 128
+"""Maximum number of blocks along the longer axis of an overview."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BatchScores:
+    """Result of the pass of one batch."""
+
+    measures: Float[np.ndarray, "text measure layer head"]
+    """By MEASURES: 1 = uniform attention; NaN where not applicable; `block` is weighted with row entropy in nats."""
+    maps: dict[int, TextAttention]
+    """Attention of the requested texts, by their index in the batch."""
+
+
+class _Weights:
+    """The sieves of a batch as tensors, for layers with the same window."""
+
+    def __init__(self, sieves: BatchSieves, tensor: Callable[[np.ndarray], Tensor]) -> None:
+        self.row = tensor(sieves.row_weights)
+        self.entry_at, self.entry = tensor(sieves.entry_at), tensor(sieves.entry_weight)
+        self.entry_target = tensor(sieves.entry_at[:, 0] * len(SYNTACTIC_MEASURES) + sieves.entry_measure)
+        self._n_queries = sieves.row_weights.shape[1]
+        self._entry_place = sieves.entry_at[:, 0] * self._n_queries + sieves.entry_at[:, 1]
+
+    def entries_of(self, tile: Tile) -> slice:
+        """Range of the entries inside a tile, which are contiguous: a tile has whole texts, or queries of one text."""
+        first = tile.texts.start * self._n_queries + tile.queries.start
+        last = (tile.texts.stop - 1) * self._n_queries + tile.queries.stop
+        start, stop = np.searchsorted(self._entry_place, [first, last])
+        return slice(int(start), int(stop))
+
+
+class ScoreObserver:
+    """Accumulates each measure of each text, layer and head during the pass."""
+
+    wants_entropy: bool
+    wants_outputs = False
+
+    def __init__(self, sieves: Sequence[BatchSieves], n_heads: int, device: str, dtype: torch.dtype) -> None:
+        """Store the sieves of each layer; layers with the same window share them."""
+
+        def tensor(array: np.ndarray) -> Tensor:
+            values = torch.from_numpy(array)
+            # To the number format first: MPS knows no float64.
+            return to_device(values.to(dtype) if values.is_floating_point() else values, device)
+
+        made = {id(of_layer): _Weights(of_layer, tensor) for of_layer in sieves}
+        self._weights = [made[id(of_layer)] for of_layer in sieves]
+        self.indicators: Tensor | None = tensor(sieves[0].indicators)
+        self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
+        self.wants_entropy = bool(self._applicable[:, ROW_MEASURES.index("block without entropy")].any())
+        n_texts = len(sieves[0].indicators)
+        zeros = partial(torch.zeros, device=device, dtype=dtype)
+        self._row_sums = zeros((len(sieves), n_texts, n_heads, len(ROW_MEASURES)))
+        self._block = zeros((len(sieves), n_texts, n_heads))
+        self._syntactic = zeros((len(sieves), n_texts * len(SYNTACTIC_MEASURES), n_heads))
+
+    def observe(self, tile: Tile) -> None:
+        """Add a tile's contribution to every measure."""
+        weights = self._weights[tile.layer].row[tile.texts, tile.queries]
+        columns = torch.cat([_band_sums(tile)[..., None], _known(tile.indicator_sums)], dim=-1)
+        if tile.row_sums is not None:
+            # Padding that may look at nothing but padding has a sum of 0, and no weight.
+            columns = columns / tile.row_sums[..., None].clamp_min(torch.finfo(columns.dtype).tiny)
+        self._row_sums[tile.layer, tile.texts] += columns.flatten(2) @ weights.flatten(1, 2)
+        if tile.entropy is not None:
+            own_block = (columns * weights[:, None, ..., -1]).sum(-1)
+            self._block[tile.layer, tile.texts] += (own_block * tile.entropy).sum(-1)
+        self._add_entries(tile, self._weights[tile.layer])
+
+    def _add_entries(self, tile: Tile, weights: _Weights) -> None:
+        chosen = weights.entries_of(tile)
+        if chosen.stop > chosen.start:
+            text, query, key = weights.entry_at[chosen].T
+            text, query = text - tile.texts.start, query - tile.queries.start
+            attention = tile.probabilities[text, :, query, key]
+            if tile.row_sums is not None:
+                attention = attention / tile.row_sums[text, :, query]
+            weighted = attention * weights.entry[chosen, None]
+            self._syntactic[tile.layer].index_add_(0, weights.entry_target[chosen], weighted)
+
+    def scores(self) -> Float[np.ndarray, "text measure layer head"]:
+        """All of MEASURES, copied from the device at once; NaN where not applicable to a text."""
+        n_layers, n_texts, n_heads = self._block.shape
+        syntactic = self._syntactic.view(n_layers, n_texts, len(SYNTACTIC_MEASURES), n_heads)
+        by_text = [self._row_sums.transpose(2, 3), self._block[:, :, None], syntactic]
+        measured = torch.cat(by_text, dim=2).permute(1, 2, 0, 3).detach().cpu().numpy()
+        return np.where(self._applicable[..., None], measured, np.nan).astype(measured.dtype)
+
+
+def _band_sums(tile: Tile) -> Float[Tensor, "text head query"]:
+    """Attention of each query inside its local band, from the tile's diagonals."""
+    probabilities = tile.probabilities
+    n_queries, n_keys = probabilities.shape[2:]
+    sums = probabilities.new_zeros(probabilities.shape[:3])
+    for offset in range(tile.queries.start - LOCAL_RADIUS, tile.queries.start + LOCAL_RADIUS + 1):
+        if -n_queries < offset < n_keys:
+            diagonal = probabilities.diagonal(offset, dim1=2, dim2=3)
+            first = max(0, -offset)
+            sums[..., first : first + diagonal.shape[-1]] += diagonal
+    return sums
+
+
+def _known(sums: Tensor | None) -> Tensor:
+    if sums is None:
+        raise RuntimeError("The pass gave no indicator sums to the score observer.")
+    return sums
+
+
+def score_batch(
+    checkpoint: Checkpoint,
+    texts: Sequence[PassText],
+    settings: PassSettings,
+    windows: Mapping[int, Window] | None = None,
+    observers: Sequence[Observer] = (),
+) -> BatchScores:
+    """Run one batch of texts, and compute scores and, for some texts, the attention to draw.
+
+    Args:
+        checkpoint: loaded.
+        texts: prepared for the kind of attention in the settings.
+        settings: which attention, and which heads are off.
+        windows: for texts to draw, by index in the batch, the part of their attention to return.
+        observers: further observers of the same pass.
+
+    Source: Pande et al. 2021; differences from their code are documented in core/roles/sieves.py.
+    """
+    attention = checkpoint.attentions[settings.kind]
+    sieves = layer_sieves(texts, attention)
+    scores = ScoreObserver(sieves, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype)
+    maps = {row: _map_observer(texts[row], row, window) for row, window in (windows or {}).items()}
+    observe(
+        checkpoint.model,
+        model_inputs(checkpoint, texts),
+        [scores, *maps.values(), *observers],
+        calls=attention.calls,
+        gates=gates(checkpoint, settings),
+        stops=True,
+    )
+    seen = {row: _seen(texts[row], attention.causal, window, maps[row]) for row, window in (windows or {}).items()}
+    return BatchScores(measures=scores.scores(), maps=seen)
+
+
+def layer_sieves(texts: Sequence[PassText], attention: AttentionLayers) -> list[BatchSieves]:
+    """Sieves of a batch for each layer; layers whose windows have the same effect on these texts share one object."""
+    n_tokens = max(text.n_tokens for text in texts)
+    reaches = [attention.reach(layer).within(n_tokens, attention.causal) for layer in range(attention.n_layers)]
+    made = {reach: batch_sieves(texts, attention.causal, reach) for reach in dict.fromkeys(reaches)}
+    return [made[reach] for reach in reaches]
+
+
+def _map_observer(text: PassText, row: int, window: Window) -> MapObserver:
+    return MapObserver(row, len(text.queries.ids), len(text.keys.ids), window, _block(text, window))
+
+
+def _seen(text: PassText, causal: bool, window: Window, observer: MapObserver) -> TextAttention:
+    block = _block(text, window)
+    return TextAttention(
+        text=text,
+        causal=causal,
+        window=window,
+        attention=observer.attention().cpu().numpy(),
+        block=block,
+        overview=observer.overview().cpu().numpy() if block else None,
+    )
+
+
+def _block(text: PassText, window: Window) -> int:
+    """Block size of the overview in tokens; 0 if the window is the whole text."""
+    if window == Window((0, len(text.queries.ids)), (0, len(text.keys.ids))):
+        return 0
+    return -(-text.n_tokens // OVERVIEW_BLOCKS)

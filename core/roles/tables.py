@@ -1,0 +1,130 @@
+"""Scores and tests as tables with named columns, and reading tables of scores."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.errors import AnalysisError
+from core.roles.hypotheses import HeadTests
+from core.roles.roles import ROLES
+
+SCORE_COLUMNS: Final = ("text", "role", "layer", "head", "score")
+TEST_FIELDS: Final = ("texts", "mean", "std", "low", "high", "t", "p", "p_adjusted", "holds", "constant")
+MUST_AGREE: Final = {
+    "texts sha256": "of other texts",
+    "direction": "in two directions",
+    "block entropy": "with and without block entropy",
+}
+"""Metadata that must agree for scores to be comparable -> how two files differ, for messages."""
+SCORE_ALIKE: Final = "Score the same file of texts with the same settings under both checkpoints."
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoreTable:
+    """Scores read from a file."""
+
+    texts: tuple[int, ...]
+    """Index of each text in the scored input."""
+    roles: tuple[str, ...]
+    scores: Float[np.ndarray, "text role layer head"]
+    facts: Mapping[str, str]
+    """Metadata of the file, such as checkpoint and settings; may be empty."""
+
+
+def score_table(
+    positions: Sequence[int],
+    scores: Float[np.ndarray, "text role layer head"],
+    facts: Mapping[str, str] | None = None,
+) -> pd.DataFrame:
+    """Table of scores with one row per text, role, layer and head; NaN where not applicable.
+
+    Args:
+        positions: index of each text in the input.
+        scores: by ROLES.
+        facts: metadata, stored as the table's `attrs` in a Parquet file.
+    """
+    index = pd.MultiIndex.from_product(
+        [positions, ROLES, range(scores.shape[2]), range(scores.shape[3])], names=SCORE_COLUMNS[:4]
+    )
+    table = pd.DataFrame({"score": scores.astype(np.float64).ravel()}, index=index).reset_index()
+    table.attrs = dict(facts or {})
+    return table
+
+
+def read_score_table(path: Path) -> ScoreTable:
+    """Read a table of scores, sorted by text.
+
+    Raises: AnalysisError for a file that is not a table of scores.
+    """
+    table = _parquet(path)
+    missing = [name for name in SCORE_COLUMNS if name not in table]
+    if missing or table.empty:
+        lacking = f"lacks the column {missing[0]}" if missing else "has no rows"
+        raise AnalysisError(f"{path} {lacking}. Make one with: python -m core score")
+    if not pd.api.types.is_float_dtype(table["score"]):
+        raise AnalysisError(f"The scores in {path} are {table['score'].dtype}, not numbers. Score the texts again.")
+    keys = table[["role", "layer", "head"]].astype({"role": str})
+    names = tuple(keys["role"].unique())
+    shape = (table["text"].nunique(), len(names), table["layer"].nunique(), table["head"].nunique())
+    facts = {name: fact for name, fact in table.attrs.items() if isinstance(fact, str)}
+    table = table[["text", "score"]].join(keys)
+    if len(table) != np.prod(shape) or table.duplicated(["text", "role", "layer", "head"]).any():
+        raise AnalysisError(
+            f"{path} does not hold one score for every text, role, layer and head. Score the texts again."
+        )
+    wide = table.pivot(index="text", columns=["role", "layer", "head"], values="score").sort_index(axis=1)
+    scores = wide.reindex(columns=names, level="role").to_numpy().reshape(shape)
+    return ScoreTable(texts=tuple(wide.index), roles=names, scores=scores, facts=facts)
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except FileNotFoundError:
+        raise AnalysisError(f"There is no file {path}. Write one with: python -m core score") from None
+    except (OSError, ValueError, TypeError) as error:  # TypeError: metadata that are no table's
+        reason = str(error).split("\n")[0]
+        raise AnalysisError(f"{path} is not a Parquet file ({reason}). Make one with: python -m core score") from None
+
+
+def on_same_texts(a: ScoreTable, b: ScoreTable) -> tuple[ScoreTable, ScoreTable]:
+    """Restrict two tables of scores to their common texts, with roles in the same order.
+
+    Raises: AnalysisError if their metadata show different texts or settings, if a role is in one table only, or if they
+        have no text in common.
+    """
+    for fact, done in MUST_AGREE.items():
+        values = [side.facts[fact] for side in (a, b) if fact in side.facts]
+        if len(set(values)) > 1:
+            raise AnalysisError(
+                f"The two files hold scores {done} ({values[0][:20]} and {values[1][:20]}). {SCORE_ALIKE}"
+            )
+    if alone := set(a.roles) ^ set(b.roles):
+        raise AnalysisError(f"Only one of the two files holds scores for {', '.join(sorted(alone))}. {SCORE_ALIKE}")
+    both = sorted(set(a.texts) & set(b.texts))
+    if not both:
+        raise AnalysisError(f"The two files have no text in common. {SCORE_ALIKE}")
+    return _cut(a, both, a.roles), _cut(b, both, a.roles)
+
+
+def _cut(table: ScoreTable, texts: Sequence[int], roles: tuple[str, ...]) -> ScoreTable:
+    rows = np.isin(table.texts, texts)
+    columns = [table.roles.index(role) for role in roles]
+    return replace(table, texts=tuple(texts), roles=roles, scores=table.scores[rows][:, columns])
+
+
+def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.DataFrame:
+    """Table of tests with one row per role, layer and head; columns are fields of HeadTests."""
+    return by_head(tests.roles, {name: getattr(tests, name) for name in fields})
+
+
+def by_head(roles: tuple[str, ...], columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """Table with one row per role, layer and head, from arrays over these axes."""
+    _, n_layers, n_heads = next(iter(columns.values())).shape
+    index = pd.MultiIndex.from_product([roles, range(n_layers), range(n_heads)], names=["role", "layer", "head"])
+    return pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index=index).reset_index()

@@ -1,0 +1,1 @@
+"""How differently any two heads attend: distances, a map and a dendrogram."""

@@ -1,0 +1,83 @@
+"""The command `python -m core distances`: how far apart all heads of a checkpoint attend."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.commands import (
+    TABLES,
+    add_checkpoint_options,
+    add_random_weights_option,
+    add_texts_options,
+    answers,
+    check_output,
+    checkpoint_facts,
+    loaded,
+    prepared_texts,
+    read_texts,
+    write_table,
+)
+from core.similarity.distances import ROWS, DistanceSettings, HeadDistances, head_distances
+from core.similarity.question import distance_question
+from core.texts.text import SUFFIXES, texts_sha256
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser = commands.add_parser("distances", help="compare all heads with each other", description=distances.__doc__)
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    add_texts_options(parser, ", ".join(SUFFIXES))
+    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    parser.add_argument(
+        "--smoothed", action="store_true", help="rows as 0.999 A + 0.001 / keys, as in the authors' code"
+    )
+    parser.add_argument(
+        "--rows", type=int, default=ROWS, help=f"rows looked at of a longer text, a sample; {ROWS} unless told"
+    )
+    parser.set_defaults(run=distances)
+
+
+def distances(chosen: argparse.Namespace) -> None:
+    """Write one row per pair of heads of all layers: layer_a, head_a, layer_b, head_b (a before b), divergence
+    (Jensen-Shannon in nats, 0 to ln 2, mean over the rows of a text and then over texts), sum (over all rows of all
+    texts; with --smoothed the authors' figure), and the divergences (Kullback-Leibler, in nats) of a from b and of b
+    from a, which only heads of one layer have.
+    """
+    how = DistanceSettings(smoothed=chosen.smoothed, rows=chosen.rows)
+    texts = read_texts(chosen.texts, chosen.text_columns)
+    check_output(chosen.output, TABLES, [chosen.texts])
+    checkpoint, asked = loaded(chosen)
+    prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
+    results = answers(checkpoint, distance_question(how), texts, prepared, asked)
+    facts = {
+        **checkpoint_facts(checkpoint, asked),
+        "texts": str(len(results)),
+        "texts sha256": texts_sha256(texts),
+        "rows smoothed": "yes" if how.smoothed else "no",
+        "most rows of a text": str(how.rows),
+    }
+    write_table(chosen.output, distance_table(head_distances(list(results.values()))), facts)
+
+
+def distance_table(distances: HeadDistances) -> pd.DataFrame:
+    """Every pair of different heads once, as the command's columns."""
+    n_layers, n_heads = distances.shape
+    a, b = np.triu_indices(n_layers * n_heads, k=1)
+    (layer_a, head_a), (layer_b, head_b) = divmod(a, n_heads), divmod(b, n_heads)
+    same = layer_a == layer_b
+    return pd.DataFrame(
+        {
+            "layer_a": layer_a,
+            "head_a": head_a,
+            "layer_b": layer_b,
+            "head_b": head_b,
+            "divergence": distances.mean[layer_a, head_a, layer_b, head_b],
+            "sum": distances.sum[layer_a, head_a, layer_b, head_b],
+            "relative_a_b": np.where(same, distances.relative[layer_a, head_a, head_b], np.nan),
+            "relative_b_a": np.where(same, distances.relative[layer_a, head_b, head_a], np.nan),
+        }
+    )

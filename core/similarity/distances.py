@@ -1,0 +1,182 @@
+"""Divergences between all pairs of heads as means over texts, nearest heads, and a behaviour label for each head.
+
+Does not import torch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.spatial.distance import squareform
+
+from core.attention.settings import Head
+from core.errors import AnalysisError
+from core.surface.statistics import HeadStatistics
+
+ROWS: Final = 128
+"""Maximum number of sampled queries per text; the paper's texts are no longer."""
+MAP_ENTRIES: Final = 1 << 25
+"""Maximum number of attention entries stored at once, over all heads: 128 MB in float32."""
+MOST: Final = float(np.log(2))
+"""Divergence of two rows that share no key, in nats."""
+FLOOR: Final = 1e-30
+"""Added to every entry to avoid the logarithm of 0; negligible in float32 next to relevant entries."""
+SMOOTHING: Final = 0.001
+"""Share of a row that the authors' code spreads evenly over all keys."""
+BEHAVIOURS: Final = ("next", "previous", "broad", "cls", "sep", "punctuation")
+"""Labels of a head; if several apply, the last one is used."""
+BROAD: Final = 3.8
+"""Entropy in nats above which a head is labelled broad."""
+THRESHOLDS: Final = {"next": 0.5, "previous": 0.5, "entropy": BROAD, "cls": 0.6, "sep": 0.6, "punctuation": 0.6}
+"""Statistic -> threshold for a head's mean, in the order of BEHAVIOURS."""
+
+Distances = Float[np.ndarray, "layer_a head_a layer_b head_b"]
+"""Distances between all pairs of heads: `mean` or `sum` of HeadDistances."""
+
+
+@dataclass(frozen=True)
+class DistanceSettings:
+    """How heads are compared on one text.
+
+    Raises: AnalysisError for less than one row.
+    """
+
+    smoothed: bool = False
+    """Rows as 0.999 A + 0.001 / keys, as in the authors' code; without it the rows as they are, as in the paper."""
+    rows: int = ROWS
+    """Number of queries sampled from longer texts; the sample depends only on the number of tokens."""
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise AnalysisError(f"Heads are compared on at least one row of a text, not {self.rows}. Ask for more.")
+
+
+USUAL_DISTANCES: Final = DistanceSettings()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextDistances:
+    """How far apart heads attend on one text, in nats."""
+
+    pairs: Float[np.ndarray, " pair"]
+    """Jensen-Shannon divergence of the rows of two heads, mean over the sampled rows, 0 to ln 2; heads in order of
+    layers, pairs in the order of `scipy.spatial.distance.squareform`."""
+    relative: Float[np.ndarray, "layer head other_head"]
+    """Divergence (Kullback-Leibler) of a head from another of its layer, sum of p_head ln(p_head / p_other), mean over
+    the rows."""
+    n_queries: int
+    """Number of all queries of the text, sampled or not."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadDistances:
+    """How far apart heads attend over some texts, in nats."""
+
+    mean: Distances
+    """Jensen-Shannon divergence, mean over the rows of a text and then over texts: 0 to ln 2, symmetric."""
+    sum: Distances
+    """The same, summed over all rows of all texts; for a sampled text, its mean times the number of its queries."""
+    relative: Float[np.ndarray, "layer head other_head"]
+    """Divergence of a head from another of its layer, mean over texts; not symmetric."""
+    n_texts: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Layers and heads."""
+        return self.relative.shape[0], self.relative.shape[1]
+
+
+def chosen_queries(n_queries: int, n_keys: int, n_heads: int, rows: int = ROWS) -> Int[np.ndarray, " row"]:
+    """The sampled queries of a text, sorted; all of them for short texts.
+
+    Args:
+        n_queries, n_keys: tokens of the text.
+        n_heads: of all layers together, whose rows have to fit into MAP_ENTRIES.
+        rows: maximum number of queries.
+
+    Returns: token positions, which depend on these numbers only, not on the other texts of the batch.
+    """
+    n_rows = max(1, min(n_queries, rows, MAP_ENTRIES // (n_heads * n_keys)))
+    if n_rows == n_queries:
+        return np.arange(n_queries)
+    return np.sort(np.random.default_rng(n_queries).choice(n_queries, n_rows, replace=False))
+
+
+def head_distances(texts: Sequence[TextDistances]) -> HeadDistances:
+    """Means and sums over texts.
+
+    Args:
+        texts: one or more.
+
+    Source: Clark et al. 2019, section 6, sums over all rows of all texts, in which a long text counts more; the mean is
+        this project's, has the bounds of the divergence, and orders pairs similarly if texts are of similar length.
+    """
+    n_layers, n_heads = texts[0].relative.shape[:2]
+    n_queries = np.array([text.n_queries for text in texts], dtype=np.float64)
+    pairs = np.stack([text.pairs for text in texts])
+
+    def all_pairs(weights: Float[np.ndarray, " text"]) -> Distances:
+        if n_layers * n_heads == 1:  # no pair, which squareform takes for no head
+            return np.zeros((1, 1, 1, 1))
+        return squareform(weights @ pairs).reshape(n_layers, n_heads, n_layers, n_heads)
+
+    return HeadDistances(
+        mean=all_pairs(np.full(len(texts), 1 / len(texts))),
+        sum=all_pairs(n_queries),
+        relative=np.stack([text.relative for text in texts]).mean(axis=0, dtype=np.float64),
+        n_texts=len(texts),
+    )
+
+
+def nearest_heads(distances: Distances, head: Head) -> list[tuple[Head, float]]:
+    """The other heads as layer and head, nearest first, with their distance."""
+    of_head = distances[head]
+    order = np.argsort(of_head, axis=None, kind="stable")
+    places = (np.unravel_index(flat, of_head.shape) for flat in order)
+    return [((int(i), int(j)), float(of_head[i, j])) for i, j in places if (i, j) != head]
+
+
+def closest_pair(distances: Distances) -> tuple[Head, Head, float] | None:
+    """The two heads with the smallest distance, and that distance; None for a single head."""
+    n_layers, n_heads = distances.shape[:2]
+    if n_layers * n_heads == 1:
+        return None
+    itself = np.eye(n_layers * n_heads, dtype=bool).reshape(distances.shape)
+    among_others = np.where(itself, np.inf, distances)
+    a, head_a, b, head_b = (int(i) for i in np.unravel_index(among_others.argmin(), among_others.shape))
+    return (a, head_a), (b, head_b), float(among_others[a, head_a, b, head_b])
+
+
+def layer_distances(distances: Distances) -> Float[np.ndarray, "layer_a layer_b"]:
+    """Mean distance between the heads of two layers; within a layer, over pairs of different heads.
+
+    NaN within a layer if layers have one head.
+    """
+    n_layers, n_heads = distances.shape[:2]
+    sums = distances.sum(axis=(1, 3))
+    n_pairs = n_heads * (n_heads - np.eye(n_layers))
+    return np.divide(sums, n_pairs, out=np.full(sums.shape, np.nan), where=n_pairs > 0)
+
+
+def within_and_between(distances: Distances) -> tuple[float, float]:
+    """Mean distance between heads of one layer, and of different layers; NaN where there are none."""
+    of_layers = layer_distances(distances)
+    same = np.eye(len(of_layers), dtype=bool)
+    between = of_layers[~same]
+    return float(of_layers[same].mean()), float(between.mean()) if between.size else float("nan")
+
+
+def behaviours(statistics: HeadStatistics) -> Int[np.ndarray, "layer head"]:
+    """Label of each head by its mean statistics, as an index into BEHAVIOURS; -1 for none.
+
+    Source: Clark et al. 2019, section 6 and their code: more than half of the attention on the next or the previous
+        token, more than 3.8 nats of entropy, or more than 0.6 on [CLS], [SEP] or punctuation; of several the last. The
+        linguistic heads that they add by hand are BERT-base's and no rule, so they are left out.
+    """
+    of_head = np.full(statistics.mean.shape[1:], -1)
+    for place, (name, threshold) in enumerate(THRESHOLDS.items()):
+        of_name = statistics.mean[statistics.names.index(name)]
+        of_head[of_name > threshold] = place  # NaN exceeds nothing
+    return of_head

@@ -1,0 +1,166 @@
+"""Divergence between the attention of any two heads: an observer that stores the maps of a batch and compares them.
+
+Heads of all layers are compared, so the maps of a batch are stored until the end of the pass. Batches are small enough,
+and long texts are sampled to few enough rows, to stay within MAP_ENTRIES.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from core.attention.observers import Tile
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from core.passes.batches import BATCH_TOKENS, to_device
+from core.passes.collect import collect
+from core.passes.texts import PassText
+from core.similarity.distances import (
+    FLOOR,
+    MAP_ENTRIES,
+    MOST,
+    SMOOTHING,
+    USUAL_DISTANCES,
+    DistanceSettings,
+    TextDistances,
+    chosen_queries,
+)
+
+PAIR_ENTRIES: Final = 1 << 17
+"""Entries of pairs of maps that are processed at once; two such arrays fit into a CPU cache."""
+GPU_PAIR_ENTRIES: Final = 1 << 24
+
+
+def text_distances(
+    checkpoint: Checkpoint,
+    texts: Sequence[PassText],
+    settings: PassSettings,
+    how: DistanceSettings = USUAL_DISTANCES,
+) -> Iterator[list[tuple[int, TextDistances]]]:
+    """Run texts through the model and compare the heads, batch by batch.
+
+    Args:
+        checkpoint: loaded.
+        texts: prepared for the kind of attention that the settings name.
+        settings: which attention, and which heads are off.
+        how: number of sampled rows, and whether they are smoothed.
+
+    Yields: index of the text and its distances; not in input order.
+
+    Source: Clark et al. 2019, section 6; their code smooths the rows, which is a setting here.
+    """
+    attention = checkpoint.attentions[settings.kind]
+    n_heads = attention.n_layers * attention.n_heads
+    batch_tokens = max(1, min(BATCH_TOKENS[checkpoint.device], MAP_ENTRIES // (n_heads * how.rows)))
+    collector = partial(DistanceCollector, checkpoint, attention, how=how)
+    return collect(checkpoint, texts, settings, collector, batch_tokens=batch_tokens)
+
+
+class DistanceCollector:
+    """Stores the rows of each text of a batch, for all layers and heads, and compares them after the pass."""
+
+    indicators = None
+    wants_entropy = False
+    wants_outputs = False
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        attention: AttentionLayers,
+        texts: Sequence[PassText],
+        how: DistanceSettings = USUAL_DISTANCES,
+    ) -> None:
+        """Allocate memory for the rows of a batch.
+
+        Args:
+            checkpoint: loaded.
+            attention: the observed layers.
+            texts: texts of the batch.
+            how: as for `text_distances`.
+        """
+        shape, device = (attention.n_layers, attention.n_heads), checkpoint.device
+        sizes = [(len(text.queries.ids), len(text.keys.ids)) for text in texts]
+        self._n_queries = [n_queries for n_queries, _ in sizes]
+        self._chosen = [chosen_queries(*size, shape[0] * shape[1], how.rows) for size in sizes]
+        self._chosen_at = [to_device(torch.from_numpy(chosen), device) for chosen in self._chosen]
+        self._maps = [
+            torch.zeros((*shape, len(chosen), n_keys), dtype=checkpoint.statistics_dtype, device=device)
+            for chosen, (_, n_keys) in zip(self._chosen, sizes)
+        ]
+        self._how = how
+
+    def observe(self, tile: Tile) -> None:
+        """Copy the sampled rows."""
+        queries = tile.queries
+        for row in range(tile.texts.start, tile.texts.stop):
+            first, last = np.searchsorted(self._chosen[row], [queries.start, queries.stop])
+            if first == last:
+                continue
+            # In a causal model keys of the future may be left away; padded ones are.
+            kept = self._maps[row][tile.layer, :, first:last, : tile.probabilities.shape[-1]]
+            at = self._chosen_at[row][first:last] - queries.start
+            rows = tile.probabilities[row - tile.texts.start, :, :, : kept.shape[-1]].index_select(1, at)
+            if tile.row_sums is not None:
+                rows = rows / tile.row_sums[row - tile.texts.start].index_select(1, at)[..., None]
+            kept.copy_(rows)
+
+    def results(self) -> list[TextDistances]:
+        """Distances of each text."""
+        with torch.inference_mode():
+            texts = [self._compared(maps) for maps in self._maps]
+            pairs, relative = (torch.stack(arrays).cpu().numpy() for arrays in zip(*texts))
+        return [
+            TextDistances(pairs=pairs[row], relative=relative[row], n_queries=n_queries)
+            for row, n_queries in enumerate(self._n_queries)
+        ]
+
+    def _compared(self, maps: Float[Tensor, "layer head row key"]) -> tuple[Tensor, Tensor]:
+        if self._how.smoothed:
+            maps.mul_(1 - SMOOTHING).add_(SMOOTHING / maps.shape[-1])
+        maps += FLOOR
+        own = _information(maps)
+        return divergences(maps.flatten(0, 1), own.flatten(0, 1)), _relative(maps, own)
+
+
+def divergences(maps: Float[Tensor, "map row key"], own: Float[Tensor, "map row"]) -> Float[Tensor, " pair"]:
+    """Jensen-Shannon divergence of every two maps, mean over their rows, in nats.
+
+    Half the sum of (a + b) ln(a + b) is taken from that of a ln a and of b ln b: one logarithm for each entry of a
+    pair. Rounding leaves up to 1e-6 in float32 where rows hardly differ.
+
+    Args:
+        maps: rows that sum to 1, without zeros.
+        own: result of `_information` for them.
+
+    Returns: 0 to ln 2, in the order of `scipy.spatial.distance.squareform`.
+    """
+    entries = PAIR_ENTRIES if maps.device.type == "cpu" else GPU_PAIR_ENTRIES
+    at_once = max(1, entries // maps[0].numel())
+    sums = maps.new_empty((at_once, *maps.shape[1:]))
+    logs = torch.empty_like(sums)
+    parts = [maps.new_empty(0)]
+    for one in range(len(maps)):
+        for start in range(one + 1, len(maps), at_once):
+            stop = min(start + at_once, len(maps))
+            both = torch.add(maps[start:stop], maps[one], out=sums[: stop - start])
+            of_both = torch.log(both, out=logs[: stop - start]).mul_(both).sum(-1)
+            parts.append((own[one] + own[start:stop] - of_both).mean(-1) / 2)
+    return (torch.cat(parts) + MOST).clamp_(0, MOST)
+
+
+def _information(rows: Float[Tensor, "*row key"]) -> Float[Tensor, "*row"]:
+    """The negative entropy of rows in nats."""
+    return (rows.log() * rows).sum(-1)
+
+
+def _relative(
+    maps: Float[Tensor, "layer head row key"], own: Float[Tensor, "layer head row"]
+) -> Float[Tensor, "layer head other_head"]:
+    """Divergence of each head from the others of its layer, mean over rows; an entry below FLOOR counts as FLOOR."""
+    by_row = maps.transpose(1, 2)
+    crossed = by_row @ by_row.log().mT
+    return (own.mT[..., None] - crossed).mean(1).clamp_min_(0)

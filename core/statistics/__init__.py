@@ -1,0 +1,1 @@
+"""Means, confidence intervals, tests and corrections; independent of torch and of texts."""

@@ -1,0 +1,56 @@
+"""Means over texts, their confidence intervals, and p-values corrected for multiple tests."""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from core.errors import AnalysisError
+
+Correction = Literal["bh", "holm", "none"]
+
+
+def refuse_infinite(*scores: Float[np.ndarray, "..."]) -> None:
+    """Raise AnalysisError if any score is infinite."""
+    if any(np.isinf(some).any() for some in scores):
+        raise AnalysisError("Some scores are infinite. Check that the checkpoint's attention is finite on these texts.")
+
+
+def moments(scores: Float[np.ndarray, "text *cell"]) -> tuple[Int[np.ndarray, "*cell"], np.ndarray, np.ndarray]:
+    """Count, mean and sum of squared deviations of the scores that are not NaN, in float64."""
+    refuse_infinite(scores)
+    takes_part = ~np.isnan(scores)
+    texts = takes_part.sum(axis=0)
+    mean = ratio(scores.sum(axis=0, dtype=np.float64, where=takes_part), texts)
+    return texts, mean, np.square(scores - mean).sum(axis=0, where=takes_part)
+
+
+def half_interval(
+    texts: Int[np.ndarray, "*cell"], squares: Float[np.ndarray, "*cell"], alpha: float
+) -> Float[np.ndarray, "*cell"]:
+    """Half the width of the two-sided 1 - alpha interval of a mean; NaN with fewer than 2 texts."""
+    from scipy.special import stdtrit  # takes a quarter of a second
+
+    return -stdtrit(texts - 1, alpha / 2) * np.sqrt(ratio(squares, texts * (texts - 1)))
+
+
+def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Float[np.ndarray, "..."]:
+    """Element-wise quotient; NaN where the denominator is not positive."""
+    return np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0)
+
+
+def adjusted(p: Float[np.ndarray, "*cell"], correction: Correction) -> Float[np.ndarray, "*cell"]:
+    """Correct p-values as one family; NaN is not part of the family and stays NaN."""
+    corrected, tested = p.copy(), ~np.isnan(p)
+    if correction == "none":
+        return corrected
+    # Both imports take about half a second, which a page that shows no test need not wait for.
+    if correction == "bh":
+        from scipy.stats import false_discovery_control
+
+        corrected[tested] = false_discovery_control(p[tested])
+    else:
+        from statsmodels.stats.multitest import multipletests
+
+        corrected[tested] = multipletests(p[tested], method="holm")[1]
+    return corrected

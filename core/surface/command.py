@@ -1,0 +1,159 @@
+"""The command `python -m core surface`: what each head looks at."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.commands import (
+    TABLES,
+    add_checkpoint_options,
+    add_random_weights_option,
+    add_texts_options,
+    answers,
+    check_output,
+    checkpoint_facts,
+    loaded,
+    prepared_texts,
+    progress_bar,
+    read_bytes,
+    read_texts,
+    write_table,
+)
+from core.surface.frequencies import FREQUENCY_SUFFIXES, FrequencyList, frequencies_of, read_frequencies
+from core.surface.key_kinds import PUNCTUATION, SurfaceSettings
+from core.surface.labels import OFFSETS, head_labels, offset_shares, positional, rare_shares
+from core.surface.per_text import TextGradients, TextSurface
+from core.surface.question import surface_question
+from core.surface.statistics import (
+    HeadStatistics,
+    LayerStatistics,
+    gradient_statistics,
+    head_statistics,
+    layer_statistics,
+    uniform_entropy,
+)
+from core.texts.text import SUFFIXES, texts_sha256
+
+COLUMNS: Final = ("statistic", "layer", "head", "mean", "low", "high", "texts", "offset", "holds")
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser = commands.add_parser("surface", help="say what each head looks at", description=surface.__doc__)
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    add_texts_options(parser, ", ".join(SUFFIXES))
+    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+    parser.add_argument(
+        "--frequencies",
+        type=Path,
+        help="words from the most frequent on, for rare tokens: "
+        + ", ".join(FREQUENCY_SUFFIXES)
+        + "; unless given, of the texts where they are many, else of English",
+    )
+    signs = "".join(PUNCTUATION)
+    parser.add_argument("--punctuation", default=signs, help=f"signs that count as such; {signs} unless told")
+    parser.add_argument(
+        "--as-in-code",
+        action="store_true",
+        help="shares divided and rows smoothed as in the code of Clark et al.",
+    )
+    parser.add_argument(
+        "--gradients",
+        type=Path,
+        help="second file to write, of a masked-language model: kind, layer, mean, low, high, texts",
+    )
+    parser.set_defaults(run=surface)
+
+
+def surface(chosen: argparse.Namespace) -> None:
+    """Write one row per statistic, layer and head: mean over the texts that have it, low and high (95 % interval over
+    texts), and how many texts; a text without [CLS], [SEP] or punctuation has a share of 0 of it where another has
+    some. Shares, confidence: 0 to 1; entropy: nats; distance: tokens. Statistics of a whole layer (agreement, output
+    agreement, uniform entropy) have no head. Rows "offset share" say how often the most attended key is at an offset
+    (no offset: further away); "positional" and "rare" say whether a head holds that label: mean is then its share at
+    the offset, or on one of the two rarest words; no offset: no token that counts.
+    """
+    from core.surface.gradients import attention_gradients, check_gradients
+
+    texts = read_texts(chosen.texts, chosen.text_columns)
+    frequencies = _frequencies(chosen.frequencies) or frequencies_of(texts)
+    read = [chosen.texts, chosen.frequencies]
+    check_output(chosen.output, TABLES, read)
+    if chosen.gradients:
+        check_output(chosen.gradients, TABLES, [*read, chosen.output])
+    checkpoint, asked = loaded(chosen)
+    if chosen.gradients:
+        check_gradients(checkpoint)
+    prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
+    how = SurfaceSettings(tuple(chosen.punctuation), chosen.as_in_code)
+    facts = {
+        **checkpoint_facts(checkpoint, asked),
+        "texts sha256": texts_sha256(texts),
+        "word frequencies": frequencies.source,
+        "punctuation": chosen.punctuation,
+        "as in code": "yes" if how.as_in_code else "no",
+    }
+    results = answers(checkpoint, surface_question(how), texts, prepared, asked)
+    write_table(chosen.output, surface_table(list(results.values()), frequencies), facts)
+    if chosen.gradients:
+        backward = attention_gradients(checkpoint, list(prepared.values()), asked, punctuation=how.punctuation)
+        gradients = [of_text for _, of_text in progress_bar(backward, len(prepared))]
+        write_table(chosen.gradients, gradient_table(gradients), facts)
+
+
+def _frequencies(path: Path | None) -> FrequencyList | None:
+    return None if path is None else read_frequencies(path.name, read_bytes(path))
+
+
+def surface_table(texts: Sequence[TextSurface], frequencies: FrequencyList) -> pd.DataFrame:
+    """Every statistic of many texts, as the command's columns."""
+    ranks = [frequencies.ranks(text.key_words) for text in texts]
+    rare = rare_shares(texts, ranks)
+    labels = head_labels(positional(texts), rare)
+    at, n_texts = labels.positional, len(texts)
+    parts = [
+        *_statistic_rows(head_statistics(texts, ranks=ranks)),
+        *_statistic_rows(layer_statistics(texts)),
+        _rows("uniform entropy", uniform_entropy(texts)[0], n_texts),
+        *(_rows("offset share", share, n_texts, offset=offset) for offset, share in _offsets(texts)),
+        _rows("positional", at.share, n_texts, offset=np.where(np.isnan(at.share), np.nan, at.offset), holds=at.holds),
+        _rows("rare", rare.two_rarest, rare.n_texts, holds=labels.rare),
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def gradient_table(texts: Sequence[TextGradients]) -> pd.DataFrame:
+    """Gradients of many texts: kind of key, layer, mean, low, high, texts."""
+    table = pd.concat(_statistic_rows(gradient_statistics(texts)), ignore_index=True)
+    return table.rename(columns={"statistic": "kind"})[["kind", "layer", "mean", "low", "high", "texts"]]
+
+
+def _offsets(texts: Sequence[TextSurface]) -> Iterator[tuple[int | None, np.ndarray]]:
+    return zip((*OFFSETS, None), offset_shares(texts), strict=True)
+
+
+def _statistic_rows(statistics: HeadStatistics | LayerStatistics) -> list[pd.DataFrame]:
+    of_each = zip(
+        statistics.names, statistics.mean, statistics.low, statistics.high, statistics.n_texts.tolist(), strict=True
+    )
+    return [_rows(name, mean, n_texts, low=low, high=high) for name, mean, low, high, n_texts in of_each]
+
+
+def _rows(
+    statistic: str, mean: Float[np.ndarray, "*head"], n_texts: int, **more: np.ndarray | int | None
+) -> pd.DataFrame:
+    """One row a head, or a layer; what is not given is missing."""
+    layer, *head = np.indices(mean.shape)
+    columns = {"layer": layer, "head": head[0] if head else None, "mean": mean, "texts": n_texts, **more}
+    types = dict.fromkeys(("layer", "head", "texts", "offset"), "Int64") | dict.fromkeys(
+        ("mean", "low", "high"), "float64"
+    )
+    flat = {name: values.ravel() if isinstance(values, np.ndarray) else values for name, values in columns.items()}
+    table = pd.DataFrame({"statistic": statistic, **flat}, index=range(mean.size), columns=COLUMNS)
+    return table.astype({**types, "holds": "boolean"})

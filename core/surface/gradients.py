@@ -1,0 +1,197 @@
+"""Gradient of a masked-language model's loss with respect to attention, by kind of key; no gradient map is stored.
+
+Attention is A, a head's output O = A V, and so the gradient of the loss by A[i, j] is dL/dO[i] . V[j]: a backward pass
+to the outputs of the heads suffices, and the rest is one product, tile by tile.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from core.attention.observed import has_attention_interface, observe, tiles
+from core.attention.settings import PassSettings, live_keys
+from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from core.errors import AnalysisError
+from core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
+from core.passes.texts import PassText
+from core.surface.key_kinds import PUNCTUATION, key_kinds
+from core.surface.per_text import KEY_KINDS, MASKED_SHARE, TextGradients
+from core.texts.tokens import SPECIAL, TokenizedText
+
+MOST_ENTRIES: Final = 1 << 30
+"""Maximum number of attention entries of one text, over all layers and heads: unlike other passes, this one stores them
+for the backward pass; 4 GB."""
+
+
+def attention_gradients(
+    checkpoint: Checkpoint,
+    texts: Sequence[PassText],
+    settings: PassSettings,
+    *,
+    seed: int = 0,
+    punctuation: Collection[str] = PUNCTUATION,
+) -> Iterator[list[tuple[int, TextGradients]]]:
+    """Mean |gradient of the loss by attention| to each kind of key, in every layer.
+
+    MASKED_SHARE of a text's tokens are replaced by the mask; the loss is the mean over them of the cross-entropy of
+    what stood there, in nats. As keys they are of the kind "other": the model sees a mask, whatever stood there.
+
+    Args:
+        checkpoint: loaded, with a masked-language-model head.
+        texts: prepared.
+        settings: which heads are off; their gradients are 0.
+        seed: decides, together with a text's tokens, which of them are masked.
+        punctuation: tokens that count as punctuation.
+
+    Yields: index of the text and its gradients, batch by batch; not in input order.
+    Raises: AnalysisError for a checkpoint without such a head or without the attention interface, and for a text
+        whose attention would fill the memory.
+    Source: Clark et al. 2019, section 3.2 (there is no code for it). They do not say which tokens are masked, of which
+        kind these are as keys, nor how gradients are averaged; here over heads, queries and keys of a kind, then over
+        texts.
+    """
+    check_gradients(checkpoint)
+    attention = checkpoint.attentions[settings.kind]
+    for text in texts:
+        _check_length(attention, text.n_tokens)
+    for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS["cpu"]):
+        chosen = [texts[place] for place in batch.positions]
+        masked = [masked_tokens(text.queries, seed) for text in chosen]
+        importance = _importance(checkpoint, chosen, masked, settings, punctuation)
+        yield [
+            (place, TextGradients(importance=of_text, n_masked=len(at)))
+            for place, of_text, at in zip(batch.positions, importance, masked)
+        ]
+
+
+def check_gradients(checkpoint: Checkpoint) -> None:
+    """Raise if a checkpoint has no masked-language-model loss, or its heads cannot be observed.
+
+    Raises: AnalysisError.
+    """
+    if checkpoint.head != "masked token":
+        raise AnalysisError(
+            f"{checkpoint.files.name} has no masked-language-model head, so this loss cannot be computed. Choose a "
+            "checkpoint that was saved with one, such as google-bert/bert-base-uncased."
+        )
+    if not has_attention_interface(checkpoint.model):
+        raise AnalysisError(
+            f"{type(checkpoint.model).__name__} has its own attention code, so gradients of single heads cannot "
+            "be seen. Choose a checkpoint of another family, such as BERT."
+        )
+
+
+def _check_length(attention: AttentionLayers, n_tokens: int) -> None:
+    per_pair = attention.n_layers * attention.n_heads
+    if per_pair * n_tokens**2 > MOST_ENTRIES:
+        raise AnalysisError(
+            f"A text has {n_tokens:,} tokens, and gradients of this checkpoint's attention take too much memory beyond "
+            f"{int((MOST_ENTRIES / per_pair) ** 0.5):,}. Leave the text out, or cut it."
+        )
+
+
+def masked_tokens(text: TokenizedText, seed: int = 0) -> Int[np.ndarray, " masked"]:
+    """Indices of the tokens to mask, sorted; deterministic for the same tokens and seed."""
+    own = np.flatnonzero(text.segments != SPECIAL)
+    chance = np.random.default_rng([seed, *text.ids.tolist()])
+    return np.sort(chance.choice(own, size=max(1, round(MASKED_SHARE * len(own))), replace=False))
+
+
+def _importance(
+    checkpoint: Checkpoint,
+    texts: Sequence[PassText],
+    masked: Sequence[Int[np.ndarray, "_"]],
+    settings: PassSettings,
+    punctuation: Collection[str],
+) -> Float[np.ndarray, "text kind layer"]:
+    """Run one forward and one backward pass, and reduce each layer to means by kind of key."""
+    attention, seen = checkpoint.attentions[settings.kind], list[tuple[Tensor, Tensor]]()
+    gate = gates(checkpoint, settings)
+    gate = torch.ones((attention.n_layers, attention.n_heads), device=checkpoint.device) if gate is None else gate
+    inputs = model_inputs(checkpoint, texts)
+    for row, at in enumerate(masked):
+        inputs["input_ids"][row, at] = checkpoint.tokenizer.mask_token_id
+    with torch.enable_grad():
+        logits = observe(
+            checkpoint.full_model,
+            inputs,
+            [],
+            calls=attention.calls,
+            gates=gate.requires_grad_(),
+            on_output=lambda output, values: seen.append((output, values.detach())),
+        ).logits
+        loss = _loss(checkpoint, logits, texts, masked)
+        by_output = torch.autograd.grad(loss, [output for output, _ in seen])
+    with torch.inference_mode():
+        sums = _KindSums(checkpoint, texts, masked, punctuation)
+        layers = [
+            sums.mean(layer, by_output[layer] * gate[layer, :, None], values) for layer, (_, values) in enumerate(seen)
+        ]
+    return torch.stack(layers, -1).cpu().numpy()
+
+
+def _loss(
+    checkpoint: Checkpoint,
+    logits: Float[Tensor, "text token choice"],
+    texts: Sequence[PassText],
+    masked: Sequence[Int[np.ndarray, "_"]],
+) -> Float[Tensor, ""]:
+    """Sum over texts of each one's loss, so that no text's gradients depend on the others."""
+    losses = []
+    for row, (text, at) in enumerate(zip(texts, masked)):
+        wanted = to_device(torch.from_numpy(text.queries.ids[at]), checkpoint.device)
+        losses.append(torch.nn.functional.cross_entropy(logits[row, at].to(checkpoint.statistics_dtype), wanted))
+    return torch.stack(losses).sum()
+
+
+class _KindSums:
+    """Means of a batch over heads, queries and the keys of each kind."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        texts: Sequence[PassText],
+        masked: Sequence[Int[np.ndarray, "_"]],
+        punctuation: Collection[str],
+    ) -> None:
+        self._attention = checkpoint.attentions[texts[0].kind]
+        self._n_tokens = max(text.n_tokens for text in texts)
+        kinds = np.zeros((len(texts), self._n_tokens, len(KEY_KINDS)))
+        is_real = np.zeros((len(texts), self._n_tokens))
+        for row, (text, at) in enumerate(zip(texts, masked, strict=True)):
+            kinds[row, : text.n_tokens] = key_kinds(text.keys, punctuation)
+            kinds[row, at] = [kind == "other" for kind in KEY_KINDS]
+            is_real[row, : text.n_tokens] = 1
+        self._kinds, self._is_real = (
+            to_device(torch.from_numpy(array).to(checkpoint.statistics_dtype), checkpoint.device)
+            for array in (kinds, is_real)
+        )
+
+    def mean(
+        self,
+        layer: int,
+        by_output: Float[Tensor, "text query head channel"],
+        values: Float[Tensor, "text kv_head key channel"],
+    ) -> Float[Tensor, "text kind"]:
+        """Mean |gradient| over the keys that queries can attend to."""
+        n_texts, n_queries, n_heads, _ = by_output.shape
+        keys = values.repeat_interleave(n_heads // values.shape[1], dim=1).transpose(-1, -2)
+        live = self._live(layer)
+        sums = self._kinds.new_zeros((n_texts, len(KEY_KINDS)))
+        for texts, queries in tiles((n_texts, n_heads, n_queries, self._n_tokens), by_output.device.type):
+            of_weights = (by_output[texts, queries].transpose(1, 2) @ keys[texts]).abs_().mul_(live[queries])
+            # Queries that are padding have a gradient of 0: no loss depends on them.
+            sums[texts] += (of_weights @ self._kinds[texts, None]).sum((1, 2))
+        n_pairs = ((live @ self._kinds) * self._is_real[..., None]).sum(1)
+        return sums / (n_pairs * n_heads)
+
+    def _live(self, layer: int) -> Float[Tensor, "query key"]:
+        """1 for the keys that a query can attend to."""
+        reach, n_tokens = self._attention.reach(layer), self._n_tokens
+        start, end = torch.from_numpy(live_keys(n_tokens, n_tokens, self._attention.causal, reach)).T[:, :, None]
+        key = torch.arange(n_tokens)
+        return ((start <= key) & (key < end)).to(self._kinds)

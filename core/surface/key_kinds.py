@@ -1,0 +1,110 @@
+"""Kinds of keys and queries, and the weights with which rows of attention are averaged."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from core.attention.settings import live_keys
+from core.checkpoints.checkpoint import AttentionLayers
+from core.passes.texts import PassText
+from core.surface.per_text import KEY_KINDS, SHARES, SPREAD
+from core.texts.tokens import SPECIAL, TokenizedText
+
+PUNCTUATION: Final = (".", ",")
+"""Tokens that count as punctuation by default. Source: Clark et al. 2019, section 3.2."""
+NEIGHBOURS: Final = {"previous": -1, "self": 0, "next": 1}
+"""Offsets of neighbouring keys relative to the query."""
+COLUMNS: Final = (*NEIGHBOURS, *KEY_KINDS, "entropy", "confidence", "distance")
+"""Quantities computed for each row of attention."""
+MEASURES: Final = (*SHARES, *SPREAD)
+"""Statistics of a text: weighted sums of COLUMNS over its queries."""
+CODE_SEPARATORS: Final = 2
+"""Number of separators that Clark et al.'s code assumes for every text."""
+SMOOTHED: Final = 1e-4
+"""Share of a row that Clark et al.'s code spreads evenly over all keys before it takes the entropy."""
+
+
+@dataclass(frozen=True)
+class SurfaceSettings:
+    """How surface statistics are computed.
+
+    Source: Clark et al. 2019, section 3. Their denominators and the smoothing of rows are documented in their code
+        only; the default differs from it deliberately.
+    """
+
+    punctuation: tuple[str, ...] = PUNCTUATION
+    """Tokens that count as punctuation."""
+    as_in_code: bool = False
+    """False: shares are means over the queries for which they are defined, and entropy is that of the row. True: as in
+    the authors' code. Attention to the previous and the next token is divided by all queries; from separators
+    to separators by 2, from the others by the queries less 2; and entropy is that of 0.9999 row + 0.0001 / keys. All
+    else is the same in both."""
+
+
+USUAL_SURFACE: Final = SurfaceSettings()
+
+
+def key_kinds(tokens: TokenizedText, punctuation: Collection[str] = PUNCTUATION) -> Bool[np.ndarray, "key kind"]:
+    """Which of KEY_KINDS each key is; a mark that begins some texts and ends others (XLM) is a separator at the end."""
+    is_own = tokens.segments != SPECIAL
+    is_punctuation = is_own & np.array([token in punctuation for token in tokens.tokens])
+    is_cls = tokens.is_cls & ~tokens.is_sep
+    return np.stack([is_cls, tokens.is_sep, is_punctuation, ~(is_cls | tokens.is_sep | is_punctuation)], axis=1)
+
+
+def row_weights(
+    text: PassText, kinds: Bool[np.ndarray, "key kind"], causal: bool, as_in_code: bool = False
+) -> Float[np.ndarray, "query column measure"]:
+    """Weights that make each of MEASURES the mean of a column over the queries for which it is defined.
+
+    Args:
+        text: prepared.
+        kinds: kind of each key.
+        causal: whether queries cannot attend to later keys.
+        as_in_code: divide as SurfaceSettings says.
+    """
+    queries, n_queries = text.queries, len(text.queries.ids)
+    every, place = np.ones(n_queries, dtype=bool), np.arange(n_queries)
+    none, has = ~every, {kind: bool(of_kind.any()) for kind, of_kind in zip(KEY_KINDS, kinds.T)}
+    same_text = text.queries is text.keys
+    taking_part = {
+        ("self", "self"): every & same_text,
+        ("previous", "previous"): (place > 0) & same_text,
+        ("next", "next"): (place < n_queries - 1) & same_text & (not causal),
+        **{(kind, kind): every & has[kind] for kind in KEY_KINDS},
+        ("sep from sep", "sep"): queries.is_sep if has["sep"] else none,
+        ("sep from others", "sep"): ~queries.is_sep if has["sep"] else none,
+        ("entropy", "entropy"): every,
+        ("cls entropy", "entropy"): queries.is_cls & ~queries.is_sep,
+        ("confidence", "confidence"): queries.segments != SPECIAL,
+        ("distance", "distance"): every & same_text,
+    }
+    divided_by = {measure: chosen.sum() for (measure, _), chosen in taking_part.items()}
+    if as_in_code:
+        divided_by |= {"previous": n_queries, "next": n_queries}
+        divided_by |= {"sep from sep": CODE_SEPARATORS, "sep from others": n_queries - CODE_SEPARATORS}
+    weights = np.zeros((n_queries, len(COLUMNS), len(MEASURES)))
+    for (measure, column), chosen in taking_part.items():
+        weights[:, COLUMNS.index(column), MEASURES.index(measure)] = chosen / max(1, divided_by[measure])
+    return weights
+
+
+def uniform_entropies(
+    text: PassText, attention: AttentionLayers
+) -> tuple[Float[np.ndarray, " layer"], Float[np.ndarray, " layer"]]:
+    """Entropy of uniform attention in nats: mean over all queries, and of the [CLS] query (NaN without one).
+
+    It is the logarithm of the number of keys that a query can attend to, which a causal model or a window restricts.
+    """
+    queries, keys = text.queries, text.keys
+    is_cls = queries.is_cls & ~queries.is_sep
+    by_reach = {}
+    for reach in {attention.reach(layer) for layer in range(attention.n_layers)}:
+        start, end = live_keys(len(queries.ids), len(keys.ids), attention.causal, reach).T
+        entropy = np.log(end - start)
+        by_reach[reach] = entropy.mean(), entropy[is_cls].mean() if is_cls.any() else np.nan
+    by_layer = np.array([by_reach[attention.reach(layer)] for layer in range(attention.n_layers)])
+    return by_layer[:, 0], by_layer[:, 1]

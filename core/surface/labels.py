@@ -1,0 +1,180 @@
+"""Labels of heads by their most attended keys: positional heads, and heads that attend to rare words.
+
+Does not import torch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from core.statistics.means import moments, ratio
+from core.surface.per_text import TextSurface
+
+RARE: Final = ("on rarest", "on two rarest", "column rarest")
+"""Statistics that need ranks of words."""
+RADIUS: Final = 5
+"""Largest offset that is distinguished, on each side."""
+OFFSETS: Final = tuple(range(-RADIUS, RADIUS + 1))
+"""Most attended key minus query; -1 is the previous token."""
+NEAR: Final = {-1: "top previous", 0: "top self", 1: "top next"}
+"""Offset -> name of the statistic that is its share."""
+POSITIONAL_SHARE: Final = 0.90
+"""Voita et al. 2019, section 5.1."""
+RARE_SHARE: Final = 0.5
+"""Voita et al. 2019, section 5.3, report heads that point to one of the two rarest tokens in more than half of the
+cases; they give no rule."""
+RARE_OVER_CHANCE: Final = 2.0
+"""Required ratio to a head that attends to random tokens: in a text of four words, half of its choices are among the
+two rarest."""
+FREQUENT: Final = 500
+"""A text has rare words if any word is not among this many most frequent ones."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Positional:
+    """Heads that attend to one position relative to the query."""
+
+    holds: Bool[np.ndarray, "layer head"]
+    offset: Int[np.ndarray, "layer head"]
+    """The most frequent offset of each head, positional or not; -1 is the previous token. Meaningless where share is
+    NaN."""
+    share: Float[np.ndarray, "layer head"]
+    """Share of the tokens with a key at that offset whose most attended key it is; NaN without such a token."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RareShares:
+    """How often heads attend most to the rarest words: means over the texts with a rare word."""
+
+    rarest: Float[np.ndarray, "layer head"]
+    """Share of queries whose most attended key is part of the text's rarest word; NaN without such texts."""
+    two_rarest: Float[np.ndarray, "layer head"]
+    """The same of one of the two rarest words."""
+    column: Float[np.ndarray, "layer head"]
+    """Share of texts in which the key that gets most attention of all queries together is part of the rarest word."""
+    chance: float
+    """Expected `two_rarest` of a head that attends to random tokens; NaN without such texts."""
+    n_texts: int
+    """Number of texts with a rare word."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadLabels:
+    """Labels of every head by its most attended keys."""
+
+    positional: Positional
+    rare: Bool[np.ndarray, "layer head"]
+
+    def labels(self, layer: int, head: int) -> tuple[str, ...]:
+        """Labels of one head, such as "offset -1" or "rare"."""
+        of_offset = (f"offset {self.positional.offset[layer, head]:+d}",) if self.positional.holds[layer, head] else ()
+        return (*of_offset, "rare") if self.rare[layer, head] else of_offset
+
+
+def offset_shares(texts: Sequence[TextSurface]) -> Float[np.ndarray, "offset layer head"]:
+    """How often each head attends most to the key at an offset.
+
+    Keys and queries that are special tokens are left out, as Voita et al. leave out their end mark. All tokens of all
+    texts count alike.
+
+    Returns: by OFFSETS the share of the tokens that have a key there (the first token of a segment has no previous
+        one), then the share of all tokens whose most attended key is further away; NaN where no token counts.
+    Source: Voita et al. 2019, section 5.1. They do not say what becomes of tokens at the edge; here a head that always
+        attends to the previous token has a share of 1 in short texts too.
+    """
+    at, of = _pooled_counts(texts)
+    return ratio(at, np.broadcast_to(of[:, None, None], at.shape))
+
+
+def positional(texts: Sequence[TextSurface], threshold: float = POSITIONAL_SHARE) -> Positional:
+    """Heads whose most attended key is at one offset for at least a threshold share of the tokens.
+
+    The offset has to exist for more than half of the tokens, so that the end of a text makes nothing positional.
+    Source: Voita et al. 2019, section 5.1.
+    """
+    at, of = (counts[:-1] for counts in _pooled_counts(texts))
+    offset = at.argmax(axis=0)
+    n_tokens = of[RADIUS]  # every token has a key at offset 0
+    share = ratio(at.max(axis=0), of[offset])
+    holds = (share >= threshold) & (2 * of[offset] > n_tokens)
+    return Positional(holds=holds, offset=offset - RADIUS, share=share)
+
+
+def _pooled_counts(
+    texts: Sequence[TextSurface],
+) -> tuple[Int[np.ndarray, "offset layer head"], Int[np.ndarray, " offset"]]:
+    counts = [offset_counts(text) for text in texts]
+    return sum(at for at, _ in counts), sum(of for _, of in counts)  # type: ignore[return-value]
+
+
+def offset_counts(text: TextSurface) -> tuple[Int[np.ndarray, "offset layer head"], Int[np.ndarray, " offset"]]:
+    """Tokens whose most attended key is at each of OFFSETS or further away, and the tokens that have such a key.
+
+    A text of a single token does not count: it has nothing else to attend to.
+    """
+    counts = text.top_key[0, 0] >= 0
+    if not text.has_offsets or counts.sum() < 2:
+        n_offsets = len(OFFSETS) + 1
+        return np.zeros((n_offsets, *text.top_column.shape), dtype=int), np.zeros(n_offsets, dtype=int)
+    tokens = np.flatnonzero(counts)
+    offsets = text.top_key[..., tokens] - tokens
+    at = np.stack([(offsets == offset).sum(-1) for offset in OFFSETS])
+    possible = [np.isin(tokens + offset, tokens).sum() for offset in OFFSETS]
+    return np.concatenate([at, [len(tokens) - at.sum(0)]]), np.array([*possible, len(tokens)])
+
+
+def rare_shares(
+    texts: Sequence[TextSurface], ranks: Sequence[Int[np.ndarray, "_"]], frequent: int = FREQUENT
+) -> RareShares:
+    """How often each head attends most to a text's rarest words.
+
+    Args:
+        texts: of one checkpoint.
+        ranks: of the word that each key of each text is part of, 1 for the most frequent; 0 for a key of no word.
+        frequent: only texts count with a word whose rank is above it.
+
+    Source: Voita et al. 2019, section 5.3. Whether they ask every token's most attended key or the text's as a whole
+        is not said; both are given. Equally rare words count as one, and so do the pieces of a word.
+    """
+    by_text = [rare_values(text, of_text, frequent) for text, of_text in zip(texts, ranks, strict=True)]
+    chances = np.array(
+        [_two_rarest(of_text).sum() / (of_text > 0).sum() for of_text in ranks if of_text.max() > frequent]
+    )
+    rarest, two_rarest, column = (moments(np.stack([of[name] for of in by_text]))[1] for name in RARE)
+    return RareShares(
+        rarest=rarest,
+        two_rarest=two_rarest,
+        column=column,
+        chance=float(chances.mean()) if len(chances) else float("nan"),
+        n_texts=len(chances),
+    )
+
+
+def rare_values(
+    text: TextSurface, ranks: Int[np.ndarray, " key"], frequent: int = FREQUENT
+) -> dict[str, Float[np.ndarray, "layer head"]]:
+    """By RARE, of one text; NaN for one without a rare word."""
+    if ranks.max() <= frequent:
+        return dict.fromkeys(RARE, np.full(text.top_column.shape, np.nan))
+    is_rarest = ranks == ranks.max()
+    tops = text.top_key[..., text.top_key[0, 0] >= 0]
+    shares = (is_rarest[tops].mean(-1), _two_rarest(ranks)[tops].mean(-1), is_rarest[text.top_column].astype(float))
+    return dict(zip(RARE, shares))
+
+
+def _two_rarest(ranks: Int[np.ndarray, " key"]) -> Bool[np.ndarray, " key"]:
+    return (ranks > 0) & (ranks >= np.unique(ranks)[-2:][0])
+
+
+def head_labels(positional: Positional, rare: RareShares) -> HeadLabels:
+    """Label each head by its most attended keys.
+
+    A head is rare when it attends most to one of the two rarest words from more than RARE_SHARE of the tokens, at least
+    RARE_OVER_CHANCE times as often as a head that attends to random tokens, and is not positional: in short texts
+    the previous token is often a rare one.
+    """
+    often = rare.two_rarest > max(RARE_SHARE, RARE_OVER_CHANCE * rare.chance)
+    return HeadLabels(positional=positional, rare=often & ~positional.holds)

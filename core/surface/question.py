@@ -1,0 +1,79 @@
+"""Surface statistics, and gradients of attention, as questions."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.passes.arrays import Arrays, array_to_text, text_to_array
+from core.passes.question import Question, text_alone, text_itself
+from core.passes.texts import PassText
+from core.surface.key_kinds import PUNCTUATION, SurfaceSettings
+from core.surface.per_text import TextGradients, TextSurface
+from core.texts.text import Text
+
+_WORDS: Final = "key_words"
+_ARRAYS: Final = tuple(field.name for field in fields(TextSurface) if field.name != _WORDS)
+
+
+@cache
+def surface_question(settings: SurfaceSettings) -> Question[Text, TextSurface]:
+    """What the heads of a checkpoint attend to on the surface of each text."""
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], of_pass: PassSettings
+    ) -> Iterator[list[tuple[int, TextSurface]]]:
+        from core.passes.collect import collect
+        from core.surface.observer import surface_collector
+
+        return collect(checkpoint, prepared, of_pass, surface_collector(checkpoint, settings))
+
+    code = ", as in code" if settings.as_in_code else ""
+    signs = "" if settings.punctuation == PUNCTUATION else f", punctuation {json.dumps(settings.punctuation)}"
+    return Question(
+        name=f"surface{code}{signs}",
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=_pack_surface,
+        unpack=_unpack_surface,
+    )
+
+
+def _pack_surface(result: TextSurface) -> Arrays:
+    """In single precision: 40 kB for a text of 40 tokens and 144 heads."""
+    arrays = {name: getattr(result, name) for name in _ARRAYS}
+    single = {name: array.astype(np.float32) for name, array in arrays.items() if array.dtype.kind == "f"}
+    return {**arrays, **single, _WORDS: text_to_array(json.dumps(result.key_words))}
+
+
+def _unpack_surface(arrays: Arrays) -> TextSurface:
+    words = tuple(json.loads(array_to_text(arrays[_WORDS])))
+    return TextSurface(**{name: arrays[name] for name in _ARRAYS}, key_words=words)
+
+
+def _gradients(
+    checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+) -> Iterator[list[tuple[int, TextGradients]]]:
+    from core.surface.gradients import attention_gradients
+
+    return attention_gradients(checkpoint, prepared, settings)
+
+
+GRADIENTS: Final[Question[Text, TextGradients]] = Question(
+    name="gradients of attention, masked keys as others",
+    text_of=text_itself,
+    depends_on=text_alone,
+    compute=_gradients,
+    pack=lambda result: {
+        "importance": result.importance.astype(np.float32),
+        "n_masked": np.array(result.n_masked),
+    },
+    unpack=lambda arrays: TextGradients(importance=arrays["importance"], n_masked=int(arrays["n_masked"])),
+)
+"""How much the loss of a masked-language model depends on attention, on each text."""

@@ -1,0 +1,118 @@
+"""Surface statistics of every head and layer: means over texts, with confidence intervals; does not import torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from core.statistics.means import half_interval, moments, ratio
+from core.surface.labels import NEAR, RADIUS, offset_counts, rare_values
+from core.surface.per_text import KEY_KINDS, SHARES, SPREAD, TextGradients, TextSurface
+
+OF_KEYS: Final = (*KEY_KINDS, "sep from others")
+"""Shares that are 0 for a text without such a key."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadStatistics:
+    """Statistics of every head over many texts."""
+
+    names: tuple[str, ...]
+    """SHARES, SPREAD, then statistics of the most attended keys: NEAR, and RARE if ranks were given."""
+    mean: Float[np.ndarray, "statistic layer head"]
+    """Mean over the texts for which it is defined; NaN if there are none. If any text has a kind of key, the share is 0
+    for texts without it, so that the means of KEY_KINDS, NaN aside, sum to 1."""
+    low: Float[np.ndarray, "statistic layer head"]
+    high: Float[np.ndarray, "statistic layer head"]
+    """Interval of the mean (t distribution over texts); NaN for fewer than 2 texts."""
+    n_texts: Int[np.ndarray, " statistic"]
+
+    def of(self, name: str) -> Float[np.ndarray, "layer head"]:
+        """Means of one statistic."""
+        return self.mean[self.names.index(name)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LayerStatistics:
+    """Statistics of every layer over many texts."""
+
+    names: tuple[str, ...]
+    mean: Float[np.ndarray, "statistic layer"]
+    low: Float[np.ndarray, "statistic layer"]
+    high: Float[np.ndarray, "statistic layer"]
+    n_texts: Int[np.ndarray, " statistic"]
+
+
+def head_statistics(
+    texts: Sequence[TextSurface],
+    alpha: float = 0.05,
+    ranks: Sequence[Int[np.ndarray, "_"]] | None = None,
+) -> HeadStatistics:
+    """Statistics of every head: means over texts of each text's value, with intervals.
+
+    Args:
+        texts: one or more of one checkpoint.
+        alpha: the intervals cover 1 - alpha.
+        ranks: frequency ranks of each text's keys, see `rare_shares`; None leaves RARE out.
+    """
+    by_text = [_text_values(text) for text in texts]
+    if ranks is not None:
+        by_text = [{**of_text, **rare_values(*both)} for of_text, both in zip(by_text, zip(texts, ranks, strict=True))]
+    names = tuple(by_text[0])
+    values = np.stack([np.stack([of[name] for name in names]) for of in by_text])
+    of_keys = [names.index(name) for name in OF_KEYS]
+    values[:, of_keys] = _without_key_as_zero(values[:, of_keys])
+    n_texts, mean, margin = _means(values, alpha)
+    return HeadStatistics(
+        names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_texts.max(axis=(1, 2))
+    )
+
+
+def _without_key_as_zero(
+    shares: Float[np.ndarray, "text share layer head"],
+) -> Float[np.ndarray, "text share layer head"]:
+    absent = np.isnan(shares)
+    return np.where(absent & ~absent.all(axis=0), 0, shares)
+
+
+def layer_statistics(texts: Sequence[TextSurface], alpha: float = 0.05) -> LayerStatistics:
+    """Agreement within layers: means over texts, with intervals.
+
+    Source: Michel et al. 2019, their code: the sum over all pairs of heads, each head with itself included, over the
+    square of their number; their disagreement is its negative.
+    """
+    values = np.stack([np.stack([text.agreement, text.output_agreement]) for text in texts])
+    return _layer_statistics(("agreement", "output agreement"), values, alpha)
+
+
+def gradient_statistics(texts: Sequence[TextGradients], alpha: float = 0.05) -> LayerStatistics:
+    """Gradient of the loss by attention to each of KEY_KINDS: means over texts, with intervals."""
+    return _layer_statistics(KEY_KINDS, np.stack([text.importance for text in texts]), alpha)
+
+
+def _layer_statistics(
+    names: tuple[str, ...], values: Float[np.ndarray, "text statistic layer"], alpha: float
+) -> LayerStatistics:
+    n_texts, mean, margin = _means(values, alpha)
+    return LayerStatistics(names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_texts.max(axis=1))
+
+
+def uniform_entropy(texts: Sequence[TextSurface]) -> tuple[Float[np.ndarray, " layer"], Float[np.ndarray, " layer"]]:
+    """Mean entropy of uniform attention on these texts, over all queries and over the [CLS] query, in nats."""
+    both = np.stack([np.stack([text.uniform_entropy, text.cls_uniform_entropy]) for text in texts])
+    of_all, of_cls = _means(both, 0.05)[1]
+    return of_all, of_cls
+
+
+def _means(values: Float[np.ndarray, "text *cell"], alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    n_texts, mean, squares = moments(values)
+    return n_texts, mean, half_interval(n_texts, squares, alpha)
+
+
+def _text_values(text: TextSurface) -> dict[str, Float[np.ndarray, "layer head"]]:
+    spread = (text.entropy, text.cls_entropy, text.confidence, text.distance)
+    at, of = offset_counts(text)
+    near = {name: ratio(at[offset + RADIUS], np.array(of[offset + RADIUS])) for offset, name in NEAR.items()}
+    return {**dict(zip(SHARES, text.shares)), **dict(zip(SPREAD, spread)), **near}

@@ -1,0 +1,1 @@
+"""The user's texts: readers for each file format, tokens, words and dependency relations."""

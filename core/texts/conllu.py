@@ -1,0 +1,131 @@
+"""Texts as read from a file, optionally with words and a dependency tree; reader for CoNLL-U."""
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.errors import TextError
+
+N_COLUMNS: Final = 10
+MAX_NAME: Final = 100
+"""Maximum length of a relation's name, in characters."""
+_ID, _FORM, _HEAD, _RELATION = 0, 1, 6, 7
+_WORD = re.compile(r"[0-9]{1,9}")
+_NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
+"""A multiword token, such as don't for do and n't, or an empty node."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Head and relation of each word of a segment."""
+
+    heads: tuple[int, ...]
+    """Position of each word's head in the segment, from 1; 0 for a root."""
+    relations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WrittenText:
+    """One text as it stands in a file, not yet cleaned."""
+
+    where: str
+    """Its location in the file, with which error messages begin."""
+    segments: tuple[str, ...] = ()
+    """One or two; empty if the file gives words instead."""
+    words: tuple[str, ...] | None = None
+    """Words of the single segment."""
+    tree: Tree | None = None
+    """Dependency tree of these words."""
+
+
+def checked_tree(heads: Sequence[int], relations: Sequence[str], n_words: int, where: str) -> Tree:
+    """Check and build the tree of a segment; it may have several roots, for example one per sentence.
+
+    Raises: TextError if the number of heads or relations differs from the number of words, a head does not exist, the
+        heads form a cycle, or the name of a relation is empty, too long or not printable.
+    """
+    for values, name in ((heads, "heads"), (relations, "relations")):
+        if len(values) != n_words:
+            raise TextError(
+                f"{where}: the number of words is {n_words:,} and of {name} {len(values):,}. Give one for each word."
+            )
+    for place, (head, relation) in enumerate(zip(heads, relations), start=1):
+        if not 0 <= head <= n_words:
+            raise TextError(
+                f"{where}: word {place:,} has head {head:,} and the last word is {n_words:,}. Count heads from 1; 0 is "
+                "a root."
+            )
+        if not relation.strip():
+            raise TextError(f"{where}: word {place:,} has a relation without a name. Fill it in.")
+        if len(relation) > MAX_NAME or not relation.isprintable():
+            raise TextError(
+                f"{where}: the relation of word {place:,} has a name of more than {MAX_NAME} characters, or of some "
+                "that cannot be shown. Give it a plain name."
+            )
+    if place_in_circle := _in_circle(heads):
+        raise TextError(
+            f"{where}: from head to head, word {place_in_circle:,} leads back to itself. Let every word lead to a "
+            "root, whose head is 0."
+        )
+    return Tree(tuple(heads), tuple(relation.strip() for relation in relations))
+
+
+def _in_circle(heads: Sequence[int]) -> int:
+    """A word that is its own head or above it; 0 where there is none."""
+    reached_from = [0] * (len(heads) + 1)
+    for start in range(1, len(heads) + 1):
+        place = start
+        while place and not reached_from[place]:
+            reached_from[place] = start
+            place = heads[place - 1]
+        if place and reached_from[place] == start:
+            return place
+    return 0
+
+
+def read_conllu(value: str) -> Iterator[WrittenText]:
+    """Read the sentences of a CoNLL-U file, each as a text of syntactic words; their forms are joined by spaces.
+
+    Comments, multiword tokens and empty nodes are skipped.
+
+    Raises: TextError with the line number.
+    """
+    rows: list[tuple[int, list[str]]] = []
+    for line, row in enumerate(io.StringIO(value, newline=None), start=1):
+        if row.strip():
+            rows += [] if row.startswith("#") else _word(line, row.removesuffix("\n").split("\t"), len(rows))
+        elif rows:
+            yield _sentence(rows)
+            rows = []
+    if rows:
+        yield _sentence(rows)
+
+
+def _word(line: int, cells: list[str], n_before: int) -> list[tuple[int, list[str]]]:
+    """A row as the next word of its sentence; empty if the row is not a word."""
+    if len(cells) != N_COLUMNS:
+        raise TextError(
+            f"Line {line:,}: the number of columns is {len(cells):,} and CoNLL-U has {N_COLUMNS}. Separate them by "
+            "tabs, and sentences by an empty line."
+        )
+    if _NO_WORD.fullmatch(cells[_ID]):
+        return []
+    if cells[_ID] != str(n_before + 1):
+        raise TextError(
+            f'Line {line:,} begins with "{cells[_ID]}" and word {n_before + 1:,} of the sentence is expected. Number '
+            "the words from 1, and put an empty line between sentences."
+        )
+    if not _WORD.fullmatch(cells[_HEAD]):
+        raise TextError(
+            f'Line {line:,}: the head is "{cells[_HEAD]}". Write the number of the head, 0 for a root, in column 7.'
+        )
+    return [(line, cells)]
+
+
+def _sentence(rows: Sequence[tuple[int, list[str]]]) -> WrittenText:
+    where = f"The sentence from line {rows[0][0]:,}"
+    words = tuple(cells[_FORM] for _, cells in rows)
+    heads, relations = [int(cells[_HEAD]) for _, cells in rows], [cells[_RELATION] for _, cells in rows]
+    return WrittenText(where, words=words, tree=checked_tree(heads, relations, len(words), where))

@@ -1,0 +1,186 @@
+"""Reads texts from JSON: a text, a pair, words with optional heads and relations, or word pieces."""
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from core.errors import TextError
+from core.texts.conllu import Tree, WrittenText, checked_tree
+
+KINDS: Final = (("text",), ("text_a", "text_b"), ("words",), ("tokens",))
+"""The keys that hold an object's text; an object has the keys of exactly one kind."""
+TREE: Final = ("heads", "relns")
+"""Optional keys of an object with words; both or neither."""
+CLS: Final = "[CLS]"
+SEP: Final = "[SEP]"
+CONTINUES: Final = "##"
+"""Prefix of a word piece that continues the previous piece."""
+
+
+def read_json_lines(value: str) -> Iterator[WrittenText]:
+    """Read the texts of a .jsonl file, one object per line.
+
+    Raises: TextError with the line number.
+    """
+    for line, row in enumerate(io.StringIO(value, newline=None), start=1):
+        if row.strip():
+            yield _from_object(parsed_json(row.removesuffix("\n"), first_line=line), f"Line {line:,}")
+
+
+def read_json(value: str) -> Iterator[WrittenText]:
+    """Read the texts of a .json file: a list of objects or strings, one object, or one object with a list under each
+    key.
+
+    Raises: TextError with the line of invalid JSON, or the number of the item.
+    """
+    parsed = parsed_json(value, first_line=1)
+    if isinstance(parsed, dict):
+        if not _holds_lists(parsed):
+            yield _from_object(parsed, "The object")
+            return
+        parsed = _rows(parsed)
+    if not isinstance(parsed, list):
+        raise TextError(f"The file holds {kind_of(parsed)}. Write a list of objects, a list of texts, or one object.")
+    for position, item in enumerate(parsed, start=1):
+        where = f"Item {position:,}"
+        yield WrittenText(where, (item,)) if isinstance(item, str) else _from_object(item, where)
+
+
+def parsed_json(value: str, first_line: int) -> Any:
+    """Parse JSON; all numbers become floats.
+
+    Args:
+        value: the JSON.
+        first_line: line of the file on which it starts, for error messages.
+
+    Raises: TextError with the line number.
+    """
+    try:
+        # As floats, numbers cannot run into the limit on the digits of an int.
+        return json.loads(value, parse_int=float)
+    except json.JSONDecodeError as error:
+        line, reason = first_line + error.lineno - 1, error.msg.removesuffix(" at")
+        raise TextError(
+            f"{reason} at line {line:,}, character {error.colno:,}: this is not JSON. Correct it there."
+        ) from error
+    except RecursionError as error:
+        raise TextError(
+            f"The JSON that starts on line {first_line:,} is nested too deeply. Write flat objects with text or words."
+        ) from error
+
+
+def _holds_lists(item: dict[str, Any]) -> bool:
+    """Whether an object contains several texts, as lists of strings or lists of lists of words."""
+    texts = [item[key] for keys in KINDS[:2] for key in keys if key in item]
+    words = [item[key] for keys in KINDS[2:] for key in keys if key in item]
+    return any(isinstance(value, list) for value in texts) or any(
+        isinstance(value, list) and value and isinstance(value[0], list) for value in words
+    )
+
+
+def _rows(item: dict[str, Any]) -> list[dict[str, Any]]:
+    """One object per text, from an object of lists."""
+    known = {key: item[key] for keys in (*KINDS, TREE) for key in keys if key in item}
+    lengths = {key: len(_list(value, key, "The object", "one entry a text")) for key, value in known.items()}
+    if len(set(lengths.values())) > 1:
+        counted = " and ".join(f'{length:,} under "{key}"' for key, length in lengths.items())
+        raise TextError(f"The lists in the object differ in length: {counted}. Give each text an entry in every list.")
+    return [dict(zip(known, row)) for row in zip(*known.values())]
+
+
+def _from_object(item: Any, where: str) -> WrittenText:
+    if not isinstance(item, dict):
+        raise TextError(f'{where} is {kind_of(item)}. Write an object, such as {{"text": "One text."}}.')
+    kinds = [keys for keys in KINDS if any(key in item for key in keys)]
+    if len(kinds) > 1:
+        raise TextError(f"{where} has both {' and '.join(keys[0] for keys in kinds)}. Keep one of them.")
+    if not kinds and "mentions" in item:
+        raise TextError(
+            f"{where} has mentions and no text: such files are read for coreference only. Give it a key "
+            '"text", the keys "text_a" and "text_b", or a key "words".'
+        )
+    if not kinds:
+        raise TextError(f'{where} has no text. Give it a key "text", the keys "text_a" and "text_b", or a key "words".')
+    (kind,) = kinds
+    if kind == ("words",):
+        words = _strings(item["words"], "words", "word", where)
+        return WrittenText(where, words=words, tree=_tree(item, len(words), where))
+    if lost := [key for key in TREE if key in item]:
+        raise TextError(f'{where} has "{lost[0]}" but no "words". Give it "words", or neither.')
+    if kind == ("tokens",):
+        return WrittenText(where, _joined(_strings(item["tokens"], "tokens", "token", where), where))
+    return WrittenText(where, tuple(_string(item, key, where) for key in kind))
+
+
+def _tree(item: dict[str, Any], n_words: int, where: str) -> Tree | None:
+    missing = [key for key in TREE if key not in item]
+    if len(missing) == len(TREE):
+        return None
+    if missing:
+        raise TextError(f'{where} has no "{missing[0]}". Give both "heads" and "relns", or neither.')
+    heads = _list(item["heads"], "heads", where, "whole numbers")
+    for position, head in enumerate(heads, start=1):
+        if not isinstance(head, float) or not head.is_integer():
+            shown = f"{head:g}" if isinstance(head, float) else kind_of(head)
+            raise TextError(
+                f"{where}: head {position:,} is {shown}. Write the number of the word's head, counted from 1; 0 for a "
+                "root."
+            )
+    return checked_tree(
+        [int(head) for head in heads], _strings(item["relns"], "relns", "relation", where), n_words, where
+    )
+
+
+def _joined(pieces: Sequence[str], where: str) -> tuple[str, ...]:
+    """Join word pieces to segments, with spaces between words and punctuation.
+
+    [CLS] may come first and [SEP] ends a segment; other special tokens, such as [UNK], are kept literally.
+    """
+    segments: list[list[str]] = [[]]
+    for position, piece in enumerate(pieces, start=1):
+        is_rest = piece.startswith(CONTINUES) and piece != CONTINUES
+        if piece == SEP:
+            segments.append([])
+        elif piece == CLS:
+            if position > 1:
+                raise TextError(f"{where}: token {position:,} is {CLS}, which only begins a text. Remove it.")
+        elif is_rest and segments[-1]:
+            segments[-1][-1] += piece.removeprefix(CONTINUES)
+        else:  # a text cut at its beginning may begin with the rest of a word
+            segments[-1].append(piece.removeprefix(CONTINUES) if is_rest else piece)
+    if len(segments) > 1 and not segments[-1]:
+        segments.pop()
+    if len(segments) > 2:
+        raise TextError(
+            f"{where}: its tokens have {len(segments):,} segments and a text has one or two. Keep one {SEP} between "
+            "two segments."
+        )
+    return tuple(" ".join(segment) for segment in segments)
+
+
+def _string(item: dict[str, Any], key: str, where: str) -> str:
+    if key not in item:
+        raise TextError(f'{where} has one half of a pair and no "{key}". Give both text_a and text_b.')
+    if not isinstance(item[key], str):
+        raise TextError(f'{where}: "{key}" is {kind_of(item[key])}. Write a string.')
+    return item[key]
+
+
+def _strings(values: Any, key: str, each: str, where: str) -> tuple[str, ...]:
+    for position, value in enumerate(_list(values, key, where, "strings"), start=1):
+        if not isinstance(value, str):
+            raise TextError(f"{where}: {each} {position:,} is {kind_of(value)}. Write a list of strings.")
+    return tuple(values)
+
+
+def _list(values: Any, key: str, where: str, of: str) -> list[Any]:
+    if not isinstance(values, list):
+        raise TextError(f'{where}: "{key}" is {kind_of(values)}. Write a list of {of}.')
+    return values
+
+
+def kind_of(value: Any) -> str:
+    """JSON type of a value, in words for messages."""
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", float: "a number"}
+    return names.get(type(value), "null")

@@ -1,0 +1,69 @@
+"""Checked access to values in JSON, with errors that say where a value is missing or of the wrong type."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from core.errors import TextError
+from core.texts.json_files import kind_of
+
+_NOT_A_CHARACTER = re.compile("[\0\ud800-\udfff]")
+
+
+def value_at(item: Any, key: str, where: str) -> Any:
+    """The value of an object under a key.
+
+    Raises: TextError if the item is not an object, or lacks the key.
+    """
+    if not isinstance(item, dict):
+        raise TextError(f'{where} is {kind_of(item)}. Write an object with the key "{key}".')
+    if key not in item:
+        raise TextError(f'{where} has no "{key}". Add it.')
+    return item[key]
+
+
+def as_list(value: Any, name: str, where: str) -> list[Any]:
+    """Check that a value is a list.
+
+    Raises: TextError.
+    """
+    if not isinstance(value, list):
+        raise TextError(f'{where}: "{name}" is {kind_of(value)}. Write a list.')
+    return value
+
+
+def as_place(value: Any, name: str, where: str) -> int:
+    """Check that a value is a non-negative whole number.
+
+    Raises: TextError.
+    """
+    if not isinstance(value, float) or not value.is_integer() or value < 0:
+        shown = f"{value:g}" if isinstance(value, float) else kind_of(value)
+        raise TextError(f'{where}: "{name}" is {shown}. Write a whole number, counted from 0.')
+    return int(value)
+
+
+def as_name(value: Any, name: str, where: str) -> str:
+    """A name as a string; numbers are allowed.
+
+    Raises: TextError for code points that are not characters, such as lone surrogates, which cannot be written to
+        tables.
+    """
+    named = str(value)
+    if broken := _NOT_A_CHARACTER.search(named):
+        raise TextError(
+            f'{where}: "{name}" holds U+{ord(broken[0]):04X} at character {broken.start() + 1:,}, which is not a '
+            "character of a text. Remove it."
+        )
+    return named
+
+
+def check_as_many(values: Sequence[Any], of: Sequence[Any], names: tuple[str, str], where: str) -> None:
+    """Check that two lists have the same length.
+
+    Raises: TextError.
+    """
+    if len(values) != len(of):
+        raise TextError(
+            f"{where} has {len(values):,} {names[0]} and {len(of):,} {names[1]}. Give the same number of both."
+        )

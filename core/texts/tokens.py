@@ -1,0 +1,169 @@
+"""A tokenized Text: ids, tokens, their character spans, segments and words, and which tokens are special."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from core.errors import NoTokens, TextTooLong
+from core.texts.text import Text
+
+TooLong = Literal["error", "skip", "truncate"]
+SPECIAL: Final = -1
+"""Segment and word of a token added by the tokenizer."""
+BLANK: Final = "\N{LOWER ONE EIGHTH BLOCK}"
+"""SentencePiece's symbol for a space."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TokenizedText:
+    """The tokens of one text, special tokens included."""
+
+    ids: Int[np.ndarray, " token"]
+    type_ids: Int[np.ndarray, " token"]
+    """Segment ids for the model; all 0 if the model does not use them."""
+    tokens: tuple[str, ...]
+    """Display form: the tokenizer's token if readable, otherwise the piece of text that it represents."""
+    spans: Int[np.ndarray, "token 2"]
+    """First and one-past-last character in the token's segment, without surrounding spaces; empty for special
+    tokens."""
+    segments: Int[np.ndarray, " token"]
+    """0 or 1; SPECIAL for special tokens."""
+    words: Int[np.ndarray, " token"]
+    """Number of the word in the whole text; SPECIAL for special tokens."""
+    is_cls: Bool[np.ndarray, " token"]
+    is_sep: Bool[np.ndarray, " token"]
+    n_cut: int
+    """Number of tokens removed by truncation."""
+
+    @property
+    def n_segments(self) -> int:
+        """1, or 2 for a pair."""
+        return 2 if (self.segments == 1).any() else 1
+
+
+def tokenize(
+    text: Text, tokenizer: Any, max_tokens: int, *, position: int | None = None, truncate: bool = False
+) -> TokenizedText:
+    """Tokenize one text.
+
+    Args:
+        text: the text; names of special tokens in it are treated as plain text.
+        tokenizer: a fast tokenizer of transformers.
+        max_tokens: maximum length, special tokens included.
+        position: index of the text in the input, for error messages; None for a single text.
+        truncate: truncate longer texts (longest segment first) instead of raising.
+
+    Raises: TextTooLong; NoTokens for a segment without tokens.
+    """
+    encoding = _encode(text, tokenizer, None)
+    n_full = len(encoding["input_ids"])
+    if n_full > max_tokens:
+        if not truncate:
+            raise TextTooLong(position, n_full, max_tokens)
+        encoding = _encode(text, tokenizer, max_tokens)
+    sides = [SPECIAL if side is None else side for side in encoding.sequence_ids(0)]
+    if len(set(sides) - {SPECIAL}) < len(text.segments):
+        raise NoTokens(position)
+    return _tokenized(text, tokenizer, encoding, np.array(sides), n_full)
+
+
+def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> TokenizedText:
+    """A target as input of a decoder: with the start token first, and without the special tokens at the end."""
+    n_kept = int(np.flatnonzero(text.segments != SPECIAL)[-1]) + 1
+
+    def shifted(values: np.ndarray, first: object) -> np.ndarray:
+        return np.concatenate([np.full_like(values[:1], first), values[:n_kept]])
+
+    return TokenizedText(
+        ids=shifted(text.ids, start_id),
+        type_ids=shifted(text.type_ids, 0),
+        tokens=(str(tokenizer.convert_ids_to_tokens(start_id)), *text.tokens[:n_kept]),
+        spans=shifted(text.spans, 0),
+        segments=shifted(text.segments, SPECIAL),
+        words=shifted(text.words, SPECIAL),
+        is_cls=shifted(text.is_cls, start_id == _id(tokenizer.cls_token_id)),
+        is_sep=shifted(text.is_sep, False),  # it separates nothing from what comes before
+        n_cut=text.n_cut,
+    )
+
+
+def _encode(text: Text, tokenizer: Any, max_tokens: int | None) -> Any:
+    return tokenizer(
+        *text.segments,
+        split_special_tokens=True,
+        return_offsets_mapping=True,
+        return_token_type_ids=True,
+        truncation="longest_first" if max_tokens else False,
+        max_length=max_tokens,
+        padding=False,
+        verbose=False,
+    )
+
+
+def _tokenized(text: Text, tokenizer: Any, encoding: Any, segments: np.ndarray, n_full: int) -> TokenizedText:
+    ids = np.array(encoding["input_ids"])
+    pieces = encoding.tokens(0)
+    spans = _trimmed(text, pieces, segments, np.array(encoding["offset_mapping"]).reshape(-1, 2))
+    special = segments == SPECIAL
+    return TokenizedText(
+        ids=ids,
+        type_ids=np.array(encoding["token_type_ids"]),
+        tokens=tuple(_shown(text, tokenizer, *piece) for piece in zip(ids.tolist(), pieces, segments.tolist(), spans)),
+        spans=spans,
+        segments=segments,
+        words=_word_numbers(encoding.word_ids(0), segments),
+        is_cls=special & (ids == _id(tokenizer.cls_token_id)),
+        is_sep=special & _is_separator(ids, segments, tokenizer),
+        n_cut=n_full - len(ids),
+    )
+
+
+def _is_separator(ids: np.ndarray, segments: np.ndarray, tokenizer: Any) -> Bool[np.ndarray, " token"]:
+    """The tokens that end a segment; for a tokenizer without a separator (T5), its end-of-sequence token.
+
+    If that token also begins a text (OPT), the first one is not a separator.
+    """
+    mark = _id(tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id)
+    return (ids == mark) & (np.cumsum(segments != SPECIAL) > 0)
+
+
+def _id(token_id: int | None) -> int:
+    return -1 if token_id is None else token_id
+
+
+def _trimmed(text: Text, tokens: Sequence[str], segments: np.ndarray, spans: np.ndarray) -> Int[np.ndarray, "token 2"]:
+    """Remove the spaces that byte-level and SentencePiece tokenizers include in their spans.
+
+    SentencePiece adds a space before a segment; as a separate token its span covers the first character, although the
+    token does not represent it.
+    """
+    trimmed = np.zeros_like(spans)
+    for token, (segment, (start, end)) in enumerate(zip(segments, spans)):
+        if segment != SPECIAL:
+            piece = "" if tokens[token] == BLANK else text.segments[segment][start:end]
+            end = start + len(piece)
+            start += len(piece) - len(piece.lstrip())
+            trimmed[token] = start, max(start, end - len(piece) + len(piece.rstrip()))
+    return trimmed
+
+
+def _shown(text: Text, tokenizer: Any, token_id: int, token: str, segment: int, span: np.ndarray) -> str:
+    if segment == SPECIAL or token_id == tokenizer.unk_token_id:
+        return token
+    piece = text.segments[segment][span[0] : span[1]]
+    return token if token.removeprefix("##").casefold() == piece.casefold() else piece or token
+
+
+def _word_numbers(word_ids: list[int | None], segments: np.ndarray) -> Int[np.ndarray, " token"]:
+    """Number the words of the whole text consecutively; the tokenizer numbers each segment from 0."""
+    words = np.full(len(segments), SPECIAL)
+    numbers: dict[tuple[int, int], int] = {}
+    for token, (word, segment) in enumerate(zip(word_ids, segments)):
+        if segment != SPECIAL:
+            # A tokenizer without word boundaries gives no number: each such token is its own word.
+            key = (int(segment), -1 - token if word is None else word)
+            words[token] = numbers.setdefault(key, len(numbers))
+    return words

@@ -1,0 +1,30 @@
+"""Clicks on the marks of a Plotly chart. It draws nothing itself."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import streamlit as st
+
+_SCRIPT: Final = Path(__file__).with_name("chart_clicks.js")
+_mount: Final = st.components.v2.component(
+    "attention_sieve.chart_clicks", html="<span hidden></span>\n", js=_SCRIPT.read_text("utf-8"), isolate_styles=True
+)
+
+
+def chart_clicks(*, key: str, box: str, on_click: Callable[[Any, Any], None]) -> None:
+    """Listen to the Plotly chart that stands in the same container.
+
+    Args:
+        key: of this component.
+        box: the container's key, of letters, digits and hyphens.
+        on_click: called before the next run with the `customdata` of the clicked mark, and the camera of a chart in
+            space that the reader has turned, otherwise None. Both come from the browser, so they may be anything.
+    """
+
+    def tell() -> None:
+        click = st.session_state[key].get("click")
+        if isinstance(click, dict):
+            on_click(click.get("mark"), click.get("camera"))
+
+    _mount(key=key, data={"box": box}, on_click_change=tell)

@@ -1,0 +1,32 @@
+"""The first screen before everything else: what a reader does not see at once waits until the browser has drawn it.
+
+Tables, charts and formulas each bring a library of their own, which Chromium would load and run before it draws the
+first grid. So the first run of a visit leaves them out; when the browser has drawn it, it asks for the next run, which
+draws everything. That happens once a visit.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+FIRST_SCREEN: Final = "first screen"
+"""Key of the component, and of what the session remembers."""
+_IS_DRAWN: Final = f"{FIRST_SCREEN} is drawn"
+_mount: Final = st.components.v2.component(
+    "attention_sieve.first_screen", js=(Path(__file__).parent / "first_screen.js").read_text("utf-8")
+)
+
+
+def first_screen_is_drawn() -> bool:
+    """Whether what is below the first screen may be drawn."""
+    return st.session_state.get(_IS_DRAWN, False)
+
+
+def go_on_when_drawn() -> None:
+    """Have the browser ask for the next run when it has drawn this one; to be called last."""
+    _mount(key=FIRST_SCREEN, height="content", on_drawn_change=_remember)
+
+
+def _remember() -> None:
+    st.session_state[_IS_DRAWN] = True

@@ -1,0 +1,20 @@
+// Tells Python that the page's elements are drawn: none waits for its code any more, and the browser has time again.
+
+const LOADING = "[data-testid=stSkeleton]";
+const LONGEST = 5000; // milliseconds after which the rest of the page comes anyway
+
+export default function ({ setStateValue }) {
+  const begun = performance.now();
+  let isGone = false;
+  const look = () => {
+    if (isGone) return;
+    const waits = document.querySelector(LOADING) && performance.now() - begun < LONGEST;
+    if (waits) setTimeout(look, 20);
+    else requestAnimationFrame(() => requestIdleCallback(tell, { timeout: 1000 }));
+  };
+  const tell = () => isGone || setStateValue("drawn", true);
+  look();
+  return () => {
+    isGone = true;
+  };
+}

@@ -1,0 +1,93 @@
+// What every drawing needs of the page it is on: elements, bytes, colours and canvases.
+
+const MOST_PIXELS = 12e6;
+const MOST_SIDE = 30000;
+const LEAST_CONTRAST = 3;
+
+function newElement(tag, className, text) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+function percent(part) {
+  if (part > 0 && part < 0.01) return "under 1 %";
+  if (part > 0.99 && part < 1) return "over 99 %";
+  return `${Math.round(part * 100)} %`;
+}
+
+function bytesOf(base64) {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
+
+/** What `as_text` in `packing.py` has packed. */
+function dataOf({ text }) {
+  return JSON.parse(text);
+}
+
+function counted(number) {
+  return number.toLocaleString("en");
+}
+
+/** Colours of the page as it looks now; pens that would fade into the background are moved towards the text colour. */
+function themeColors(element, pens) {
+  const style = getComputedStyle(element);
+  const context = document.createElement("canvas").getContext("2d");
+  const hexOf = (color, fallback) => {
+    context.fillStyle = fallback;
+    context.fillStyle = color;
+    return context.fillStyle.startsWith("#") ? context.fillStyle : fallback;
+  };
+  const background = hexOf(style.getPropertyValue("--st-background-color").trim(), "#ffffff");
+  const ink = hexOf(style.color, "#31333f");
+  return {
+    background,
+    ink,
+    font: style.fontFamily,
+    pens: pens.map((pen) => distinct(pen.color, background, ink)),
+    dashed: pens.map((pen) => pen.dashed),
+  };
+}
+
+function channels(hex) {
+  return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+}
+
+function mixed(one, two, part) {
+  const other = channels(two);
+  const sum = channels(one).map((value, at) => Math.round(value * (1 - part) + other[at] * part));
+  return `#${sum.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+}
+
+function luminance(hex) {
+  const [red, green, blue] = channels(hex).map((value) => {
+    const part = value / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+function contrast(one, two) {
+  const [dark, light] = [luminance(one), luminance(two)].sort((low, high) => low - high);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+function distinct(color, background, ink) {
+  let part = 0;
+  while (part < 1 && contrast(mixed(color, ink, part), background) < LEAST_CONTRAST) part += 0.1;
+  return mixed(color, ink, Math.min(1, part));
+}
+
+/** A canvas of the given size in page pixels, empty, as sharp as the screen unless it would be too large. */
+function clearedCanvas(canvas, width, height) {
+  const sharp = window.devicePixelRatio || 1;
+  const scale = Math.min(sharp, Math.sqrt(MOST_PIXELS / Math.max(1, width * height)), MOST_SIDE / Math.max(1, height));
+  const [columns, lines] = [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
+  if (canvas.width !== columns || canvas.height !== lines) Object.assign(canvas, { width: columns, height: lines });
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d");
+  context.setTransform(columns / Math.max(1, width), 0, 0, lines / Math.max(1, height), 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}

@@ -1,0 +1,223 @@
+"""Axes, scales, legends and notes that several figures share."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+from dashboard.figures.appearance import LOOKS, SHAPES
+from dashboard.figures.figure import INK, of_kind
+
+if TYPE_CHECKING:
+    import altair as alt
+
+SCORE_AXIS: Final = "score (× uniform)"
+SCORE_TICKS: Final = (0, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+LAYER_AXIS: Final = "layer (0 is next to the input)"
+
+
+@dataclass(frozen=True)
+class ValueAxis:
+    """What is written along the value axis, and how its numbers are."""
+
+    title: str
+    format: str
+    """As d3 formats numbers."""
+    most: float | None = None
+    """End of the axis; None lets the values decide."""
+
+    def written(self, value: float) -> str:
+        """A value in a sentence."""
+        return f"{100 * value:.3g} %" if self.format.endswith("%") else f"{value:.3g}"
+
+
+def values_axis(axis: ValueAxis) -> "alt.Y":
+    """Position of the field `value`, from 0 at the bottom."""
+    import altair as alt
+
+    scale = alt.Scale(zero=True, domainMin=0) if axis.most is None else alt.Scale(domain=[0, axis.most], nice=False)
+    return alt.Y("value:Q", title=axis.title, scale=scale, axis=alt.Axis(format=axis.format, tickCount=5))
+
+
+def places_axis(field: str, n_places: int, margin: float, title: str = LAYER_AXIS) -> "alt.X":
+    """Layers, or other numbered places, from left to right, with room between them.
+
+    Args:
+        field: position of the marks; place number 0 lies at 0, the next one at 1.
+        n_places: how many places there are.
+        margin: room left of the first place and right of the last one, in places.
+        title: what the places are.
+    """
+    import altair as alt
+
+    return alt.X(
+        field,
+        type="quantitative",
+        title=title,
+        scale=alt.Scale(domain=[-margin, n_places - 1 + margin], nice=False, zero=False),
+        axis=alt.Axis(values=list(range(n_places)), format="d", labelOverlap="greedy", grid=False),
+    )
+
+
+def steps_position(field: str, title: str) -> "alt.X":
+    """Position of a training step, which is a whole number, from 0 on."""
+    import altair as alt
+
+    return alt.X(
+        field,
+        type="quantitative",
+        title=title,
+        scale=alt.Scale(nice=False, zero=True),
+        axis=alt.Axis(
+            tickCount=alt.expr("ceil(width / 80)"),
+            labelExpr="datum.value == floor(datum.value) ? format(datum.value, ',d') : ''",
+            labelOverlap="greedy",
+            grid=False,
+        ),
+    )
+
+
+def score_position(channel: Any, field: str, title: str | None = SCORE_AXIS) -> Any:
+    """Position of a score on a scale of log(1 + score), on which 0 has a place and large scores leave room.
+
+    Args:
+        channel: `alt.X` or `alt.Y`.
+        field: the score.
+        title: of the axis; None for no title.
+    """
+    import altair as alt
+
+    return channel(
+        field,
+        type="quantitative",
+        title=title,
+        scale=alt.Scale(type="symlog", constant=1, nice=False, zero=True),
+        axis=alt.Axis(values=list(SCORE_TICKS), format="~g", labelOverlap="greedy", grid=False),
+    )
+
+
+def role_colors(channel: Any, roles: Sequence[str], legend: "alt.Legend | None" = None) -> Any:
+    """The colour of each role.
+
+    Args:
+        channel: `alt.Color`, `alt.Fill` or `alt.Stroke`.
+        roles: those that are drawn.
+        legend: names them; None where something else does.
+    """
+    import altair as alt
+
+    scale = alt.Scale(domain=list(roles), range=[LOOKS[role].color for role in roles])
+    return channel("role", type="nominal", scale=scale, legend=legend)
+
+
+def role_shapes(roles: Sequence[str], legend: "alt.Legend | None" = None) -> "alt.Shape":
+    """The mark of each role, for whoever cannot tell the colours apart."""
+    import altair as alt
+
+    scale = alt.Scale(domain=list(roles), range=[SHAPES[role] for role in roles])
+    return alt.Shape("role", type="nominal", scale=scale, legend=legend)
+
+
+def role_legend(labels: Mapping[str, str], title: str | None = None) -> "alt.Legend":
+    """A legend below the chart with a label for each role."""
+    import altair as alt
+
+    return alt.Legend(
+        orient="bottom", columns=2, title=title, symbolOpacity=1, labelExpr=f"{json.dumps(labels)}[datum.label]"
+    )
+
+
+def lettered_legend(roles: Sequence[str]) -> "alt.Legend | None":
+    """Roles with their letters; none where there is only one role."""
+    return role_legend({role: LOOKS[role].lettered for role in roles}) if len(roles) > 1 else None
+
+
+def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object], field: str = "series") -> Any:
+    """Tells series apart, with a legend that names them where there are several.
+
+    Args:
+        channel: `alt.Color`, `alt.Shape` or `alt.StrokeDash`.
+        labels: of the series, in the order of their numbers.
+        looks: colours, marks or dashes, one or more; after the last one the first returns.
+        field: the number of a series, from 0.
+    """
+    import altair as alt
+
+    numbers = list(range(len(labels)))
+    scale = alt.Scale(domain=numbers, range=[looks[number % len(looks)] for number in numbers])
+    legend = alt.Legend(
+        orient="bottom",
+        columns=2,
+        title=None,
+        symbolOpacity=1,
+        symbolSize=90,
+        symbolStrokeWidth=0,
+        labelLimit=0,
+        labelExpr=f"{json.dumps(list(labels))}[datum.value]",
+    )
+    return channel(field, type="nominal", scale=scale, legend=legend if len(labels) > 1 else None)
+
+
+def lane_scale(n_lanes: int) -> "alt.Scale":
+    """Rows of bars or lines over one another, each 1 high."""
+    import altair as alt
+
+    return alt.Scale(domain=[0, n_lanes], nice=False, zero=True)
+
+
+def lane_names(names: Sequence[Sequence[str]], middle: float) -> "alt.Axis":
+    """Names of the lanes on the left.
+
+    Args:
+        names: lines of each lane's name, from the bottom lane to the top one.
+        middle: height in its lane at which a name stands, 0 to 1.
+    """
+    import altair as alt
+
+    return alt.Axis(
+        values=[lane + middle for lane in range(len(names))],
+        labelExpr=f"{json.dumps(names)}[floor(datum.value)]",
+        title=None,
+        grid=False,
+        ticks=False,
+        domain=False,
+        labelPadding=8,
+    )
+
+
+def lane_ends(n_lanes: int, full: float, most: str, title: str) -> "alt.Axis":
+    """The scale of every lane on the right: 0 at its bottom, and what its full height stands for.
+
+    Args:
+        n_lanes: how many lanes there are.
+        full: height of the full bar in its lane, 0 to 1.
+        most: what is written there.
+        title: what is counted.
+    """
+    import altair as alt
+
+    return alt.Axis(
+        values=[value for lane in range(n_lanes) for value in (lane, lane + full)],
+        labelExpr=f"datum.value == floor(datum.value) ? '0' : '{most}'",
+        orient="right",
+        title=title,
+        grid=True,
+        ticks=False,
+        domain=False,
+        labelOverlap=False,
+    )
+
+
+def note() -> "alt.Chart":
+    """Where a figure that has nothing to draw says so."""
+    import altair as alt
+
+    text = of_kind("note").mark_text(color=INK, fontSize=13, align="left")
+    return text.encode(x=alt.XValue(8), y=alt.YValue(24), text=alt.Text("label:N"))
+
+
+def note_rows(is_empty: bool, label: str) -> pd.DataFrame:
+    """The row that `note` draws; none where there is something else to draw."""
+    return pd.DataFrame([{"kind": "note", "label": label}] if is_empty else [])

@@ -1,0 +1,1 @@
+"""Two or more checkpoints: changes, shifts, steps."""

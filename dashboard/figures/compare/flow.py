@@ -1,0 +1,334 @@
+"""Heads that flow from the roles they hold under one checkpoint to those they hold under another."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from core.attention.settings import Head, head_names
+from core.comparison.transitions import Transition
+from core.roles.roles import ROLES
+from dashboard.figures.appearance import HEAD_COLORS, LOOKS
+from dashboard.figures.axes import note
+from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+from dashboard.figures.names import drawable
+from dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, escaped, heading, translucent
+
+if TYPE_CHECKING:
+    import altair as alt
+    import plotly.graph_objects as go
+
+NO_ROLE: Final = "no role"
+SEVERAL: Final = HEAD_COLORS[4]
+"""Colour of heads with two or more roles."""
+GAP: Final = 16
+"""Pixels between two sets of roles, so that their names never overlap."""
+ROOM: Final = 32
+"""Pixels of height for each set of roles, at least."""
+LOWEST: Final = 300
+NAMES: Final = 24
+"""Pixels above the flow for the names of the checkpoints."""
+BAR: Final = 16
+"""Width of the bar of a set, in pixels."""
+CHANGED: Final = 0.6
+KEPT: Final = 0.25
+POINTED_AT: Final = 0.85
+"""Opacity of heads whose roles change, of those that keep them, and of the band under the pointer."""
+NAME: Final = 24
+"""Signs of a checkpoint's name that fit above half a phone."""
+NAMED: Final = 12
+"""Heads in a tooltip; the list below the chart names all."""
+SAID: Final = 6
+"""Transitions that the description names."""
+STEPS: Final = np.linspace(0, 1, 25)
+"""Places along a band at which its edges are computed."""
+TITLE: Final = "From the roles under a to the roles under b"
+READING: Final = ("band: heads, as wide as they are many", "strong colour: their roles change; pale: they keep them")
+NOTHING: Final = "There is no head to draw."
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """One set of roles on one side."""
+
+    roles: frozenset[str]
+    top: float
+    height: float
+    """In pixels from the top of the flow."""
+
+
+def roles_written(roles: Collection[str]) -> str:
+    """A set of roles in words, such as "local + delimiter"."""
+    return " + ".join(LOOKS[role].label for role in _in_order(roles)) or NO_ROLE
+
+
+def transition_name(transition: Transition) -> str:
+    """What a band is called in its tooltip and in the list of bands."""
+    return f"{roles_written(transition.before)} → {roles_written(transition.after)}"
+
+
+def heads_by_mark(transitions: Sequence[Transition]) -> dict[str, tuple[Head, ...]]:
+    """Heads of each mark that can be clicked, by the name that the mark sends.
+
+    Args:
+        transitions: as `core.comparison.transitions` orders them.
+
+    Returns: the bands in the given order, then the sets of roles under a, then those under b; heads in reading order.
+    """
+    marks = {transition_name(one): one.heads for one in transitions}
+    for side in ("a", "b"):
+        for roles in _sets(transitions, side):
+            heads = (one.heads for one in transitions if _side(one, side) == roles)
+            marks[_set_name(roles, side)] = tuple(sorted(head for some in heads for head in some))
+    return marks
+
+
+def role_flow(transitions: Sequence[Transition], names: tuple[str, str]) -> PlotlyFigure:
+    """Draw all transitions as a Sankey diagram: sets of roles under a on the left, under b on the right.
+
+    Args:
+        transitions: every head in exactly one of them.
+        names: of the reference and the compared checkpoint.
+
+    Returns: the figure; each mark's `customdata` is a name of `heads_by_mark`.
+    """
+    n_heads = sum(len(one.heads) for one in transitions)
+    n_sets = max((len(_sets(transitions, side)) for side in ("a", "b")), default=0)
+    height = max(LOWEST, ROOM * n_sets)
+    scale = (height - GAP * (n_sets - 1)) / n_heads if n_heads else 0.0
+    bars = {side: _bars(transitions, side, scale, height) for side in ("a", "b")}
+    table = pd.DataFrame(
+        [(*map(roles_written, (one.before, one.after)), len(one.heads), head_names(one.heads)) for one in transitions],
+        columns=["before", "after", "heads", "which"],
+    )
+    sides = [f"({side}) {drawable(name, NAME)}" for side, name in zip("ab", names)]
+    return PlotlyFigure(
+        chart=_sankey(transitions, bars, sides, height),
+        data=table,
+        still=Figure(_spec(height), _drawn(transitions, bars, sides, scale), _description(transitions, n_heads)),
+    )
+
+
+def _in_order(roles: Collection[str]) -> list[str]:
+    return [role for role in ROLES if role in roles]
+
+
+def _side(transition: Transition, side: str) -> frozenset[str]:
+    return transition.before if side == "a" else transition.after
+
+
+def _sets(transitions: Sequence[Transition], side: str) -> list[frozenset[str]]:
+    """Single roles first, then combinations, and heads without a role last."""
+    sets = {_side(one, side) for one in transitions}
+    return sorted(sets, key=lambda roles: (not roles, len(roles), [ROLES.index(role) for role in _in_order(roles)]))
+
+
+def _set_name(roles: frozenset[str], side: str) -> str:
+    return f"{roles_written(roles)} under {side}"
+
+
+def _label(roles: frozenset[str]) -> str:
+    """Names, or the letters of more roles than fit."""
+    return roles_written(roles) if len(roles) < 3 else " + ".join(LOOKS[role].letter for role in _in_order(roles))
+
+
+def _color(roles: frozenset[str]) -> str:
+    if len(roles) > 1:
+        return SEVERAL
+    return LOOKS[next(iter(roles))].color if roles else GREY
+
+
+def _opacity(transition: Transition) -> float:
+    return KEPT if transition.before == transition.after else CHANGED
+
+
+def _bars(transitions: Sequence[Transition], side: str, scale: float, height: float) -> list[_Bar]:
+    """The sets of one side from top to bottom, in the middle of the height."""
+    sets = _sets(transitions, side)
+    counts = [sum(len(one.heads) for one in transitions if _side(one, side) == roles) for roles in sets]
+    top = (height - scale * sum(counts) - GAP * (len(sets) - 1)) / 2
+    bars = []
+    for roles, count in zip(sets, counts):
+        bars.append(_Bar(roles, top, scale * count))
+        top += scale * count + GAP
+    return bars
+
+
+def _sankey(
+    transitions: Sequence[Transition], bars: dict[str, list[_Bar]], names: Sequence[str], height: int
+) -> "go.Figure":
+    import plotly.graph_objects as go  # when the first flow is drawn
+
+    nodes = [(side, bar) for side in ("a", "b") for bar in bars[side]]
+    place = {(side, bar.roles): number for number, (side, bar) in enumerate(nodes)}
+    flow = go.Sankey(
+        arrangement="fixed",
+        node={
+            "label": [_label(bar.roles) for _, bar in nodes],
+            "customdata": [_set_name(bar.roles, side) for side, bar in nodes],
+            "color": [_color(bar.roles) for _, bar in nodes],
+            # Plotly takes a place of exactly 0 for none.
+            "x": [0.001 if side == "a" else 0.999 for side, _ in nodes],
+            "y": [(bar.top + bar.height / 2) / height for _, bar in nodes],
+            "pad": GAP,
+            "thickness": BAR,
+            "line": {"width": 0},
+            "hovertemplate": "%{customdata}: %{value:d}<extra></extra>",
+        },
+        link={
+            "source": [place["a", one.before] for one in transitions],
+            "target": [place["b", one.after] for one in transitions],
+            "value": [len(one.heads) for one in transitions],
+            "label": [_some_heads(one.heads) for one in transitions],
+            "customdata": [transition_name(one) for one in transitions],
+            "color": [translucent(_color(one.before), _opacity(one)) for one in transitions],
+            "hovercolor": [translucent(_color(one.before), POINTED_AT) for one in transitions],
+            "hovertemplate": "%{customdata}<br>%{label}<extra></extra>",
+        },
+        textfont={"color": THEME_INK, "size": 12},
+    )
+    margin = {"t": TOP + NAMES, "b": 10, "l": 4, "r": 4}
+    layout = {
+        "height": height + margin["t"] + margin["b"],
+        "margin": margin,
+        "title": heading(TITLE, READING),
+        "annotations": _notes(names, is_empty=not transitions),
+    }
+    return go.Figure(flow, layout)
+
+
+def _notes(names: Sequence[str], is_empty: bool) -> list[dict[str, Any]]:
+    """The names of the checkpoints above their sides; and that there is nothing to draw."""
+    at_the_top = {"y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 4, "xref": "paper", "showarrow": False}
+    sides = [{"x": 0, "xanchor": "left"}, {"x": 1, "xanchor": "right"}]
+    notes = [
+        {**at_the_top, **side, "text": escaped(name), "font": {"color": THEME_INK, "size": 13}}
+        for side, name in zip(sides, names)
+    ]
+    if is_empty:
+        notes.append({"x": 0.5, "y": 0.5, "text": NOTHING, "showarrow": False, "font": {"color": THEME_INK}})
+    return notes
+
+
+def _drawn(
+    transitions: Sequence[Transition], bars: dict[str, list[_Bar]], names: Sequence[str], scale: float
+) -> pd.DataFrame:
+    """The same flow for Vega-Lite: the edges of its bands, its bars and its names."""
+    free = {(side, bar.roles): bar.top for side in ("a", "b") for bar in bars[side]}
+    order = {(side, bar.roles): number for side in ("a", "b") for number, bar in enumerate(bars[side])}
+    tops = np.zeros((len(transitions), 2))
+    for place, (side, other) in enumerate((("a", "b"), ("b", "a"))):
+        # Within a bar, bands lie in the order of the bars at their other end, so that they do not cross there.
+        for number in sorted(range(len(transitions)), key=lambda n: order[other, _side(transitions[n], other)]):
+            one = transitions[number]
+            tops[number, place] = free[side, _side(one, side)]
+            free[side, _side(one, side)] += scale * len(one.heads)
+    bend = STEPS**2 * (3 - 2 * STEPS)
+    bands = [
+        pd.DataFrame(
+            {
+                "kind": "band",
+                "band": transition_name(one),
+                "color": _color(one.before),
+                "x": STEPS,
+                "top": top_a + bend * (top_b - top_a),
+                "opacity": _opacity(one),
+            }
+        ).assign(bottom=lambda band, one=one: band["top"] + scale * len(one.heads))
+        for one, (top_a, top_b) in zip(transitions, tops)
+    ]
+    rest = [
+        {
+            "kind": f"bar {side}",
+            "label": _label(bar.roles),
+            "color": _color(bar.roles),
+            "x": float(side == "b"),
+            "top": bar.top,
+            "bottom": bar.top + bar.height,
+            "middle": bar.top + bar.height / 2,
+        }
+        for side in ("a", "b")
+        for bar in bars[side]
+    ]
+    rest += [{"kind": f"name {side}", "label": name} for side, name in zip("ab", names)]
+    rest += [] if transitions else [{"kind": "note", "label": NOTHING}]
+    return pd.concat([*bands, pd.DataFrame(rest)])
+
+
+@cache
+def _spec(height: int) -> Spec:
+    import altair as alt
+
+    return template(
+        alt.layer(_band_marks(height), *_side_marks("a", height), *_side_marks("b", height), note()),
+        title=TITLE,
+        reading=READING,
+        height=height,
+    )
+
+
+def _band_marks(height: int) -> "alt.Chart":
+    import altair as alt
+
+    bands = of_kind("band").mark_area(orient="vertical", interpolate="monotone", line=False)
+    return bands.encode(
+        x=_across(),
+        y=_down("top", height),
+        y2=alt.Y2("bottom"),
+        color=alt.Color("color:N", scale=None),
+        opacity=alt.Opacity("opacity:Q", scale=None),
+        detail=alt.Detail("band:N"),
+    )
+
+
+def _side_marks(side: str, height: int) -> "tuple[alt.Chart, alt.Chart, alt.Chart]":
+    """The bars of one side, their names, and the name of the checkpoint above them."""
+    import altair as alt
+
+    inwards, align = (1, "left") if side == "a" else (-1, "right")
+    bars = of_kind(f"bar {side}")
+    names = bars.mark_text(color=INK, fontSize=12, align=align, dx=inwards * (BAR + 4))
+    title = of_kind(f"name {side}").mark_text(
+        color=INK, fontSize=12, align=align, fontWeight="bold", baseline="bottom", dy=-6
+    )
+    return (
+        bars.mark_bar(size=BAR, xOffset=inwards * BAR / 2).encode(
+            x=_across(), y=_down("top", height), y2=alt.Y2("bottom"), color=alt.Color("color:N", scale=None)
+        ),
+        names.encode(x=_across(), y=_down("middle", height), text=alt.Text("label:N")),
+        title.encode(x=alt.XValue(0 if side == "a" else "width"), y=alt.YValue(0), text=alt.Text("label:N")),
+    )
+
+
+def _across() -> "alt.X":
+    import altair as alt
+
+    return alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1], nice=False))
+
+
+def _down(field: str, height: int) -> "alt.Y":
+    import altair as alt
+
+    return alt.Y(field, type="quantitative", axis=None, scale=alt.Scale(domain=[height, 0], nice=False, zero=False))
+
+
+def _some_heads(heads: Sequence[Head]) -> str:
+    more = f" and {len(heads) - NAMED:,} more" if len(heads) > NAMED else ""
+    return f"{counted(len(heads), 'head')}: {head_names(heads[:NAMED])}{more}"
+
+
+def _description(transitions: Sequence[Transition], n_heads: int) -> str:
+    if not transitions:
+        return NOTHING
+    changes = [one for one in transitions if one.before != one.after]
+    n_changed = sum(len(one.heads) for one in changes)
+    start = f"Flow of {counted(n_heads, 'head')} from the roles they hold under a to those they hold under b."
+    if not changes:
+        return f"{start} No head changes its roles."
+    named = "; ".join(f"{transition_name(one)} {len(one.heads):,}" for one in changes[:SAID])
+    n_rest = sum(len(one.heads) for one in changes[SAID:])
+    rest = f"; other changes {n_rest:,}" if n_rest else ""
+    return f"{start} {n_changed:,} change: {named}{rest}."

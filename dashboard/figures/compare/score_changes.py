@@ -1,0 +1,101 @@
+"""The mean scores of all heads under two checkpoints, one against the other."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from core.attention.settings import head_name
+from core.comparison.differences import PairedTests
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.axes import lettered_legend, note, note_rows, role_colors, role_shapes, score_position
+from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+
+NOTHING: Final = "No head has a score under both checkpoints."
+
+
+def score_change_scatter(tests: PairedTests, roles: Sequence[str]) -> Figure:
+    """Every head's mean score under the compared checkpoint against that under the reference, with the diagonal.
+
+    Args:
+        tests: what to draw; a head without a mean is left out and counted in the description.
+        roles: the roles to show.
+    """
+    chosen = [tests.roles.index(role) for role in roles]
+    role, place, head = np.indices(tests.mean_a[chosen].shape).reshape(3, -1)
+    points = pd.DataFrame(
+        {
+            "kind": "head",
+            "role": np.array(roles, dtype=object)[role],
+            "name": [head_name(*each) for each in zip(place.tolist(), head.tolist())],
+        }
+    )
+    for name in ("mean_a", "mean_b", "difference", "p_adjusted", "texts", "differs"):
+        points[name] = getattr(tests, name)[chosen].ravel()
+    there = points[points["difference"].notna()]
+    # Heads that differ lie on top; among the others no role hides all of another.
+    there = there.sort_values(["differs", "name"], kind="stable", ignore_index=True)
+    most = float(there[["mean_a", "mean_b"]].max(axis=None)) if len(there) else 1.0
+    diagonal = pd.DataFrame({"kind": "diagonal", "mean_a": [0.0, most], "mean_b": [0.0, most]})
+    data = pd.concat([diagonal, there, note_rows(there.empty, NOTHING)])
+    return Figure(_spec(tuple(roles)), data, _description(there, tests, roles, len(points)))
+
+
+@cache
+def _spec(roles: tuple[str, ...]) -> Spec:
+    import altair as alt
+
+    x = score_position(alt.X, "mean_a", "mean score under a, the reference (× uniform)")
+    y = score_position(alt.Y, "mean_b", "mean score under b (× uniform)")
+    legend, differs = lettered_legend(roles), alt.when("datum.differs")
+    tooltip = [
+        alt.Tooltip("role:N", title="role"),
+        alt.Tooltip("name:N", title="head"),
+        alt.Tooltip("mean_a:N", title="mean score, a", format=".3~f"),
+        alt.Tooltip("mean_b:N", title="mean score, b", format=".3~f"),
+        alt.Tooltip("difference:N", title="difference, b − a", format="+.3~f"),
+        alt.Tooltip("p_adjusted:N", title="p, corrected", format=".3~g"),
+        alt.Tooltip("texts:N", title="texts"),
+        alt.Tooltip("differs:N", title="differs"),
+    ]
+    points = of_kind("head").mark_point(size=44, opacity=1)
+    points = points.encode(
+        x=x,
+        y=y,
+        fill=role_colors(alt.Fill, roles, legend),
+        shape=role_shapes(roles, legend),
+        stroke=differs.then(alt.value(INK)).otherwise(role_colors(alt.Stroke, roles, legend)),
+        strokeWidth=differs.then(alt.value(1.4)).otherwise(alt.value(1)),
+        fillOpacity=differs.then(alt.value(1)).otherwise(alt.value(0)),
+        strokeOpacity=differs.then(alt.value(1)).otherwise(alt.value(0.7)),
+        tooltip=tooltip,
+    )
+    diagonal = of_kind("diagonal").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.2).encode(x=x, y=y)
+    return template(
+        alt.layer(diagonal, points, note()),
+        title="Mean scores of all heads: b against a",
+        reading=("filled: differs significantly; hollow: does not", "above the dashed line: higher in b, so b − a > 0"),
+        height=380,
+    )
+
+
+def _description(there: pd.DataFrame, tests: PairedTests, roles: Sequence[str], n_all: int) -> str:
+    if not len(there):
+        return f"No score to draw. {NOTHING}"
+    parts = []
+    for role in roles:
+        of_role = there[there["role"] == role]
+        apart = of_role[of_role["differs"]]
+        up, down = int((apart["difference"] > 0).sum()), int((apart["difference"] < 0).sum())
+        if len(of_role):
+            parts.append(f"{LOOKS[role].label} {up} higher, {down} lower of {len(of_role)}")
+    top = there.loc[there["difference"].abs().idxmax()]
+    missing = n_all - len(there)
+    left_out = f" {counted(missing, 'mean')} without a score left out." if missing else ""
+    return (
+        f"Mean score of each head and role under the compared checkpoint, b, against the reference, a. Significantly "
+        f"different at alpha {tests.alpha:g}, drawn filled: {'; '.join(parts)}. Largest difference b − a: "
+        f"{top['difference']:+.3g} for {top['name']}, {LOOKS[top['role']].label}.{left_out}"
+    )

@@ -1,0 +1,185 @@
+"""How far scores and attention move from one checkpoint to another, by layer. A change is b − a everywhere."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.attention.settings import head_name
+from core.comparison.differences import LayerShift
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.axes import lettered_legend, note, note_rows, places_axis, role_colors, role_shapes
+from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+
+WIDTH: Final = 0.7
+"""Part of a layer's place over which its marks are spread."""
+MARGIN: Final = 0.6
+"""Room left and right of the layers, in layers."""
+CHANGE_AXIS: Final = "change of score, b − a (× uniform)"
+NO_CHANGE: Final = "No text gives a change of score."
+DIVERGENCE_AXIS: Final = "nats (at most ln 2 = 0.693)"
+
+
+def shift_by_layer(shifts: Sequence[LayerShift], alpha: float = 0.05) -> Figure:
+    """Mean change of a role's score in each layer, with its interval and a line at no change.
+
+    Args:
+        shifts: one for each role to show, all of the same checkpoints.
+        alpha: that their intervals were asked with.
+
+    Source: Pande et al. 2021, attention to [SEP] falls in the later layers as part of fine-tuning.
+    """
+    spread = WIDTH * ((np.arange(len(shifts)) + 0.5) / len(shifts) - 0.5)
+    points = pd.concat(
+        pd.DataFrame(
+            {
+                "kind": "shift",
+                "role": shift.role,
+                "layer": range(len(shift.mean)),
+                "texts": shift.texts,
+                "mean": shift.mean,
+                "low": shift.low,
+                "high": shift.high,
+            }
+        ).assign(place=lambda table, aside=aside: table["layer"] + aside)
+        for shift, aside in zip(shifts, spread, strict=True)
+    )
+    interval = points[points["low"].notna()].assign(kind="interval")
+    zero = pd.DataFrame([{"kind": "zero", "value": 0.0}])
+    spec = _shift_spec(tuple(shift.role for shift in shifts), len(shifts[0].mean))
+    # A layer without a change stays in the data, where it breaks the line.
+    data = pd.concat([interval, points, zero, note_rows(points["mean"].isna().all(), NO_CHANGE)])
+    return Figure(spec, data, _shift_description(shifts, alpha))
+
+
+def divergence_by_layer(divergence: Float[np.ndarray, "text layer head"]) -> Figure:
+    """How far apart the attention of the same head is under both checkpoints: a dot per head, a line for layer means.
+
+    Args:
+        divergence: mean Jensen-Shannon divergence of a head's rows, in nats, 0 to ln 2; NaN for a text that has none.
+    """
+    known = ~np.isnan(divergence)
+    texts = known.sum(axis=0)
+    means = np.divide(
+        np.where(known, divergence, 0).sum(axis=0), texts, where=texts > 0, out=np.full(texts.shape, np.nan)
+    )
+    n_layers, n_heads = means.shape
+    place, head = np.indices(means.shape).reshape(2, -1)
+    heads = pd.DataFrame(
+        {
+            "kind": "head",
+            "layer": place,
+            "head": head,
+            "divergence": means.ravel(),
+            "texts": texts.ravel(),
+            "place": place + WIDTH * ((head + 0.5) / n_heads - 0.5),
+        }
+    )
+    heads = heads[heads["divergence"].notna()]
+    layers = (
+        heads.groupby("layer", as_index=False)["divergence"].mean().assign(kind="layer", place=lambda t: t["layer"])
+    )
+    nothing = note_rows(heads.empty, "No text has the same tokens under both checkpoints.")
+    data = pd.concat([heads, layers, nothing])
+    return Figure(_divergence_spec(n_layers), data, _divergence_description(heads, layers, known))
+
+
+@cache
+def _shift_spec(roles: tuple[str, ...], n_layers: int) -> Spec:
+    import altair as alt
+
+    what = LOOKS[roles[0]].label if len(roles) == 1 else counted(len(roles), "role")
+    x, y = places_axis("place", n_layers, MARGIN), alt.Y("mean:Q", title=CHANGE_AXIS)
+    legend = lettered_legend(roles)
+    tooltip = [
+        alt.Tooltip("role:N", title="role"),
+        alt.Tooltip("layer:N", title="layer"),
+        alt.Tooltip("mean:N", title="mean change, b − a", format="+.3~f"),
+        alt.Tooltip("low:N", title="interval from", format="+.3~f"),
+        alt.Tooltip("high:N", title="to", format="+.3~f"),
+        alt.Tooltip("texts:N", title="texts"),
+    ]
+    zero = of_kind("zero").mark_rule(color=INK).encode(y=alt.Y("value:Q"))
+    line = of_kind("shift").mark_line(strokeWidth=1.2, opacity=0.6)
+    line = line.encode(x=x, y=y, stroke=role_colors(alt.Stroke, roles, legend))
+    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=1.5)
+    interval = interval.encode(x=x, y=alt.Y("low:Q", title=CHANGE_AXIS), y2=alt.Y2("high"), tooltip=tooltip)
+    point = of_kind("shift").mark_point(filled=True, opacity=1, size=70, stroke=INK, strokeWidth=1.2)
+    fill, shape = role_colors(alt.Fill, roles, legend), role_shapes(roles, legend)
+    point = point.encode(x=x, y=y, fill=fill, shape=shape, tooltip=tooltip)
+    return template(
+        alt.layer(zero, line, interval, point, note()),
+        title=f"Change by layer, b − a: {what}",
+        reading=("above 0: higher in b, the compared checkpoint; bar: interval",),
+        height=260,
+    )
+
+
+@cache
+def _divergence_spec(n_layers: int) -> Spec:
+    import altair as alt
+
+    x = places_axis("place", n_layers, MARGIN)
+    y = alt.Y("divergence:Q", title=DIVERGENCE_AXIS, scale=alt.Scale(zero=True, domainMin=0))
+    of_head = [
+        alt.Tooltip("layer:N", title="layer"),
+        alt.Tooltip("head:N", title="head"),
+        alt.Tooltip("divergence:N", title="mean divergence (nats)", format=".3~g"),
+        alt.Tooltip("texts:N", title="texts"),
+    ]
+    of_layer = [
+        alt.Tooltip("layer:N", title="layer"),
+        alt.Tooltip("divergence:N", title="mean of its heads (nats)", format=".3~g"),
+    ]
+    heads = of_kind("head").mark_circle(size=26, color=GREY, opacity=0.75).encode(x=x, y=y, tooltip=of_head)
+    line = of_kind("layer").mark_line(color=INK, strokeWidth=1.5).encode(x=x, y=y)
+    means = of_kind("layer").mark_point(filled=True, color=INK, size=45, opacity=1, shape="diamond")
+    return template(
+        alt.layer(heads, line, means.encode(x=x, y=y, tooltip=of_layer), note()),
+        title="Divergence of attention, by layer",
+        reading=("Jensen-Shannon; dot: a head, mean over texts; line: layer mean",),
+        height=260,
+    )
+
+
+def _shift_description(shifts: Sequence[LayerShift], alpha: float) -> str:
+    return (
+        "Mean change of score by layer, b − a (compared checkpoint minus reference), times uniform, with "
+        f"{100 * (1 - alpha):g} % intervals over texts. {' '.join(map(_of_role, shifts))}"
+    )
+
+
+def _of_role(shift: LayerShift) -> str:
+    name, mean = LOOKS[shift.role].label, shift.mean
+    without = [str(place) for place in np.flatnonzero(np.isnan(mean))]
+    if len(without) == len(mean):
+        return f"{name}: no change of score to draw."
+    p = "" if np.isnan(shift.p) else f", p {shift.p:.2g}"
+    low, high = int(np.nanargmin(mean)), int(np.nanargmax(mean))
+    clear = int(((shift.low > 0) | (shift.high < 0)).sum())
+    missing = f" Without a change: layer {', '.join(without)}." if without else ""
+    return (
+        f"{name}: {shift.overall:+.3g} overall over {counted(shift.texts, 'text')}{p}; lowest {mean[low]:+.3g} in "
+        f"layer {low}, highest {mean[high]:+.3g} in layer {high}; {counted(clear, 'interval')} without 0.{missing}"
+    )
+
+
+def _divergence_description(heads: pd.DataFrame, layers: pd.DataFrame, known: np.ndarray) -> str:
+    n_heads, n_all = len(heads), known[0].size
+    if not n_heads:
+        return (
+            f"No divergence to draw: none of {counted(len(known), 'text')} has the same tokens under both checkpoints."
+        )
+    used = int(known.any(axis=(1, 2)).sum())
+    top, most = heads.loc[heads["divergence"].idxmax()], layers.loc[layers["divergence"].idxmax()]
+    left_out = f" {counted(n_all - n_heads, 'head')} without a divergence left out." if n_heads < n_all else ""
+    texts = f" {counted(len(known) - used, 'text')} without one left out." if used < len(known) else ""
+    return (
+        f"Mean Jensen-Shannon divergence between the attention of the same head under both checkpoints, in nats, 0 to "
+        f"ln 2 = 0.693, over {counted(used, 'text')}: {heads['divergence'].mean():.3g} on average over "
+        f"{counted(n_heads, 'head')}, highest layer mean {most['divergence']:.3g} in layer {most['layer']:.0f}, "
+        f"highest head {top['divergence']:.3g} for {head_name(int(top['layer']), int(top['head']))}.{left_out}{texts}"
+    )

@@ -1,0 +1,72 @@
+"""Checkpoints along an axis, by training step or in their order, and the one in focus."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from dashboard.figures.axes import steps_position
+from dashboard.figures.figure import INK, of_kind
+from dashboard.figures.names import drawable
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Axis = tuple[str, ...] | None
+"""Names of checkpoints at even distances; None for training steps."""
+NAME: Final = 16
+"""Signs of a checkpoint's name that fit below an axis."""
+FOCUS: Final = "dashed: the checkpoint in focus"
+
+
+def axis_of(names: Sequence[str], steps: Sequence[int] | None) -> Axis:
+    """What lies along the axis."""
+    return tuple(drawable(name, NAME) for name in names) if steps is None else None
+
+
+def across(axis: Axis) -> "alt.X":
+    """Position of the field `at`."""
+    import altair as alt
+
+    if axis is None:
+        return steps_position("at", "training step (0: before fine-tuning)")
+    return alt.X(
+        "at:Q",
+        title="checkpoint, in order",
+        scale=alt.Scale(domain=[-0.2, len(axis) - 0.8], nice=False, zero=False),
+        axis=alt.Axis(
+            values=list(range(len(axis))),
+            labelExpr=f"{json.dumps(axis)}[datum.value]",
+            labelOverlap=False,
+            grid=False,
+            labelAngle=-30,
+            labelAlign="right",
+            labelBaseline="top",
+            labelLimit=0,
+        ),
+    )
+
+
+def focus_layers(x: "alt.X") -> "list[alt.Chart]":
+    """The line through the checkpoint in focus, and its name."""
+    import altair as alt
+
+    name = {"color": INK, "fontSize": 11, "baseline": "bottom", "limit": alt.expr("width / 2"), "dir": "rtl"}
+    left = of_kind("left").mark_text(**name, align="right", dx=-4)
+    right = of_kind("right").mark_text(**name, align="left", dx=4)
+    return [
+        of_kind("marked").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x),
+        *(side.encode(x=x, y=alt.YValue(-6), text=alt.Text("label:N")) for side in (left, right)),
+    ]
+
+
+def lines(names: Sequence[str], at: Sequence[int], marked: int | None) -> pd.DataFrame:
+    """The line at 0 and the one through the checkpoint in focus."""
+    rows: list[dict[str, object]] = [{"kind": "floor", "value": 0.0}]
+    if marked is not None:
+        # The name stands on the side of its line that has more room.
+        side = "left" if 2 * at[marked] > min(at) + max(at) else "right"
+        name = drawable(names[marked], 2 * NAME)
+        rows += [{"kind": kind, "at": at[marked], "label": name} for kind in ("marked", side)]
+    return pd.DataFrame(rows)

@@ -1,0 +1,191 @@
+"""Checkpoints in order, such as those of a training run: how many heads hold each role, and how far a score moves."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from dashboard.figures.appearance import LOOKS, SHAPES
+from dashboard.figures.axes import note, note_rows, role_colors, role_shapes
+from dashboard.figures.compare.shifts import CHANGE_AXIS, NO_CHANGE
+from dashboard.figures.compare.step_axis import FOCUS, Axis, across, axis_of, focus_layers, lines
+from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from dashboard.figures.names import drawable
+
+if TYPE_CHECKING:
+    import altair as alt
+
+HEIGHT: Final = 260
+LINE: Final = 14
+"""Pixels between the names of two lines."""
+
+
+def roles_over_steps(
+    names: Sequence[str],
+    steps: Sequence[int] | None,
+    counts: Int[np.ndarray, "checkpoint role"],
+    roles: Sequence[str],
+    marked: int | None = None,
+) -> Figure:
+    """A line for each role: how many heads hold it in each checkpoint.
+
+    Args:
+        names: of the checkpoints, in order, the reference first.
+        steps: training step of each, 0 for the reference; None puts them at even distances.
+        counts: heads that hold each role.
+        roles: names along the role axis.
+        marked: place of the checkpoint in focus.
+    """
+    at = range(len(names)) if steps is None else steps
+    number, place = np.indices(counts.shape).reshape(2, -1)
+    points = pd.DataFrame(
+        {
+            "kind": "point",
+            "checkpoint": np.array([drawable(name) for name in names])[number],
+            "at": np.array(at)[number],
+            "role": np.array(roles)[place],
+            "heads": counts.ravel(),
+        }
+    )
+    last = points[number == np.argmax(at)]
+    top = max(1, int(counts.max()))
+    labels = [LOOKS[role].lettered for role in last["role"]]
+    ends = last.assign(kind="end", label=labels, heads=_apart(last["heads"].to_numpy(), top))
+    data = pd.concat([points, ends, lines(names, at, marked)])
+    return Figure(
+        _roles_spec(tuple(roles), axis_of(names, steps)), data, _roles_description(names, steps, counts, roles)
+    )
+
+
+def shift_over_steps(
+    names: Sequence[str],
+    steps: Sequence[int] | None,
+    shift: Float[np.ndarray, " checkpoint"],
+    role: str,
+    marked: int | None = None,
+) -> Figure:
+    """The mean change of a role's score against the reference in each checkpoint.
+
+    Args:
+        names: of the checkpoints, in order, the reference first.
+        steps: training step of each, 0 for the reference; None puts them at even distances.
+        shift: mean change b − a over all heads and texts; NaN where there is none.
+        role: whose score.
+        marked: place of the checkpoint in focus.
+    """
+    at = range(len(names)) if steps is None else steps
+    points = pd.DataFrame(
+        {"kind": "point", "checkpoint": [drawable(name) for name in names], "at": at, "change": shift}
+    )
+    data = pd.concat([points, lines(names, at, marked), note_rows(bool(np.isnan(shift).all()), NO_CHANGE)])
+    return Figure(_shift_spec(role, axis_of(names, steps)), data, _shift_description(names, steps, shift, role))
+
+
+def _apart(values: Int[np.ndarray, " line"], top: int) -> Float[np.ndarray, " line"]:
+    """Heights for the names of lines, from 0 to the top, near their values and a line of text apart."""
+    heights, least = values.astype(float), LINE * top / HEIGHT
+    order = np.argsort(values, kind="stable")
+    for below, place in pairwise(order):
+        heights[place] = max(heights[place], heights[below] + least)
+    heights[order[-1]] = min(heights[order[-1]], top)
+    for above, place in pairwise(order[::-1]):
+        heights[place] = min(heights[place], heights[above] - least)
+    return heights
+
+
+@lru_cache(maxsize=64)
+def _roles_spec(roles: tuple[str, ...], axis: Axis) -> Spec:
+    import altair as alt
+
+    def heads(field: str) -> alt.Y:
+        scale, ticks = alt.Scale(nice=False, zero=True), alt.Axis(tickMinStep=1, format="d")
+        return alt.Y(field, type="quantitative", title="heads", scale=scale, axis=ticks)
+
+    x = across(axis)
+    floor = of_kind("floor").mark_rule(opacity=0).encode(y=heads("value"))
+    line = of_kind("point").mark_line(strokeWidth=2)
+    line = line.encode(x=x, y=heads("heads"), stroke=role_colors(alt.Stroke, roles))
+    point = of_kind("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1)
+    point = point.encode(
+        x=x,
+        y=heads("heads"),
+        fill=role_colors(alt.Fill, roles),
+        shape=role_shapes(roles),
+        tooltip=[alt.Tooltip("role:N", title="role"), *_of_checkpoint(axis), alt.Tooltip("heads:N", title="heads")],
+    )
+    name = of_kind("end").mark_text(color=INK, align="left", dx=9, fontSize=11)
+    name = name.encode(x=x, y=heads("heads"), text=alt.Text("label:N"))
+    return template(
+        alt.layer(floor, *focus_layers(x), line, point, name),
+        title="Heads per role over checkpoints",
+        reading=(FOCUS,),
+        height=HEIGHT,
+    )
+
+
+@lru_cache(maxsize=64)
+def _shift_spec(role: str, axis: Axis) -> Spec:
+    import altair as alt
+
+    x, y = across(axis), alt.Y("change:Q", title=CHANGE_AXIS)
+    color = LOOKS[role].color
+    change = alt.Tooltip("change:N", title="mean change, b − a", format="+.3~f")
+    floor = of_kind("floor").mark_rule(color=INK).encode(y=alt.Y("value:Q", title=CHANGE_AXIS))
+    line = of_kind("point").mark_line(strokeWidth=2, color=color).encode(x=x, y=y)
+    point = of_kind("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1, fill=color, shape=SHAPES[role])
+    point = point.encode(x=x, y=y, tooltip=[*_of_checkpoint(axis), change])
+    return template(
+        alt.layer(floor, *focus_layers(x), line, point, note()),
+        title=f"Mean change, b − a: {LOOKS[role].label}",
+        reading=("each checkpoint minus the first", FOCUS),
+        height=HEIGHT,
+    )
+
+
+def _of_checkpoint(axis: Axis) -> "list[alt.Tooltip]":
+    """The checkpoint of a mark, and its step where checkpoints have one."""
+    import altair as alt
+
+    name = alt.Tooltip("checkpoint:N", title="checkpoint")
+    return [name] if axis else [name, alt.Tooltip("at:N", title="step", format=",d")]
+
+
+def _order(names: Sequence[str], steps: Sequence[int] | None) -> str:
+    if steps is None:
+        return f"{counted(len(names), 'checkpoint')} in order"
+    return f"{counted(len(names), 'checkpoint')} from step {min(steps):,} to {max(steps):,}"
+
+
+def _roles_description(
+    names: Sequence[str],
+    steps: Sequence[int] | None,
+    counts: Int[np.ndarray, "checkpoint role"],
+    roles: Sequence[str],
+) -> str:
+    parts = [
+        f"{LOOKS[role].label} {row[0]} at first, {row[-1]} at last, between {row.min()} and {row.max()}"
+        for role, row in zip(roles, counts.T, strict=True)
+    ]
+    return f"A line for each role over {_order(names, steps)}: how many heads hold it. {'; '.join(parts)}."
+
+
+def _shift_description(
+    names: Sequence[str], steps: Sequence[int] | None, shift: Float[np.ndarray, " checkpoint"], role: str
+) -> str:
+    start = (
+        f"Mean change of the score {LOOKS[role].label} against the first checkpoint, b − a, over {_order(names, steps)}"
+    )
+    known = np.flatnonzero(~np.isnan(shift))
+    if not len(known):
+        return f"{start}: no change to draw."
+    low, high = known[shift[known].argmin()], known[shift[known].argmax()]
+    missing = len(shift) - len(known)
+    left_out = f" {counted(missing, 'checkpoint')} without a change left out." if missing else ""
+    return (
+        f"{start}: {shift[known[-1]]:+.3g} for {drawable(names[known[-1]])}, the last; lowest {shift[low]:+.3g} for "
+        f"{drawable(names[low])}, highest {shift[high]:+.3g} for {drawable(names[high])}.{left_out}"
+    )

@@ -1,0 +1,89 @@
+"""Heads and baselines on coreference as rows: Clark's table, and what one head chose for every mention."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.attention.settings import head_name
+from core.coreference.accuracy import BASELINES, GROUPS, NO_CHOICE, Candidates, CoreferenceScores, MentionChoices
+from core.coreference.mentions import MentionText
+
+RANDOM: Final = "random mention"
+HELD_OUT: Final = "best head of one half, on the other"
+
+
+def antecedent_table(scores: CoreferenceScores, chosen: tuple[int, int] | None) -> pd.DataFrame:
+    """Shares of mentions whose antecedent is found: by baselines, by the best head held out, and by single heads.
+
+    Args:
+        scores: of all heads.
+        chosen: layer and head to show beside the best; None for none.
+
+    Returns: one row each, with a column for each of GROUPS, and the ends of the Wilson interval of each for heads
+        (`all low`, `all high`, ...); NaN in groups without cases.
+    Source: Clark et al. 2019, table 2.
+    """
+    baselines = [(RANDOM, scores.chance), *zip(BASELINES, scores.judgement.baselines, strict=True)]
+    rows = [_row(name, shares) for name, shares in baselines]
+    judged = scores.judgement
+    if (held := judged.held_out) is not None:
+        rows.append(_row(HELD_OUT, held.accuracy, held.low, held.high))
+    layer, head = scores.best
+    heads = {scores.best: f"{head_name(layer, head)}, best on all texts"}
+    if chosen is not None:
+        heads.setdefault(chosen, f"{head_name(*chosen)}, chosen")
+    rows += [
+        _row(name, *(of[:, at[0], at[1]] for of in (judged.accuracy, judged.low, judged.high)))
+        for at, name in heads.items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def _row(
+    name: str,
+    shares: Float[np.ndarray, " group"],
+    low: Float[np.ndarray, " group"] | None = None,
+    high: Float[np.ndarray, " group"] | None = None,
+) -> dict[str, object]:
+    row: dict[str, object] = {"who": name, **dict(zip(GROUPS, shares.tolist(), strict=True))}
+    for end, values in (("low", low), ("high", high)):
+        row |= {f"{group} {end}": np.nan if values is None else values[place] for place, group in enumerate(GROUPS)}
+    return row
+
+
+def choices_table(
+    texts: Sequence[MentionText],
+    choices: Sequence[MentionChoices],
+    head: tuple[int, int],
+    candidates: Candidates,
+) -> pd.DataFrame:
+    """What a head chose for every mention of some texts, one row each, in order.
+
+    Columns: text (its name), mention (its number in the text, from 1), word (its head word), type, refers back to
+    (numbers of its antecedents), chosen (number of the mention whose head word was chosen; none where it is of no
+    mention), chosen word, right (none where there is no antecedent or the mention was not read).
+    """
+    rows = []
+    for text, choice in zip(texts, choices, strict=True):
+        shown, of_head = text.shown, choice.of(candidates)[head]
+        numbers = {mention.head: number for number, mention in enumerate(text.mentions, start=1)}
+        for place, mention in enumerate(text.mentions):
+            word, antecedents = int(of_head[place]), text.antecedents[place]
+            is_case = bool(antecedents) and bool(choice.is_read[place])
+            rows.append(
+                {
+                    "text": text.name,
+                    "mention": place + 1,
+                    "word": shown[mention.head],
+                    "type": mention.type,
+                    "refers back to": ", ".join(str(before + 1) for before in antecedents),
+                    "chosen": numbers.get(word),
+                    "chosen word": None if word == NO_CHOICE else shown[word],
+                    "right": word in [text.mentions[before].head for before in antecedents] if is_case else None,
+                }
+            )
+    table = pd.DataFrame(rows)
+    return table.astype({"chosen": "Int64", "right": "boolean"})

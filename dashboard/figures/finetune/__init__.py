@@ -1,0 +1,1 @@
+"""How a fine-tuning run goes."""

@@ -1,0 +1,161 @@
+"""How a fine-tuning run goes: its loss, and how well it does on the texts kept back."""
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from core.checkpoints.saved_runs import Progress
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.axes import steps_position
+from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Measure = Literal["accuracy", "correlation"]
+
+LOSS_HEIGHT: Final = 170
+GAP: Final = 34
+"""Pixels between the two panels."""
+HELD_OUT_HEIGHT: Final = 120
+HEIGHT: Final = LOSS_HEIGHT + GAP + HELD_OUT_HEIGHT
+TICK: Final = 8
+"""Pixels that the mark of a saved checkpoint is high."""
+BLUE, ORANGE = HEAD_COLORS[:2]
+"""Of training texts and of validation texts."""
+NOTHING: Final = "No step yet."
+
+
+def training_curve(progress: Progress, n_classes: int | None = None) -> Figure:
+    """Loss over steps, below it accuracy or correlation on the validation texts, and where checkpoints were saved.
+
+    Args:
+        progress: of the run, so far.
+        n_classes: of the data, which gives the accuracy by chance; 0 for a regression, None where it is not known.
+
+    Returns: the figure; a loss or a measure that is not a finite number is left out and counted in the description.
+    """
+    measure = _measure(progress, n_classes)
+    reports = [
+        *(("loss", step, loss) for step, loss in progress.losses),
+        *(("validation loss", at.step, at.loss) for at in progress.held_out),
+        *(("measure", at.step, getattr(at, measure)) for at in progress.held_out),
+    ]
+    points = pd.DataFrame(reports, columns=["kind", "step", "value"]).astype({"step": int, "value": float})
+    finite = np.isfinite(points["value"])
+    data = pd.concat([points[finite], _fixed(progress, points[finite], measure, n_classes)])
+    return Figure(_spec(measure), data, _description(progress, points, measure))
+
+
+def _measure(progress: Progress, n_classes: int | None) -> Measure:
+    if progress.held_out:
+        return "correlation" if all(at.accuracy is None for at in progress.held_out) else "accuracy"
+    return "correlation" if n_classes == 0 else "accuracy"
+
+
+def _fixed(progress: Progress, points: pd.DataFrame, measure: Measure, n_classes: int | None) -> pd.DataFrame:
+    """What holds the picture in place: all steps of the run, what chance gives, what is saved."""
+    fixed: list[dict[str, Any]] = [{"kind": "span", "step": 0, "end": max(1, progress.steps, progress.step)}]
+    fixed += [{"kind": "saved", "step": step} for step in progress.saved]
+    if measure == "correlation":
+        fixed.append({"kind": "chance", "value": 0.0, "label": "chance: 0"})
+    elif n_classes:
+        fixed.append({"kind": "chance", "value": 1 / n_classes, "label": f"chance: {1 / n_classes:.2g}"})
+    if not len(points):
+        fixed.append({"kind": "note", "value": 1.0, "label": NOTHING})
+    return pd.DataFrame(fixed)
+
+
+@cache
+def _spec(measure: Measure) -> Spec:
+    import altair as alt
+
+    # No mark is named to a screen reader: there may be none of a kind, and the description says all.
+    x = steps_position("step", "training step")
+    span = of_kind("span").mark_rule(aria=False, color=INK, strokeOpacity=0.4)
+    saved = of_kind("saved").mark_rule(aria=False, color=INK, strokeWidth=3)
+    axis = span.encode(x=x, x2=alt.X2("end"), y=alt.YValue(LOSS_HEIGHT))
+    ticks = saved.encode(
+        x=x, y=alt.YValue(HEIGHT - TICK), y2=alt.Y2Value(HEIGHT), tooltip=[alt.Tooltip("step:N", title="saved at step")]
+    )
+    return template(
+        alt.layer(axis, _losses(x), _measures(x, measure), ticks).resolve_scale(y="independent"),
+        title="Fine-tuning so far",
+        reading=(
+            "blue, round: training texts; orange, square: validation texts",
+            "short bars on the axis: saved checkpoints",
+        ),
+        height=HEIGHT,
+    )
+
+
+def _losses(x: "alt.X") -> "alt.LayerChart":
+    """The upper panel."""
+    import altair as alt
+
+    scale = alt.Scale(range=[LOSS_HEIGHT, 0], zero=True)
+    loss = alt.Y("value:Q", title="loss", scale=scale, axis=alt.Axis(tickCount=5))
+    trained, held_out = of_kind("loss").encode(x=x, y=loss), of_kind("validation loss").encode(x=x, y=loss)
+    note = of_kind("note").mark_text(aria=False, color=INK, fontSize=11, align="left", baseline="top", dy=12)
+    return alt.layer(
+        trained.mark_line(aria=False, strokeWidth=2, color=BLUE),
+        _points(trained, "training loss", BLUE, "circle"),
+        held_out.mark_line(aria=False, strokeWidth=2, color=ORANGE, strokeDash=[5, 3]),
+        _points(held_out, "validation loss", ORANGE, "square"),
+        note.encode(x=alt.XValue(8), y=loss, text=alt.Text("label:N")),
+    )
+
+
+def _measures(x: "alt.X", measure: Measure) -> "alt.LayerChart":
+    """The lower panel."""
+    import altair as alt
+
+    lowest = -1 if measure == "correlation" else 0
+    ticks = [-1, -0.5, 0, 0.5, 1] if lowest else [0, 0.25, 0.5, 0.75, 1]
+    y = alt.Y(
+        "value:Q",
+        title=measure,
+        scale=alt.Scale(domain=[lowest, 1], range=[HEIGHT, HEIGHT - HELD_OUT_HEIGHT], nice=False),
+        axis=alt.Axis(values=ticks, format=".2~f", orient="left", grid=True),
+    )
+    chance = of_kind("chance").mark_text(aria=False, color=INK, fontSize=11, align="right", baseline="bottom", dy=-2)
+    measured = of_kind("measure").encode(x=x, y=y)
+    return alt.layer(
+        of_kind("chance").mark_rule(aria=False, color=INK, strokeDash=[2, 3]).encode(y=y),
+        chance.encode(x=alt.XValue("width"), y=y, text=alt.Text("label:N")),
+        measured.mark_line(aria=False, strokeWidth=2, color=ORANGE),
+        _points(measured, f"validation {measure}", ORANGE, "square"),
+    )
+
+
+def _points(curve: "alt.Chart", name: str, color: str, shape: str) -> "alt.Chart":
+    """The reports of a curve as marks that tell their numbers."""
+    import altair as alt
+
+    points = curve.mark_point(aria=False, filled=True, opacity=1, color=color, shape=shape, size=30)
+    step = alt.Tooltip("step:N", title="step", format=",d")
+    return points.encode(tooltip=[step, alt.Tooltip("value:N", title=name, format=".3~g")])
+
+
+def _description(progress: Progress, points: pd.DataFrame, measure: Measure) -> str:
+    finite = points[np.isfinite(points["value"])]
+    losses, measures = finite[finite["kind"] == "loss"], finite[finite["kind"] == "measure"]
+    steps = f"step {progress.step:,} of {progress.steps:,}" if progress.steps else f"step {progress.step:,}"
+    sentences = [f"Loss and validation {measure} over training steps, at {steps}."]
+    if not len(finite):
+        sentences = [f"{NOTHING} {sentences[0]}"]
+    if len(losses):
+        first, last = (f"{at.value:.3g} at step {at.step:,}" for at in losses.iloc[[0, -1]].itertuples())
+        sentences.append(f"Training loss {first}, {last}.")
+    if len(measures):
+        best, last = measures.loc[measures["value"].idxmax()], measures.iloc[-1]
+        sentences.append(
+            f"Validation {measure} {last['value']:.3g} at step {last['step']:,}, best {best['value']:.3g} at step "
+            f"{best['step']:,}."
+        )
+    sentences.append(f"{counted(len(progress.saved), 'checkpoint')} saved.")
+    if missing := len(points) - len(finite):
+        sentences.append(f"{counted(missing, 'value')} that cannot be drawn left out.")
+    return " ".join(sentences)

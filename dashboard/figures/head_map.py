@@ -1,0 +1,104 @@
+"""One number per head on a scale of colours, as the page and the file draw it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan, log10
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+MINUS: Final = "\N{MINUS SIGN}"
+NOT_APPLICABLE: Final = "not applicable"
+ROUND_NUMBERS: Final = (1, 1.5, 2, 3, 4, 5, 7.5, 10)
+
+Detail = tuple[str, Sequence[Sequence[str]] | Float[np.ndarray, "layer head"]]
+"""What a number is, and that number of every head, as text or to be written with three digits."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadMap:
+    """One number per head.
+
+    Raises: ValueError where bound, values, outlines and details do not fit.
+    """
+
+    title: str
+    """What the numbers are, before the scale on the page."""
+    label: str
+    """What the map shows, with its checkpoint: for screen readers, and the title of the file."""
+    values: Float[np.ndarray, "layer head"]
+    """NaN where the number does not apply."""
+    bound: float
+    """End of the scale; maps with one bound can be compared. A value beyond it has the colour of the end."""
+    signed: bool = False
+    """Whether the scale runs from -bound over 0 to bound, or from 0 to bound."""
+    low_label: str = ""
+    """What the low end of the scale means."""
+    high_label: str = ""
+    outlined: Bool[np.ndarray, "layer head"] | None = None
+    """Heads with a heavy outline."""
+    outline: str = ""
+    """What the outline means, such as "differs significantly"."""
+    details: Sequence[Detail] = ()
+    """Lines of the tooltip."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.bound < np.inf:
+            raise ValueError(f"The scale's bound must be above 0 and finite, got {self.bound}.")
+        if np.isinf(self.values).any():
+            n_infinite = int(np.isinf(self.values).sum())
+            raise ValueError(f"{n_infinite} values are infinite; give NaN where nothing applies.")
+        if not self.signed and (self.values < 0).any():
+            raise ValueError(f"A scale from 0 has no place for {np.nanmin(self.values):.3g}; use the signed scale.")
+        shape = self.values.shape
+        if self.outlined is not None and self.outlined.shape != shape:
+            raise ValueError(f"Outlines need one value per head, shape {shape}, got {self.outlined.shape}.")
+        for name, rows in self.details:
+            widths = [len(row) for row in rows]
+            if widths != [shape[1]] * shape[0]:
+                got = f"{len(widths)} rows of {sorted(set(widths))}"
+                raise ValueError(f"{name!r} needs one value per head, {shape[0]} rows of {shape[1]}, got {got}.")
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The numbers at both ends of the scale, with a sign for "and beyond" where some value is."""
+        bound = f"{self.bound:.3g}"
+        high = ("≥ " if (self.values > self.bound).any() else "") + ("+" if self.signed else "") + bound
+        return ("≤ " if (self.values < -self.bound).any() else "") + MINUS + bound if self.signed else "0", high
+
+    def written(self, value: float) -> str:
+        """A number of the map as a cell has room for it."""
+        return short_number(value, self.bound, self.signed)
+
+
+def round_bound(largest: float) -> float:
+    """A round number at or above the largest of some amounts, as the end of a scale that several maps share.
+
+    Returns: 1 where the largest is 0 or NaN: of no difference at all there is no scale.
+    """
+    if not largest > 0:
+        return 1.0
+    size = 10.0 ** np.floor(log10(largest))
+    return float(next(step * size for step in ROUND_NUMBERS if step * size >= largest * (1 - 1e-9)))
+
+
+def short_number(value: float, bound: float, signed: bool) -> str:
+    """A number as a cell has room for it: at most three characters and, where numbers have one, a sign.
+
+    Args:
+        value: the number; NaN has no text.
+        bound: end of the scale, which says how many decimals matter.
+        signed: whether the number is a difference.
+
+    Returns: such as `+0.8`, `−.04` or `12`; a difference that only rounds to 0 keeps its sign.
+    """
+    if isnan(value):
+        return ""
+    if value == 0:
+        return "0"
+    decimals = 0 if bound >= 10 else 1 if bound >= 1 else 2 if bound >= 0.1 else 3
+    size = f"{abs(value):.{decimals}f}"
+    if bound < 1:
+        size = size.removeprefix("0")
+    return f"{(MINUS if value < 0 else '+') if signed else ''}{size}"

@@ -1,0 +1,30 @@
+"""Heads in figures: what they are called, and how a click on a mark chooses one."""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from core.attention.settings import head_name
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+CHOICE: Final = "head"
+"""Name of the selection that a click on a mark makes; its fields are `layer` and `head`."""
+
+
+def head_rows(n_layers: int, n_heads: int) -> "pd.DataFrame":
+    """A row for each head: its layer, head and name."""
+    import pandas as pd
+
+    layer, head = np.indices((n_layers, n_heads)).reshape(2, -1)
+    names = [head_name(*each) for each in zip(layer.tolist(), head.tolist())]
+    return pd.DataFrame({"layer": layer, "head": head, "name": names})
+
+
+def head_choice() -> "alt.Parameter":
+    """The selection that a click on a mark makes, to be added to the marks of heads."""
+    import altair as alt
+
+    return alt.selection_point(name=CHOICE, fields=["layer", "head"])

@@ -1,0 +1,1 @@
+"""How probes learn and how well they do."""

@@ -1,0 +1,191 @@
+"""The best head of each relation against the best fixed offset, as bars with intervals."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+from core.attention.settings import head_name
+from core.relations.accuracy import ALL, Direction
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.axes import note, note_rows
+from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+from dashboard.figures.names import drawable
+from dashboard.figures.relations.directions import DIRECTION_NAMES
+
+if TYPE_CHECKING:
+    import altair as alt
+
+MOST: Final = 24
+"""Relations that are drawn: those with most cases."""
+ROW: Final = 30
+"""Pixels of one relation."""
+END: Final = 1.42
+"""Where the axis ends: beyond 1 stand the names of the heads."""
+LABELS_AT: Final = 1.03
+BOTH_WAYS: Final = "both ways"
+"""One head in another direction on each half."""
+NOTHING: Final = "No relation has enough cases."
+NO_SHARE: Final = "needs 2 texts"
+"""In place of a share on texts that heads were not chosen on, where there are none."""
+
+
+BestOfHalves = Sequence[tuple[Direction, int, int]]
+"""Direction, layer and head that are best on each half of the texts; empty where they cannot be halved."""
+
+
+def relation_bars(
+    table: pd.DataFrame, best_of_halves: Sequence[BestOfHalves], alpha: float = 0.05, control: str = ""
+) -> Figure:
+    """A bar for each relation's best head, on texts that it was not chosen on, over a bar for the best fixed offset.
+
+    Args:
+        table: from `dashboard.figures.relations.table`, most cases first.
+        best_of_halves: the heads of each row.
+        alpha: that the intervals were asked with.
+        control: name of the checkpoint whose best heads stand in the table's column `control`; empty without one.
+
+    Source: Voita et al. 2019, figure 4, where each direction has bars of its own and no head was held out.
+    """
+    relations = table.head(MOST).assign(
+        relation=[drawable(name) for name in table["relation"].head(MOST)],
+        label=[_label(best) for best in best_of_halves[:MOST]],
+        labels_at=LABELS_AT,
+        judged=[_judged(*of) for of in table[["held_out", "low", "high"]].head(MOST).itertuples(index=False)],
+    )
+    kinds = [relations.assign(kind="head"), relations.assign(kind="baseline")]
+    kinds += [relations[relations["low"].notna()].assign(kind="interval")]
+    if control:
+        kinds.append(relations[relations["control"].notna()].assign(kind="control"))
+    data = pd.concat([*kinds, note_rows(relations.empty, NOTHING)])
+    return Figure(_spec(max(1, len(relations)), bool(control)), data, _description(table, alpha, control))
+
+
+def _label(best_of_halves: BestOfHalves) -> str:
+    """A head over its direction, or the heads of both halves without theirs, which would take too much room."""
+    if not best_of_halves:
+        return NO_SHARE.replace(" ", "\n", 1)
+    names = list(dict.fromkeys(head_name(layer, head) for _, layer, head in best_of_halves))
+    if len(names) > 1:
+        return f"{names[0]}\nor {names[1]}"
+    directions = list(dict.fromkeys(direction for direction, *_ in best_of_halves))
+    return f"{names[0]}\n{DIRECTION_NAMES[directions[0]] if len(directions) == 1 else BOTH_WAYS}"
+
+
+def _judged(held_out: float, low: float, high: float) -> str:
+    """A held-out share with its interval."""
+    if np.isnan(held_out):
+        return NO_SHARE
+    return f"{held_out:.1%}" if np.isnan(low) else f"{held_out:.1%} ({low:.1%} to {high:.1%})"
+
+
+@cache
+def _spec(n_relations: int, has_control: bool) -> Spec:
+    import altair as alt
+
+    tooltip = _tooltip(has_control)
+    layers = [*_bars(tooltip), _names()]
+    reading = ["slim bar: best head on held-out texts, line: interval", "wide grey bar: best fixed offset"]
+    if has_control:
+        cross = of_kind("control").mark_point(shape="cross", color=INK, filled=True, size=60, opacity=1)
+        layers.append(cross.encode(x=_share("control"), y=_relation_position(), tooltip=tooltip))
+        reading.append("cross: best head of random weights")
+    return template(
+        alt.layer(*layers, note()),
+        title="Share of cases that are right",
+        reading=reading,
+        height=ROW * n_relations,
+    )
+
+
+def _share(field: str) -> "alt.X":
+    import altair as alt
+
+    return alt.X(
+        field,
+        type="quantitative",
+        title="right (share of cases)",
+        scale=alt.Scale(domain=[0, END], nice=False),
+        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", grid=True, gridColor=INK, gridOpacity=0.15),
+    )
+
+
+def _relation_position() -> "alt.Y":
+    """Relations over one another, in the order of their rows."""
+    import altair as alt
+
+    axis = alt.Axis(labelLimit=120, ticks=False, domain=False, labelPadding=6)
+    return alt.Y("relation:N", title=None, sort=None, axis=axis)
+
+
+def _bars(tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
+    """The bar of the best offset, in front of it that of the best head, and its interval."""
+    import altair as alt
+
+    y = _relation_position()
+    # Without its edge the fill nearly vanishes in the dark.
+    wide = of_kind("baseline").mark_bar(color=GREY, fillOpacity=0.4, stroke=GREY, height=alt.RelativeBandSize(0.86))
+    slim = of_kind("head").mark_bar(height=alt.RelativeBandSize(0.42), stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
+    ways = alt.Color("way:N", scale=alt.Scale(domain=list(DIRECTION_NAMES), range=list(HEAD_COLORS[:2])), legend=None)
+    return [
+        wide.encode(x=_share("baseline"), y=y, tooltip=tooltip),
+        slim.encode(x=_share("held_out"), y=y, color=ways, tooltip=tooltip),
+        interval.encode(x=_share("low"), x2=alt.X2("high"), y=y, tooltip=tooltip),
+    ]
+
+
+def _names() -> "alt.Chart":
+    """The names of the heads, in two lines each, right of the bars."""
+    import altair as alt
+
+    names = of_kind("head").mark_text(color=INK, align="left", fontSize=10, lineBreak="\n", dy=-6)
+    return names.encode(x=alt.X("labels_at:Q"), y=_relation_position(), text=alt.Text("label:N"))
+
+
+def _tooltip(has_control: bool) -> "list[alt.Tooltip]":
+    import altair as alt
+
+    control = [alt.Tooltip("control:Q", title="random weights", format=".1%")] if has_control else []
+    return [
+        alt.Tooltip("relation:N", title="relation"),
+        alt.Tooltip("cases:Q", title="cases"),
+        alt.Tooltip("chosen:N", title="best on a half, judged on the other"),
+        alt.Tooltip("judged:N", title="right on the held-out half"),
+        alt.Tooltip("baseline:Q", title="best fixed offset", format=".1%"),
+        alt.Tooltip("offset:Q", title="its offset", format="+d"),
+        alt.Tooltip("p:Q", title="p, corrected", format=".2~g"),
+        *control,
+    ]
+
+
+def _description(table: pd.DataFrame, alpha: float, control: str) -> str:
+    if not len(table):
+        return NOTHING
+    drawn = table.head(MOST)
+    parts = [
+        f"{drawable(row.relation)} "
+        + (NO_SHARE if np.isnan(row.held_out) else f"{row.held_out:.1%} with {row.chosen}")
+        + f" against {row.baseline:.1%} at {row.offset:+d}"
+        for row in drawn.itertuples(index=False)
+    ]
+    left_out = (
+        f" Not drawn: {counted(len(table) - len(drawn), 'relation')} with fewer cases." if len(table) > MOST else ""
+    )
+    of_control = f" Crosses: the best heads of {control}." if control else ""
+    return (
+        f"Share of cases that each relation's best head gets right on held-out texts, with {100 * (1 - alpha):g} % "
+        f"Wilson intervals, against the best fixed offset: {_above(table)}. {'; '.join(parts)}.{of_control}{left_out}"
+    )
+
+
+def _above(table: pd.DataFrame) -> str:
+    """For how many relations the held-out share is above the baseline."""
+    judged = table[table["held_out"].notna()]
+    named = judged[judged["relation"] != ALL]
+    of = judged if named.empty else named
+    left_out = "" if named.empty or len(named) == len(judged) else f" ('{ALL}' left out)"
+    n_above = int((of["held_out"] > of["baseline"]).sum())
+    return f"above it for {n_above} of {counted(len(of), 'relation')}{left_out}"

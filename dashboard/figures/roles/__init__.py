@@ -1,0 +1,1 @@
+"""Scores, tests, roles and their overlaps."""

@@ -1,0 +1,340 @@
+"""How the scores of single texts are spread: by layer, by head of a layer, and for one head by role.
+
+Scores are ratios from 0 upwards and a few are very large. They are drawn on a scale of log(1 + score), which has a
+place for 0 and needs neither a floor nor a clipped tail: every score is inside the picture and inside its density.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.attention.settings import head_name
+from core.roles.hypotheses import HeadTests
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.axes import LAYER_AXIS, SCORE_AXIS, note, note_rows, places_axis, role_colors, score_position
+from dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, template
+from dashboard.figures.roles.densities import outline
+
+if TYPE_CHECKING:
+    import altair as alt
+
+LANE: Final = 46
+"""Height of one role of one head, in pixels."""
+MARGIN: Final = 0.6
+"""Room left and right of the violins, in places."""
+GOLDEN: Final = 0.6180339887
+"""Multiples of it, taken modulo 1, spread dots evenly and the same way each time."""
+SHAPE: Final = {"fillOpacity": 0.75, "stroke": INK, "strokeWidth": 0.6, "strokeOpacity": 0.6}
+READING: Final = ("shape: how often a score occurs", "bar: middle half of the scores; dot: median")
+HEAD_READING: Final = (
+    "shape: how often a score occurs; small dots: texts",
+    "large dot and bar: mean and its interval; diamond: this text",
+)
+
+
+def scores_per_layer(
+    scores: Float[np.ndarray, "text role layer head"], roles: Sequence[str], role: str, tau: float
+) -> Figure:
+    """One violin a layer: the scores of all its heads on all texts that take part.
+
+    Each violin is as wide as its place allows, so widths compare within a layer only.
+
+    Args:
+        scores: sieve bias scores; NaN where a text takes no part.
+        roles: names along the role axis.
+        role: the one to show.
+        tau: drawn as a line, as is 1 (uniform attention).
+
+    Source: Pande et al. 2021, violins of the scores per layer.
+    """
+    by_layer = np.moveaxis(scores[:, roles.index(role)], 1, 0).reshape(scores.shape[2], -1)
+    spec = _places_spec(f"Scores by layer: {LOOKS[role].label}", LAYER_AXIS, role, len(by_layer))
+    return Figure(spec, _violins(by_layer, tau, role), _description(by_layer, "layer", f"all heads, {role}", tau))
+
+
+def scores_per_head(
+    scores: Float[np.ndarray, "text role layer head"], roles: Sequence[str], role: str, layer: int, tau: float
+) -> Figure:
+    """One violin a head of a layer: its scores on all texts that take part.
+
+    Each violin is as wide as its place allows, so widths compare within a head only.
+
+    Args:
+        scores: sieve bias scores; NaN where a text takes no part.
+        roles: names along the role axis.
+        role: the one to show.
+        layer: the one to show.
+        tau: drawn as a line, as is 1 (uniform attention).
+    """
+    by_head = scores[:, roles.index(role), layer].T
+    spec = _places_spec(f"Scores by head of layer {layer}: {LOOKS[role].label}", "head", role, len(by_head))
+    return Figure(spec, _violins(by_head, tau, role), _description(by_head, "head", f"layer {layer}, {role}", tau))
+
+
+def head_scores(
+    scores: Float[np.ndarray, "text role layer head"],
+    tests: HeadTests,
+    layer: int,
+    head: int,
+    here: Mapping[str, float] | None = None,
+    *,
+    every_text: bool = False,
+) -> Figure:
+    """One head: its scores for every role, their mean with its interval, and where the text on screen stands.
+
+    Args:
+        scores: sieve bias scores; NaN where a text takes no part.
+        tests: of these scores; they bring the roles, the means, the intervals and tau.
+        layer: of the head.
+        head: of the head.
+        here: role -> score of the text on screen; a role it lacks, or a NaN, gets no diamond.
+        every_text: whether each text is a dot, also where there are more than a page can hold.
+
+    Returns: the figure; otherwise dots for single texts only while they are 2,000 or fewer. The shapes hold all of
+        them.
+    """
+    of_head = scores[:, :, layer, head]
+    many = not every_text and bool(np.count_nonzero(~np.isnan(of_head)) > MOST_MARKS)
+    lanes = _lanes(tests.roles, of_head.tobytes(), of_head.dtype.str, not many)
+    means = _means(tests, layer, head, here or {})
+    data = pd.concat([lanes, means, _lines(tests.settings.tau)])
+    return Figure(_roles_spec(tests.roles), data, _head_description(means, tests, head_name(layer, head), many))
+
+
+def _violins(by_place: Float[np.ndarray, "place score"], tau: float, role: str) -> pd.DataFrame:
+    there = [values[~np.isnan(values)] for values in by_place]
+    shapes = [_violin(values, place) for place, values in enumerate(there)]
+    middles = [_middle(place, values) for place, values in enumerate(there) if len(values)]
+    note_row = note_rows(not middles, f"No text takes part in the role {LOOKS[role].label}.")
+    return pd.concat([*shapes, pd.DataFrame(middles), note_row, _lines(tau)])
+
+
+def _violin(values: Float[np.ndarray, "score"], place: int) -> pd.DataFrame:
+    scores, half = outline(values)
+    sides = {"left": place - half, "right": place + half}
+    return pd.DataFrame({"kind": "shape", "place": place, "score": scores, **sides})
+
+
+def _middle(place: int, values: Float[np.ndarray, "score"]) -> dict[str, Any]:
+    low, median, high = np.quantile(values.astype(np.float64), (0.25, 0.5, 0.75)).tolist()
+    return {"kind": "middle", "place": place, "low": low, "median": median, "high": high, "scores": len(values)}
+
+
+@lru_cache(maxsize=64)
+def _lanes(roles: tuple[str, ...], scores: bytes, dtype: str, with_dots: bool) -> pd.DataFrame:
+    """The lanes of one head; kept, since a typed text or a moved tau draws the same ones again.
+
+    Args:
+        roles: top lane first.
+        scores: bytes of an array [text role].
+        dtype: of that array.
+        with_dots: whether each text is a dot.
+    """
+    by_role = np.frombuffer(scores, dtype).reshape(-1, len(roles)).T
+    return pd.concat(
+        _lane(values[~np.isnan(values)], len(roles) - 1 - place, with_dots).assign(role=role)
+        for place, (role, values) in enumerate(zip(roles, by_role, strict=True))
+    )
+
+
+def _lane(values: Float[np.ndarray, "score"], base: int, with_dots: bool) -> pd.DataFrame:
+    """A role's shape above its base line and a dot for each text below it, spread over a band."""
+    scores, height = outline(values)
+    shape = pd.DataFrame({"kind": "shape", "score": scores, "base": base, "top": base + height})
+    if not with_dots:
+        return shape
+    spread = np.arange(len(values)) * GOLDEN % 1
+    dots = pd.DataFrame({"kind": "dot", "score": values, "base": base, "top": base - 0.12 - 0.26 * spread})
+    return pd.concat([shape, dots])
+
+
+def _means(tests: HeadTests, layer: int, head: int, here: Mapping[str, float]) -> pd.DataFrame:
+    numbers = {name: getattr(tests, name)[:, layer, head] for name in ("mean", "low", "high", "texts")}
+    lanes = pd.DataFrame({"role": tests.roles, "base": range(len(tests.roles) - 1, -1, -1), **numbers})
+    lanes["score"] = [float(here.get(role, np.nan)) for role in tests.roles]
+    kinds = {"mean": lanes["mean"].notna(), "interval": lanes["low"].notna(), "here": lanes["score"].notna()}
+    none = lanes[~kinds["mean"]].assign(kind="none", label="no text takes part")
+    return pd.concat([*(lanes[chosen].assign(kind=kind) for kind, chosen in kinds.items()), none])
+
+
+def _lines(tau: float) -> pd.DataFrame:
+    """Tau and 1 as lines; the label of the higher one stands above its line and that of the lower one below."""
+    lines = [("tau", tau), ("uniform", 1.0)]
+    labels = [(f"{name} {value:g}", value) for name, value in sorted(lines, key=lambda line: -line[1])]
+    if tau == 1:
+        labels = [("tau 1, uniform", tau)]
+    sides = zip(("upper", "lower"), labels)
+    return pd.DataFrame(
+        [
+            *({"kind": name, "value": value} for name, value in lines),
+            *({"kind": side, "label": label, "value": value} for side, (label, value) in sides),
+        ]
+    )
+
+
+def _lines_across(channel: str) -> "list[alt.Chart]":
+    """Lines at tau and at 1, across the axis of scores, which is `x` or `y`."""
+    import altair as alt
+
+    score = score_position(alt.X if channel == "x" else alt.Y, "value")
+    dashes = {"tau": [6, 3], "uniform": [1, 3]}
+    return [of_kind(kind).mark_rule(color=INK, strokeDash=dash).encode(score) for kind, dash in dashes.items()]
+
+
+@cache
+def _places_spec(title: str, axis: str, role: str, n_places: int) -> Spec:
+    import altair as alt
+
+    color = LOOKS[role].color
+    shapes = of_kind("shape").mark_area(orient="horizontal", color=color, **SHAPE)
+    shapes = shapes.encode(
+        x=places_axis("left", n_places, MARGIN, axis),
+        x2=alt.X2("right"),
+        y=score_position(alt.Y, "score"),
+        # One area for each place: without this the violins would be strung on one line.
+        detail=alt.Detail("place:N"),
+    )
+    upper = of_kind("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=3)
+    lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4, dy=-2)
+    value = score_position(alt.Y, "value")
+    labels = [side.encode(x=alt.XValue("width"), y=value, text=alt.Text("label:N")) for side in (upper, lower)]
+    return template(
+        alt.layer(shapes, *_lines_across("y"), *labels, *_middles(axis, color, n_places), note()),
+        title=title,
+        reading=READING,
+        height=300,
+    )
+
+
+def _middles(axis: str, color: str, n_places: int) -> "tuple[alt.Chart, alt.Chart]":
+    """The middle half of a place's scores, and their median."""
+    import altair as alt
+
+    x = places_axis("place", n_places, MARGIN, axis)
+    tooltip = [
+        alt.Tooltip("place:N", title=axis.split()[0]),
+        alt.Tooltip("median:N", title="median", format=".3~f"),
+        alt.Tooltip("low:N", title="lower quartile", format=".3~f"),
+        alt.Tooltip("high:N", title="upper quartile", format=".3~f"),
+        alt.Tooltip("scores:N", title="scores"),
+    ]
+    half = of_kind("middle").mark_rule(color=INK, strokeWidth=2.5)
+    median = of_kind("middle").mark_point(filled=True, color=color, stroke=INK, strokeWidth=1.5, size=50, opacity=1)
+    return (
+        half.encode(x=x, y=score_position(alt.Y, "low"), y2=alt.Y2("high"), tooltip=tooltip),
+        median.encode(x=x, y=score_position(alt.Y, "median"), tooltip=tooltip),
+    )
+
+
+@cache
+def _roles_spec(roles: tuple[str, ...]) -> Spec:
+    import altair as alt
+
+    shapes = of_kind("shape").mark_area(orient="vertical", **SHAPE)
+    shapes = shapes.encode(
+        x=score_position(alt.X, "score"),
+        y=_role_position("base", roles),
+        y2=alt.Y2("top"),
+        color=role_colors(alt.Color, roles),
+    )
+    dots = of_kind("dot").mark_circle(size=12, opacity=0.7)
+    dots = dots.encode(
+        x=score_position(alt.X, "score"),
+        y=_role_position("top", roles),
+        color=role_colors(alt.Color, roles),
+        tooltip=[alt.Tooltip("score:N", title=SCORE_AXIS, format=".3~f")],
+    )
+    upper = of_kind("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=-3, dy=-3)
+    lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dx=3, dy=-3)
+    value = score_position(alt.X, "value")
+    labels = [side.encode(x=value, y=alt.YValue(0), text=alt.Text("label:N")) for side in (upper, lower)]
+    none = of_kind("none").mark_text(color=INK, align="left", fontSize=11)
+    none = none.encode(x=alt.XValue(8), y=_role_position("base", roles), text=alt.Text("label:N"))
+    return template(
+        alt.layer(shapes, dots, *_lines_across("x"), *labels, *_mean_layers(roles), none),
+        title="Scores of this head, by role",
+        reading=HEAD_READING,
+        height=LANE * len(roles),
+    )
+
+
+def _role_position(field: str, roles: Sequence[str]) -> "alt.Y":
+    """Roles over one another, the first on top."""
+    import altair as alt
+
+    labels = [LOOKS[role].lettered.split(" ", 1) for role in reversed(roles)]
+    return alt.Y(
+        field,
+        type="quantitative",
+        scale=alt.Scale(domain=[-0.45, len(roles) - 0.4], nice=False, zero=False),
+        axis=alt.Axis(
+            values=list(range(len(roles))),
+            labelExpr=f"{json.dumps(labels)}[datum.value]",
+            title=None,
+            grid=False,
+            ticks=False,
+            domain=False,
+            labelPadding=6,
+            labelLimit=0,
+        ),
+    )
+
+
+def _mean_layers(roles: Sequence[str]) -> "tuple[alt.Chart, alt.Chart, alt.Chart]":
+    """Intervals of the means, the means, and the scores of the text on screen."""
+    import altair as alt
+
+    y, color = _role_position("base", roles), role_colors(alt.Color, roles)
+    tooltip = [
+        alt.Tooltip("role:N", title="role"),
+        alt.Tooltip("mean:N", title="mean score (× uniform)", format=".3~f"),
+        alt.Tooltip("low:N", title="interval from", format=".3~f"),
+        alt.Tooltip("high:N", title="to", format=".3~f"),
+        alt.Tooltip("texts:N", title="texts"),
+        alt.Tooltip("score:N", title="this text", format=".3~f"),
+    ]
+    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2.5)
+    mean = of_kind("mean").mark_point(filled=True, stroke=INK, strokeWidth=1.5, opacity=1, size=60)
+    here = of_kind("here").mark_point(filled=True, stroke=INK, strokeWidth=1.5, opacity=1, size=130, shape="diamond")
+    return (
+        interval.encode(x=score_position(alt.X, "low"), x2=alt.X2("high"), y=y, tooltip=tooltip),
+        mean.encode(x=score_position(alt.X, "mean"), y=y, color=color, tooltip=tooltip),
+        here.encode(x=score_position(alt.X, "score"), y=y, color=color, tooltip=tooltip),
+    )
+
+
+def _description(by_place: Float[np.ndarray, "place score"], noun: str, what: str, tau: float) -> str:
+    values = by_place[~np.isnan(by_place)]
+    empty = [place for place, row in enumerate(by_place) if np.isnan(row).all()]
+    if not len(values):
+        return f"No score to draw ({what}): no text takes part."
+    medians = {place: float(np.nanmedian(row)) for place, row in enumerate(by_place) if place not in empty}
+    low, high = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
+    missing = f" Without scores: {noun} {', '.join(map(str, empty))}." if empty else ""
+    return (
+        f"Violins by {noun} ({what}) of {counted(len(values), 'score')} from {values.min():.3g} to {values.max():.3g} "
+        f"times uniform. The highest median is {medians[high]:.3g} in {noun} {high}, the lowest {medians[low]:.3g} in "
+        f"{noun} {low}; {100 * np.mean(values > tau):.0f} % of the scores are above tau {tau:g}.{missing}"
+    )
+
+
+def _head_description(means: pd.DataFrame, tests: HeadTests, name: str, many: bool) -> str:
+    heres = means[means["kind"] == "here"].set_index("role")["score"]
+    parts = [
+        f"{LOOKS[row.role].label} {row.mean:.3g}" + (f" (this text {heres[row.role]:.3g})" if row.role in heres else "")
+        for row in means[means["kind"] == "mean"].itertuples()
+    ]
+    without = means.loc[means["kind"] == "none", "role"]
+    missing = f" No text takes part in: {', '.join(LOOKS[role].label for role in without)}." if len(without) else ""
+    hidden = f" Single texts are not drawn, because they are more than {MOST_MARKS:,}." if many else ""
+    if not parts:
+        return f"No score to draw for {name}.{missing}"
+    return (
+        f"Scores of {name} by role, with tau at {tests.settings.tau:g} and {100 * (1 - tests.settings.alpha):g} % "
+        f"intervals of the mean. Mean scores, times uniform: {'; '.join(parts)}.{missing}{hidden}"
+    )

@@ -1,0 +1,45 @@
+"""The roles of every head as a grid, as the page and the file draw it."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from core.attention.settings import Head
+from core.roles.roles import ROLES
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RoleGrid:
+    """Rows are layers, columns heads; a cell has one corner per shown role."""
+
+    label: str
+    """What the grid shows, with its checkpoint: for screen readers, and the title of the file."""
+    scores: Float[np.ndarray, "role layer head"]
+    """Mean sieve bias scores; NaN where a role does not apply."""
+    holds: Bool[np.ndarray, "role layer head"]
+    """Which heads hold which role."""
+    tau: float
+    """Threshold on the mean score; the tint of a corner is its score relative to it."""
+    roles: Sequence[str] = ROLES
+    """Names of the role axis, in order."""
+    shown: Sequence[str] | None = None
+    """Roles that get a corner of each cell; None shows every role."""
+    off: Collection[Head] = ()
+    """Heads that are switched off; their cells are struck through."""
+    held_before: Bool[np.ndarray, "role layer head"] | None = None
+    """Which heads hold which role in what this is compared with; corners then show gained, kept and lost."""
+    before: str = "before"
+    """What this is compared with, as the legend names it: "against ..."."""
+    filled: str = ""
+    """What a filled corner means, in a sentence under the tooltip."""
+    p_values: Float[np.ndarray, "role layer head"] | None = None
+    """Of the tooltip; None leaves the column out."""
+    p_name: str = "p"
+    """Head of that column, such as "p (Holm)"."""
+
+    @property
+    def corners(self) -> list[int]:
+        """Positions on the role axis of the roles that get a corner."""
+        return [self.roles.index(role) for role in (self.roles if self.shown is None else self.shown)]

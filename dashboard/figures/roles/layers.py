@@ -1,0 +1,109 @@
+"""How many heads of each layer hold each role."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from core.roles.hypotheses import HeadTests
+from core.roles.roles import heads_with_several, roles_per_layer, shown_roles
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.axes import LAYER_AXIS, lane_ends, lane_names, lane_scale
+from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+
+if TYPE_CHECKING:
+    import altair as alt
+
+SEVERAL: Final = "two or more coarse roles"
+LANE: Final = 62
+"""Height of one role's row of bars, in pixels."""
+FULL: Final = 0.76
+"""Part of that height that a layer takes whose heads all hold the role."""
+NARROWEST: Final = 11
+"""Pixels a layer needs for the number above its bar."""
+
+
+def heads_per_layer(tests: HeadTests, roles: Sequence[str]) -> Figure:
+    """Bars by layer, one row of bars for each role and one for the heads with two or more coarse roles.
+
+    Args:
+        tests: who holds what.
+        roles: the roles to show, top first.
+
+    Source: Pande et al. 2021, roles across layers and multi-functional heads.
+    """
+    held = roles_per_layer(tests.holds)[[tests.roles.index(role) for role in roles]]
+    coarse, _ = shown_roles(tests.mean, tests.roles)
+    counts = np.concatenate([held, heads_with_several(tests.holds, tests.roles, coarse)[None]])
+    n_heads = tests.holds.shape[2]
+    lanes = pd.DataFrame(
+        {"role": role, "layer": place, "heads": number, "of": n_heads, "base": len(roles) - lane}
+        for lane, (role, row) in enumerate(zip((*roles, SEVERAL), counts, strict=True))
+        for place, number in enumerate(row.tolist())
+    ).assign(kind="bar")
+    lanes["top"] = lanes["base"] + FULL * lanes["heads"] / n_heads
+    return Figure(_spec(tuple(roles), n_heads, counts.shape[1]), lanes, _description(counts, roles, n_heads))
+
+
+@cache
+def _spec(roles: tuple[str, ...], n_heads: int, n_layers: int) -> Spec:
+    import altair as alt
+
+    return template(
+        alt.layer(_bars(roles, n_heads), _numbers(roles, n_layers)).resolve_axis(y="independent"),
+        title="Heads that hold each role, by layer",
+        height=LANE * (len(roles) + 1),
+    )
+
+
+def _bars(roles: tuple[str, ...], n_heads: int) -> "alt.Chart":
+    import altair as alt
+
+    n_lanes = len(roles) + 1
+    names = (SEVERAL, *reversed(roles))
+    colors = [GREY, *(LOOKS[role].color for role in names[1:])]
+    tooltip = [
+        alt.Tooltip("role:N", title="role"),
+        alt.Tooltip("layer:N", title="layer"),
+        alt.Tooltip("heads:N", title="heads"),
+        alt.Tooltip("of:N", title="of heads"),
+    ]
+    ends = lane_ends(n_lanes, FULL, str(n_heads), "heads in the layer")
+    bars = of_kind("bar").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    return bars.encode(
+        x=alt.X("layer:O", title=LAYER_AXIS, axis=alt.Axis(labelAngle=0, labelOverlap=True)),
+        y=alt.Y("base:Q", scale=lane_scale(n_lanes), axis=ends),
+        y2=alt.Y2("top"),
+        color=alt.Color("role:N", scale=alt.Scale(domain=list(names), range=colors), legend=None),
+        tooltip=tooltip,
+    )
+
+
+def _numbers(roles: tuple[str, ...], n_layers: int) -> "alt.Chart":
+    """The number above each bar, and the names of the lanes."""
+    import altair as alt
+
+    lines = [["two or more", "coarse roles"], *(LOOKS[role].lines for role in reversed(roles))]
+    fits = alt.expr(f"width / {n_layers} < {NARROWEST} ? 0 : 1")
+    numbers = of_kind("bar").mark_text(color=INK, baseline="bottom", dy=-1, fontSize=10, opacity=fits)
+    return numbers.encode(
+        x=alt.X("layer:O", title=LAYER_AXIS),
+        y=alt.Y("top:Q", scale=lane_scale(len(lines)), axis=lane_names(lines, FULL / 2)),
+        text=alt.when("datum.heads > 0").then("heads:N").otherwise(alt.value("")),
+    )
+
+
+def _description(counts: Int[np.ndarray, "lane layer"], roles: Sequence[str], n_heads: int) -> str:
+    parts = [
+        f"{name} {row.sum()}"
+        + (f" (most in layer {row.argmax()}, {counted(int(row.max()), 'head')})" if any(row) else "")
+        for name, row in zip([*(LOOKS[role].label for role in roles), SEVERAL], counts, strict=True)
+    ]
+    n_layers = counts.shape[1]
+    return (
+        f"Bars by layer: how many of the {counted(n_layers * n_heads, 'head')} in {counted(n_layers, 'layer')} "
+        f"hold each role. {'; '.join(parts)}."
+    )

@@ -1,0 +1,198 @@
+"""One head's scores on every text, where they are too many for a browser to hold each as an element."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from core.roles.hypotheses import HeadTests
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.axes import SCORE_AXIS, SCORE_TICKS
+from dashboard.figures.figure import Figure, counted
+from dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, heading, translucent
+from dashboard.figures.roles.distributions import HEAD_READING, LANE, head_scores
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+TITLE: Final = "Scores of this head on every text, by role"
+MARGIN: Final = {"t": TOP + 20, "b": 48, "l": 84, "r": 8}
+"""Pixels around the lanes: above for the title and the names of the lines."""
+
+
+def every_head_score(
+    scores: Float[np.ndarray, "text role layer head"],
+    tests: HeadTests,
+    layer: int,
+    head: int,
+    here: Mapping[str, float] | None = None,
+) -> PlotlyFigure:
+    """The figure of `head_scores` with a dot for every text, drawn by WebGL.
+
+    Args:
+        scores: sieve bias scores; NaN where a text takes no part.
+        tests: of these scores; they bring the roles, the means, the intervals and tau.
+        layer: of the head.
+        head: of the head.
+        here: role -> score of the text on screen.
+    """
+    still = head_scores(scores, tests, layer, head, here, every_text=True)
+    of_head = pd.DataFrame(scores[:, :, layer, head], columns=list(tests.roles))
+    of_head.insert(0, "text", range(1, len(of_head) + 1))
+    n_scores = int((still.data["kind"] == "dot").sum())
+    described = Figure(still.spec, still.data, f"{still.description} Each of {counted(n_scores, 'score')} is a dot.")
+    return PlotlyFigure(chart=_chart(still.data, tests.roles), data=of_head, still=described)
+
+
+def _chart(drawn: pd.DataFrame, roles: Sequence[str]) -> "go.Figure":
+    import plotly.graph_objects as go  # when a reader first asks for every text
+
+    def rows(kind: str, role: str) -> pd.DataFrame:
+        return drawn[(drawn["kind"] == kind) & (drawn["role"] == role)]
+
+    traces: list[Any] = []
+    for role in roles:
+        traces.append(go.Scatter(_shape(rows("shape", role), LOOKS[role].color)))
+        traces.append(go.Scattergl(_dots(rows("dot", role), role)))
+        for interval in rows("interval", role).itertuples():
+            ends = {"x": _position([interval.low, interval.high]), "y": [interval.base] * 2}
+            traces.append(go.Scatter(ends, mode="lines", line={"color": THEME_INK, "width": 2.5}, hoverinfo="skip"))
+        traces.append(go.Scatter(_mark(rows("mean", role), "mean", role, "circle", 9)))
+        traces.append(go.Scatter(_mark(rows("here", role), "score", role, "diamond", 12)))
+    return go.Figure(traces, _layout(drawn, roles))
+
+
+def _position(scores: ArrayLike) -> Float[np.ndarray, " score"]:
+    """Where scores stand along the axis: log(1 + score), mirrored at 0 for the low ends of intervals."""
+    values = np.atleast_1d(np.asarray(scores, dtype=float))
+    return np.sign(values) * np.log1p(np.abs(values))
+
+
+def _shape(shape: pd.DataFrame, color: str) -> dict[str, Any]:
+    """The density, closed along its base line."""
+    at = _position(shape["score"].to_numpy(dtype=float))
+    return {
+        "x": np.concatenate([at, at[::-1]]),
+        "y": np.concatenate([shape["top"], shape["base"]]),
+        "mode": "lines",
+        "fill": "toself",
+        "fillcolor": translucent(color, 0.75),
+        "line": {"color": THEME_INK, "width": 0.6},
+        "hoverinfo": "skip",
+    }
+
+
+def _dots(dots: pd.DataFrame, role: str) -> dict[str, Any]:
+    score = dots["score"].to_numpy(dtype=float)
+    return {
+        "x": _position(score),
+        "y": dots["top"].to_numpy(dtype=float),
+        "customdata": score,
+        "mode": "markers",
+        "marker": {"color": LOOKS[role].color, "size": 4, "opacity": 0.5},
+        "hovertemplate": f"{LOOKS[role].label}: %{{customdata:.3~f}}<extra></extra>",
+    }
+
+
+def _mark(row: pd.DataFrame, field: str, role: str, symbol: str, size: int) -> dict[str, Any]:
+    """The mean, or the text on screen; nothing where there is none."""
+    about = "mean %{customdata[0]:.3~f}, interval %{customdata[1]:.3~f} to %{customdata[2]:.3~f}"
+    here = "<br>this text %{customdata[3]:.3~f}" if field == "score" else ""
+    return {
+        "x": _position(row[field].to_numpy(dtype=float)),
+        "y": row["base"],
+        "customdata": row[["mean", "low", "high", "score"]],
+        "mode": "markers",
+        "marker": {
+            "color": LOOKS[role].color,
+            "symbol": symbol,
+            "size": size,
+            "line": {"color": THEME_INK, "width": 1.5},
+        },
+        "hovertemplate": f"{LOOKS[role].label}: {about}{here}<extra></extra>",
+    }
+
+
+def _lines(drawn: pd.DataFrame) -> list[dict[str, Any]]:
+    """Upright lines at tau and at uniform attention."""
+    lines = drawn[drawn["kind"].isin(("tau", "uniform"))]
+    return [
+        {
+            "type": "line",
+            "x0": at,
+            "x1": at,
+            "y0": 0,
+            "y1": 1,
+            "yref": "paper",
+            "line": {"color": THEME_INK, "width": 1, "dash": "6px,3px" if kind == "tau" else "1px,3px"},
+        }
+        for kind, at in zip(lines["kind"], _position(lines["value"].to_numpy(dtype=float)).tolist())
+    ]
+
+
+def _names(drawn: pd.DataFrame) -> list[dict[str, Any]]:
+    """What stands at the lines, and in lanes without scores."""
+    small = {"color": THEME_INK, "size": 11}
+    # As in the figure for few texts, the name of the higher line stands right of its line and that of the lower left.
+    of_lines = [
+        {
+            "x": float(_position(label.value)[0]),
+            "y": 1,
+            "yref": "paper",
+            "yanchor": "bottom",
+            "xanchor": "left" if label.kind == "upper" else "right",
+            "text": label.label,
+            "font": small,
+            "showarrow": False,
+        }
+        for label in drawn[drawn["kind"].isin(("upper", "lower"))].itertuples()
+    ]
+    of_lanes = [
+        {
+            "x": 0,
+            "xref": "paper",
+            "xanchor": "left",
+            "xshift": 8,
+            "y": lane.base,
+            "text": lane.label,
+            "font": small,
+            "showarrow": False,
+        }
+        for lane in drawn[drawn["kind"] == "none"].itertuples()
+    ]
+    return of_lines + of_lanes
+
+
+def _layout(drawn: pd.DataFrame, roles: Sequence[str]) -> dict[str, Any]:
+    n_roles = len(roles)
+    drawn_scores = drawn[["score", "value", "low", "high"]].to_numpy(dtype=float)
+    least, most = min(0.0, float(np.nanmin(drawn_scores))), float(np.nanmax(drawn_scores))
+    ticks = [tick for tick in SCORE_TICKS if tick <= most]
+    return {
+        "height": LANE * n_roles + MARGIN["t"] + MARGIN["b"],
+        "margin": MARGIN,
+        "showlegend": False,
+        "title": heading(TITLE, HEAD_READING),
+        "xaxis": {
+            "title": {"text": SCORE_AXIS, "font": {"color": THEME_INK}},
+            "tickvals": _position(ticks),
+            "ticktext": [f"{tick:g}" for tick in ticks],
+            "tickfont": {"color": THEME_INK},
+            "range": [_position(least)[0] - 0.02, 1.02 * _position(most)[0]],
+            "showgrid": False,
+        },
+        "yaxis": {
+            "tickvals": list(range(n_roles)),
+            "ticktext": ["<br>".join(f"{LOOKS[r].label} ({LOOKS[r].letter})".split(" ", 1)) for r in reversed(roles)],
+            "tickfont": {"color": THEME_INK},
+            "range": [-0.45, n_roles - 0.4],
+            "showgrid": False,
+            "zeroline": False,
+        },
+        "shapes": _lines(drawn),
+        "annotations": _names(drawn),
+        "uirevision": "zoomed",
+    }

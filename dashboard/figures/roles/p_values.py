@@ -1,0 +1,271 @@
+"""The p-values of all tests: in the order of the heads, and against the score."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.attention.settings import head_name
+from core.roles.hypotheses import HeadTests
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.axes import SCORE_AXIS, note, note_rows, role_colors, role_legend, role_shapes, score_position
+from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+
+if TYPE_CHECKING:
+    import altair as alt
+
+BINS: Final = 20
+"""Of the histogram: each is as wide as the usual alpha."""
+MARGIN_START: Final = 1.04
+"""Where the histogram stands on the head axis, counted in all heads: the heads themselves end at 1."""
+MARGIN_WIDTH: Final = 0.24
+MARGIN_END: Final = 1.4
+MOST_EVIDENCE: Final = 16.0
+"""-log10 of the smallest p-value that is told apart; double precision loses the complement there."""
+READING: Final = ("filled: the head holds the role", "hollow: it does not")
+NOTHING: Final = "No test has a p-value."
+
+
+def p_value_scatter(tests: HeadTests, roles: Sequence[str]) -> Figure:
+    """Every test's p-value in the order of the heads, with a histogram beside it that shares the p axis.
+
+    Args:
+        tests: what to draw; what has no p-value is left out and counted in the description.
+        roles: the roles to show.
+
+    Source: Pande et al. 2021, scatter of all p-values with marginal histogram.
+    """
+    points = _points(tests, roles)
+    n_layers, n_heads = tests.p.shape[1:]
+    parts = [points, _histogram(points, roles, n_layers * n_heads), _lines(alpha=tests.settings.alpha)]
+    parts.append(note_rows(points.empty, NOTHING))
+    return Figure(_scatter_spec(tuple(roles), n_layers, n_heads), pd.concat(parts), _description(tests, roles))
+
+
+def p_value_against_score(tests: HeadTests, roles: Sequence[str]) -> Figure:
+    """Every test's -log10 p against its mean score: strong evidence stands on top, strong scores to the right.
+
+    Args:
+        tests: what to draw; what has no p-value is left out and counted in the description.
+        roles: the roles to show.
+
+    Returns: the figure; a p-value of 1e-16 or less, 0 included, is drawn at 16 and counted in the description.
+    """
+    points = _points(tests, roles)
+    points["evidence"] = _evidence(points["p"].to_numpy())
+    lines = _lines(tau=tests.settings.tau, alpha=tests.settings.alpha)
+    lines["value"] = [tests.settings.tau, *_evidence(np.array([tests.settings.alpha]))]
+    capped = int((points["evidence"] == MOST_EVIDENCE).sum())
+    strong = f" {counted(capped, 'p-value')} of 1e-16 or less drawn at 16." if capped else ""
+    return Figure(
+        _evidence_spec(tuple(roles)),
+        pd.concat([points, lines, note_rows(points.empty, NOTHING)]),
+        _description(tests, roles) + strong,
+    )
+
+
+def _points(tests: HeadTests, roles: Sequence[str]) -> pd.DataFrame:
+    chosen = [tests.roles.index(role) for role in roles]
+    role, place, head = np.indices(tests.p[chosen].shape).reshape(3, -1)
+    points = pd.DataFrame(
+        {
+            "kind": "test",
+            "role": np.array(roles, dtype=object)[role],
+            "name": [head_name(*each) for each in zip(place.tolist(), head.tolist())],
+            # Roles stand side by side within a head's place.
+            "number": place * tests.p.shape[2] + head + (role + 0.5) / len(roles) - 0.5,
+            "mean": tests.mean[chosen].ravel(),
+            "p": tests.p[chosen].ravel(),
+            "p_adjusted": tests.p_adjusted[chosen].ravel(),
+            "holds": tests.holds[chosen].ravel(),
+        }
+    )
+    # In the order of the heads no role hides all others.
+    return points[points["p"].notna()].sort_values("number", ignore_index=True)
+
+
+def _evidence(p: Float[np.ndarray, "test"]) -> Float[np.ndarray, "test"]:
+    return -np.log10(np.maximum(p, 10**-MOST_EVIDENCE))
+
+
+def _histogram(points: pd.DataFrame, roles: Sequence[str], n_all: int) -> pd.DataFrame:
+    """Stacked bars, placed on the head axis right of its `n_all` heads."""
+    edges = np.linspace(0, 1, BINS + 1)
+    counts = np.stack([np.histogram(points.loc[points["role"] == role, "p"], edges)[0] for role in roles])
+    ends = counts.cumsum(axis=0)
+    role, place = np.nonzero(counts)
+    start, unit = MARGIN_START * n_all, MARGIN_WIDTH * n_all / max(1, ends.max())
+    bars = pd.DataFrame(
+        {
+            "role": np.array(roles, dtype=object)[role],
+            "tests": counts[role, place],
+            "total": ends[-1][place],
+            "p_low": edges[place],
+            "p_middle": (edges[place] + edges[place + 1]) / 2,
+            "p_high": edges[place + 1],
+            "left": start + unit * (ends - counts)[role, place],
+            "right": start + unit * ends[role, place],
+        }
+    )
+    numbers = bars.assign(left=start + unit * bars["total"]).drop_duplicates("p_middle")
+    return pd.concat([bars.assign(kind="bin"), numbers[["p_middle", "total", "left"]].assign(kind="total")])
+
+
+def _lines(**values: float) -> pd.DataFrame:
+    lines = [{"kind": name, "value": value, "label": f"{name} {value:g}"} for name, value in values.items()]
+    return pd.DataFrame(lines)
+
+
+@cache
+def _scatter_spec(roles: tuple[str, ...], n_layers: int, n_heads: int) -> Spec:
+    import altair as alt
+
+    marks = _marks(roles, _head_position("number", n_layers, n_heads), _p_position("p"))
+    bars, totals = _histogram_layers(roles, _head_position("left", n_layers, n_heads))
+    return template(
+        alt.layer(_alpha_line(), marks, bars, totals, _alpha_label(), note()),
+        title="p-values of all heads",
+        reading=READING,
+        height=320,
+    )
+
+
+@cache
+def _evidence_spec(roles: tuple[str, ...]) -> Spec:
+    import altair as alt
+
+    evidence = alt.Y(
+        "evidence:Q",
+        title="evidence: −log10 of the p-value",
+        scale=alt.Scale(domain=[0, MOST_EVIDENCE + 0.6], nice=False),
+        axis=alt.Axis(
+            values=list(range(0, 17, 2)),
+            labelExpr=f"datum.value == {MOST_EVIDENCE:g} ? '≥ {MOST_EVIDENCE:g}' : datum.label",
+            grid=False,
+        ),
+    )
+    marks = _marks(roles, score_position(alt.X, "mean", "mean " + SCORE_AXIS), evidence)
+    tau = of_kind("tau").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=alt.X("value:Q"))
+    tau_label = of_kind("tau").mark_text(color=INK, fontSize=11, align="right", baseline="top", dx=-4, dy=4)
+    tau_label = tau_label.encode(x=alt.X("value:Q"), y=alt.YValue(0), text=alt.Text("label:N"))
+    return template(
+        alt.layer(tau, _alpha_line(), marks, tau_label, _alpha_label(), note()),
+        title="Evidence against score",
+        reading=READING,
+        height=320,
+    )
+
+
+def _head_position(field: str, n_layers: int, n_heads: int) -> "alt.X":
+    """Heads in order, and right of them the histogram."""
+    import altair as alt
+
+    n_all = n_layers * n_heads
+    return alt.X(
+        field,
+        type="quantitative",
+        title="layer, heads in order · right: number of tests",
+        scale=alt.Scale(domain=[-0.02 * n_all, MARGIN_END * n_all], nice=False, zero=False),
+        axis=alt.Axis(
+            values=[place * n_heads for place in range(n_layers)],
+            labelExpr=f"'L' + round(datum.value / {n_heads})",
+            labelOverlap="greedy",
+            grid=True,
+        ),
+    )
+
+
+def _p_position(field: str) -> "alt.Y":
+    import altair as alt
+
+    return alt.Y(
+        field,
+        type="quantitative",
+        title="p-value (0 to 1)",
+        scale=alt.Scale(domain=[-0.02, 1.02], nice=False, zero=False),
+        axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1], grid=False),
+    )
+
+
+def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y") -> "alt.Chart":
+    """A mark for each test, filled where the head holds the role."""
+    import altair as alt
+
+    tooltip = [
+        alt.Tooltip("role:N", title="role"),
+        alt.Tooltip("name:N", title="head"),
+        alt.Tooltip("mean:N", title="mean score (× uniform)", format=".3~f"),
+        alt.Tooltip("p:N", title="p", format=".3~g"),
+        alt.Tooltip("p_adjusted:N", title="p, corrected", format=".3~g"),
+        alt.Tooltip("holds:N", title="holds the role"),
+    ]
+    legend = _legend(roles)
+    marks = of_kind("test").mark_point(size=38, strokeWidth=1.2, opacity=0.85)
+    return marks.encode(
+        x=x,
+        y=y,
+        color=role_colors(alt.Color, roles, legend),
+        shape=role_shapes(roles, legend),
+        fill=role_colors(alt.Fill, roles, legend),
+        fillOpacity=alt.when("datum.holds").then(alt.value(1)).otherwise(alt.value(0)),
+        tooltip=tooltip,
+    )
+
+
+def _histogram_layers(roles: Sequence[str], x: "alt.X") -> "tuple[alt.Chart, alt.Chart]":
+    """The bars of the histogram, and the number beside each."""
+    import altair as alt
+
+    tooltip = [
+        alt.Tooltip("role:N", title="role"),
+        alt.Tooltip("tests:N", title="tests"),
+        alt.Tooltip("p_low:N", title="p from", format=".2f"),
+        alt.Tooltip("p_high:N", title="p to", format=".2f"),
+    ]
+    bars = of_kind("bin").mark_bar(stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    fill = role_colors(alt.Fill, roles, _legend(roles))
+    totals = of_kind("total").mark_text(color=INK, fontSize=10, align="left", dx=3)
+    return (
+        bars.encode(x=x, x2=alt.X2("right"), y=_p_position("p_low"), y2=alt.Y2("p_high"), fill=fill, tooltip=tooltip),
+        totals.encode(x=x, y=_p_position("p_middle"), text=alt.Text("total:N", format=",d")),
+    )
+
+
+def _legend(roles: Sequence[str]) -> "alt.Legend":
+    return role_legend({role: LOOKS[role].label for role in roles}, "role")
+
+
+def _alpha_line() -> "alt.Chart":
+    import altair as alt
+
+    return of_kind("alpha").mark_rule(color=INK, strokeDash=[5, 3]).encode(y=alt.Y("value:Q"))
+
+
+def _alpha_label() -> "alt.Chart":
+    import altair as alt
+
+    label = of_kind("alpha").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dy=-2)
+    return label.encode(x=alt.XValue("width"), y=alt.Y("value:Q"), text=alt.Text("label:N"))
+
+
+def _description(tests: HeadTests, roles: Sequence[str]) -> str:
+    chosen = [tests.roles.index(role) for role in roles]
+    p, holds, asked = tests.p[chosen], tests.holds[chosen], tests.settings
+    without = np.isnan(p)
+    if without.all():
+        return (
+            f"{NOTHING} A test needs at least 2 texts, with scores that differ. "
+            f"By the mean alone, roles are held {int(holds.sum()):,} times."
+        )
+    held = ", ".join(
+        f"{LOOKS[role].label} {number}" for role, number in zip(roles, (holds & ~without).sum(axis=(1, 2)))
+    )
+    left_out = f" {counted(int(without.sum()), 'test')} without a p-value left out." if without.any() else ""
+    return (
+        f"{counted(int((~without).sum()), 'p-value')} of {counted(len(roles), 'role')}: "
+        f"{int((p < asked.alpha).sum())} below alpha {asked.alpha:g}, {int((p > 1 - asked.alpha).sum())} above "
+        f"{1 - asked.alpha:g}. Drawn filled, because the head holds the role: {held}.{left_out}"
+    )

@@ -1,0 +1,1 @@
+"""Heads by how alike they attend."""

@@ -1,0 +1,77 @@
+"""Kinds of heads, such as what they do or which role they hold, and how the figures tell them apart."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Int
+
+from core.roles.roles import ROLES
+from core.similarity.distances import BEHAVIOURS
+from dashboard.figures.appearance import HEAD_COLORS, HEXAGON, LOOKS, PENTAGON, SHAPES
+from dashboard.figures.figure import GREY
+
+NO_KIND: Final = "none of these"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How heads of one kind are drawn."""
+
+    label: str
+    color: str
+    shape: str
+    """A Vega symbol, for whoever cannot tell the colours apart."""
+
+
+NOTHING: Final = Look(NO_KIND, GREY, "circle")
+_LABELS: Final = ("next token", "previous token", "broad", "[CLS]", "[SEP]", "punctuation")
+_MARKS: Final = ("triangle-right", "triangle-left", HEXAGON, "square", "diamond", PENTAGON)
+BEHAVIOUR_LOOKS: Final = tuple(map(Look, _LABELS, HEAD_COLORS[: len(BEHAVIOURS)], _MARKS))
+"""By BEHAVIOURS."""
+ROLE_LOOKS: Final = (
+    *(Look(LOOKS[role].label, LOOKS[role].color, SHAPES[role]) for role in ROLES),
+    Look("two or more", HEAD_COLORS[4], "wedge"),
+)
+"""By ROLES, then heads that hold several."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HeadKinds:
+    """One kind of each head."""
+
+    title: str
+    """What tells kinds apart, such as "behaviour"."""
+    looks: tuple[Look, ...]
+    of: Int[np.ndarray, "layer head"]
+    """Place among the looks; -1 for none of them."""
+
+    def look(self, layer: int, head: int) -> Look:
+        """How one head is drawn."""
+        place = int(self.of[layer, head])
+        return NOTHING if place < 0 else self.looks[place]
+
+    def present(self) -> tuple[Look, ...]:
+        """The looks of heads that there are, in order, none of them last."""
+        looks = tuple(look for place, look in enumerate(self.looks) if (self.of == place).any())
+        return (*looks, NOTHING) if (self.of < 0).any() else looks
+
+
+def by_kind(channel: Any, title: str, looks: Sequence[Look], values: Sequence[str]) -> Any:
+    """Tells the labels of kinds apart.
+
+    Args:
+        channel: `alt.Color` or `alt.Shape`.
+        title: of the legend.
+        looks: of the kinds that there are.
+        values: of the channel, such as their colours.
+    """
+    import altair as alt
+
+    return channel(
+        "kind of head",
+        type="nominal",
+        scale=alt.Scale(domain=[look.label for look in looks], range=list(values)),
+        legend=alt.Legend(orient="bottom", columns=3, title=title, symbolOpacity=1, symbolSize=90, labelLimit=0),
+    )

@@ -1,0 +1,99 @@
+"""Distances as a matrix: between layers, or between the heads of two layers."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from dashboard.figures.appearance import AMOUNT
+from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+
+CELL: Final = 26
+"""Pixels of the height of a row."""
+NUMBERED: Final = 16
+"""Columns up to which a cell has room for its number."""
+STRONGEST: Final = 0.6
+"""Opacity of the largest number: text on it can still be read."""
+
+
+def distance_matrix(
+    values: Float[np.ndarray, "row column"],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    title: str,
+    row_title: str,
+    column_title: str,
+    unit: str,
+) -> Figure:
+    """A number for each row and column, the larger the stronger its colour.
+
+    Args:
+        values: 0 or more; NaN where there is none.
+        rows, columns: what they are called, each once.
+        title: what the numbers are.
+        row_title, column_title: what rows and columns are.
+        unit: of the numbers.
+    """
+    row, column = np.indices(values.shape).reshape(2, -1)
+    cells = pd.DataFrame(
+        {
+            "kind": "cell",
+            "row": np.array(rows, dtype=object)[row],
+            "column": np.array(columns, dtype=object)[column],
+            "value": values.ravel(),
+        }
+    )
+    cells = cells[cells["value"].notna()]
+    most = float(cells["value"].max()) if len(cells) else 0.0
+    spec = _spec(tuple(rows), tuple(columns), most or 1.0, title, row_title, column_title, unit)
+    return Figure(spec, cells, _description(cells, title, unit))
+
+
+def _description(cells: pd.DataFrame, title: str, unit: str) -> str:
+    if not len(cells):
+        return f"{title}: nothing to draw."
+    low, high = (cells.loc[place] for place in (cells["value"].idxmin(), cells["value"].idxmax()))
+    return (
+        f"{title} ({unit}): {cells['value'].mean():.3g} on average, least {low['value']:.3g} ({low['row']}, "
+        f"{low['column']}), most {high['value']:.3g} ({high['row']}, {high['column']})."
+    )
+
+
+@lru_cache(maxsize=32)
+def _spec(
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+    most: float,
+    title: str,
+    row_title: str,
+    column_title: str,
+    unit: str,
+) -> Spec:
+    import altair as alt
+
+    # Streamlit's theme would push the first and the last label away from the middle of their cells.
+    axis = alt.Axis(labelAngle=0, labelOverlap="greedy", labelFlush=False, ticks=False, domain=False)
+    cells = of_kind("cell").encode(
+        x=alt.X("column:N", title=column_title, sort=list(columns), axis=axis),
+        y=alt.Y("row:N", title=row_title, sort=list(rows), axis=axis),
+    )
+    tooltip = [
+        alt.Tooltip("row:N", title=row_title),
+        alt.Tooltip("column:N", title=column_title),
+        alt.Tooltip("value:Q", title=unit, format=".4~g"),
+    ]
+    opacity = alt.FillOpacity("value:Q", scale=alt.Scale(domain=[0, most], range=[0, STRONGEST]), legend=None)
+    layers = [cells.mark_rect(fill=AMOUNT).encode(fillOpacity=opacity, tooltip=tooltip)]
+    if len(columns) <= NUMBERED:
+        numbers = cells.mark_text(color=INK, fontSize=10, tooltip=False)
+        layers.append(numbers.encode(text=alt.Text("value:Q", format=".2r")))
+    return template(
+        alt.layer(*layers),
+        title=title,
+        reading=(f"stronger colour: further apart ({unit})",),
+        height=CELL * len(rows),
+    )

@@ -1,0 +1,144 @@
+"""Heads as points on a plane, those that attend alike close together: by kind, and by layer."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+
+from core.attention.settings import Head
+from core.similarity.layout import HeadPlane
+from dashboard.figures.appearance import AMOUNT, LESS, MORE
+from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from dashboard.figures.heads import head_choice, head_rows
+from dashboard.figures.similar.head_kinds import HeadKinds, Look, by_kind
+
+if TYPE_CHECKING:
+    import altair as alt
+
+HEIGHT: Final = 380
+MARGIN: Final = 0.08
+"""Of the plane's width that is left free around the outermost heads."""
+READING: Final = ("close together: the heads attend alike", "only distances mean something; ringed: chosen")
+MANY: Final = 400
+"""Heads above which each mark is small and bears no number."""
+
+
+def heads_by_kind(plane: HeadPlane, kinds: HeadKinds, chosen: Sequence[Head]) -> Figure:
+    """The plane with the kind of each head as colour and mark.
+
+    Args:
+        plane: where each head is.
+        kinds: of the heads.
+        chosen: heads that are ringed.
+
+    Source: Clark et al. 2019, Figure 6, upper panel.
+    """
+    points = _points(plane, chosen)
+    points["kind of head"] = [
+        kinds.look(at, of).label for at, of in zip(points["layer"].tolist(), points["head"].tolist())
+    ]
+    spec = _kind_spec(kinds.title, kinds.present(), _span(plane), len(points) > MANY)
+    counts = points.loc[points["kind"] == "head", "kind of head"].value_counts(sort=False)
+    said = ", ".join(f"{look.label} {counts[look.label]}" for look in kinds.present())
+    return Figure(spec, points, f"{_description(plane)} Heads by {kinds.title}: {said}.")
+
+
+def heads_by_layer(plane: HeadPlane, chosen: Sequence[Head]) -> Figure:
+    """The plane with the layer of each head as colour and number.
+
+    Source: Clark et al. 2019, Figure 6, lower panel.
+    """
+    points = _points(plane, chosen)
+    return Figure(_layer_spec(len(plane.places), _span(plane), len(points) > MANY), points, _description(plane))
+
+
+def _points(plane: HeadPlane, chosen: Sequence[Head]) -> pd.DataFrame:
+    """Every head, and once more those that are chosen."""
+    n_layers, n_heads, _ = plane.places.shape
+    points = head_rows(n_layers, n_heads)
+    points["x"], points["y"] = plane.places.reshape(-1, 2).T
+    rings = [head in chosen for head in zip(points["layer"], points["head"])]
+    return pd.concat([points.assign(kind="head"), points[rings].assign(kind="chosen")], ignore_index=True)
+
+
+def _description(plane: HeadPlane) -> str:
+    n_layers, n_heads, _ = plane.places.shape
+    return f"{n_layers * n_heads} heads as points on a plane (stress {plane.stress:.2f})."
+
+
+def _span(plane: HeadPlane) -> tuple[float, float, float]:
+    """Middle of both axes, and half of what has to be seen of each, rounded so that equal planes have equal specs."""
+    flat = plane.places.reshape(-1, 2)
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    half = float((high - low).max()) / 2 * (1 + 2 * MARGIN) or 1.0
+    middle = (low + high) / 2
+    return float(middle[0]), float(middle[1]), half
+
+
+def _axes(span: tuple[float, float, float]) -> "tuple[alt.X, alt.Y]":
+    """Both axes with as many pixels to a unit, however wide the figure is."""
+    import altair as alt
+
+    def scale(middle: float, sides: str) -> alt.Scale:
+        reach = f"{span[2]!r} * max(1, {sides})"
+        ends = {"domainMin": alt.expr(f"{middle!r} - {reach}"), "domainMax": alt.expr(f"{middle!r} + {reach}")}
+        return alt.Scale(**ends, nice=False, zero=False)
+
+    x = alt.X("x:Q", axis=None, scale=scale(span[0], "width / height"))
+    return x, alt.Y("y:Q", axis=None, scale=scale(span[1], "height / width"))
+
+
+def _heads(points: "alt.Chart", axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
+    """Marks that choose their head, and are named by it to a screen reader rather than by where they lie."""
+    import altair as alt
+
+    return points.encode(*axes, description=alt.Description("name:N")).add_params(head_choice())
+
+
+def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, alt.Chart]":
+    """Rings around the chosen heads, and their names."""
+    import altair as alt
+
+    ring = of_kind("chosen").mark_point(
+        shape="circle", filled=False, color=INK, size=320, strokeWidth=2.5, opacity=1, tooltip=False
+    )
+    name = of_kind("chosen").mark_text(color=INK, fontWeight="bold", fontSize=12, dy=-17, tooltip=False)
+    return ring.encode(*axes), name.encode(*axes, text=alt.Text("name:N"))
+
+
+@lru_cache(maxsize=32)
+def _kind_spec(title: str, looks: tuple[Look, ...], span: tuple[float, float, float], many: bool) -> Spec:
+    import altair as alt
+
+    axes = _axes(span)
+    points = of_kind("head").mark_point(filled=True, size=30 if many else 90, opacity=0.85, cursor="pointer")
+    points = points.encode(
+        color=by_kind(alt.Color, title, looks, [look.color for look in looks]),
+        shape=by_kind(alt.Shape, title, looks, [look.shape for look in looks]),
+        tooltip=[alt.Tooltip("name:N", title="head"), alt.Tooltip("kind of head:N", title=title)],
+    )
+    chart = alt.layer(_heads(points, axes), *_chosen(axes))
+    return template(chart, title=f"Heads by {title}", reading=READING, height=HEIGHT)
+
+
+@lru_cache(maxsize=32)
+def _layer_spec(n_layers: int, span: tuple[float, float, float], many: bool) -> Spec:
+    import altair as alt
+
+    axes = _axes(span)
+    color = alt.Color(
+        "layer:Q",
+        scale=alt.Scale(domain=[0, max(1, n_layers - 1)], range=[LESS, AMOUNT, MORE]),
+        legend=alt.Legend(orient="bottom", title="layer", format="d", tickMinStep=1, gradientLength=160),
+    )
+    tooltip = [alt.Tooltip("name:N", title="head"), alt.Tooltip("layer:N", title="layer")]
+    size = 40 if many else 200
+    points = of_kind("head").mark_point(shape="circle", filled=True, size=size, opacity=0.9, cursor="pointer")
+    layers = [_heads(points.encode(color=color, tooltip=tooltip), axes)]
+    if not many:
+        numbers = of_kind("head").mark_text(
+            color="#FFFFFF", fontWeight="bold", fontSize=10, tooltip=False, cursor="pointer"
+        )
+        layers.append(numbers.encode(*axes, text=alt.Text("layer:N")))
+    return template(alt.layer(*layers, *_chosen(axes)), title="Heads by layer", reading=READING, height=HEIGHT)

@@ -1,0 +1,224 @@
+"""Heads as points in space, to be turned: those that attend alike close together, by kind and by layer."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.attention.settings import Head
+from core.similarity.layout import HeadPlane
+from dashboard.figures.appearance import AMOUNT, HEXAGON, LESS, MORE, PENTAGON
+from dashboard.figures.figure import Figure
+from dashboard.figures.heads import head_rows
+from dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, heading
+from dashboard.figures.similar.head_kinds import HeadKinds
+from dashboard.figures.similar.plane import MANY, MARGIN, heads_by_kind, heads_by_layer
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Point = tuple[float, float, float]
+
+HEIGHT: Final = 480
+GRID: Final = "#A0A0A0"
+MARKS: Final = {
+    "square": "square",
+    "diamond": "diamond",
+    "triangle-up": "cross",
+    "triangle-right": "cross",
+    "triangle-left": "square-open",
+    HEXAGON: "circle-open",
+    PENTAGON: "diamond-open",
+    "wedge": "square-open",
+}
+"""Marks in space for those of the plane. Plotly writes them with the reader's fonts, and many have none for its `x`."""
+LEAST_TURN: Final = 1e-9
+"""Area between the line of sight and upwards, below which there is no telling what is up."""
+READING: Final = ("close together: the heads attend alike", "drag to turn; ringed: chosen")
+STILL_READING: Final = (
+    "heads in three dimensions, seen from one side",
+    "only distances mean something; ringed: chosen",
+)
+
+
+@dataclass(frozen=True)
+class Camera:
+    """From where a reader looks, in Plotly's units: the axes run from -0.5 to 0.5."""
+
+    eye: Point = (0.8, 0.8, 0.6)
+    center: Point = (0.0, 0.0, 0.0)
+    up: Point = (0.0, 0.0, 1.0)
+
+
+def camera_of(sent: object) -> Camera | None:
+    """The camera that a browser sent; None where it is none, or one that shows nothing."""
+    eye, center, up = (
+        _point(sent.get(name)) if isinstance(sent, Mapping) else None for name in ("eye", "center", "up")
+    )
+    if eye is None or center is None or up is None:
+        return None
+    across = np.cross(np.subtract(eye, center), up)
+    return Camera(eye, center, up) if np.linalg.norm(across) > LEAST_TURN else None
+
+
+def heads_in_space_by_kind(space: HeadPlane, kinds: HeadKinds, chosen: Sequence[Head], camera: Camera) -> PlotlyFigure:
+    """The points with the kind of each head as colour and mark.
+
+    Args:
+        space: where each head is, in three dimensions.
+        kinds: of the heads.
+        chosen: heads that are ringed.
+        camera: from where the reader looks.
+    """
+    table = _table(space)
+    labels = [kinds.look(*head).label for head in zip(table["layer"].tolist(), table["head"].tolist())]
+    table = table.assign(**{kinds.title: labels})
+    traces = [
+        _trace(
+            table[table[kinds.title] == look.label],
+            f"{kinds.title}: {look.label}",
+            name=look.label,
+            marker={
+                "color": look.color,
+                "symbol": MARKS.get(look.shape, "circle"),
+                "size": 2 if len(table) > MANY else 4,
+                "line": {"width": 0},
+            },
+        )
+        for look in kinds.present()
+    ]
+    still = heads_by_kind(_seen_from(space, camera), kinds, chosen)
+    counts = ", ".join(f"{look.label} {labels.count(look.label)}" for look in kinds.present())
+    about = f"{_description(space)} Heads by {kinds.title}: {counts}."
+    chart = _chart(f"Heads by {kinds.title}", space, [*traces, _rings(table, chosen)], camera)
+    return PlotlyFigure(chart=chart, data=table, still=_from_one_side(still, about))
+
+
+def heads_in_space_by_layer(space: HeadPlane, chosen: Sequence[Head], camera: Camera) -> PlotlyFigure:
+    """The points with the layer of each head as colour and number.
+
+    Args:
+        space: where each head is, in three dimensions.
+        chosen: heads that are ringed.
+        camera: from where the reader looks.
+    """
+    table, n_layers = _table(space), len(space.places)
+    bar = {"orientation": "h", "thickness": 12, "len": 0.6, "y": 0, "yanchor": "top", "tickformat": "d", "title": None}
+    marker = {
+        "color": table["layer"],
+        "cmin": 0,
+        "cmax": max(1, n_layers - 1),
+        "colorscale": [[0, LESS], [0.5, AMOUNT], [1, MORE]],
+        "colorbar": {**bar, "title": {"text": "layer", "side": "bottom"}, "nticks": min(n_layers, 8)},
+        "size": 3 if len(table) > MANY else 7,
+        "line": {"width": 0},
+    }
+    trace = _trace(table, "layer %{marker.color}", marker=marker, showlegend=False)
+    if len(table) <= MANY:
+        trace.update(mode="markers+text", text=table["layer"].astype(str), textposition="middle center")
+        trace.update(textfont={"color": "#FFFFFF", "size": 10, "weight": "bold"})
+    still = heads_by_layer(_seen_from(space, camera), chosen)
+    chart = _chart("Heads by layer", space, [trace, _rings(table, chosen)], camera)
+    return PlotlyFigure(chart=chart, data=table, still=_from_one_side(still, _description(space)))
+
+
+def _point(sent: object) -> Point | None:
+    values = [sent.get(axis) for axis in "xyz"] if isinstance(sent, Mapping) else []
+    numbers = [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
+    return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
+
+
+def _table(space: HeadPlane) -> pd.DataFrame:
+    n_layers, n_heads, _ = space.places.shape
+    table = head_rows(n_layers, n_heads)
+    table[["x", "y", "z"]] = space.places.reshape(-1, 3)
+    return table
+
+
+def _trace(table: pd.DataFrame, about: str, **more: Any) -> dict[str, Any]:
+    return {
+        "mode": "markers",
+        **{axis: table[axis] for axis in "xyz"},
+        "hovertext": table["name"],
+        "customdata": table[["layer", "head"]].values.tolist(),
+        "hovertemplate": f"%{{hovertext}}<br>{about}<extra></extra>",
+        **more,
+    }
+
+
+def _rings(table: pd.DataFrame, chosen: Sequence[Head]) -> dict[str, Any]:
+    """The chosen heads once more, ringed and named."""
+    rings = table[[head in chosen for head in zip(table["layer"], table["head"])]]
+    return _trace(
+        rings,
+        "chosen",
+        mode="markers+text",
+        text=rings["name"] + "<br>",  # the empty line lifts the name above the ring
+        textposition="top center",
+        textfont={"color": THEME_INK, "size": 13, "weight": "bold"},
+        marker={"symbol": "circle-open", "color": THEME_INK, "size": 11, "line": {"width": 3, "color": THEME_INK}},
+        showlegend=False,
+    )
+
+
+def _chart(title: str, space: HeadPlane, traces: Sequence[Mapping[str, Any]], camera: Camera) -> "go.Figure":
+    import plotly.graph_objects as go  # when the first space is drawn
+
+    return go.Figure([go.Scatter3d(trace) for trace in traces], _layout(title, space, camera))
+
+
+def _layout(title: str, space: HeadPlane, camera: Camera) -> dict[str, Any]:
+    flat = space.places.reshape(-1, 3)
+    middle = (flat.min(axis=0) + flat.max(axis=0)) / 2
+    half = float(np.ptp(flat, axis=0).max()) / 2 * (1 + 2 * MARGIN) or 1.0
+    axis = {
+        "title": {"text": ""},
+        "showticklabels": False,
+        "showspikes": False,
+        "showbackground": False,
+        "zeroline": False,
+        "gridcolor": GRID,
+        "nticks": 5,
+    }
+    axes = {
+        f"{name}axis": {**axis, "range": [at - half, at + half]}
+        for name, at in zip("xyz", middle.tolist(), strict=True)
+    }
+    seen = {name: dict(zip("xyz", getattr(camera, name))) for name in ("eye", "center", "up")}
+    return {
+        "height": HEIGHT,
+        "margin": {"t": TOP, "b": 10, "l": 4, "r": 4},
+        "title": heading(title, READING),
+        "scene": {"aspectmode": "cube", "camera": seen, **axes},
+        "legend": {
+            "orientation": "h",
+            "y": 0,
+            "yanchor": "top",
+            "font": {"color": THEME_INK},
+            "itemsizing": "constant",
+        },
+    }
+
+
+def _from_one_side(figure: Figure, description: str) -> Figure:
+    """A figure of points that a plane shows, said to be what it is: a view of space."""
+    title = {**figure.spec["title"], "subtitle": list(STILL_READING)}
+    return Figure({**figure.spec, "title": title}, figure.data, description)
+
+
+def _seen_from(space: HeadPlane, camera: Camera) -> HeadPlane:
+    """What an eye far away sees: the points on the plane across its line of sight."""
+    ahead = np.subtract(camera.center, camera.eye)
+    right = np.cross(ahead, camera.up)
+    axes: Float[np.ndarray, "2 3"] = np.stack([right, np.cross(right, ahead)])
+    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+    return HeadPlane(places=space.places @ axes.T, stress=space.stress)
+
+
+def _description(space: HeadPlane) -> str:
+    n_layers, n_heads, _ = space.places.shape
+    return f"{n_layers * n_heads} heads as points in three dimensions (stress {space.stress:.2f})."

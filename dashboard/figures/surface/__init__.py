@@ -1,0 +1,1 @@
+"""What heads attend to on the surface."""

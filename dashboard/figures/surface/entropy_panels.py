@@ -1,0 +1,60 @@
+"""How widely every head spreads its attention, by layer: entropy of its rows, with what uniform attention has."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from core.attention.settings import Head
+from core.surface.statistics import HeadStatistics
+from dashboard.figures.axes import ValueAxis
+from dashboard.figures.figure import Figure
+from dashboard.figures.surface.head_dots import head_dots
+from dashboard.figures.surface.scatter import series_of
+
+TITLES: Final = {"entropy": "Entropy of all queries", "cls entropy": "Entropy of the [CLS] query alone"}
+"""Statistics that are drawn, and the titles of their panels."""
+ROOM: Final = 1.08
+"""The axis ends above the largest value by this factor."""
+
+
+def entropy_panel(
+    statistics: HeadStatistics,
+    name: str,
+    uniform: Float[np.ndarray, " layer"],
+    most: float,
+    chosen: Sequence[Head] = (),
+) -> Figure:
+    """Entropy of every head in nats against its layer, with the layer means and the line of uniform attention.
+
+    Args:
+        statistics: of the heads; holds the entropy that is named.
+        name: one of TITLES.
+        uniform: entropy of uniform attention, in nats: what differs between layers has a window; NaN draws no line.
+        most: largest value that has to fit, so that panels share a scale.
+        chosen: heads that are ringed.
+
+    Source: Clark et al. 2019, Figure 4.
+    """
+    series = [series_of(statistics, name, "entropy")]
+    axis = ValueAxis("entropy (nats)", ".2~f", round(most * ROOM, 2) if most > 0 else None)
+    figure = head_dots(
+        series,
+        axis,
+        title=TITLES[name],
+        reading=["dot: a head, mean over texts; line: layer mean"],
+        level=("uniform attention", uniform),
+        chosen=chosen,
+    )
+    described = f"{TITLES[name]}, in nats, of each head by layer. {figure.description}{_of_uniform(uniform)}"
+    return Figure(figure.spec, figure.data, described)
+
+
+def _of_uniform(uniform: Float[np.ndarray, " layer"]) -> str:
+    known = np.unique(uniform[~np.isnan(uniform)].round(3))
+    return (
+        f" Uniform attention: {' to '.join(f'{end:.3g}' for end in known[[0, -1]][: len(known)])} nats."
+        if len(known)
+        else ""
+    )

@@ -1,0 +1,93 @@
+"""Lines by layer: how much the loss hangs on attention to each kind of key, and how alike the heads of a layer are."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.axes import ValueAxis, note, note_rows, places_axis, series_channel, values_axis
+from dashboard.figures.figure import Figure, Spec, of_kind, template
+from dashboard.figures.surface.head_dots import DASHES, HALF, HEIGHT, MARKS, NOTHING
+
+GRADIENT: Final = ValueAxis("mean absolute gradient", "~g")
+AGREEMENT: Final = ValueAxis("agreement (1: the most)", ".2~f", 1)
+
+
+def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figure:
+    """How strongly the masked-language-model loss reacts to attention, by layer and kind of key.
+
+    Args:
+        gradients: by kind of key: mean absolute derivative of the loss by a weight of attention; NaN where none.
+
+    Source: Clark et al. 2019, Figure 3.
+    """
+    figure = _lines(gradients, GRADIENT, "What the loss hangs on, by kind of key")
+    return Figure(
+        figure.spec,
+        figure.data,
+        f"Mean absolute gradient of the loss by attention weights, by layer and kind of key. {figure.description}",
+    )
+
+
+def agreement_lines(agreement: Mapping[str, Float[np.ndarray, " layer"]]) -> Figure:
+    """How alike the heads of each layer are.
+
+    Args:
+        agreement: by what is compared: mean over pairs of heads; NaN where it cannot be seen.
+
+    Source: Michel et al. 2019, statistics of their code; Li et al. 2018, disagreement.
+    """
+    figure = _lines(agreement, AGREEMENT, "Agreement of the heads of a layer")
+    return Figure(
+        figure.spec, figure.data, f"Agreement of the heads within each layer, mean over the texts. {figure.description}"
+    )
+
+
+def _lines(values: Mapping[str, Float[np.ndarray, " layer"]], axis: ValueAxis, title: str) -> Figure:
+    points = pd.concat(
+        pd.DataFrame(
+            {
+                "kind": "point",
+                "series": number,
+                "label": label,
+                "layer": range(len(row)),
+                "place": range(len(row)),
+                "value": row,
+            }
+        )
+        for number, (label, row) in enumerate(values.items())
+    )
+    # A layer without a value stays in the data, where it breaks the line.
+    n_layers = max(map(len, values.values()))
+    described = " ".join(_described(label, row) for label, row in values.items())
+    data = pd.concat([points, note_rows(bool(points["value"].isna().all()), NOTHING)])
+    return Figure(_spec(tuple(values), axis, title, n_layers), data, described)
+
+
+def _described(label: str, row: Float[np.ndarray, " layer"]) -> str:
+    if np.isnan(row).all():
+        return f"{label}: not applicable."
+    low, high = int(np.nanargmin(row)), int(np.nanargmax(row))
+    return f"{label}: highest {row[high]:.3g} in layer {high}, lowest {row[low]:.3g} in layer {low}."
+
+
+@lru_cache(maxsize=64)
+def _spec(labels: tuple[str, ...], axis: ValueAxis, title: str, n_layers: int) -> Spec:
+    import altair as alt
+
+    x, y = places_axis("place", n_layers, HALF), values_axis(axis)
+    color = series_channel(alt.Color, labels, HEAD_COLORS)
+    tooltip = [
+        alt.Tooltip("label:N", title="what"),
+        alt.Tooltip("layer:N", title="layer"),
+        alt.Tooltip("value:N", title=axis.title, format=".3~g"),
+    ]
+    line = of_kind("point").mark_line(strokeWidth=2, aria=False)
+    line = line.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, labels, DASHES))
+    point = of_kind("point").mark_point(filled=True, size=60, opacity=1)
+    point = point.encode(x=x, y=y, color=color, shape=series_channel(alt.Shape, labels, MARKS), tooltip=tooltip)
+    return template(alt.layer(line, point, note()), title=title, height=HEIGHT)

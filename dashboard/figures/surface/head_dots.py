@@ -1,0 +1,161 @@
+"""One dot per head by layer: numbers of several series side by side, with the mean of each layer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.attention.settings import Head, head_name
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.axes import ValueAxis, note, note_rows, places_axis, series_channel, values_axis
+from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from dashboard.figures.heads import head_choice
+
+if TYPE_CHECKING:
+    import altair as alt
+
+HALF: Final = 0.5
+"""Room left of the first layer and right of the last one, in layers."""
+WIDTH: Final = 0.8
+"""Part of a layer's place over which its dots are spread."""
+MARKS: Final = ("circle", "triangle-up", "square", "diamond")
+DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+HEIGHT: Final = 260
+MANY: Final = 600
+"""Dots above which each is small and faint."""
+NOTHING: Final = "Not applicable: no text has a value for any head."
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Series:
+    """One number of every head."""
+
+    label: str
+    mean: Float[np.ndarray, "layer head"]
+    """NaN where it does not apply."""
+    low: Float[np.ndarray, "layer head"]
+    high: Float[np.ndarray, "layer head"]
+    """Interval over the texts; NaN where there is none."""
+    n_texts: int
+
+
+def head_dots(
+    series: Sequence[Series],
+    axis: ValueAxis,
+    *,
+    title: str,
+    reading: Sequence[str],
+    means: bool = True,
+    level: tuple[str, Float[np.ndarray, " layer"]] | None = None,
+    chosen: Sequence[Head] = (),
+) -> Figure:
+    """Draw every head's number against its layer; the description names no number and is the caller's to extend.
+
+    Args:
+        series: side by side within a layer, each with its own colour, mark and dash.
+        axis: of the values.
+        title: what is drawn.
+        reading: how to read it.
+        means: whether a line joins the means of the layers.
+        level: name of a line across, and its value in each layer; NaN leaves a layer out.
+        chosen: heads that are ringed.
+    """
+    dots = pd.concat([_dots(one, number, len(series)) for number, one in enumerate(series)])
+    of_layers = dots.groupby(["series", "label", "layer"], as_index=False)["value"].mean()
+    lines = of_layers.assign(kind="mean", place=of_layers["layer"]) if means else of_layers[:0]
+    rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
+    steps = pd.DataFrame([] if level is None else _steps(*level))
+    labels = tuple(one.label for one in series)
+    spec = _spec(labels, axis, title, tuple(reading), len(series[0].mean), len(dots) > MANY)
+    data = pd.concat([dots, lines, rings, steps, note_rows(dots.empty, NOTHING)])
+    return Figure(spec, data, " ".join(_of_series(one, axis) for one in series))
+
+
+def _dots(series: Series, number: int, n_series: int) -> pd.DataFrame:
+    n_heads = series.mean.shape[1]
+    place, head = np.indices(series.mean.shape).reshape(2, -1)
+    dots = pd.DataFrame(
+        {
+            "kind": "dot",
+            "series": number,
+            "label": series.label,
+            "layer": place,
+            "head": head,
+            "name": [head_name(*each) for each in zip(place.tolist(), head.tolist())],
+            "texts": series.n_texts,
+            "value": series.mean.ravel(),
+            "low": series.low.ravel(),
+            "high": series.high.ravel(),
+            "place": place + WIDTH * ((number + (head + 0.5) / n_heads) / n_series - 0.5),
+        }
+    )
+    return dots[dots["value"].notna()]
+
+
+def _steps(label: str, values: Float[np.ndarray, " layer"]) -> list[dict[str, object]]:
+    """A line that is level within each layer, named where it begins."""
+    steps: list[dict[str, object]] = [
+        {"kind": "level", "place": place + side, "value": value}
+        for place, value in enumerate(values.tolist())
+        for side in (-0.5, 0.5)
+        if not np.isnan(value)
+    ]
+    return [*steps, {**steps[0], "kind": "level name", "label": label}] if steps else []
+
+
+def _of_series(series: Series, axis: ValueAxis) -> str:
+    if np.isnan(series.mean).all():
+        return f"{series.label}: not applicable."
+    layer_, head = np.unravel_index(np.nanargmax(series.mean), series.mean.shape)
+    n_without = int(np.isnan(series.mean).sum())
+    without = f" {n_without} heads without a value left out." if n_without else ""
+    most = f"highest {axis.written(series.mean[layer_, head])} for {head_name(int(layer_), int(head))}"
+    return f"{series.label}: {axis.written(float(np.nanmean(series.mean)))} on average, {most}.{without}"
+
+
+@lru_cache(maxsize=64)
+def _spec(
+    labels: tuple[str, ...], axis: ValueAxis, title: str, reading: tuple[str, ...], n_layers: int, many: bool
+) -> Spec:
+    import altair as alt
+
+    x, y = places_axis("place", n_layers, HALF), values_axis(axis)
+    color, tooltip = series_channel(alt.Color, labels, HEAD_COLORS), _tooltip(axis.format)
+    level = of_kind("level").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.5, aria=False)
+    size, opacity = (14, 0.55) if many else (34, 0.8)
+    dots = of_kind("dot").mark_point(filled=True, cursor="pointer", size=size, opacity=opacity)
+    dots = dots.encode(x=x, y=y, color=color, shape=series_channel(alt.Shape, labels, MARKS), tooltip=tooltip)
+    mean = of_kind("mean").mark_line(strokeWidth=2, aria=False)
+    mean = mean.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, labels, DASHES))
+    ring = of_kind("chosen").mark_point(filled=False, color=INK, size=130, strokeWidth=2, opacity=1)
+    name = of_kind("level name").mark_text(color=INK, align="left", baseline="bottom", dx=4, dy=-3, fontSize=11)
+    return template(
+        alt.layer(
+            level.encode(x=x, y=y),
+            dots.add_params(head_choice()),
+            mean,
+            ring.encode(x=x, y=y, tooltip=tooltip),
+            name.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N")),
+            note(),
+        ),
+        title=title,
+        reading=reading,
+        height=HEIGHT,
+    )
+
+
+def _tooltip(form: str) -> "list[alt.Tooltip]":
+    import altair as alt
+
+    return [
+        alt.Tooltip("label:N", title="what"),
+        alt.Tooltip("name:N", title="head"),
+        alt.Tooltip("value:N", title="mean", format=form),
+        alt.Tooltip("low:N", title="interval from", format=form),
+        alt.Tooltip("high:N", title="to", format=form),
+        alt.Tooltip("texts:N", title="texts"),
+    ]

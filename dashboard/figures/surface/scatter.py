@@ -1,0 +1,66 @@
+"""Where the attention of every head goes, by layer: shares of it by kind of key, in three panels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.attention.settings import Head
+from core.surface.statistics import HeadStatistics
+from dashboard.figures.axes import ValueAxis
+from dashboard.figures.figure import Figure
+from dashboard.figures.surface.head_dots import Series, head_dots
+
+LABELS: Final = {
+    "cls": "[CLS]",
+    "sep": "[SEP]",
+    "punctuation": "punctuation",
+    "sep from others": "other tokens → [SEP]",
+    "sep from sep": "[SEP] → [SEP]",
+    "next": "next token",
+    "previous": "previous token",
+    "self": "the token itself",
+}
+"""Shares as the figure names them."""
+SHARE: Final = ValueAxis("share of attention", ".0%", 1)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Shares that are drawn together."""
+
+    title: str
+    shares: tuple[str, ...]
+    means: bool
+    """Whether the means of the layers are joined by a line, as in the paper's figure."""
+
+
+PANELS: Final = {
+    "special tokens": Panel("Attention to special tokens and punctuation", ("cls", "sep", "punctuation"), True),
+    "separator": Panel("Attention to [SEP], by who attends", ("sep from others", "sep from sep"), True),
+    "neighbours": Panel("Attention to neighbours", ("next", "previous", "self"), False),
+}
+
+
+def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Head] = ()) -> Figure:
+    """One panel: the share of a head's attention that goes to each kind of key.
+
+    Args:
+        statistics: of the heads; holds the panel's shares.
+        panel: one of PANELS.
+        chosen: heads that are ringed.
+
+    Source: Clark et al. 2019, Figure 2. The labels of its third panel are swapped in the authors' code; here "next" is
+        the token after the query.
+    """
+    series = [series_of(statistics, share, LABELS[share]) for share in panel.shares]
+    reading = ["dot: a head, mean over texts" + ("; line: layer mean" if panel.means else "")]
+    figure = head_dots(series, SHARE, title=panel.title, reading=reading, means=panel.means, chosen=chosen)
+    described = f"{panel.title}: the share of each head's attention, by layer. {figure.description}"
+    return Figure(figure.spec, figure.data, described)
+
+
+def series_of(statistics: HeadStatistics, name: str, label: str) -> Series:
+    """One statistic of every head, as it is drawn."""
+    place = statistics.names.index(name)
+    mean, low, high = (of_all[place] for of_all in (statistics.mean, statistics.low, statistics.high))
+    return Series(label=label, mean=mean, low=low, high=high, n_texts=int(statistics.n_texts[place]))

@@ -1,0 +1,1 @@
+"""Attention of one text as arcs."""

@@ -1,0 +1,244 @@
+"""Attention arcs as a plain SVG file, and the rules that the file and the page share."""
+
+import unicodedata
+from collections.abc import Sequence
+from textwrap import wrap
+from typing import Final
+from xml.etree import ElementTree
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from core.attention.settings import head_name
+from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
+from dashboard.figures.text.sides import Side
+
+DEFAULT_SHARE: Final = 0.5
+LEAST_DIFFERENCE: Final = 0.005
+"""Smaller differences of two weights would be written as 0.00, and are not drawn."""
+SIGNS: Final = {"\n": "↵", "\r": "↵", "\t": "⇥"}
+UNSEEN_CATEGORIES: Final = {"Cc", "Cs", "Zl", "Zp"}
+BIDI_CONTROLS: Final = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+LONGEST_LABEL: Final = 22
+LONGEST_CAPTION: Final = 120
+ROW, MARGIN, COLUMN, SPAN = 24, 20, 180, 440
+WIDTH: Final = 2 * MARGIN + 2 * COLUMN + SPAN
+ROUNDING: Final = 1e-6
+"""Shares are compared with this slack, so that a sum of rounded weights counts as reached."""
+
+
+def top_share(
+    attention: Float[np.ndarray, "*rows key"], share: float, whole: float | None = None
+) -> Bool[np.ndarray, "*rows key"]:
+    """The smallest set of keys that together get at least a share of each query's attention.
+
+    Args:
+        attention: rows that sum to 1, or to 0 where a query attends to nothing that is shown.
+        share: part of each row's attention, above 0 and at most 1.
+        whole: a query's attention in all, where some of it goes to keys that are not in the row; None where the row's
+            sum is all of it. A row that does not reach the share keeps every key.
+
+    Returns: True for the kept keys; of equal weights the earlier key is kept first; a weight of 0 is never kept.
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"The share must be above 0 and at most 1, got {share}.")
+    order = np.argsort(-attention, axis=-1, kind="stable")
+    sorted_attention = np.take_along_axis(attention, order, axis=-1)
+    reached_before = np.cumsum(sorted_attention, axis=-1, dtype=np.float64) - sorted_attention
+    goal = share * (attention.sum(axis=-1, keepdims=True, dtype=np.float64) if whole is None else whole)
+    kept = np.zeros(attention.shape, dtype=bool)
+    np.put_along_axis(kept, order, (reached_before < goal - ROUNDING) & (sorted_attention > 0), axis=-1)
+    return kept
+
+
+def visible(token: str) -> str:
+    """A token with every character showing: signs for line ends, tabs and outer blanks, none that reorders text."""
+    if not token:
+        return "∅"
+    shown = "".join(_sign(character) for character in token)
+    inner = shown.strip(" ")
+    if not inner:
+        return "␣" * len(shown)
+    before, _, after = shown.partition(inner)
+    return "␣" * len(before) + inner + "␣" * len(after)
+
+
+def _sign(character: str) -> str:
+    if character in SIGNS:
+        return SIGNS[character]
+    is_noncharacter = ord(character) & 0xFFFE == 0xFFFE
+    if is_noncharacter or character in BIDI_CONTROLS or unicodedata.category(character) in UNSEEN_CATEGORIES:
+        return "\N{REPLACEMENT CHARACTER}"
+    return character
+
+
+def arcs_svg(
+    queries: Side,
+    attention: Float[np.ndarray, "chosen query key"],
+    heads: Sequence[tuple[int, int]],
+    *,
+    keys: Side | None = None,
+    share: float = DEFAULT_SHARE,
+    signed: bool = False,
+    more: str = "more attention",
+    less: str = "less attention",
+    title: str,
+    caption: Sequence[str],
+) -> str:
+    """Attention arcs of one text for a file: queries left, keys right, one colour per head, white background.
+
+    With `signed`, two colours: one for more attention, one for less.
+
+    Args:
+        queries: one row each.
+        attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text. With `signed` the
+            difference of two such maps.
+        heads: layer and head of each chosen head; with `signed` one.
+        keys: one row each; None where these are the queries.
+        share: part of each query's attention that is drawn, heaviest arcs first; with `signed` of what its differences
+            come to, more and less alike.
+        signed: whether `attention` is a difference.
+        more: what a weight above 0 means.
+        less: what a weight below 0 means.
+        title: one line above the arcs.
+        caption: lines below them: where the figure comes from.
+
+    Returns: an SVG document.
+    Raises: ValueError where shapes do not fit, or for a difference of several heads.
+    """
+    keys = queries if keys is None else keys
+    shape = (len(heads), len(queries.tokens), len(keys.tokens))
+    if attention.shape != shape:
+        raise ValueError(
+            f"{shape[0]} heads, {shape[1]} queries and {shape[2]} keys need attention of shape {shape}, "
+            f"got {attention.shape}."
+        )
+    if signed and len(heads) > 1:
+        raise ValueError(f"A difference of attention is drawn for one head at a time, got {len(heads)}.")
+    top = MARGIN + 76
+    bottom = top + ROW * max(shape[1:])
+    window = _window_line(queries, keys, None if signed else attention)
+    caption = [part for line in (*window, *caption) for part in wrap(line, LONGEST_CAPTION)]
+    svg = _svg(bottom + MARGIN + 18 * len(caption))
+    _write(svg, MARGIN, MARGIN + 14, title, size=18, weight="600")
+    _legend(svg, _signs(heads, more, less) if signed else _heads(heads), MARGIN + 38)
+    _write(svg, MARGIN + COLUMN - 8, top - 8, _heading("from", "query", queries), anchor="end", weight="600", size=12)
+    _write(svg, MARGIN + COLUMN + SPAN + 8, top - 8, _heading("to", "key", keys), weight="600", size=12)
+    _arcs(svg, attention, _kept(attention, share, signed, keys.is_part), top, signed)
+    for row, token in enumerate(queries.tokens):
+        _write(svg, MARGIN + COLUMN - 8, top + ROW * row + ROW / 2 + 5, _label(token), anchor="end")
+    for row, token in enumerate(keys.tokens):
+        _write(svg, MARGIN + COLUMN + SPAN + 8, top + ROW * row + ROW / 2 + 5, _label(token))
+    for line, text in enumerate(caption):
+        _write(svg, MARGIN, bottom + MARGIN + 18 * line, text, size=12, fill="#444444")
+    return ElementTree.tostring(svg, encoding="unicode")
+
+
+def _heading(direction: str, axis: str, side: Side) -> str:
+    return f"{side.name}, {'queries' if axis == 'query' else 'keys'}" if side.name else f"{direction} ({axis})"
+
+
+def _kept(
+    attention: Float[np.ndarray, "chosen query key"], share: float, signed: bool, is_part: bool
+) -> Bool[np.ndarray, "chosen query key"]:
+    """Which arcs are drawn."""
+    if not signed:
+        return top_share(attention, share, 1.0 if is_part else None)
+    sizes = np.abs(attention)
+    return top_share(sizes, share) & (sizes > LEAST_DIFFERENCE)
+
+
+def _window_line(queries: Side, keys: Side, attention: Float[np.ndarray, "chosen query key"] | None) -> list[str]:
+    """What a window leaves out, for a file; nothing for whole texts."""
+    if not queries.is_part and not keys.is_part:
+        return []
+    stretches = [
+        f"{name} {side.start:,} to {side.start + len(side.tokens) - 1:,} of {side.length:,}"
+        for name, side in (("queries", queries), ("keys", keys))
+    ]
+    if attention is None:
+        return [f"Window: {', '.join(stretches)}."]
+    leaving = max(0.0, 1 - float(attention.sum(axis=-1, dtype=np.float64).mean()))
+    return [f"Window: {', '.join(stretches)}; on average {100 * leaving:.0f} % of the attention leaves it."]
+
+
+def _svg(height: float) -> ElementTree.Element:
+    size = {"width": f"{WIDTH}", "height": f"{height:g}", "viewBox": f"0 0 {WIDTH} {height:g}"}
+    svg = ElementTree.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size})
+    svg.set("font-family", "Arial, sans-serif")
+    ElementTree.SubElement(svg, "rect", {"width": "100%", "height": "100%", "fill": "#ffffff"})
+    return svg
+
+
+def _write(
+    svg: ElementTree.Element,
+    x: float,
+    y: float,
+    text: str,
+    *,
+    size: int = 14,
+    fill: str = "#111111",
+    weight: str = "400",
+    anchor: str = "start",
+) -> None:
+    place = {"x": f"{x:g}", "y": f"{y:g}", "text-anchor": anchor}
+    look = {"font-size": f"{size}", "font-weight": weight, "fill": fill}
+    ElementTree.SubElement(svg, "text", place | look).text = visible(text)
+
+
+def _legend(svg: ElementTree.Element, entries: Sequence[tuple[str, dict[str, str]]], y: float) -> None:
+    """What each kind of line is, from left to right."""
+    longest = max(len(name) for name, _ in entries)
+    step = min(max(88, 30 + 8 * longest), (WIDTH - 2 * MARGIN) / max(1, len(entries)))
+    for number, (name, stroke) in enumerate(entries):
+        x = MARGIN + step * number
+        line = {"x1": f"{x:g}", "x2": f"{x + 17:g}", "y1": f"{y - 4:g}", "y2": f"{y - 4:g}", "stroke-width": "5"}
+        ElementTree.SubElement(svg, "line", line | stroke)
+        _write(svg, x + 22, y, name, size=13)
+
+
+def _heads(heads: Sequence[tuple[int, int]]) -> list[tuple[str, dict[str, str]]]:
+    return [(head_name(*head), _stroke(number)) for number, head in enumerate(heads)]
+
+
+def _signs(heads: Sequence[tuple[int, int]], more: str, less: str) -> list[tuple[str, dict[str, str]]]:
+    name = head_name(*heads[0])
+    return [(f"{name}: + {more}", _sign_stroke(1)), (f"\N{MINUS SIGN} {less}", _sign_stroke(-1))]
+
+
+def _stroke(chosen: int) -> dict[str, str]:
+    """Colour of a head; dashes tell it from an earlier head of the same colour."""
+    dashes = {"stroke-dasharray": "7 3"} if chosen >= len(HEAD_COLORS) else {}
+    return {"stroke": head_color(chosen)} | dashes
+
+
+def _sign_stroke(weight: float) -> dict[str, str]:
+    """Colour of a difference; dashes where there is less."""
+    return {"stroke": MORE} if weight > 0 else {"stroke": LESS, "stroke-dasharray": "7 3"}
+
+
+def _arcs(
+    svg: ElementTree.Element,
+    attention: Float[np.ndarray, "chosen query key"],
+    kept: Bool[np.ndarray, "chosen query key"],
+    top: float,
+    signed: bool,
+) -> None:
+    start, end = MARGIN + COLUMN, MARGIN + COLUMN + SPAN
+    group = ElementTree.SubElement(svg, "g", {"fill": "none"})
+    # Heavy arcs last, so that they lie on top.
+    for chosen, query, key in sorted(np.argwhere(kept).tolist(), key=lambda at: abs(attention[tuple(at)])):
+        weight = float(attention[chosen, query, key])
+        from_y, to_y = top + ROW * (query + 0.5), top + ROW * (key + 0.5)
+        curve = f"M{start} {from_y:g}C{start + SPAN * 0.4:g} {from_y:g} {start + SPAN * 0.6:g} {to_y:g} {end} {to_y:g}"
+        size = abs(weight)
+        look = {"stroke-width": f"{0.8 + 3.2 * size:.2f}", "stroke-opacity": f"{0.1 + 0.85 * size:.2f}"}
+        stroke = _sign_stroke(weight) if signed else _stroke(chosen)
+        ElementTree.SubElement(group, "path", {"d": curve} | stroke | look)
+
+
+def _label(token: str) -> str:
+    widths = np.cumsum([2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in token])
+    if not token or widths[-1] <= LONGEST_LABEL:
+        return token
+    return token[: np.searchsorted(widths, LONGEST_LABEL)] + "…"

@@ -1,0 +1,72 @@
+"""The two sides of a view of attention: the tokens that attend and the tokens attended to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from core.texts.tokens import SPECIAL, TokenizedText
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Side:
+    """The tokens on one side of the view: those that attend, or those attended to."""
+
+    tokens: Sequence[str]
+    """As shown; any text is safe."""
+    special: Bool[np.ndarray, " token"]
+    """True for tokens that the tokenizer added."""
+    segments: Int[np.ndarray, " token"]
+    """0 or 1; -1 for special tokens."""
+    words: Int[np.ndarray, " token"]
+    """Number of the token's word in the whole text; -1 for special tokens."""
+    name: str = ""
+    """What text this is, such as `source`, where queries and keys are of two texts."""
+    start: int = 0
+    """Position of the first of these tokens in the whole text."""
+    n_whole: int | None = None
+    """Tokens of the whole text; None where these are all of them."""
+
+    def __post_init__(self) -> None:
+        n_tokens = len(self.tokens)
+        if not n_tokens:
+            raise ValueError("Arcs need at least one token on each side, got none.")
+        for field in ("special", "segments", "words"):
+            if (shape := getattr(self, field).shape) != (n_tokens,):
+                raise ValueError(f"{field} needs one value for each of {n_tokens} tokens, got shape {shape}.")
+        if not 0 <= self.start <= self.length - n_tokens:
+            raise ValueError(f"{n_tokens} tokens from {self.start} on do not lie in a text of {self.length}.")
+
+    @classmethod
+    def of(cls, text: TokenizedText, name: str = "") -> "Side":
+        """All tokens of a text."""
+        special = text.segments == SPECIAL
+        return cls(tokens=text.tokens, special=special, segments=text.segments, words=text.words, name=name)
+
+    @property
+    def length(self) -> int:
+        """Tokens of the whole text."""
+        return len(self.tokens) if self.n_whole is None else self.n_whole
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the text has more tokens than these."""
+        return self.length > len(self.tokens)
+
+    def part(self, start: int, stop: int) -> "Side":
+        """The tokens at positions `start` to `stop - 1` of the whole text; a window's side of the view."""
+        if not self.start <= start < stop <= self.start + len(self.tokens):
+            raise ValueError(
+                f"Tokens {start} to {stop - 1} are not among {self.start} to {self.start + len(self.tokens) - 1}."
+            )
+        at = slice(start - self.start, stop - self.start)
+        return replace(
+            self,
+            tokens=self.tokens[at],
+            special=self.special[at],
+            segments=self.segments[at],
+            words=self.words[at],
+            start=start,
+            n_whole=self.length,
+        )

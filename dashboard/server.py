@@ -1,0 +1,83 @@
+"""The dashboard's server: Streamlit's own, whose pages begin with what is needed first.
+
+`streamlit run dashboard/server.py` starts it; `dashboard/app.py` is what it shows. To the head of Streamlit's page it
+adds two things, which have to be there before anything is drawn:
+
+- A style sheet that keeps room. Streamlit draws an empty page as wide as the window, then moves it beside the sidebar,
+  and lets each widget grow when its code has come.
+- The names of the scripts that the first grid waits for. Chromium would ask for them only once it has been told which
+  widgets there are, and fetches them meanwhile.
+"""
+
+import inspect
+import re
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import Final
+
+import streamlit as st
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from streamlit.file_util import get_static_dir
+
+ADDRESSES: Final = ("", "roles", "surface", "parsing", "similar", "compare", "fine-tune")
+"""Of the pages; any other address brings Streamlit's page as it is."""
+FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "Slider", "TextArea")
+"""As Streamlit names their scripts."""
+
+_HERE: Final = Path(__file__).parent
+_STATIC: Final = Path(get_static_dir())
+_IMPORT: Final = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
+
+
+def first_page() -> str:
+    """Streamlit's page with what is needed first at the end of its head."""
+    page = (_STATIC / "index.html").read_text("utf-8")
+    room = (_HERE / "room.css").read_text("utf-8")
+    links = [
+        f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'
+        for name in scripts_of(FIRST_WIDGETS)
+        if name not in page
+    ]
+    return page.replace("</head>", "\n".join((*links, f"<style>\n{room}</style>\n</head>")), 1)
+
+
+def scripts_of(widgets: tuple[str, ...]) -> list[str]:
+    """File names of the widgets' scripts and of all scripts that these import."""
+    folder = _STATIC / "static" / "js"
+    to_read = [path.name for widget in widgets for path in folder.glob(f"{widget}.*.js")]
+    names: set[str] = set()
+    while to_read:
+        name = to_read.pop()
+        if name not in names:
+            names.add(name)
+            to_read += _IMPORT.findall((folder / name).read_text("utf-8"))
+    return sorted(names)
+
+
+_FIRST_PAGE: Final = first_page()
+
+
+def warm_up() -> None:
+    """Do beforehand what the first visit would wait for, while its browser is still fetching Streamlit's scripts."""
+    from core.checkpoints.find import BUNDLED, find_checkpoint
+    from core.errors import AnalysisError
+
+    import_module("dashboard.views.inspect.page")
+    with suppress(AnalysisError):  # the page says what is wrong
+        find_checkpoint(BUNDLED)  # reads all its files for their fingerprint
+    inspect.stack()  # goes once through all modules; Streamlit calls it when it draws its first element
+
+
+async def _send(request: Request) -> HTMLResponse:
+    return HTMLResponse(_FIRST_PAGE, headers={"Cache-Control": "no-cache"})
+
+
+# `streamlit run` puts this file's folder on the path, not the project's.
+sys.path.insert(0, str(_HERE.parent))
+Thread(target=warm_up, name="warm up", daemon=True).start()
+app = st.App(_HERE / "app.py", routes=[Route(f"/{address}", _send) for address in ADDRESSES])

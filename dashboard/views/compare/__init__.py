@@ -1,0 +1,1 @@
+"""Compare: two or more checkpoints on the same texts."""

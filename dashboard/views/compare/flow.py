@@ -1,0 +1,63 @@
+"""Role transitions as a flow, and the heads of the transition that the reader chose."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+
+import streamlit as st
+
+from core.attention.settings import Head, head_name
+from core.comparison.transitions import Transition
+from dashboard import state
+from dashboard.figures.compare.flow import heads_by_mark, role_flow
+from dashboard.figures.figure import counted
+from dashboard.views import frame
+from dashboard.views.compare import wording
+from dashboard.views.compare.numbers import Focus
+from dashboard.views.plotly_charts import plotly_chart
+
+TRANSITION: Final = "transition"
+"""Key of the chosen transition, by the name that its mark sends."""
+HEAD: Final = "transition head"
+
+
+def flow(focus: Focus, between: Sequence[Transition]) -> None:
+    """The picture, and the heads of what was clicked in it or chosen in the list below it."""
+    marks = heads_by_mark(between)
+    st.markdown(wording.FLOW_SEE)
+    plotly_chart("role flow", role_flow(between, focus.names), focus.facts, on_click=partial(_take_mark, marks))
+    if st.session_state.get(TRANSITION) not in marks:
+        st.session_state[TRANSITION] = None  # another tau, or another checkpoint, has other transitions
+    mark = st.selectbox(
+        wording.TRANSITION,
+        list(marks),
+        index=None,
+        format_func=lambda name: f"{name}: {counted(len(marks[name]), 'head')}",
+        key=TRANSITION,
+        placeholder=wording.TRANSITION_NONE,
+        help=wording.TRANSITION_HELP,
+        persist_state="session",
+    )
+    if mark is not None:
+        _heads(focus, marks[mark])
+
+
+def _take_mark(marks: dict[str, tuple[Head, ...]], mark: Any, _: Any) -> None:
+    if isinstance(mark, str) and mark in marks:
+        st.session_state[TRANSITION] = mark
+
+
+def _heads(focus: Focus, heads: Sequence[Head]) -> None:
+    """A button for each head, and the way to Inspect for those that are chosen."""
+    by_name = {head_name(*head): head for head in heads}
+    pressed = [name for name, head in by_name.items() if head in focus.heads]
+    st.session_state[HEAD] = pressed[-1] if pressed else None
+    st.pills(wording.HEADS_OF, list(by_name), key=HEAD, on_change=_choose, args=(by_name,), help=wording.HEADS_HELP)
+    frame.link_to_inspect(focus.heads)
+
+
+def _choose(by_name: dict[str, Head]) -> None:
+    """The head of the pressed button is the chosen head of every view; pressing it again changes nothing."""
+    name = st.session_state[HEAD]
+    if name is not None:
+        state.push_heads([by_name[name]])

@@ -1,0 +1,1 @@
+"""Fine-tune: train a checkpoint on labelled texts and watch the run."""

@@ -1,0 +1,138 @@
+"""Labelled texts of the page Fine-tune: the upload, its columns, and what is in them, in plain sight."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.errors import TextError
+from core.finetuning.data import Task, TrainingData, column_names, read_training_data
+from core.texts.tables import KNOWN_COLUMNS
+from core.texts.text import MAX_BYTES
+from dashboard.plain import plain, show_error
+from dashboard.views.finetune import wording
+
+LABELS: Final = ("label", "labels", "gold_label", "class", "category", "sentiment", "polarity", "score", "rating")
+"""Headers that name their labels, in lower case."""
+N_FIRST: Final = 5
+SHOWN_CHARACTERS: Final = 300
+"""Of a text among the first rows."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Labelled:
+    """A table that can be learned from."""
+
+    data: TrainingData
+    content: Callable[[], bytes]
+    """The bytes of the file."""
+
+
+def labelled_texts() -> Labelled | None:
+    """Ask for a table and its columns, and say what is in it or what is wrong with it; None until it can be used."""
+    uploaded = st.file_uploader(
+        wording.UPLOAD,
+        type=["csv", "tsv", "gz"],
+        key="labelled",
+        max_upload_size=MAX_BYTES // 10**6,
+        help=wording.UPLOAD_HELP,
+    )
+    st.markdown(wording.STAYS_HERE)
+    if uploaded is None:
+        st.info(wording.WAIT)
+        return None
+    try:
+        columns = _columns(uploaded.file_id, uploaded.name, uploaded.getvalue)
+        segments, label, task = _pick(uploaded.file_id, columns)
+        if not segments or label is None:
+            st.info(wording.PICK_COLUMNS)
+            return None
+        if commas := [name for name in segments if "," in name]:
+            raise TextError(wording.comma_in_column(commas[0]))  # as the command line could not tell it from two
+        data = _read(uploaded.file_id, uploaded.name, uploaded.getvalue, segments, label, task)
+    except TextError as error:
+        show_error(error)
+        return None
+    _preview(data)
+    return Labelled(data=data, content=uploaded.getvalue)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _columns(file_id: str, name: str, _content: Callable[[], bytes]) -> tuple[str, ...]:
+    """Read once per upload."""
+    return column_names(name, _content())
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _read(
+    file_id: str,
+    name: str,
+    _content: Callable[[], bytes],
+    segments: tuple[str, ...],
+    label: str,
+    task: Task | None,
+) -> TrainingData:
+    """Read once per upload and choice of columns."""
+    return read_training_data(name, _content(), segments, label, task=task)
+
+
+def _pick(file_id: str, columns: tuple[str, ...]) -> tuple[tuple[str, ...], str | None, Task | None]:
+    """Columns of the segments, column of the label, and task."""
+    known = known_segments(columns)
+    grid = st.grid(2, min_column_width=170, vertical_alignment="bottom")
+    first = grid.cell().selectbox(
+        wording.TEXT_COLUMN, columns, index=columns.index(known[0]) if known else None, key=f"text {file_id}"
+    )
+    others = (wording.NO_SECOND, *columns)
+    second = grid.cell().selectbox(
+        wording.SECOND_COLUMN, others, index=others.index(known[1]) if len(known) > 1 else 0, key=f"second {file_id}"
+    )
+    label = grid.cell().selectbox(
+        wording.LABEL_COLUMN, columns, index=known_label(columns, known), key=f"label {file_id}"
+    )
+    task = grid.cell().selectbox(
+        wording.TASK, tuple(wording.TASKS), key="task", help=wording.TASK_HELP, bind="query-params"
+    )
+    segments = tuple(name for name in (first, second) if name is not None and name != wording.NO_SECOND)
+    return segments if first is not None else (), label, wording.TASKS[task]
+
+
+def known_segments(columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The one or two columns whose names are known to hold texts; none where no name is known."""
+    by_name = {name.lower(): name for name in reversed(columns)}
+    for known in KNOWN_COLUMNS:
+        if set(known) <= set(by_name):
+            return tuple(by_name[name] for name in known)
+    return ()
+
+
+def known_label(columns: tuple[str, ...], segments: tuple[str, ...]) -> int | None:
+    """Place of the column whose name is known to hold labels, or of the only one that holds no text."""
+    by_name = {name.lower(): place for place, name in reversed(list(enumerate(columns)))}
+    others = [place for place, name in enumerate(columns) if name not in segments]
+    named = next((by_name[name] for name in LABELS if name in by_name), None)
+    return others[0] if named is None and segments and len(others) == 1 else named
+
+
+def _preview(data: TrainingData) -> None:
+    names = [data.classes[int(label)] if data.classes else f"{label:g}" for label in data.labels]
+    if data.task == "classes":
+        labels = wording.classes({plain(name): number for name, number in Counter(names).items()})
+    else:
+        labels = wording.values(min(data.labels), max(data.labels), float(np.mean(data.labels)))
+    st.markdown(wording.data_summary(len(data.texts), len(data.texts[0].segments) == 2, labels))
+    rows = [
+        [*(segment[:SHOWN_CHARACTERS] for segment in text.segments), label]
+        for text, label in zip(data.texts[:N_FIRST], names)
+    ]
+    columns = [wording.SHOWN_TEXT, wording.SHOWN_SECOND][: len(data.texts[0].segments)]
+    st.dataframe(
+        pd.DataFrame(rows, columns=[*columns, wording.SHOWN_LABEL]),
+        hide_index=True,
+        alt=wording.FIRST_ROWS,
+        key="first rows",
+    )

@@ -1,0 +1,251 @@
+"""Sentences of the page Fine-tune."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from core.checkpoints.saved_runs import Progress
+from core.finetuning.data import MOST_CLASSES_OF_NUMBERS, Task
+from core.finetuning.settings import WARM_UP, WEIGHT_DECAY
+from dashboard.figures.figure import counted
+
+NUMBERS: Final = {"warm_up": f"{100 * WARM_UP:g} %", "weight_decay": f"{WEIGHT_DECAY:g}"}
+"""Of `method.md`."""
+SEE: Final = (
+    "Train the checkpoint in the sidebar on your own labelled texts, on this machine, and compare what its heads do "
+    "before and after."
+)
+FORM: Final = "Data and settings"
+UPLOAD: Final = "Labelled texts"
+UPLOAD_HELP: Final = (
+    "A table with a header and one labelled text per row: .csv (commas, semicolons or tabs) or .tsv, optionally "
+    "gzipped. One column holds the text, or two hold the segments of a pair; another holds the label."
+)
+STAYS_HERE: Final = "The file stays on this machine: a copy is kept with the checkpoints. It is not part of the link."
+WAIT: Final = "Upload a table of labelled texts to see what is in it."
+TEXT_COLUMN: Final = "Column with the text"
+SECOND_COLUMN: Final = "Column with the second segment"
+LABEL_COLUMN: Final = "Column with the label"
+NO_SECOND: Final = "none (single texts)"
+PICK_COLUMNS: Final = "Pick the columns with the text and with the label."
+TASK: Final = "Label type"
+TASKS: Final[dict[str, Task | None]] = {"automatic": None, "classes": "classes", "values": "regression"}
+TASK_HELP: Final = (
+    "Classes are names; the checkpoint learns to tell them apart. Values are numbers; it learns to predict them "
+    f"(regression). Automatic: labels that are all numbers are values if there are more than {MOST_CLASSES_OF_NUMBERS} "
+    "different ones; all others are classes."
+)
+NAMED_CLASSES: Final = 8
+BUTTON_CHARACTERS: Final = 24
+"""Of a checkpoint's name."""
+FIRST_ROWS: Final = "The first rows of the table"
+SHOWN_TEXT: Final = "text"
+SHOWN_SECOND: Final = "second segment"
+SHOWN_LABEL: Final = "label"
+
+NAME: Final = "Name of the new checkpoint"
+NAME_HELP: Final = "Letters, digits, - _ and . only. Use this name wherever a checkpoint is chosen."
+SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
+    "epochs": ("Epochs", "How many times every text is seen.", 0.5),
+    "learning_rate": ("Learning rate", "The largest step size; 2e-5 to 1e-4 suits most checkpoints.", 1e-5),
+    "batch_size": ("Batch size", "Texts per step; the weights are updated by their mean gradient.", 1),
+    "max_length": ("Maximum length", "In tokens. Longer texts are cut; short ones train faster.", 1),
+    "held_out": ("Validation split", "Share of the texts that is not trained on, to measure on.", 0.05),
+    "seed": ("Seed", "For the weights of the new head, the order of the texts, and the validation split.", 1),
+    "save_steps": (
+        "Save every … steps",
+        "Empty: only the final checkpoint is saved. With a number, a checkpoint is saved every so many steps, and the "
+        "page Compare shows them in order. Each takes as much disk space as the checkpoint itself.",
+        1,
+    ),
+}
+"""Label, help and step of each number of TrainingSettings."""
+OFF: Final = "off"
+
+STOP: Final = "Stop"
+STOP_HELP: Final = "Ends after the current step and saves it."
+STOPPING: Final = "Stopping after the current step, which is saved ..."
+CLOSE: Final = "Close"
+LOOKING: Final = "Preparing ..."
+"""Before the program of a run has said what it does."""
+
+CURVE: Final = "Training loss and validation accuracy by step, so far; the latest figures are above."
+
+MADE_HERE: Final = "Fine-tuned here"
+NONE_YET: Final = "None yet. Upload labelled texts and press Start."
+
+
+def one_at_a_time(name: str) -> str:
+    """A run is on."""
+    return (
+        f"{name} is being fine-tuned now, and only one run is possible at a time. Start when it has ended, or stop it."
+    )
+
+
+def bad_name(name: str, longest: int) -> str:
+    """A name that is no folder's."""
+    if not name:
+        return "The new checkpoint has no name. Give it one."
+    if len(name) > longest:
+        return f"The name has {len(name)} characters and at most {longest} are allowed. Shorten it."
+    return (
+        f'"{name}" cannot be a checkpoint\'s name. Use letters, digits, - _ and . only, and begin with a letter, a '
+        "digit or _."
+    )
+
+
+def name_taken(name: str, folder: str) -> str:
+    """There is a checkpoint of this name."""
+    return f"There is already a checkpoint {name} in {folder}. Choose another name."
+
+
+def not_written(folder: str, reason: str) -> str:
+    """The data cannot be kept."""
+    return f"The data cannot be written to {folder} ({reason}). Make room there, or set ATTENTION_SIEVE_CACHE."
+
+
+def not_started(reason: str) -> str:
+    """The program of a run cannot be started."""
+    return f"The fine-tuning program cannot be started ({reason}). Close other programs and try again."
+
+
+def ended_badly(code: int, last: str) -> str:
+    """The program of a run ended with an error that is no sentence."""
+    output = f' Its last output: "{last}".' if last else ""
+    return f"The fine-tuning program ended with exit status {code}.{output}"
+
+
+def comma_in_column(name: str) -> str:
+    """A column whose name would be read as two."""
+    return f'The column "{name}" has a comma in its name. Rename it in the file, or pick another.'
+
+
+def data_summary(n_texts: int, are_pairs: bool, labels: str) -> str:
+    """What a table holds."""
+    noun = "pair of segments" if are_pairs else "text"
+    texts = f"{n_texts:,} pairs of segments" if are_pairs and n_texts != 1 else counted(n_texts, noun)
+    return f"**{texts}**, {labels}."
+
+
+def classes(counts: Mapping[str, int]) -> str:
+    """Classes with how many texts each has; the most frequent first, the first few by name."""
+    ordered = sorted(counts.items(), key=lambda each: -each[1])
+    named = ", ".join(f"{name} ({number:,})" for name, number in ordered[:NAMED_CLASSES])
+    more = f" and {len(ordered) - NAMED_CLASSES:,} more" if len(ordered) > NAMED_CLASSES else ""
+    return f"{len(counts):,} classes: {named}{more}"
+
+
+def values(lowest: float, highest: float, mean: float) -> str:
+    """Range of the values of a regression."""
+    return f"values from {lowest:g} to {highest:g}, mean {mean:.3g}"
+
+
+def head(name: str, start: str) -> str:
+    """Which run is shown."""
+    return f"**{name}**" + (f", fine-tuned from {start}" if start else "")
+
+
+def running(progress: Progress) -> str:
+    """How far a run is."""
+    if not progress.steps:
+        return progress.message or LOOKING
+    left = "" if progress.seconds_left is None else f", {_time(progress.seconds_left)} left"
+    return f"Step {progress.step:,} of {progress.steps:,}{left}"
+
+
+def measured(progress: Progress) -> str:
+    """The latest figures of a run."""
+    parts = []
+    if progress.losses:
+        parts.append(f"Loss {progress.losses[-1][1]:.3f} at step {progress.losses[-1][0]:,}")
+    if progress.held_out:
+        parts.append(f"{held_out(progress)} at step {progress.held_out[-1].step:,}")
+    return "; ".join(parts) + "." if parts else ""
+
+
+def held_out(progress: Progress) -> str:
+    """The last figure on texts held out; empty where nothing was measured."""
+    if not progress.held_out:
+        return ""
+    last = progress.held_out[-1]
+    if last.accuracy is not None:
+        return f"validation accuracy {last.accuracy:.3f}"
+    if last.correlation is not None:
+        return f"validation correlation {last.correlation:.3f}"
+    return f"validation loss {last.loss:.3f}"
+
+
+def finished(progress: Progress, folder: str) -> str:
+    """A run has done all its steps."""
+    figure = held_out(progress)
+    return f"Finished after {counted(progress.step, 'step')}{f': {figure}' if figure else ''}. It is in {folder}."
+
+
+def stopped(progress: Progress) -> str:
+    """A run was stopped."""
+    return f"Stopped at step {progress.step:,} of {progress.steps:,}. {_kept(progress)}"
+
+
+def left(progress: Progress) -> str:
+    """The program of a run has gone without a word."""
+    where = f" at step {progress.step:,} of {progress.steps:,}" if progress.steps else ""
+    return f"The fine-tuning program ended unexpectedly{where}. {_kept(progress)}"
+
+
+def _kept(progress: Progress) -> str:
+    if not progress.saved:
+        return "No step was saved; Resume starts from the beginning."
+    return f"Step {progress.saved[-1]:,} is saved; Resume continues from it."
+
+
+def _time(seconds: float) -> str:
+    return f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
+
+
+def compare_with(start: str) -> str:
+    """The link to the page Compare."""
+    return f"Compare with {_short(start)}"
+
+
+def _short(checkpoint: str) -> str:
+    """The last part of a path or a hub id, as far as a button has room for it."""
+    last = checkpoint.rstrip("/").rsplit("/", 1)[-1]
+    return last if len(last) <= BUTTON_CHARACTERS else f"{last[: BUTTON_CHARACTERS - 1]}…"
+
+
+def start(checkpoint: str) -> str:
+    """The button that begins a run."""
+    return f"Start from {_short(checkpoint)}"
+
+
+def resume(name: str) -> str:
+    """The button that goes on with a run."""
+    return f"Resume {name}"
+
+
+def where(folder: str) -> str:
+    """Where fine-tuned checkpoints lie."""
+    return f"They are in {folder}; delete a folder there to delete its checkpoint."
+
+
+def made(name: str, start: str, task: Task | None, data: str, n_texts: int | None) -> str:
+    """One fine-tuned checkpoint and what it learned from; names come as they are to be shown."""
+    texts = "" if n_texts is None else f", {counted(n_texts, 'text')}"
+    learned = "" if task is None else f" with {data} ({'values' if task == 'regression' else 'classes'}{texts})"
+    return f"**{name}**, from {start}{learned}"
+
+
+def made_state(progress: Progress, n_bytes: int) -> str:
+    """How far it got, how well it does, and what it takes."""
+    where = f"at step {progress.step:,} of {progress.steps:,}" if progress.steps else "before the first step"
+    steps = {
+        "running": f"running, {where}",
+        "finished": f"{counted(progress.step, 'step')}",
+        "stopped": f"stopped {where}",
+        "failed": f"failed {where}",
+        "left": f"interrupted {where}",
+    }[progress.state]
+    figure, saved = held_out(progress), progress.saved
+    kept = f"{counted(len(saved), 'saved step')}" if saved else ""
+    parts = (steps, figure, kept, f"{n_bytes / 1e6:,.0f} MB")
+    said = "; ".join(part for part in parts if part)
+    return f"{said[0].upper()}{said[1:]}."

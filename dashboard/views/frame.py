@@ -1,0 +1,175 @@
+"""What every page has: a title, what you see, a body, how it is computed, what the paper found; tabs, and a link on."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from string import Template
+from typing import Final
+
+import streamlit as st
+
+from cache.engine import Engine
+from cache.inference import Inference
+from core.attention.settings import Head, PassSettings, head_name
+from core.errors import AnalysisError
+from core.texts.text import Text
+from dashboard import controls, state, wording
+from dashboard.components.first_screen import first_screen_is_drawn
+from dashboard.plain import show_error
+from dashboard.state import Choice
+
+NO_NUMBERS: Final[Mapping[str, str]] = {}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Visit:
+    """What one run of a page works with."""
+
+    chosen: Choice
+    """The settings that all pages share."""
+    engine: Engine
+    """The checkpoint, and where it runs."""
+    inference: Inference
+    """Shared by all sessions."""
+    texts: tuple[Text, ...]
+    """The texts of the corpus that the chosen attention can read."""
+
+    @property
+    def settings(self) -> PassSettings:
+        """The settings of a forward pass, as far as this checkpoint leaves a choice."""
+        return self.chosen.pass_settings(self.engine)
+
+
+class Prose(Template):
+    """A page's long text, with `@{name}` where a number belongs: `$` is taken by TeX."""
+
+    delimiter = "@"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notes:
+    """What stands folded at the foot of a page."""
+
+    method: str
+    """How it is computed: Markdown with TeX."""
+    caveat: str = wording.NOT_EXPLANATION
+    """Follows the method."""
+    paper: str = ""
+    """What the paper found; empty where no paper is followed."""
+    paper_title: str = wording.PAPER_TITLE
+
+
+def read_notes(folder: Path, numbers: Mapping[str, str] = NO_NUMBERS, *, paper_title: str = "") -> Notes:
+    """Read a page's `method.md`, and its `paper.md` where it has one.
+
+    Args:
+        folder: of the page.
+        numbers: what stands for each placeholder of the two files: numbers from the constants that decide them.
+        paper_title: title above `paper.md`; by default that of one paper.
+
+    Raises: KeyError for a placeholder without a number, ValueError for a stray `@`.
+    """
+    method, paper = (folder / name for name in ("method.md", "paper.md"))
+    return Notes(
+        method=Prose(method.read_text("utf-8")).substitute(numbers),
+        paper=Prose(paper.read_text("utf-8")).substitute(numbers) if paper.exists() else "",
+        paper_title=paper_title or wording.PAPER_TITLE,
+    )
+
+
+def page(title: str, see: str, body: Callable[[], None], notes: Notes) -> None:
+    """Draw a page.
+
+    Args:
+        title: of the page.
+        see: what the reader sees, in a sentence or two.
+        body: draws the rest; an AnalysisError that it raises is shown as a sentence in its place.
+        notes: what stands folded below.
+    """
+    st.title(title)
+    section(see, body, notes)
+
+
+def section(see: str, body: Callable[[], None], notes: Notes) -> None:
+    """Draw a page without a title of its own: one of several in tabs. The arguments are those of `page`."""
+    st.markdown(see)
+    try:
+        body()
+    except AnalysisError as error:
+        show_error(error)
+    if not first_screen_is_drawn():
+        return
+    with st.expander(wording.HOW):
+        st.markdown(notes.method)
+        if notes.caveat:
+            st.markdown(notes.caveat)
+    if notes.paper:
+        with st.expander(notes.paper_title):
+            st.markdown(notes.paper)
+
+
+def visit() -> Visit | None:
+    """What a page on the corpus works with; None while texts are missing, after asking for them.
+
+    Raises: AnalysisError where the checkpoint or the texts cannot be read.
+    """
+    return with_corpus(without_corpus())
+
+
+def without_corpus() -> Visit:
+    """What a page works with before it reads the corpus, or without it: no texts.
+
+    Raises: AnalysisError where the checkpoint cannot be read.
+    """
+    chosen = state.choice()
+    controls.heads_off(chosen)
+    return Visit(chosen=chosen, engine=controls.engine(chosen), inference=controls.inference(), texts=())
+
+
+def with_corpus(visit: Visit) -> Visit | None:
+    """The same with the texts of the corpus; None while there are none, after asking for them.
+
+    Raises: AnalysisError where the texts cannot be read.
+    """
+    corpus = controls.corpus_texts(visit.chosen)
+    texts = readable(visit.chosen, visit.engine, corpus)
+    if not texts:
+        ask_for_texts(visit.chosen, corpus)
+        return None
+    return replace(visit, texts=texts)
+
+
+def readable(chosen: Choice, engine: Engine, texts: tuple[Text, ...]) -> tuple[Text, ...]:
+    """The texts that the chosen attention can read; says so where some have no target for a decoder."""
+    if chosen.pass_settings(engine).kind not in ("decoder", "cross"):
+        return texts
+    pairs = tuple(text for text in texts if len(text.segments) == 2)
+    if len(pairs) < len(texts):
+        st.info(wording.without_target(len(texts) - len(pairs), len(texts)))
+    return pairs
+
+
+def ask_for_texts(chosen: Choice, texts: tuple[Text, ...]) -> None:
+    """Say how to add texts where there are none; that none of them can be read has been said already."""
+    if not texts:
+        st.info(wording.WAIT_UPLOAD if chosen.corpus == controls.UPLOAD else wording.WAIT_TYPED)
+
+
+def tabs(key: str, views: Mapping[str, Callable[[], None]]) -> None:
+    """Draw tabs, of which only the open one runs.
+
+    Args:
+        key: of the tabs in the session and in the link.
+        views: what draws each tab, by its title.
+    """
+    for tab, draw in zip(st.tabs(list(views), key=key, on_change="rerun", bind="query-params"), views.values()):
+        if tab.open:
+            with tab:
+                draw()
+
+
+def link_to_inspect(heads: Sequence[Head]) -> None:
+    """Lead to the page Inspect with the chosen heads; without any there is no link."""
+    if heads:
+        names = ", ".join(head_name(*head) for head in heads)
+        st.page_link(st.session_state["pages"]["inspect"], label=f"Inspect {names}", icon=":material/search:")

@@ -1,0 +1,171 @@
+"""Heads switched off: the buttons that do it, and what changes then, on one text and over a corpus."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from jaxtyping import Float
+
+from core.attention.settings import Head, head_name
+from core.roles.hypotheses import HeadTests
+from core.roles.roles import ROLES, shown_roles
+from core.texts.tokens import SPECIAL
+from dashboard import provenance, state, wording
+from dashboard.downloads import table_downloads
+from dashboard.state import Choice
+from dashboard.views.corpus import Corpus, corpus, kept_corpus
+from dashboard.views.frame import Visit
+from dashboard.views.layout import halves
+from dashboard.views.pickers import toggle
+from dashboard.views.text.on_screen import OnScreen, waiting
+
+if TYPE_CHECKING:
+    from core.passes.outputs import HeadOutput
+
+MOST_CHANGES: Final = 12
+"""Role changes that are listed; the file has all."""
+
+
+def switch_buttons(chosen: Choice, heads: list[Head]) -> None:
+    """Offer to switch the chosen heads off, and those of them on that are off."""
+    on = [head for head in heads if head not in chosen.off]
+    off = [head for head in heads if head in chosen.off]
+    with st.container(horizontal=True):
+        if on:
+            st.button(
+                wording.switch("off", [head_name(*head) for head in on]),
+                key="switch off",
+                icon=":material/power_off:",
+                help=wording.SWITCH_HELP,
+                on_click=state.switch_off,
+                args=([*chosen.off, *on],),
+            )
+        if off:
+            st.button(
+                wording.switch("on", [head_name(*head) for head in off]),
+                key="switch on",
+                icon=":material/power:",
+                on_click=state.switch_off,
+                args=([head for head in chosen.off if head not in off],),
+            )
+
+
+def what_changes(visit: Visit, screen: OnScreen) -> None:
+    """Show what the heads that are off did: to the model's output, and to the roles of later heads on this text."""
+    if screen.all_on is None:
+        return
+    st.subheader(wording.WHAT_CHANGES)
+    left, right = halves()
+    with left:
+        _output(visit, screen)
+    with right:
+        _roles(visit, screen, screen.all_on.scores)
+
+
+def _output(visit: Visit, screen: OnScreen) -> None:
+    token = st.session_state.get("guess")
+    token = token if token in _own_tokens(screen) else None
+    place = st.empty()
+    with place.container():
+        change = visit.inference.output_change(visit.engine, screen.text, visit.settings, token, report=waiting())
+    place.empty()
+    if change.cosine is not None:
+        st.metric(wording.COSINE, f"{change.cosine:.4f}", help=wording.COSINE_HELP, border=True)
+    if change.head is None:
+        st.markdown(wording.NO_HEAD_OUTPUT)
+        return
+    if change.head.token is not None:
+        _ask_which_token(screen, change.head.token)
+    st.markdown(wording.output_moves(change.head.unit, change.head.distance))
+    table = _output_table(change.head)
+    bar = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+    number = st.column_config.NumberColumn(format="%.3f")
+    columns = dict.fromkeys(("all heads on", "without"), number if change.head.unit == "value" else bar)
+    st.dataframe(table, hide_index=True, column_config=columns)
+    table_downloads("output", table, provenance.text_facts(visit.chosen, visit.engine, screen.text))
+
+
+def _own_tokens(screen: OnScreen) -> list[int]:
+    """Places of the tokens that the tokenizer did not add."""
+    return [int(place) for place in np.flatnonzero(screen.now.looked.text.queries.segments != SPECIAL)]
+
+
+def _ask_which_token(screen: OnScreen, guessed: int) -> None:
+    """Let the reader pick another token for the language model to guess."""
+    st.session_state["guess"] = guessed
+    tokens = screen.now.looked.text.queries.tokens
+    st.selectbox(
+        wording.GUESS,
+        _own_tokens(screen),
+        format_func=lambda place: f"{place}: {tokens[place]}",
+        key="guess",
+        help=wording.GUESS_HELP,
+        persist_state="session",
+    )
+
+
+def _output_table(head: "HeadOutput") -> pd.DataFrame:
+    name = "class" if head.token is None else "token"
+    return pd.DataFrame({name: head.names, "all heads on": head.before, "without": head.after})
+
+
+def _roles(visit: Visit, screen: OnScreen, before: Float[np.ndarray, "role layer head"]) -> None:
+    chosen = visit.chosen
+    table = role_changes(before, screen.now.scores, chosen.criterion.tau)
+    n_heads = table[["layer", "head"]].drop_duplicates().shape[0]
+    first_off = min(layer for layer, _ in chosen.off)
+    n_later = before.shape[2] * (before.shape[1] - first_off - 1)
+    st.markdown(wording.roles_change(n_heads, n_later, chosen.criterion.tau))
+    if len(table):
+        shown = table.head(MOST_CHANGES).drop(columns=["layer", "head"]).rename(columns={"name": "head"})
+        number = st.column_config.NumberColumn(format="%.2f")
+        st.dataframe(shown, hide_index=True, column_config=dict.fromkeys(("all heads on", "without"), number))
+        table_downloads("role changes", table, provenance.text_facts(chosen, visit.engine, screen.text))
+
+
+def role_changes(
+    before: Float[np.ndarray, "role layer head"], after: Float[np.ndarray, "role layer head"], tau: float
+) -> pd.DataFrame:
+    """Roles that heads gain or lose on one text, the largest difference first.
+
+    Args:
+        before, after: scores by ROLES with all heads on, and without some.
+        tau: a head has a role on a text where its score is above.
+    """
+    coarse, fine = shown_roles(before)
+    rows = [
+        {
+            "name": head_name(layer, head),
+            "layer": layer,
+            "head": head,
+            "role": role,
+            "change": "gained" if after[place, layer, head] > tau else "lost",
+            "all heads on": float(before[place, layer, head]),
+            "without": float(after[place, layer, head]),
+        }
+        for place, role in enumerate(ROLES)
+        if role in coarse + fine
+        for layer, head in np.argwhere((before[place] > tau) != (after[place] > tau)).tolist()
+    ]
+    columns = ["name", "layer", "head", "role", "change", "all heads on", "without"]
+    table = pd.DataFrame(rows, columns=columns)
+    order = (table["all heads on"] - table["without"]).abs().sort_values(ascending=False, kind="stable").index
+    return table.loc[order]
+
+
+def with_all_on(visit: Visit) -> Corpus | None:
+    """The corpus with all heads on, to compare with where some are off; not computed unasked."""
+    if not visit.chosen.off:
+        return None
+    all_on = replace(visit, chosen=replace(visit.chosen, off=()))
+    kept = kept_corpus(all_on)
+    return corpus(all_on) if kept is None and toggle(wording.COMPARE, key="compare") else kept
+
+
+def say_role_changes(now: HeadTests, before: HeadTests, coarse: tuple[str, ...]) -> None:
+    """Say how many coarse roles come and go over the corpus."""
+    places = [now.roles.index(role) for role in coarse]
+    held, held_before = now.holds[places], before.holds[places]
+    st.markdown(wording.roles_against(int((held & ~held_before).sum()), int((held_before & ~held).sum())))

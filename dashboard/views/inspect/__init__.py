@@ -1,0 +1,1 @@
+"""Inspect: the roles and the attention of every head for the text on screen."""

@@ -1,0 +1,149 @@
+"""The card of one head: its roles on the text and over the corpus, its scores, and the heads most like it."""
+
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from jaxtyping import Float
+
+from core.attention.settings import Head, head_name
+from core.roles.hypotheses import HeadTests, tests_of
+from core.roles.roles import ROLES, shown_roles, similar_heads
+from core.similarity.distances import HeadDistances, nearest_heads
+from dashboard import provenance
+from dashboard.downloads import figure_downloads, table_downloads
+from dashboard.figures.figure import MOST_MARKS, counted
+from dashboard.figures.roles.distributions import head_scores
+from dashboard.figures.roles.many_scores import every_head_score
+from dashboard.state import Choice
+from dashboard.views.corpus import Corpus
+from dashboard.views.frame import Visit
+from dashboard.views.inspect import wording
+from dashboard.views.layout import halves
+from dashboard.views.pickers import toggle
+from dashboard.views.plotly_charts import plotly_chart
+from dashboard.views.similar import wording as similar_wording
+from dashboard.views.similar.numbers import kept_distances
+
+ALIKE: Final = 5
+
+
+def head_card(visit: Visit, scores: Float[np.ndarray, "role layer head"], tested: Corpus, head: Head) -> None:
+    """Draw the card of a head, given the scores of all on the text and their tests over the corpus."""
+    name, n_texts = head_name(*head), len(tested.scores)
+    coarse, fine = shown_roles(tested.tests.mean)
+    roles = tuple(role for role in ROLES if role in coarse + fine)
+    places = [ROLES.index(role) for role in roles]
+    tests, scores = tests_of(tested.tests, roles), scores[places]
+    over = f"over {counted(n_texts, 'text')}"
+    st.subheader(f"Head {name} {over}")
+    facts = provenance.corpus_facts(visit.chosen, visit.engine, n_texts)
+    left, right = halves()
+    with left:
+        table = _table(scores, tests, head)
+        st.dataframe(
+            _shown(table), hide_index=True, column_config=_columns(visit.chosen), height="content", placeholder="n/a"
+        )
+        table_downloads(f"head {name}", table, facts)
+        _alike(tests, head)
+        _attending_alike(kept_distances(visit), head)
+    with right:
+        here = {role: float(score) for role, score in zip(roles, scores[:, *head]) if np.isfinite(score)}
+        _scores(tested.scores[:, places], tests, head, here, f"Scores of {name} {over}", facts)
+
+
+def head_summary(
+    chosen: Choice, scores: Float[np.ndarray, "role layer head"], tested: Corpus | None, head: Head
+) -> None:
+    """A head's roles in two sentences."""
+    tau = chosen.criterion.tau
+    above = [role for role, score in zip(ROLES, scores[:, *head]) if score > tau]
+    lines = [f"**Head {head_name(*head)}**", wording.text_summary(above, tau)]
+    if tested is not None:
+        held = [role for role, holds in zip(ROLES, tested.tests.holds[:, *head]) if holds]
+        is_tested = chosen.criterion.method == "mean" or len(tested.scores) > 1
+        lines.append(wording.corpus_summary(held, len(tested.scores), is_tested))
+    st.markdown("  \n".join(lines))
+
+
+def _scores(
+    scores: Float[np.ndarray, "text role layer head"],
+    tests: HeadTests,
+    head: Head,
+    here: dict[str, float],
+    title: str,
+    facts: dict[str, str],
+) -> None:
+    """The scores of a head by role; of more texts than a page holds as elements, each only if the reader asks."""
+    name = f"scores of {head_name(*head)}"
+    n_scores = int(np.isfinite(scores[:, :, *head]).sum())
+    if n_scores > MOST_MARKS and toggle(
+        wording.every_score(n_scores), key="every score", help=wording.EVERY_SCORE_HELP
+    ):
+        every = every_head_score(scores, tests, *head, here)
+        plotly_chart(name, every, facts)
+        with st.expander(wording.EVERY_SCORE_TABLE):
+            st.dataframe(every.data, hide_index=True, placeholder="n/a")
+            table_downloads(name, every.data, facts)
+        return
+    figure = head_scores(scores, tests, *head, here)
+    st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key="head scores")
+    figure_downloads(name, figure, title, facts)
+
+
+def _table(scores: Float[np.ndarray, "role layer head"], tests: HeadTests, head: Head) -> pd.DataFrame:
+    fields = ("mean", "low", "high", "p_adjusted", "texts", "holds", "constant")
+    columns = {name: getattr(tests, name)[:, *head] for name in fields}
+    return pd.DataFrame({"role": tests.roles, "this text": scores[:, *head].astype(float), **columns})
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as it fits half a page: the interval beside the mean, and who decided beside the decision."""
+    return pd.DataFrame(
+        {
+            "role": table["role"],
+            "this text": table["this text"],
+            "mean": [_mean_and_interval(*row) for row in table[["mean", "low", "high"]].to_numpy()],
+            "p": [f"{p:.2g}" if np.isfinite(p) else "no test" for p in table["p_adjusted"]],
+            "texts": table["texts"],
+            "holds": np.where(table["holds"], "yes", "no") + np.where(table["constant"], " (mean)", ""),
+        }
+    )
+
+
+def _mean_and_interval(mean: float, low: float, high: float) -> str | None:
+    if not np.isfinite(mean):
+        return None
+    return f"{mean:z.2f} ({low:z.2f}, {high:z.2f})" if np.isfinite(low) else f"{mean:z.2f}"
+
+
+def _columns(chosen: Choice) -> dict[str, Any]:
+    level = f"{100 * (1 - chosen.criterion.alpha):g}"
+    columns = st.column_config
+    return {
+        "role": columns.TextColumn(width=116),
+        "this text": columns.NumberColumn(format="%.2f", width=62, help=wording.COLUMN_HERE),
+        "mean": columns.TextColumn(f"mean ({level} %)", width=114, help=wording.COLUMN_MEAN),
+        "p": columns.TextColumn("p adj.", width=62, help=wording.COLUMN_P),
+        "texts": columns.NumberColumn(width=46, help=wording.COLUMN_TEXTS),
+        "holds": columns.TextColumn(width=84, help=wording.COLUMN_CONSTANT),
+    }
+
+
+def _alike(tests: HeadTests, head: Head) -> None:
+    nearest = similar_heads(tests.mean, head)[:ALIKE]
+    st.markdown(wording.alike([(head_name(*other), distance) for other, distance in nearest]))
+
+
+def _attending_alike(distances: HeadDistances | None, head: Head) -> None:
+    """By attention itself, where comparing costs nothing any more; else the way to the page that compares."""
+    if distances is not None:
+        nearest = nearest_heads(distances.mean, head)[:ALIKE]
+        named = [(head_name(*other), distance) for other, distance in nearest]
+        st.markdown(similar_wording.nearest(head_name(*head), named, similar_wording.mean_over(distances.n_texts)))
+    st.page_link(
+        st.session_state["pages"]["similar"],
+        label=similar_wording.OPEN if distances is not None else similar_wording.TO_PAGE,
+        icon=":material/scatter_plot:",
+    )

@@ -1,0 +1,143 @@
+"""Inspect: type a text, see which heads do what in it, and where a chosen head looks."""
+
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from core.attention.settings import Head
+from core.errors import AnalysisError
+from core.roles.roles import ROLES, shown_roles
+from core.texts.text import Text, read_typed
+from dashboard import controls, provenance, state
+from dashboard import wording as shared_wording
+from dashboard.components.first_screen import first_screen_is_drawn
+from dashboard.figures.roles.grid import RoleGrid
+from dashboard.plain import show_error
+from dashboard.state import Choice
+from dashboard.views import frame
+from dashboard.views.asking import ask_about_long_texts
+from dashboard.views.corpus import Corpus, corpus, kept_corpus
+from dashboard.views.frame import Visit
+from dashboard.views.inspect import wording
+from dashboard.views.layout import halves
+from dashboard.views.maps import show_role_grid
+from dashboard.views.pickers import one_of, toggle
+from dashboard.views.roles.notes import NOTES
+from dashboard.views.text.attention import thumbnails, where_heads_look
+from dashboard.views.text.on_screen import OnScreen, on_screen
+from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
+
+
+def show() -> None:
+    """Draw the page."""
+    frame.page("Inspect", wording.SEE, _inspect, replace(NOTES, paper=""))
+
+
+def _inspect() -> None:
+    typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height=80)
+    text = text_on_screen(read_typed(typed))
+    chosen = state.choice()
+    controls.heads_off(chosen)
+    engine = controls.engine(chosen)
+    corpus_texts, problem = _corpus_texts(chosen)
+    texts = frame.readable(chosen, engine, corpus_texts)
+    visit = Visit(chosen=chosen, engine=engine, inference=controls.inference(), texts=texts)
+    screen = on_screen(visit, text)
+    state.remember_off(chosen)
+    if problem is not None:
+        show_error(problem)
+    if screen.now.looked.text.kind == "cross":
+        st.info(shared_wording.ACROSS)
+    left, right = halves()
+    with left:
+        by_corpus, finer = _grid_controls()
+        needs_tests = first_screen_is_drawn() or by_corpus
+        tested = kept_corpus(visit) if texts and needs_tests else None
+        heads = _grid(visit, screen, tested if by_corpus else None, tested, finer)
+    with right:
+        where_heads_look(visit, screen, heads)
+    if not first_screen_is_drawn():
+        return
+    # These bring pandas and SciPy, half a second that the first grid does not wait for.
+    from dashboard.views.heads_off import switch_buttons, what_changes
+    from dashboard.views.inspect.head_card import head_card, head_summary
+
+    if heads:
+        with left:
+            head_summary(chosen, screen.now.scores, tested, heads[-1])
+            switch_buttons(chosen, heads)
+            thumbnails(screen.now.looked, heads[-1])
+    what_changes(visit, screen)
+    if not texts and problem is None:
+        frame.ask_for_texts(chosen, corpus_texts)
+    elif tested is not None:
+        ask_about_long_texts(tested.too_long)
+        if heads:
+            head_card(visit, screen.now.scores, tested, heads[-1])
+    elif texts and corpus(visit) is not None:
+        # What is drawn stayed in view meanwhile; the next run takes the tests from memory.
+        st.rerun()
+
+
+def _corpus_texts(chosen: Choice) -> tuple[tuple[Text, ...], AnalysisError | None]:
+    """The corpus, or what is wrong with it: that is no reason not to draw the text on screen."""
+    try:
+        return controls.corpus_texts(chosen), None
+    except AnalysisError as error:
+        return (), error
+
+
+def _grid(visit: Visit, screen: OnScreen, filling: Corpus | None, tested: Corpus | None, finer: bool) -> list[Head]:
+    """The grid of roles: those of the tests that fill its corners, or those that the scores on this text give."""
+    chosen, engine = visit.chosen, visit.engine
+    tau, scores = chosen.criterion.tau, screen.now.scores
+    shown = shown_roles(scores)[1 if finer else 0]
+    facts = provenance.text_facts(chosen, engine, screen.text) | {"tau": f"{tau:g}"}
+    if filling is None:
+        holds, filled, over = scores > tau, wording.filled_by_text(tau), wording.BY_TEXT
+        before = None if screen.all_on is None else screen.all_on.scores > tau
+    else:
+        holds, filled, over = filling.tests.holds, shared_wording.filled_by_test(tau), wording.BY_CORPUS
+        facts |= provenance.corpus_facts(chosen, engine, len(filling.scores))
+        all_on = kept_corpus(replace(visit, chosen=replace(chosen, off=()))) if chosen.off else None
+        before = None if all_on is None else all_on.tests.holds
+    n_layers, n_heads = scores.shape[1:]
+    grid = RoleGrid(
+        label=f"Heads of {engine.files.name}: roles on {over}",
+        scores=scores,
+        holds=holds,
+        tau=tau,
+        shown=shown,
+        off=chosen.off,
+        held_before=before,
+        before=shared_wording.AGAINST,
+        filled=filled,
+        p_values=None if tested is None else tested.tests.p_adjusted,
+        p_name="p over corpus",
+    )
+    heads = show_role_grid(
+        grid,
+        key="inspect grid",
+        file="grid",
+        heads=state.chosen_heads(n_layers, n_heads, _most_local(scores)),
+        reset=(engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed()),
+        facts=facts,
+    )
+    state.put_in_link(heads)
+    return heads
+
+
+def _grid_controls() -> tuple[bool, bool]:
+    """Whether the corners show the roles over the corpus, and whether they show the finer roles."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by_corpus = one_of(wording.BY, {wording.BY_TEXT: False, wording.BY_CORPUS: True}, key="by")
+        return by_corpus, toggle(shared_wording.FINER, key="finer")
+
+
+def _most_local(scores: Float[np.ndarray, "role layer head"]) -> Head:
+    """The head that looks at its neighbours most: a clear picture to begin with."""
+    local = np.nan_to_num(scores[ROLES.index("local")])
+    layer, head = np.unravel_index(local.argmax(), local.shape)
+    return int(layer), int(head)

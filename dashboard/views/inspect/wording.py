@@ -1,0 +1,54 @@
+"""Sentences of the page Inspect."""
+
+from typing import Final
+
+from dashboard.figures.figure import counted
+
+SEE: Final = (
+    "Each square is one attention head. Its coloured letters say which roles it plays in your text: what it pays "
+    "attention to. Click a square to see where the head looks."
+)
+BY: Final = "Show roles for"
+BY_TEXT: Final = "this text"
+BY_CORPUS: Final = "the corpus"
+COLUMN_HERE: Final = "Score on the text above; 1 is uniform attention."
+COLUMN_MEAN: Final = "Mean score over the texts in which the role is applicable, and its two-sided confidence interval."
+COLUMN_P: Final = "p-value of 'the mean score is above tau', corrected."
+COLUMN_TEXTS: Final = "Number of texts in which the role is applicable."
+COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so its mean decides without a test."
+
+
+def filled_by_text(tau: float) -> str:
+    """What a filled corner means by score on the text."""
+    return f"Filled letters: score above {tau:g} on this text."
+
+
+def text_summary(names: list[str], tau: float) -> str:
+    """Roles of one head by its score on one text."""
+    roles = ", ".join(names) if names else "no role"
+    return f"On this text: {roles} (score above {tau:g})."
+
+
+def corpus_summary(names: list[str], n_texts: int, is_tested: bool) -> str:
+    """Roles of one head by the test."""
+    if not is_tested:
+        return f"Over {counted(n_texts, 'text')}: not tested; a test needs at least 2."
+    return f"Over {counted(n_texts, 'text')}: {', '.join(names) if names else 'no role'}."
+
+
+def alike(heads: list[tuple[str, float]]) -> str:
+    """Heads with similar mean scores."""
+    named = ", ".join(f"{name} ({distance:.2f})" for name, distance in heads)
+    return f"Most similar by mean scores: {named}. In parentheses: distance of the log scores (0 = equal)."
+
+
+EVERY_SCORE_HELP: Final = (
+    "Draws every text as a dot, with WebGL. A browser without it shows a note instead; the files and the table hold "
+    "all scores."
+)
+EVERY_SCORE_TABLE: Final = "Scores of each text"
+
+
+def every_score(n_scores: int) -> str:
+    """The switch that draws single scores where there are many."""
+    return f"Draw each of the {n_scores:,} scores"

@@ -1,0 +1,63 @@
+"""Views of all heads on a page, with their files: a click chooses heads, for every page."""
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+
+from core.attention.settings import Head
+from dashboard import provenance, state
+from dashboard.components.first_screen import first_screen_is_drawn
+from dashboard.components.grid import role_grid
+from dashboard.components.head_map import head_map
+from dashboard.downloads import drawing_downloads
+from dashboard.figures.head_map import HeadMap
+from dashboard.figures.head_map_svg import head_map_svg
+from dashboard.figures.roles.grid import RoleGrid
+from dashboard.figures.roles.grid_svg import grid_svg
+
+
+def show_head_map(
+    picture: HeadMap, *, key: str, file: str, heads: Sequence[Head], reset: Hashable, facts: Mapping[str, str]
+) -> list[Head]:
+    """Draw one number per head, with its files.
+
+    Args:
+        picture: what to draw.
+        key: of the view.
+        file: name of the files.
+        heads: the chosen heads, which the view takes whenever `reset` changes.
+        reset: any value.
+        facts: where the numbers come from, written into the files.
+
+    Returns: the heads that are chosen now.
+    """
+    chosen = head_map(picture, key=key, chosen=heads, reset=reset, on_change=state.choose_heads)
+    drawing_downloads(file, lambda: head_map_svg(picture, caption=provenance.caption(facts)))
+    return chosen
+
+
+def show_role_grid(
+    grid: RoleGrid,
+    *,
+    key: str,
+    file: str,
+    heads: Sequence[Head],
+    reset: Hashable,
+    facts: Mapping[str, str],
+    highlight: Collection[Head] | None = None,
+) -> list[Head]:
+    """Draw the grid of roles, with its files.
+
+    Args:
+        grid: what to draw.
+        key: of the view.
+        file: name of the files.
+        heads: the chosen heads, which the view takes whenever `reset` changes.
+        reset: any value.
+        facts: where the roles come from, written into the files.
+        highlight: heads that stay bright while the others step back; None keeps all bright.
+
+    Returns: the heads that are chosen now.
+    """
+    chosen = role_grid(grid, key=key, chosen=heads, reset=reset, highlight=highlight, on_change=state.choose_heads)
+    if first_screen_is_drawn():
+        drawing_downloads(file, lambda: grid_svg(grid, caption=provenance.caption(facts)))
+    return chosen

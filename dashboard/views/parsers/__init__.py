@@ -1,0 +1,1 @@
+"""Heads as parsers: relations, coreference and probes."""

@@ -1,0 +1,1 @@
+"""Coreference: how well each head finds the antecedent of a mention."""

@@ -1,0 +1,151 @@
+"""Texts with gold mentions: read, cut to windows, run through the checkpoint, and scored."""
+
+import hashlib
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from cache.answers import Answers
+from cache.store.recent import Recent
+from core.coreference.accuracy import Candidates, CoreferenceScores, MentionChoices, coreference_scores
+from core.coreference.files import read_mentions
+from core.coreference.mentions import MentionText, Windows, windows
+from core.coreference.question import choice_question
+from core.texts.text import MAX_BYTES
+from core.texts.words import FromWord
+from dashboard import samples
+from dashboard.progress import with_progress
+from dashboard.views.frame import Visit
+from dashboard.views.parsers.coreference import wording
+from dashboard.views.pickers import one_of
+
+MENTION_SAMPLE: Final = Path(samples.__file__).with_name("coreference.jsonl")
+"""Texts with mentions and who they are, in the form that `core.coreference.files` documents."""
+EXAMPLE: Final = wording.EXAMPLE.capitalize()
+"""Name of the example texts."""
+RECENT: Final = 32
+"""Results that stay in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """Texts with gold mentions, as read from a file."""
+
+    name: str
+    sha256: str
+    texts: tuple[MentionText, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreferenceSettings:
+    """Settings of the section, besides those of the sidebar."""
+
+    candidates: Candidates
+    from_word: FromWord
+    """Which pieces of a mention's head word attend."""
+    window: int
+    """Maximum tokens of a window that longer texts are cut to."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoreferenceResults:
+    """What every head chooses, and how often that is right."""
+
+    windows: Windows
+    choices: tuple[MentionChoices, ...]
+    scores: CoreferenceScores
+
+
+def gold_mentions() -> Gold | None:
+    """The texts that the reader chose; None while there is no file yet.
+
+    Raises: TextError.
+    """
+    is_example = one_of(wording.SOURCE, {wording.EXAMPLE: True, wording.UPLOAD: False}, key="mentions from")
+    if is_example:
+        return _read(MENTION_SAMPLE.name, EXAMPLE, MENTION_SAMPLE.read_bytes)
+    uploaded = st.file_uploader(
+        wording.UPLOAD_LABEL,
+        type=["json", "jsonl", "tsv", "txt"],
+        key="gold mentions",
+        max_upload_size=MAX_BYTES // 10**6,
+    )
+    st.markdown(wording.UPLOAD_LIMITS)
+    st.download_button(
+        wording.TEMPLATE,
+        MENTION_SAMPLE.read_bytes,
+        file_name=MENTION_SAMPLE.name,
+        mime="application/jsonl",
+        key="download mentions example",
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+    )
+    return None if uploaded is None else _read(uploaded.file_id, uploaded.name, uploaded.getvalue)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _read(file_id: str, name: str, _content: Callable[[], bytes]) -> Gold:
+    """Read once per file."""
+    content = _content()
+    return Gold(name, hashlib.sha256(content).hexdigest(), read_mentions(content))
+
+
+def coreference_results(visit: Visit, gold: Gold, settings: CoreferenceSettings) -> CoreferenceResults | None:
+    """What every head chooses and how often that is right; None where the reader has stopped the work.
+
+    Raises: AnalysisError of any stage.
+    """
+    alpha = visit.chosen.criterion.alpha
+    key = (visit.engine, visit.settings, gold.sha256, settings, alpha)
+    results = _results().get(key)
+    if results is not None:
+        return results
+    cut = _windows(visit, gold, settings.window)
+    if cut is None:
+        return None
+    answers = _answers(visit, gold, cut, settings)
+    if answers is None:
+        return None
+    scores = coreference_scores(cut.texts, answers.results, settings.candidates, alpha)
+    results = CoreferenceResults(windows=cut, choices=answers.results, scores=scores)
+    _results().put(key, results)
+    return results
+
+
+def _answers(visit: Visit, gold: Gold, cut: Windows, settings: CoreferenceSettings) -> Answers[MentionChoices] | None:
+    """What every head chooses in each window; windows that the checkpoint cannot take whole are cut."""
+    inference, engine, question = visit.inference, visit.engine, choice_question(settings.from_word)
+    return inference.kept(engine, question, cut.texts, visit.settings, too_long="truncate") or with_progress(
+        ("coreference", engine, visit.settings, gold.sha256, settings.window, settings.from_word),
+        lambda report: inference.ask(engine, question, cut.texts, visit.settings, too_long="truncate", report=report),
+    )
+
+
+def _windows(visit: Visit, gold: Gold, window: int) -> Windows | None:
+    """The texts, cut with the checkpoint's tokenizer."""
+    key = ("windows", visit.engine, gold.sha256, window)
+    cut = _cut().get(key)
+    if cut is None:
+        cut = with_progress(
+            key,
+            lambda report: visit.inference.run(
+                visit.engine, lambda checkpoint: windows(checkpoint, gold.texts, window), report
+            ),
+        )
+        if cut is not None:
+            _cut().put(key, cut)
+    return cut
+
+
+@st.cache_resource(show_spinner=False)
+def _results() -> Recent[Hashable, CoreferenceResults]:
+    return Recent(RECENT)
+
+
+@st.cache_resource(show_spinner=False)
+def _cut() -> Recent[Hashable, Windows]:
+    return Recent(RECENT)

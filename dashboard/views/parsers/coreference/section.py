@@ -1,0 +1,225 @@
+"""Coreference: which heads attend from a mention to its antecedent, compared with two baselines."""
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from core.attention.settings import Head, head_name
+from core.coreference.accuracy import BASELINES, GROUPS, Candidates, CoreferenceScores
+from core.coreference.mentions import SMALLEST_WINDOW, WINDOW
+from dashboard import provenance, state
+from dashboard.downloads import table_downloads
+from dashboard.figures.coreference.table import antecedent_table
+from dashboard.figures.head_map import Detail, HeadMap, round_bound
+from dashboard.plain import plain
+from dashboard.views import frame
+from dashboard.views.frame import Visit
+from dashboard.views.maps import show_head_map
+from dashboard.views.parsers import wording as shared_wording
+from dashboard.views.parsers.coreference import wording
+from dashboard.views.parsers.coreference.choices import (
+    EXAMPLE,
+    CoreferenceResults,
+    CoreferenceSettings,
+    Gold,
+    coreference_results,
+    gold_mentions,
+)
+from dashboard.views.parsers.coreference.text import choices_in_a_text
+from dashboard.views.pickers import one_of
+
+NOTES: Final = frame.read_notes(Path(__file__).parent)
+CANDIDATES: Final[dict[str, Candidates]] = {wording.AMONG_MENTIONS: "mentions", wording.AMONG_WORDS: "words"}
+MINUS: Final[dict[str, int | None]] = {
+    BASELINES[1]: 1,
+    BASELINES[0]: 0,
+    wording.NOTHING: None,
+}
+"""Baseline that is subtracted from the accuracies in the map, if any."""
+LARGEST_WINDOW: Final = 8192
+
+
+def show_section() -> None:
+    """Draw the section."""
+    frame.section(wording.SEE, _coreference, NOTES)
+
+
+def _coreference() -> None:
+    visit = frame.without_corpus()
+    if visit.settings.kind not in ("self", "encoder"):
+        st.info(wording.ONE_TEXT)
+        return
+    gold = gold_mentions()
+    settings = _settings()
+    if gold is None:
+        st.info(wording.WAIT)
+        return
+    results = coreference_results(visit, gold, settings)
+    if results is None:
+        return
+    state.remember_off(visit.chosen)
+    scores, alpha = results.scores, visit.chosen.criterion.alpha
+    _, n_layers, n_heads = scores.judgement.accuracy.shape
+    heads = state.chosen_heads(n_layers, n_heads, scores.best)
+    facts = _facts(visit, gold, results, settings)
+    _show_source(gold, results)
+    _headline(scores, alpha)
+    _table(scores, heads, facts)
+    _map(visit, scores, heads, facts)
+    choices_in_a_text(results, heads, facts)
+    state.put_in_link(heads)
+    frame.link_to_inspect(heads)
+
+
+def _settings() -> CoreferenceSettings:
+    """The settings that the reader chose."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        candidates = one_of(wording.CANDIDATES, CANDIDATES, key="candidates", help=wording.CANDIDATES_HELP)
+        from_word = one_of(
+            shared_wording.FROM_WORD,
+            shared_wording.FROM_WORDS,
+            key="mention from word",
+            help=shared_wording.FROM_WORD_HELP,
+        )
+        window = st.number_input(
+            wording.WINDOW,
+            SMALLEST_WINDOW,
+            LARGEST_WINDOW,
+            WINDOW,
+            key="window tokens",
+            help=wording.WINDOW_HELP,
+            bind="query-params",
+            persist_state="session",
+            width=180,
+        )
+    return CoreferenceSettings(candidates=candidates, from_word=from_word, window=int(window))
+
+
+def _facts(visit: Visit, gold: Gold, results: CoreferenceResults, settings: CoreferenceSettings) -> dict[str, str]:
+    """What a file says about where it comes from."""
+    return {
+        **provenance.engine_facts(visit.chosen, visit.engine),
+        "mentions of": gold.name,
+        "texts sha256": gold.sha256,
+        "texts": str(len(results.windows.texts)),
+        "cases": str(results.scores.judgement.n_cases[0]),
+        "candidates": settings.candidates,
+        "from word": settings.from_word,
+        "window": str(settings.window),
+        "alpha": f"{visit.chosen.criterion.alpha:g}",
+    }
+
+
+def _show_source(gold: Gold, results: CoreferenceResults) -> None:
+    """What was read, what was left out, and a warning if there are few cases."""
+    texts, n_cases = results.windows.texts, int(results.scores.judgement.n_cases[0])
+    n_mentions = sum(len(text.mentions) for text in texts)
+    st.markdown(wording.read(plain(gold.name), len(texts), n_cases, n_mentions))
+    left_out = wording.left_out(results.windows.n_without, results.windows.n_apart, results.scores.n_unread)
+    if left_out:
+        st.markdown(left_out)
+    if n_cases < wording.FEW_CASES:
+        st.info(wording.few(n_cases, is_example=gold.name == EXAMPLE))
+
+
+def _headline(scores: CoreferenceScores, alpha: float) -> None:
+    judged, held_out = scores.judgement, scores.judgement.held_out
+    if held_out is None:
+        layer, head = scores.best
+        names = [head_name(layer, head)]
+        accuracy, p_values = judged.accuracy[0, layer, head], judged.p_values[:, 0, layer, head]
+    else:
+        names = [head_name(layer, head) for layer, head in held_out.heads]
+        accuracy, p_values = held_out.accuracy[0], held_out.p_values[:, 0]
+    baselines = judged.baselines[:, 0].tolist()
+    sentences = [
+        wording.headline(names, float(accuracy), int(judged.n_cases[0]), baselines, is_held_out=held_out is not None),
+        wording.beats(dict(zip(BASELINES, p_values.tolist(), strict=True)), alpha),
+    ]
+    st.markdown(" ".join(sentences))
+
+
+def _table(scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) -> None:
+    st.subheader(wording.TABLE)
+    table = antecedent_table(scores, heads[-1] if heads else None)
+    columns = {
+        group: st.column_config.NumberColumn(wording.column(group, int(n_cases)), format="%.1f")
+        for group, n_cases in zip(GROUPS, scores.judgement.n_cases, strict=True)
+    }
+    st.dataframe(
+        table.assign(**{group: 100 * table[group] for group in GROUPS}),
+        hide_index=True,
+        column_config={"who": st.column_config.TextColumn(wording.WHO, width="medium"), **columns},
+        column_order=["who", *columns],
+        key="antecedents",
+        placeholder="–",
+    )
+    table_downloads("antecedents", table, facts)
+    st.caption(wording.TABLE_PAPER)
+
+
+def _map(visit: Visit, scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) -> None:
+    """Accuracy of every head, minus a baseline."""
+    st.subheader(wording.MAP)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        groups = {name: at for at, (name, n) in enumerate(zip(GROUPS, scores.judgement.n_cases, strict=True)) if n}
+        group = one_of(wording.MENTIONS, groups, key="mentions group")
+        baseline = one_of(wording.AGAINST, MINUS, key="minus")
+        if scores.best not in heads:
+            st.button(
+                f"{wording.TO_BEST}: {head_name(*scores.best)}",
+                key="best antecedents",
+                icon=":material/my_location:",
+                on_click=state.push_heads,
+                args=([scores.best],),
+            )
+    values, outlined = 100 * scores.judgement.accuracy[group], None
+    if baseline is not None:
+        values = values - 100 * scores.judgement.baselines[baseline, group]
+        outlined = scores.judgement.p_values[baseline, group] < visit.chosen.criterion.alpha
+    is_difference, files = baseline is not None, visit.engine.files
+    title = wording.map_title(GROUPS[group], None if baseline is None else BASELINES[baseline])
+    picture = HeadMap(
+        title=title,
+        label=f"{title}, heads of {files.name}",
+        values=values,
+        bound=round_bound(float(np.abs(values).max())),
+        signed=is_difference,
+        low_label=wording.LOWER if is_difference else "",
+        high_label=wording.HIGHER if is_difference else "",
+        outlined=outlined,
+        outline=wording.OUTLINE if is_difference else "",
+        details=_details(scores, group),
+    )
+    show_head_map(
+        picture,
+        key="antecedent map",
+        file="map of antecedents",
+        heads=heads,
+        reset=(files.fingerprint, state.n_pushed()),
+        facts=facts,
+    )
+    st.caption(wording.MAP_PAPER)
+
+
+def _details(scores: CoreferenceScores, group: int) -> list[Detail]:
+    judged = scores.judgement
+    shape = judged.accuracy.shape[1:]
+    ends = zip(judged.low[group].tolist(), judged.high[group].tolist())
+    return [
+        ("right", [[f"{share:.1%}" for share in row] for row in judged.accuracy[group].tolist()]),
+        ("interval", [[f"{low:.1%} to {high:.1%}" for low, high in zip(*rows)] for rows in ends]),
+        *(
+            (name, np.full(shape, f"{share:.1%}").tolist())
+            for name, share in zip(BASELINES, judged.baselines[:, group].tolist(), strict=True)
+        ),
+        *((f"p against {name}", _p(judged.p_values[baseline, group])) for baseline, name in enumerate(BASELINES)),
+        ("cases", np.full(shape, f"{judged.n_cases[group]:,}").tolist()),
+    ]
+
+
+def _p(values: Float[np.ndarray, "layer head"]) -> list[list[str]]:
+    return [[f"{p:.2g}" for p in row] for row in values.tolist()]

@@ -1,0 +1,148 @@
+"""Every sentence of the section Coreference of the page Heads as parsers, once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from core.texts.text import MAX_BYTES
+from dashboard.figures.figure import counted
+
+SEE: Final = (
+    "Does an attention head find what *she*, *the bakery* or *Falk* refers to? For each mention with an antecedent, a "
+    "head chooses the earlier mention that the mention's head word attends to most. It is right if both refer to the "
+    "same thing."
+)
+SOURCE: Final = "Texts with mentions"
+EXAMPLE: Final = "example texts"
+UPLOAD: Final = "a file of your own"
+UPLOAD_LABEL: Final = "Upload texts with gold mentions"
+UPLOAD_LIMITS: Final = (
+    f"UTF-8, at most {MAX_BYTES // 10**6} MB; the format is recognised from the content. **JSON** with `text` (or "
+    "`words`) and `clusters`: for each entity, its mentions as `[start, end]` in characters (or words), counted from 0 "
+    "with the end excluded; optionally `types` (pronoun, proper, nominal) and `name` (texts with the same name are "
+    "parts of one document). **UD GUM** as JSON, documents or windows. **GAP** as its tab-separated table. The texts "
+    "in the sidebar have no mentions and are not used here. An uploaded file is not part of the link."
+)
+TEMPLATE: Final = "Example file"
+WAIT: Final = "Upload a file with mentions above, or choose the example texts."
+ONE_TEXT: Final = (
+    "Coreference needs attention within one text, as in an encoder. Choose **encoder** under Attention in the sidebar."
+)
+FEW_CASES: Final = 100
+"""With fewer cases the page calls its numbers an illustration."""
+CANDIDATES: Final = "Candidates"
+AMONG_MENTIONS: Final = "earlier mentions"
+AMONG_WORDS: Final = "all words"
+CANDIDATES_HELP: Final = (
+    "The words among which a mention's antecedent is chosen; the paper does not say. Earlier mentions: their head "
+    "words, as for both baselines. All words: any other word of the text, which is harder. Special tokens are never "
+    "candidates."
+)
+WINDOW: Final = "Maximum window length"
+WINDOW_HELP: Final = (
+    "In tokens. Longer documents are cut at sentence boundaries into windows of at most this length; the paper cut "
+    "documents at 128. GUM's windows and GAP's snippets stay whole if the checkpoint can read them."
+)
+TABLE: Final = "Accuracy of antecedent selection, in percent"
+TABLE_PAPER: Final = (
+    "Corresponds to table 2 of Clark et al. (2019). The rule-based and the neural system in that table are quoted "
+    "below, not computed here."
+)
+WHO: Final = "chosen by"
+MAP: Final = "Every head"
+MAP_PAPER: Final = "The paper has no figure of this: its table 2 gives the best head only."
+MENTIONS: Final = "Mentions"
+AGAINST: Final = "Minus"
+NOTHING: Final = "nothing"
+OUTLINE: Final = "outlined: beats the baseline (p corrected for all heads)"
+LOWER: Final = "worse"
+HIGHER: Final = "better"
+TO_BEST: Final = "Go to the best head"
+TEXT: Final = "Choices of the head in a text"
+PICK_TEXT: Final = "Text"
+LEGEND: Final = (
+    "Mentions are numbered at their head words. she³ → ¹ ✓: mention 3 attends most to mention 1, which refers to the "
+    "same entity. ✗ (¹): it attends most to another word, and mention 1 is the nearest antecedent. Grey: no antecedent "
+    "in this text."
+)
+NO_HEAD: Final = "Click a head in the map to see its choices."
+NOTHING_CHOSEN: Final = "nothing"
+NOT_READ: Final = "not read"
+AS_TABLE: Final = "The same as a table"
+
+
+def read(name: str, n_texts: int, n_cases: int, n_mentions: int) -> str:
+    """How many texts, mentions and cases were read."""
+    mentions = f"{counted(n_texts, 'text')} with {counted(n_mentions, 'mention')}"
+    return f"{name}: {mentions}, of which **{n_cases:,}** have an antecedent."
+
+
+def few(n_cases: int, *, is_example: bool) -> str:
+    """A warning that there are few cases."""
+    written = ", in texts written for this page" if is_example else ""
+    return f"Only {counted(n_cases, 'case')}{written}: an illustration, not a result."
+
+
+def left_out(n_without: int, n_apart: int, n_unread: int) -> str:
+    """What was left out; empty if nothing was.
+
+    Args:
+        n_without: texts without a mention that has an antecedent.
+        n_apart: mentions whose antecedents are all in earlier windows.
+        n_unread: mentions whose head word has no token.
+    """
+    parts = []
+    if n_without:
+        parts.append(f"{counted(n_without, 'text')} in which no mention has an antecedent")
+    if n_apart:
+        parts.append(f"{counted(n_apart, 'mention')} with antecedents in earlier windows only")
+    if n_unread:
+        parts.append(f"{counted(n_unread, 'mention')} without a token, because the checkpoint reads no further")
+    return f"Not counted: {'; '.join(parts)}." if parts else ""
+
+
+def headline(
+    heads: Sequence[str], accuracy: float, n_cases: int, baselines: Sequence[float], *, is_held_out: bool
+) -> str:
+    """Accuracy of the best head, or of those that are best on each half, next to the baselines."""
+    names = list(dict.fromkeys(heads))
+    named = " and ".join(f"**{name}**" for name in names)
+    antecedent = f"the antecedent in **{accuracy:.1%}** of {counted(n_cases, 'case')}"
+    if not is_held_out:
+        sentence = f"{named}, the best of all heads, finds {antecedent}"
+    elif len(names) == 1:
+        sentence = f"{named}, best on each half of the documents and evaluated on the other, finds {antecedent}"
+    else:
+        sentence = f"{named}, each best on one half of the documents and evaluated on the other, find {antecedent}"
+    nearest, same_word = (f"{share:.1%}" for share in baselines)
+    return (
+        f"{sentence}. Baselines: the nearest mention is right in {nearest}, the nearest with the same head word (or "
+        f"else the nearest) in {same_word}."
+    )
+
+
+def beats(p_values: Mapping[str, float], alpha: float) -> str:
+    """Which baselines are beaten significantly."""
+    beaten = [f"the {name} (p {_p(p)})" for name, p in p_values.items() if p < alpha]
+    others = [f"the {name} (p {_p(p)})" for name, p in p_values.items() if not p < alpha]
+    parts = [f"This significantly beats {' and '.join(beaten)}"] if beaten else []
+    parts += [f"{'but not' if beaten else 'This does not significantly beat'} {' or '.join(others)}"] if others else []
+    return f"{', '.join(parts)}."
+
+
+def _p(p: float) -> str:
+    return f"= {p:.2g}" if p >= 1e-4 else "< 0.0001"
+
+
+def column(group: str, n_cases: int) -> str:
+    """The head of a column of the table."""
+    return f"{group} ({n_cases:,})"
+
+
+def map_title(group: str, baseline: str | None) -> str:
+    """What the map's numbers are."""
+    return f"{group} mentions: " + ("right, in percent" if baseline is None else f"right − {baseline}, in points")
+
+
+def in_text(name: str, n_right: int, n_cases: int) -> str:
+    """How often a head is right in one text."""
+    return f"**{name}** is right in **{n_right:,} of {n_cases:,}** cases of this text."

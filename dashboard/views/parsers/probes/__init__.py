@@ -1,0 +1,1 @@
+"""Probes: how well parse trees are predicted from all heads together."""

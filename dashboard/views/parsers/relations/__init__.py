@@ -1,0 +1,1 @@
+"""Relations: how well each head finds the syntactic head of a word."""

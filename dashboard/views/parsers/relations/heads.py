@@ -1,0 +1,122 @@
+"""All heads on one relation, and the heads that are syntactic by argmax next to those that are by the sieve."""
+
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from core.relations.accuracy import DIRECTIONS, argmax_and_sieve, beats_baseline
+from core.roles.roles import ROLES
+from dashboard.figures.head_map import Detail, HeadMap, round_bound
+from dashboard.figures.relations.directions import DIRECTION_NAMES
+from dashboard.views.corpus import corpus
+from dashboard.views.layout import halves
+from dashboard.views.maps import show_head_map
+from dashboard.views.parsers.relations import wording
+from dashboard.views.parsers.relations.results import Focus
+
+SYNTACTIC: Final = ROLES.index("syntactic")
+
+
+def grid(focus: Focus) -> None:
+    """Accuracy of every head on the chosen relation and direction, minus the baseline."""
+    st.subheader(wording.GRID)
+    relation, direction = focus.relation, DIRECTIONS.index(focus.direction)
+    points = 100 * (relation.accuracy - relation.baseline.share)[direction]
+    ends = zip(relation.low[direction].tolist(), relation.high[direction].tolist())
+    baseline = f"{relation.baseline.share:.1%} ({relation.baseline.offset:+d})"
+    details: list[Detail] = [
+        ("right", _shares(relation.accuracy[direction])),
+        ("interval", [[f"{low:.1%} to {high:.1%}" for low, high in zip(*rows)] for rows in ends]),
+        ("best fixed offset", np.full(points.shape, baseline).tolist()),
+        ("cases", np.full(points.shape, f"{relation.n_cases:,}").tolist()),
+        ("p, corrected", relation.p_values[direction]),
+    ]
+    if direction:
+        details.insert(2, ("right, by the head's own row", _shares(focus.by_row.accuracy[direction])))
+    if off := focus.visit.chosen.off:
+        layers, heads = map(range, points.shape)
+        details.append(
+            ("switched off", [["yes" if (layer, head) in off else "no" for head in heads] for layer in layers])
+        )
+    title = f"{relation.relation}, {DIRECTION_NAMES[focus.direction]}: {wording.GRID_TITLE}"
+    picture = HeadMap(
+        title=title,
+        label=_label(focus, title),
+        values=points,
+        bound=round_bound(float(np.abs(points).max())),
+        signed=True,
+        low_label=wording.LOWER,
+        high_label=wording.HIGHER,
+        outlined=beats_baseline(focus.by_row, margin=focus.settings.margin)[direction],
+        outline=wording.OUTLINE_ROW if direction else wording.OUTLINE,
+        details=details,
+    )
+    _show(focus, "accuracies", picture)
+    st.caption(wording.GRID_PAPER)
+
+
+def two_rules(focus: Focus) -> None:
+    """The heads that are syntactic by argmax next to those that are by the sieve: how many, how many by both, which."""
+    st.markdown(wording.TWO_RULES_SEE)
+    argmax = focus.argmax
+    if argmax is None:
+        st.info(wording.NO_RULE_RELATION)
+        return
+    tested = corpus(focus.visit)
+    if tested is None:
+        return
+    by_sieve, score = tested.tests.holds[SYNTACTIC], tested.tests.mean[SYNTACTIC]
+    st.markdown(wording.both_rules(argmax_and_sieve(argmax.heads, by_sieve), by_sieve.size))
+    best = [[wording.best_at(at) for at in of_layer] for of_layer in argmax.best]
+    points = 100 * argmax.gain
+    argmax_title = f"{wording.ARGMAX_GRID}: {wording.ARGMAX_TITLE}"
+    sieve_title = f"{wording.SIEVE_GRID}: {wording.SIEVE_TITLE}"
+    left, right = halves()
+    with left:
+        picture = HeadMap(
+            title=argmax_title,
+            label=_label(focus, argmax_title),
+            values=points,
+            bound=round_bound(float(np.abs(points).max())),
+            signed=True,
+            low_label=wording.LOWER,
+            high_label=wording.HIGHER,
+            outlined=argmax.heads,
+            outline=wording.OUTLINE,
+            details=[("best at", best), ("mean score by the sieve", score)],
+        )
+        _show(focus, "syntactic by argmax", picture)
+    with right:
+        picture = HeadMap(
+            title=sieve_title,
+            label=_label(focus, sieve_title),
+            values=score,
+            bound=round_bound(float(np.nanmax(score, initial=0))),
+            outlined=by_sieve,
+            outline=wording.SIEVE_OUTLINE,
+            details=[("by argmax", np.where(argmax.heads, best, "no").tolist())],
+        )
+        _show(focus, "syntactic by the sieve", picture)
+    st.caption(wording.TWO_RULES_PAPER)
+
+
+def _shares(accuracy: Float[np.ndarray, "layer head"]) -> list[list[str]]:
+    return [[f"{share:.1%}" for share in row] for row in accuracy.tolist()]
+
+
+def _label(focus: Focus, title: str) -> str:
+    return f"{title}, heads of {focus.visit.engine.files.name}"
+
+
+def _show(focus: Focus, name: str, picture: HeadMap) -> None:
+    """One number per head, with its files."""
+    show_head_map(
+        picture,
+        key=f"relations {name}",
+        file=f"map of {name}",
+        heads=focus.heads,
+        reset=focus.reset,
+        facts=focus.facts,
+    )

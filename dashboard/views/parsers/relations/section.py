@@ -1,0 +1,219 @@
+"""Relations: which head finds which dependency relation, compared with the best fixed offset."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import streamlit as st
+
+from core.checkpoints.find import randomly_initialised
+from core.relations.accuracy import ALL, AS_IN_CODE, VOITA_MARGIN, Margin, ParsingSettings, RelationAccuracy
+from core.texts.relations import parser_name, relations_source
+from core.texts.words import FromWord
+from dashboard import provenance, state
+from dashboard.figures.relations.bars import relation_bars
+from dashboard.figures.relations.directions import DIRECTION_NAMES
+from dashboard.figures.relations.distance_histogram import distance_histogram, distances
+from dashboard.plain import plain
+from dashboard.views import frame
+from dashboard.views.asking import ask_about_long_texts
+from dashboard.views.charts import chart
+from dashboard.views.frame import Visit
+from dashboard.views.layout import halves
+from dashboard.views.parsers import wording as shared_wording
+from dashboard.views.parsers.relations import wording
+from dashboard.views.parsers.relations.heads import grid, two_rules
+from dashboard.views.parsers.relations.predictions import random_results, relation_results
+from dashboard.views.parsers.relations.results import (
+    MIN_CASES,
+    USUAL_CASES,
+    ByArgmax,
+    Focus,
+    RelationResults,
+    RelationSettings,
+    by_argmax,
+    largest_gain,
+    marked,
+    min_cases,
+)
+from dashboard.views.parsers.relations.sentence import head_on_a_sentence
+from dashboard.views.parsers.relations.table import best_heads, picked
+from dashboard.views.pickers import from_list, one_of, toggle
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
+MARGINS: Final[dict[str, Margin]] = {wording.POINTS: "points", wording.RELATIVE: "relative"}
+
+
+def show_section() -> None:
+    """Draw the section."""
+    frame.section(wording.SEE, _relations, NOTES)
+
+
+def _relations() -> None:
+    start = frame.without_corpus()
+    if start.settings.kind == "cross":
+        st.info(shared_wording.CROSS)
+        return
+    visit = frame.with_corpus(start)
+    if visit is None:
+        return
+    settings = _settings()
+    results = relation_results(visit, settings)
+    if results is None:
+        return
+    state.remember_off(visit.chosen)
+    ask_about_long_texts(results.too_long)
+    least = min_cases(results.accuracies, settings.min_cases)
+    accuracies = [relation for relation in results.accuracies if relation.n_cases >= least]
+    _show_source(results, least if settings.min_cases is None else None)
+    if not accuracies:
+        st.info(wording.not_enough(least))
+        return
+    random = random_results(visit, settings) if settings.random_weights else None
+    facts = _facts(visit, results, settings, least)
+    by_row = [relation for relation in results.by_row if relation.n_cases >= least]
+    argmax = by_argmax(by_row, settings.margin)
+    _headline(visit, accuracies, argmax)
+    table = best_heads(accuracies, None if random is None else random.accuracies, visit.chosen.off, facts)
+    focus = _focus(visit, settings, results, accuracies, by_row, argmax, facts)
+    _views(focus, table, "" if random is None else randomly_initialised(visit.engine.files).name)
+    state.put_in_link(focus.heads)
+    frame.link_to_inspect(focus.heads)
+
+
+def _focus(
+    visit: Visit,
+    settings: RelationSettings,
+    results: RelationResults,
+    accuracies: Sequence[RelationAccuracy],
+    by_row: Sequence[RelationAccuracy],
+    argmax: ByArgmax | None,
+    facts: dict[str, str],
+) -> Focus:
+    """The relation that the reader picks, and the heads: those that are chosen, or else the relation's best."""
+    relation, direction = picked(accuracies)
+    _, layer, head = relation.best
+    _, n_layers, n_heads = relation.accuracy.shape
+    return Focus(
+        visit=visit,
+        settings=settings,
+        results=results,
+        accuracies=accuracies,
+        relation=relation,
+        by_row=next(of_relation for of_relation in by_row if of_relation.relation == relation.relation),
+        direction=direction,
+        argmax=argmax,
+        heads=state.chosen_heads(n_layers, n_heads, (layer, head)),
+        facts=facts,
+    )
+
+
+def _views(focus: Focus, table: "pd.DataFrame", random_name: str) -> None:
+    """What is drawn of the relation and its heads; `random_name` is empty without a control of random weights."""
+    left, right = halves()
+    with left:
+        grid(focus)
+    with right:
+        _bars(focus, table, random_name)
+    head_on_a_sentence(focus)
+    frame.tabs(
+        "relation details",
+        {wording.DISTANCES: lambda: _distances(focus), wording.TWO_RULES: lambda: two_rules(focus)},
+    )
+
+
+def _bars(focus: Focus, table: "pd.DataFrame", random_name: str) -> None:
+    """The best heads and their baselines as bars."""
+    st.subheader(wording.BARS)
+    if not table["held_out"].notna().any():
+        st.info(wording.NO_BARS)
+        return
+    best_of_halves = [relation.best_of_halves for relation in focus.accuracies]
+    bars = relation_bars(table, best_of_halves, focus.visit.chosen.criterion.alpha, random_name)
+    chart("relation bars", bars, focus.facts, wording.BARS_PAPER)
+
+
+def _facts(visit: Visit, results: RelationResults, settings: RelationSettings, least: int) -> dict[str, str]:
+    """What a file says about where it comes from."""
+    return {
+        **provenance.corpus_facts(visit.chosen, visit.engine, len(results.texts)),
+        "relations": relations_source(results.n_gold, len(results.texts)),
+        "from word": settings.from_word,
+        "least cases": str(least),
+        **settings.parsing.facts,
+        "beats baseline by": f"{VOITA_MARGIN} ({settings.margin})",
+    }
+
+
+def _settings() -> RelationSettings:
+    """The settings that the reader chose."""
+    with st.expander(wording.SETTINGS), st.container(horizontal=True, vertical_alignment="bottom"):
+        from_word, parsing = _reading()
+        least = from_list(
+            wording.MIN_CASES,
+            {wording.AUTOMATIC: None, **{str(number): number for number in MIN_CASES}},
+            key="least cases",
+            help=wording.MIN_CASES_HELP,
+            width=220,
+        )
+        margin = one_of(wording.RULE, MARGINS, key="rule", help=wording.RULE_HELP)
+        random = toggle(shared_wording.RANDOM_WEIGHTS, key="random", help=wording.RANDOM_WEIGHTS_HELP)
+    return RelationSettings(from_word=from_word, min_cases=least, margin=margin, parsing=parsing, random_weights=random)
+
+
+def _reading() -> tuple[FromWord, ParsingSettings]:
+    """How predictions are read and counted: as in the authors' code, or as each setting says."""
+    if toggle(wording.AS_IN_CODE, key="as in code", help=wording.AS_IN_CODE_HELP):
+        return "first", AS_IN_CODE
+    from_word = one_of(
+        shared_wording.FROM_WORD, shared_wording.FROM_WORDS, key="from word", help=shared_wording.FROM_WORD_HELP
+    )
+    return from_word, ParsingSettings(at_clitic=toggle(wording.POSS, key="poss", help=wording.POSS_HELP))
+
+
+def _show_source(results: RelationResults, automatic: int | None) -> None:
+    """Where the relations come from; and if the minimum number of cases was chosen automatically, why it is low."""
+    st.markdown(wording.source(results.n_gold, len(results.texts), plain(parser_name())))
+    if automatic is not None and automatic < USUAL_CASES:
+        st.info(wording.fewer_cases(automatic, USUAL_CASES))
+    if results.looks_back:
+        st.info(wording.LOOKS_BACK)
+
+
+def _headline(visit: Visit, accuracies: Sequence[RelationAccuracy], argmax: ByArgmax | None) -> None:
+    sentences = [_best(visit, accuracies)]
+    if relations := [relation for relation in accuracies if relation.relation != ALL]:
+        alpha = visit.chosen.criterion.alpha
+        held_out = [relation for relation in relations if relation.best_of_halves]
+        n_above = sum(relation.best_accuracy > relation.baseline.share for relation in held_out)
+        n_significant = sum(relation.p_value < alpha for relation in relations)
+        sentences.append(wording.against_baseline(n_above, len(held_out), n_significant, len(relations), alpha))
+    if argmax is not None:
+        rule = wording.POINTS if argmax.margin == "points" else wording.RELATIVE
+        n_heads = {plain(relation): n for relation, n in argmax.n_heads.items()}
+        sentences.append(wording.n_syntactic(int(argmax.heads.sum()), argmax.heads.size, n_heads, rule))
+    if visit.chosen.off:
+        sentences.append(wording.OFF_STILL_ATTENDS)
+    st.markdown(" ".join(sentences))
+
+
+def _best(visit: Visit, accuracies: Sequence[RelationAccuracy]) -> str:
+    """The heads of the halves that are furthest above the baseline on the other half, or that none is above it."""
+    best = largest_gain(accuracies)
+    if not best.best_of_halves:
+        return wording.NO_HALVES
+    sentence = wording.best_head if best.best_accuracy > best.baseline.share else wording.none_above
+    heads = [
+        f"**{marked(layer, head, visit.chosen.off)}** ({DIRECTION_NAMES[direction]})"
+        for direction, layer, head in dict.fromkeys(best.best_of_halves)
+    ]
+    return sentence(plain(best.relation), heads, best.best_accuracy, best.baseline.share)
+
+
+def _distances(focus: Focus) -> None:
+    counts = distances(of_text.dependencies for of_text in focus.results.predictions)
+    relations = [relation.relation for relation in focus.accuracies if relation.relation != ALL]
+    chart("relation distances", distance_histogram(counts, relations), focus.facts, wording.DISTANCES_PAPER)

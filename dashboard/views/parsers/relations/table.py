@@ -1,0 +1,116 @@
+"""The best head of each relation as a table, and the relation that the reader looks at."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pandas as pd
+import streamlit as st
+
+from core.attention.settings import Head
+from core.relations.accuracy import Direction, RelationAccuracy
+from dashboard import state
+from dashboard.downloads import table_downloads
+from dashboard.figures.relations.directions import DIRECTION_NAMES
+from dashboard.figures.relations.table import relation_table
+from dashboard.views.parsers.relations import wording
+from dashboard.views.parsers.relations.results import largest_gain, marked
+
+RELATION: Final = "relation"
+WAY: Final = "way"
+TABLE: Final = "relation table"
+DIRECTIONS: Final = {name: direction for direction, name in DIRECTION_NAMES.items()}
+ON_HALVES: Final = ("held_out", "low", "high", "gain", "chosen", "control")
+"""Columns that need texts that can be halved."""
+FORMATS: Final = {
+    **dict.fromkeys(("held_out", "low", "high", "best_on_all", "baseline", "control"), "percent"),
+    **{"cases": "localized", "offset": "%+d", "gain": "%+.1f", "p": "%.2g"},
+}
+
+
+def best_heads(
+    accuracies: Sequence[RelationAccuracy],
+    random: Sequence[RelationAccuracy] | None,
+    off: Sequence[Head],
+    facts: Mapping[str, str],
+) -> pd.DataFrame:
+    """Clark's table; a row that is chosen chooses its relation, direction and head."""
+    st.subheader(wording.TABLE)
+    table = relation_table(accuracies, random)
+    drawn = table.assign(
+        name=[marked(*relation.best[1:], off) for relation in accuracies],
+        way=table["way"].map(DIRECTION_NAMES),
+        gain=100 * table["gain"],
+    )
+    n_without = int(table["held_out"].isna().sum())
+    if n_without == len(table):
+        st.markdown(wording.CHOOSE_ROW)
+        drawn = drawn.drop(columns=list(ON_HALVES), errors="ignore")
+    else:
+        not_held_out = [wording.NOT_HELD_OUT] if n_without else []
+        st.markdown(" ".join([wording.TABLE_NOTE, *not_held_out, wording.CHOOSE_ROW]))
+    columns = {
+        name: st.column_config.NumberColumn(label, help=about, format=FORMATS[name])
+        if name in FORMATS
+        else st.column_config.Column(label, help=about)
+        for name, (label, about) in wording.COLUMNS.items()
+        if name in drawn
+    }
+    st.dataframe(
+        drawn,
+        hide_index=True,
+        column_config=columns,
+        column_order=list(columns),
+        key=TABLE,
+        on_select=lambda: _choose_row(accuracies),
+        selection_mode="single-row",
+        placeholder="–",
+    )
+    table_downloads("relations", table, facts)
+    st.caption(wording.TABLE_PAPER)
+    return table
+
+
+def _choose_row(accuracies: Sequence[RelationAccuracy]) -> None:
+    rows = st.session_state[TABLE].selection.rows
+    if rows and rows[0] < len(accuracies):
+        st.session_state[RELATION] = accuracies[rows[0]].relation
+        _take_best(accuracies)
+
+
+def _take_best(accuracies: Sequence[RelationAccuracy]) -> None:
+    """Look at the best head of the relation that was chosen."""
+    name = st.session_state[RELATION]
+    direction, layer, head = next(relation.best for relation in accuracies if relation.relation == name)
+    st.session_state[WAY] = DIRECTION_NAMES[direction]
+    state.push_heads([(layer, head)])
+
+
+def picked(accuracies: Sequence[RelationAccuracy]) -> tuple[RelationAccuracy, Direction]:
+    """Relation and direction that the reader looks at; at first those of the largest gain."""
+    by_name = {relation.relation: relation for relation in accuracies}
+    start = largest_gain(accuracies).relation
+    if st.session_state.get(RELATION, start) not in by_name:
+        st.session_state[RELATION] = start
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox(
+            wording.RELATION,
+            list(by_name),
+            index=list(by_name).index(start),
+            key=RELATION,
+            on_change=_take_best,
+            args=(accuracies,),
+            bind="query-params",
+            persist_state="session",
+            width=220,
+        )
+        relation = by_name[name]
+        direction = st.segmented_control(
+            wording.DIRECTION,
+            tuple(DIRECTIONS),
+            default=DIRECTION_NAMES[relation.best[0]],
+            key=WAY,
+            required=True,
+            bind="query-params",
+            persist_state="session",
+        )
+    return relation, DIRECTIONS[str(direction)]

@@ -1,0 +1,253 @@
+"""Every sentence of the section Relations of the page Heads as parsers, once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from core.relations.accuracy import AS_IN_CODE as CODE
+from core.relations.accuracy import AS_IN_PAPER, NO_CASE, VOITA_MARGIN
+from core.statistics.overlap import Overlap
+from dashboard.figures.figure import counted
+from dashboard.figures.relations.directions import DIRECTION_NAMES
+from dashboard.views.parsers.relations.results import FEWEST_RELATIONS, USUAL_CASES, BestRelation
+
+NUMBERS: Final = {
+    "offsets": AS_IN_PAPER.facts["offsets"],
+    "code_offsets": CODE.facts["offsets"],
+    "points": f"{100 * VOITA_MARGIN:g}",
+    "factor": f"{1 + VOITA_MARGIN:g}",
+}
+"""What method.md leaves open."""
+
+SEE: Final = (
+    "For each word, an attention head predicts the word it attends to most as the word's syntactic head. Below: the "
+    "most accurate head for each relation, next to the best fixed-offset baseline."
+)
+LOOKS_BACK: Final = (
+    "This attention only looks back: no word attends to a later one. A syntactic head that follows its dependent can "
+    "therefore be predicted in the direction head → dep only."
+)
+SETTINGS: Final = "Settings of this section"
+MIN_CASES: Final = "Minimum cases per relation"
+MIN_CASES_HELP: Final = (
+    f"The paper shows relations with at least {USUAL_CASES} cases. With fewer, the best of many heads can look good by "
+    f"chance. Automatic: {USUAL_CASES} if at least {FEWEST_RELATIONS} relations have that many, otherwise the largest "
+    f"smaller number that {FEWEST_RELATIONS} relations reach."
+)
+AUTOMATIC: Final = "automatic"
+POSS: Final = "Read poss at 's"
+POSS_HELP: Final = (
+    "Where the word after a possessor depends on it as possessive or case, as 's does, the prediction is read from "
+    "that word's row. The authors' code recognises 's and s' by their form instead, and by mistake does so for other "
+    "relations too."
+)
+AS_IN_CODE: Final = "As in the authors' code"
+AS_IN_CODE_HELP: Final = (
+    "Attention from a word is that of its first piece, poss is read at 's, 'all' includes punct and root, and the "
+    f"baseline chooses among offsets of {NUMBERS['code_offsets']}. No attention head can predict a root; an offset "
+    "can, when it points before the first word. We recognise 's from the tree, the authors' code from its form."
+)
+RANDOM_WEIGHTS_HELP: Final = (
+    "The same architecture with untrained, random weights, on the same texts: what searching many heads yields by "
+    "chance and by word order alone."
+)
+RULE: Final = "Syntactic by argmax if accuracy is at least"
+POINTS: Final = f"baseline + {NUMBERS['points']} points"
+RELATIVE: Final = f"baseline × {NUMBERS['factor']}"
+RULE_HELP: Final = (
+    f"Voita et al. require {NUMBERS['points']} % above the baseline, but do not say whether they mean points or a "
+    "relative increase."
+)
+TABLE: Final = "Best head for each relation"
+TABLE_NOTE: Final = (
+    "The best head is chosen on one half of the texts and **evaluated on the other half**, both ways round: this is "
+    "the held-out accuracy."
+)
+CHOOSE_ROW: Final = "Choose a row to look at its relation and head below."
+NO_HALVES: Final = (
+    "Held-out accuracy needs two texts with the relation, one in each half, and no relation here has them. The "
+    "accuracy on all texts is that of the best of many heads, which is partly chance."
+)
+NO_BARS: Final = "The bars show held-out accuracy, which needs two texts with the relation."
+NOT_HELD_OUT: Final = "Rows without it (–) lack two texts with the relation, one in each half."
+OFF_STILL_ATTENDS: Final = (
+    "A head that is switched off still attends, so it can be the best one here; it is marked (off). Switching it off "
+    "changes the attention of later layers."
+)
+TABLE_PAPER: Final = (
+    "Corresponds to table 1 of Clark et al. (2019), where the best head is chosen and evaluated on the same sentences."
+)
+COLUMNS: Final = {
+    "relation": (
+        "relation",
+        "Relation of a word to its syntactic head. 'all': every relation except punct and root; every word if set as "
+        "in the authors' code.",
+    ),
+    "cases": ("cases", "Words with this relation."),
+    "chosen": (
+        "best head",
+        "The head that is best on one half of the texts, or the two heads if the halves differ. dep → head: it "
+        "predicts the word that the dependent attends to most. head → dep: the word that attends most to the "
+        "dependent.",
+    ),
+    "held_out": ("held out", "Accuracy on the half of the texts on which the head was not chosen."),
+    "low": ("low", "Lower end of the Wilson interval of the held-out accuracy."),
+    "high": ("high", "Upper end of the Wilson interval of the held-out accuracy."),
+    "baseline": ("baseline", "Accuracy of the best fixed offset."),
+    "offset": ("offset", "The best fixed offset in words: +1 predicts the next word, -1 the previous one."),
+    "gain": ("gain", "Held-out accuracy minus the baseline, in points."),
+    "p": (
+        "p",
+        "Probability that the best of all heads in both directions would beat the offset this often if none were "
+        "better than it.",
+    ),
+    "control": ("random", "Held-out accuracy with random weights."),
+    "name": ("best on all texts", "The most accurate head on all texts."),
+    "way": ("direction", "Direction in which that head predicts."),
+    "best_on_all": ("its accuracy", "On all texts, on which it was also chosen: too optimistic."),
+}
+RELATION: Final = "Relation"
+DIRECTION: Final = "Direction"
+GRID: Final = "Every head on this relation"
+GRID_TITLE: Final = "accuracy − baseline, in points"
+LOWER: Final = "worse"
+HIGHER: Final = "better"
+OUTLINE: Final = "outlined: syntactic by argmax"
+OUTLINE_ROW: Final = "outlined: syntactic by argmax, by the head's own row"
+GRID_PAPER: Final = "Outlines correspond to the green cells of figure 1 of Voita et al. (2019)."
+BARS: Final = "Best heads and baselines"
+BARS_PAPER: Final = "Corresponds to figure 4 of Voita et al. (2019)."
+DISTANCES: Final = "Distances"
+DISTANCES_PAPER: Final = "Corresponds to figure 3 of Voita et al. (2019)."
+ARCS: Final = "Predictions on a sentence"
+ARCS_HINT: Final = "Click a head in the grid to see its predictions on a sentence."
+ARCS_READ: Final = (
+    "Above the words, arrows point from each syntactic head to its dependents. Below, they show predictions, from the "
+    "attending word to the attended word: **solid with ✓** if right, **dashed** if wrong. ← and → stand for a word in "
+    "another sentence."
+)
+ARCS_PAPER: Final = "Corresponds to figure 5 of Clark et al. (2019)."
+ARCS_LEGEND: Final = (
+    "Above: from each syntactic head to its dependents; roots are underlined. Below: predictions, from the attending "
+    "word to the attended word, solid with ✓ if right, dashed if wrong; ← and → stand for a word in another sentence."
+)
+SENTENCE: Final = "Sentence"
+EVERY_WORD: Final = "Predictions for every word"
+TWO_RULES: Final = "Argmax and sieve"
+TWO_RULES_SEE: Final = (
+    "Two rules for what makes a head syntactic. **By argmax** (Voita et al.): the most attended word is often enough "
+    "the right one, for nsubj, dobj, amod or advmod in either direction. **By the sieve** (Pande et al.): on average "
+    "the right word gets more than tau times uniform attention, whether or not it gets the most. Heads by the sieve "
+    "are those with the pooled role, the mean over these relations."
+)
+TWO_RULES_PAPER: Final = (
+    "By argmax: corresponds to the green cells of figure 1 of Voita et al. (2019). By the sieve, and the comparison of "
+    "the two: no figure in either paper."
+)
+ARGMAX_GRID: Final = "Syntactic by argmax"
+ARGMAX_TITLE: Final = "best accuracy − baseline, in points"
+SIEVE_GRID: Final = "Syntactic by the sieve"
+SIEVE_TITLE: Final = "its pooled syntactic role, mean score (× uniform)"
+SIEVE_OUTLINE: Final = "outlined: holds the pooled role by the test"
+NO_RULE_RELATION: Final = (
+    "None of nsubj, dobj, amod and advmod has enough cases here, so no head can be syntactic by argmax."
+)
+
+
+def source(n_gold: int, n_texts: int, parser: str) -> str:
+    """Where the relations come from."""
+    if n_gold == n_texts:
+        return f"Relations: **gold**, from the file, for {counted(n_texts, 'text')}."
+    if not n_gold:
+        return f"Relations: from **spaCy** ({parser}), whose parses contain errors, for {counted(n_texts, 'text')}."
+    return (
+        f"Relations: **gold** for the {counted(n_gold, 'text')} that have them in the file, from **spaCy** ({parser}) "
+        f"for the other {n_texts - n_gold:,}."
+    )
+
+
+def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: float) -> str:
+    """The best head, or the two heads of the halves, and the held-out accuracy."""
+    return (
+        f"Largest gain over a baseline: {_heads(heads)} on **{relation}**, right in {accuracy:.1%} of held-out cases; "
+        f"the best fixed offset gets {baseline:.1%}."
+    )
+
+
+def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: float) -> str:
+    """That no best head is above its baseline on held-out texts, and which comes closest."""
+    return (
+        f"No head beats its baseline on held-out texts. Closest: {_heads(heads)} on **{relation}**, right in "
+        f"{accuracy:.1%} of held-out cases; the best fixed offset gets {baseline:.1%}."
+    )
+
+
+def _heads(heads: Sequence[str]) -> str:
+    """The best head, or the two heads of the halves."""
+    return heads[0] if len(heads) == 1 else f"{' or '.join(heads)} (one chosen on each half of the texts)"
+
+
+def against_baseline(n_above: int, n_held_out: int, n_significant: int, n_relations: int, alpha: float) -> str:
+    """In how many relations the best head beats the baseline, by held-out accuracy and by the test.
+
+    Args:
+        n_above: relations whose held-out accuracy is above the baseline.
+        n_held_out: relations with a held-out accuracy.
+        n_significant: relations whose best head beats the baseline by the test.
+        n_relations: all relations.
+        alpha: level of the test.
+    """
+    test = f"(p < {alpha:g}, corrected for all heads and directions)"
+    relations = f"{counted(n_relations, 'relation')} ('all' not counted)"
+    if not n_held_out:
+        return (
+            f"Of {relations}, the best head beats the best fixed offset significantly in **{n_significant:,}** {test}."
+        )
+    of_held_out = f" of the {n_held_out:,} with a held-out accuracy" if n_held_out < n_relations else ""
+    return (
+        f"Of {relations}, the best head beats the best fixed offset in **{n_above:,}**{of_held_out} on held-out texts, "
+        f"and significantly in **{n_significant:,}** on all texts {test}."
+    )
+
+
+def not_enough(least: int) -> str:
+    """That no relation has enough cases, and what helps."""
+    if least > 1:
+        return f"No relation has {least:,} cases in these texts. Lower the minimum number of cases, or add texts."
+    return NO_CASE
+
+
+def n_syntactic(n_heads: int, n_all: int, by_relation: Mapping[str, int], rule: str) -> str:
+    """How many heads Voita's rule calls syntactic, and for which relations."""
+    counts = [f"{n:,} for {relation}" for relation, n in by_relation.items() if n]
+    *others, last = [relation for relation, n in by_relation.items() if not n] or [""]
+    without = [f"none for {', '.join(others)} or {last}" if others else f"none for {last}"] if last else []
+    listed = ", ".join([*counts, *without])
+    return f"**{n_heads:,} of {counted(n_all, 'head')}** are *syntactic by argmax* ({rule}): {listed}."
+
+
+def fewer_cases(least: int, usual: int) -> str:
+    """Why relations with fewer cases are shown than usual."""
+    return (
+        f"Relations with at least {counted(least, 'case')} are shown, since few relations have {usual:,} in these "
+        "texts. The fewer the cases, the wider the intervals."
+    )
+
+
+def both_rules(shared: Overlap, n_all: int) -> str:
+    """How the two rules overlap."""
+    neither = n_all - shared.first - shared.second + shared.both
+    return (
+        f"Of {counted(n_all, 'head')}, **{shared.first:,}** are syntactic by argmax, **{shared.second:,}** by the "
+        f"sieve (its pooled syntactic role), **{shared.both:,}** by both and {neither:,} by neither. The page Surface "
+        "also counts heads that hold the role of a single relation, so it can show more by the sieve."
+    )
+
+
+def best_at(best: BestRelation) -> str:
+    """The relation and direction in which a head is furthest above the baseline, and its accuracy there."""
+    return f"{best.relation}, {DIRECTION_NAMES[best.direction]}: {best.accuracy:.1%}"
+
+
+def n_right(n_right: int, n_cases: int) -> str:
+    """How many predictions in a sentence are right."""
+    return f"**{n_right:,} of {n_cases:,}** right in this sentence."

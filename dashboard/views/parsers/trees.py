@@ -1,0 +1,50 @@
+"""Dependency trees of texts: those that are missing are parsed under a progress bar."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from cache.serving.requests import Report, Status
+from cache.store.recent import Recent
+from core.texts.relations import Dependencies, dependencies
+from core.texts.text import Text
+from dashboard import wording as shared_wording
+from dashboard.progress import with_progress
+
+TREES: Final = 20_000
+"""Texts whose trees stay in memory: nothing else that a click asks for again takes as long as parsing."""
+PARSED_PER_REPORT: Final = 20
+
+
+def trees_of(texts: tuple[Text, ...]) -> list[Dependencies] | None:
+    """The tree of each text, parsed where it is not known yet; None where the reader stops the parsing."""
+    known = _trees()
+    trees = {text: tree for text in texts if (tree := known.get(text)) is not None}
+    missing = [text for text in dict.fromkeys(texts) if text not in trees]
+    if missing:
+        parsed = with_progress(
+            ("trees", tuple(missing)), lambda report: _parse(missing, len(trees), report), shared_wording.PARSING
+        )
+        if parsed is None:
+            return None
+        trees |= parsed
+    return [trees[text] for text in texts]
+
+
+def _parse(texts: Sequence[Text], n_known: int, report: Report) -> dict[Text, Dependencies]:
+    """Trees of texts; each is kept as soon as it is parsed."""
+    trees = dict[Text, Dependencies]()
+    for text, tree in zip(texts, dependencies(texts), strict=True):
+        trees[text] = tree
+        _trees().put(text, tree)
+        if len(trees) % PARSED_PER_REPORT == 0:
+            done, total = n_known + len(trees), n_known + len(texts)
+            report(Status(done=done, total=total, seconds_left=None, n_waiting_before=0))
+    return trees
+
+
+@st.cache_resource(show_spinner=False)
+def _trees() -> Recent[Text, Dependencies]:
+    """The trees of the latest texts, shared by all sessions."""
+    return Recent(TREES)

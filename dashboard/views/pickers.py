@@ -1,0 +1,81 @@
+"""Widgets to settings of one page: each is kept in the link and while the reader is on other pages."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeVar
+
+import streamlit as st
+
+Value = TypeVar("Value")
+
+
+def one_of(
+    label: str, options: Mapping[str, Value], *, key: str, start: str | None = None, help: str | None = None
+) -> Value:
+    """One of a few values, whose names stand side by side; `start` or else the first until the reader chooses.
+
+    Args:
+        label: above the names.
+        options: the values by name.
+        key: of the choice in the session and in the link, which hold its name.
+        start: name of the first choice.
+        help: explains the choice.
+    """
+    names = list(options)
+    name = st.segmented_control(
+        label,
+        names,
+        default=names[0] if start is None else start,
+        key=key,
+        help=help,
+        required=True,
+        bind="query-params",
+        persist_state="session",
+    )
+    return options[str(name)]
+
+
+def from_list(
+    label: str,
+    options: Mapping[str, Value],
+    *,
+    key: str,
+    start: str | None = None,
+    help: str | None = None,
+    disabled: bool = False,
+    width: int | Literal["stretch"] = "stretch",
+) -> Value:
+    """One of many values, from a list that unfolds; `start` or else the first until the reader chooses.
+
+    Args:
+        label: above the list.
+        options: the values by name.
+        key: of the choice in the session and in the link, which hold its name.
+        start: name of the first choice.
+        help: explains the choice.
+        disabled: whether the choice is fixed for now.
+        width: of the list, in pixels.
+    """
+    names = list(options)
+    name = st.selectbox(
+        label,
+        names,
+        index=0 if start is None else names.index(start),
+        key=key,
+        help=help,
+        disabled=disabled,
+        bind="query-params",
+        persist_state="session",
+        width=width,
+    )
+    return options[name]
+
+
+def some_of(label: str, names: Sequence[str], *, key: str, every: str) -> list[str]:
+    """Those of some names that the reader picks; all of them while none is picked, which `every` says."""
+    picked = st.multiselect(label, names, key=key, placeholder=every, bind="query-params", persist_state="session")
+    return picked or list(names)
+
+
+def toggle(label: str, *, key: str, help: str | None = None, disabled: bool = False) -> bool:
+    """A switch, off at first."""
+    return st.toggle(label, key=key, help=help, disabled=disabled, bind="query-params", persist_state="session")

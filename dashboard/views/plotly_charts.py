@@ -1,0 +1,51 @@
+"""A figure that Plotly draws on a page, with what it shows in words and its downloads.
+
+Plotly's own code, 4.7 MB, is fetched by the browser when the first such figure is drawn: draw it where the reader asked
+for it, in a tab or after a switch.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import streamlit as st
+
+from dashboard.components.chart_clicks import chart_clicks
+from dashboard.downloads import figure_downloads
+from dashboard.figures.plotly_figure import PlotlyFigure
+
+NOT_A_NAME: Final = re.compile("[^a-zA-Z0-9]")
+
+
+def plotly_chart(
+    name: str,
+    figure: PlotlyFigure,
+    facts: Mapping[str, str],
+    paper: str = "",
+    *,
+    on_click: Callable[[Any, Any], None] | None = None,
+) -> None:
+    """Draw a figure.
+
+    Args:
+        name: of its files, and its key.
+        figure: what to draw.
+        facts: where it comes from, written below its files.
+        paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
+        on_click: takes the `customdata` of a clicked mark and the camera, as the browser sends them.
+    """
+    box = f"plotly-{NOT_A_NAME.sub('-', name)}"
+    camera_button = {"format": "png", "filename": f"attention-sieve {name}", "scale": 2}
+    with st.container(key=box):
+        st.plotly_chart(
+            figure.chart,
+            width="stretch",
+            alt=figure.description,
+            key=f"chart {name}",
+            config={"toImageButtonOptions": camera_button},
+        )
+        if on_click is not None:
+            chart_clicks(key=f"clicks {name}", box=box, on_click=on_click)
+    if paper:
+        st.caption(paper)
+    figure_downloads(name, figure.still, name.capitalize(), facts)

@@ -1,0 +1,1 @@
+"""Roles: which heads hold which role, tested over many texts."""

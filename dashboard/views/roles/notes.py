@@ -1,0 +1,9 @@
+"""How roles are computed and what the paper found, which the pages Roles and Inspect show."""
+
+from pathlib import Path
+from typing import Final
+
+from dashboard.views import frame
+from dashboard.views.roles import wording
+
+NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)

@@ -1,0 +1,195 @@
+"""Roles: what every head is for, tested over a corpus."""
+
+from itertools import combinations as pairs_of
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.attention.settings import Head
+from core.roles.hypotheses import HeadTests, untested
+from core.roles.roles import ROLES, combinations, shown_roles
+from core.roles.tables import head_table
+from core.statistics.overlap import overlap
+from dashboard import provenance, state
+from dashboard import wording as shared_wording
+from dashboard.components.venn import role_venn
+from dashboard.downloads import drawing_downloads, table_downloads
+from dashboard.figures.roles.distributions import scores_per_head, scores_per_layer
+from dashboard.figures.roles.grid import RoleGrid
+from dashboard.figures.roles.layers import heads_per_layer
+from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
+from dashboard.figures.roles.venn_svg import venn_svg
+from dashboard.state import Choice
+from dashboard.views import frame
+from dashboard.views.asking import ask_about_long_texts
+from dashboard.views.charts import chart
+from dashboard.views.corpus import Corpus, corpus
+from dashboard.views.frame import Visit
+from dashboard.views.heads_off import say_role_changes, with_all_on
+from dashboard.views.layout import halves
+from dashboard.views.maps import show_role_grid
+from dashboard.views.pickers import from_list, one_of, some_of, toggle
+from dashboard.views.roles import wording
+from dashboard.views.roles.notes import NOTES
+
+
+def show() -> None:
+    """Draw the page."""
+    frame.page("Roles", wording.SEE, _roles, NOTES)
+
+
+def _roles() -> None:
+    visit = frame.visit()
+    if visit is None:
+        return
+    if visit.settings.kind == "cross":
+        st.info(shared_wording.ACROSS)
+    tested = corpus(visit)
+    if tested is None:
+        return
+    state.remember_off(visit.chosen)
+    all_on = with_all_on(visit)
+    facts = provenance.corpus_facts(visit.chosen, visit.engine, len(tested.scores))
+    ask_about_long_texts(tested.too_long)
+    coarse, fine = shown_roles(tested.tests.mean)
+    _summary(tested.tests, coarse, len(tested.scores))
+    if all_on is not None:
+        say_role_changes(tested.tests, all_on.tests, coarse)
+    if reasons := {role: why for role, why in untested(tested.tests).items() if role != "sink" or role in fine}:
+        st.info(wording.untested(reasons))
+    left, right = halves()
+    with right:
+        region = _venn(tested.tests, coarse, facts)
+    with left:
+        _grid(visit, tested.tests, all_on, region, facts)
+    _details(visit.chosen, tested, coarse, facts)
+
+
+def _summary(tests: HeadTests, coarse: tuple[str, ...], n_texts: int) -> None:
+    counts = {role: int(tests.holds[tests.roles.index(role)].sum()) for role in coarse}
+    n_any = tests.holds[0].size - len(combinations(tests.holds, tests.roles, coarse).get(frozenset(), ()))
+    st.markdown(wording.summary(n_any, tests.holds[0].size, counts, n_texts, tests.settings.tau))
+
+
+def _venn(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> tuple[str, ...] | None:
+    counts = {held: len(heads) for held, heads in combinations(tests.holds, tests.roles, coarse).items()}
+    region = role_venn(key="venn", roles=coarse, combinations=counts, label="Heads by the roles they hold")
+    drawing_downloads(
+        "overlap",
+        lambda: venn_svg(
+            roles=coarse, combinations=counts, title="Heads by the roles they hold", caption=provenance.caption(facts)
+        ),
+    )
+    return region
+
+
+def _grid(
+    visit: Visit,
+    tests: HeadTests,
+    all_on: Corpus | None,
+    region: tuple[str, ...] | None,
+    facts: dict[str, str],
+) -> None:
+    chosen, engine = visit.chosen, visit.engine
+    finer = toggle(shared_wording.FINER, key="roles finer")
+    coarse, fine = shown_roles(tests.mean)
+    shown = fine if finer else coarse
+    n_layers, n_heads = tests.mean.shape[1:]
+    highlight = None if region is None else combinations(tests.holds, tests.roles, coarse).get(frozenset(region), ())
+    grid = RoleGrid(
+        label=f"Roles of the heads of {engine.files.name}",
+        scores=tests.mean,
+        holds=tests.holds,
+        tau=chosen.criterion.tau,
+        shown=shown,
+        off=chosen.off,
+        held_before=None if all_on is None else all_on.tests.holds,
+        before=shared_wording.AGAINST,
+        filled=shared_wording.filled_by_test(chosen.criterion.tau),
+        p_values=tests.p_adjusted,
+        p_name=f"p ({st.session_state['correction']})",
+    )
+    heads = show_role_grid(
+        grid,
+        key="roles grid",
+        file="grid",
+        heads=state.chosen_heads(n_layers, n_heads, _busiest(tests)),
+        reset=(engine.files.name, engine.files.fingerprint, state.n_pushed()),
+        facts=facts,
+        highlight=highlight,
+    )
+    state.put_in_link(heads)
+    frame.link_to_inspect(heads)
+
+
+def _busiest(tests: HeadTests) -> Head:
+    """The head with most roles: something to look at before one is chosen."""
+    n_held = tests.holds.sum(axis=0)
+    layer, head = np.unravel_index(n_held.argmax(), n_held.shape)
+    return int(layer), int(head)
+
+
+def _details(chosen: Choice, tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+    frame.tabs(
+        "details",
+        {
+            "Per layer": lambda: chart("roles per layer", heads_per_layer(tested.tests, coarse), facts),
+            "p-values": lambda: _p_values(tested.tests, coarse, facts),
+            "Score distributions": lambda: _distributions(chosen, tested, facts),
+            "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
+            "Table": lambda: _table(tested.tests, facts),
+        },
+    )
+
+
+def _p_values(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+    figures = {"heads in order": p_value_scatter, "mean score": p_value_against_score}
+    figure = one_of("Across", figures, key="p across")
+    chart("p-values", figure(tests, coarse), facts)
+
+
+def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> None:
+    layers = {"all": None, **{str(layer): layer for layer in range(tested.scores.shape[2])}}
+    with st.container(horizontal=True):
+        role = from_list("Role", dict(zip(ROLES, ROLES)), key="distribution role")
+        layer = from_list("Layer", layers, key="distribution layer")
+    if layer is None:
+        figure = scores_per_layer(tested.scores, ROLES, role, chosen.criterion.tau)
+    else:
+        figure = scores_per_head(tested.scores, ROLES, role, layer, chosen.criterion.tau)
+    chart("score distributions", figure, facts)
+
+
+def _overlaps(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+    st.markdown(wording.OVERLAP)
+    overlaps = [(*names, overlap(tests.holds, tests.roles, *names)) for names in pairs_of(coarse, 2)]
+    table = pd.DataFrame(
+        {
+            "first": [first for first, _, _ in overlaps],
+            "second": [second for _, second, _ in overlaps],
+            "heads with both": [shared.both for *_, shared in overlaps],
+            "of first": [shared.of_first for *_, shared in overlaps],
+            "of second": [shared.of_second for *_, shared in overlaps],
+            "of either": [shared.of_union for *_, shared in overlaps],
+        }
+    )
+    share = st.column_config.NumberColumn(format="percent")
+    columns = dict.fromkeys(("of first", "of second", "of either"), share)
+    st.dataframe(table, hide_index=True, column_config=columns)
+    table_downloads("overlaps", table, facts)
+
+
+def _table(tests: HeadTests, facts: dict[str, str]) -> None:
+    table = head_table(tests)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        shown = some_of("Roles", ROLES, key="table roles", every="all roles")
+        numbers = [str(layer) for layer in sorted(table["layer"].unique())]
+        layers = some_of("Layers", numbers, key="table layers", every="all layers")
+        held = toggle("Only roles that are held", key="table held")
+    wanted = table["role"].isin(shown) & table["layer"].isin(map(int, layers))
+    table = table[wanted & (table["holds"] | (not held))]
+    number = {name: st.column_config.NumberColumn(format="%.3g") for name in ("p", "p_adjusted")}
+    score = {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
+    st.dataframe(table, hide_index=True, column_config={**number, **score})
+    table_downloads("roles", table, facts)

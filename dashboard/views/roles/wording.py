@@ -1,0 +1,37 @@
+"""Sentences of the page Roles."""
+
+from typing import Final
+
+from core.roles.hypotheses import CONSTANT_SPREAD
+from core.roles.sieves import LOCAL_RADIUS
+from core.texts.relations import RELATIONS
+from dashboard.figures.figure import counted
+
+NUMBERS: Final = {
+    "radius": str(LOCAL_RADIUS),
+    "relations": ", ".join(RELATIONS),
+    "spread": f"{CONSTANT_SPREAD:g}",
+}
+"""Of `method.md`."""
+SEE: Final = (
+    "Which heads hold which role, tested over all texts of the corpus. Change tau, alpha or the correction in the "
+    "sidebar: the roles change at once, without running the model."
+)
+OVERLAP: Final = (
+    "How many heads hold both of two roles, also as shares of the heads that hold the first role, the second, or "
+    "either."
+)
+
+
+def untested(reasons: dict[str, str]) -> str:
+    """Roles that could not be tested, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for role, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(role)
+    return " ".join(f"{', '.join(roles)}: {reason}." for reason, roles in by_reason.items())
+
+
+def summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, tau: float) -> str:
+    """The corpus view in one sentence."""
+    named = ", ".join(f"{count} {role}" for role, count in counts.items())
+    return f"Over {counted(n_texts, 'text')} at tau {tau:g}, **{n_any} of {n_heads} heads** hold a role: {named}."

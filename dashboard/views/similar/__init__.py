@@ -1,0 +1,1 @@
+"""Similar heads: which heads attend alike."""

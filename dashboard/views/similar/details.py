@@ -1,0 +1,166 @@
+"""One head's distances to all others, and the views of all distances: tree, matrices, table."""
+
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.attention.settings import head_name
+from core.similarity.command import distance_table
+from core.similarity.distances import MOST, layer_distances, nearest_heads
+from dashboard import state
+from dashboard.downloads import table_downloads
+from dashboard.figures.head_map import HeadMap, round_bound
+from dashboard.figures.similar.dendrogram import dendrogram
+from dashboard.figures.similar.matrix import distance_matrix
+from dashboard.views.charts import chart
+from dashboard.views.layout import halves
+from dashboard.views.maps import show_head_map
+from dashboard.views.similar import wording
+from dashboard.views.similar.numbers import MEAN_UNIT, Similar
+
+NAMED: Final = 3
+MOST_ROWS: Final = 20_000
+"""Of pairs on the page; 1,024 heads make half a million."""
+
+
+def nearest(similar: Similar) -> None:
+    """How far every head is from the head that was chosen last, as a map and as a table."""
+    st.subheader(wording.CHOSEN)
+    left, right = halves()
+    with left:
+        heads = _map(similar)
+    state.put_in_link(heads)
+    if not heads:
+        st.info(wording.NONE_CHOSEN)
+        return
+    head = heads[-1]
+    with right:
+        others = nearest_heads(similar.arranged.distances, head)
+        named = [(head_name(*other), distance) for other, distance in others[:NAMED]]
+        st.markdown(wording.nearest(head_name(*head), named, similar.unit))
+        table = pd.DataFrame(
+            {
+                "head": [head_name(*other) for other, _ in others],
+                "distance": [distance for _, distance in others],
+                similar.kinds.title: [similar.kinds.look(*other).label for other, _ in others],
+                "same layer": ["yes" if other[0] == head[0] else "no" for other, _ in others],
+            }
+        )
+        st.dataframe(table, hide_index=True, column_config={"distance": st.column_config.NumberColumn(format="%.4f")})
+        table_downloads(f"nearest to {head_name(*head)}", table, similar.facts)
+
+
+def _map(similar: Similar) -> list[tuple[int, int]]:
+    distances = similar.arranged.distances
+    head = similar.heads[-1] if similar.heads else None
+    values = np.full(distances.shape[:2], np.nan) if head is None else distances[head]
+    known = values[np.isfinite(values)]
+    bound = round_bound(float(known.max())) if known.size else 1.0
+    bound = min(bound, MOST) if similar.unit == MEAN_UNIT else bound
+    of = "" if head is None else f" to {head_name(*head)}"
+    name = similar.engine.files.name
+    kinds = [[similar.kinds.look(*at).label for at in _row(values, layer)] for layer in range(len(values))]
+    picture = HeadMap(
+        title=f"distance{of} ({similar.unit})",
+        label=f"Distance of the heads of {name}{of} ({similar.unit})",
+        values=values,
+        bound=bound,
+        low_label="alike",
+        details=[(wording.HOW_FAR.lower(), values), (similar.kinds.title, kinds)],
+    )
+    return show_head_map(
+        picture,
+        key="similar map",
+        file="distances",
+        heads=similar.heads,
+        reset=(name, similar.engine.files.fingerprint, state.n_pushed()),
+        facts=similar.facts,
+    )
+
+
+def _row(values: np.ndarray, layer: int) -> list[tuple[int, int]]:
+    return [(layer, head) for head in range(values.shape[1])]
+
+
+def tree(similar: Similar) -> None:
+    """All heads as a tree."""
+    figure = dendrogram(similar.arranged.tree, similar.kinds, similar.heads, similar.unit)
+    chart("tree of heads", figure, similar.facts, wording.NO_FIGURE, selects=True)
+
+
+def layers(similar: Similar) -> None:
+    """Mean distances between layers."""
+    st.markdown(wording.LAYERS_NOTE)
+    values = layer_distances(similar.arranged.distances)
+    names = [f"L{layer}" for layer in range(len(values))]
+    figure = distance_matrix(
+        values,
+        names,
+        names,
+        title="Mean distance between the heads of two layers",
+        row_title="layer",
+        column_title="other layer",
+        unit=similar.unit,
+    )
+    chart("distance between layers", figure, similar.facts, wording.NO_FIGURE)
+
+
+def pairs(similar: Similar) -> None:
+    """All heads of one layer against those of another."""
+    n_layers, n_heads = similar.arranged.divergences.shape
+    usual = similar.heads[-1][0] if similar.heads else 0
+    kept: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        numbers = list(map(str, range(n_layers)))
+        one = int(st.selectbox(wording.LAYER_A, numbers, index=usual, key="similar layer", **kept))
+        other = int(st.selectbox(wording.LAYER_B, numbers, index=usual, key="similar other layer", **kept))
+        relative = st.toggle(
+            wording.RELATIVE,
+            key="similar relative",
+            help=wording.RELATIVE_HELP,
+            disabled=one != other,
+            **kept,
+        )
+    relative = relative and one == other
+    distances = similar.arranged.divergences.relative[one] if relative else similar.arranged.distances[one, :, other]
+    values = np.array(distances, dtype=float)
+    if one == other:
+        np.fill_diagonal(values, np.nan)  # a head and itself are no pair
+    title = wording.RELATIVE if relative else wording.HOW_FAR
+    figure = distance_matrix(
+        values,
+        [head_name(one, head) for head in range(n_heads)],
+        [head_name(other, head) for head in range(n_heads)],
+        title=f"{title}, layer {one} against layer {other}",
+        row_title="head",
+        column_title="other head",
+        unit=MEAN_UNIT if relative else similar.unit,
+    )
+    chart("heads of two layers", figure, similar.facts, wording.MICHEL if relative else wording.NO_FIGURE)
+
+
+def table(similar: Similar) -> None:
+    """Every pair of heads, the closest first; the files hold all of them."""
+    rows = distance_table(similar.arranged.divergences).sort_values("divergence", ignore_index=True)
+    first = rows.head(MOST_ROWS)
+    shown = pd.DataFrame(
+        {
+            "head": _names(first["layer_a"], first["head_a"]),
+            "other head": _names(first["layer_b"], first["head_b"]),
+            **{name: first[name] for name in wording.COLUMNS},
+        }
+    )
+    columns = {
+        name: st.column_config.NumberColumn(label, help=about, format="%.4f")
+        for name, (label, about) in wording.COLUMNS.items()
+    }
+    st.dataframe(shown, hide_index=True, column_config=columns, placeholder="–")
+    if len(rows) > MOST_ROWS:
+        st.caption(wording.closest_rows(MOST_ROWS, len(rows)))
+    table_downloads("distances of heads", rows, similar.facts)
+
+
+def _names(layers: pd.Series, heads: pd.Series) -> list[str]:
+    return [head_name(*place) for place in zip(layers.tolist(), heads.tolist())]

@@ -1,0 +1,109 @@
+"""What the page Similar heads shows: distances over the chosen texts, and what is drawn of them."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import streamlit as st
+
+from cache.answers import Answers
+from cache.engine import Engine
+from cache.store.recent import Recent
+from core.attention.settings import Head
+from core.similarity.distances import Distances, DistanceSettings, HeadDistances, TextDistances, head_distances
+from core.similarity.layout import HeadPlane, HeadTree, head_plane, head_tree
+from core.similarity.question import distance_question
+from core.texts.text import Text
+from dashboard.figures.similar.head_kinds import HeadKinds
+from dashboard.views.asking import kept, policy
+from dashboard.views.frame import Visit
+from dashboard.views.similar import wording
+
+N_TEXTS: Final = (16, 64, 256)
+USUAL: Final = 64
+"""Texts that are compared unless the reader asks for others."""
+N_TEXTS_KEY: Final = "similar texts"
+HOW_FAR_KEY: Final = "similar distance"
+MEAN_UNIT: Final = "nats"
+SUM_UNIT: Final = "summed nats"
+ARRANGED_BYTES: Final = 128 * 2**20
+"""Of the latest planes and trees in memory, with their distances, for all readers."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Arranged:
+    """Distances, and how they are laid out."""
+
+    divergences: HeadDistances
+    distances: Distances
+    """Those that are shown."""
+    plane: HeadPlane
+    tree: HeadTree
+
+    @cached_property
+    def space(self) -> HeadPlane:
+        """Heads in three dimensions, laid out when a reader first asks for them."""
+        return head_plane(self.distances, 3)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Similar:
+    """What the page's views share."""
+
+    engine: Engine
+    arranged: Arranged
+    unit: str
+    kinds: HeadKinds
+    heads: list[Head]
+    """That are chosen; the last is the one that others are compared with."""
+    facts: dict[str, str]
+
+
+_arranged: Final[Recent[Hashable, Arranged]] = Recent(ARRANGED_BYTES)
+_measured: Final[Recent[Hashable, HeadDistances]] = Recent(ARRANGED_BYTES)
+
+
+def compared_texts(texts: tuple[Text, ...]) -> tuple[Text, ...]:
+    """Those of the corpus that are compared: as many as chosen, at even steps."""
+    wanted = st.session_state.get(N_TEXTS_KEY, USUAL)
+    if wanted == wording.ALL_TEXTS or len(texts) <= int(wanted):
+        return texts
+    return tuple(texts[place * len(texts) // int(wanted)] for place in range(int(wanted)))
+
+
+def how() -> DistanceSettings:
+    """Whether rows are smoothed: for the authors' sum."""
+    return DistanceSettings(smoothed=st.session_state.get(HOW_FAR_KEY) == wording.AUTHORS)
+
+
+def arranged(answers: Answers[TextDistances], question: Hashable) -> Arranged:
+    """Distances over the texts and their layout, which a click asks for again and again.
+
+    Args:
+        answers: of the texts, two heads or more.
+        question: what they answer.
+    """
+    arrangement = _arranged.get(question)
+    if arrangement is None:
+        measured = head_distances(answers.results)
+        distances = measured.sum if how().smoothed else measured.mean
+        arrangement = Arranged(
+            divergences=measured, distances=distances, plane=head_plane(distances), tree=head_tree(distances)
+        )
+        _arranged.put(question, arrangement, 3 * distances.nbytes)
+    return arrangement
+
+
+def kept_distances(visit: Visit) -> HeadDistances | None:
+    """Mean distances over the texts of the page where they need no pass, for the card of a head; None otherwise."""
+    compared = replace(visit, texts=compared_texts(visit.texts))
+    answers = kept(compared, distance_question(DistanceSettings()), compared.texts)
+    if answers is None:
+        return None
+    request = (compared.engine, compared.texts, compared.settings, policy())
+    distances = _measured.get(request)
+    if distances is None:
+        distances = head_distances(answers.results)
+        _measured.put(request, distances, 2 * distances.mean.nbytes)
+    return distances

@@ -1,0 +1,161 @@
+"""Similar heads: which heads attend alike, over a corpus."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import streamlit as st
+
+from cache.engine import Engine
+from core.attention.settings import head_name
+from core.roles.roles import ROLES, shown_roles
+from core.similarity.distances import behaviours, closest_pair, within_and_between
+from core.similarity.layout import groups
+from core.similarity.question import distance_question
+from core.surface.key_kinds import SurfaceSettings
+from core.surface.question import surface_question
+from core.surface.statistics import head_statistics
+from dashboard import provenance, state
+from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
+from dashboard.state import Choice
+from dashboard.views import frame
+from dashboard.views.asking import ask, ask_about_long_texts, policy
+from dashboard.views.corpus import corpus
+from dashboard.views.frame import Visit
+from dashboard.views.pickers import one_of
+from dashboard.views.similar import wording
+from dashboard.views.similar.details import layers, nearest, pairs, table, tree
+from dashboard.views.similar.numbers import (
+    HOW_FAR_KEY,
+    MEAN_UNIT,
+    N_TEXTS,
+    N_TEXTS_KEY,
+    SUM_UNIT,
+    USUAL,
+    Arranged,
+    Similar,
+    arranged,
+    compared_texts,
+    how,
+)
+from dashboard.views.similar.points import points
+
+NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
+COLOUR_KEY: Final = "similar colour"
+
+
+def show() -> None:
+    """Draw the page."""
+    frame.page("Similar heads", wording.SEE, _similar, NOTES)
+
+
+def _similar() -> None:
+    visit = frame.visit()
+    if visit is None:
+        return
+    _settings()
+    engine, texts = visit.engine, visit.texts
+    compared = replace(visit, texts=compared_texts(texts))
+    answers = ask(visit, distance_question(how()), compared.texts)
+    if answers is None:
+        return
+    state.remember_off(visit.chosen)
+    ask_about_long_texts(answers.too_long)
+    n_layers, n_heads = answers.results[0].relative.shape[:2]
+    if n_layers * n_heads < 2:
+        st.info(wording.NO_SECOND_HEAD)
+        return
+    arrangement = arranged(answers, (engine, compared.texts, visit.settings, policy(), how()))
+    unit = SUM_UNIT if how().smoothed else MEAN_UNIT
+    if len(compared.texts) < len(texts):
+        st.caption(wording.of_texts(len(compared.texts), len(texts)))
+    _summary(arrangement, unit)
+    kinds = _kinds(visit, compared, (n_layers, n_heads))
+    pair = closest_pair(arrangement.distances)
+    _draw(
+        Similar(
+            engine=engine,
+            arranged=arrangement,
+            unit=unit,
+            kinds=kinds,
+            heads=state.chosen_heads(n_layers, n_heads, pair[0] if pair else (0, 0)),
+            facts=_facts(visit.chosen, engine, arrangement),
+        )
+    )
+
+
+def _settings() -> None:
+    n_texts = (*map(str, N_TEXTS), wording.ALL_TEXTS)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        one_of(wording.N_TEXTS, _by_name(n_texts), key=N_TEXTS_KEY, start=str(USUAL), help=wording.N_TEXTS_HELP)
+        one_of(wording.HOW_FAR, _by_name((wording.MEAN, wording.AUTHORS)), key=HOW_FAR_KEY, help=wording.HOW_FAR_HELP)
+        one_of(wording.COLOUR, _by_name((wording.BEHAVIOUR, wording.ROLE)), key=COLOUR_KEY, help=wording.COLOUR_HELP)
+
+
+def _by_name(names: Sequence[str]) -> dict[str, str]:
+    """Choices that stand for themselves: the card of a head on Inspect reads them by name too."""
+    return {name: name for name in names}
+
+
+def _facts(chosen: Choice, engine: Engine, arranged: Arranged) -> dict[str, str]:
+    return {
+        **provenance.corpus_facts(chosen, engine, arranged.divergences.n_texts),
+        "rows smoothed": "yes" if how().smoothed else "no",
+        "most rows of a text": str(how().rows),
+    }
+
+
+def _summary(arranged: Arranged, unit: str) -> None:
+    pair = closest_pair(arranged.distances)
+    n_layers, n_heads = arranged.divergences.shape
+    said = wording.summary(
+        None if pair is None else (head_name(*pair[0]), head_name(*pair[1]), pair[2]),
+        *within_and_between(arranged.distances),
+        unit,
+        arranged.divergences.n_texts,
+        n_layers * n_heads,
+    )
+    sizes = [len(part) for part in groups(arranged.tree)]
+    st.markdown(f"{said} {wording.groups_of(sizes, arranged.tree.cut, unit)}")
+
+
+def _kinds(visit: Visit, compared: Visit, shape: tuple[int, int]) -> HeadKinds:
+    """Behaviours over the compared texts, or roles over the corpus; none where the reader has stopped the work."""
+    if st.session_state[COLOUR_KEY] == wording.ROLE:
+        return _roles(visit, shape)
+    of = np.full(shape, -1)
+    answers = ask(compared, surface_question(SurfaceSettings()), compared.texts)
+    if answers is None:
+        st.info(wording.NO_BEHAVIOUR)
+    else:
+        of = behaviours(head_statistics(answers.results))
+    return HeadKinds(title=wording.BEHAVIOUR, looks=BEHAVIOUR_LOOKS, of=of)
+
+
+def _roles(visit: Visit, shape: tuple[int, int]) -> HeadKinds:
+    tested = corpus(visit)
+    of = np.full(shape, -1)
+    if tested is not None:
+        coarse, _ = shown_roles(tested.tests.mean)
+        places = [ROLES.index(role) for role in coarse]
+        holds = tested.tests.holds[places]
+        one = np.array(places)[holds.argmax(axis=0)]
+        of = np.where(holds.sum(axis=0) > 1, len(ROLES), np.where(holds.any(axis=0), one, -1))
+    return HeadKinds(title=wording.ROLE, looks=ROLE_LOOKS, of=of)
+
+
+def _draw(similar: Similar) -> None:
+    points(similar)
+    nearest(similar)
+    frame.tabs(
+        "similar details",
+        {
+            wording.TREE: lambda: tree(similar),
+            wording.LAYERS: lambda: layers(similar),
+            wording.PAIR: lambda: pairs(similar),
+            wording.TABLE: lambda: table(similar),
+        },
+    )
+    frame.link_to_inspect(similar.heads)

@@ -1,0 +1,164 @@
+"""Sentences of the page Similar heads."""
+
+from collections.abc import Sequence
+from math import ceil, exp, isnan
+from typing import Final
+
+from core.similarity.distances import BROAD, FLOOR, MOST, ROWS, SMOOTHING, THRESHOLDS
+from dashboard.figures.figure import counted
+
+NUMBERS: Final = {
+    "rows": str(ROWS),
+    "rest": f"{1 - SMOOTHING:g}",
+    "smoothing": f"{SMOOTHING:g}",
+    "neighbour": f"{100 * THRESHOLDS['next']:g} %",
+    "special": f"{100 * THRESHOLDS['sep']:g} %",
+    "broad": f"{BROAD:g}",
+    "fewest_keys": str(ceil(exp(BROAD))),
+    "floor": f"{FLOOR:g}",
+}
+"""Of `method.md`."""
+SEE: Final = (
+    "Which heads attend alike: each point is a head, and heads that look at the same tokens lie close together. Click "
+    "a point or a cell to choose a head and see which are most similar to it."
+)
+CHOSEN: Final = "Most similar heads"
+TREE: Final = "Dendrogram"
+LAYERS: Final = "Layers"
+PAIR: Final = "Two layers"
+TABLE: Final = "Table"
+
+N_TEXTS: Final = "Texts compared"
+ALL_TEXTS: Final = "all"
+N_TEXTS_HELP: Final = (
+    "Evenly spaced texts of the corpus. Every head is compared with every other on every text, so the cost grows with "
+    "the number of texts and with the square of the number of heads: for 72 heads it is about that of another forward "
+    "pass, for 1,024 heads much more. Comparisons are kept."
+)
+HOW_FAR: Final = "Distance"
+MEAN: Final = "mean over rows"
+AUTHORS: Final = "authors' sum"
+HOW_FAR_HELP: Final = (
+    "Mean: the Jensen-Shannon divergence of the rows of two heads, averaged over the rows of a text and then over "
+    f"texts, 0 to {MOST:.3f} nats. Authors' sum: added up over all rows of all texts, each row first smoothed as "
+    f"{1 - SMOOTHING:g} A + {SMOOTHING:g} / keys, so long texts count more. It needs a comparison of its own."
+)
+COLOUR: Final = "Colour by"
+BEHAVIOUR: Final = "behaviour"
+ROLE: Final = "role"
+COLOUR_HELP: Final = (
+    "Behaviour: what gets most of a head's attention, as the paper labels heads. Role: the coarse role that the head "
+    "holds over the corpus, as on the page Roles. Each needs a forward pass of its own, unless it has been made."
+)
+NO_SECOND_HEAD: Final = "This checkpoint has only one head, so there is nothing to compare it with."
+NO_BEHAVIOUR: Final = "Behaviours are left out until the forward pass for them has finished."
+DIMENSIONS: Final = "Dimensions"
+PLANE: Final = "2"
+SPACE: Final = "3"
+DIMENSIONS_HELP: Final = (
+    "Two dimensions make a plane; three make a space that can be turned and keep more of the distances. The percentage "
+    "is the part of the sum of all squared distances that the points show, 1 / (1 + stress²)."
+)
+SPACE_SEE: Final = (
+    "Drag to turn, scroll to zoom, click a point to choose its head. With the keyboard, choose heads in the map below. "
+    "This view needs WebGL. A browser without it shows a note instead; the files and the table of places hold the same."
+)
+PLACES: Final = "Places of the heads"
+NONE_CHOSEN: Final = "No head is chosen. Click one above."
+CLARK_6: Final = "Corresponds to Figure 6 of Clark et al. (2019)."
+NO_FIGURE: Final = "The paper has no such figure; it is drawn from the same distances."
+MICHEL: Final = "Corresponds to the divergences within a layer in the code of Michel et al. (2019)."
+LAYER_A: Final = "Heads of layer"
+LAYER_B: Final = "compared with layer"
+RELATIVE: Final = "Kullback-Leibler divergence"
+RELATIVE_HELP: Final = "Not symmetric and without an upper bound: how poorly the column's attention predicts the row's."
+LAYERS_NOTE: Final = (
+    "Mean distance between the heads of two layers. The diagonal compares a layer with itself, over pairs of different "
+    "heads."
+)
+OPEN: Final = "Similar heads"
+TO_PAGE: Final = "Which heads attend most like this one"
+
+
+COLUMNS: Final = {
+    "divergence": ("mean (nats)", "Jensen-Shannon divergence, averaged over rows and then over texts."),
+    "sum": ("authors' sum (nats)", "The same, summed over all rows of all texts."),
+    "relative_a_b": (
+        "KL from the other (nats)",
+        "Kullback-Leibler divergence of the head from the other head; computed within a layer only.",
+    ),
+    "relative_b_a": (
+        "KL of the other (nats)",
+        "Kullback-Leibler divergence of the other head from the head; it differs, because it is not symmetric.",
+    ),
+}
+"""Of the table of pairs: label and explanation."""
+
+
+def summary(
+    closest: tuple[str, str, float] | None, within: float, between: float, unit: str, n_texts: int, n_heads: int
+) -> str:
+    """The closest pair, and whether heads of one layer are alike.
+
+    Args:
+        closest: names of two heads and their distance.
+        within, between: mean distance of heads of one layer, and of different ones; NaN where there are none.
+        unit: of the distances.
+        n_texts, n_heads: what was compared.
+    """
+    said = [f"{counted(n_heads, 'head')} compared on {counted(n_texts, 'text')}."]
+    if closest is not None:
+        said.append(f"**{closest[0]} and {closest[1]}** attend most alike ({closest[2]:.3g} {unit}).")
+    if within == within and between == between:
+        closer = within < between
+        said.append(
+            f"Heads of the same layer are {'closer' if closer else 'no closer'} to each other than heads of different "
+            f"layers: {within:.3g} against {between:.3g} {unit} on average."
+        )
+    return " ".join(said)
+
+
+def groups_of(sizes: Sequence[int], cut: float, unit: str) -> str:
+    """The groups of the dendrogram where it is cut."""
+    several = [size for size in sizes if size > 1]
+    n_alone = len(sizes) - len(several)
+    if not several:
+        return f"No two heads are within {cut:.3g} {unit} of each other, half the mean distance of all pairs."
+    alone = f"; {counted(n_alone, 'head')} {'is' if n_alone == 1 else 'are'} in none" if n_alone else ""
+    return (
+        f"Cut at {cut:.3g} {unit}, half the mean distance of all pairs, the dendrogram has "
+        f"{counted(len(several), 'group')} of heads (the largest has {several[0]}){alone}."
+    )
+
+
+def nearest(head: str, others: Sequence[tuple[str, float]], unit: str) -> str:
+    """The heads that attend most like one."""
+    named = ", ".join(f"{name} ({distance:.3g})" for name, distance in others)
+    return f"Attention most similar to {head} ({unit}, 0 = equal): {named}."
+
+
+def mean_over(n_texts: int) -> str:
+    """The unit of distances where no setting of the page stands beside them."""
+    return f"nats, mean over the rows of {counted(n_texts, 'text')}"
+
+
+def of_texts(n_compared: int, n_all: int) -> str:
+    """That not all texts were compared."""
+    return f"{n_compared:,} of {counted(n_all, 'text')} compared, evenly spaced."
+
+
+def closest_rows(n_shown: int, n_all: int) -> str:
+    """That the table on the page is not the whole."""
+    return f"The {n_shown:,} closest of {n_all:,} pairs; the files have all."
+
+
+def distances_shown(plane: float, space: float | None = None) -> str:
+    """How much of the distances the points show.
+
+    Args:
+        plane, space: share of the squared distances in two and in three dimensions; NaN where all heads are alike.
+    """
+    if isnan(plane):
+        return ""
+    of_space = "" if space is None else f"; three dimensions show {100 * space:.1f} %"
+    return f"The plane shows {100 * plane:.1f} % of the squared distances{of_space}."

@@ -1,0 +1,1 @@
+"""Surface: what heads attend to on the surface of texts."""

@@ -1,0 +1,144 @@
+"""What every head does, after Voita et al.: positional, syntactic, or for rare tokens; and what counts as rare."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import streamlit as st
+
+from core.attention.settings import Head
+from core.errors import AnalysisError
+from core.roles.hypotheses import HeadTests
+from core.surface.frequencies import FrequencyList, english_frequencies, frequencies_of, read_frequencies
+from core.texts.relations import RELATIONS
+from core.texts.text import Text
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.relations.directions import DIRECTION_NAMES
+from dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, function_grid
+from dashboard.plain import plain, show_error
+from dashboard.views.charts import chart
+from dashboard.views.corpus import corpus
+from dashboard.views.parsers.relations.predictions import relation_results
+from dashboard.views.parsers.relations.results import USUAL_CASES, ByArgmax, RelationSettings, by_argmax, min_cases
+from dashboard.views.pickers import from_list, toggle
+from dashboard.views.surface import wording
+from dashboard.views.surface.numbers import Surface
+
+KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
+AS_USUAL: Final = RelationSettings()
+"""Those of the page Heads as parsers unless the reader changes them."""
+
+
+def frequency_list(texts: tuple[Text, ...]) -> FrequencyList:
+    """The list the reader chose; that of the texts while it has yet to be given.
+
+    Raises: TextError for a file that is no such list.
+    """
+    kind = from_list(
+        wording.FREQUENCIES,
+        {name: name for name in KINDS},
+        key="frequencies",
+        help=wording.FREQUENCIES_HELP,
+        width=320,
+    )
+    if kind == wording.BY_WORDFREQ:
+        return english_frequencies()
+    if kind == wording.BY_FILE:
+        given = st.file_uploader(wording.LIST, type=["txt", "tsv", "gz"], key="frequency list", help=wording.LIST_HELP)
+        if given is not None:
+            return _read(given.file_id, given.name, given.getvalue())
+        st.info(wording.WAIT_LIST)
+    return _of_texts(texts)
+
+
+@lru_cache(maxsize=4)
+def _of_texts(texts: tuple[Text, ...]) -> FrequencyList:
+    return frequencies_of(texts)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _read(file_id: str, name: str, _content: bytes) -> FrequencyList:
+    return read_frequencies(name, _content)
+
+
+def functions(surface: Surface) -> None:
+    """The grid of functions, heads in order of confidence."""
+    st.markdown(wording.ORDER)
+    rare = surface.numbers.rare
+    st.markdown(plain(wording.rare_texts(rare.n_texts, surface.numbers.n_texts, surface.facts["word frequencies"])))
+    tested = corpus(surface.visit)
+    if tested is None:
+        st.info(wording.NO_RELATIONS)
+    argmax = _argmax(surface)
+    by_head = head_functions(surface, None if tested is None else tested.tests, argmax)
+    kinds = USUAL if argmax is None else tuple(FUNCTIONS)
+    figure = function_grid(by_head, surface.numbers.heads.of("confidence"), "confidence", surface.heads, kinds)
+    chart("functions", figure, surface.facts, wording.VOITA_1C, selects=True)
+
+
+def _argmax(surface: Surface) -> ByArgmax | None:
+    """Heads by the paper's own rule, where the reader wants them and the texts have its relations."""
+    if surface.visit.settings.kind == "cross":
+        return None
+    if not toggle(wording.ARGMAX, key="by argmax", help=wording.ARGMAX_HELP):
+        return None
+    try:
+        results = relation_results(surface.visit, AS_USUAL)
+    except AnalysisError as error:
+        show_error(error)
+        return None
+    if results is None:
+        return None
+    least = min_cases(results.accuracies, AS_USUAL.min_cases)
+    argmax = by_argmax([one for one in results.by_row if one.n_cases >= least], AS_USUAL.margin)
+    if argmax is None:
+        st.info(wording.NO_RULE_RELATION)
+    elif least < USUAL_CASES:
+        st.info(wording.few_cases(least, USUAL_CASES))
+    return argmax
+
+
+def head_functions(
+    surface: Surface, tests: HeadTests | None, argmax: ByArgmax | None = None
+) -> dict[Head, list[Function]]:
+    """What each head does, by head; heads that do none of it are left out.
+
+    Args:
+        surface: the statistics.
+        tests: of the roles; None leaves out the syntactic functions.
+        argmax: heads by Voita's rule; None leaves them out.
+    """
+    by_head: defaultdict[Head, list[Function]] = defaultdict(list)
+    labels, rare = surface.numbers.labels, surface.numbers.rare
+    positional = labels.positional
+    for layer, head in np.argwhere(positional.holds).tolist():
+        evidence = wording.by_offset(float(positional.share[layer, head]))
+        by_head[layer, head].append(
+            Function("positional", wording.offset_name(int(positional.offset[layer, head])), evidence)
+        )
+    for of_head, relations in ({} if tests is None else _relations(tests)).items():
+        by_head[of_head].append(Function("syntactic", ", ".join(relations), wording.BY_SIEVE, _letters(relations)))
+    if argmax is not None:
+        for layer, head in np.argwhere(argmax.heads).tolist():
+            best = argmax.best[layer][head]
+            evidence = wording.by_guesses(DIRECTION_NAMES[best.direction], best.accuracy)
+            by_head[layer, head].append(Function("argmax", best.relation, evidence))
+    for layer, head in np.argwhere(labels.rare).tolist():
+        evidence = wording.by_rarest(float(rare.two_rarest[layer, head]), rare.chance)
+        by_head[layer, head].append(Function("rare", "", evidence))
+    return dict(by_head)
+
+
+def _letters(relations: Sequence[str]) -> str:
+    return "".join(LOOKS[f"syntactic:{relation}"].letter for relation in relations)
+
+
+def _relations(tests: HeadTests) -> dict[Head, list[str]]:
+    """Relations of the heads that hold a syntactic role; none is named where only all of them together are."""
+    held: dict[Head, list[str]] = {}
+    for role in ("syntactic", *(f"syntactic:{relation}" for relation in RELATIONS)):
+        for layer, head in np.argwhere(tests.holds[tests.roles.index(role)]).tolist():
+            held.setdefault((layer, head), []).extend(role.split(":")[1:])
+    return held

@@ -1,0 +1,59 @@
+"""How much the masked-language-model loss depends on attention, by layer and kind of key: computed when asked for."""
+
+from typing import Final
+
+import streamlit as st
+
+from cache.answers import Answers
+from core.errors import AnalysisError
+from core.surface.per_text import TextGradients
+from core.surface.question import GRADIENTS
+from core.surface.statistics import gradient_statistics
+from dashboard.figures.surface.gradient_lines import gradient_lines
+from dashboard.plain import show_error
+from dashboard.views.asking import ask, policy
+from dashboard.views.charts import chart
+from dashboard.views.surface import wording
+from dashboard.views.surface.numbers import Surface
+
+ASKED: Final = "gradients asked for"
+"""Key of what a session has asked the gradients of."""
+
+
+def gradients(surface: Surface) -> None:
+    """Lines by layer, a button where they have yet to be computed, or why there are none."""
+    st.markdown(wording.GRADIENT_SEE)
+    try:
+        answers = _answers(surface)
+    except AnalysisError as error:
+        show_error(error)
+        return
+    if answers is None:
+        return
+    texts = answers.results
+    statistics = gradient_statistics(texts, surface.visit.chosen.criterion.alpha)
+    named = {wording.KEYS[name]: of_kind for name, of_kind in zip(statistics.names, statistics.mean, strict=True)}
+    st.markdown(wording.on_gradients(len(texts), sum(of_text.n_masked for of_text in texts)))
+    chart("gradients", gradient_lines(named), surface.facts, wording.CLARK_3)
+
+
+def _answers(surface: Surface) -> Answers[TextGradients] | None:
+    """Gradients that are kept, or that the reader asks for now; None while there are none."""
+    visit = surface.visit
+    inference, engine, texts, settings = visit.inference, visit.engine, visit.texts, visit.settings
+    kept = inference.kept(engine, GRADIENTS, texts, settings, too_long=policy())
+    if kept is not None:
+        return kept
+    if inference.is_loaded(engine) and inference.checkpoint(engine).head != "masked token":
+        st.info(wording.NO_LANGUAGE_MODEL)
+        return None
+    question = (engine, settings, texts)
+    if st.session_state.get(ASKED) == question:
+        return ask(visit, GRADIENTS, texts)
+    st.button(
+        wording.COMPUTE,
+        icon=":material/calculate:",
+        help=wording.COMPUTE_HELP,
+        on_click=lambda: st.session_state.update({ASKED: question}),
+    )
+    return None

@@ -1,0 +1,180 @@
+"""Surface: where every head looks, over a corpus."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import streamlit as st
+
+from cache.answers import Answers
+from core.attention.settings import Head
+from core.surface.frequencies import FrequencyList
+from core.surface.key_kinds import SurfaceSettings
+from core.surface.labels import head_labels, positional, rare_shares
+from core.surface.per_text import TextSurface
+from core.surface.question import surface_question
+from core.surface.statistics import head_statistics, layer_statistics, uniform_entropy
+from dashboard import provenance, state
+from dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
+from dashboard.figures.surface.gradient_lines import agreement_lines
+from dashboard.figures.surface.scatter import PANELS, share_scatter
+from dashboard.plain import plain
+from dashboard.views import frame
+from dashboard.views.asking import ask, ask_about_long_texts, policy
+from dashboard.views.charts import chart
+from dashboard.views.layout import halves
+from dashboard.views.pickers import toggle
+from dashboard.views.surface import wording
+from dashboard.views.surface.functions import frequency_list, functions
+from dashboard.views.surface.gradients import gradients
+from dashboard.views.surface.numbers import Numbers, Surface, remembered
+from dashboard.views.surface.tables import chosen_heads_table, head_grid, table
+
+NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
+MOSTLY: Final = {"cls": "[CLS]", "sep": "[SEP]"}
+"""Shares that the headline counts, as it names them."""
+
+
+def show() -> None:
+    """Draw the page."""
+    frame.page("Surface", wording.SEE, _surface, NOTES)
+
+
+def _surface() -> None:
+    visit = frame.visit()
+    if visit is None:
+        return
+    headline, details, below = st.container(), st.container(), st.container()
+    with below:
+        frequencies, how = frequency_list(visit.texts), _settings()
+    alpha = visit.chosen.criterion.alpha
+    question = (visit.engine, visit.texts, visit.settings, policy(), alpha, frequencies, how)
+    with headline:
+        numbers = remembered(
+            question,
+            lambda: _numbers(ask(visit, surface_question(how), visit.texts), frequencies, alpha),
+        )
+    if numbers is None:
+        return
+    state.remember_off(visit.chosen)
+    n_layers, n_heads = numbers.heads.mean.shape[1:]
+    surface = Surface(
+        visit=visit,
+        numbers=numbers,
+        heads=state.chosen_heads(n_layers, n_heads, _most_confident(numbers)),
+        facts={
+            **provenance.corpus_facts(visit.chosen, visit.engine, numbers.n_texts),
+            "word frequencies": frequencies.source,
+            "as in code": "yes" if how.as_in_code else "no",
+        },
+    )
+    with headline:
+        ask_about_long_texts(numbers.too_long)
+        _headline(surface)
+        if how.as_in_code:
+            st.caption(wording.BY_CODE)
+    with details:
+        _details(surface)
+        state.put_in_link(surface.heads)
+        frame.link_to_inspect(surface.heads)
+
+
+def _settings() -> SurfaceSettings:
+    """How the statistics are taken."""
+    with st.expander(wording.SETTINGS):
+        as_in_code = toggle(wording.AS_IN_CODE, key="surface as in code", help=wording.AS_IN_CODE_HELP)
+    return SurfaceSettings(as_in_code=as_in_code)
+
+
+def _numbers(answers: Answers[TextSurface] | None, frequencies: FrequencyList, alpha: float) -> Numbers | None:
+    if answers is None:
+        return None
+    texts = answers.results
+    ranks = [frequencies.ranks(of_text.key_words) for of_text in texts]
+    rare = rare_shares(texts, ranks)
+    return Numbers(
+        heads=head_statistics(texts, alpha, ranks),
+        layers=layer_statistics(texts, alpha),
+        uniform=dict(zip(TITLES, uniform_entropy(texts), strict=True)),
+        labels=head_labels(positional(texts), rare),
+        rare=rare,
+        n_texts=len(texts),
+        too_long=answers.too_long,
+    )
+
+
+def _most_confident(numbers: Numbers) -> Head:
+    """Something to look at before a head is chosen."""
+    confidence = np.nan_to_num(numbers.heads.of("confidence"), nan=-1)
+    layer, head = np.unravel_index(confidence.argmax(), confidence.shape)
+    return int(layer), int(head)
+
+
+def _headline(surface: Surface) -> None:
+    numbers = surface.numbers
+    shares = {MOSTLY[name]: numbers.heads.of(name) for name in MOSTLY}
+    known = {name: share for name, share in shares.items() if np.isfinite(share).any()}
+    has_offsets = np.isfinite(numbers.heads.of("distance")).any()
+    offsets_held = numbers.labels.positional
+    offsets = Counter(offsets_held.offset[offsets_held.holds].tolist())
+    said = wording.summary(
+        numbers.n_texts,
+        offsets_held.holds.size,
+        {name: int((share > wording.MOST).sum()) for name, share in known.items()},
+        dict(sorted(offsets.items())) if has_offsets else None,
+        int(numbers.labels.rare.sum()) if numbers.rare.n_texts else None,
+    )
+    st.markdown(said if numbers.n_texts >= wording.FEW_TEXTS else f"{said} {wording.FEW}")
+    layers = {name: np.flatnonzero(share.mean(axis=1) > wording.MOST).tolist() for name, share in known.items()}
+    if any(layers.values()):
+        st.markdown(plain(wording.most_of_layers({name: of_name for name, of_name in layers.items() if of_name})))
+    if not has_offsets:
+        st.info(wording.NO_NEIGHBOURS)
+    elif len(known) < len(shares):
+        st.info(plain(wording.without_specials([name for name in shares if name not in known])))
+
+
+def _details(surface: Surface) -> None:
+    frame.tabs(
+        "surface details",
+        {
+            wording.SHARES: lambda: _shares(surface),
+            wording.ENTROPY: lambda: _entropy(surface),
+            wording.HEADS: lambda: head_grid(surface),
+            wording.FUNCTIONS: lambda: functions(surface),
+            wording.LAYERS: lambda: _layers(surface),
+            wording.TABLE: lambda: table(surface),
+        },
+    )
+
+
+def _shares(surface: Surface) -> None:
+    cells = [*halves(), *halves()]
+    for place, (name, panel) in zip(cells, PANELS.items()):
+        with place:
+            figure = share_scatter(surface.numbers.heads, panel, surface.heads)
+            chart(f"shares, {name}", figure, surface.facts, wording.CLARK_2, selects=True)
+    with cells[-1]:
+        chosen_heads_table(surface)
+
+
+def _entropy(surface: Surface) -> None:
+    numbers = surface.numbers
+    values = [*(numbers.heads.of(name) for name in TITLES), *numbers.uniform.values()]
+    most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)
+    for place, name in zip(halves(), TITLES):
+        with place:
+            figure = entropy_panel(numbers.heads, name, numbers.uniform[name], most, surface.heads)
+            chart(name, figure, surface.facts, wording.CLARK_4, selects=True)
+
+
+def _layers(surface: Surface) -> None:
+    left, right = halves()
+    with left:
+        st.markdown(wording.AGREEMENT)
+        attention, outputs = surface.numbers.layers.mean
+        figure = agreement_lines({"attention": attention, "outputs": outputs})
+        chart("agreement", figure, surface.facts, wording.MICHEL)
+    with right:
+        gradients(surface)

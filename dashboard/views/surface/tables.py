@@ -1,0 +1,115 @@
+"""The statistics of every head as numbers: one of them as a grid, and all as a table."""
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.attention.settings import head_name
+from core.surface.statistics import HeadStatistics
+from dashboard import state
+from dashboard.downloads import table_downloads
+from dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, round_bound
+from dashboard.figures.surface.entropy_panels import TITLES
+from dashboard.figures.surface.scatter import LABELS
+from dashboard.plain import plain
+from dashboard.views.maps import show_head_map
+from dashboard.views.pickers import from_list, some_of, toggle
+from dashboard.views.surface import wording
+from dashboard.views.surface.numbers import Surface
+
+FIRST: Final = "sep"
+"""Statistic that the grid shows at first, where it applies."""
+OF_PAPER: Final = {
+    **dict.fromkeys(LABELS, wording.DOTS_2),
+    **dict.fromkeys(TITLES, wording.DOTS_4),
+    "confidence": wording.VOITA_1B,
+}
+"""The figure of a paper that a statistic's grid corresponds to; of the others there is none."""
+
+
+def head_grid(surface: Surface) -> None:
+    """Any statistic of every head, to be chosen."""
+    statistics = surface.numbers.heads
+    labels = {wording.STATISTICS[name]: name for name in statistics.names}
+    known = [label for label, name in labels.items() if np.isfinite(statistics.of(name)).any()]
+    usual = wording.STATISTICS[FIRST]
+    name = from_list(wording.STATISTIC, labels, key="statistic", start=usual if usual in known else known[0])
+    label, place = wording.STATISTICS[name], statistics.names.index(name)
+    values = statistics.mean[place]
+    if not np.isfinite(values).any():
+        st.info(wording.NO_VALUE)
+        return
+    checkpoint = surface.visit.engine.files.name
+    picture = HeadMap(
+        title=label,
+        label=f"{label} of the heads of {checkpoint}",
+        values=values,
+        bound=round_bound(float(np.nanmax(values))),
+        details=[
+            (wording.MEAN, values),
+            (wording.interval(surface.visit.chosen.criterion.alpha), _intervals(statistics, place)),
+            (wording.TEXTS, [[str(statistics.n_texts[place])] * values.shape[1]] * values.shape[0]),
+        ],
+    )
+    show_head_map(
+        picture,
+        key="statistic map",
+        file="head grid",
+        heads=surface.heads,
+        reset=(checkpoint, surface.visit.engine.files.fingerprint, state.n_pushed()),
+        facts=surface.facts,
+    )
+    st.caption(plain(OF_PAPER.get(name, wording.NO_FIGURE)))
+
+
+def _intervals(statistics: HeadStatistics, place: int) -> list[list[str]]:
+    ends = zip(statistics.low[place], statistics.high[place])
+    return [[_interval(low, high) for low, high in zip(*rows)] for rows in ends]
+
+
+def _interval(low: float, high: float) -> str:
+    return wording.NO_INTERVAL if np.isnan(low) else f"{low:.3g} to {high:.3g}"
+
+
+def statistics_table(statistics: HeadStatistics) -> pd.DataFrame:
+    """A row for each statistic and head: mean, interval, and texts that have it."""
+    _, n_layers, n_heads = statistics.mean.shape
+    index = pd.MultiIndex.from_product(
+        [statistics.names, range(n_layers), range(n_heads)], names=("statistic", "layer", "head")
+    )
+    columns = {name: getattr(statistics, name).astype(float).ravel() for name in ("mean", "low", "high")}
+    return pd.DataFrame({**columns, "texts": statistics.n_texts.repeat(n_layers * n_heads)}, index=index).reset_index()
+
+
+def table(surface: Surface) -> None:
+    """All statistics of all heads, filtered, with files."""
+    statistics = surface.numbers.heads
+    rows = statistics_table(statistics)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        labels = [wording.STATISTICS[name] for name in statistics.names]
+        picked = some_of(wording.ONLY_STATISTICS, labels, key="surface statistics", every="all statistics")
+        numbers = list(map(str, range(statistics.mean.shape[1])))
+        layers = some_of(wording.ONLY_LAYERS, numbers, key="surface layers", every="all layers")
+        only = toggle(wording.ONLY_CHOSEN, key="surface chosen")
+    named = rows["statistic"].map(wording.STATISTICS)
+    wanted = named.isin(picked) & rows["layer"].astype(str).isin(layers)
+    if only:
+        wanted &= np.array([head in surface.heads for head in zip(rows["layer"], rows["head"])])
+    number = {name: st.column_config.NumberColumn(format="%.4f") for name in ("mean", "low", "high")}
+    st.dataframe(rows.assign(statistic=named)[wanted], hide_index=True, column_config=number)
+    table_downloads("surface", rows[wanted], surface.facts)
+
+
+def chosen_heads_table(surface: Surface) -> None:
+    """The chosen heads side by side."""
+    statistics = surface.numbers.heads
+    columns = {head_name(*head): [_written(value) for value in statistics.mean[:, *head]] for head in surface.heads}
+    labels = [wording.STATISTICS[name] for name in statistics.names]
+    st.markdown(f"**{wording.CHOSEN}**")
+    st.dataframe(pd.DataFrame({"statistic": labels, **columns}), hide_index=True)
+
+
+def _written(value: float) -> str:
+    return NOT_APPLICABLE if np.isnan(value) else f"{value:.3f}"

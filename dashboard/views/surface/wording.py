@@ -1,0 +1,248 @@
+"""Sentences of the page Surface."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from core.relations.accuracy import VOITA_MARGIN
+from core.surface.key_kinds import CODE_SEPARATORS, SMOOTHED
+from core.surface.labels import FREQUENT, POSITIONAL_SHARE, RARE_OVER_CHANCE, RARE_SHARE
+from core.surface.per_text import MASKED_SHARE
+from core.texts.relations import RELATIONS
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.figure import counted
+
+POSITIONAL: Final = f"{100 * POSITIONAL_SHARE:g} %"
+LETTERS: Final = ", ".join(f"{LOOKS[f'syntactic:{relation}'].letter} {relation}" for relation in RELATIONS)
+NUMBERS: Final = {
+    "separators": str(CODE_SEPARATORS),
+    "rest": f"{1 - SMOOTHED:g}",
+    "smoothed": f"{SMOOTHED:.4f}",
+    "positional": POSITIONAL,
+    "rare": f"{100 * RARE_SHARE:g} %",
+    "over_chance": f"{RARE_OVER_CHANCE:g}",
+    "frequent": str(FREQUENT),
+    "masked": f"{100 * MASKED_SHARE:g} %",
+}
+"""Of `method.md`."""
+SEE: Final = (
+    "What each head attends to, before any grammar: special tokens, punctuation, neighbouring and rare tokens, how "
+    "broadly it spreads its attention, and how far it looks. Click a dot or a cell to choose a head."
+)
+MOST: Final = 0.5
+"""A share of attention above which the page says that most of it goes there."""
+NAMED_LAYERS: Final = 12
+
+SHARES: Final = "Shares"
+ENTROPY: Final = "Entropy"
+HEADS: Final = "Heads"
+FUNCTIONS: Final = "Functions"
+LAYERS: Final = "Layers"
+TABLE: Final = "Table"
+
+SETTINGS: Final = "Settings"
+AS_IN_CODE: Final = "Shares and entropy as in the authors' code"
+AS_IN_CODE_HELP: Final = (
+    "The code of Clark et al. divides attention to the previous and the next token by the number of all tokens, "
+    f"attention from [SEP] to [SEP] by {CODE_SEPARATORS}, and from other tokens to [SEP] by the number of tokens less "
+    f"{CODE_SEPARATORS}, and takes the entropy of {1 - SMOOTHED:g} A + {SMOOTHED:.4f} / n. Off: attention is divided "
+    "by the number of tokens that it comes from, and the entropy is that of A. Changing this for the first time needs "
+    "a forward pass."
+)
+BY_CODE: Final = "Shares and entropy are computed as in the code of Clark et al."
+
+CLARK_2: Final = "Corresponds to Figure 2 of Clark et al. (2019)."
+CLARK_3: Final = "Corresponds to Figure 3 of Clark et al. (2019)."
+CLARK_4: Final = "Corresponds to Figure 4 of Clark et al. (2019)."
+VOITA_1B: Final = "Corresponds to Figure 1 (b) of Voita et al. (2019)."
+VOITA_1C: Final = "Corresponds to Figure 1 (c) of Voita et al. (2019)."
+MICHEL: Final = "The papers have no such figure: the code of Michel et al. (2019) prints these statistics."
+DOTS_2: Final = (
+    "The papers have no such grid: Figure 2 of Clark et al. (2019) shows these numbers as dots, see the tab Shares."
+)
+DOTS_4: Final = (
+    "The papers have no such grid: Figure 4 of Clark et al. (2019) shows these numbers as dots, see the tab Entropy."
+)
+NO_FIGURE: Final = "The papers have no figure of this statistic."
+
+NO_NEIGHBOURS: Final = (
+    "In cross-attention, queries and keys are tokens of two texts: there is no next, previous or same token, no offset "
+    "and no distance. Attention to special tokens, punctuation and rare tokens of the source, entropy and confidence "
+    "do apply."
+)
+STATISTIC: Final = "Statistic"
+STATISTICS: Final = {
+    "self": "attention to the token itself",
+    "previous": "attention to the previous token",
+    "next": "attention to the next token",
+    "cls": "attention to [CLS]",
+    "sep": "attention to [SEP]",
+    "punctuation": "attention to punctuation",
+    "other": "attention to all other tokens",
+    "sep from sep": "attention from [SEP] to [SEP]",
+    "sep from others": "attention from other tokens to [SEP]",
+    "entropy": "entropy (nats)",
+    "cls entropy": "entropy of the [CLS] query (nats)",
+    "confidence": "confidence",
+    "distance": "distance to the most attended token",
+    "top previous": "most attended: the previous token",
+    "top self": "most attended: the token itself",
+    "top next": "most attended: the next token",
+    "on rarest": "most attended: the rarest word",
+    "on two rarest": "most attended: one of the two rarest words",
+    "column rarest": "texts that attend most to their rarest word",
+}
+"""Every statistic as the page names it."""
+MEAN: Final = "mean"
+TEXTS: Final = "texts"
+NO_INTERVAL: Final = "needs 2 texts"
+NO_VALUE: Final = "Not applicable: this statistic is not defined for any of these texts."
+
+ORDER: Final = (
+    "Within a layer, heads are ordered by confidence, the largest first; the paper orders them by relevance (LRP), "
+    f"which is not computed here. **Positional** (P): for at least {POSITIONAL} of the tokens, the most attended token "
+    "is at the named offset. **Syntactic** (S): the head holds a syntactic role by its sieve and test, as on the page "
+    f"Roles; the cell names its relations, or their letters if there is little room: {LETTERS}. **Rare** (R): the most "
+    "attended token mostly belongs to one of the two rarest words of the text."
+)
+ARGMAX: Final = "Add syntactic by argmax, the rule of the paper"
+ARGMAX_HELP: Final = (
+    f"Heads whose most attended word is the related one at least {100 * VOITA_MARGIN:g} points more often than with "
+    f"the best fixed offset, for {', '.join(RELATIONS)} (D), as on the page Heads as parsers. The texts are parsed and "
+    "passed through the model for it, unless that page has done so."
+)
+NO_RULE_RELATION: Final = "None of the relations of the paper's rule has enough cases in these texts."
+NO_RELATIONS: Final = "Syntactic functions are left out until the roles have been scored."
+FREQUENCIES: Final = "Word frequencies"
+FREQUENCIES_HELP: Final = (
+    "Which words count as rare: by these texts, or by English if they have too few words (default); by the English "
+    "list of the package wordfreq; or by a file of your own. Changing the list needs no forward pass."
+)
+BY_TEXTS: Final = "these texts, or else English"
+BY_WORDFREQ: Final = "English (wordfreq)"
+BY_FILE: Final = "upload a list"
+LIST: Final = "Frequency list"
+LIST_HELP: Final = (
+    ".txt: one word per line, the most frequent first. .tsv: a header with the columns rank and word. Both may be "
+    "gzipped. The list is not part of the link."
+)
+WAIT_LIST: Final = "Upload a frequency list. Until then, the frequencies are those of these texts."
+CHOSEN: Final = "Chosen heads"
+BY_SIEVE: Final = "by the sieve and its test"
+
+KEYS: Final = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": "punctuation", "other": "other tokens"}
+"""Kinds of keys, in the figure of gradients."""
+COMPUTE: Final = "Compute the gradients"
+COMPUTE_HELP: Final = "One forward and one backward pass for each text; the results are kept."
+GRADIENT_SEE: Final = (
+    "How much the masked-language-model loss would change if a head attended a little more to a token. A small "
+    "gradient means that attention to that kind of token does not matter for the loss."
+)
+NO_LANGUAGE_MODEL: Final = (
+    "This checkpoint has no head for masked language modelling, so there is no loss to take gradients of. Checkpoints "
+    "with one are, for instance, google-bert/bert-base-uncased, FacebookAI/roberta-base and "
+    "distilbert/distilbert-base-uncased."
+)
+
+ONLY_LAYERS: Final = "Layers"
+ONLY_STATISTICS: Final = "Statistics"
+ONLY_CHOSEN: Final = "Only chosen heads"
+AGREEMENT: Final = (
+    "How similar the heads of a layer are, averaged over pairs of heads, queries and texts: their rows of attention "
+    "(sum over keys of the product) and their outputs (cosine). Broad attention has small products even where it is "
+    "similar; the cosine is 1 wherever the outputs are equal."
+)
+
+PAPER_TITLE: Final = "What the papers found"
+
+
+FEW_TEXTS: Final = 20
+"""Below so many, the page says that they are few."""
+FEW: Final = "With so few texts, this describes only them; add more to see what the heads do in general."
+
+
+def summary(
+    n_texts: int, n_heads: int, most: Mapping[str, int], offsets: Mapping[int, int] | None, n_rare: int | None
+) -> str:
+    """The page in one sentence.
+
+    Args:
+        n_texts: of the corpus.
+        n_heads: of the checkpoint, in all layers.
+        most: by kind of key, heads with more than MOST of their attention there.
+        offsets: positional heads by offset; None where there are no offsets.
+        n_rare: heads for rare words; None where it cannot be said.
+    """
+    verb = "put over half of their attention "
+    shares = [f"{number} {'' if place else verb}on {name}" for place, (name, number) in enumerate(most.items())]
+    said = [", ".join(shares)] if most else []
+    if offsets is not None:
+        n_positional, named = sum(offsets.values()), (f"{n} at {offset_name(offset)}" for offset, n in offsets.items())
+        where = f" ({', '.join(named)})" if n_positional else ""
+        said.append(f"{n_positional} {'is' if n_positional == 1 else 'are'} positional{where}")
+    if n_rare is not None:
+        said.append(f"{n_rare} {'points' if n_rare == 1 else 'point'} to rare words")
+    return f"Over {counted(n_texts, 'text')}, of **{counted(n_heads, 'head')}**, {'; '.join(said)}."
+
+
+def interval(alpha: float) -> str:
+    """What an interval covers."""
+    return f"{100 * (1 - alpha):g} % interval"
+
+
+def offset_name(offset: int) -> str:
+    """An offset with its sign: −1 is the previous token."""
+    return f"{offset:+d}".replace("-", "\N{MINUS SIGN}")
+
+
+def most_of_layers(layers: Mapping[str, Sequence[int]]) -> str:
+    """Layers that put over half of their attention on something, by what it is."""
+    named = {
+        name: ", ".join(map(str, of_name[:NAMED_LAYERS])) + (" and more" if len(of_name) > NAMED_LAYERS else "")
+        for name, of_name in layers.items()
+    }
+    said = [f"to {name} in {'layer' if len(layers[name]) == 1 else 'layers'} {named[name]}" for name in named]
+    return f"Over half of a layer's attention goes {' and '.join(said)}."
+
+
+def without_specials(names: Sequence[str]) -> str:
+    """Special tokens that a checkpoint's texts do not have."""
+    return (
+        f"The texts of this checkpoint have no {' and no '.join(names)}, so statistics about them are not applicable. "
+        "All others are."
+    )
+
+
+def by_offset(share: float) -> str:
+    """Why a head is positional."""
+    return f"{share:.0%} of the tokens with such a neighbour attend most to it"
+
+
+def by_guesses(direction: str, accuracy: float) -> str:
+    """Why a head is syntactic by argmax."""
+    return f"{direction}: {accuracy:.1%}"
+
+
+def by_rarest(share: float, chance: float) -> str:
+    """Why a head is for rare words."""
+    return f"{share:.0%} of the tokens attend most to one of the two rarest words (by chance {chance:.0%})"
+
+
+def rare_texts(n_texts: int, n_all: int, source: str) -> str:
+    """How many texts say something about rare words, and by which list."""
+    return (
+        f"Rare words: {n_texts:,} of {counted(n_all, 'text')} have a word beyond the {FREQUENT} most frequent and are "
+        f"used. Frequencies: {source}; choose others below."
+    )
+
+
+def few_cases(least: int, usual: int) -> str:
+    """That Voita's rule was asked of relations with few cases."""
+    return (
+        f"Syntactic by argmax: relations with at least {counted(least, 'case')} are used, because these texts have few "
+        f"with {usual:,}. With fewer cases, more heads pass the rule by chance."
+    )
+
+
+def on_gradients(n_texts: int, n_masked: int) -> str:
+    """What the gradients were taken over."""
+    return f"Over {counted(n_texts, 'text')} with {counted(n_masked, 'masked token')}."

@@ -1,0 +1,1 @@
+"""The text on screen: typing it, waiting for its attention, drawing it."""

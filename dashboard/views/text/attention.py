@@ -1,0 +1,159 @@
+"""Where chosen heads look: arcs, the overview of a long text, and thumbnails of a layer."""
+
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Bool, Float
+
+from cache.engine import Engine
+from core.attention.settings import Head, head_name
+from core.passes.texts import PassText, TextAttention
+from core.roles.measures import DIRECTIONS
+from core.roles.roles import ROLES
+from core.roles.sieves import sieve_cells
+from core.texts.text import Text
+from dashboard import provenance, state, wording
+from dashboard.components.arcs import MOST_HEADS, attention_arcs
+from dashboard.components.first_screen import first_screen_is_drawn
+from dashboard.components.overview import attention_overview
+from dashboard.components.thumbnails import head_thumbnails
+from dashboard.downloads import drawing_downloads
+from dashboard.figures.text.arcs_svg import DEFAULT_SHARE, arcs_svg
+from dashboard.figures.text.sides import Side
+from dashboard.state import Choice
+from dashboard.views.frame import Visit
+from dashboard.views.pickers import from_list, one_of
+from dashboard.views.text.on_screen import OnScreen
+
+CROSS: Final = ("target", "source")
+"""What attends and what is attended to in cross-attention."""
+
+
+def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
+    """Draw the arcs of the chosen heads, and for a long text the overview that moves their window."""
+    if not heads:
+        st.info(wording.arcs_hint(MOST_HEADS))
+        return
+    chosen, engine = visit.chosen, visit.engine
+    drawn = heads[-MOST_HEADS:]
+    names = ", ".join(head_name(*head) for head in drawn)
+    st.subheader(f"Where {names} looks" if len(drawn) == 1 else f"Where {names} look")
+    with st.container():
+        # One element above the arcs, whatever it holds: they would lose pins and switches if they moved.
+        if len(heads) > len(drawn):
+            st.info(wording.last_heads(len(drawn), len(heads)))
+        looked = _before_or_after(screen)
+        if looked.overview is not None:
+            move_window(engine, screen.text, looked, looked.overview, drawn)
+        overlay = _overlay(chosen, looked)
+    queries, keys = sides(looked)
+    attention = np.stack([looked.attention[layer, head] for layer, head in drawn])
+    attention_arcs(
+        key="arcs",
+        queries=queries,
+        keys=keys,
+        attention=attention,
+        heads=drawn,
+        causal=looked.causal,
+        sieve=overlay,
+        label=f"Attention of {names} in {engine.files.name}",
+    )
+    facts = provenance.text_facts(chosen, engine, screen.text)
+    facts |= {"drawn": f"the top {DEFAULT_SHARE:.0%} of each query's attention"}
+    if first_screen_is_drawn():
+        drawing_downloads(
+            "arcs",
+            lambda: arcs_svg(
+                queries, attention, drawn, keys=keys, title=f"Attention of {names}", caption=provenance.caption(facts)
+            ),
+        )
+
+
+def _before_or_after(screen: OnScreen) -> TextAttention:
+    """The attention the reader wants to see where some heads are off."""
+    if screen.all_on is None:
+        return screen.now.looked
+    options = {wording.WITHOUT: screen.now.looked, wording.ALL_HEADS_ON: screen.all_on.looked}
+    return one_of(wording.ARCS_OF, options, key="arcs of")
+
+
+def sides(looked: TextAttention) -> tuple[Side, Side]:
+    """The window's queries and keys; the same object twice where they are the same tokens."""
+    text, window = looked.text, looked.window
+    if text.queries is text.keys:
+        queries = Side.of(text.queries).part(*window.queries)
+        return queries, queries if window.keys == window.queries else Side.of(text.keys).part(*window.keys)
+    target, source = CROSS
+    return Side.of(text.queries, target).part(*window.queries), Side.of(text.keys, source).part(*window.keys)
+
+
+def _names(text: PassText) -> tuple[str, str]:
+    """What runs down a map and what runs across."""
+    return CROSS if text.kind == "cross" else ("queries", "keys")
+
+
+def move_window(
+    engine: Engine,
+    of: Text,
+    looked: TextAttention,
+    overview: Float[np.ndarray, "layer head query_block key_block"],
+    drawn: list[Head],
+) -> None:
+    """The whole text down-sampled; a click moves the window."""
+    text, window = looked.text, looked.window
+    names = ", ".join(head_name(*head) for head in drawn)
+    attention_overview(
+        key="overview",
+        attention=np.stack([overview[layer, head] for layer, head in drawn]),
+        heads=drawn,
+        n_queries=len(text.queries.ids),
+        n_keys=len(text.keys.ids),
+        query_block=looked.block,
+        key_block=looked.block,
+        causal=looked.causal,
+        names=_names(text),
+        window=window,
+        label=f"Attention of {names} in the whole text, in {engine.files.name}",
+        reset=hash((of, text.kind)),
+        on_change=lambda moved: state.move_window(of, (moved.queries[0], moved.keys[0])),
+    )
+
+
+def thumbnails(looked: TextAttention, head: Head) -> None:
+    """All heads of the chosen head's layer as small maps; a click chooses one."""
+    layer = head[0]
+    with st.expander(f"All heads of layer {layer}", True, key="thumbnails open", on_change="rerun") as expander:
+        if expander.open:
+            head_thumbnails(
+                key="thumbnails",
+                attention=_small_maps(looked),
+                layer=layer,
+                chosen=head,
+                label=f"Heads of layer {layer}",
+                names=_names(looked.text),
+                on_change=_take_thumbnail,
+            )
+
+
+def _small_maps(looked: TextAttention) -> Float[np.ndarray, "layer head query key"]:
+    """Whole maps, or shares of a query's attention by blocks of keys for a long text."""
+    if looked.overview is None:
+        return looked.attention
+    n_keys = len(looked.text.keys.ids)
+    blocks = np.bincount(np.arange(n_keys) // looked.block)
+    return looked.overview * blocks
+
+
+def _take_thumbnail() -> None:
+    layer, head = st.session_state["thumbnails"]["head"]
+    state.push_heads([(int(layer), int(head))])
+
+
+def _overlay(chosen: Choice, looked: TextAttention) -> tuple[str, Bool[np.ndarray, "query key"]] | None:
+    """The sieve the reader wants to see, of those that this text has in the window."""
+    direction = chosen.score_settings.direction
+    directions = DIRECTIONS if direction == "both" else (direction,)
+    cells = {role: sieve_cells(role, looked.text, looked.causal, directions, looked.window) for role in ROLES}
+    usable = {role: (role, cells[role]) for role in ROLES if cells[role].any()}
+    return from_list(wording.OVERLAY, {wording.NO_OVERLAY: None, **usable}, key="sieve")

@@ -1,0 +1,93 @@
+"""The one text on screen: its attention and scores, with all heads on and, where some are off, without them."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from cache.serving.requests import Report, Status
+from core.attention.settings import PassSettings
+from core.errors import TextTooLong
+from core.passes.texts import TextAttention
+from core.roles.measures import role_scores
+from core.roles.question import SCORES
+from core.texts.text import Text
+from core.texts.tokens import TooLong
+from dashboard import state, wording
+from dashboard.plain import plain
+from dashboard.views.frame import Visit
+from dashboard.views.pickers import toggle
+
+SLOW_SECONDS: Final = 2
+"""Waits longer than this are explained."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PassedText:
+    """Attention and scores of a text under one choice of heads."""
+
+    looked: TextAttention
+    scores: Float[np.ndarray, "role layer head"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OnScreen:
+    """The text that the reader picked."""
+
+    text: Text
+    now: PassedText
+    """Without the heads that are off."""
+    all_on: PassedText | None
+    """With all heads on; None where none is off."""
+
+
+def on_screen(visit: Visit, text: Text) -> OnScreen:
+    """Look at a text; one that is too long is cut only when the reader says so.
+
+    Raises: AnalysisError of any stage.
+    """
+    try:
+        return _seen_both(visit, text, "error")
+    except TextTooLong:
+        if not toggle(wording.CUT_THIS, key="cut"):
+            raise
+    return _seen_both(visit, text, "truncate")
+
+
+def waiting() -> Report:
+    """Say here what a longer wait is for; Streamlit ends the run of a reader who has gone at such a report."""
+    said = st.empty()
+
+    def report(status: Status) -> None:
+        slow = (status.seconds_left or 0) > SLOW_SECONDS or status.n_waiting_before
+        said.markdown(wording.looking(status.seconds_left, status.n_waiting_before) if slow else "")
+
+    return report
+
+
+def _seen_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
+    inference, engine, settings = visit.inference, visit.engine, visit.settings
+    waits = not inference.is_loaded(engine)
+    loading = wording.loading(plain(engine.files.name))
+    # A place of its own keeps what follows where it is, whether there is something to wait for or not.
+    place = st.empty()
+    with place.container(), st.spinner(loading, show_time=True) if waits else nullcontext():
+        start, report = state.window_start(text), waiting()
+
+        def seen(asked: PassSettings) -> PassedText:
+            looked, record = inference.look(engine, text, asked, start=start, too_long=too_long, report=report)
+            if record.arrays is None:
+                raise TextTooLong(None, record.n_tokens, record.n_tokens - record.n_cut)
+            measures = SCORES.unpack(record.arrays)
+            return PassedText(looked=looked, scores=role_scores(measures[None], visit.chosen.score_settings)[0])
+
+        on_screen = OnScreen(
+            text=text,
+            now=seen(settings),
+            all_on=seen(PassSettings(settings.kind)) if settings.off else None,
+        )
+    place.empty()
+    return on_screen

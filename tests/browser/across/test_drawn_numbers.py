@@ -1,0 +1,126 @@
+"""What the arcs make of the weights that Python sends: the same scripts, in the same browser, without a page."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from steps import slow_down
+
+from dashboard.components import arcs
+from dashboard.components.arcs import attention_arcs
+from dashboard.figures.text.arcs_svg import top_share
+from dashboard.figures.text.sides import Side
+
+FOLDER = Path(arcs.__file__).parent
+PURE = ("../page.js", "numbers.js", "table.js", "links.js", "tokens.js")
+TABLE = """
+  const data = dataOf(sent);
+  const { queries } = data;
+  const keys = data.keys ?? queries;
+  const inside = decodeInside(data.inside, data.heads.length * queries.tokens.length);
+  const attention = decodeAttention(data.attention, keys.tokens.length, inside);
+  const sieve = data.sieve && decodeSieve(data.sieve.cells, queries.tokens.length * keys.tokens.length);
+  const table = buildTable({ data, queries, keys, inside, attention, sieve }, choices);
+  const heads = data.heads.map((_, head) => head);
+  const { links } = keptLinks(table, heads, share, choices.pair ?? null);
+  return {
+    shape: [table.nHeads, table.nQueries, table.nKeys],
+    labels: [table.rows.from, table.rows.to].map((rows) => rows.map((row) => row.label)),
+    attention: [...table.attention],
+    leaving: [...table.leaving],
+    onSpecials: table.onSpecials && [...table.onSpecials],
+    sieve: table.sieve && [...table.sieve],
+    links,
+  };
+"""
+
+
+@pytest.fixture
+def table(browser, monkeypatch):
+    """table(arguments, choices, share): what is drawn of these arguments of `attention_arcs`."""
+    page = browser.new_page()
+    slow_down(page)
+    scripts = "\n".join((FOLDER / script).read_text("utf-8") for script in PURE)
+
+    def build(arguments, choices=None, share=0.5):
+        sent = []
+        monkeypatch.setattr(arcs, "_mount", lambda **given: sent.append(given["data"]))
+        attention_arcs(key="arcs", label="", **arguments)
+        drawn = page.evaluate(f"([sent, choices, share]) => {{{scripts}{TABLE}}}", [sent[0], choices or {}, share])
+        n_heads, n_queries, n_keys = drawn["shape"]
+        drawn["attention"] = np.array(drawn["attention"]).reshape(n_heads, n_queries, n_keys)
+        drawn["leaving"] = np.array(drawn["leaving"]).reshape(n_heads, n_queries)
+        return drawn
+
+    yield build
+    page.close()
+
+
+def side(tokens, words=None, special=(), segments=None, **place):
+    words = np.array(range(len(tokens)) if words is None else words)
+    is_special = np.isin(np.arange(len(tokens)), special)
+    segments = np.zeros(len(tokens), int) if segments is None else np.array(segments)
+    return Side(tokens=tokens, special=is_special, segments=segments, words=words, **place)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
+def test_the_page_draws_the_links_that_the_file_draws(table, share):
+    weights = np.random.default_rng(1).dirichlet(np.full(12, 0.4), size=(2, 5))
+    whole = side([str(number) for number in range(12)])
+    for keys, attention in ((whole, weights), (whole.part(3, 10), weights[..., 3:10])):
+        found = table(
+            {"queries": whole.part(0, 5), "keys": keys, "attention": attention, "heads": [(0, 1), (0, 2)]}, {}, share
+        )
+        read = found["attention"]
+        assert read.sum(axis=-1) == pytest.approx(attention.sum(axis=-1), abs=1e-4)
+        assert found["leaving"] == pytest.approx(1 - attention.sum(axis=-1), abs=1e-4)
+        expected = top_share(read, share, 1.0 if keys.is_part else None)
+        assert sorted(found["links"]) == np.flatnonzero(expected).tolist()
+
+
+CROSS = {
+    "queries": side(["<s>", "the", "cat"], words=[-1, 0, 1], special=[0], segments=[-1, 0, 0], name="target"),
+    "keys": side(["le", "ch", "at", "</s>"], words=[0, 1, 1, -1], special=[3], segments=[0, 1, 1, -1], name="source"),
+    "attention": np.array([[[0.25, 0.25, 0.25, 0.25], [0.04, 0.16, 0.16, 0.64], [0.0, 0.0, 0.0, 1.0]]]),
+    "heads": [(0, 1)],
+    "sieve": ("local", np.array([[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], bool)),
+}
+
+
+def test_words_of_two_texts_are_joined_on_each_side(table):
+    found = table(CROSS, {"byWord": True})
+    assert found["labels"] == [["<s>", "the", "cat"], ["le", "chat", "</s>"]]
+    assert found["attention"][0] == pytest.approx(
+        np.array([[0.25, 0.5, 0.25], [0.04, 0.32, 0.64], [0, 0, 1]]), abs=0.01
+    )
+    assert found["sieve"] == [0, 0, 0, 0, 1, 0, 0, 0, 1]
+
+
+def test_special_tokens_of_two_texts_are_left_out_on_each_side(table):
+    found = table(CROSS, {"hideSpecials": True})
+    assert found["labels"] == [["the", "cat"], ["le", "ch", "at"]]
+    assert found["attention"][0] == pytest.approx(np.array([[1 / 9, 4 / 9, 4 / 9], [0, 0, 0]]), abs=0.02)
+    assert found["onSpecials"] == pytest.approx([0.64, 1], abs=0.01)
+    assert found["sieve"] == [0, 0, 1, 0, 0, 0]
+
+
+def test_a_segment_filter_asks_each_side_for_its_own_segment(table):
+    found = table(CROSS, {"pair": [0, 1]}, share=1)
+    assert sorted(found["links"]) == [4 + 1, 4 + 2]
+
+
+def test_hidden_special_tokens_leave_the_rest_of_the_row_and_of_the_window_in_proportion(table):
+    whole = side(["[CLS]", "a", "b", "c"], words=[-1, 0, 1, 2], special=[0], segments=[-1, 0, 0, 0])
+    window = {"queries": whole.part(1, 2), "keys": whole.part(0, 2), "heads": [(0, 1)]}
+    found = table(window | {"attention": np.array([[[0.5, 0.3]]])}, {"hideSpecials": True})
+    assert found["attention"].ravel() == pytest.approx([0.6], abs=0.01)
+    assert found["leaving"].ravel() == pytest.approx([0.4], abs=0.01)
+    assert found["onSpecials"] == pytest.approx([0.5], abs=0.01)
+
+
+def test_many_links_through_a_tall_drawing_are_cut_to_what_can_be_drawn(table):
+    n_tokens = 256
+    even = np.full((12, n_tokens, n_tokens), 1 / n_tokens)
+    queries = side(["a"] * n_tokens)
+    found = table({"queries": queries, "attention": even, "heads": [(0, head) for head in range(12)]}, {}, 1)
+    assert 12 * n_tokens <= len(found["links"]) <= 3907

@@ -1,0 +1,114 @@
+"""A link restores the screen, and a change of page loses nothing."""
+
+import re
+
+from playwright.sync_api import expect
+from steps import (
+    arcs,
+    bright,
+    cell,
+    cells,
+    choose,
+    chosen,
+    expect_cells_other_than,
+    settle,
+    slider,
+    steady,
+    type_texts,
+    wait_until_alike,
+    wait_until_equal,
+)
+
+SENTENCE = "A tired pilot & her crew slowly left the + old plane. ||| 50 % of it: rust?"
+SETTINGS = "Checkpoint", "Corpus", "Correction"
+
+
+def what_is_shared(page):
+    settings = {name: page.get_by_role("combobox", name=name, exact=True).input_value() for name in SETTINGS}
+    sliders = {name: slider(page, name).get_attribute("aria-valuetext") for name in ("tau", "alpha")}
+    return {"cells": cells(page), "chosen": chosen(page).all_text_contents(), **settings, **sliders}
+
+
+def move_settings(page, marker):
+    """Away from every default, in the sidebar; wait for what the page says only once all are applied."""
+    before = cells(page)
+    slider(page, "tau").press("ArrowLeft")
+    slider(page, "tau").press("ArrowLeft")
+    expect(slider(page, "tau")).to_have_attribute("aria-valuetext", "2.80")
+    slider(page, "alpha").press("ArrowLeft")
+    choose(page, "Correction", "Holm")
+    for part in ("tau=2.8", "alpha=0.01", "correction=Holm"):
+        expect(page).to_have_url(re.compile(part))
+    choose(page, "Corpus", "sample texts")
+    expect(page.get_by_text(marker)).to_be_visible()
+    expect(page).to_have_url(re.compile("corpus=sample"))
+    expect_cells_other_than(page, before)
+    settle(page)
+
+
+def test_a_link_to_inspect_restores_text_heads_overlay_and_settings(visit):
+    page = visit("/")
+    before = cells(page)
+    type_texts(page, SENTENCE)
+    expect_cells_other_than(page, before)
+    cell(page, 3, 7).click()
+    expect(arcs(page, "L3 H7")).to_be_visible()
+    cell(page, 2, 5).click(modifiers=["Shift"])
+    expect(arcs(page, "L3 H7", "L2 H5")).to_be_visible()
+    page.get_by_role("switch", name="Finer roles").press("Space")
+    expect(cell(page, 0, 0).locator(".corner")).to_have_count(6)
+    choose(page, "Highlight the tokens that a role expects", "local")
+    expect(arcs(page).get_by_text("In the local sieve:")).to_be_visible()
+    move_settings(page, "Head L2 H5 over 64 texts")
+    there = visit(page.url)
+    expect(there.get_by_role("textbox", name="Your texts")).to_have_value(SENTENCE)
+    expect(arcs(there, "L3 H7", "L2 H5")).to_be_visible()
+    expect(arcs(there).get_by_text("In the local sieve:")).to_be_visible()
+    expect(cell(there, 0, 0).locator(".corner")).to_have_count(6)
+    wait_until_alike(page, there, what_is_shared)
+
+
+def test_a_link_to_roles_restores_heads_tab_and_settings(visit):
+    page = visit("/roles")
+    cell(page, 4, 1).click()
+    expect(page.get_by_role("link", name="Inspect L4 H1")).to_be_visible()
+    page.get_by_role("tab", name="Score distributions").click()
+    choose(page, "Role", "block")
+    page.get_by_role("switch", name="Finer roles").press("Space")
+    expect(cell(page, 0, 0).locator(".corner")).to_have_count(6)
+    move_settings(page, "Over 64 texts at tau 2.8,")
+    there = visit(page.url)
+    expect(there.get_by_role("tab", name="Score distributions")).to_have_attribute("aria-selected", "true")
+    expect(there.get_by_role("combobox", name="Role", exact=True)).to_have_value("block")
+    expect(cell(there, 0, 0).locator(".corner")).to_have_count(6)
+    wait_until_alike(page, there, what_is_shared)
+    expect(chosen(there)).to_have_text(["L4 H1"])
+
+
+def test_a_change_of_page_keeps_text_heads_and_settings(visit):
+    page = visit("/")
+    before = cells(page)
+    type_texts(page, SENTENCE)
+    expect_cells_other_than(page, before)
+    cell(page, 3, 7).click()
+    expect(arcs(page, "L3 H7")).to_be_visible()
+    move_settings(page, "Head L3 H7 over 64 texts")
+    here = steady(page, lambda: what_is_shared(page))
+    page.get_by_role("link", name="Roles").click()
+    expect(page.get_by_role("grid", name="Roles of the heads of bundled")).to_be_visible()
+    expect(cell(page, 3, 7)).to_have_attribute("aria-selected", "true")
+    wait_until_equal(page, lambda: what_is_shared(page) | {"cells": here["cells"]}, here)
+    cell(page, 1, 1).click()
+    expect(page.get_by_role("link", name="Inspect L1 H1")).to_be_visible()
+    page.get_by_role("link", name="Inspect", exact=True).click()
+    expect(page.get_by_role("textbox", name="Your texts")).to_have_value(SENTENCE)
+    expect(arcs(page, "L1 H1")).to_be_visible()
+    wait_until_equal(page, lambda: what_is_shared(page), here | {"chosen": ["L1 H1"]})
+
+
+def test_a_link_with_nonsense_opens_the_page_with_what_it_has(visit):
+    page = visit("/?tau=abc&head=99-99,x&corpus=zzz&number=77&alpha=7&sieve=y&by=z&checkpoint=bundled")
+    expect(arcs(page, "L0 H2")).to_be_visible()
+    expect(slider(page, "tau")).to_have_attribute("aria-valuetext", "3.00")
+    page = visit("/roles?details=nothing&roles+finer=maybe&tau=99")
+    expect(bright(page)).to_have_count(72)

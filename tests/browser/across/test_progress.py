@@ -1,0 +1,71 @@
+"""Long work: how far it is, stopping it and going on, and what a closed page costs."""
+
+import re
+from threading import Event
+
+from playwright.sync_api import expect
+from steps import choose, settle, wait_for
+
+from benchmarks.shared.sentences import sentences
+from cache.store.store import Store
+from dashboard import wording
+
+N_TEXTS = 1_500
+PROGRESS = re.compile(r"Scoring texts: ([\d,]+) of 1,500, about \d+ s left\.")
+LOOKS = 60
+QUIET = 2.0
+"""Seconds without a new result after which nothing is being computed."""
+
+
+def begin_corpus(page, seed):
+    choose(page, "Corpus", "type texts")
+    field = page.get_by_role("textbox", name=wording.CORPUS_TYPED)
+    field.fill("\n".join(sentences(N_TEXTS, seed=seed)))
+    field.press("Control+Enter")
+
+
+def n_done(page):
+    """Once the bar counts and estimates."""
+    bars = wait_for(page, page.get_by_text(PROGRESS).all_text_contents, bool)
+    return int(PROGRESS.search(bars[0])[1].replace(",", ""))
+
+
+def n_results(folder):
+    store = Store(folder)
+    try:
+        return store.size()[0]
+    finally:
+        store.close()
+
+
+def test_a_long_corpus_is_stopped_keeps_what_is_finished_and_goes_on(visit):
+    page = visit("/roles")
+    begin_corpus(page, seed=11)
+    expect(page.get_by_text(wording.NOT_IN_LINK)).to_be_visible()
+    stopped_at = n_done(page)
+    page.get_by_role("button", name="Stop scoring").click()
+    expect(page.get_by_text("Stopped. Finished texts are kept;")).to_be_visible()
+    expect(page.get_by_text(PROGRESS)).to_have_count(0)
+    page.get_by_role("button", name="Continue").click()
+    assert n_done(page) >= stopped_at
+    page.get_by_role("button", name="Stop scoring").click()
+    expect(page.get_by_text("Stopped. Finished texts are kept;")).to_be_visible()
+    choose(page, "Corpus", "sample texts")
+    expect(page.get_by_text("Over 64 texts at tau 3,")).to_be_visible()
+
+
+def test_closing_the_page_ends_its_work(visit, store_folder):
+    page = visit("/roles")
+    settle(page)
+    before = n_results(store_folder)
+    begin_corpus(page, seed=12)
+    n_done(page)
+    page.close()
+    last = -1
+    for _ in range(LOOKS):
+        now = n_results(store_folder)
+        if now == last:
+            break
+        last = now
+        Event().wait(QUIET)
+    assert before < now == last < before + N_TEXTS

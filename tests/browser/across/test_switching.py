@@ -1,0 +1,105 @@
+"""Heads that a person switches off."""
+
+import io
+import re
+from xml.etree import ElementTree
+
+import pandas as pd
+from playwright.sync_api import expect
+from steps import (
+    arcs,
+    cell,
+    cells,
+    download,
+    drawn_links,
+    expect_cells_other_than,
+    expect_links_other_than,
+    wait_for,
+    wait_until_alike,
+    wait_until_equal,
+)
+
+OFF = re.compile(r"^Layer \d+, head \d+: switched off, ")
+
+
+def off(page):
+    """The heads whose cells say that they are off; None unless these are struck through."""
+    said = [re.findall(r"\d+", name)[:2] for name in cells(page) if OFF.match(name)]
+    struck = page.get_by_role("grid").locator(".cell.off")
+    lines = struck.evaluate_all("all => all.map((each) => getComputedStyle(each, '::after').backgroundImage)")
+    if len(lines) != len(said) or not all(line.startswith("linear-gradient") for line in lines):
+        return None
+    return [f"L{layer} H{head}" for layer, head in said]
+
+
+def expect_off(page, *heads):
+    """Wait until these heads say that they are off, and are struck through."""
+    wait_until_equal(page, lambda: off(page), list(heads))
+
+
+def test_chosen_heads_are_switched_off_struck_through_and_restored_by_the_link(visit):
+    page = visit("/")
+    expect_off(page)
+    cell(page, 0, 2).click()
+    cell(page, 1, 4).click(modifiers=["Shift"])
+    expect(arcs(page, "L0 H2", "L1 H4")).to_be_visible()
+    before = cells(page)
+    page.get_by_role("button", name="Switch L0 H2, L1 H4 off").click()
+    expect(page.get_by_text("Switched off: L0 H2, L1 H4.")).to_be_visible()
+    expect_cells_other_than(page, before)
+    expect_off(page, "L0 H2", "L1 H4")
+    expect(page.get_by_text("against all heads on:")).to_be_visible()
+    cell(page, 0, 2).hover()
+    expect(page.locator(".tip caption").first).to_have_text("Layer 0, head 2, switched off")
+    expect(page).to_have_url(re.compile("off=0-2"))
+    there = visit(page.url)
+    expect(there.get_by_role("heading", name="What changes without them")).to_be_visible()
+    wait_until_alike(page, there, off)
+    wait_until_alike(page, there, cells)
+
+
+def test_all_heads_are_one_click_away_and_so_is_the_way_back(visit):
+    page = visit("/?off=0-2,1-4&head=0-2")
+    expect(page.get_by_role("heading", name="What changes without them")).to_be_visible()
+    without = cells(page)
+    page.get_by_role("button", name="Switch all on").click()
+    expect_cells_other_than(page, without)
+    expect_off(page)
+    expect(page).not_to_have_url(re.compile("off="))
+    page.get_by_role("button", name="Switch L0 H2, L1 H4 off again").click()
+    expect(page.get_by_text("Switched off: L0 H2, L1 H4.")).to_be_visible()
+    expect(page.get_by_role("grid").locator(".cell.off")).to_have_count(2)
+    wait_until_equal(page, lambda: cells(page), without)
+
+
+def test_arcs_of_a_later_head_are_shown_with_and_without_them(visit):
+    page = visit("/?off=0-2,1-4&head=2-8")
+    without = drawn_links(page)
+    page.get_by_role("radio", name="with all heads on").click()
+    expect(page).to_have_url(re.compile(r"arcs\+of="))
+    expect(arcs(page, "L2 H8")).to_be_visible()
+    expect_links_other_than(page, without)
+
+
+def test_files_say_which_heads_are_off(visit):
+    page = visit("/?off=0-2&tau=2")
+    for name in ("grid", "arcs"):
+        svg = ElementTree.fromstring(download(page, f"SVG of {name}"))
+        assert "heads off L0 H2" in " ".join(svg.itertext())
+    table = pd.read_csv(io.BytesIO(download(page, "CSV of role changes")))
+    assert set(table["heads off"]) == {"L0 H2"}
+
+
+def test_roles_over_the_corpus_show_what_came_and_went(visit):
+    page = visit("/roles?off=2-2,3-3")
+    expect(page.get_by_text("Compared with all heads on: ")).to_be_visible()
+    expect_off(page, "L2 H2", "L3 H3")
+    n_lost = wait_for(
+        page,
+        lambda: len(re.findall(r"\b(?:local|syntactic|delimiter|block) \(lost\)", " ".join(cells(page)))),
+        lambda n_lost: page.get_by_text(f", {n_lost} lost.").is_visible(),
+    )
+    assert n_lost > 0
+    page.get_by_role("button", name="Switch all on").click()
+    expect(page.get_by_text("Over 128 texts at tau 3, 56 of 72 heads")).to_be_visible()
+    expect_off(page)

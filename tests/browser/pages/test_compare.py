@@ -1,0 +1,166 @@
+"""Compare: from a checkpoint of one's own to what fine-tuning changed, in all views at once."""
+
+import re
+import shutil
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from looks import SIZES, expect_looks_right
+from playwright.sync_api import expect
+from small_checkpoints import save
+from steps import SUMMARY, chosen, download, error, settle, slider, type_texts
+
+from dashboard.views.compare import wording
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def films(store_folder, tmp_path_factory):
+    """On the dashboard, a checkpoint that was fine-tuned from the bundled one, with its steps."""
+    films = store_folder / "checkpoints" / "films"
+    data = tmp_path_factory.mktemp("data") / "films.csv"
+    rows = [
+        f"The film of number {i} is {'lovely' if i % 2 else 'dull'}.,{'good' if i % 2 else 'bad'}" for i in range(80)
+    ]
+    data.write_text("\n".join(["sentence,label", *rows]))
+    finetune(data, films, "--epochs", "2", "--save-steps", "6", "--learning-rate", "2e-4")
+    yield
+    shutil.rmtree(films)
+
+
+def finetune(data, output, *options):
+    output.parent.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "core", "finetune", "--checkpoint", "bundled", "--data", str(data)]
+    columns = ["--text-columns", "sentence", "--label-column", "label", "--output", str(output), "--batch-size", "8"]
+    subprocess.run([*command, *columns, *options], cwd=ROOT, check=True, capture_output=True)
+
+
+def summary(page):
+    """The sentence of what differs, once all of the page is there."""
+    sentence = page.get_by_text(SUMMARY).first
+    expect(sentence).to_be_visible()
+    settle(page)
+    return sentence
+
+
+def grid(page, name):
+    return page.get_by_role("grid", name=re.compile(name))
+
+
+def head(page, name, layer, number):
+    return grid(page, name).get_by_role("gridcell", name=f"Layer {layer}, head {number}:")
+
+
+def test_a_second_checkpoint_gives_sentence_grids_maps_and_arcs_which_share_one_choice(visit):
+    page = visit("/compare")
+    expect(page.get_by_text(wording.NOTHING_CHOSEN)).to_be_visible()
+    page.get_by_role("button", name="films", exact=True).click()
+    for part in (
+        r"\d+ of \d+ scores \(one for each head and role\) differ significantly at alpha 0.05",
+        r"delimiter:sep (rose|fell) by [\d.e-]+ on average over all heads and 128 texts, p [<=] 0\.\d+",
+        r"Attention differs by 0\.\d+ nats on average",
+    ):
+        expect(summary(page)).to_have_text(re.compile(part))
+    expect(page).to_have_url(re.compile("[?&]with=films(&|$)"))
+    for name in (r"^\(a\) Roles", r"^\(b\) Roles", "^Roles gained", "^local, b − a", "^delimiter, b − a", "^Jensen"):
+        expect(grid(page, name)).to_be_visible()
+    for name in (r"^Attention of .* in bundled", r"^Attention of .* in films", "^Difference of the attention of"):
+        expect(page.get_by_role("region", name=re.compile(name))).to_be_visible()
+    for name, layer, number in (
+        ("^Roles gained", 2, 5),
+        (r"^\(a\) Roles", 3, 1),
+        ("^block, b − a", 4, 7),
+        ("^Jensen", 5, 0),
+    ):
+        head(page, name, layer, number).click()
+        expect(page.get_by_role("region", name=f"Attention of L{layer} H{number} in films")).to_be_visible()
+        expect(chosen(page)).to_have_text([f"L{layer} H{number}"] * 8)
+        expect(page).to_have_url(re.compile(f"head={layer}-{number}"))
+
+
+def test_the_link_shows_a_colleague_the_same_and_a_typed_text_what_each_predicts(visit):
+    page = visit("/compare?with=films&head=3-4&tau=2.5&text=The+old+cat+slept.")
+    expect(page.get_by_text("changed a role at tau 2.5").first).to_be_visible()
+    expect(page.get_by_role("region", name="Attention of L3 H4 in films")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Your texts")).to_have_value("The old cat slept.")
+    type_texts(page, "The film is lovely.")
+    expect(page.get_by_text(wording.PREDICTIONS)).to_be_visible()
+    expect(page.get_by_text("(a) bundled: no classifier")).to_be_visible()
+    expect(page.get_by_text("(b) films", exact=True).last).to_be_visible()
+
+
+def test_equal_checkpoints_differ_in_nothing(visit):
+    page = visit("/compare?with=films&checkpoint=films")
+    for part in (
+        r"^0 of 72 heads changed a role",
+        r"\b0 of 720 scores \(one for each head and role\) differ significantly",
+        r"delimiter:sep does not move on any text",
+    ):
+        expect(summary(page)).to_have_text(re.compile(part))
+    expect(page.get_by_text(wording.SAME)).to_be_visible()
+
+
+def test_the_saved_steps_are_scrubbed_through_in_order(visit):
+    page = visit("/compare")
+    page.get_by_role("button", name=re.compile("saved steps of films")).click()
+    expect(page.get_by_text(wording.OVER_STEPS)).to_be_visible()
+    at_the_end = summary(page).inner_text()
+    slider(page, "Compared checkpoint").press("Home")
+    expect(page.get_by_role("grid", name="(b) Roles of the heads of films/checkpoint-6")).to_be_visible()
+    expect(summary(page)).not_to_have_text(at_the_end)
+
+
+def test_checkpoints_of_another_shape_keep_the_views_by_depth(visit, tmp_path):
+    small = save("bert", tmp_path / "small")
+    page = visit(f"/compare?with={small}&corpus=type+texts&corpus_text=The+cat+sat.%0AA+bird+sang.")
+    said = page.get_by_text("The reference has 6 layers x 12 heads and the compared checkpoint 2 x 3")
+    expect(said).to_be_visible()
+    expect(page.get_by_text("Shares by relative depth")).to_be_visible()
+    expect(page.locator("[data-testid=stVegaLiteChart]")).to_have_count(2)
+
+
+def test_other_tokens_are_said_and_the_arcs_drawn_between_words(visit, tmp_path):
+    a, b = save("bert", tmp_path / "small-bert"), save("gpt2", tmp_path / "small-gpt2")
+    typed = "corpus=type+texts&corpus_text=The+cat+sat.%0AA+bird+sang.&text=The+cat+sat."
+    page = visit(f"/compare?checkpoint={a}&with={b}&{typed}")
+    expect(page.get_by_text("The tokenizers split 2 of 2 texts differently.")).to_be_visible()
+    expect(page.get_by_text("attention is shown between words")).to_be_visible()
+    region = page.get_by_role("region", name=re.compile("^Attention of .* in .*small-gpt2"))
+    tokens = region.get_by_role("listbox", name="From: queries").get_by_role("option")
+    expect(tokens).to_have_text([re.compile(rf"^\d*{token}$") for token in ("The", "cat", r"sat\.")])
+
+
+def test_what_cannot_be_compared_gets_a_sentence_and_the_others_are_compared(visit, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    page = visit(f"/compare?with=films&with={empty}")
+    expect(error(page)).to_contain_text("holds no config.json")
+    summary(page)
+
+
+def test_files_say_which_checkpoints_and_which_sign(visit):
+    page = visit("/compare?with=films&compare+details=Table")
+    summary(page)
+    table = pd.read_csv(BytesIO(download(page, "CSV of differences")))
+    columns = ["role", "layer", "head", "texts", "mean_a", "mean_b", "difference", "t", "p", "p_adjusted"]
+    columns += ["wilcoxon_p", "effect", "holds_a", "holds_b"]
+    assert list(table.columns)[: len(columns)] == columns
+    assert len(table) == 11 * 72
+    facts = table.iloc[0]
+    assert (facts["checkpoint"], facts["compared checkpoint"]) == ("bundled", "films")
+    assert facts["differences"] == "compared minus reference (b - a)"
+    assert b"gained" in download(page, "SVG of changes")
+
+
+@pytest.mark.parametrize("size", ["wide", "narrow"])
+def test_it_fits_and_is_accessible(visit, size):
+    width, height = SIZES[size]
+    page = visit("/compare?with=films", width=width, height=height)
+    summary(page)
+    expect(page.get_by_role("region", name=re.compile("^Difference"))).to_be_visible()
+    expect_looks_right(page, size)

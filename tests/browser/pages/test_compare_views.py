@@ -1,0 +1,522 @@
+"""Maps of heads and differences of attention in Chromium: chosen, pointed at and read together."""
+
+import inspect
+import re
+from pathlib import Path
+from textwrap import dedent
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from looks import expect_accessible, expect_fits
+from playwright.sync_api import expect
+from steps import expect_drawn, settle, wait_for, wait_until_equal
+
+from dashboard.figures.appearance import LESS, MORE
+from dashboard.figures.text.arcs_svg import arcs_svg, top_share
+from dashboard.figures.text.sides import Side
+
+NUMBERS = """
+    () => {
+        const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+        const bytesOf = (color) => {
+            context.clearRect(0, 0, 1, 1);
+            context.fillStyle = color;
+            context.fillRect(0, 0, 1, 1);
+            return [...context.getImageData(0, 0, 1, 1).data];
+        };
+        const hosts = [...document.querySelectorAll("*")].filter((each) => each.shadowRoot);
+        return hosts.flatMap((host) => [...host.shadowRoot.querySelectorAll(".number")]).map((each) => {
+            const { backgroundColor, color } = getComputedStyle(each);
+            const room = each.parentElement.getBoundingClientRect().width;
+            const range = document.createRange();
+            range.selectNodeContents(each);
+            const wide = range.getBoundingClientRect().width;
+            return { text: each.textContent, fill: bytesOf(backgroundColor), ink: bytesOf(color), room, wide };
+        });
+    }
+"""
+"""Text, colours and room of every number in a cell."""
+DRAWN_IN_TEN_FRAMES = """
+    async () => {
+        const { clearRect } = CanvasRenderingContext2D.prototype;
+        let drawn = 0;
+        CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+            drawn += 1;
+            clearRect.apply(this, box);
+        };
+        for (let frame = 0; frame < 10; frame++) await new Promise(requestAnimationFrame);
+        CanvasRenderingContext2D.prototype.clearRect = clearRect;
+        return drawn;
+    }
+"""
+PATIENCE_OF_A_VIEW = "() => new Promise((resolve) => setTimeout(resolve, 400))"
+"""A view lets go of a token 300 ms after the pointer has left it; a timer that is set later ends later."""
+PIXELS = """
+    (canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        let [red, blue] = [0, 0];
+        for (let at = 0; at < data.length; at += 4) {
+            if (data[at + 3] < 40) continue;
+            if (data[at] > data[at + 2] + 60) red += 1;
+            if (data[at + 2] > data[at] + 60) blue += 1;
+        }
+        return [red, blue];
+    }
+"""
+
+
+def maps():
+    """Two head maps and two role grids that share one choice; the link says how large they are."""
+    import numpy as np
+    import streamlit as st
+
+    from dashboard.components.grid import role_grid
+    from dashboard.components.head_map import head_map
+    from dashboard.figures.head_map import HeadMap
+    from dashboard.figures.roles.grid import RoleGrid
+
+    def take(heads):
+        st.session_state["heads"] = heads
+        st.session_state["told"] = st.session_state.get("told", 0) + 1
+
+    layers, heads = (int(size) for size in st.query_params.get("shape", "3x4").split("x"))
+    values = np.linspace(-2.5, 2.5, layers * heads).reshape(layers, heads)
+    values[0, 1] = np.nan
+    outlined = np.abs(values) > 2
+    hostile = "<img src=x onerror=alert(1)>"
+    st.session_state["runs"] = st.session_state.get("runs", 0) + 1
+    chosen = st.session_state.setdefault("heads", [(0, 0)])
+    choice = {"chosen": chosen, "reset": tuple(chosen), "on_change": take}
+    change = HeadMap(
+        values=values,
+        bound=2.0,
+        signed=True,
+        outlined=outlined,
+        outline="differs significantly",
+        details=[("difference", values), (hostile, [[hostile] * heads] * layers)],
+        label="Change of local",
+        title="local, b − a",
+        low_label="lower in b",
+        high_label="higher in b",
+    )
+    head_map(change, key="change", **choice)
+    size = HeadMap(values=np.abs(values), bound=3.0, label="Divergence", title="nats")
+    head_map(size, key="size", **choice)
+    scores = np.abs(values)[None]
+    for name in ("a", "b"):
+        grid = RoleGrid(roles=["local"], scores=scores, holds=scores > 1, tau=3.0, label=f"Roles {name}")
+        role_grid(grid, key=name, **choice)
+    st.text(f"{st.session_state['runs']} runs, told {st.session_state.get('told', 0)} times")
+
+
+def differences():
+    """The same head in two checkpoints, and the difference; the link says how long, how sharp and how joined."""
+    import streamlit as st
+    from test_compare_views import attention_of, sharp_and_thin, side_of
+
+    from dashboard.components.arcs import attention_arcs
+
+    n_tokens = int(st.query_params.get("tokens", 7))
+    a, b = sharp_and_thin() if st.query_params.get("sharp") else attention_of(n_tokens)
+    if st.query_params.get("equal"):
+        b = a
+    group = None if st.query_params.get("alone") else "L3 H7"
+    shared = {"queries": side_of(a.shape[-1]), "heads": [(3, 7)], "group": group, "height": 400}
+    sieve = ("local", abs(a[0]) < 2) if st.query_params.get("sieve") else None
+    attention_arcs(key="arcs a", attention=a, label="Attention in a", **shared)
+    if not st.query_params.get("late") or st.toggle("Compare"):
+        attention_arcs(key="arcs b", attention=b, label="Attention in b", **shared)
+    words = {"more": "more attention in b", "less": "less attention in b"}
+    attention_arcs(
+        key="arcs d", attention=b - a, label="Difference, b minus a", signed=True, sieve=sieve, **words, **shared
+    )
+
+
+def side_of(n_tokens):
+    """[CLS], a word of two pieces, other words, [SEP]."""
+    tokens = ["[CLS]", "grand", "##mother", *(f"w{number}" for number in range(n_tokens - 4)), "[SEP]"]
+    special = np.isin(np.arange(n_tokens), [0, n_tokens - 1])
+    words = np.where(special, -1, np.maximum(np.arange(n_tokens) - 2, 0))
+    return Side(tokens=tokens, special=special, segments=np.where(special, -1, 0), words=words)
+
+
+def attention_of(n_tokens):
+    """One head's attention in two checkpoints."""
+    return np.random.default_rng(3).dirichlet(np.full(n_tokens, 0.5), size=(2, 1, n_tokens))
+
+
+def sharp_and_thin():
+    """One head's attention to a long text: in a on few keys, in b on so many that half of it is too much to draw."""
+    random = np.random.default_rng(4)
+    return [random.dirichlet(np.full(LONG, spread), size=(1, LONG)) for spread in (0.01, 0.1)]
+
+
+LONG = 442
+
+
+@pytest.fixture(scope="module")
+def server(served, tmp_path_factory):
+    """Address of a page with the maps, and at ?view=arcs of one with the differences."""
+    folder = tmp_path_factory.mktemp("views")
+    sources = "\n\n".join(dedent(inspect.getsource(page)) for page in (maps, differences))
+    choose = 'import sys\n\nimport streamlit as st\n\nst.set_page_config(layout="wide")\n'
+    choose += f"sys.path += {[str(path) for path in Path(__file__).parents[:2]]}\n\n\n"
+    view = '\n\n(differences if st.query_params.get("view") == "arcs" else maps)()\n'
+    script = folder / "views.py"
+    script.write_text(choose + sources + view, "utf-8")
+    with served(folder, script) as running:
+        yield running.address
+
+
+# Maps of heads
+
+
+def grid(page, name):
+    return page.get_by_role("grid", name=name, exact=True)
+
+
+def cell_of(page, name, layer, head):
+    return grid(page, name).get_by_role("gridcell", name=f"Layer {layer}, head {head}:")
+
+
+def expect_chosen_everywhere(page, heads):
+    for name in ("Change of local", "Divergence", "Roles a", "Roles b"):
+        chosen = grid(page, name).locator("[aria-selected=true]")
+        expect(chosen).to_have_count(len(heads))
+        for number, (layer, head) in enumerate(sorted(heads)):
+            expect(chosen.nth(number)).to_have_accessible_name(re.compile(f"^Layer {layer}, head {head}:"))
+
+
+def test_a_head_chosen_in_any_view_is_chosen_in_all_of_them_by_one_run(visit):
+    page = visit("/")
+    expect_chosen_everywhere(page, [(0, 0)])
+    cell_of(page, "Change of local", 2, 3).click()
+    expect_chosen_everywhere(page, [(2, 3)])
+    expect(page.get_by_text("2 runs, told 1 times", exact=True)).to_be_visible()
+    cell_of(page, "Roles b", 1, 0).click()
+    expect_chosen_everywhere(page, [(1, 0)])
+    cell_of(page, "Divergence", 0, 2).click(modifiers=["Shift"])
+    expect_chosen_everywhere(page, [(1, 0), (0, 2)])
+    expect(page.get_by_text("4 runs, told 3 times", exact=True)).to_be_visible()
+    # The keyboard goes on from where the reader is, not from the first chosen head.
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Shift+Enter")
+    expect_chosen_everywhere(page, [(1, 0), (0, 2), (0, 3)])
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    expect_chosen_everywhere(page, [(1, 0)])
+    expect(page.get_by_text("6 runs, told 5 times", exact=True)).to_be_visible()
+
+
+def test_a_cell_says_its_number_and_its_details_as_text(visit):
+    page = visit("/")
+    cell = cell_of(page, "Change of local", 2, 3)
+    expect(cell).to_have_text("+2.5")
+    details = "difference: 2.5. <img src=x onerror=alert(1)>: <img src=x onerror=alert(1)>."
+    expect(cell).to_have_accessible_name(f"Layer 2, head 3: +2.5, differs significantly. {details}")
+    expect(cell_of(page, "Change of local", 0, 1)).to_have_accessible_name(
+        re.compile("^Layer 0, head 1: not applicable")
+    )
+    cell.hover()
+    tip = page.locator(".tip:popover-open")
+    expect(tip).to_have_count(1)
+    expect(tip.get_by_text("differs significantly")).to_be_visible()
+    expect(tip.locator("td")).to_have_text(["2.5", "<img src=x onerror=alert(1)>"])
+    expect(page.locator("img")).to_have_count(0)
+    legend = page.locator(".legend").first
+    for words in ("local, b − a", "lower in b ≤ −2", "≥ +2 higher in b", "differs significantly", "not applicable"):
+        expect(legend.get_by_text(words, exact=True)).to_be_visible()
+
+
+def luminance(color):
+    channels = np.array(color[:3]) / 255
+    return float(np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4) @ WEIGHTS)
+
+
+WEIGHTS = np.array([0.2126, 0.7152, 0.0722])
+
+
+def numbers_in_cells(page):
+    return [number for number in page.evaluate(NUMBERS) if number["text"]]
+
+
+def expect_numbers_fit(page):
+    wait_until_equal(page, lambda: [each for each in page.evaluate(NUMBERS) if each["wide"] >= each["room"]], [])
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_every_number_stands_out_on_its_colour_and_equal_sizes_look_alike(visit, colours):
+    page = visit("/?shape=6x12", colours)
+    numbers = wait_for(page, lambda: numbers_in_cells(page), lambda numbers: len(numbers) == 2 * (72 - 1))
+    for number in numbers:
+        dark, light = sorted([luminance(number["fill"]), luminance(number["ink"])])
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, number
+    expect_numbers_fit(page)
+    ends = [numbers[0]["fill"][:3], numbers[70]["fill"][:3]]
+    assert ends == [list(bytes.fromhex(end[1:])) for end in (LESS, MORE)]
+
+
+@pytest.mark.parametrize(("path", "width"), [("/?shape=32x32", 390), ("/?shape=32x32", 1440), ("/?shape=24x16", 390)])
+def test_numbers_of_large_checkpoints_fit_their_cells(visit, path, width):
+    page = visit(path, width=width, height=844)
+    expect(grid(page, "Roles b")).to_be_visible()
+    wait_for(page, lambda: page.evaluate("document.scrollingElement.scrollWidth"), lambda drawn: drawn <= width)
+    expect_numbers_fit(page)
+
+
+@pytest.mark.parametrize(
+    ("path", "width", "colours"),
+    [("/", 1440, "dark"), ("/", 390, "light"), ("/?shape=6x12", 390, "dark"), ("/?shape=12x12", 1024, "light")],
+)
+def test_maps_fit_and_are_accessible(visit, path, width, colours):
+    page = visit(path, colours, width=width, height=844)
+    expect(grid(page, "Roles b")).to_be_visible()
+    settle(page)
+    expect_fits(page)
+    expect_accessible(page)
+
+
+# Differences of attention
+
+
+def view_of(page, name):
+    return page.get_by_role("region", name=name, exact=True)
+
+
+VIEWS = ("Attention in a", "Attention in b", "Difference, b minus a")
+
+
+def token(page, view, label, side="From: queries"):
+    return view_of(page, view).get_by_role("listbox", name=side).get_by_role("option").filter(has_text=label)
+
+
+def expect_numbers_beside(page, view, values, side="To: keys"):
+    """Wait until these stand beside the rows; nothing beside one whose value is too small."""
+    rows = view_of(page, view).get_by_role("listbox", name=side).get_by_role("option")
+    read = "rows => rows.map((row) => row.querySelector('.number')?.textContent ?? '')"
+    wait_until_equal(page, lambda: rows.evaluate_all(read), [signed_text(value) for value in values])
+
+
+def signed_text(value):
+    return "" if abs(value) <= 0.005 else f"{value:+.2f}".replace("-", "−")
+
+
+def test_a_token_pointed_at_shows_more_and_less_beside_the_other_side(visit):
+    page = visit("/?view=arcs")
+    a, b = attention_of(7)
+    token(page, VIEWS[2], "w1").hover()
+    expect(view_of(page, VIEWS[2]).get_by_text(re.compile("^From “.w1.” to “"))).to_be_visible()
+    expect_numbers_beside(page, VIEWS[2], (b - a)[0, 4])
+    token(page, VIEWS[2], "w1", "To: keys").hover()
+    expect(view_of(page, VIEWS[2]).get_by_text(re.compile("^To “.w1.” from “"))).to_be_visible()
+    expect_numbers_beside(page, VIEWS[2], (b - a)[0, :, 4], "From: queries")
+    assert any(signed_text(value).startswith("−") for value in (b - a)[0, :, 4])
+
+
+def test_words_and_hidden_special_tokens_of_a_difference(visit):
+    page = visit("/?view=arcs")
+    a, b = attention_of(7)
+    difference = view_of(page, VIEWS[2])
+    difference.get_by_role("radio", name="Words").check()
+    difference.get_by_role("radio", name="Hidden").check()
+    note = "Differences to and from special tokens left out, the others as they were: rows no longer sum to 0."
+    expect(difference.get_by_text(note)).to_be_visible()
+    token(page, VIEWS[2], "grandmother").hover()
+    expect(difference.get_by_text(re.compile("^From “.grandmother.” to"))).to_be_visible()
+    row = (b - a)[0, 1:3].mean(axis=0)
+    expect_numbers_beside(page, VIEWS[2], [row[1:3].sum(), *row[3:6]])
+
+
+@pytest.mark.parametrize("steps", [0, 4, 10])
+def test_the_page_draws_as_many_differences_as_the_file(visit, steps):
+    page = visit("/?view=arcs")
+    a, b = attention_of(7)
+    slider = view_of(page, VIEWS[2]).get_by_role("slider", name="Keep the top share of each query’s difference")
+    for _ in range(steps):
+        slider.press("ArrowRight")
+    share = round(0.5 + 0.05 * steps, 2)
+    svg = arcs_svg(side_of(7), b - a, [(3, 7)], share=share, signed=True, title="T", caption=[])
+    n_paths = len(list(ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}path")))
+    expect(view_of(page, VIEWS[2]).locator(".summary")).to_have_text(re.compile(f"^{n_paths} links shown"))
+
+
+def pixels(page, view):
+    """How many are red, and how many blue."""
+    return view_of(page, view).locator("canvas.base").evaluate(PIXELS)
+
+
+def test_more_is_red_and_less_is_blue_in_arcs_and_matrix(visit):
+    page = visit("/?view=arcs")
+    difference = view_of(page, VIEWS[2])
+    for words in ("+ more attention in b", "− less attention in b"):
+        expect(difference.get_by_text(words)).to_be_visible()
+    wait_for(page, lambda: pixels(page, VIEWS[2]), lambda red_blue: min(red_blue) > 100)
+    wait_for(page, lambda: pixels(page, VIEWS[0]), lambda red_blue: red_blue[0] == 0 < red_blue[1])
+    difference.get_by_role("radio", name="Matrix").check()
+    a, b = attention_of(7)
+    # Red against blue in the middle of each cell of 24 pixels; the cells end one pixel before the canvas does.
+    middles = """(canvas) => {
+        const context = canvas.getContext("2d");
+        const room = canvas.width - 7 * 24 - 1;
+        const middle = (place) => room + place * 24 + 12;
+        return Array.from({ length: 49 }, (_, at) => {
+            const [red, , blue] = context.getImageData(middle(at % 7), middle(Math.floor(at / 7)), 1, 1).data;
+            return red - blue;
+        });
+    }"""
+    clear = np.abs(b - a).ravel() > 0.02
+    assert clear.sum() > 30
+    matrix = difference.locator(".matrix canvas")
+    expect_drawn(matrix)
+    wait_for(
+        page,
+        lambda: matrix.evaluate(middles),
+        lambda drawn: (np.sign(drawn) == np.sign(b - a).ravel())[clear].all(),
+    )
+    matrix.focus()
+    page.keyboard.press("ArrowRight")
+    expect(difference.locator(".summary")).to_have_text(
+        re.compile(f"^L3 H7: “.\\[CLS\\].” to “.\\[CLS\\].” {re.escape(signed_text((b - a)[0, 0, 0]))}$")
+    )
+
+
+def test_equal_checkpoints_have_no_difference_to_draw(visit):
+    page = visit("/?view=arcs&equal=yes")
+    expect(view_of(page, VIEWS[2]).get_by_text("No weight differs by more than 0.005.")).to_be_visible()
+    wait_until_equal(page, lambda: pixels(page, VIEWS[2]), [0, 0])
+    token(page, VIEWS[2], "w1").hover()
+    expect(view_of(page, VIEWS[2]).get_by_text("no weight differs by more than 0.005.")).to_be_visible()
+
+
+def test_both_checkpoints_and_their_difference_point_pin_and_scroll_together(visit):
+    page = visit("/?view=arcs&tokens=40", height=1800)
+    for pointed, label in zip(VIEWS, ("w1", "w3", "w5")):
+        token(page, pointed, re.compile(f"^{label}$")).hover()
+        for view in VIEWS:
+            expect(view_of(page, view).locator(".token.current .label")).to_have_text(label)
+        page.evaluate(PATIENCE_OF_A_VIEW)  # the view that the pointer left lets go of nothing
+        expect(page.locator(".token.current .label")).to_have_text([label] * len(VIEWS))
+    token(page, VIEWS[2], re.compile("^w2$")).click()
+    for view in VIEWS:
+        expect(view_of(page, view).get_by_role("option", selected=True)).to_have_text(re.compile("^w2"))
+    page.keyboard.press("Escape")
+    for view in VIEWS:
+        expect(view_of(page, view).get_by_role("option", selected=True)).to_have_count(0)
+    for scrolled, top in ((VIEWS[2], 300), (VIEWS[0], 120), (VIEWS[1], 450)):
+        view_of(page, scrolled).locator(".box").evaluate("(box, top) => box.scrollTo(0, top)", top)
+        for view in VIEWS:
+            box = view_of(page, view).locator(".box")
+            page.wait_for_function("([box, top]) => box.scrollTop === top", arg=[box.element_handle(), top])
+
+
+def slider(page, view):
+    return view_of(page, view).get_by_role("slider")
+
+
+ALL = re.compile(r"^([\d,]+) links shown\.")
+CUT = re.compile(
+    r"^Of ([\d,]+) links, those in the top (\d+) % of each query’s (?:attention|difference) are drawn: ([\d,]+)"
+)
+
+
+def summary(page, view, words):
+    """The counts in the line below a view, once it says these words."""
+    line = view_of(page, view).locator(".summary")
+    counts = words.match(wait_for(page, line.text_content, words.match)).groups()
+    return [int(count.replace(",", "")) for count in counts]
+
+
+def shares_drawn(page):
+    """Of each view, in percent."""
+    return {summary(page, view, CUT)[1] for view in VIEWS}
+
+
+def expect_cut_alike(page, maps, is_expected):
+    """Wait until all views draw one such share, and of each as many links as its map has in that share."""
+    (share,) = wait_for(page, lambda: shares_drawn(page), lambda shares: len(shares) == 1 and is_expected(*shares))
+    for view, weights in maps.items():
+        total, _, drawn = summary(page, view, CUT)
+        # The page sends weights in steps and rounds the share that it says.
+        low, high = (top_share(weights, (share + aside) / 100).sum() for aside in (-1, 1))
+        assert low <= drawn <= high < total, view
+
+
+def test_checkpoints_of_a_long_text_draw_the_share_that_the_thinner_one_can(visit):
+    alone = visit("/?view=arcs&sharp=yes&alone=yes")
+    (n_alone,) = summary(alone, VIEWS[0], ALL)
+    total, share, _ = summary(alone, VIEWS[1], CUT)
+    assert share < 50
+    a, b = sharp_and_thin()
+    shares = np.abs(b - a) / np.abs(b - a).sum(axis=-1, keepdims=True)
+    maps = dict(zip(VIEWS, (a, b, shares)))
+    page = visit("/?view=arcs&sharp=yes")
+    expect_cut_alike(page, maps, lambda drawn: drawn == share)
+    assert summary(page, VIEWS[0], CUT)[0] == n_alone
+    assert summary(page, VIEWS[1], CUT)[0] == total
+    # A share that both can draw is drawn in full; one that none can is lowered for all.
+    slider(page, VIEWS[0]).fill("0.2")
+    for view in VIEWS:
+        summary(page, view, ALL)
+    slider(page, VIEWS[2]).fill("1")
+    expect_cut_alike(page, maps, lambda drawn: 20 < drawn <= share)
+    # Nobody answers the others' answers.
+    wait_until_equal(page, lambda: page.evaluate(DRAWN_IN_TEN_FRAMES), 0)
+
+
+def test_a_checkpoint_that_comes_later_joins_and_one_that_goes_frees_the_rest(visit):
+    page = visit("/?view=arcs&sharp=yes&late=yes", height=1800)
+    view_of(page, VIEWS[0]).get_by_role("radio", name="Hidden").check()
+    slider(page, VIEWS[0]).fill("0.3")
+    summary(page, VIEWS[0], ALL)
+    token(page, VIEWS[0], re.compile("^w2$")).click()
+    compare = page.get_by_test_id("stCheckbox").filter(has_text="Compare")
+    compare.click()
+    expect(slider(page, VIEWS[1])).to_have_value("0.3")
+    expect(view_of(page, VIEWS[1]).get_by_role("radio", name="Hidden")).to_be_checked()
+    for view in VIEWS:
+        expect(view_of(page, view).get_by_role("option", selected=True)).to_have_text(re.compile("^w2"))
+    view_of(page, VIEWS[1]).get_by_role("button", name="Unpin").click()
+    wait_for(page, lambda: shares_drawn(page), lambda shares: len(shares) == 1)
+    compare.click()
+    expect(view_of(page, VIEWS[1])).to_have_count(0)
+    summary(page, VIEWS[0], ALL)
+
+
+@pytest.mark.parametrize("path", ["/?view=arcs", "/?view=arcs&alone=yes"])
+def test_slider_and_switches_of_one_view_move_those_of_its_group(visit, path):
+    page = visit(path)
+    in_group = "alone" not in path
+    token(page, VIEWS[1], "w1").click()
+    for moved, share in zip(VIEWS, ("0.2", "0.85", "1")):
+        before = [slider(page, view).input_value() for view in VIEWS]
+        slider(page, moved).fill(share)
+        for view, value in zip(VIEWS, before):
+            expected = share if in_group or view == moved else value
+            expect(slider(page, view)).to_have_value(expected)
+            expect(view_of(page, view).locator(".share output")).to_have_text(
+                f"{float(expected):.0%}".replace("%", " %")
+            )
+    for chosen, name in zip(VIEWS, ("Hidden", "Words", "Matrix")):
+        view_of(page, chosen).get_by_role("radio", name=name).check()
+        for view in VIEWS:
+            radio = view_of(page, view).get_by_role("radio", name=name)
+            expect(radio).to_be_checked(checked=in_group or view == chosen)
+    expect(page.locator(".matrix canvas")).to_have_count(3 if in_group else 1)
+    for view in VIEWS:
+        expect(view_of(page, view).get_by_role("radio", name="Shown")).to_be_checked(
+            checked=not in_group and view != VIEWS[0]
+        )
+    view_of(page, VIEWS[2]).get_by_role("radio", name="Arcs").check()
+    for view in VIEWS if in_group else VIEWS[1:2]:
+        expect(view_of(page, view).get_by_role("option", selected=True)).to_have_text(re.compile("^w1"))
+
+
+@pytest.mark.parametrize(("width", "colours"), [(1440, "dark"), (390, "light")])
+def test_differences_fit_and_are_accessible(visit, width, colours):
+    page = visit("/?view=arcs&sieve=yes", colours, width=width, height=844)
+    token(page, VIEWS[2], "w1").hover()
+    expect(view_of(page, VIEWS[2]).locator(".token.current")).to_have_count(1)
+    settle(page)
+    expect_fits(page)
+    expect_accessible(page)

@@ -1,0 +1,156 @@
+"""Fine-tune: from a table of labelled texts to a checkpoint, stopped, resumed, and found again from any page."""
+
+import re
+
+import pytest
+from hostile import ALL, HOSTILE, expect_nothing_rendered, expect_said
+from looks import SIZES, darken, expect_accessible, expect_contrast, expect_fits, expect_looks_right
+from playwright.sync_api import expect
+from steps import choose, error, give_file, reviews, settle, wait_for
+
+STEP = re.compile(r"[Ss]tep ([\d,]+) of [\d,]+")
+FOREVER = "epochs=1000&batch_size=128&save_steps=50"
+
+
+def begin(page, name):
+    """Upload a table and start; the run is then on."""
+    give_file(page, name, reviews(2000))
+    start = page.get_by_role("button", name="Start from")
+    expect(start).to_be_enabled()
+    start.click()
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+
+
+def stop(page):
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text(re.compile("^Stopped at step"))).to_be_visible()
+
+
+def step(page):
+    """Number of the step that the bar names, once it does."""
+    bars = wait_for(page, page.get_by_text(STEP).all_text_contents, bool)
+    return int(STEP.search(bars[0])[1].replace(",", ""))
+
+
+def curve(page):
+    return page.locator("[data-testid=stVegaLiteChart] svg.marks")
+
+
+def expect_curve_to_move(page):
+    """Wait until the curve is drawn on, not anew."""
+    expect(curve(page)).to_be_visible()
+    curve(page).evaluate("drawing => { drawing.isTheFirst = true; }")
+    before = curve(page).inner_html()
+    wait_for(page, curve(page).inner_html, lambda now: now != before)
+    assert curve(page).evaluate("drawing => drawing.isTheFirst")
+
+
+def test_settings_are_in_the_link_and_the_file_is_not(visit):
+    page = visit("/fine-tune")
+    page.get_by_role("spinbutton", name="Epochs").fill("2")
+    page.get_by_role("spinbutton", name="Epochs").press("Enter")
+    page.get_by_role("spinbutton", name="Save every … steps").fill("25")
+    page.get_by_role("spinbutton", name="Save every … steps").press("Enter")
+    give_file(page, "films.csv", reviews())
+    choose(page, "Label type", "classes")
+    for part in ("epochs=2", "save_steps=25", "task=classes"):
+        expect(page).to_have_url(re.compile(part))
+    settle(page)
+    expect(page).not_to_have_url(re.compile("films"))
+    there = visit(page.url)
+    expect(there.get_by_role("spinbutton", name="Epochs")).to_have_value("2")
+    expect(there.get_by_role("spinbutton", name="Save every … steps")).to_have_value("25")
+    give_file(there, "films.csv", reviews())
+    expect(there.get_by_role("combobox", name="Label type")).to_have_value("classes")
+    page.get_by_role("link", name="Roles").click()
+    expect(page.get_by_role("heading", name="Roles")).to_be_visible()
+    page.get_by_role("link", name="Fine-tune").click()
+    expect(page.get_by_role("spinbutton", name="Epochs")).to_have_value("2")
+
+
+def test_bad_data_is_said_before_anything_starts(visit):
+    page = visit("/fine-tune")
+    start = page.get_by_role("button", name="Start from")
+    expect(start).to_be_disabled()
+    give_file(page, "one.csv", b"sentence,label\n" + b"A text.,same\n" * 9)
+    expect(error(page)).to_contain_text('All 9 texts have the label "same".')
+    expect(start).to_be_disabled()
+    give_file(page, "columns.csv", reviews().replace(b"sentence,label", b"what,kind"))
+    expect(page.get_by_text("Pick the columns with the text and with the label.")).to_be_visible()
+    expect(start).to_be_disabled()
+    choose(page, "Column with the text", "what")
+    choose(page, "Column with the label", "kind")
+    expect(start).to_be_enabled()
+    box = page.get_by_role("textbox", name="Name of the new checkpoint")
+    box.fill("../up")
+    box.press("Enter")
+    expect_said(page, '"../up" cannot be a checkpoint\'s name.')
+    expect(start).to_be_disabled()
+
+
+def test_hostile_names_labels_and_columns_are_shown_as_text_and_harm_nothing(visit, small_checkpoint, store_folder):
+    page = visit(f"/fine-tune?checkpoint={small_checkpoint}&epochs=1&batch_size=50")
+    rows = [f"{ALL} {i},{HOSTILE[i % 3]}" for i in range(30)]
+    give_file(page, f"..\\{HOSTILE[0]}.csv", "\n".join([f"{HOSTILE[3]},{HOSTILE[4]}", *rows]).encode())
+    choose(page, "Column with the text", HOSTILE[3])
+    choose(page, "Column with the label", HOSTILE[4])
+    expect(page.get_by_text("30 texts, 3 classes:")).to_contain_text(HOSTILE[0])
+    expect_nothing_rendered(page)
+    page.get_by_role("button", name="Start from").click()
+    expect(page.get_by_text("Finished after")).to_be_visible()
+    expect_nothing_rendered(page)
+    assert (store_folder / "checkpoints" / "img-src-x-onerror-alert-1" / "config.json").is_file()
+    assert all(re.fullmatch(r"[\w.-]+", path.name) for path in (store_folder / "data").rglob("*"))
+
+
+def opened(visit, size, link=""):
+    """The page in one size, with its explanation."""
+    width, height = SIZES[size]
+    page = visit(f"/fine-tune{link}", width=width, height=height)
+    page.get_by_text("How it is computed").click()
+    expect(page.get_by_text("are never trained on.")).to_be_visible()
+    return page
+
+
+@pytest.mark.parametrize("size", ["wide", "narrow"])
+def test_the_page_is_accessible_and_nothing_overlaps_or_is_cut(visit, size):
+    page = opened(visit, size)
+    give_file(page, f"{size}.csv", reviews())
+    expect(page.locator("[data-testid=stDataFrame] canvas").first).to_be_visible()
+    settle(page)
+    expect_looks_right(page, size)
+
+
+def test_a_run_is_found_on_every_way_to_the_page_accessible_in_any_size_stopped_and_resumed(visit, small_checkpoint):
+    page = opened(visit, "wide", f"?checkpoint={small_checkpoint}&{FOREVER}")
+    begin(page, "long.csv")
+    step(page)
+    expect_curve_to_move(page)
+    page.get_by_role("link", name="Roles").click()
+    expect(page.get_by_role("heading", name="Roles")).to_be_visible()
+    page.get_by_role("link", name="Fine-tune").click()
+    expect(page.get_by_role("heading", name="Fine-tune", exact=True)).to_be_visible()
+    step(page)
+    page.reload()
+    other = opened(visit, "narrow")
+    for each in (page, other):
+        step(each)
+        expect(curve(each)).to_be_visible()
+        expect_accessible(each)
+    darken(page)
+    expect_contrast(page)
+    other.get_by_text("Data and settings").click()
+    expect(other.get_by_text("long is being fine-tuned now")).to_be_visible()
+    expect(other.get_by_role("button", name="Start from")).to_be_disabled()
+    stop(other)
+    for each in (page, other):
+        expect(each.get_by_text(re.compile("^Stopped at step"))).to_be_visible()
+        expect(each.get_by_role("button", name="Resume long").first).to_be_visible()
+        settle(each)
+        expect_fits(each)
+        expect_accessible(each)
+    stopped_at = step(page)
+    page.get_by_role("button", name="Resume long").first.click()
+    expect(page.get_by_text(re.compile("^Step [0-9,]+ of"))).to_be_visible()
+    assert step(page) >= stopped_at
+    stop(page)

@@ -1,0 +1,145 @@
+"""The page Inspect, as a person meets it."""
+
+import re
+
+from playwright.sync_api import expect
+from steps import (
+    arcs,
+    cell,
+    cells,
+    choose,
+    chosen,
+    drawn_links,
+    error,
+    expect_cells_other_than,
+    expect_drawn,
+    expect_links_other_than,
+    expect_number_of_cells,
+    links,
+    tokens,
+    type_texts,
+    wait_for,
+)
+
+from dashboard.samples import EXAMPLE
+
+SENTENCE = "Two clever engineers finally repaired the noisy engine."
+
+
+def test_nothing_jumps_on_a_first_visit(visit):
+    page = visit()
+    expect(page.get_by_role("heading", name=re.compile("^Head L[0-9]+ H[0-9]+ over"))).to_be_visible()
+    shifted = page.evaluate(
+        """() => new Promise((resolve) => {
+            let sum = 0;
+            new PerformanceObserver((list) => {
+                for (const shift of list.getEntries()) if (!shift.hadRecentInput) sum += shift.value;
+            }).observe({ type: "layout-shift", buffered: true });
+            setTimeout(() => resolve(sum), 500);
+        })"""
+    )
+    assert shifted < 0.1
+
+
+def test_a_first_visit_shows_grid_and_arcs_of_the_example(visit):
+    page = visit("/")
+    expect(page.get_by_role("textbox", name="Your texts")).to_have_value(" ||| ".join(EXAMPLE.segments))
+    expect_number_of_cells(page, 6 * 12)
+    queries = wait_for(page, tokens(page).all_text_contents, lambda queries: len(queries) == 26)
+    assert queries[:4] == ["[CLS]", "why", "did", "the"]
+    expect(tokens(page, "To: keys")).to_have_text(queries)
+    expect_drawn(links(page))
+    expect(page.get_by_role("heading", name="Head L0 H2 over 128 texts")).to_be_visible()
+
+
+def test_typed_texts_change_grid_and_arcs_and_the_reader_picks_the_one_on_screen(visit):
+    page = visit("/")
+    before, drawn = cells(page), drawn_links(page)
+    type_texts(page, SENTENCE)
+    expect_cells_other_than(page, before)
+    expect(arcs(page).get_by_role("option", name="engineers, 4 of 11")).to_have_count(2)
+    expect_links_other_than(page, drawn)
+    type_texts(page, f"The first text.\n{SENTENCE}")
+    expect(arcs(page).get_by_role("option", name="first, 3 of 6")).to_have_count(2)
+    choose(page, "Showing", f"2: {SENTENCE}")
+    expect(arcs(page).get_by_role("option", name="engineers, 4 of 11")).to_have_count(2)
+
+
+def test_a_click_on_a_head_shows_its_arcs_and_a_shift_click_adds_one(visit):
+    page = visit("/")
+    before = drawn_links(page)
+    cell(page, 3, 7).click()
+    expect(arcs(page, "L3 H7")).to_be_visible()
+    expect(page.get_by_role("heading", name="Where L3 H7 looks")).to_be_visible()
+    expect_links_other_than(page, before)
+    cell(page, 2, 5).click(modifiers=["Shift"])
+    expect(arcs(page, "L3 H7", "L2 H5")).to_be_visible()
+    expect(chosen(page)).to_have_text(["L3 H7", "L2 H5"])
+    expect(page.get_by_role("heading", name="Head L2 H5 over 128 texts")).to_be_visible()
+
+
+def test_keyboard_and_thumbnails_choose_heads(visit):
+    page = visit("/")
+    cell(page, 3, 7).click()
+    expect(arcs(page, "L3 H7")).to_be_visible()
+    for key in ("ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    expect(arcs(page, "L4 H8")).to_be_visible()
+    expect(cell(page, 4, 8)).to_have_attribute("aria-selected", "true")
+    for key in ("Home", "Shift+Enter"):
+        page.keyboard.press(key)
+    expect(arcs(page, "L4 H8", "L4 H0")).to_be_visible()
+    page.keyboard.press("Escape")  # closes the tooltip
+    page.keyboard.press("Escape")
+    expect(arcs(page, "L4 H8")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("Click a head in the grid to see its arcs here.")).to_be_visible()
+    cell(page, 3, 7).click()
+    page.get_by_role("button", name="Layer 3, head 9").click()
+    expect(arcs(page, "L3 H9")).to_be_visible()
+    expect(cell(page, 3, 9)).to_have_attribute("aria-selected", "true")
+
+
+def test_the_arcs_pin_a_token_show_a_sieve_and_become_matrices(visit):
+    page = visit("/")
+    token = arcs(page).get_by_role("listbox", name="From: queries").get_by_role("option", name="baker, 6 of 26")
+    token.click()
+    expect(token).to_have_attribute("aria-selected", "true")
+    expect(arcs(page).locator(".summary")).to_contain_text("attends to")
+    page.keyboard.press("Escape")
+    expect(token).to_have_attribute("aria-selected", "false")
+    before = drawn_links(page)
+    choose(page, "Highlight the tokens that a role expects", "local")
+    expect(arcs(page).get_by_text("In the local sieve:")).to_be_visible()
+    expect_links_other_than(page, before)
+    arcs(page).get_by_role("radio", name="Matrix").check()
+    expect_drawn(arcs(page).locator(".matrix canvas").first)
+
+
+def test_corners_are_filled_by_the_corpus_and_finer_roles_get_their_own(visit):
+    page = visit("/")
+    before = cells(page)
+    page.get_by_role("radio", name="the corpus").click()
+    expect_cells_other_than(page, before)
+    expect(page.get_by_role("grid", name="roles on the corpus")).to_be_visible()
+    expect(cell(page, 0, 0).locator(".corner")).to_have_count(4)
+    page.get_by_role("switch", name="Finer roles").press("Space")
+    expect(cell(page, 0, 0).locator(".corner")).to_have_count(6)
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_of_the_page_stays(visit):
+    page = visit("/")
+    for typed, sentence in (
+        ("A first segment ||| ", "Line 1: segment 2 of 2 is empty."),
+        ("one ||| two ||| three", "Line 1 has 3 segments and a text has one or two."),
+        ("", "There is no text yet. Type one text a line"),
+    ):
+        type_texts(page, typed)
+        expect(error(page)).to_contain_text(sentence)
+        expect(page.get_by_role("heading", name="Inspect")).to_be_visible()
+        expect(page.get_by_role("textbox", name="Your texts")).to_be_editable()
+        expect(page.get_by_text("How it is computed")).to_be_visible()
+    type_texts(page, "word " * 700)
+    expect(error(page)).to_contain_text("The text has 702 tokens and this checkpoint takes 512.")
+    page.get_by_role("switch", name="Cut it to what the checkpoint can read").press("Space")
+    expect(arcs(page).get_by_text("Tokens 0 to 255 of 512.")).to_be_visible()

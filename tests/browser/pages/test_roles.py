@@ -1,0 +1,170 @@
+"""The page Roles, as a person meets it."""
+
+import io
+import json
+import re
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+from playwright.sync_api import expect
+from pyarrow import parquet
+from steps import arcs, bright, cell, cells, choose, chosen, download, expect_cells_other_than, slider
+
+from core.roles.roles import ROLES
+from dashboard.wording import IN_WORDS
+
+PNG = b"\x89PNG\r\n\x1a\n"
+TEXT = "Why did the old baker"
+"""The beginning of the text that a newcomer finds."""
+BOTH = re.compile(r"^[^.]*: (?=[^.]*\bsyntactic\b)(?=[^.]*\bdelimiter\b)")
+"""What a cell with these two roles says before its first full stop."""
+CHARTS = {
+    "Per layer": "Bars by layer",
+    "p-values": "p-value",
+    "Score distributions": "Violins by layer",
+}
+
+
+def test_tau_alpha_and_the_correction_change_roles_and_p_values(visit):
+    page = visit("/roles")
+    expect(page.get_by_text("Over 128 texts at tau 3,")).to_be_visible()
+    before = cells(page)
+    slider(page, "tau").press("PageUp")
+    expect_cells_other_than(page, before)
+    value = slider(page, "tau").input_value()
+    assert float(value) > 3
+    expect(page.get_by_text(f"Over 128 texts at tau {float(value):g},")).to_be_visible()
+    expect(page).to_have_url(re.compile(rf"[?&]tau={re.escape(value)}"))
+    before = cells(page)
+    choose(page, "Correction", "Holm")
+    expect_cells_other_than(page, before)
+    before = cells(page)
+    choose(page, "Correction", "none")
+    expect_cells_other_than(page, before)
+    slider(page, "alpha").press("ArrowRight")
+    expect(page).to_have_url(re.compile("[?&]alpha=0.1"))
+
+
+def test_a_region_of_the_venn_diagram_and_a_row_of_the_combinations_highlight_their_heads(visit):
+    page = visit("/roles")
+    expect(bright(page)).to_have_count(72)
+    region = page.get_by_role("toolbar").get_by_role("button", name="syntactic and delimiter only: 3 heads")
+    region.focus()
+    region.press("Enter")
+    expect(bright(page)).to_have_count(3)
+    for number in range(3):
+        expect(bright(page).nth(number)).to_have_attribute("aria-label", BOTH)
+    expect(page.get_by_role("button", name="3 heads: syntactic and delimiter only")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    region.press("Enter")
+    expect(bright(page)).to_have_count(72)
+    row = page.get_by_role("button", name="16 heads: no role")
+    row.click()
+    expect(bright(page)).to_have_count(16)
+    row.click()
+    expect(bright(page)).to_have_count(72)
+
+
+def test_a_head_chosen_here_is_inspected_there(visit):
+    page = visit("/roles")
+    cell(page, 2, 3).click()
+    page.get_by_role("link", name="Inspect L2 H3").click()
+    expect(arcs(page, "L2 H3")).to_be_visible()
+    expect(chosen(page)).to_have_text(["L2 H3"])
+
+
+def test_a_tab_shows_its_chart_and_says_in_words_what_it_shows_also_of_a_role_and_a_layer(visit):
+    page = visit("/roles")
+    for tab, words in CHARTS.items():
+        page.get_by_role("tab", name=tab).click()
+        panel = page.get_by_role("tabpanel", name=tab)
+        expect(panel.locator("svg.marks, canvas.marks").first).to_be_visible()
+        expect_in_words(page, panel, words)
+    expect(page).to_have_url(re.compile("[?&]details=Score"))
+    choose(page, "Role", "block")
+    expect_in_words(page, panel, "block")
+    choose(page, "Layer", "3")
+    expect_in_words(page, panel, "layer 3")
+
+
+def expect_in_words(page, panel, words):
+    panel.get_by_role("button", name=IN_WORDS).click()
+    opened = page.get_by_test_id("stPopoverBody")
+    expect(opened).to_contain_text(words)
+    page.keyboard.press("Escape")
+    expect(opened).to_have_count(0)
+
+
+def test_the_table_is_filtered_by_role_layer_and_what_is_held(visit):
+    page = visit("/roles")
+    page.get_by_role("tab", name="Table").click()
+    table = page.get_by_test_id("stDataFrame").locator("table[role=grid]")
+    expect(table).to_have_attribute("aria-rowcount", str(1 + len(ROLES) * 72))
+    page.get_by_role("switch", name="Only roles that are held").press("Space")
+    expect(table).not_to_have_attribute("aria-rowcount", str(1 + len(ROLES) * 72))
+    pick(page, "Roles", "syntactic")
+    expect(table).to_have_attribute("aria-rowcount", "5")
+    pick(page, "Layers", "1")
+    expect(table).to_have_attribute("aria-rowcount", "3")
+    got = pd.read_csv(io.BytesIO(download(page, "CSV of roles")))
+    assert set(got["role"]) == {"syntactic"}
+    assert set(got["layer"]) == {1}
+    assert got["holds"].all()
+
+
+def pick(page, label, option):
+    """Pick from a multiselect."""
+    page.get_by_role("combobox", name=label, exact=True).click()
+    page.get_by_role("option", name=option, exact=True).click()
+    page.keyboard.press("Escape")
+
+
+def test_overlaps_name_their_denominators(visit):
+    page = visit("/roles?details=Overlaps")
+    got = pd.read_csv(io.BytesIO(download(page, "CSV of overlaps")))
+    row = got.set_index(["first", "second"]).loc[("syntactic", "delimiter")]
+    assert row["heads with both"] == 4
+    assert row["of second"] == pytest.approx(4 / 53)
+
+
+def test_tables_download_as_csv_and_parquet_with_where_they_come_from(visit):
+    page = visit("/roles?details=Table&tau=2.5&correction=Holm")
+    csv = pd.read_csv(io.BytesIO(download(page, "CSV of roles")))
+    assert len(csv) == len(ROLES) * 72
+    assert csv["checkpoint"].unique() == ["bundled"]
+    assert csv["tau"].unique() == [2.5]
+    file = io.BytesIO(download(page, "Parquet of roles"))
+    facts = json.loads(parquet.read_schema(file).metadata[b"provenance"])
+    assert facts["corpus texts"] == "128"
+    assert facts["correction"] == "holm"
+    assert facts["tau"] == "2.5"
+    assert facts["program"].startswith("Attention Sieve ")
+    assert len(pd.read_parquet(file)) == len(ROLES) * 72
+
+
+def test_figures_download_as_svg_and_png_with_where_they_come_from(visit):
+    page = visit("/roles")
+    for tab, names in (
+        ("Per layer", ["grid", "overlap", "roles per layer"]),
+        ("p-values", ["p-values"]),
+        ("Score distributions", ["score distributions"]),
+    ):
+        page.get_by_role("tab", name=tab).click()
+        for name in names:
+            expect_figure(page, name, "tau 3, alpha 0.05")
+    page = visit("/")
+    for name, about in (("grid", TEXT), ("arcs", TEXT), ("scores of L0 H2", "tau 3, alpha 0.05")):
+        expect_figure(page, name, about)
+
+
+def expect_figure(page, name, about):
+    svg = ElementTree.fromstring(download(page, f"SVG of {name}"))
+    assert svg.tag == "{http://www.w3.org/2000/svg}svg"
+    written = " ".join(svg.itertext())
+    for fact in ("bundled", "2cd3a6a7380f", "Attention Sieve 0.1.0", about):
+        assert fact in written
+    png = download(page, f"PNG of {name}")
+    assert png.startswith(PNG)
+    assert len(png) > 5_000

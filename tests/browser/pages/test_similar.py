@@ -1,0 +1,102 @@
+"""Similar heads in Chromium: clicks on marks choose heads, the link restores them, and everything fits and is named."""
+
+import re
+from io import BytesIO
+
+import pandas as pd
+from looks import PANEL, SIZES, darken, expect_accessible, expect_contrast, expect_fits, grow, open_expanders
+from playwright.sync_api import expect
+from steps import download, settle
+
+TABS = ("Dendrogram", "Layers", "Two layers", "Table")
+FOUND = re.compile(r"72 heads compared on \d+ texts")
+
+
+def opened(visit, query="", size="wide"):
+    width, height = SIZES[size]
+    page = visit(f"/similar?similar+texts=16{query}", width=width, height=height)
+    expect(page.get_by_text(FOUND)).to_be_visible()
+    expect(charts(page).nth(1).locator("svg.marks")).to_be_visible()
+    settle(page)
+    return page
+
+
+def charts(page):
+    return page.get_by_test_id("stVegaLiteChart")
+
+
+def expect_chosen(page, name):
+    expect(page.get_by_text(f"Attention most similar to {name} (")).to_be_visible()
+    settle(page)
+
+
+def test_a_click_on_a_point_or_a_leaf_chooses_its_head_everywhere(visit):
+    page = opened(visit, "&head=2-2")
+    expect_chosen(page, "L2 H2")
+    for place, mark in ((0, "L4 H7"), (1, "L1 H3"), (2, "L0 H5")):
+        marks = charts(page).nth(place).locator("svg g[class*='view_'] path")  # the layer that a click chooses from
+        if place == 2:
+            marks = marks.and_(page.locator(f"[aria-label*='heads: {mark};']"))
+        marks.nth(0 if place == 2 else 12 * int(mark[1]) + int(mark[4])).dispatch_event("click")
+        expect_chosen(page, mark)
+        expect(page).to_have_url(re.compile(f"head={mark[1]}-{mark[4]}"))
+        expect(page.get_by_role("grid", name=re.compile(f"to {mark} "))).to_be_visible()
+
+
+def test_the_link_restores_what_was_chosen(visit):
+    query = "&head=3-3&similar+distance=authors%27+sum&similar+colour=role&similar+details=Layers"
+    page = opened(visit, query)
+    expect_chosen(page, "L3 H3")
+    expect(page.get_by_text("summed nats").first).to_be_visible()
+    expect(page.get_by_role("tab", name="Layers", exact=True)).to_have_attribute("aria-selected", "true")
+    expect(charts(page).first.locator("svg text", has_text="Heads by role")).to_be_visible()
+
+
+def test_the_files_hold_every_pair(visit):
+    page = opened(visit, "&similar+details=Table")
+    table = pd.read_parquet(BytesIO(download(page, "Parquet of distances of heads")))
+    assert len(table) == 72 * 71 // 2
+    assert table["divergence"].between(0, 0.6932).all()
+
+
+def test_inspect_shows_the_nearest_heads_once_they_have_been_compared(visit):
+    page = opened(visit, "&head=2-2")
+    expect_chosen(page, "L2 H2")
+    page.get_by_test_id("stMain").get_by_role("link", name="Inspect L2 H2").click()
+    expect(page.get_by_role("heading", name="Head L2 H2 over")).to_be_visible()
+    expect_chosen(page, "L2 H2")
+
+
+def open_tab(page, tab):
+    page.get_by_role("tab", name=tab, exact=True).click()
+    expect(page.get_by_role("tabpanel", name=tab)).to_be_visible()
+    settle(page)
+
+
+def test_the_page_is_accessible_and_fits(visit):
+    page = opened(visit)
+    for tab in TABS:
+        open_tab(page, tab)
+        expect_fits(page)
+        expect_accessible(page, PANEL)
+    open_expanders(page.get_by_test_id("stMain"))
+    expect_fits(page)
+    expect_accessible(page)
+    darken(page)
+    expect_contrast(page)
+    for tab in TABS:
+        open_tab(page, tab)
+        expect_contrast(page, PANEL)
+
+
+def test_nothing_overlaps_or_is_cut_on_smaller_screens(visit):
+    page = opened(visit, size="narrow")
+    for tab in TABS:
+        open_tab(page, tab)
+        expect_fits(page)
+    open_expanders(page.get_by_test_id("stMain"))
+    expect_fits(page)
+    grow(page)
+    for tab in TABS:
+        open_tab(page, tab)
+        expect_fits(page)

@@ -1,0 +1,13 @@
+import pytest
+
+from cache.inference import Inference
+from cache.store.store import Store
+
+
+@pytest.fixture
+def inference(tmp_path):
+    """On a store of its own."""
+    made = Inference(Store(tmp_path / "store"))
+    yield made
+    made.close()
+    made.store.close()

@@ -1,0 +1,217 @@
+import shutil
+import threading
+import weakref
+
+import pytest
+from safetensors.torch import load_file, save_file
+from small_checkpoints import save
+
+from cache.engine import Engine
+from cache.serving import memory, models
+from cache.serving.models import Models
+from core.checkpoints.find import find_checkpoint
+from core.checkpoints.memory import is_out_of_memory
+from core.errors import AnalysisError, CheckpointError
+
+
+@pytest.fixture(scope="module")
+def engines(tmp_path_factory):
+    """Three checkpoints of the same size."""
+    folders = [save("bert", tmp_path_factory.mktemp("small") / f"bert {seed}", seed=seed) for seed in range(3)]
+    return [Engine(find_checkpoint(str(folder)), "cpu") for folder in folders]
+
+
+def n_bytes(engine):
+    held = Models()
+    with held.use(engine) as checkpoint:
+        return checkpoint.n_bytes
+
+
+def use(held, engine):
+    """Weak references to what was used, which refers to itself as models with hooks do."""
+    with held.use(engine) as checkpoint:
+        checkpoint.model.__dict__["circle"] = [checkpoint.model]
+        return [weakref.ref(checkpoint.model), *map(weakref.ref, checkpoint.full_model.parameters())]
+
+
+def test_a_checkpoint_is_loaded_once_and_stays_within_the_budget(engines, monkeypatch):
+    loads = []
+    real = models.load_checkpoint
+    monkeypatch.setattr(models, "load_checkpoint", lambda *args, **kwargs: loads.append(args) or real(*args, **kwargs))
+    held = Models(2**30)
+    for _ in range(2):
+        use(held, engines[0])
+        held.trim()
+    assert held.is_loaded(engines[0])
+    assert len(loads) == 1
+
+
+def test_the_least_recently_used_goes_first_and_is_freed_for_certain(engines):
+    held = Models(int(2.5 * n_bytes(engines[0])))
+    first, second = use(held, engines[0]), use(held, engines[1])
+    assert all(reference() is not None for reference in first + second)
+    use(held, engines[0])
+    use(held, engines[2])
+    held.trim()
+    assert [held.is_loaded(engine) for engine in engines] == [True, False, True]
+    assert len(second) > 10
+    assert all(reference() is None for reference in second)
+    assert all(reference() is not None for reference in first)
+
+
+def test_what_is_in_use_is_never_let_go_until_it_is_idle(engines):
+    held = Models(1)
+    with held.use(engines[0]):
+        use(held, engines[1])
+        held.trim()
+        assert held.is_loaded(engines[0])
+        assert held.is_loaded(engines[1])
+    use(held, engines[1])
+    held.trim()
+    assert [held.is_loaded(engine) for engine in engines[:2]] == [False, True]
+
+
+def test_one_that_passes_the_budget_alone_is_held_and_the_others_go(engines):
+    held = Models(1)
+    for engine in engines:
+        use(held, engine)
+        held.trim()
+        assert held.is_loaded(engine)
+    assert [held.is_loaded(engine) for engine in engines] == [False, False, True]
+
+
+def test_room_is_made_before_a_checkpoint_is_loaded(engines, monkeypatch):
+    held = Models(int(1.5 * n_bytes(engines[0])))
+    gone = use(held, engines[0])
+    alive = []
+    real = models.load_checkpoint
+
+    def load(*args, **kwargs):
+        alive.extend(reference for reference in gone if reference() is not None)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(models, "load_checkpoint", load)
+    use(held, engines[1])
+    assert alive == []
+
+
+def test_threads_that_want_the_same_checkpoint_load_it_once(engines, monkeypatch):
+    began, finish, loads = threading.Event(), threading.Event(), []
+    real = models.load_checkpoint
+
+    def load(*args, **kwargs):
+        loads.append(args)
+        began.set()
+        assert finish.wait(60)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(models, "load_checkpoint", load)
+    held = Models()
+    threads = [threading.Thread(target=use, args=(held, engines[0])) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    assert began.wait(60)
+    assert held.is_loading(engines[0])
+    finish.set()
+    for thread in threads:
+        thread.join(60)
+    assert len(loads) == 1
+    assert held.is_loaded(engines[0])
+    assert not held.is_loading(engines[0])
+
+
+def test_a_load_that_fails_is_tried_again_when_asked_again(engines, monkeypatch):
+    held, loads = Models(), []
+
+    def fails(*args, **kwargs):
+        loads.append(args)
+        raise CheckpointError("Broken. Save it again.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(models, "load_checkpoint", fails)
+        for _ in range(2):
+            with pytest.raises(CheckpointError, match="Broken"):
+                use(held, engines[0])
+    assert len(loads) == 2
+    assert not held.is_loading(engines[0])
+    use(held, engines[0])
+    assert held.is_loaded(engines[0])
+
+
+def test_a_checkpoint_too_large_for_the_memory_gives_a_sentence(engines, monkeypatch):
+    def fails(*args, **kwargs):
+        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.")
+
+    monkeypatch.setattr(models, "load_checkpoint", fails)
+    with pytest.raises(CheckpointError, match=r"more than the memory of cpu has room for\. Choose a smaller"):
+        use(Models(), engines[0])
+
+
+def test_an_error_while_loading_that_is_a_bug_stays_one(engines, monkeypatch):
+    def fails(*args, **kwargs):
+        raise RuntimeError("shape mismatch")
+
+    monkeypatch.setattr(models, "load_checkpoint", fails)
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        use(Models(), engines[0])
+
+
+def test_the_budget_is_read_from_the_environment(engines, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_MODELS_MB", "0")
+    held = Models()
+    use(held, engines[0])
+    use(held, engines[1])
+    held.trim()
+    assert not held.is_loaded(engines[0])
+    monkeypatch.setenv("ATTENTION_SIEVE_MODELS_MB", "much")
+    with pytest.raises(AnalysisError, match=r"^ATTENTION_SIEVE_MODELS_MB is 'much', which is not a whole number"):
+        Models()
+
+
+def test_without_a_budget_half_of_the_memory_is_taken(engines, monkeypatch):
+    monkeypatch.delenv("ATTENTION_SIEVE_MODELS_MB", raising=False)
+    size = n_bytes(engines[0])
+    monkeypatch.setattr(models, "machine_bytes", lambda: 5 * size)
+    held = Models()
+    for engine in engines:
+        use(held, engine)
+    held.trim()
+    assert [held.is_loaded(engine) for engine in engines] == [False, True, True]
+
+
+def test_a_container_has_the_memory_it_was_given(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "CONTAINER_LIMIT", tmp_path / "memory.max")
+    whole = memory.machine_bytes()
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory.machine_bytes() == whole > 2**28
+    (tmp_path / "memory.max").write_text("1048576\n")
+    assert memory.machine_bytes() == 2**20
+
+
+def test_room_is_made_for_the_number_format_in_which_a_checkpoint_is_loaded(engines, tmp_path):
+    engine = engines[0]
+    half = tmp_path / "half"
+    shutil.copytree(engine.files.folder, half)
+    weights = {name: tensor.half() for name, tensor in load_file(half / "model.safetensors").items()}
+    save_file(weights, half / "model.safetensors", metadata={"format": "pt"})
+    small = Engine(find_checkpoint(str(half)), "cpu")
+    size = n_bytes(small)
+    assert (half / "model.safetensors").stat().st_size < size
+    assert models._bytes_to_come(small) == pytest.approx(size, rel=0.1)
+    assert models._bytes_to_come(engine) == models._bytes_to_come(small)
+    double = Engine(small.files, "cpu", "float64")
+    assert models._bytes_to_come(double) == 2 * models._bytes_to_come(small)
+
+
+def test_damaged_weights_are_named_by_loading_and_not_by_making_room(engines, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(engines[0].files.folder, broken)
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(CheckpointError, match="broken"):
+        use(Models(), Engine(find_checkpoint(str(broken)), "cpu"))
+
+
+def test_a_gpu_library_that_finds_no_room_says_so_in_other_words():
+    full = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+    assert is_out_of_memory(full)
+    assert not is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED"))

@@ -1,0 +1,133 @@
+import dataclasses
+import hashlib
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cache.store import keys
+from cache.store.keys import answer_key
+from cache.store.keys import attention_key as key_of_attention
+from core.attention.settings import PassSettings
+from core.texts.text import Text, text_fields
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surrogates included
+WORDS = st.lists(ANY_TEXT, max_size=3).map(tuple)
+SEGMENTS = st.lists(ANY_TEXT, min_size=1, max_size=2).map(tuple)
+BROUGHT = st.none() | st.lists(WORDS, min_size=1, max_size=2).map(tuple)
+HEADS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=3, unique=True).map(sorted).map(tuple)
+QUESTIONS = st.tuples(
+    st.text("0123456789abcdef", max_size=8),
+    st.sampled_from(["float32", "float16"]),
+    st.sampled_from(["self", "encoder", "decoder", "cross"]),
+    HEADS,
+    SEGMENTS,
+    BROUGHT,
+    ANY_TEXT,
+)
+ALL_ON = PassSettings()
+
+
+def scores_key(checkpoint, dtype, settings, text, parser):
+    return answer_key("measures", checkpoint, dtype, settings, text=text_fields(text), parser=parser)
+
+
+def attention_key(checkpoint, dtype, settings, text, parser, start=(0, 0)):
+    return key_of_attention(checkpoint, dtype, settings, start, text=text_fields(text), parser=parser)
+
+
+KEYS = pytest.mark.parametrize("key_of", [scores_key, attention_key])
+
+
+def asked(key_of, question):
+    checkpoint, dtype, kind, off, segments, words, parser = question
+    return key_of(checkpoint, dtype, PassSettings(kind, off), Text(segments, words), parser)
+
+
+def key_of_text(text):
+    return scores_key("0f", "float32", ALL_ON, text, "")
+
+
+@KEYS
+@given(one=QUESTIONS, other=QUESTIONS)
+def test_any_changed_ingredient_changes_the_key(key_of, one, other):
+    for place, ingredient in enumerate(other):
+        changed = (*one[:place], ingredient, *one[place + 1 :])
+        assert (asked(key_of, changed) == asked(key_of, one)) == (changed == one)
+
+
+@KEYS
+@given(QUESTIONS)
+def test_an_equal_question_has_an_equal_key(key_of, question):
+    checkpoint, dtype, kind, off, segments, words, parser = question
+    equal = Text((*segments,), None if words is None else tuple((*some,) for some in words))
+    assert re.fullmatch("[0-9a-f]{64}", asked(key_of, question))
+    assert key_of(checkpoint, dtype, PassSettings(kind, off), equal, parser) == asked(key_of, question)
+
+
+@KEYS
+def test_the_order_in_which_heads_were_switched_off_does_not_matter(key_of):
+    settings = [PassSettings("self", off) for off in (((0, 2), (1, 1)), ((1, 1), (0, 2), (1, 1)), ((2, 0), (1, 1)))]
+    keys = [key_of("0f", "float32", one, Text(("a",)), "") for one in settings]
+    assert keys[0] == keys[1] != keys[2]
+
+
+def test_attention_elsewhere_in_a_text_has_another_key():
+    starts = ((0, 0), (8, 0), (0, 8))
+    assert len({attention_key("0f", "float32", ALL_ON, Text(("a",)), "", start) for start in starts}) == 3
+
+
+@given(QUESTIONS)
+def test_scores_and_attention_of_one_text_have_different_keys(question):
+    assert asked(scores_key, question) != asked(attention_key, question)
+
+
+def test_two_segments_differ_from_one_that_joins_them():
+    assert scores_key("0f", "float32", ALL_ON, Text(("a b",)), "") != scores_key(
+        "0f", "float32", ALL_ON, Text(("a", "b")), ""
+    )
+
+
+def test_words_a_file_brought_differ_from_none():
+    with_words = Text(("a b",), words=(("a", "b"),))
+    assert scores_key("0f", "float32", ALL_ON, Text(("a b",)), "") != scores_key(
+        "0f", "float32", ALL_ON, with_words, ""
+    )
+
+
+def test_an_emoji_differs_from_its_two_lone_surrogates():
+    assert key_of_text(Text(("\U0001f600",))) != key_of_text(Text(("\ud83d\ude00",)))
+
+
+def test_a_raised_format_changes_every_key(monkeypatch):
+    question = ("0f", "float32", ALL_ON, Text(("a",)), "")
+    before = scores_key(*question), attention_key(*question)
+    monkeypatch.setattr(keys, "FORMAT", keys.FORMAT + 1)
+    assert not {*before} & {scores_key(*question), attention_key(*question)}
+
+
+def test_every_field_of_a_text_counts():
+    """The key names them by hand: a new field has to be named there."""
+    assert [field.name for field in dataclasses.fields(Text)] == ["segments", "words", "heads", "relations"]
+    told = Text(("She left.",), (("She", "left."),), ((2, 0),), (("nsubj", "root"),))
+    others = (
+        dataclasses.replace(told, segments=("He left.",)),
+        dataclasses.replace(told, words=(("She", "left", "."),)),
+        dataclasses.replace(told, heads=((0, 1),)),
+        dataclasses.replace(told, relations=(("obj", "root"),)),
+        dataclasses.replace(told, heads=None, relations=None),
+    )
+    keys = {scores_key("0f", "float32", PassSettings(), text, "spacy") for text in (told, *others)}
+    assert len(keys) == 1 + len(others)
+
+
+def test_a_key_keeps_its_value_between_versions():
+    # sha256 of the JSON as written here; a change makes every stored result unfindable, so FORMAT has to rise with it.
+    canonical = (
+        '{"attention":"cross","checkpoint":"0f","dtype":"float32","format":2,"kind":"measures","off":[[1,0]],"parser":"spacy",'
+        '"text":{"segments":["Où?","Là."],"words":null}}'
+    )
+    key = scores_key("0f", "float32", PassSettings("cross", ((1, 0),)), Text(("Où?", "Là.")), "spacy")
+    assert key == hashlib.sha256(canonical.encode()).hexdigest()
+    assert key == "4640125a47cabb48b41bda1425e204583931b98feaf996e33b735be37005fc9d"

@@ -1,0 +1,25 @@
+from cache.store.recent import Recent
+
+
+def test_the_least_recently_used_goes_when_the_bytes_are_passed():
+    recent = Recent(100)
+    recent.put("a", 1, 40)
+    recent.put("b", 2, 40)
+    assert recent.get("a") == 1
+    recent.put("c", 3, 40)
+    assert [recent.get(key) for key in "abc"] == [1, None, 3]
+    assert recent.size == 80
+
+
+def test_an_answer_put_again_counts_once():
+    recent = Recent(100)
+    recent.put("a", 1, 60)
+    recent.put("a", 2, 70)
+    assert (recent.get("a"), recent.size) == (2, 70)
+
+
+def test_the_latest_is_held_however_large_it_is():
+    recent = Recent(100)
+    recent.put("a", 1, 10)
+    recent.put("b", 2, 900)
+    assert (recent.get("a"), recent.get("b")) == (None, 2)

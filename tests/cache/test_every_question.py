@@ -1,0 +1,210 @@
+"""Every question of core through the worker and the store: what is stored is what a pass computes, for each of them."""
+
+import json
+from dataclasses import dataclass, fields, is_dataclass, replace
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from passing import SELF
+from small_checkpoints import TOKENIZERS, config
+
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.store.keys import answer_key
+from cache.store.store import Store
+from core.attention.settings import PassSettings
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.coreference.files import read_mentions
+from core.coreference.question import choice_question
+from core.errors import AnalysisError
+from core.passes.prepare import prepare_all
+from core.passes.question import Question, answer
+from core.relations.question import ParsedText, prediction_question
+from core.roles.question import SCORES
+from core.similarity.distances import DistanceSettings
+from core.similarity.question import distance_question
+from core.surface.key_kinds import SurfaceSettings
+from core.surface.question import GRADIENTS, surface_question
+from core.texts.relations import dependencies
+from core.texts.text import Text
+from core.texts.words import words_of
+
+TEXTS = (
+    Text(("the cat sat on the mat, quickly.", "She drinks hot coffee.")),
+    Text(("a dog ran.",)),
+    Text(("He saw her",), (("He", "saw", "her"),), ((2, 0, 2),), (("nsubj", "root", "obj"),)),
+)
+LONG = Text(("she ate apples " * 30,))
+MENTIONS = read_mentions(
+    json.dumps(
+        [
+            {"text": "Ann saw the dog and she fed it.", "clusters": [[[0, 3], [20, 23]], [[8, 15], [28, 30]]]},
+            {"words": ["Bo", "ate", ";", "he", "sat"], "clusters": [[[0, 1], [3, 4]]]},
+            {"text": "A bird sang to Cy. Cy sang to it.", "clusters": [[[0, 6], [30, 32]], [[15, 17], [19, 21]]]},
+        ]
+    ).encode()
+)
+
+
+def parsed(texts=TEXTS):
+    return tuple(ParsedText.of(text, tree.words) for text, tree in zip(texts, dependencies(texts)))
+
+
+@dataclass(frozen=True)
+class Case:
+    question: Question
+    items: tuple
+    rounding: float = 1e-6
+    """Relative error of single precision in the store, and of other batches."""
+
+
+CASES = {
+    "scores": Case(SCORES, TEXTS),
+    "surface": Case(surface_question(SurfaceSettings()), TEXTS),
+    "surface as in code": Case(surface_question(SurfaceSettings(as_in_code=True)), TEXTS),
+    "surface, other signs": Case(surface_question(SurfaceSettings(punctuation=("?",))), TEXTS),
+    "gradients": Case(GRADIENTS, TEXTS, 1e-4),
+    "predictions": Case(prediction_question("mean"), parsed()),
+    "predictions, first piece": Case(prediction_question("first"), parsed()),
+    "coreference": Case(choice_question("mean"), MENTIONS),
+    "coreference, first piece": Case(choice_question("first"), MENTIONS),
+    "distances": Case(distance_question(DistanceSettings()), TEXTS),
+    "distances, smoothed": Case(distance_question(DistanceSettings(smoothed=True)), TEXTS),
+    "distances, sampled": Case(distance_question(DistanceSettings(rows=3)), TEXTS),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    return CASES[request.param]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    """A small random checkpoint that guesses masked tokens, so that every question makes sense for it."""
+    folder, tokenizer = tmp_path_factory.mktemp("guessing"), TOKENIZERS["bert"]()
+    torch.manual_seed(4)
+    transformers.AutoModelForMaskedLM.from_config(config("bert", len(tokenizer))).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return load_checkpoint(find_checkpoint(str(folder)), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def engine(checkpoint):
+    return Engine(checkpoint.files, "cpu")
+
+
+def computed(checkpoint, case, settings=SELF):
+    """What one pass after the other gives, without a cache."""
+    prepared, _ = prepare_all(checkpoint, [case.question.text_of(item) for item in case.items], settings, "error")
+    results = dict(one for batch in answer(checkpoint, case.question, case.items, prepared, settings) for one in batch)
+    return [results[index] for index in range(len(case.items))]
+
+
+def check(result, expected, **tolerance):
+    """Alike in every field."""
+    if not is_dataclass(expected):
+        np.testing.assert_allclose(result, expected, **tolerance)
+        return
+    for field in fields(expected):
+        value, wanted = getattr(result, field.name), getattr(expected, field.name)
+        if isinstance(wanted, np.ndarray):
+            np.testing.assert_allclose(value, wanted, err_msg=field.name, **tolerance)
+            assert value.shape == wanted.shape
+        else:
+            assert value == wanted
+
+
+def test_packing_loses_nothing_but_double_precision(checkpoint, case):
+    for result in computed(checkpoint, case):
+        packed = case.question.pack(result)
+        assert not {"n_tokens", "n_cut"} & set(packed)
+        assert not any(array.dtype == np.float64 for array in packed.values())
+        check(case.question.unpack(packed), result, rtol=1e-6)
+
+
+def test_what_is_kept_is_what_is_computed_and_another_session_finds_it_without_a_pass(
+    tmp_path, checkpoint, engine, case
+):
+    first = Inference(Store(tmp_path / "store"))
+    assert first.kept(engine, case.question, case.items) is None
+    answers = first.ask(engine, case.question, case.items)
+    for result, expected in zip(answers.results, computed(checkpoint, case), strict=True):
+        check(result, expected, rtol=case.rounding, atol=1e-5)
+    assert answers.positions == tuple(range(len(case.items)))
+    first.close()
+    first.store.close()
+    later = Inference(Store(tmp_path / "store"))
+    stored = later.kept(engine, case.question, case.items[::-1])
+    for result, expected in zip(stored.results, answers.results[::-1], strict=True):
+        check(result, expected, rtol=0)
+    assert later.n_passed == 0
+    later.close()
+    later.store.close()
+
+
+def test_heads_off_and_every_other_question_are_other_answers(inference, engine, case):
+    inference.ask(engine, case.question, case.items)
+    assert inference.kept(engine, case.question, case.items, PassSettings(off=((0, 1),))) is None
+    others = [other for other in CASES.values() if other is not case]
+    assert all(inference.kept(engine, other.question, other.items) is None for other in others)
+
+
+def test_a_checkpoint_that_guesses_no_tokens_has_no_gradients(inference, folders):
+    with pytest.raises(AnalysisError, match="has no masked-language-model head"):
+        inference.ask(Engine(find_checkpoint(str(folders("bert")))), GRADIENTS, TEXTS)
+
+
+def test_who_refers_to_whom_needs_no_new_pass_and_where_mentions_stand_does(engine, inference):
+    question, (text, *_) = choice_question("mean"), MENTIONS
+    inference.ask(engine, question, [text])
+    others = replace(text, mentions=tuple(replace(each, entity="1", type="nominal") for each in text.mentions))
+    inference.ask(engine, question, [others])
+    assert inference.n_passed == 1
+    assert inference.kept(engine, question, [replace(text, mentions=text.mentions[:3])]) is None
+
+
+def test_the_same_words_under_another_tree_need_no_new_pass_and_other_words_do(engine, inference):
+    question, text = prediction_question("mean"), TEXTS[2]
+    inference.ask(engine, question, parsed((text,)))
+    corrected = Text(text.segments, text.words, ((0, 1, 2),), (("root", "dep", "dep"),))
+    inference.ask(engine, question, parsed((corrected,)))
+    assert inference.n_passed == 1
+    other_words = Text(("He saw  her",))
+    assert inference.kept(engine, question, [ParsedText.of(other_words, words_of(other_words))]) is None
+
+
+def test_predictions_that_were_stored_without_tokens_are_computed_anew(engine, inference):
+    (item,) = parsed(TEXTS[2:])
+    text = {"segments": item.text.segments, "words": item.text.words}
+    before = {"text": text, "segments": item.segments, "spans": item.spans, "from word": "mean"}
+    key = answer_key("predictions", engine.files.fingerprint, engine.dtype, SELF, **before)
+    zeros = np.zeros((2, 2, 3, 3), np.int16)
+    inference.store.put_many({key: {"predicted": zeros, "n_tokens": np.array(5), "n_cut": np.array(0)}})
+    (result,) = inference.ask(engine, prediction_question("mean"), [item]).results
+    assert result.has_tokens.all()
+    assert result.predicted.any()
+
+
+def test_a_cut_is_told_from_a_word_that_attends_to_nothing(engine, inference):
+    items = parsed((LONG, Text(("Cats",))))
+    long, alone = inference.ask(engine, prediction_question("mean"), items, too_long="truncate").results
+    assert long.has_tokens[0]
+    assert not long.has_tokens[-1]
+    assert alone.has_tokens.tolist() == [True]
+    assert (alone.predicted == -1).all()
+
+
+def test_words_come_back_as_they_were_given():
+    (item,), (tree,) = parsed(TEXTS[:1]), dependencies(TEXTS[:1])
+    np.testing.assert_array_equal(item.words.segments, tree.words.segments)
+    np.testing.assert_array_equal(item.words.spans, tree.words.spans)
+    assert hash(item) == hash(*parsed(TEXTS[:1]))
+
+
+def test_distances_take_few_bytes_of_the_store(checkpoint):
+    (packed, *_) = map(CASES["distances"].question.pack, computed(checkpoint, CASES["distances"]))
+    n_heads = 2 * 3
+    assert packed["pairs"].nbytes == 4 * n_heads * (n_heads - 1) // 2

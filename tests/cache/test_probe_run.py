@@ -1,0 +1,164 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_checkpoints import save
+
+from cache.engine import Engine
+from core.attention.settings import PassSettings
+from core.checkpoints.find import find_checkpoint, randomly_initialised
+from core.errors import AnalysisError, EveryTextTooLong
+from core.probing import run as probing
+from core.probing.probe import ProbeSettings
+from core.probing.run import ProbeKind, ProbeQuestion, train_probes
+from core.probing.word_vectors import vectors_from_lines
+from core.texts.relations import dependencies
+from core.texts.text import Text
+
+WAIT = 60.0
+
+
+def tree(words, heads, relations):
+    return Text((" ".join(words),), (tuple(words),), (tuple(heads),), (tuple(relations),))
+
+
+TREES = [
+    tree(["the", "cat", "sat", "."], [2, 3, 0, 3], ["det", "nsubj", "root", "punct"]),
+    tree(["she", "eats", "apples"], [2, 0, 2], ["nsubj", "root", "dobj"]),
+    tree(["a", "black", "dog", "ran"], [3, 3, 4, 0], ["det", "amod", "nsubj", "root"]),
+]
+TEXTS = [TREES[i % 3] for i in range(14)]
+ALONE, WITH_WORDS, CONTROL = ProbeKind(False, False), ProbeKind(True, False), ProbeKind(True, True)
+
+
+def question(**changed):
+    asked = ProbeQuestion(
+        texts=TEXTS,
+        trees=list(dependencies(TEXTS)),
+        train=range(10),
+        test=range(10, 14),
+        kinds=(ALONE, WITH_WORDS, CONTROL),
+        settings=PassSettings(),
+        how=ProbeSettings(epochs=2, seed=3),
+        vectors=None,
+        too_long="skip",
+    )
+    return replace(asked, **changed)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    folder = save("bert", tmp_path_factory.mktemp("bert") / "bert")
+    return Engine(find_checkpoint(str(folder)), "cpu", "float32")
+
+
+def on_checkpoint(inference, engine, asked):
+    def run(control, work, watch):
+        files = randomly_initialised(engine.files, asked.how.seed) if control else engine.files
+        return inference.run(replace(engine, files=files), work, lambda _: watch())
+
+    return run
+
+
+def trained(inference, engine, asked, tell=lambda stand: None):
+    kept = []
+    train_probes(on_checkpoint(inference, engine, asked), asked, tell, kept.append)
+    return kept
+
+
+def test_probes_are_trained_one_after_the_other_and_kept_as_they_are_done(inference, engine, monkeypatch):
+    monkeypatch.setattr(probing, "TURN", 40)
+    stands = []
+    kept = trained(inference, engine, question(), stands.append)
+    assert [list(one.probes) for one in kept] == [[ALONE], [ALONE, WITH_WORDS], [ALONE, WITH_WORDS, CONTROL]]
+    last = kept[-1]
+    assert list(last.offsets) == [1]
+    assert all(one.score.n_texts == 4 and one.training.is_finished for one in last.probes.values())
+    assert [one.training.probe.by_word.shape[-1] for one in last.probes.values()] == [0, 12, 12]
+    assert not np.array_equal(
+        last.probes[WITH_WORDS].training.probe.by_word, last.probes[CONTROL].training.probe.by_word
+    )
+    shares = [stand.share for stand in stands if stand.stage == "passing"]
+    assert len(set(shares)) > 4
+    assert [stand.share for stand in stands if stand.kind == CONTROL] == [0.5, 1]
+
+
+def test_turns_and_other_readers_change_nothing_of_what_is_found(inference, engine, monkeypatch):
+    whole = trained(inference, engine, question(kinds=(WITH_WORDS,)))[0]
+    monkeypatch.setattr(probing, "TURN", 40)
+    in_turns = trained(inference, engine, question(kinds=(WITH_WORDS,)))[0]
+    np.testing.assert_allclose(
+        whole.probes[WITH_WORDS].training.probe.by_word, in_turns.probes[WITH_WORDS].training.probe.by_word, atol=1e-3
+    )
+
+
+def test_word_vectors_may_come_from_a_file(inference, engine):
+    vectors = vectors_from_lines("glove.txt", [b"the 1 0\n", b"cat 0 1\n"], [text.words[0] for text in TEXTS])
+    found = trained(inference, engine, question(kinds=(WITH_WORDS,), vectors=vectors))[0].probes[WITH_WORDS]
+    assert found.training.probe.by_word.shape[-1] == 2
+
+
+def test_a_stopped_training_is_tested_with_what_it_has_learned(inference, engine):
+    def tell(stand):
+        if stand.training is not None and len(stand.training.epochs) == 3:
+            raise KeyboardInterrupt
+
+    kept, asked = [], question(how=ProbeSettings(epochs=9))
+    with pytest.raises(KeyboardInterrupt):
+        train_probes(on_checkpoint(inference, engine, asked), asked, tell, kept.append)
+    (results,) = kept
+    assert list(results.probes) == [ALONE]
+    assert not results.probes[ALONE].training.is_finished
+    assert results.probes[ALONE].score.n_texts == 4
+    assert trained(inference, engine, question(kinds=(ALONE,)))  # the next may train
+
+
+def test_a_text_that_is_too_long_is_left_out_and_named(inference, engine):
+    texts = [*TEXTS, tree(["cat"] * 60, [0] * 60, ["root"] * 60)]
+    asked = question(texts=texts, trees=list(dependencies(texts)), train=[*range(10), 14], kinds=(ALONE,))
+    (results,) = trained(inference, engine, asked)
+    assert results.too_long == ((14, 62),)
+    training = results.probes[ALONE].training
+    assert training.n_texts + training.n_held_out == 10
+    with pytest.raises(EveryTextTooLong):
+        trained(inference, engine, question(texts=texts[14:], trees=asked.trees[14:], train=[0], test=[]))
+
+
+@pytest.mark.parametrize("kinds", [(ALONE,), (WITH_WORDS,)])
+def test_words_beyond_a_cut_are_neither_learned_from_nor_tested_on(inference, engine, kinds):
+    # Of 60 words 38 are passed; the head of the first is none of these, and the head of all others is the first.
+    long = tree(["cat"] * 60, [60, *[1] * 58, 0], ["dep"] * 59 + ["root"])
+    texts = [*TEXTS[:10], long, long, long]
+    asked = question(
+        texts=texts,
+        trees=list(dependencies(texts)),
+        train=range(11),
+        test=[11, 12],
+        kinds=kinds,
+        too_long="truncate",
+        how=ProbeSettings(epochs=1),
+    )
+    (results,) = trained(inference, engine, asked)
+    assert results.too_long == ()
+    assert results.n_left_out == 3 * (60 - 37)
+    assert results.probes[kinds[0]].score.n_words == 2 * 37
+    assert {score.n_words for score in results.offsets.values()} == {2 * 37}
+
+
+def test_the_words_of_a_text_that_is_cut_need_not_all_fit(inference, engine, monkeypatch):
+    n_words = []
+    monkeypatch.setattr(probing, "check_fits", lambda of_texts, *shape: n_words.append(of_texts))
+    texts = [*TEXTS[:10], *[tree(["cat"] * 60, [0] * 60, ["root"] * 60)] * 4]
+    asked = question(texts=texts, trees=list(dependencies(texts)), kinds=(ALONE,), too_long="truncate")
+    trained(inference, engine, asked)
+    assert n_words[0][10:] == [40] * 4
+
+
+def test_attention_that_does_not_fit_is_refused_before_a_pass(inference, engine, monkeypatch):
+    monkeypatch.setattr(probing, "check_fits", lambda n_words, *shape: _refuse(n_words, shape))
+    with pytest.raises(AnalysisError, match=r"14 texts, \(2, 3\)"):
+        trained(inference, engine, question())
+
+
+def _refuse(n_words, shape):
+    raise AnalysisError(f"{len(n_words)} texts, {shape}")

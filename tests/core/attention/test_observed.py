@@ -1,0 +1,247 @@
+import threading
+
+import numpy as np
+import pytest
+import torch
+from passing import Recorder, inputs_of, pass_texts
+from small_checkpoints import FAMILIES
+
+import core.attention.observed
+from core.attention.observed import ATTENTION_NAME, observe
+from core.attention.observers import MapObserver, current_pass
+from core.texts.text import Text
+
+TEXTS = (Text(("The two dogs ran.",)), Text(("Who sat on the mat?", "A black cat.")), Text(("Eat!",)))
+
+
+@pytest.fixture(params=["one tile", "small tiles"])
+def tiles(request, monkeypatch):
+    if request.param == "small tiles":
+        monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 50)
+        monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+
+
+def plain_output(checkpoint, folder, implementation, inputs):
+    """The model's output as transformers computes it, unobserved."""
+    dtype = getattr(torch, checkpoint.dtype)
+    model = type(checkpoint.model).from_pretrained(folder, attn_implementation=implementation, dtype=dtype).eval()
+    with torch.no_grad():
+        return model(**inputs)[0]
+
+
+@pytest.mark.usefixtures("tiles")
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_output_is_the_same_with_and_without_the_door(family, implementation, loaded, folders):
+    checkpoint = loaded(family, "float64")
+    inputs = inputs_of(checkpoint, TEXTS)
+    seen = observe(checkpoint.model, inputs, [Recorder()])[0]
+    plain = plain_output(checkpoint, folders(family), implementation, inputs)
+    real = inputs["attention_mask"].bool()
+    # transformers' own eager path of Llama takes its softmax in float32.
+    atol = 1e-5 if (family, implementation) == ("llama", "eager") else 1e-11
+    torch.testing.assert_close(seen[real], plain[real], rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_outside_a_pass_the_model_still_answers_the_same(family, loaded, folders):
+    checkpoint = loaded(family)
+    inputs = inputs_of(checkpoint, TEXTS)
+    with torch.no_grad():
+        output = checkpoint.model(**inputs)[0]
+    real = inputs["attention_mask"].bool()
+    plain = plain_output(checkpoint, folders(family), "sdpa", inputs)
+    torch.testing.assert_close(output[real], plain[real], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_tile_carries_rows_that_sum_to_one_and_padding_gets_nothing(family, loaded):
+    checkpoint = loaded(family)
+    recorder = Recorder()
+    inputs = inputs_of(checkpoint, TEXTS)
+    width = inputs["input_ids"].shape[1]
+    observe(checkpoint.model, inputs, [recorder])
+    assert [tile.layer for tile in recorder.tiles] == [0, 1]
+    for tile in recorder.tiles:
+        assert tile.probabilities.shape == (3, checkpoint.attentions["self"].n_heads, width, width)
+        assert tile.row_sums is None
+        for row, n_tokens in zip(tile.probabilities, inputs["attention_mask"].sum(1)):
+            real = row[:, :n_tokens]
+            torch.testing.assert_close(real.sum(-1), torch.ones_like(real[..., 0]))
+            assert not real[..., n_tokens:].any()
+
+
+def test_a_tile_carries_indicator_sums_entropy_and_outputs_only_where_they_are_asked_for(loaded):
+    checkpoint = loaded("bert", "float64")
+    inputs = inputs_of(checkpoint, TEXTS)
+    width = inputs["input_ids"].shape[1]
+    indicators = torch.rand((3, width, 5), dtype=torch.float64, generator=torch.manual_seed(0))
+    asked, plain = Recorder(indicators, wants_entropy=True, wants_outputs=True), Recorder()
+    observe(checkpoint.model, inputs, [plain, asked])
+    for tile in asked.tiles:
+        expected = torch.einsum("thqk,tki->thqi", tile.probabilities, indicators)
+        torch.testing.assert_close(tile.indicator_sums, expected)
+        assert tile.outputs.shape == (3, 3, width, 4)
+        for row, entropy, n_tokens in zip(tile.probabilities, tile.entropy, inputs["attention_mask"].sum(1)):
+            real = row[:, :n_tokens, :n_tokens]
+            torch.testing.assert_close(entropy[:, :n_tokens], -(real * real.log()).sum(-1))
+    observe(checkpoint.model, inputs, [plain := Recorder()])
+    for tile in plain.tiles:
+        assert (tile.indicator_sums, tile.entropy, tile.outputs) == (None, None, None)
+
+
+def test_tiles_cover_every_query_of_every_text_once(loaded, monkeypatch):
+    checkpoint = loaded("roberta")
+    inputs = inputs_of(checkpoint, TEXTS)
+    n_tokens = inputs["input_ids"].shape[1]
+    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+    for entries in (1, 40, 3 * n_tokens * n_tokens, 7 * n_tokens * n_tokens, 10**6):
+        monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", entries)
+        recorder = Recorder()
+        observe(checkpoint.model, inputs, [recorder])
+        times = np.zeros((2, 3, n_tokens), dtype=int)
+        for tile in recorder.tiles:
+            times[tile.layer, tile.texts, tile.queries] += 1
+            assert tile.probabilities.numel() <= max(entries, 3 * n_tokens)
+        assert (times == 1).all()
+
+
+def test_a_tile_is_not_cut_to_fewer_queries_than_pay(loaded, monkeypatch):
+    checkpoint = loaded("gpt2")
+    inputs = inputs_of(checkpoint, [Text(("cat " * 15,))])
+    n_tokens = inputs["input_ids"].shape[1]
+    assert n_tokens > 20
+    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 1)
+    for at_least, n_tiles in ((1, n_tokens), (n_tokens - 1, 2), (n_tokens, 1)):
+        monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", at_least)
+        recorder = Recorder()
+        observe(checkpoint.model, inputs, [recorder])
+        sizes = [tile.queries.stop - tile.queries.start for tile in recorder.tiles]
+        assert len(sizes) == 2 * n_tiles
+        assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[:1]], ids=["padded", "alone"])
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_causal_tiles_leave_away_the_keys_of_the_future(family, texts, loaded, monkeypatch):
+    checkpoint = loaded(family)
+    monkeypatch.setattr(core.attention.observed, "TILE_ENTRIES", 50)
+    monkeypatch.setattr(core.attention.observed, "LEAST_QUERIES", 1)
+    recorder = Recorder()
+    observe(checkpoint.model, inputs_of(checkpoint, texts), [recorder])
+    assert len(recorder.tiles) > 2 * len(texts)
+    for tile in recorder.tiles:
+        assert tile.probabilities.shape[-1] == tile.queries.stop
+        assert not tile.probabilities.triu(1 + tile.queries.start).any()
+
+
+def test_stopping_shows_the_same_tiles_and_computes_no_output(loaded):
+    checkpoint = loaded("bert")
+    inputs = inputs_of(checkpoint, TEXTS)
+    whole, stopped = Recorder(), Recorder()
+    assert observe(checkpoint.model, inputs, [whole]) is not None
+    assert observe(checkpoint.model, inputs, [stopped], calls=[0], stops=True) is None
+    assert [tile.layer for tile in stopped.tiles] == [0]
+    assert torch.equal(stopped.tiles[0].probabilities, whole.tiles[0].probabilities)
+    again = Recorder()
+    observe(checkpoint.model, inputs, [again])
+    assert [tile.layer for tile in again.tiles] == [0, 1]
+
+
+def test_only_the_calls_that_are_watched_are_seen_under_their_layers(loaded):
+    checkpoint = loaded("bert")
+    inputs = inputs_of(checkpoint, TEXTS)
+    whole, second = Recorder(), Recorder()
+    output = observe(checkpoint.model, inputs, [whole])[0]
+    assert torch.equal(observe(checkpoint.model, inputs, [second], calls=[1])[0], output)
+    (tile,) = second.tiles
+    assert tile.layer == 0
+    assert torch.equal(tile.probabilities, whole.tiles[1].probabilities)
+
+
+def test_a_model_in_training_mode_is_refused(loaded):
+    model = loaded("bert").model
+    model.train()
+    try:
+        with pytest.raises(RuntimeError, match=r"training mode; call model\.eval\(\)"):
+            observe(model, inputs_of(loaded("bert"), TEXTS), [Recorder()])
+    finally:
+        model.eval()
+
+
+def test_an_observer_that_fails_leaves_no_pass_behind(loaded):
+    class Failing(Recorder):
+        def observe(self, tile):
+            raise ZeroDivisionError
+
+    checkpoint = loaded("bert")
+    with pytest.raises(ZeroDivisionError):
+        observe(checkpoint.model, inputs_of(checkpoint, TEXTS), [Failing()])
+    assert current_pass.get() is None
+
+
+def of_one(checkpoint, text, observer_class=MapObserver):
+    (prepared,) = pass_texts(checkpoint, [text])
+    observer = observer_class(0, prepared.n_tokens, prepared.n_tokens)
+    observe(checkpoint.model, inputs_of(checkpoint, [text]), [observer])
+    return observer.attention()
+
+
+def test_two_passes_in_two_threads_do_not_mix(loaded):
+    checkpoint = loaded("bert")
+    alone = [of_one(checkpoint, text) for text in TEXTS[:2]]
+    in_step = threading.Barrier(2)
+    found = [None, None]
+
+    class InStep(MapObserver):
+        def observe(self, tile):
+            in_step.wait(timeout=20)
+            super().observe(tile)
+            in_step.wait(timeout=20)
+
+    def run(number):
+        found[number] = of_one(checkpoint, TEXTS[number], InStep)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    for one, together in zip(alone, found):
+        assert torch.equal(one, together)
+
+
+def test_a_pass_inside_a_pass_disturbs_neither(loaded):
+    checkpoint = loaded("bert")
+    alone = [of_one(checkpoint, text) for text in TEXTS[:2]]
+    inner = []
+
+    class Nesting(MapObserver):
+        def observe(self, tile):
+            if not inner:
+                inner.append(of_one(checkpoint, TEXTS[1]))
+            super().observe(tile)
+
+    assert torch.equal(of_one(checkpoint, TEXTS[0], Nesting), alone[0])
+    assert torch.equal(inner[0], alone[1])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_half_precision_is_summed_in_float32(family, loaded):
+    checkpoint = loaded(family, "bfloat16")
+    recorder = Recorder(wants_outputs=True, wants_entropy=True)
+    output = observe(checkpoint.model, inputs_of(checkpoint, TEXTS), [recorder])[0]
+    assert output.dtype == torch.bfloat16
+    for tile in recorder.tiles:
+        assert {tile.probabilities.dtype, tile.outputs.dtype, tile.entropy.dtype} == {torch.float32}
+
+
+def test_a_model_behind_the_door_goes_by_its_name(loaded):
+    assert loaded("bert").model.config._attn_implementation == ATTENTION_NAME
+    assert core.attention.observed.has_attention_interface(loaded("bert").model)
+
+
+def test_stopping_without_naming_the_calls_is_refused(loaded):
+    checkpoint = loaded("bert")
+    with pytest.raises(ValueError, match="name the calls"):
+        observe(checkpoint.model, {"input_ids": torch.tensor([[5, 6, 7]])}, [], stops=True)

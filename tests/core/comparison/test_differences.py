@@ -1,0 +1,402 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from passing import measures_of, pass_texts
+from scipy import stats
+
+from core.comparison.differences import ROUNDING, PairedTests, layer_shift, paired_tests
+from core.errors import AnalysisError
+from core.roles.hypotheses import CONSTANT_SPREAD
+from core.roles.measures import ScoreSettings, role_scores
+from core.roles.roles import ROLES
+from core.texts.text import Text
+
+NAN = float("nan")
+NAMES = ("local", "block")
+SHAPE = (9, 2, 3, 4)
+TESTED = ("t", "p", "p_adjusted", "wilcoxon_p", "effect")
+NUMBERS = ("mean_a", "mean_b", "difference", "low", "high", *TESTED)
+
+# Quarters add up without rounding, so a mean does not depend on the order of the texts.
+SOME_SCORES = arrays(
+    np.float64,
+    (5, 2, 3, 4),
+    elements=st.integers(0, 40).map(lambda n: n / 4) | st.just(NAN),
+    fill=st.nothing(),
+)
+CORRECTIONS = st.sampled_from(["none", "bh", "holm"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_collection_after_each_holm():
+    """statsmodels ends every Holm correction with a garbage collection, which here would take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gc.collect", lambda: 0)
+        yield
+
+
+def one_cell(a, b, **chosen) -> PairedTests:
+    """Tests of one head; each side is its scores."""
+    sides = (np.array(side, float).reshape(-1, 1, 1, 1) for side in (a, b))
+    return paired_tests(*sides, ("local",), **chosen)
+
+
+def two_sides(seed=0, shape=SHAPE):
+    """Scores of two checkpoints; some texts take no part in a role, others in none of one checkpoint."""
+    generator = np.random.default_rng(seed)
+    a = generator.gamma(4, 1, shape)
+    b = a + generator.normal(0.3, 0.5, shape)
+    a[generator.random(shape[:2]) < 0.2] = NAN
+    b[generator.random(shape) < 0.1] = NAN
+    return a, b
+
+
+# Worked by hand
+
+
+def test_three_texts_worked_by_hand():
+    tests = one_cell([1, 2, 3, 8], [3, 5, 7, NAN])
+    assert (tests.texts.item(), tests.mean_a.item(), tests.mean_b.item(), tests.difference.item()) == (3, 2, 5, 3)
+    t = 3 * 3**0.5  # differences 2, 3 and 4: mean 3, standard deviation 1
+    assert (tests.effect.item(), tests.t.item()) == pytest.approx((3, t))
+    assert tests.p.item() == pytest.approx(1 - t / (2 + t**2) ** 0.5)  # both tails of Student's t with 2 degrees
+    margin = 4.302652730 / 3**0.5  # its 97.5 % point, from a table
+    assert (tests.low.item(), tests.high.item()) == pytest.approx((3 - margin, 3 + margin))
+    assert tests.wilcoxon_p.item() == 2 / 2**3
+    assert tests.differs.item()
+    assert (tests.roles, tests.alpha, tests.correction) == (("local",), 0.05, "bh")
+
+
+def test_a_difference_is_the_compared_checkpoint_minus_the_reference():
+    assert one_cell([1, 2], [5, 7]).difference.item() == 4.5
+    assert one_cell([5, 7], [1, 2]).t.item() < 0
+
+
+def test_results_stand_at_their_role_layer_and_head():
+    a = np.random.default_rng(0).gamma(4, 1, SHAPE)
+    b = a.copy()
+    b[:, 1, 2, 3] += np.linspace(1, 2, 9)
+    tests = paired_tests(a, b, NAMES)
+    assert np.argwhere(tests.differs).tolist() == np.argwhere(~np.isnan(tests.p)).tolist() == [[1, 2, 3]]
+
+
+def test_a_p_value_of_exactly_alpha_is_no_difference():
+    sides = [1, 2, 3], [2, 4, 7]
+    p = one_cell(*sides, correction="none").p.item()
+    assert not one_cell(*sides, correction="none", alpha=p).differs.item()
+    assert one_cell(*sides, correction="none", alpha=np.nextafter(p, 1)).differs.item()
+
+
+def test_the_correction_is_over_all_roles_and_heads_that_have_a_p_value():
+    a, b = two_sides()
+    b[:, 0, 0, 0] = a[:, 0, 0, 0] + 2
+    tests = paired_tests(a, b, NAMES)
+    tested = ~np.isnan(tests.p)
+    assert np.argwhere(~tested).tolist() == [[0, 0, 0]]
+    np.testing.assert_allclose(tests.p_adjusted[tested], stats.false_discovery_control(tests.p[tested]), rtol=1e-12)
+    assert tests.differs[0, 0, 0]
+    np.testing.assert_array_equal(tests.differs[tested], tests.p_adjusted[tested] < 0.05)
+
+
+# Few texts, constant differences, rounding
+
+
+@pytest.mark.parametrize("sides", [([], []), ([NAN, 1], [2, NAN]), ([3], [NAN])])
+def test_without_texts_nothing_is_tested(sides):
+    tests = one_cell(*sides)
+    assert tests.texts.item() == 0
+    assert all(np.isnan(getattr(tests, name).item()) for name in NUMBERS)
+    assert not tests.differs.item()
+
+
+def test_one_text_has_a_difference_but_no_test():
+    tests = one_cell([1, NAN], [5, 6])
+    assert (tests.texts.item(), tests.mean_a.item(), tests.mean_b.item(), tests.difference.item()) == (1, 1, 5, 4)
+    assert all(np.isnan(getattr(tests, name).item()) for name in ("low", "high", *TESTED))
+    assert not tests.differs.item()
+
+
+@pytest.mark.parametrize(("shift", "differs"), [(0.0, False), (0.5, True), (-0.5, True)])
+def test_constant_differences_are_decided_by_themselves_alone(shift, differs):
+    tests = one_cell([1, 2, 3], [1 + shift, 2 + shift, 3 + shift])
+    assert all(np.isnan(getattr(tests, name).item()) for name in TESTED)
+    assert (tests.difference.item(), tests.low.item(), tests.high.item()) == (shift, shift, shift)
+    assert tests.differs.item() == differs
+
+
+def test_constant_begins_at_a_thousandth_of_the_mean_difference():
+    at_most, above = (one_cell([1, 1], [5 - spread, 5 + spread]) for spread in (0.0028, 0.0029))
+    assert CONSTANT_SPREAD == 1e-3
+    assert (np.isnan(at_most.p.item()), np.isnan(above.p.item())) == (True, False)
+
+
+def test_equal_scores_differ_nowhere():
+    a, _ = two_sides()
+    tests = paired_tests(a, a.copy(), NAMES)
+    np.testing.assert_array_equal(tests.difference, 0)
+    assert np.isnan([getattr(tests, name) for name in TESTED]).all()
+    assert not tests.differs.any()
+    assert tests.texts.max() > 2
+
+
+@pytest.mark.parametrize("dtype", ROUNDING)
+def test_scores_that_differ_by_rounding_only_are_equal(dtype):
+    a, _ = two_sides()
+    generator, size = np.random.default_rng(1), ROUNDING[dtype] * (1 + a)
+    noise = generator.uniform(0.1, 0.9, SHAPE)  # all of one sign: a test over many texts would find it
+    below, above = (paired_tests(a, a + factor * noise * size, NAMES, rounding=ROUNDING[dtype]) for factor in (1, 20))
+    np.testing.assert_array_equal(below.difference, 0)
+    assert not below.differs.any()
+    assert above.differs.all()
+
+
+def test_single_precision_noise_is_no_difference_and_a_planted_one_is_found():
+    a = np.random.default_rng(2).gamma(4, 1, (200, 2, 3, 4)).astype(np.float32)
+    b = a * np.float32(1 + 1e-6)
+    assert (a != b).any()
+    b[:, 1, 2, 3] += 1e-3 * np.linspace(1, 2, 200)
+    tests = paired_tests(a, b, NAMES)
+    assert np.argwhere(tests.differs).tolist() == np.argwhere(tests.difference).tolist() == [[1, 2, 3]]
+
+
+def test_scores_are_not_edited_and_float32_is_subtracted_in_float64():
+    a, b = (side.astype(np.float32) for side in two_sides())
+    for side in (a, b):
+        side.setflags(write=False)
+    single, double = (paired_tests(*sides, NAMES) for sides in ((a, b), (a.astype(float), b.astype(float))))
+    for name in NUMBERS:
+        assert getattr(single, name).dtype == np.float64
+        np.testing.assert_allclose(getattr(single, name), getattr(double, name), rtol=1e-12)
+
+
+# Invariants
+
+
+@given(SOME_SCORES, SOME_SCORES, st.permutations(range(5)))
+@settings(deadline=None)
+def test_the_order_of_the_texts_changes_nothing(a, b, order):
+    one, other = (paired_tests(*sides, NAMES) for sides in ((a, b), (a[order], b[order])))
+    for name in ("texts", *NUMBERS):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(one.differs, other.differs)
+
+
+@given(SOME_SCORES, SOME_SCORES, CORRECTIONS)
+@settings(deadline=None)
+def test_exchanging_the_checkpoints_turns_every_sign_and_no_p_value(a, b, correction):
+    one, other = (paired_tests(*sides, NAMES, correction=correction) for sides in ((a, b), (b, a)))
+    pairs = {name: name for name in ("p", "p_adjusted", "wilcoxon_p")} | {"mean_a": "mean_b"}
+    for name, of_other in pairs.items():
+        np.testing.assert_allclose(getattr(one, name), getattr(other, of_other), rtol=1e-12)
+    for name, of_other in {"difference": "difference", "t": "t", "effect": "effect", "low": "high"}.items():
+        np.testing.assert_allclose(getattr(one, name), -getattr(other, of_other), rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(one.differs, other.differs)
+
+
+@given(SOME_SCORES, SOME_SCORES, CORRECTIONS)
+@settings(deadline=None)
+def test_values_stay_in_their_ranges(a, b, correction):
+    tests = paired_tests(a, b, NAMES, correction=correction)
+    tested = ~np.isnan(tests.p)
+    for name in TESTED:
+        np.testing.assert_array_equal(np.isnan(getattr(tests, name)), ~tested)
+    assert ((tests.p[tested] >= 0) & (tests.p_adjusted[tested] <= 1)).all()
+    assert (tests.p[tested] <= tests.p_adjusted[tested] * (1 + 1e-12)).all()
+    several = tests.texts >= 2
+    assert ((tests.low <= tests.difference) & (tests.difference <= tests.high))[several].all()
+    np.testing.assert_allclose(tests.difference, tests.mean_b - tests.mean_a, atol=1e-12)
+
+
+# Outside numbers
+
+
+def test_t_interval_and_wilcoxon_equal_scipys_test_of_each_head():
+    a, b = two_sides()
+    tests = paired_tests(a, b, NAMES, alpha=0.1)
+    assert np.unique(tests.texts).tolist() == [5, 6, 7]
+    for cell in np.ndindex(SHAPE[1:]):
+        first, second = a[:, *cell], b[:, *cell]
+        expected = stats.ttest_rel(second, first, nan_policy="omit")
+        assert (tests.t[cell], tests.p[cell]) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-10)
+        interval = expected.confidence_interval(0.9)
+        assert (tests.low[cell], tests.high[cell]) == pytest.approx((interval.low, interval.high), rel=1e-10)
+        signed = stats.wilcoxon(second, first, nan_policy="omit").pvalue
+        assert tests.wilcoxon_p[cell] == pytest.approx(signed, rel=1e-10)
+        assert tests.texts[cell] == (~np.isnan(second - first)).sum()
+
+
+# Under no change, with a fixed seed
+
+
+def within(alpha, trials):
+    """Four standard errors around alpha."""
+    return 4 * (alpha * (1 - alpha) / trials) ** 0.5
+
+
+@pytest.mark.parametrize("n_texts", [8, 60])
+def test_without_a_change_a_head_differs_with_probability_alpha(n_texts):
+    generator = np.random.default_rng(3)
+    a, b = (generator.normal(3, 1, (n_texts, 10, 20, 30)) for _ in "ab")
+    tests = paired_tests(a, b, ("r",) * 10, correction="none")
+    assert abs(tests.differs.mean() - 0.05) < within(0.05, 6_000)
+    assert abs(((tests.low < 0) & (tests.high > 0)).mean() - 0.95) < within(0.05, 6_000)
+    assert (tests.wilcoxon_p < 0.05).mean() < 0.05 + within(0.05, 6_000)
+    assert (tests.wilcoxon_p < 0.05).mean() > 0.03
+
+
+@pytest.mark.parametrize("correction", ["bh", "holm"])
+def test_corrections_keep_the_chance_of_any_false_difference_at_alpha(correction):
+    generator = np.random.default_rng(4)
+    runs = [
+        paired_tests(*(generator.normal(3, 1, (6, 2, 3, 5)) for _ in "ab"), NAMES, correction=correction).differs.any()
+        for _ in range(400)
+    ]
+    assert 0 < np.mean(runs) < 0.05 + within(0.05, 400)
+
+
+def shuffled_labels(scores, names, runs, seed):
+    """Share of heads that differ, run by run, between two halves of one corpus that chance drew."""
+    generator = np.random.default_rng(seed)
+    half = len(scores) // 2
+    for _ in range(runs):
+        order = generator.permutation(len(scores))
+        tests = paired_tests(scores[order[:half]], scores[order[half : 2 * half]], names, correction="none")
+        tested = ~np.isnan(tests.p)
+        yield tests.differs[tested].mean()
+
+
+def test_two_halves_of_a_corpus_under_one_checkpoint_differ_in_alpha_of_the_heads(shared):
+    stored = np.load(shared / "reference" / "scores_qnli.npz")
+    names = ("local", "delim_sep", "block")
+    scores = np.stack([stored[name] for name in names], axis=1)
+    shares = list(shuffled_labels(scores, names, 300, seed=5))
+    assert abs(np.mean(shares) - 0.05) < 4 * np.std(shares) / len(shares) ** 0.5
+
+
+WORDS = "the black cat quickly chased two birds a dog ran where it sat she does eat red apples".split()  # noqa: SIM905
+
+
+def of_checkpoint(checkpoint, n_texts=40):
+    """Scores [text role layer head] of texts of chance words."""
+    generator = np.random.default_rng(6)
+    typed = (" ".join(generator.choice(WORDS, generator.integers(4, 12))) for _ in range(n_texts))
+    measures = measures_of(checkpoint, pass_texts(checkpoint, [Text((text,)) for text in typed]))
+    return role_scores(measures, ScoreSettings())
+
+
+def test_a_checkpoint_that_is_loaded_here_differs_from_itself_in_alpha_of_the_heads(loaded):
+    scores = of_checkpoint(loaded("bert"))
+    shares = list(shuffled_labels(scores, ROLES, 300, seed=7))
+    assert abs(np.mean(shares) - 0.05) < 4 * np.std(shares) / len(shares) ** 0.5
+
+
+def test_a_checkpoint_does_not_differ_from_itself_in_other_batches(loaded):
+    """The padding of a batch makes for other rounding."""
+    checkpoint = loaded("bert")
+    texts = pass_texts(checkpoint, [Text((" ".join(WORDS[:n]),)) for n in range(3, 18)])
+    batches = texts, *[[text] for text in texts]
+    together, *alone = (role_scores(measures_of(checkpoint, batch), ScoreSettings()) for batch in batches)
+    tests, unrounded = (
+        paired_tests(together, np.concatenate(alone), ROLES, rounding=rounding)
+        for rounding in (ROUNDING["float32"], 0.0)
+    )
+    assert np.nanmax(np.abs(unrounded.difference)) > 0
+    assert np.nanmax(np.abs(tests.difference)) == 0
+    assert not tests.differs.any()
+
+
+# How one role's score moves
+
+
+def test_a_shift_worked_by_hand():
+    a = np.zeros((2, 2, 2, 2))
+    b = np.zeros_like(a)
+    b[:, 1] = [[[1, 3], [0, 2]], [[3, 5], [0, 2]]]
+    shift = layer_shift(a, b, NAMES, "block", alpha=0.5)
+    assert (shift.role, shift.texts) == ("block", 2)
+    np.testing.assert_array_equal(shift.mean, [3, 1])  # texts of layer 0: 2 and 4; of layer 1: 1 and 1
+    np.testing.assert_allclose(shift.high - shift.mean, [1, 0], atol=1e-12)  # 75 % point of Cauchy's is 1
+    np.testing.assert_allclose(shift.mean - shift.low, [1, 0], atol=1e-12)
+    assert shift.overall == 2
+    t = 4  # over all heads the texts have 1.5 and 2.5: standard deviation 1 / sqrt 2
+    assert shift.p == pytest.approx(1 - 2 * np.arctan(t) / np.pi)
+
+
+def test_a_shift_equals_scipys_test_of_the_mean_over_heads():
+    a, b = two_sides(8)
+    b[:, 0][np.isnan(b[:, 0])] = 3  # a text takes part in a layer with all of its heads
+    shift = layer_shift(a, b, NAMES, "local", alpha=0.1)
+    takes_part = ~np.isnan(a[:, 0, 0, 0])
+    first, second = (side[takes_part, 0] for side in (a, b))
+    whole = stats.ttest_rel(second.mean(axis=(1, 2)), first.mean(axis=(1, 2)))
+    assert (shift.texts, shift.p) == (takes_part.sum(), pytest.approx(whole.pvalue, rel=1e-10))
+    assert shift.overall == pytest.approx((second - first).mean())
+    for layer in range(SHAPE[2]):
+        of_layer = stats.ttest_rel(second.mean(axis=2)[:, layer], first.mean(axis=2)[:, layer])
+        interval = of_layer.confidence_interval(0.9)
+        assert shift.mean[layer] == pytest.approx((second - first)[:, layer].mean())
+        assert (shift.low[layer], shift.high[layer]) == pytest.approx((interval.low, interval.high))
+
+
+def test_equal_scores_shift_by_nothing():
+    a, _ = two_sides()
+    shift = layer_shift(a, a * (1 + 1e-7), NAMES, "local")
+    assert (shift.overall, shift.mean.tolist()) == (0, [0, 0, 0])
+    assert np.isnan(shift.p)
+
+
+@pytest.mark.parametrize("n_texts", [0, 1, 4])
+def test_a_role_of_too_few_texts_has_no_p_value(n_texts):
+    a = np.full((n_texts, 2, 3, 4), NAN)
+    a[:1] = 1
+    shift = layer_shift(a, a + 1, NAMES, "block")
+    assert shift.texts == min(n_texts, 1)
+    assert np.isnan(shift.p)
+    assert np.isnan([*shift.low, *shift.high]).all()
+    assert np.isnan(shift.overall) == (n_texts == 0)
+
+
+# Errors
+
+
+def scores_of(*shape):
+    return np.ones(shape)
+
+
+@pytest.mark.parametrize("compared", [paired_tests, lambda a, b, roles: layer_shift(a, b, roles, "local")])
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ((4, 2, 3, 4), "The reference has scores of 5 texts and the compared checkpoint of 4. Score the same texts"),
+        ((5, 2, 6, 4), "The reference has 3 layers x 4 heads and the compared checkpoint 6 x 4, so there are no pairs"),
+        ((5, 2, 3, 12), "The reference has 3 layers x 4 heads and the compared checkpoint 3 x 12"),
+    ],
+)
+def test_scores_that_do_not_face_each_other_get_a_sentence(compared, other, message):
+    with pytest.raises(AnalysisError) as error:
+        compared(scores_of(5, 2, 3, 4), scores_of(*other), NAMES)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("sides", [(np.inf, 1), (1, -np.inf), (np.inf, np.inf)])
+def test_an_infinite_score_is_an_error(sides):
+    a, b = (np.full(SHAPE, float(side)) for side in sides)
+    for compared in (paired_tests, lambda a, b, roles: layer_shift(a, b, roles, "local")):
+        with pytest.raises(AnalysisError, match=r"^Some scores are infinite\."):
+            compared(a, b, NAMES)
+
+
+def test_an_alpha_that_is_no_level_is_an_error():
+    with pytest.raises(AnalysisError, match=r"^alpha is 1\.5\. Choose a number between 0 and 1"):
+        one_cell([1, 2], [2, 4], alpha=1.5)
+
+
+def test_roles_that_do_not_name_the_axis_are_an_error():
+    with pytest.raises(ValueError, match="2 and 2 roles for the role names"):
+        paired_tests(*two_sides(), ("local",))
+    with pytest.raises(ValueError, match="2 and 1 roles"):
+        paired_tests(scores_of(*SHAPE), scores_of(9, 1, 3, 4), NAMES)
+    with pytest.raises(ValueError, match="not in tuple"):
+        layer_shift(*two_sides(), NAMES, "sink")

@@ -1,0 +1,194 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from statsmodels.stats.contingency_tables import mcnemar
+
+from core.comparison.transitions import (
+    RoleChange,
+    Transition,
+    busiest_layers,
+    changed_heads,
+    changes_per_layer,
+    depths,
+    role_changes,
+    shares_per_layer,
+    transitions,
+)
+from core.errors import AnalysisError
+from core.roles.roles import COARSE_ROLES
+
+NAMES = ("local", "block", "delimiter:sep")
+NONE = frozenset()
+SOME_ROLES = arrays(bool, (3, 3, 4))
+
+
+def holding(*held, shape=(3, 2, 3)):
+    """Which head holds which role; each of `held` is a role's place, layer and head."""
+    holds = np.zeros(shape, bool)
+    for place in held:
+        holds[place] = True
+    return holds
+
+
+BEFORE = holding((0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 1, 2), (2, 1, 1))
+AFTER = holding((0, 0, 0), (1, 0, 1), (0, 1, 2), (1, 1, 2), (1, 1, 0), (0, 1, 1), (2, 0, 2))
+
+
+def test_transitions_worked_by_hand():
+    local, block = frozenset({"local"}), frozenset({"block"})
+    assert transitions(BEFORE, AFTER, NAMES) == (
+        Transition(NONE, local, ((1, 1),)),
+        Transition(NONE, block, ((1, 0),)),
+        Transition(local | block, block, ((0, 1),)),
+        Transition(block, local | block, ((1, 2),)),
+        Transition(NONE, NONE, ((0, 2),)),
+        Transition(local, local, ((0, 0),)),
+    )
+
+
+def test_transitions_of_most_heads_come_first_within_changed_and_unchanged():
+    before, after = holding(), holding((0, 0, 0), (0, 1, 2), (1, 0, 1))
+    found = transitions(before, after, NAMES)
+    assert [(sorted(one.after), len(one.heads)) for one in found] == [(["local"], 2), (["block"], 1), ([], 3)]
+    assert found[0].heads == ((0, 0), (1, 2))
+
+
+def test_other_roles_can_be_asked_about():
+    found = transitions(BEFORE, AFTER, NAMES, of=("delimiter:sep", "sink"))
+    assert [(one.before, one.after, one.heads) for one in found[:2]] == [
+        (NONE, frozenset({"delimiter:sep"}), ((0, 2),)),
+        (frozenset({"delimiter:sep"}), NONE, ((1, 1),)),
+    ]
+    assert len(found) == 3
+
+
+def test_equal_roles_make_no_transition():
+    assert all(one.before == one.after for one in transitions(BEFORE, BEFORE, NAMES))
+    assert not changed_heads(BEFORE, BEFORE, NAMES).any()
+    assert all(change.gained == change.lost == 0 and change.p == 1 for change in role_changes(BEFORE, BEFORE, NAMES))
+
+
+@given(SOME_ROLES, SOME_ROLES)
+def test_every_head_stands_in_exactly_one_transition(before, after):
+    found = transitions(before, after, NAMES)
+    assert sorted(head for one in found for head in one.heads) == list(np.ndindex(3, 4))
+    assert len({(one.before, one.after) for one in found}) == len(found)
+    for one in found:
+        for layer, head in one.heads:
+            for holds, side in ((before, one.before), (after, one.after)):
+                assert {"local", "block"} & side == {
+                    name for name, held in zip(NAMES[:2], holds[:2, layer, head]) if held
+                }
+    moved = [one.before != one.after for one in found]
+    assert moved == sorted(moved, reverse=True)
+    changed = changed_heads(before, after, NAMES)
+    assert changed.sum() == sum(len(one.heads) for one in found if one.before != one.after)
+
+
+@given(SOME_ROLES, SOME_ROLES)
+def test_transitions_back_are_the_same_turned_round(before, after):
+    there, back = transitions(before, after, NAMES), transitions(after, before, NAMES)
+    assert {(one.before, one.after, one.heads) for one in there} == {(one.after, one.before, one.heads) for one in back}
+
+
+def test_changes_of_roles_worked_by_hand():
+    assert role_changes(BEFORE, AFTER, NAMES) == (
+        RoleChange("local", before=2, after=3, gained=2, lost=1, kept=1, p=1.0),
+        RoleChange("block", before=2, after=3, gained=1, lost=0, kept=2, p=1.0),
+        RoleChange("delimiter:sep", before=1, after=1, gained=1, lost=1, kept=0, p=1.0),
+    )
+    all_lost = role_changes(holding(shape=(1, 2, 3)) | True, holding(shape=(1, 2, 3)), ("local",))
+    assert all_lost == (RoleChange("local", before=6, after=0, gained=0, lost=6, kept=0, p=2 / 2**6),)
+
+
+@given(SOME_ROLES, SOME_ROLES)
+def test_changes_of_roles_equal_mcnemars_exact_test(before, after):
+    for change, first, second in zip(role_changes(before, after, NAMES), before, after):
+        table = [[(first & second).sum(), (first & ~second).sum()], [(~first & second).sum(), (~first & ~second).sum()]]
+        if change.gained + change.lost:
+            assert change.p == pytest.approx(mcnemar(table, exact=True).pvalue, rel=1e-12)
+        assert (change.kept, change.lost, change.gained) == (table[0][0], table[0][1], table[1][0])
+        assert (change.before, change.after) == (change.kept + change.lost, change.kept + change.gained)
+
+
+def test_gained_and_lost_are_counted_by_layer():
+    gained, lost = changes_per_layer(BEFORE, AFTER)
+    assert gained.tolist() == [[0, 2], [0, 1], [1, 0]]
+    assert lost.tolist() == [[1, 0], [0, 0], [0, 1]]
+
+
+def test_heads_that_change_only_other_roles_are_not_changed():
+    assert np.argwhere(changed_heads(BEFORE, AFTER, NAMES)).tolist() == [[0, 1], [1, 0], [1, 1], [1, 2]]
+    assert np.argwhere(changed_heads(BEFORE, AFTER, NAMES, of=("delimiter:sep",))).tolist() == [[0, 2], [1, 1]]
+    assert not changed_heads(BEFORE, AFTER, NAMES, of=("sink",)).any()
+
+
+def changed_by_layer(*counts):
+    return np.arange(5) < np.array(counts)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((0, 0, 0), None),
+        ((0, 1, 0), (1, 1, 1)),
+        ((1, 0, 0, 2), (3, 3, 2)),
+        ((1, 1, 0, 0, 3, 4), (4, 5, 7)),
+        ((2, 2, 2), (0, 1, 4)),
+        ((1, 2, 3, 1), (1, 2, 5)),
+        ((1, 0, 1, 0, 1), (0, 2, 2)),
+        ((1, 0, 0, 1), (0, 3, 2)),
+    ],
+)
+def test_the_busiest_layers_are_the_shortest_run_with_two_thirds(counts, expected):
+    assert busiest_layers(changed_by_layer(*counts)) == expected
+
+
+@given(arrays(bool, st.tuples(st.integers(1, 6), st.just(4))))
+def test_the_busiest_layers_hold_two_thirds_and_no_shorter_run_does(changed):
+    per_layer, found = changed.sum(axis=1), busiest_layers(changed)
+    if found is None:
+        assert not changed.any()
+        return
+    first, last, held = found
+    assert held == per_layer[first : last + 1].sum() >= 2 / 3 * per_layer.sum() - 1e-9
+    length = last - first
+    shorter = [per_layer[start : start + length].sum() for start in range(len(per_layer) - length + 1)]
+    assert max(shorter) < 2 / 3 * per_layer.sum() - 1e-9
+
+
+def test_depths_reach_from_the_input_to_the_output():
+    assert depths(5).tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert depths(1).tolist() == [0.5]
+
+
+def test_shares_are_of_each_layers_heads():
+    assert shares_per_layer(BEFORE).tolist() == [[2 / 3, 0], [1 / 3, 1 / 3], [0, 1 / 3]]
+
+
+@pytest.mark.parametrize(
+    "compared",
+    [
+        lambda a, b: transitions(a, b, NAMES),
+        lambda a, b: role_changes(a, b, NAMES),
+        lambda a, b: changed_heads(a, b, NAMES, COARSE_ROLES),
+        changes_per_layer,
+    ],
+)
+def test_roles_of_other_layers_or_heads_get_a_sentence(compared):
+    for shape, written in (((3, 4, 3), "4 x 3"), ((3, 2, 12), "2 x 12")):
+        with pytest.raises(AnalysisError) as error:
+            compared(BEFORE, holding(shape=shape))
+        assert str(error.value) == (
+            f"The reference has 2 layers x 3 heads and the compared checkpoint {written}, so there are no pairs of "
+            "heads to compare. Compare them by layer, or choose two of one shape."
+        )
+    with pytest.raises(ValueError, match="3 and 2 roles"):
+        compared(BEFORE, holding(shape=(2, 2, 3)))
+
+
+def test_roles_that_do_not_name_the_axis_are_an_error():
+    with pytest.raises(ValueError, match="3 and 3 roles for the role names"):
+        transitions(BEFORE, AFTER, ("local",))

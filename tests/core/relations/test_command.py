@@ -1,0 +1,226 @@
+import argparse
+import io
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from passing import SELF
+
+from core.attention.settings import PassSettings
+from core.errors import AnalysisError, TextError
+from core.passes.prepare import prepare, queries_text
+from core.relations.accuracy import ALL, ParsingSettings, TextPredictions, beats_baseline, relation_accuracies
+from core.relations.command import add_command
+from core.relations.observer import predictions
+from core.texts.relations import dependencies, parser_name
+from core.texts.text import read_typed
+
+COLUMNS = [
+    *("relation", "direction", "layer", "head", "cases", "left_out", "accuracy", "low", "high", "baseline", "offset"),
+    *("p", "beats_baseline", "best", "held_out", "held_out_low", "held_out_high"),
+]
+TYPED = "the black cat sat on the red mat\nwho ran ||| a dog quickly ran where it sat\nshe eats apples"
+GOLD = [
+    {"words": ["the", "cat", "sat"], "heads": [2, 3, 0], "relns": ["det", "nsubj", "root"]},
+    {"words": ["a", "black", "dog", "ran"], "heads": [3, 3, 4, 0], "relns": ["det", "amod", "nsubj", "root"]},
+]
+N_LAYERS, N_HEADS = 2, 3
+
+
+@pytest.fixture
+def run(tmp_path, folders):
+    """run(output, *options) measures the heads of a small checkpoint on texts that are typed or brought."""
+    parser = argparse.ArgumentParser()
+    add_command(parser.add_subparsers())
+    (tmp_path / "typed.txt").write_text(TYPED, "utf-8")
+    (tmp_path / "gold.json").write_text(json.dumps(GOLD), "utf-8")
+
+    def ran(output, *options, texts="typed.txt", family="bert"):
+        given = ["--checkpoint", str(folders(family)), "--device", "cpu", "--texts", str(tmp_path / texts)]
+        output = tmp_path / output
+        chosen = parser.parse_args(["parse-heads", *given, "--output", str(output), "--least-cases", "1", *options])
+        chosen.run(chosen)
+        return pd.read_parquet(output) if output.suffix == ".parquet" else pd.read_csv(output)
+
+    return ran
+
+
+def by_library(checkpoint, texts, settings=SELF, from_word="mean", alpha=0.05, **how):
+    prepared = [prepare(checkpoint, text, settings) for text in texts]
+    trees = list(dependencies([queries_text(text, settings.kind) for text in texts]))
+    words = [tree.words for tree in trees]
+    found = {}
+    for batch in predictions(checkpoint, prepared, words, settings, from_word=from_word):
+        found.update(batch)
+    texts = [TextPredictions.of(tree, found[place]) for place, tree in enumerate(trees)]
+    return relation_accuracies(texts, ParsingSettings(**how), alpha=alpha)
+
+
+def assert_same(table, accuracies):
+    assert table["relation"].drop_duplicates().tolist() == [one.relation for one in accuracies]
+    for one in accuracies:
+        rows = table[table["relation"] == one.relation]
+        assert len(rows) == one.accuracy.size
+        assert {*rows["cases"]} == {one.n_cases}
+        np.testing.assert_allclose(rows["accuracy"], one.accuracy.ravel())
+        np.testing.assert_allclose(rows[["low", "high"]], np.stack([one.low.ravel(), one.high.ravel()], 1))
+        np.testing.assert_allclose(rows["p"], one.p_values.ravel())
+        np.testing.assert_array_equal(rows["beats_baseline"], beats_baseline(one).ravel())
+        np.testing.assert_allclose(rows["held_out"], one.best_accuracy)
+        (best,) = rows[rows["best"]].itertuples()
+        assert (best.direction, best.layer, best.head) == one.best
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_every_relation_direction_and_head_is_a_row(run, suffix, loaded):
+    table = run("found" + suffix)
+    assert list(table.columns)[: len(COLUMNS)] == COLUMNS
+    assert table["relation"].iloc[0] == ALL
+    assert len(table) == table["relation"].nunique() * 2 * N_LAYERS * N_HEADS
+    assert_same(table, by_library(loaded("bert"), read_typed(TYPED)))
+
+
+def test_settings_reach_the_accuracies(run, loaded):
+    table = run("a.parquet", "--from-word", "first", "--reading", "row", "--alpha", "0.2", "--at-clitic")
+    expected = by_library(
+        loaded("bert"), read_typed(TYPED), from_word="first", reading="row", alpha=0.2, at_clitic=True
+    )
+    assert_same(table, expected)
+    assert not np.allclose(table["accuracy"], run("b.parquet")["accuracy"])
+    assert table.attrs.items() >= {"from word": "first", "reading": "row", "read at clitic": "yes"}.items()
+
+
+def test_as_in_the_authors_code_is_four_settings_at_once(run, loaded):
+    theirs = {"from_word": "first", "at_clitic": True, "every_word": True, "offsets": (-3, -2, -1, 1, 2)}
+    table = run("a.parquet", "--as-in-code")
+    assert_same(table, by_library(loaded("bert"), read_typed(TYPED), **theirs))
+    pd.testing.assert_frame_equal(
+        table, run("b.parquet", "--from-word", "first", "--at-clitic", "--every-word", "--offsets", "-3", "2")
+    )
+    told = {"from word": "first", "read at clitic": "yes", "all counts": "every word", "offsets": "-3 to 2"}
+    assert table.attrs.items() >= told.items()
+    assert table["cases"].iloc[0] > run("c.parquet")["cases"].iloc[0]
+    but_one = run("d.parquet", "--as-in-code", "--from-word", "mean", "--offsets", "1", "1")
+    assert_same(
+        but_one, by_library(loaded("bert"), read_typed(TYPED), **theirs | {"from_word": "mean", "offsets": (1,)})
+    )
+    assert set(but_one["offset"]) == {1}
+
+
+def test_the_margin_over_the_baseline_can_be_chosen(run):
+    """One head gets both articles right, where an offset gets one: more by 0.6 of that and not by 60 points."""
+    chosen = {}
+    for by, margin in (("0", "points"), ("0.6", "points"), ("0.6", "relative")):
+        table = run(f"{by}{margin}.parquet", "--by", by, "--margin", margin, texts="gold.json")
+        least = table["baseline"] + float(by) if margin == "points" else table["baseline"] * (1 + float(by))
+        np.testing.assert_array_equal(table["beats_baseline"], table["accuracy"] >= least - 1e-9)
+        assert table.attrs["beats baseline by"] == f"{float(by)} ({margin})"
+        chosen[by, margin] = table[table["beats_baseline"]]["relation"].tolist()
+    assert chosen["0.6", "points"] == []
+    assert chosen["0.6", "relative"] == ["det"]
+    assert "amod" in chosen["0", "points"]
+
+
+def test_progress_is_shown_of_parsing_and_of_the_pass(run, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    run("a.csv")
+    parsing, passing = terminal.getvalue().split("parsing: 100%")
+    assert "parsing:   0%" in parsing
+    assert "3/3" in passing.split("parsing")[-1]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_relations_of_the_file_are_used_and_named_as_the_source(run):
+    table = run("gold.parquet", texts="gold.json")
+    assert table.groupby("relation", sort=False)["cases"].first().to_dict() == {ALL: 5, "det": 2, "nsubj": 2, "amod": 1}
+    assert table.attrs["relations"] == "from the file"
+    assert run("typed.parquet").attrs["relations"] == parser_name()
+
+
+def test_an_encoder_is_measured_by_the_relations_of_the_file(run):
+    table = run("gold.parquet", "--attention", "encoder", texts="gold.json", family="bart")
+    assert table.attrs["relations"] == "from the file"
+    assert table["relation"].drop_duplicates().tolist() == [ALL, "det", "nsubj", "amod"]
+
+
+def test_the_source_says_where_only_some_texts_brought_their_relations(run, tmp_path):
+    (tmp_path / "mixed.json").write_text(json.dumps([*GOLD, {"text": "she eats apples"}]), "utf-8")
+    assert run("a.parquet", texts="mixed.json").attrs["relations"] == f"{parser_name()}; from the file for 2 texts"
+
+
+def test_a_decoder_is_measured_on_what_it_reads(run, tmp_path, loaded):
+    pairs = "who ran ||| a dog quickly ran where it sat\nwho eats ||| she eats the red apples"
+    (tmp_path / "pairs.txt").write_text(pairs, "utf-8")
+    table = run("a.csv", "--attention", "decoder", texts="pairs.txt", family="bart")
+    assert_same(table, by_library(loaded("bart"), read_typed(pairs), PassSettings("decoder")))
+
+
+ALONE = {"words": ["run"], "heads": [0], "relns": ["root"]}
+
+
+def test_a_sentence_of_one_word_is_a_case_that_no_head_gets_right(run, tmp_path):
+    """Nothing is predicted for its word, which has tokens all the same; words beyond a cut have none."""
+    long = {"words": ["cats", "ran"] * 40, "heads": [2, 0, *[2] * 78], "relns": ["nsubj", "root", *["dep"] * 78]}
+    (tmp_path / "some.json").write_text(json.dumps([*GOLD, ALONE]), "utf-8")
+    (tmp_path / "more.json").write_text(json.dumps([*GOLD, ALONE, long]), "utf-8")
+    of_all = run("a.parquet", "--as-in-code", texts="some.json").query(f"relation == '{ALL}'")
+    assert ({*of_all["cases"]}, {*of_all["left_out"]}) == ({3 + 4 + 1}, {0})
+    cut = run("b.parquet", "--as-in-code", "--too-long", "truncate", texts="more.json").query(f"relation == '{ALL}'")
+    assert (cut["cases"] + cut["left_out"]).unique().tolist() == [3 + 4 + 1 + 80]
+    assert cut["left_out"].iloc[0] > 20
+
+
+def test_texts_without_a_relation_are_named_as_such(run, tmp_path):
+    (tmp_path / "alone.json").write_text(json.dumps([ALONE]), "utf-8")
+    for options in ((), ("--least-cases", "0")):
+        with pytest.raises(AnalysisError, match=r"^No word of these texts has a relation to another one"):
+            run("a.csv", *options, texts="alone.json")
+    with pytest.raises(AnalysisError, match=r"^No relation has 2 cases\. Give more texts"):
+        run("a.csv", "--least-cases", "2", texts="alone.json")
+
+
+def test_random_weights_are_a_control_of_their_own(run):
+    table, control = run("a.parquet"), run("b.parquet", "--random-weights", "4")
+    assert control.attrs["checkpoint"].endswith("(random weights, seed 4)")
+    assert not np.allclose(table["accuracy"], control["accuracy"])
+    np.testing.assert_array_equal(table["baseline"], control["baseline"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--least-cases", "500"),
+            r"^No relation has 500 cases\. Give more texts, or ask for fewer with --least-cases",
+        ),
+        (("--by", "-0.1"), r"^by is -0\.1\. Choose a share of 0 or more"),
+        (("--by", "nan"), r"^by is nan\. Choose a share of 0 or more"),
+        (("--offsets", "3", "-2"), r"^The offsets 3 to -2 are not a range\. Choose two numbers between -100 and 100"),
+        (("--offsets", "0", "0"), r"^The offsets 0 to 0 are not a range"),
+        (("--offsets", "1", "101"), r"^The offsets 1 to 101 are not a range"),
+        (("--alpha", "0"), r"^alpha is 0\.0\. Choose a number between 0 and 1"),
+        (("--attention", "cross"), r"has no cross attention"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(run, options, message):
+    with pytest.raises(AnalysisError, match=message):
+        run("a.csv", *options)
+
+
+def test_cross_attention_is_refused(run, tmp_path):
+    (tmp_path / "pairs.txt").write_text("who ran ||| a dog", "utf-8")
+    with pytest.raises(AnalysisError, match=r"^Cross-attention is between two texts, but a parse tree is of one\."):
+        run("a.csv", "--attention", "cross", texts="pairs.txt", family="bart")
+
+
+def test_a_broken_tree_is_named_before_a_checkpoint_is_loaded(run, tmp_path):
+    (tmp_path / "broken.jsonl").write_text(json.dumps(GOLD[0] | {"heads": [2, 1, 0]}), "utf-8")
+    with pytest.raises(TextError, match=r"^Line 1: from head to head, word \d leads back to itself"):
+        run("a.csv", texts="broken.jsonl")

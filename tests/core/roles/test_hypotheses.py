@@ -1,0 +1,383 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from core.errors import AnalysisError
+from core.roles.hypotheses import Criterion, HeadTests, role_tests, untested
+
+TEXTS, LAYERS, HEADS = 9, 3, 4
+ROLES = ("local", "block")
+NAN = float("nan")
+NUMBERS = ("mean", "std", "t", "p", "p_adjusted", "low", "high")
+REFERENCE = Path(__file__).parents[3].parent / "shared" / "reference"
+
+# Quarters add up without rounding, so a mean does not depend on the order of the texts.
+SOME_SCORES = arrays(
+    np.float64,
+    (5, 2, 3, 4),
+    elements=st.integers(0, 40).map(lambda n: n / 4) | st.just(NAN),
+    fill=st.nothing(),
+)
+TAUS = st.floats(0.25, 10)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_collection_after_each_holm():
+    """statsmodels ends every Holm correction with a garbage collection, which here would take most of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gc.collect", lambda: 0)
+        yield
+
+
+def criterion(**chosen) -> Criterion:
+    return Criterion(**{"correction": "none", **chosen})
+
+
+def one_cell(*scores: float, **chosen) -> HeadTests:
+    return role_tests(np.array(scores, float).reshape(-1, 1, 1, 1), ("local",), criterion(**chosen))
+
+
+def random_scores(seed: int = 0, shape: tuple[int, ...] = (TEXTS, len(ROLES), LAYERS, HEADS)) -> np.ndarray:
+    """Scores around tau = 3, a fifth of them NaN."""
+    generator = np.random.default_rng(seed)
+    scores = generator.normal(generator.uniform(2, 5, shape[1:]), 1, shape)
+    scores[generator.random(shape) < 0.2] = NAN
+    return scores
+
+
+# Worked by hand
+
+
+def test_three_texts_worked_by_hand():
+    tests = one_cell(2, 4, 6)
+    assert (tests.texts.item(), tests.mean.item(), tests.std.item()) == (3, 4, 2)
+    t = 3**0.5 / 2
+    assert tests.t.item() == pytest.approx(t)
+    assert tests.p.item() == pytest.approx(0.5 - t / (2 * (2 + t**2) ** 0.5))  # the tail of Student's t with 2 degrees
+    margin = 4.302652730 * 2 / 3**0.5  # its 97.5 % point, from a table
+    assert (tests.low.item(), tests.high.item()) == pytest.approx((4 - margin, 4 + margin))
+    assert not tests.holds.item()
+
+
+def test_two_texts_are_enough_for_a_test():
+    tests = one_cell(4, 6)
+    assert tests.t.item() == pytest.approx(2)
+    assert tests.p.item() == pytest.approx(
+        0.5 - np.arctan(2) / np.pi
+    )  # with 1 degree of freedom Student's t is Cauchy's
+
+
+def test_results_stand_at_their_role_layer_and_head():
+    scores = np.full((5, 2, 3, 4), 1.0) + np.linspace(0, 1, 5)[:, None, None, None]
+    scores[:, 1, 2, 3] += 5
+    tests = role_tests(scores, ROLES, criterion())
+    assert np.argwhere(tests.holds).tolist() == [[1, 2, 3]]
+    assert (tests.roles, tests.settings) == (ROLES, criterion())
+
+
+def test_a_mean_above_tau_holds_by_mean_and_not_by_test():
+    assert one_cell(2, 4, 6, method="mean").holds.item()
+    assert not one_cell(2, 4, 6).holds.item()
+
+
+def test_a_p_value_of_exactly_alpha_does_not_hold():
+    p = one_cell(4, 5, 6).p.item()
+    assert not one_cell(4, 5, 6, alpha=p).holds.item()
+    assert one_cell(4, 5, 6, alpha=np.nextafter(p, 1)).holds.item()
+
+
+def test_the_corrected_p_value_decides():
+    scores = np.array([3.9, 4.1, 4.3, 3.2])[:, None, None, None] + np.linspace(0, -2, 12).reshape(1, 3, 4)
+    raw, corrected = (role_tests(scores, ("local",), Criterion(correction=name)) for name in ("none", "holm"))
+    assert corrected.holds.sum() < raw.holds.sum()
+    np.testing.assert_array_equal(corrected.holds, corrected.p_adjusted < 0.05)
+
+
+# Few texts and constant scores
+
+
+def test_without_texts_nothing_is_tested():
+    tests = one_cell(NAN, NAN)
+    assert tests.texts.item() == 0
+    assert all(np.isnan(getattr(tests, name)).all() for name in NUMBERS)
+    assert not (tests.holds | tests.constant).any()
+    assert not one_cell(NAN, method="mean").holds.any()
+
+
+@pytest.mark.parametrize("correction", ["none", "bh", "holm"])
+def test_an_empty_text_axis_is_no_text(correction):
+    tests = role_tests(np.empty((0, 2, 3, 4)), ROLES, Criterion(correction=correction))
+    assert tests.texts.tolist() == np.zeros((2, 3, 4)).tolist()
+    assert not tests.holds.any()
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_one_text_has_a_mean_but_no_test(ddof):
+    tests = one_cell(NAN, 7, ddof=ddof)
+    assert (tests.texts.item(), tests.mean.item()) == (1, 7)
+    assert all(np.isnan(getattr(tests, name)).all() for name in NUMBERS[2:])
+    assert not (tests.holds | tests.constant).any()
+    assert one_cell(NAN, 7, method="mean", ddof=ddof).holds.item()
+
+
+@pytest.mark.parametrize(("value", "holds"), [(4.0, True), (3.0, False), (2.0, False), (0.0, False)])
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_a_constant_score_is_decided_by_its_mean_alone(value, holds, ddof):
+    tests = one_cell(*[value] * 3, ddof=ddof)
+    assert tests.constant.item()
+    assert tests.holds.item() == holds
+    assert np.isnan([tests.t.item(), tests.p.item(), tests.p_adjusted.item()]).all()
+    assert (tests.low.item(), tests.high.item()) == (value, value)
+
+
+def test_constant_begins_at_a_thousandth_of_the_mean():
+    below, above = (one_cell(4 - spread, 4 + spread, ddof=0) for spread in (0.0039, 0.0041))
+    assert (below.constant.item(), above.constant.item()) == (True, False)
+    assert (np.isnan(below.p.item()), np.isnan(above.p.item())) == (True, False)
+    assert below.low.item() < 4 < below.high.item()
+
+
+def test_a_constant_score_stands_outside_the_correction():
+    scores = random_scores()
+    expected = role_tests(scores, ROLES, Criterion(correction="holm")).p_adjusted
+    with_constant = np.concatenate([scores, np.full_like(scores[:, :1], 9)], axis=1)
+    found = role_tests(with_constant, (*ROLES, "delimiter"), Criterion(correction="holm"))
+    np.testing.assert_array_equal(found.p_adjusted[:2], expected)
+    assert found.holds[2].all()
+
+
+def test_untested_says_why_a_role_was_not_decided():
+    scores = np.full((5, 3, 2, 4), NAN)
+    scores[:1, 1], scores[:2, 2] = 4, 4
+    roles = ("block", "syntactic:dobj", "local")
+    assert untested(role_tests(scores, roles, criterion())) == {
+        "block": "not applicable: no text takes part",
+        "syntactic:dobj": "not tested: only 1 text takes part and a test needs at least 2",
+    }
+    assert list(untested(role_tests(scores, roles, criterion(method="mean")))) == ["block"]
+
+
+# Invariants
+
+
+@given(SOME_SCORES, TAUS, TAUS, st.sampled_from(["none", "bh", "holm"]))
+@settings(deadline=None)
+def test_a_higher_tau_never_lowers_a_p_value(scores, tau, other, correction):
+    low, high = (role_tests(scores, ROLES, Criterion(tau=at, correction=correction)) for at in sorted((tau, other)))
+    for name in ("p", "p_adjusted"):
+        before, after = getattr(low, name), getattr(high, name)
+        np.testing.assert_array_equal(np.isnan(before), np.isnan(after))
+        assert not (after < before * (1 - 1e-9)).any()
+
+
+@given(SOME_SCORES, TAUS, st.permutations(range(5)))
+@settings(deadline=None)
+def test_the_order_of_texts_changes_nothing(scores, tau, order):
+    one, other = (role_tests(given_scores, ROLES, Criterion(tau=tau)) for given_scores in (scores, scores[order]))
+    for name in ("texts", *NUMBERS):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(one.constant, other.constant)
+
+
+@given(SOME_SCORES, st.sampled_from(["none", "bh", "holm"]), st.sampled_from(["test", "mean"]))
+@settings(deadline=None)
+def test_values_stay_in_their_ranges(scores, correction, method):
+    tests = role_tests(scores, ROLES, Criterion(correction=correction, method=method))
+    tested = ~np.isnan(tests.p)
+    np.testing.assert_array_equal(tested, (tests.texts >= 2) & ~tests.constant)
+    assert (tests.p[tested] <= tests.p_adjusted[tested] * (1 + 1e-12)).all()
+    assert ((tests.p[tested] >= 0) & (tests.p_adjusted[tested] <= 1)).all()
+    several = tests.texts >= 2
+    assert ((tests.low <= tests.mean) & (tests.mean <= tests.high))[several].all()
+
+
+def test_scores_are_not_edited_and_float32_is_added_in_float64():
+    scores = random_scores(shape=(2_000, 2, 3, 4)).astype(np.float32)
+    scores.setflags(write=False)
+    single, double = (role_tests(given_scores, ROLES, Criterion()) for given_scores in (scores, scores.astype(float)))
+    for name in NUMBERS:
+        assert getattr(single, name).dtype == np.float64
+        np.testing.assert_allclose(getattr(single, name), getattr(double, name), rtol=1e-12)
+
+
+def test_a_small_spread_around_a_large_mean_is_not_cancelled():
+    assert one_cell(1e9 + 1, 1e9 + 2, 1e9 + 3).std.item() == 1
+
+
+# Outside numbers
+
+
+@pytest.mark.parametrize("tau", [2.5, 3.0])
+def test_t_and_p_equal_scipys_test_of_each_head(tau):
+    scores = random_scores()
+    tests = role_tests(scores, ROLES, criterion(tau=tau))
+    for cell in np.ndindex(scores.shape[1:]):
+        column = scores[:, *cell]
+        column = column[~np.isnan(column)]
+        expected = stats.ttest_1samp(column, tau, alternative="greater")
+        assert (tests.t[cell], tests.p[cell]) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-10)
+        assert tests.texts[cell] == len(column)
+
+
+def test_intervals_equal_scipys_whatever_the_ddof():
+    scores = random_scores()
+    for ddof in (0, 1):
+        tests = role_tests(scores, ROLES, criterion(alpha=0.1, ddof=ddof))
+        for cell in np.ndindex(scores.shape[1:]):
+            column = scores[:, *cell]
+            interval = stats.ttest_1samp(column[~np.isnan(column)], 0).confidence_interval(0.9)
+            assert (tests.low[cell], tests.high[cell]) == pytest.approx((interval.low, interval.high), rel=1e-10)
+
+
+def test_far_tails_are_not_rounded_to_zero():
+    column = 5 + np.linspace(0, 0.1, 20)
+    expected = stats.ttest_1samp(column, 3, alternative="greater").pvalue
+    assert 0 < one_cell(*column).p.item() == pytest.approx(expected, rel=1e-8)
+
+
+def test_the_population_deviation_raises_t_by_the_root_of_k_over_k_minus_1():
+    scores = random_scores()
+    population, sample = (role_tests(scores, ROLES, criterion(ddof=ddof)) for ddof in (0, 1))
+    k = sample.texts
+    np.testing.assert_allclose(population.t, sample.t * np.sqrt(k / (k - 1)))
+    np.testing.assert_allclose(population.std, np.nanstd(scores, axis=0))
+    np.testing.assert_allclose(sample.std, np.nanstd(scores, axis=0, ddof=1))
+
+
+@pytest.mark.parametrize(("correction", "theirs"), [("bh", "fdr_bh"), ("holm", "holm")])
+def test_corrections_equal_statsmodels_on_the_p_values_there_are(correction, theirs):
+    scores = random_scores()
+    scores[1:, 0, 1, 2] = NAN
+    tests = role_tests(scores, ROLES, Criterion(correction=correction))
+    tested = ~np.isnan(tests.p)
+    assert np.argwhere(~tested).tolist() == [[0, 1, 2]]
+    expected = multipletests(tests.p[tested], method=theirs)[1]
+    np.testing.assert_allclose(tests.p_adjusted[tested], expected, rtol=1e-12)
+    assert np.isnan(tests.p_adjusted[0, 1, 2])
+
+
+# Simulations with a fixed seed
+
+
+def at_most(alpha: float, trials: int) -> float:
+    """Four standard errors above alpha."""
+    return alpha + 4 * (alpha * (1 - alpha) / trials) ** 0.5
+
+
+def test_without_correction_a_true_null_is_given_a_role_with_probability_alpha():
+    scores = np.random.default_rng(1).normal(3, 1, (4, 10, 20, 30))
+    sample, population = (role_tests(scores, ("r",) * 10, criterion(ddof=ddof)).holds.mean() for ddof in (1, 0))
+    assert 0.04 < sample < at_most(0.05, 6_000)
+    assert population > at_most(0.05, 6_000)  # which is why the authors' deviation is not the default
+
+
+@pytest.mark.parametrize("correction", ["bh", "holm"])
+def test_corrections_keep_the_chance_of_any_false_role_at_alpha(correction):
+    generator = np.random.default_rng(2)
+    families = [generator.normal(3, 1, (6, 2, 3, 5)) for _ in range(400)]
+    any_holds = [role_tests(scores, ROLES, Criterion(correction=correction)).holds.any() for scores in families]
+    assert 0 < np.mean(any_holds) < at_most(0.05, 400)
+
+
+def test_benjamini_hochberg_keeps_the_share_of_false_roles_below_alpha():
+    generator = np.random.default_rng(3)
+    shares, found = [], []
+    for _ in range(300):
+        scores = generator.normal(3, 1, (6, 2, 3, 5))
+        scores[:, 1] += 3
+        holds = role_tests(scores, ROLES, Criterion()).holds
+        shares.append(holds[0].sum() / max(1, holds.sum()))
+        found.append(holds[1].mean())
+    assert np.mean(shares) < 0.05
+    assert np.mean(found) > 0.8
+
+
+def test_intervals_cover_the_true_mean_in_95_of_100_cases():
+    scores = np.random.default_rng(4).normal(2, 1.5, (5, 4, 30, 50))
+    tests = role_tests(scores, ("r",) * 4, criterion())
+    covered = ((tests.low < 2) & (tests.high > 2)).mean()
+    assert abs(covered - 0.95) < 4 * (0.95 * 0.05 / 6_000) ** 0.5
+
+
+# What the authors' code gives
+
+
+def reference(task: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Their scores of 20 texts, NaN where a text has no pair of a relation, and their names of the roles."""
+    arrays_ = np.load(REFERENCE / f"scores_{task}.npz")
+    names = tuple(name for name in arrays_ if arrays_[name].ndim == 3)
+    scores = np.stack([arrays_[name] for name in names], axis=1)
+    for role, name in enumerate(names):
+        if name.startswith("syn_"):
+            absent = np.setdiff1d(np.arange(len(scores)), arrays_["part_" + name.split("_")[1]])
+            scores[absent, role] = NAN
+    return scores, names
+
+
+needs_reference = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the authors' reference arrays are not here")
+
+
+@needs_reference
+@pytest.mark.parametrize(("task", "n_roles"), [("qnli", 12), ("sst-2", 11)])
+def test_authors_p_values_and_labels_are_reproduced(task, n_roles):
+    scores, names = reference(task)
+    assert len(names) == n_roles
+    p_values, labels = (np.load(REFERENCE / f"{kind}_{task}.npz") for kind in ("pvals", "labels"))
+    for index, tau in enumerate(p_values["taus"].tolist()):
+        tests, means = (role_tests(scores, names, criterion(tau=tau, ddof=0, method=m)) for m in ("test", "mean"))
+        theirs = np.stack([p_values[name][index] for name in names])
+        np.testing.assert_allclose(tests.p[~tests.constant], theirs[~tests.constant], atol=1e-4)
+        given_by_test, given_by_mean = (np.stack([labels[f"{k}_{n}"][index] for n in names]) for k in ("pval", "avg"))
+        assert not (tests.holds != given_by_test)[~tests.constant].any()
+        np.testing.assert_array_equal(means.holds, given_by_mean)
+
+
+@needs_reference
+@pytest.mark.parametrize(("task", "expected"), [("qnli", {"delim_cls"}), ("sst-2", {"delim", "delim_cls"})])
+def test_the_only_constant_scores_are_those_of_the_previous_token_head_for_delimiters(task, expected):
+    scores, names = reference(task)
+    constant = np.argwhere(role_tests(scores, names, criterion(tau=2.0)).constant)
+    assert {names[role] for role, _, _ in constant} == expected
+    assert {(layer, head) for _, layer, head in constant.tolist()} == {(0, 2)}
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"tau": 0.0}, "tau is 0.0. Choose a number above 0; 1 is uniform attention."),
+        ({"tau": NAN}, "tau is nan."),
+        ({"tau": float("inf")}, "tau is inf."),
+        ({"alpha": 0.0}, "alpha is 0.0. Choose a number between 0 and 1, for example 0.05."),
+        ({"alpha": 1.0}, "alpha is 1.0."),
+        ({"correction": "bonferroni"}, "correction is 'bonferroni'. Choose one of: bh, holm, none."),
+        ({"ddof": 2}, "ddof is 2. Choose one of: 0, 1."),
+        ({"method": "avg"}, "method is 'avg'. Choose one of: test, mean."),
+    ],
+)
+def test_a_criterion_refuses_what_it_cannot_mean(chosen, message):
+    refused = Criterion()
+    for name, value in chosen.items():  # past the type checker of these tests, which readers do not have
+        object.__setattr__(refused, name, value)
+    with pytest.raises(AnalysisError) as error:
+        refused.__post_init__()
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("infinite", [(np.inf,), (-np.inf,), (np.inf, -np.inf)])
+def test_an_infinite_score_is_an_error(infinite):
+    with pytest.raises(AnalysisError, match=r"^Some scores are infinite\. Check that"):
+        one_cell(4, *infinite, 5)
+
+
+def test_a_missing_role_name_is_an_error():
+    with pytest.raises(ValueError, match="1 role names for 2 roles"):
+        role_tests(random_scores(), ("local",), Criterion())

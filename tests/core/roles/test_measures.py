@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+from core.errors import AnalysisError
+from core.roles.measures import MEASURES, ROW_MEASURES, ScoreSettings, role_scores
+from core.roles.roles import FINE_ROLES, ROLES
+
+TEXTS, LAYERS, HEADS = 4, 2, 3
+NAN = float("nan")
+
+
+def numbered():
+    """Measure m of text s is 100 s + m in the first head; heads and layers add less than 1."""
+    text, measure, layer, head = np.ogrid[:TEXTS, : len(MEASURES), :LAYERS, :HEADS]
+    return 100.0 * text + measure + 0.5 * layer + 0.1 * head
+
+
+def of_role(scores, role):
+    return scores[:, ROLES.index(role)]
+
+
+def measured(measures, name):
+    return measures[:, MEASURES.index(name)]
+
+
+def test_the_default_takes_dependent_to_head_and_block_with_entropy():
+    measures = numbered()
+    scores = role_scores(measures, ScoreSettings())
+    assert scores.shape == (TEXTS, len(ROLES), LAYERS, HEADS)
+    for role in ROLES:
+        name = f"{role} dependent-to-head" if role.startswith("syntactic") else role
+        np.testing.assert_array_equal(of_role(scores, role), measured(measures, name))
+
+
+def test_the_sink_is_measured_and_is_a_finer_role():
+    assert "sink" in ROW_MEASURES
+    assert "sink" in FINE_ROLES
+    measures = numbered()
+    measures[:2, MEASURES.index("sink")] = NAN
+    found = of_role(role_scores(measures, ScoreSettings()), "sink")
+    assert np.isnan(found[:2]).all()
+    np.testing.assert_array_equal(found[2:], measured(measures, "sink")[2:])
+
+
+def test_block_without_entropy_is_the_plain_ratio():
+    measures = numbered()
+    scores = role_scores(measures, ScoreSettings(block_entropy=False))
+    np.testing.assert_array_equal(of_role(scores, "block"), measured(measures, "block without entropy"))
+
+
+def test_the_other_direction_swaps_every_syntactic_role_and_no_other():
+    measures = numbered()
+    scores = role_scores(measures, ScoreSettings(direction="head-to-dependent"))
+    np.testing.assert_array_equal(
+        of_role(scores, "syntactic:amod"), measured(measures, "syntactic:amod head-to-dependent")
+    )
+    np.testing.assert_array_equal(of_role(scores, "delimiter"), measured(measures, "delimiter"))
+
+
+def test_both_directions_are_averaged_and_one_alone_stands_for_itself():
+    measures = numbered()
+    one, other = (MEASURES.index(f"syntactic:dobj {way}") for way in ("dependent-to-head", "head-to-dependent"))
+    measures[1, one] = NAN
+    measures[2, other] = NAN
+    measures[3, [one, other]] = NAN
+    found = of_role(role_scores(measures, ScoreSettings(direction="both")), "syntactic:dobj")
+    np.testing.assert_allclose(found[0], (measures[0, one] + measures[0, other]) / 2)
+    np.testing.assert_array_equal(found[1], measures[1, other])
+    np.testing.assert_array_equal(found[2], measures[2, one])
+    assert np.isnan(found[3]).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_choosing_scores_keeps_the_number_format_and_the_array_given(dtype):
+    measures = numbered().astype(dtype)
+    before = measures.copy()
+    assert role_scores(measures, ScoreSettings(direction="both")).dtype == dtype
+    np.testing.assert_array_equal(measures, before)
+
+
+def test_an_unknown_direction_is_refused():
+    refused = ScoreSettings()
+    object.__setattr__(refused, "direction", "sideways")  # past the type checker of these tests
+    with pytest.raises(
+        AnalysisError, match=r"^'sideways' is not a direction\. Choose one of: dependent-to-head, head-to"
+    ):
+        refused.__post_init__()

@@ -1,0 +1,168 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from core.roles.roles import (
+    COARSE_ROLES,
+    FINE_ROLES,
+    ROLES,
+    combinations,
+    heads_with_several,
+    roles_per_layer,
+    shown_roles,
+)
+from core.statistics.overlap import Overlap, overlap
+
+LAYERS, HEADS = 2, 3
+ANY_HOLDS = arrays(bool, (len(ROLES), LAYERS, HEADS), elements=st.booleans())
+
+
+def holding(**heads: str) -> np.ndarray:
+    """`holds` of 2 layers and 3 heads from the roles of each head, written L0H2="local block"."""
+    holds = np.zeros((len(ROLES), LAYERS, HEADS), bool)
+    for place, held in heads.items():
+        for role in held.split():
+            holds[ROLES.index(role), int(place[1]), int(place[3])] = True
+    return holds
+
+
+EXAMPLE = holding(
+    L0H0="local", L0H1="local syntactic delimiter delimiter:cls", L0H2="delimiter delimiter:cls", L1H2="local syntactic"
+)
+
+
+def test_coarse_and_fine_roles_are_all_roles():
+    assert COARSE_ROLES + FINE_ROLES == ROLES
+    assert len(set(ROLES)) == len(ROLES)
+
+
+def test_overlap_of_three_local_and_two_syntactic_heads():
+    assert overlap(EXAMPLE, ROLES, "local", "syntactic") == Overlap(3, 2, 2, 2 / 3, 1.0, 2 / 3)
+
+
+def test_overlap_distinguishes_its_three_denominators():
+    assert overlap(EXAMPLE, ROLES, "local", "delimiter") == Overlap(3, 2, 1, 1 / 3, 1 / 2, 1 / 4)
+
+
+def test_share_of_no_heads_is_nan():
+    none_of_either = overlap(EXAMPLE, ROLES, "block", "syntactic:amod")
+    assert (none_of_either.first, none_of_either.second, none_of_either.both) == (0, 0, 0)
+    assert all(map(math.isnan, (none_of_either.of_first, none_of_either.of_second, none_of_either.of_union)))
+    without_first = overlap(EXAMPLE, ROLES, "block", "local")
+    assert math.isnan(without_first.of_first)
+    assert (without_first.of_second, without_first.of_union) == (0.0, 0.0)
+
+
+@given(ANY_HOLDS)
+def test_overlap_with_the_roles_swapped_swaps_its_sides(holds):
+    one, other = (overlap(holds, ROLES, *pair) for pair in (("local", "block"), ("block", "local")))
+    assert (one.first, one.second, one.both) == (other.second, other.first, other.both)
+    np.testing.assert_equal(
+        (one.of_first, one.of_second, one.of_union), (other.of_second, other.of_first, other.of_union)
+    )
+
+
+@given(ANY_HOLDS)
+def test_overlap_equals_python_sets_of_heads(holds):
+    local, block = ({*zip(*np.nonzero(holds[ROLES.index(role)]), strict=True)} for role in ("local", "block"))
+    found = overlap(holds, ROLES, "local", "block")
+    assert (found.first, found.second, found.both) == (len(local), len(block), len(local & block))
+    if local and block:
+        shares = [len(local & block) / len(heads) for heads in (local, block, local | block)]
+        assert [found.of_first, found.of_second, found.of_union] == shares
+
+
+@pytest.mark.parametrize("pair", [("local", "positional"), ("positional", "local")])
+def test_overlap_refuses_an_unknown_role(pair):
+    with pytest.raises(ValueError, match="not in tuple"):
+        overlap(EXAMPLE, ROLES, *pair)
+
+
+def test_combinations_list_heads_in_reading_order_without_finer_kinds():
+    assert combinations(EXAMPLE, ROLES) == {
+        frozenset({"local"}): ((0, 0),),
+        frozenset({"local", "syntactic", "delimiter"}): ((0, 1),),
+        frozenset({"delimiter"}): ((0, 2),),
+        frozenset(): ((1, 0), (1, 1)),
+        frozenset({"local", "syntactic"}): ((1, 2),),
+    }
+
+
+def test_combinations_of_chosen_roles_ignore_the_others():
+    assert combinations(EXAMPLE, ROLES, of=("delimiter:cls",)) == {
+        frozenset(): ((0, 0), (1, 0), (1, 1), (1, 2)),
+        frozenset({"delimiter:cls"}): ((0, 1), (0, 2)),
+    }
+
+
+def test_a_role_that_was_not_scored_is_held_by_no_head():
+    assert combinations(EXAMPLE[:1], ("local",)) == {
+        frozenset({"local"}): ((0, 0), (0, 1), (1, 2)),
+        frozenset(): ((0, 2), (1, 0), (1, 1)),
+    }
+
+
+@given(ANY_HOLDS)
+def test_every_head_stands_in_exactly_one_combination(holds):
+    heads = [head for group in combinations(holds, ROLES).values() for head in group]
+    assert sorted(heads) == list(np.ndindex(LAYERS, HEADS))
+
+
+def test_roles_per_layer_counts_heads_of_each_layer():
+    counts = roles_per_layer(EXAMPLE)
+    assert counts.shape == (len(ROLES), LAYERS)
+    assert counts[:4].tolist() == [[2, 1], [1, 1], [2, 0], [0, 0]]
+
+
+def test_a_finer_kind_does_not_make_a_head_hold_several():
+    assert heads_with_several(EXAMPLE, ROLES).tolist() == [1, 1]
+    assert heads_with_several(holding(L1H0="delimiter delimiter:cls delimiter:sep"), ROLES).tolist() == [0, 0]
+    assert heads_with_several(holding(L0H0="block delimiter", L0H1="local syntactic"), ROLES).tolist() == [2, 0]
+
+
+@given(ANY_HOLDS)
+def test_heads_with_several_are_those_in_combinations_of_two_and_more(holds):
+    several = [0] * LAYERS
+    for combination, heads in combinations(holds, ROLES).items():
+        for layer, _ in heads:
+            several[layer] += len(combination) >= 2
+    assert heads_with_several(holds, ROLES).tolist() == several
+
+
+def test_several_can_be_counted_among_other_roles():
+    holds = holding(L0H0="local sink", L0H1="delimiter sink", L1H0="local syntactic")
+    assert heads_with_several(holds, ROLES, of=("local", "sink")).tolist() == [1, 0]
+
+
+def applying(*roles):
+    """Scores that are numbers in one head of these roles and nowhere else."""
+    scores = np.full((len(ROLES), LAYERS, HEADS), np.nan)
+    for role in roles:
+        scores[ROLES.index(role), 1, 2] = 1.0
+    return scores
+
+
+def test_a_bidirectional_checkpoint_shows_no_sink():
+    coarse, fine = shown_roles(applying("local", "delimiter", "delimiter:cls"))
+    assert coarse == COARSE_ROLES
+    assert fine == tuple(role for role in FINE_ROLES if role != "sink")
+
+
+def test_a_causal_checkpoint_without_delimiters_shows_the_sink_in_their_place():
+    coarse, fine = shown_roles(applying("local", "sink"))
+    assert coarse == ("local", "syntactic", "sink", "block")
+    assert fine == tuple(role for role in FINE_ROLES if role.startswith("syntactic"))
+
+
+def test_a_causal_checkpoint_with_delimiters_shows_the_sink_as_a_finer_role():
+    assert shown_roles(applying("sink", "delimiter")) == (COARSE_ROLES, FINE_ROLES)
+
+
+def test_roles_are_shown_though_none_applies():
+    coarse, fine = shown_roles(applying())
+    assert coarse == COARSE_ROLES
+    assert "sink" not in fine

@@ -1,0 +1,281 @@
+import naive
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import Layout
+
+from core.attention.settings import Window
+from core.passes.texts import PassText
+from core.roles.measures import MEASURES, ROW_MEASURES, SYNTACTIC_MEASURES
+from core.roles.roles import ROLES
+from core.roles.sieves import INDICATORS, batch_sieves, local_band, query_sides, sieve_cells
+from core.texts.relations import TokenPair
+from core.texts.tokens import TokenizedText
+
+ROLES_WITHOUT_PAIRS = ("local", "delimiter", "delimiter:cls", "delimiter:sep", "sink", "block")
+
+
+def text(n_first, n_second=0, *, marks=True):
+    """[CLS] first [SEP] second [SEP], or the same without marks."""
+    cls, sep = ("[CLS]",) * marks, ("[SEP]",) * marks
+    tokens = cls + ("a",) * n_first + sep + (("b",) * n_second + sep if n_second else ())
+    segments = np.array([{"a": 0, "b": 1}.get(token, -1) for token in tokens])
+    n_tokens = len(tokens)
+    return TokenizedText(
+        ids=np.arange(n_tokens),
+        type_ids=np.zeros(n_tokens, dtype=int),
+        tokens=tokens,
+        spans=np.zeros((n_tokens, 2), dtype=int),
+        segments=segments,
+        words=np.arange(n_tokens),
+        is_cls=np.array([token == "[CLS]" for token in tokens]),
+        is_sep=np.array([token == "[SEP]" for token in tokens]),
+        n_cut=0,
+    )
+
+
+def of_source(source, pairs=()):
+    return PassText(kind="self", source=source, pairs=tuple(pairs))
+
+
+def drawn(role, source, causal=False, pairs=(), **chosen):
+    return as_rows(sieve_cells(role, of_source(source, pairs), causal, **chosen))
+
+
+def pair(name, dependent, head):
+    return TokenPair(name, np.array(dependent), np.array(head))
+
+
+def as_rows(cells):
+    return ["".join(".#"[int(cell)] for cell in row) for row in cells]
+
+
+def test_local_sieve_is_a_band_of_two_clipped_to_the_text():
+    assert local_band(6).tolist() == [[0, 3], [0, 4], [0, 5], [1, 6], [2, 6], [3, 6]]
+
+
+def test_local_sieve_of_a_causal_model_ends_at_the_query():
+    assert local_band(5, causal=True).tolist() == [[0, 1], [0, 2], [0, 3], [1, 4], [2, 5]]
+
+
+def test_local_sieve_of_one_token_is_that_token():
+    assert local_band(1).tolist() == [[0, 1]]
+
+
+def test_cls_sides_with_the_first_segment_and_separators_with_the_second():
+    assert query_sides(text(2, 3)).tolist() == [0, 0, 0, 1, 1, 1, 1, 1]
+
+
+def test_a_drawn_block_sieve_holds_no_special_token():
+    assert drawn("block", text(2, 1)) == [
+        ".##...",
+        ".##...",
+        ".##...",
+        "....#.",
+        "....#.",
+        "....#.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("role", "row"), [("delimiter", "#..#.#"), ("delimiter:cls", "#....."), ("delimiter:sep", "...#.#")]
+)
+def test_a_drawn_delimiter_sieve_is_the_same_for_every_query(role, row):
+    assert drawn(role, text(2, 1)) == [row] * 6
+
+
+def test_a_drawn_syntactic_sieve_holds_every_piece_of_both_words():
+    pairs = [pair("nsubj", (1, 2), (3,)), pair("amod", (4,), (1,))]
+    assert drawn("syntactic:nsubj", text(3), pairs=pairs) == [".....", "...#.", "...#.", ".....", "....."]
+    both_ways = drawn("syntactic:nsubj", text(3), pairs=pairs, directions=("dependent-to-head", "head-to-dependent"))
+    assert both_ways == [".....", "...#.", "...#.", ".##..", "....."]
+    assert drawn("syntactic", text(3), pairs=pairs) == [".....", "...#.", "...#.", ".....", ".#..."]
+
+
+def test_a_drawn_sieve_of_a_causal_model_is_cut_to_live_keys():
+    assert drawn("local", text(2), causal=True) == ["#...", "##..", "###.", ".###"]
+
+
+def test_a_drawn_sink_is_the_first_token_and_only_causal_models_have_one():
+    assert drawn("sink", text(3, marks=False), causal=True) == ["#..", "#..", "#.."]
+    assert drawn("sink", text(3, marks=False)) == ["...", "...", "..."]
+
+
+def test_a_single_segment_has_no_block_sieve():
+    assert "#" not in "".join(drawn("block", text(3)))
+
+
+@pytest.mark.parametrize("role", ["delimiter", "delimiter:cls", "delimiter:sep"])
+def test_a_text_without_delimiters_has_no_delimiter_sieve(role):
+    assert "#" not in "".join(drawn(role, text(3, 2, marks=False), causal=True))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("role", ROLES)
+def test_a_sieve_drawn_in_a_window_is_cut_from_the_whole(role, causal):
+    of_text = of_source(text(4, 3), [pair("nsubj", (3, 4), (1,)), pair("amod", (2,), (7, 8)), pair("dobj", (6,), (7,))])
+    ways = ("dependent-to-head", "head-to-dependent")
+    whole = sieve_cells(role, of_text, causal, ways)
+    for queries, keys in (((0, 10), (0, 10)), ((2, 7), (4, 6)), ((5, 10), (0, 3)), ((0, 1), (9, 10))):
+        part = sieve_cells(role, of_text, causal, ways, Window(queries, keys))
+        np.testing.assert_array_equal(part, whole[slice(*queries), slice(*keys)])
+
+
+# Only numbers are drawn: the type checker picks items at random, which Hypothesis forbids while it draws.
+SIZES = st.tuples(st.integers(1, 5), st.integers(0, 4), st.booleans())
+PAIRS = st.tuples(
+    st.sampled_from(("nsubj", "dobj", "amod", "advmod")), *(st.tuples(st.integers(0, 8), st.integers(1, 3)),) * 2
+)
+
+
+def made(sizes):
+    n_first, n_second, marks = sizes
+    return text(n_first, n_second, marks=marks)
+
+
+def word(of_text, start, n_pieces):
+    """Neighbouring pieces of the segments; two words may share one, as parser and tokenizer can disagree."""
+    inner = np.flatnonzero(of_text.segments >= 0)
+    return inner[start % len(inner) :][:n_pieces]
+
+
+def uniform_attention(n_tokens, causal):
+    visible = np.arange(1, n_tokens + 1) if causal else np.full(n_tokens, n_tokens)
+    return np.tril(np.ones((n_tokens, n_tokens)) / visible[:, None], n_tokens * (not causal))
+
+
+def row_scores(sieves, number, attention, causal):
+    """What the observer does, for one text and whole maps: weights times the sums over band and indicators."""
+    n_tokens = len(attention)
+    band = local_band(n_tokens, causal)
+    in_band = [attention[query, start:end].sum() for query, (start, end) in enumerate(band)]
+    columns = np.column_stack([in_band, attention @ sieves.indicators[number, :n_tokens]])
+    return np.einsum("qc,qcm->m", columns, sieves.row_weights[number, :n_tokens])
+
+
+@given(
+    given_texts=st.lists(st.tuples(SIZES, st.lists(PAIRS, max_size=4)), min_size=1, max_size=3), causal=st.booleans()
+)
+def test_uniform_attention_scores_one_in_every_sieve(given_texts, causal):
+    texts = [made(sizes) for sizes, _ in given_texts]
+    pairs = [
+        [pair(name, word(of_text, *one), word(of_text, *other)) for name, one, other in its_pairs]
+        for of_text, (_, its_pairs) in zip(texts, given_texts)
+    ]
+    sieves = batch_sieves([of_source(*of_text) for of_text in zip(texts, pairs)], causal)
+    for number, of_text in enumerate(texts):
+        attention = uniform_attention(len(of_text.ids), causal)
+        found = row_scores(sieves, number, attention, causal)
+        applicable = sieves.applicable[number, : len(ROW_MEASURES)]
+        np.testing.assert_allclose(found, applicable.astype(float), atol=1e-12)
+    syntactic = np.zeros((len(texts), len(SYNTACTIC_MEASURES)))
+    for (number, query, key), measure, weight in zip(sieves.entry_at, sieves.entry_measure, sieves.entry_weight):
+        syntactic[number, measure] += weight * uniform_attention(len(texts[number].ids), causal)[query, key]
+    np.testing.assert_allclose(syntactic, sieves.applicable[:, len(ROW_MEASURES) + 1 :].astype(float), atol=1e-12)
+
+
+@given(sizes=SIZES, causal=st.booleans(), seed=st.integers(0, 99))
+def test_weights_give_the_score_of_the_drawn_sieve(sizes, causal, seed):
+    of_text = made(sizes)
+    n_tokens = len(of_text.ids)
+    attention = np.random.default_rng(seed).random((n_tokens, n_tokens)) * (uniform_attention(n_tokens, causal) > 0)
+    attention /= attention.sum(1, keepdims=True)
+    visible = (uniform_attention(n_tokens, causal) > 0).sum(1)
+    found = row_scores(batch_sieves([of_source(of_text)], causal), 0, attention, causal)
+    for score, role in zip(found, ROLES_WITHOUT_PAIRS, strict=True):
+        cells = sieve_cells(role, of_source(of_text), causal)
+        taking_part = cells.any(1)
+        if taking_part.any():
+            inside = np.where(cells, attention, 0).sum(1)[taking_part] / cells.sum(1)[taking_part]
+            assert score == pytest.approx((inside * visible[taking_part]).mean())
+        else:
+            assert score == 0
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_what_is_not_applicable_is_marked_and_padding_has_no_weight(causal):
+    amod = pair("amod", (1,), (2,))
+    texts = [of_source(text(2), [amod]), of_source(text(2, 2)), of_source(text(3, 1, marks=False))]
+    sieves = batch_sieves(texts, causal)
+    by_name = dict(zip(MEASURES, sieves.applicable.T.tolist(), strict=True))
+    assert by_name["local"] == [True, True, True]
+    assert by_name["sink"] == [causal] * 3
+    assert by_name["delimiter"] == by_name["delimiter:cls"] == by_name["delimiter:sep"] == [True, True, False]
+    assert by_name["block"] == by_name["block without entropy"] == [False, True, True]
+    assert by_name["syntactic dependent-to-head"] == [not causal, False, False]
+    assert by_name["syntactic:amod head-to-dependent"] == [True, False, False]
+    assert by_name["syntactic:nsubj dependent-to-head"] == [False, False, False]
+    assert sieves.row_weights.shape == (3, 7, 1 + len(INDICATORS), len(ROW_MEASURES))
+    assert not sieves.row_weights[0, 4:].any()
+    assert not sieves.indicators[0, 4:].any()
+
+
+def test_entries_are_sorted_by_text_and_query():
+    first = of_source(text(3), [pair("amod", (3,), (1,)), pair("nsubj", (1,), (2, 3))])
+    second = of_source(text(2), [pair("dobj", (2,), (1,))])
+    at = batch_sieves([first, second], causal=False).entry_at
+    assert len(at) == 2 * 2 * 4
+    assert (np.diff(at[:, 0] * 100 + at[:, 1]) >= 0).all()
+
+
+def test_what_is_made_grows_with_the_text_and_not_with_its_square():
+    of_text = of_source(text(400, 300), [pair("amod", (1,), (2,))])
+    sieves = batch_sieves([of_text], causal=False)
+    sizes = [np.size(value) for value in vars(sieves).values()]
+    assert max(sizes) <= 40 * of_text.n_tokens
+
+
+def crossing(source, target, kind="cross"):
+    return PassText(kind=kind, source=source, target=target)
+
+
+def test_cross_attention_has_delimiters_of_the_source_and_nothing_else():
+    both = crossing(text(2, 1), text(1, marks=False))
+    assert as_rows(sieve_cells("delimiter", both, causal=False)) == ["#..#.#"]
+    longer = crossing(text(1), text(3, marks=False))
+    assert as_rows(sieve_cells("delimiter:cls", longer, causal=False)) == ["#.."] * 3
+    assert as_rows(sieve_cells("delimiter:sep", longer, causal=False)) == ["..#"] * 3
+    for role in set(ROLES) - {"delimiter", "delimiter:cls", "delimiter:sep"}:
+        assert sieve_cells(role, both, causal=False).shape == (1, 6)
+        assert not sieve_cells(role, both, causal=False).any()
+    applicable = dict(zip(MEASURES, batch_sieves([both, longer], causal=False).applicable.T.tolist()))
+    assert {name for name, is_so in applicable.items() if any(is_so)} == {"delimiter", "delimiter:cls", "delimiter:sep"}
+    assert applicable["delimiter:sep"] == [True, True]
+
+
+@given(source=SIZES, n_queries=st.integers(1, 9), seed=st.integers(0, 99))
+def test_cross_attention_is_scored_over_the_tokens_of_the_source(source, n_queries, seed):
+    """Queries and keys are padded to different lengths by the second text."""
+    source, target = made(source), text(n_queries, marks=False)
+    sieves = batch_sieves([crossing(source, target), crossing(text(9), text(8))], causal=False)
+    assert sieves.indicators.shape[1] == max(len(source.ids), 11)
+    assert sieves.row_weights.shape[1] == max(n_queries, 10)
+    attention = np.random.default_rng(seed).dirichlet(np.ones(len(source.ids)), size=n_queries)
+    columns = np.column_stack([np.zeros(n_queries), attention @ sieves.indicators[0, : len(source.ids)]])
+    found = np.einsum("qc,qcm->m", columns, sieves.row_weights[0, :n_queries])
+    marked = np.flatnonzero(source.is_cls | source.is_sep)
+    expected = np.mean([row[marked].mean() / row.mean() for row in attention]) if len(marked) else 0
+    assert found[ROW_MEASURES.index("delimiter")] == pytest.approx(expected)
+    assert found[ROW_MEASURES.index("local")] == found[ROW_MEASURES.index("sink")] == 0
+
+
+def test_a_decoder_is_scored_like_any_causal_model():
+    target = text(4, marks=False)
+    seen = crossing(text(2), target, kind="decoder")
+    alone = batch_sieves([of_source(target)], causal=True)
+    for name, made_of in vars(batch_sieves([seen], causal=True)).items():
+        np.testing.assert_array_equal(made_of, getattr(alone, name))
+    encoder = batch_sieves([crossing(text(2), target, kind="encoder")], causal=False)
+    np.testing.assert_array_equal(encoder.row_weights, batch_sieves([of_source(text(2))], causal=False).row_weights)
+
+
+@given(sizes=SIZES, seed=st.integers(0, 99))
+def test_sink_scores_equal_their_definition(sizes, seed):
+    n_tokens = len(made(sizes).ids)
+    attention = np.tril(np.random.default_rng(seed).random((n_tokens, n_tokens)) + 0.1)
+    attention /= attention.sum(1, keepdims=True)
+    layout = Layout(n_tokens, (), (), tuple(range(n_tokens)), (), causal=True)
+    found = row_scores(batch_sieves([of_source(made(sizes))], causal=True), 0, attention, causal=True)
+    expected = naive.measures(attention[None, None], layout, [])["sink"]
+    assert found[ROW_MEASURES.index("sink")] == pytest.approx(expected.item())

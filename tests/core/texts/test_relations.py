@@ -1,0 +1,344 @@
+import threading
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_checkpoints import TOKENIZERS
+
+from core.errors import AnalysisError
+from core.texts import relations as parses
+from core.texts.relations import ROOT, Relation, dependencies, parse, parser_name, token_pairs
+from core.texts.text import Text
+from core.texts.tokens import tokenize
+
+KINDS = ("bert", "roberta", "albert", "gpt2", "llama")
+
+
+def relations(*segments, words=None):
+    (found,) = parse([Text(segments, words)])
+    return found
+
+
+def as_words(segments, found):
+    return {
+        (r.name, r.segment, segments[r.segment][slice(*r.dependent)], segments[r.segment][slice(*r.head)])
+        for r in found
+    }
+
+
+def test_relations_of_a_sentence_are_the_four_that_roles_are_made_of():
+    sentence = "The black cat quickly chased two birds."
+    assert as_words([sentence], relations(sentence)) == {
+        ("amod", 0, "black", "cat"),
+        ("nsubj", 0, "cat", "chased"),
+        ("advmod", 0, "quickly", "chased"),
+        ("dobj", 0, "birds", "chased"),
+    }
+
+
+def test_a_passive_subject_is_no_subject():
+    assert not {r.name for r in relations("The birds were chased by dogs.")} & {"nsubj", "nsubjpass"}
+
+
+def test_each_segment_is_parsed_on_its_own():
+    segments = ("She eats red apples.", "He ran quickly.")
+    assert as_words(segments, relations(*segments)) == {
+        ("nsubj", 0, "She", "eats"),
+        ("amod", 0, "red", "apples"),
+        ("dobj", 0, "apples", "eats"),
+        ("nsubj", 1, "He", "ran"),
+        ("advmod", 1, "quickly", "ran"),
+    }
+
+
+def test_the_raw_text_is_parsed_with_its_hyphens_and_contractions():
+    sentence = "She doesn't like the well-known cat's red hat."
+    assert {("nsubj", 0, "She", "like"), ("dobj", 0, "hat", "like"), ("amod", 0, "red", "hat")} <= as_words(
+        [sentence], relations(sentence)
+    )
+
+
+def test_the_words_a_file_brought_are_used():
+    """Left to itself the parser would cut "well-known" into three words."""
+    words = ("The", "well-known", "cat", "chased", "e.g.", "two", "birds")
+    segment = " ".join(words)
+    found = relations(segment, words=(words,))
+    borders = {(segment.index(word), segment.index(word) + len(word)) for word in words}
+    assert {relation.dependent for relation in found} | {relation.head for relation in found} <= borders
+    assert ("amod", 0, "well-known", "cat") in as_words([segment], found)
+    assert ("amod", 0, "well-known", "cat") not in as_words([segment], relations(segment))
+
+
+def test_texts_are_parsed_in_order():
+    texts = [Text((f"She saw {n} dogs.",) + (("He ran.",) if n % 2 else ())) for n in range(7)]
+    together = list(parse(texts))
+    assert together == [relations(*text.segments) for text in texts]
+    assert [sum(r.segment for r in found) > 0 for found in together] == [False, True] * 3 + [False]
+
+
+def test_nothing_is_parsed_before_it_is_asked_for(monkeypatch):
+    def refuse():
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(parses, "_pipeline", refuse)
+    found = parse([Text(("She ran.",))])
+    with pytest.raises(ZeroDivisionError):
+        next(found)
+
+
+def test_no_text_gives_no_parse():
+    assert list(parse([])) == []
+
+
+# Whole trees
+
+
+def tree(text):
+    """(word, relation, head's word or None) of each word of one text."""
+    (found,) = dependencies([text])
+    words = found.words.shown(text)
+    heads = [None if head == ROOT else words[head] for head in found.heads]
+    return list(zip(words, found.relations, heads))
+
+
+BROUGHT = Text(
+    ("He saw her .", "Red apples"),
+    (("He", "saw", "her", "."), ("Red", "apples")),
+    ((2, 0, 2, 2), (2, 0)),
+    (("nsubj", "ROOT", "obj", "punct"), ("amod", "frag")),
+)
+
+
+def test_every_word_has_its_head_punctuation_among_them():
+    assert tree(Text(("The black cat sat.", "It ran."))) == [
+        ("The", "det", "cat"),
+        ("black", "amod", "cat"),
+        ("cat", "nsubj", "sat"),
+        ("sat", "root", None),
+        (".", "punct", "sat"),
+        ("It", "nsubj", "ran"),
+        ("ran", "root", None),
+        (".", "punct", "ran"),
+    ]
+
+
+def test_words_are_numbered_through_both_segments():
+    (found,) = dependencies([Text(("She eats red apples. He ran.", "It sat."))])
+    assert found.words.segments.tolist() == [0] * 8 + [1] * 3
+    assert found.heads.tolist() == [1, ROOT, 3, 1, 1, 6, ROOT, 6, 9, ROOT, 9]
+
+
+def test_blanks_are_no_words_though_the_parser_makes_tokens_of_them():
+    text = Text(("The  black \u2003 cat   sat.",))
+    assert [word for word, *_ in tree(text)] == ["The", "black", "cat", "sat", "."]
+    (found,) = dependencies([text])
+    assert all(text.segments[0][start] != " " for start, _ in found.words.spans)
+    assert (found.heads < 5).all()
+
+
+def test_a_head_that_is_a_blank_hands_on_to_its_own_head(monkeypatch):
+    """As another pipeline might hang words; the blanks are words 1 and 4 of the parser's."""
+    from spacy.tokens import Doc
+
+    pipeline = parses._pipeline()
+    text = Text(("red  apples it  ran",))
+
+    def hanging(batch, **_):
+        for doc, place in batch:
+            words, spaces = [token.text for token in doc], [bool(token.whitespace_) for token in doc]
+            assert [word.isspace() for word in words] == [False, True, False, False, True, False]
+            relations = ["amod", "dep", "nsubj", "nsubj", "ROOT", "advcl"]
+            yield Doc(doc.vocab, words=words, spaces=spaces, heads=[1, 2, 4, 5, 4, 4], deps=relations), place
+
+    monkeypatch.setattr(pipeline, "pipe", hanging)
+    assert tree(text) == [
+        ("red", "amod", "apples"),
+        ("apples", "root", None),
+        ("it", "nsubj", "ran"),
+        ("ran", "root", None),
+    ]
+
+
+def test_a_text_keeps_the_tree_that_it_brought():
+    (found,) = dependencies([BROUGHT])
+    assert found.words.shown(BROUGHT) == ("He", "saw", "her", ".", "Red", "apples")
+    assert found.words.spans.tolist() == [[0, 2], [3, 6], [7, 10], [11, 12], [0, 3], [4, 10]]
+    assert found.heads.tolist() == [1, ROOT, 1, 1, 5, ROOT]
+    assert found.relations == ("nsubj", "root", "obj", "punct", "amod", "root")
+
+
+def test_a_tree_that_was_brought_needs_no_parser(monkeypatch):
+    monkeypatch.setattr(parses, "PIPELINES", ("no_such_pipeline",))
+    monkeypatch.setattr(parses, "_pipeline", lru_cache(parses._pipeline.__wrapped__))
+    assert len(list(dependencies([BROUGHT]))) == 1
+    with pytest.raises(AnalysisError, match="No English parser is installed"):
+        list(dependencies([BROUGHT, Text(("She ran.",))]))
+
+
+def test_brought_and_parsed_texts_come_in_the_order_given():
+    texts = [Text(("She ran.",)), BROUGHT, Text(("He saw two dogs.", "It sat.")), BROUGHT]
+    found = [of_text.words.shown(text) for text, of_text in zip(texts, dependencies(texts), strict=True)]
+    assert [words[0] for words in found] == ["She", "He", "He", "He"]
+    assert [len(words) for words in found] == [3, 6, 8, 6]
+
+
+def test_words_without_a_tree_are_parsed_as_they_are():
+    text = Text(("the well-known cat",), (("the", "well-known", "cat"),))
+    assert [word for word, *_ in tree(text)] == ["the", "well-known", "cat"]
+    assert tree(text)[1] == ("well-known", "amod", "cat")
+
+
+def test_a_long_text_is_parsed_in_pieces_whose_places_are_those_in_the_text(monkeypatch):
+    sentences = "She saw seven dogs. He ate a red apple. "
+    text = Text((sentences * 5, sentences))
+    whole = tree(text)
+    monkeypatch.setattr(parses, "PIECE_WORDS", 11)
+    assert tree(text) == whole
+    (found,) = dependencies([text])
+    assert found.words.shown(text) == tuple(word for word, *_ in whole)
+
+
+def test_the_sieve_takes_relations_that_a_text_brought_and_knows_obj_as_dobj():
+    assert as_words(BROUGHT.segments, next(parse([BROUGHT]))) == {
+        ("nsubj", 0, "He", "saw"),
+        ("dobj", 0, "her", "saw"),
+        ("amod", 1, "Red", "apples"),
+    }
+
+
+def test_relations_are_those_of_the_trees():
+    text = Text(("The black cat quickly chased two birds.", "She doesn't eat red apples."))
+    expected = {edge for edge in tree(text) if edge[1] in ("nsubj", "dobj", "amod", "advmod")}
+    assert {
+        (dependent, name, head) for name, _, dependent, head in as_words(text.segments, relations(*text.segments))
+    } == expected
+
+
+def test_without_a_parser_the_reader_is_told_how_to_install_one(monkeypatch):
+    monkeypatch.setattr(parses, "PIPELINES", ("no_such_pipeline",))
+    monkeypatch.setattr(parses, "_pipeline", lru_cache(parses._pipeline.__wrapped__))
+    message = r"^No English parser is installed, so syntactic roles cannot be scored\. Install one with: pip install"
+    with pytest.raises(AnalysisError, match=message):
+        list(parse([Text(("She ran.",))]))
+    with pytest.raises(AnalysisError, match=message):
+        parser_name()
+
+
+def test_the_parsers_name_tells_package_and_versions():
+    assert parser_name().startswith("en_core_web_sm")
+    assert "spacy 3." in parser_name()
+
+
+def pieces(kind, *segments, of):
+    """Token pairs of relations given as (segment, dependent, head), each by its words' places in the text."""
+    text = tokenize(Text(segments), TOKENIZERS[kind](), 500)
+    found = token_pairs(text, [Relation("amod", *relation) for relation in of])
+    return text, found
+
+
+def test_a_pair_keeps_every_piece_worked_by_hand():
+    """[CLS] un ##believ ##able dog ##s [SEP]"""
+    text, (pair,) = pieces("bert", "unbelievable dogs", of=[(0, (0, 12), (13, 17))])
+    assert text.tokens[1:6] == ("un", "##believ", "##able", "dog", "##s")
+    assert pair.dependent.tolist() == [1, 2, 3]
+    assert pair.head.tolist() == [4, 5]
+
+
+TRICKY = (
+    "  The naïve café's black-coated cat doesn't eat 🙂 red apples; the cat sat.",
+    "Unbelievably, the cat’s “new” house wasn't old.",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_pair_of_the_parser_keeps_all_pieces_of_both_words_and_no_other(kind):
+    found = relations(*TRICKY)
+    assert len(found) >= 6
+    text = tokenize(Text(TRICKY), TOKENIZERS[kind](), 500)
+    pairs = token_pairs(text, found)
+    assert len(pairs) == len(found)
+    for relation, pair in zip(found, pairs):
+        assert pair.name == relation.name
+        for span, of_word in ((relation.dependent, pair.dependent), (relation.head, pair.head)):
+            assert (text.segments[of_word] == relation.segment).all()
+            assert (np.diff(of_word) == 1).all(), "pieces of a word are neighbours"
+            assert characters(text.spans[of_word]) >= set(range(*span))
+            for start, end in text.spans[of_word]:
+                assert start < span[1]
+                assert end > span[0]
+
+
+def characters(spans):
+    return {place for start, end in spans for place in range(start, end)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_repeated_word_is_found_where_it_stands(kind):
+    sentence = "the cat saw the cat"
+    text, (first, second) = pieces(kind, sentence, of=[(0, (0, 3), (4, 7)), (0, (12, 15), (16, 19))])
+    assert first.head.max() < second.dependent.min()
+    assert characters(text.spans[second.head]) == {16, 17, 18}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_place_in_the_other_segment_is_another_word(kind):
+    text, (pair,) = pieces(kind, "red cat", "red dog", of=[(1, (0, 3), (4, 7))])
+    assert (text.segments[np.concatenate([pair.dependent, pair.head])] == 1).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_a_word_keeps_all_its_pieces_wherever_it_stands(kind, data):
+    words = data.draw(
+        st.lists(st.sampled_from(("cat", "café", "zyxzyx", "don't", "🙂", "e-mail", "CAT", "naïve", "“x”")), min_size=2)
+    )
+    blanks = data.draw(st.lists(st.sampled_from((" ", "  ")), min_size=len(words), max_size=len(words)))
+    starts, segment = [], ""
+    for blank, word in zip(blanks, words):
+        starts.append(len(segment + blank))
+        segment += blank + word
+    spans = [(start, start + len(word)) for start, word in zip(starts, words)]
+    text, pairs = pieces(kind, segment, of=[(0, span, spans[0]) for span in spans])
+    assert len(pairs) == len(words)
+    for pair, span in zip(pairs, spans):
+        assert characters(text.spans[pair.dependent]) == set(range(*span))
+    standing = [place for pair in pairs for place in pair.dependent.tolist()]
+    empty = (text.segments == 0) & (text.spans[:, 0] == text.spans[:, 1])
+    assert sorted(standing) == np.flatnonzero((text.segments == 0) & ~empty).tolist()
+
+
+def test_a_pair_whose_word_was_cut_off_is_dropped():
+    text = tokenize(Text(("red cat",)), TOKENIZERS["bert"](), 3, truncate=True)
+    assert text.tokens == ("[CLS]", "red", "[SEP]")
+    assert token_pairs(text, [Relation("amod", 0, (0, 3), (4, 7))]) == ()
+    assert len(token_pairs(text, [Relation("amod", 0, (0, 3), (0, 3))])) == 1
+
+
+def test_two_threads_do_not_use_the_parser_at_once(monkeypatch):
+    """The second begins while the first is inside, and has to wait."""
+    real, inside, most = parses._pipeline(), 0, 0
+    second = threading.Thread(target=lambda: list(parse([Text(("She left.",))])))
+
+    class Watched:
+        def make_doc(self, text):
+            return real.make_doc(text)
+
+        def pipe(self, documents, **options):
+            nonlocal inside, most
+            inside += 1
+            most = max(most, inside)
+            if not second.ident:
+                second.start()
+                second.join(0.2)
+            found = list(real.pipe(documents, **options))
+            inside -= 1
+            return found
+
+    monkeypatch.setattr(parses, "_pipeline", Watched)
+    (found,) = parse([Text(("He sold it.",))])
+    second.join()
+    assert {relation.name for relation in found} == {"nsubj", "dobj"}
+    assert most == 1

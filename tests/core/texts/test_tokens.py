@@ -1,0 +1,248 @@
+import numpy as np
+import pytest
+from small_checkpoints import TOKENIZERS
+
+from core.errors import NoTokens, TextTooLong
+from core.texts.text import Text
+from core.texts.tokens import SPECIAL, as_decoder_input, tokenize
+
+KINDS = ("bert", "roberta", "albert", "gpt2", "llama")
+TRICKY = Text(
+    (
+        "  Don't feed the café's black-cat 🙂 twice: the cat, the CAT!",
+        "Élan vital — naïve coffee ３ times “unbelievably”",
+    )
+)
+
+
+def tokens_of(kind, *segments, max_tokens=500, **chosen):
+    return tokenize(Text(segments), TOKENIZERS[kind](), max_tokens, **chosen)
+
+
+def test_a_pair_under_wordpiece_worked_by_hand():
+    text = tokens_of("bert", "Two unbelievable dogs", "eat it")
+    expected = ("[CLS]", "two", "un", "##believ", "##able", "dog", "##s", "[SEP]", "eat", "it", "[SEP]")
+    assert text.tokens == expected
+    assert text.segments.tolist() == [-1, 0, 0, 0, 0, 0, 0, -1, 1, 1, -1]
+    assert text.type_ids.tolist() == [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1]
+    assert text.words.tolist() == [-1, 0, 1, 1, 1, 2, 2, -1, 3, 4, -1]
+    assert text.spans.tolist() == [
+        [0, 0], [0, 3], [4, 6], [6, 12], [12, 16], [17, 20], [20, 21], [0, 0], [0, 3], [4, 6], [0, 0],
+    ]  # fmt: skip
+    assert np.flatnonzero(text.is_cls).tolist() == [0]
+    assert np.flatnonzero(text.is_sep).tolist() == [7, 10]
+    assert (text.n_cut, text.n_segments) == (0, 2)
+
+
+def test_a_single_segment_has_one_segment():
+    text = tokens_of("bert", "a dog ran")
+    assert text.n_segments == 1
+    assert set(text.segments.tolist()) == {SPECIAL, 0}
+
+
+def test_roberta_has_two_separators_between_segments():
+    text = tokens_of("roberta", "a", "b")
+    assert text.tokens == ("<s>", "a", "</s>", "</s>", "b", "</s>")
+    assert np.flatnonzero(text.is_sep).tolist() == [2, 3, 5]
+    assert text.type_ids.tolist() == [0] * 6
+
+
+def test_an_end_mark_separates_where_no_other_mark_does():
+    text = tokens_of("t5", "a cat", "a dog")
+    assert [text.tokens[place] for place in np.flatnonzero(text.is_sep)] == ["</s>", "</s>"]
+    assert np.flatnonzero(text.is_sep)[-1] == len(text.ids) - 1
+    assert not text.is_cls.any()
+    begun = as_decoder_input(tokens_of("t5", "a cat"), TOKENIZERS["t5"](), start_id=0)
+    assert begun.tokens[0] == "<pad>"
+    assert not begun.is_sep.any()
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_a_tokenizer_without_delimiters_marks_none(kind):
+    text = tokens_of(kind, "a dog", "a cat")
+    assert not text.is_cls.any()
+    assert not text.is_sep.any()
+    assert text.n_segments == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_spans_cover_every_visible_character_and_no_blank(kind):
+    text = tokenize(TRICKY, TOKENIZERS[kind](), 500)
+    for side, segment in enumerate(TRICKY.segments):
+        covered = set()
+        for start, end in text.spans[text.segments == side].tolist():
+            assert segment[start:end] == segment[start:end].strip()
+            covered |= set(range(start, end))
+        assert covered == {place for place, character in enumerate(segment) if not character.isspace()}
+    assert not text.spans[text.segments == SPECIAL].any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_spans_go_forward_within_a_segment(kind):
+    text = tokenize(TRICKY, TOKENIZERS[kind](), 500)
+    for side in (0, 1):
+        spans = text.spans[text.segments == side]
+        assert (np.diff(spans, axis=0) >= 0).all()
+        assert (spans[:, 0] <= spans[:, 1]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_are_numbered_on_through_both_segments(kind):
+    text = tokenize(TRICKY, TOKENIZERS[kind](), 500)
+    words = text.words[text.segments != SPECIAL]
+    assert words[0] == 0
+    assert set(np.diff(words)) <= {0, 1}
+    assert text.words[text.segments == 1].min() == text.words[text.segments == 0].max() + 1
+    assert (text.words[text.segments == SPECIAL] == SPECIAL).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_word_in_pieces_is_one_word(kind):
+    text = tokens_of(kind, "the zyxzyx sat")
+    own = [
+        text.words[i] for i, (start, end) in enumerate(text.spans) if text.segments[i] == 0 and start >= 4 and end <= 10
+    ]
+    assert len(own) > 1
+    assert len(set(own)) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("typed", ["[SEP]", "[CLS]", "</s>", "<s>", "<|endoftext|>", "[MASK]", "[PAD]"])
+def test_names_of_special_tokens_that_are_typed_stay_text(kind, typed):
+    tokenizer = TOKENIZERS[kind]()
+    plain, with_name = tokens_of(kind, "a cat"), tokens_of(kind, f"a {typed} cat")
+    n_special = sum(segment == SPECIAL for segment in plain.segments)
+    assert (with_name.segments == SPECIAL).sum() == n_special
+    assert with_name.is_cls.sum() == plain.is_cls.sum()
+    assert with_name.is_sep.sum() == plain.is_sep.sum()
+    inner = with_name.ids[with_name.segments == 0]
+    assert not set(inner.tolist()) & set(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
+
+
+@pytest.mark.parametrize(
+    ("kind", "segment", "shown"),
+    [
+        ("bert", "Café 🙂 dogs", ("[CLS]", "c", "##a", "##f", "é", "[UNK]", "dog", "##s", "[SEP]")),
+        ("roberta", "é the", ("<s>", "é", "é", "the", "</s>")),
+        ("albert", "the zy", ("[CLS]", "the", "▁", "z", "y", "[SEP]")),
+        ("albert", "zy", ("[CLS]", "▁", "z", "y", "[SEP]")),
+    ],
+)
+def test_tokens_are_shown_readably(kind, segment, shown):
+    assert tokens_of(kind, segment).tokens == shown
+
+
+@pytest.mark.parametrize("kind", ["albert", "bert"])
+def test_a_blank_that_sentencepiece_puts_before_a_segment_stands_on_no_character(kind):
+    text = tokens_of(kind, "zy", "zy")
+    for token, (start, end) in zip(text.tokens, text.spans):
+        assert (end > start) == (token not in ("▁", "[CLS]", "[SEP]"))
+
+
+@pytest.mark.parametrize("kind", ["bert", "albert"])
+@pytest.mark.parametrize("empty", ["\u200b", "\x07", "\u00ad"])
+def test_a_text_of_which_no_token_is_left_is_refused(kind, empty):
+    if kind == "albert":
+        empty = ""
+    sentence = r"^Text 4 has a segment in which this checkpoint knows no token\. Give it at least one word\.$"
+    with pytest.raises(NoTokens, match=sentence):
+        tokens_of(kind, empty, position=3)
+
+
+def test_a_pair_with_one_segment_of_no_token_is_refused():
+    with pytest.raises(NoTokens, match=r"^The text has a segment in which"):
+        tokens_of("bert", "\u200b", "cat")
+
+
+def test_a_text_too_long_is_refused_with_its_place_and_numbers():
+    with pytest.raises(TextTooLong, match=r"^Text 3 has 1,203 tokens and this checkpoint takes 1,000\.") as error:
+        tokens_of("bert", "cat " * 600, "dog " * 600, max_tokens=1000, position=2)
+    assert (error.value.position, error.value.n_tokens, error.value.limit) == (2, 1203, 1000)
+
+
+def test_a_text_that_just_fits_is_whole():
+    assert tokens_of("bert", "cat " * 18, max_tokens=20).n_cut == 0
+    with pytest.raises(TextTooLong):
+        tokens_of("bert", "cat " * 19, max_tokens=20)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cut_text_says_how_many_tokens_were_cut(kind):
+    whole = tokens_of(kind, "the cat " * 9, "a dog ran")
+    cut = tokens_of(kind, "the cat " * 9, "a dog ran", max_tokens=15, truncate=True)
+    assert len(cut.ids) == 15
+    assert cut.n_cut == len(whole.ids) - 15
+    assert (cut.segments == 1).sum() == (whole.segments == 1).sum(), "the longest segment is cut first"
+    assert cut.is_sep.sum() == whole.is_sep.sum()
+
+
+def test_cutting_leaves_a_text_that_fits_as_it_is():
+    assert tokens_of("bert", "the cat", max_tokens=9, truncate=True).n_cut == 0
+
+
+def test_tokenizing_leaves_no_setting_behind():
+    tokenizer = TOKENIZERS["bert"]()
+    long = Text(("cat " * 30,))
+    tokenize(long, tokenizer, 10, truncate=True)
+    assert len(tokenize(long, tokenizer, 100).ids) == 32
+
+
+def test_a_target_is_read_from_its_start_token_on_and_without_its_end_mark():
+    text = tokens_of("roberta", "the dog sat")
+    target = as_decoder_input(text, TOKENIZERS["roberta"](), start_id=1)
+    assert (text.tokens[0], text.tokens[-1]) == ("<s>", "</s>")
+    assert target.tokens == ("<pad>", *text.tokens[:-1])
+    assert target.ids.tolist() == [1, *text.ids[:-1].tolist()]
+    assert target.type_ids.tolist() == [0] * len(text.ids)
+    assert target.segments.tolist() == [SPECIAL, *text.segments[:-1].tolist()]
+    assert target.words.tolist() == [SPECIAL, *text.words[:-1].tolist()]
+    assert target.spans.tolist() == [[0, 0], *text.spans[:-1].tolist()]
+    assert np.flatnonzero(target.is_cls).tolist() == [1]
+    assert not target.is_sep.any()
+    assert (target.n_cut, target.n_segments) == (0, 1)
+
+
+def test_a_start_token_that_is_a_separator_separates_nothing():
+    """BART begins a target with the mark that ends one."""
+    tokenizer = TOKENIZERS["roberta"]()
+    text = tokens_of("roberta", "the dog sat")
+    assert np.flatnonzero(as_decoder_input(text, tokenizer, tokenizer.sep_token_id).is_sep).tolist() == []
+    assert np.flatnonzero(as_decoder_input(text, tokenizer, tokenizer.cls_token_id).is_cls).tolist() == [0, 1]
+
+
+def test_only_marks_at_its_end_are_cut_off_a_target():
+    text = tokens_of("llama", "the dog")
+    begun = as_decoder_input(text, TOKENIZERS["llama"](), start_id=0)
+    assert begun.tokens == ("<s>", *text.tokens)
+    assert begun.segments.tolist() == [SPECIAL, *text.segments.tolist()]
+    marked = tokens_of("bert", "the dog")  # a tokenizer that names no end mark
+    assert as_decoder_input(marked, TOKENIZERS["bert"](), start_id=0).tokens == ("[PAD]", "[CLS]", "the", "dog")
+    coded = TOKENIZERS["mbart"]()
+    target = tokenize(Text(("the dog",)), coded, 40)
+    assert all(name in target.tokens[-2:] for name in coded.all_special_tokens if name in ("</s>", "en_XX"))
+    assert as_decoder_input(target, coded, start_id=0).segments[-1] == 0
+
+
+def test_a_word_that_stands_for_the_end_mark_is_not_cut_off():
+    """The last token is cut because the tokenizer put it there, not because of its number."""
+    from dataclasses import replace
+
+    tokenizer = TOKENIZERS["roberta"]()
+    text = tokens_of("roberta", "the dog")
+    own = replace(text, segments=np.where(np.arange(len(text.ids)) == len(text.ids) - 1, 0, text.segments))
+    assert len(as_decoder_input(own, tokenizer, start_id=1).ids) == len(text.ids) + 1
+
+
+def test_a_cut_target_still_says_how_much_was_cut():
+    text = tokens_of("roberta", "the cat " * 9, max_tokens=8, truncate=True)
+    target = as_decoder_input(text, TOKENIZERS["roberta"](), start_id=1)
+    assert text.n_cut > 0
+    assert (target.n_cut, len(target.ids)) == (text.n_cut, 8)
+
+
+def test_a_mark_that_begins_and_ends_texts_separates_only_at_the_end(loaded):
+    opt, t5 = loaded("opt").tokenizer, loaded("t5").tokenizer
+    assert not tokenize(Text(("the dog sat.",)), opt, 40).is_sep[0]
+    ended = tokenize(Text(("the dog sat.", "a cat ran.")), t5, 40)
+    assert ended.is_sep.sum() == 2
+    assert ended.is_sep[-1]

@@ -1,0 +1,555 @@
+"""The grid, the Venn diagram and the overview: their Python faces, the data they send, and files for download."""
+
+import base64
+import io
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+import vl_convert
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from reading import data_of
+from streamlit.testing.v1 import AppTest
+
+from core.attention.settings import Window
+from core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
+from dashboard.components.grid import chosen_heads
+from dashboard.components.overview import attention_overview, chosen_window
+from dashboard.components.venn import selected_combination
+from dashboard.figures.appearance import HEAD_COLORS, LOOKS, head_color
+from dashboard.figures.roles.combinations import code, exact_name, ordered, total
+from dashboard.figures.roles.grid import RoleGrid
+from dashboard.figures.roles.grid_svg import grid_svg
+from dashboard.figures.roles.venn_svg import GEOMETRY, venn_svg
+
+COMPONENTS = Path(__file__).parents[3] / "dashboard" / "components"
+HOSTILE = '<img src=x onerror=alert(1)> & "quotes" </script> \x00'
+COUNTS = {
+    frozenset(): 3,
+    frozenset({"local"}): 5,
+    frozenset({"delimiter"}): 5,
+    frozenset({"block", "local"}): 2,
+    frozenset(COARSE_ROLES): 1,
+}
+
+
+def grid_page() -> None:
+    """All roles, two layers, three heads; session state says what differs between runs."""
+    import numpy as np
+    import streamlit as st
+
+    from core.roles.roles import COARSE_ROLES, ROLES
+    from dashboard.components.grid import role_grid
+    from dashboard.figures.roles.grid import RoleGrid
+
+    if st.session_state.get("elsewhere"):
+        return
+    layers, heads = st.session_state.get("shape", (2, 3))
+    scores = np.arange(len(ROLES) * layers * heads, dtype=float).reshape(len(ROLES), layers, heads)
+    scores[3, 0] = np.nan
+    grid = RoleGrid(
+        roles=ROLES,
+        shown=COARSE_ROLES,
+        scores=scores,
+        holds=scores > 20,
+        tau=3.0,
+        filled="Filled: holds.",
+        label=st.session_state.get("label", "Roles"),
+        off=st.session_state.get("off", ()),
+    )
+    st.session_state["result"] = role_grid(
+        grid,
+        key="grid",
+        chosen=[(0, 2)],
+        reset=st.session_state.get("reset"),
+        highlight=st.session_state.get("highlight"),
+    )
+
+
+def venn_page() -> None:
+    """Four coarse roles, or all."""
+    import streamlit as st
+
+    from core.roles.roles import COARSE_ROLES, ROLES
+    from dashboard.components.venn import role_venn
+
+    counts = {
+        frozenset[str](): 3,
+        frozenset({"local"}): 5,
+        frozenset({"delimiter"}): 5,
+        frozenset({"block", "local"}): 2,
+        frozenset(COARSE_ROLES): 1,
+    }
+    roles = ROLES if st.session_state.get("all") else COARSE_ROLES
+    caption = st.session_state.get("caption", "Exact combinations")
+    found = role_venn(key="venn", roles=roles, combinations=counts, label="Overlap", caption=caption)
+    st.session_state["result"] = found
+
+
+def run(page: Any, **state: Any) -> AppTest:
+    app = AppTest.from_function(page)
+    for name, value in state.items():
+        app.session_state[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def payload(app: AppTest) -> str:
+    (component,) = app.get("bidi_component")
+    return component.proto.json
+
+
+def sent(app: AppTest) -> dict[str, Any]:
+    return data_of(payload(app))
+
+
+def luminance(color: str) -> float:
+    channels = np.array([int(color[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+def numbers(text: str, kind: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype=kind)
+
+
+# Looks
+
+
+def test_every_role_has_a_look_with_its_own_letter_and_colour() -> None:
+    assert set(LOOKS) == set(ROLES)
+    assert len({look.letter for look in LOOKS.values()}) == len(ROLES)
+    assert len({look.color for look in LOOKS.values()}) == len(ROLES)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_letters_are_readable_on_their_colour(role: str) -> None:
+    assert contrast(LOOKS[role].color, LOOKS[role].ink) >= 4.5
+
+
+@pytest.mark.parametrize("color", HEAD_COLORS)
+@pytest.mark.parametrize("background", ["#FFFFFF", "#181715"])
+def test_head_colours_stand_out_on_light_and_dark(color: str, background: str) -> None:
+    assert contrast(color, background) >= 3
+
+
+def test_colours_of_heads_start_again_after_the_last() -> None:
+    assert head_color(len(HEAD_COLORS)) == HEAD_COLORS[0]
+
+
+# The grid
+
+
+def test_data_stays_the_same_when_only_the_choice_changes() -> None:
+    app = run(grid_page)
+    before = payload(app)
+    app.session_state["grid"] = {"chosen": [[1, 1], [0, 0]]}
+    app.run()
+    assert app.session_state["result"] == [(1, 1), (0, 0)]
+    assert payload(app) == before
+
+
+def test_the_grid_starts_from_the_heads_python_names() -> None:
+    app = run(grid_page)
+    assert app.session_state["result"] == [(0, 2)]
+    assert sent(app)["chosen"] == [[0, 2]]
+
+
+def test_a_new_reset_token_takes_the_choice_back_to_pythons() -> None:
+    app = run(grid_page)
+    app.session_state["grid"] = {"chosen": [[1, 1]]}
+    app.run()
+    first = sent(app)["rev"]
+    app.session_state["reset"] = "again"
+    app.run()
+    assert app.session_state["result"] == [(0, 2)]
+    assert sent(app)["rev"] == first + 1
+
+
+def test_a_grid_that_comes_back_starts_from_the_heads_python_names() -> None:
+    app = run(grid_page)
+    app.session_state["grid"] = {"chosen": [[1, 1]]}
+    app.run()
+    first = sent(app)["rev"]
+    app.session_state["elsewhere"] = True
+    app.run()
+    app.session_state["elsewhere"] = False
+    app.run()
+    assert app.session_state["result"] == [(0, 2)]
+    assert sent(app)["rev"] == first + 1
+
+
+def test_heads_that_a_smaller_checkpoint_lacks_are_left_out() -> None:
+    app = run(grid_page, shape=(6, 7))
+    app.session_state["grid"] = {"chosen": [[5, 6], [1, 2], [0, 3]]}
+    app.session_state["shape"] = (2, 3)
+    app.run()
+    assert not app.exception
+    assert app.session_state["result"] == [(1, 2)]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        {},
+        {"chosen": None},
+        {"chosen": "12"},
+        {"chosen": {"0": 1}},
+        {"chosen": [[True, 1], [0.0, 1], ["0", 1], [0], [0, 1, 2], None, [-1, 0], [2, 0], [0, 3]]},
+    ],
+)
+def test_anything_that_is_no_head_is_not_chosen(state: object) -> None:
+    assert chosen_heads(state, layers=2, heads=3) == []
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=4)))
+def test_whatever_the_browser_sends_the_choice_stays_inside_the_grid(value: object) -> None:
+    chosen = chosen_heads({"chosen": value}, layers=2, heads=3)
+    assert len(set(chosen)) == len(chosen)
+    assert all(layer in range(2) and head in range(3) for layer, head in chosen)
+
+
+def test_scores_travel_in_the_order_role_layer_head_with_nan_kept() -> None:
+    data = sent(run(grid_page))
+    scores = numbers(data["scores"], "<f4").reshape(len(ROLES), 2, 3)
+    assert scores[4, 1, 2] == 4 * 6 + 1 * 3 + 2
+    assert np.isnan(scores[3, 0]).all()
+    assert not np.isnan(scores[3, 1]).any()
+    states = numbers(data["states"], "u1").reshape(len(ROLES), 2, 3)
+    assert not states[3, 0].any()
+    assert states[4].all()
+
+
+def test_all_roles_travel_even_when_only_four_are_shown() -> None:
+    data = sent(run(grid_page))
+    assert [each["letter"] for each in data["roles"]] == [LOOKS[role].letter for role in ROLES]
+    assert data["shown"] == [0, 1, 2, 3]
+
+
+def test_highlighted_heads_travel_and_none_differs_from_empty() -> None:
+    assert sent(run(grid_page))["highlight"] is None
+    assert sent(run(grid_page, highlight=[]))["highlight"] == []
+    assert sent(run(grid_page, highlight=[(1, 2), (0, 1)]))["highlight"] == [[0, 1], [1, 2]]
+
+
+def test_a_grid_of_1024_heads_and_ten_roles_stays_below_150_kilobytes() -> None:
+    def page() -> None:
+        import numpy as np
+
+        from core.roles.roles import ROLES
+        from dashboard.components.grid import role_grid
+        from dashboard.figures.roles.grid import RoleGrid
+
+        scores = np.random.default_rng(0).random((len(ROLES), 32, 32))
+        grid = RoleGrid(scores=scores, holds=scores > 0.5, p_values=scores, tau=3.0, label="Big")
+        role_grid(grid, key="grid")
+
+    assert len(payload(run(page))) < 150_000
+
+
+def test_an_earlier_checkpoint_makes_gained_kept_and_lost() -> None:
+    def page() -> None:
+        import numpy as np
+
+        from dashboard.components.grid import role_grid
+        from dashboard.figures.roles.grid import RoleGrid
+
+        holds = np.array([[[True, True, False, False]]])
+        before = np.array([[[False, True, True, False]]])
+        scores = np.ones((1, 1, 4))
+        grid = RoleGrid(roles=["local"], scores=scores, holds=holds, held_before=before, tau=3.0, label="Change")
+        role_grid(grid, key="grid")
+
+    data = sent(run(page))
+    assert data["compared"]
+    assert numbers(data["states"], "u1").tolist() == [1, 3, 2, 0]
+
+
+def test_heads_that_are_off_travel() -> None:
+    assert sent(run(grid_page))["off"] == []
+    assert sent(run(grid_page, off=[(1, 2), (0, 1)]))["off"] == [[0, 1], [1, 2]]
+
+
+def test_hostile_text_travels_as_data() -> None:
+    assert sent(run(grid_page, label=HOSTILE))["label"] == HOSTILE
+    assert sent(run(venn_page, caption=HOSTILE))["caption"] == HOSTILE
+
+
+@pytest.mark.parametrize("script", sorted(COMPONENTS.rglob("*.js")), ids=lambda path: path.name)
+def test_scripts_write_text_and_never_markup(script: Path) -> None:
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", script.read_text("utf-8"))
+
+
+# Combinations
+
+
+def test_combinations_are_ordered_by_heads_then_roles() -> None:
+    assert [(each.roles, each.heads) for each in ordered(COARSE_ROLES, COUNTS)] == [
+        (("local",), 5),
+        (("delimiter",), 5),
+        ((), 3),
+        (("local", "block"), 2),
+        (COARSE_ROLES, 1),
+    ]
+
+
+def test_a_combination_of_unknown_roles_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Got 1 heads for \['syntactic:nsubj'\]"):
+        ordered(COARSE_ROLES, {frozenset({"syntactic:nsubj"}): 1})
+
+
+def test_a_combination_of_fewer_than_no_heads_is_refused() -> None:
+    with pytest.raises(ValueError, match="Got -1 heads"):
+        ordered(COARSE_ROLES, {frozenset({"local"}): -1})
+
+
+def test_combinations_are_named_exactly() -> None:
+    assert exact_name(()) == "no role"
+    assert exact_name(("local",)) == "local only"
+    assert exact_name(("local", "delimiter")) == "local and delimiter only"
+    assert exact_name(("local", "delimiter", "block")) == "local, delimiter and block only"
+
+
+def test_totals_count_every_combination_that_has_the_role() -> None:
+    assert [total(role, COUNTS) for role in COARSE_ROLES] == [8, 1, 6, 3]
+
+
+# The Venn diagram
+
+
+def test_there_are_fifteen_regions_one_for_each_combination() -> None:
+    assert sorted(region["code"] for region in GEOMETRY["regions"]) == list(range(1, 16))
+    assert len(GEOMETRY["ellipses"]) == 4
+
+
+def test_each_number_stands_inside_exactly_its_ellipses() -> None:
+    outlines = [np.array(re.findall(r"([\d.]+),([\d.]+)", path), dtype=float) for path in GEOMETRY["ellipses"]]
+    for region in GEOMETRY["regions"]:
+        inside = [_inside(outline, region["x"], region["y"]) for outline in outlines]
+        assert sum(1 << bit for bit, within in enumerate(inside) if within) == region["code"]
+
+
+def _inside(outline: np.ndarray, x: float, y: float) -> bool:
+    """Whether a ray to the right of the point crosses the outline an odd number of times."""
+    (x1, y1), (x2, y2) = outline.T, np.roll(outline, -1, axis=0).T
+    crosses = (y1 > y) != (y2 > y)
+    slope = np.where(crosses, (x2 - x1) / np.where(y2 == y1, 1, y2 - y1), 0)
+    return bool(np.sum(crosses & (x < x1 + slope * (y - y1))) % 2)
+
+
+def test_regions_and_no_role_sum_to_all_heads() -> None:
+    data = sent(run(venn_page))
+    assert sum(row["heads"] for row in data["rows"]) == data["heads"] == 16
+    assert {row["code"]: row["heads"] for row in data["rows"]} == {0: 3, 1: 5, 4: 5, 9: 2, 15: 1}
+    assert data["totals"] == [8, 1, 6, 3]
+    assert "local and block only: 2 heads" in [row["label"] for row in data["rows"]]
+
+
+def test_data_stays_the_same_when_only_the_region_changes() -> None:
+    app = run(venn_page)
+    before = payload(app)
+    assert app.session_state["result"] is None
+    app.session_state["venn"] = {"region": ["block", "local"]}
+    app.run()
+    assert app.session_state["result"] == ("local", "block")
+    assert payload(app) == before
+
+
+def test_heads_without_a_role_are_a_selection_and_nothing_is_not() -> None:
+    assert selected_combination({"region": []}, COARSE_ROLES) == ()
+    assert selected_combination({"region": None}, COARSE_ROLES) is None
+    assert selected_combination(None, COARSE_ROLES) is None
+
+
+@pytest.mark.parametrize("region", [["syntactic:nsubj"], "local", 3, [["local"]], {"local": 1}])
+def test_a_region_of_other_roles_is_not_selected(region: object) -> None:
+    assert selected_combination({"region": region}, COARSE_ROLES) is None
+
+
+def test_more_than_four_roles_are_shown_as_a_table_alone() -> None:
+    data = sent(run(venn_page, all=True))
+    assert data["geometry"] is None
+    assert len(data["looks"]) == len(ROLES)
+    assert code(ROLES, ("block", "local")) in [row["code"] for row in data["rows"]]
+
+
+# The overview
+
+
+def overview_arguments(**changes: Any) -> dict[str, Any]:
+    """Two heads, 7 queries in blocks of 3, 10 keys in blocks of 4: uniform attention, then the last key alone."""
+    attention = np.full((2, 3, 3), 1 / 10)
+    attention[1] = [0, 0, 1 / 2]
+    given = {"key": "overview", "attention": attention, "heads": [(0, 1), (2, 3)], "n_queries": 7, "n_keys": 10}
+    given |= {"query_block": 3, "key_block": 4, "window": Window((2, 5), (5, 9)), "label": "Maps"}
+    return given | changes
+
+
+def overview_page() -> None:
+    import streamlit as st
+
+    from dashboard.components.overview import attention_overview
+
+    def note(window: object) -> None:
+        st.session_state["told"] = window
+
+    given = st.session_state["arguments"]
+    result = attention_overview(**given, reset=st.session_state.get("reset"), on_change=note)
+    st.session_state["result"] = result
+
+
+def ratios(data: dict[str, Any]) -> np.ndarray:
+    """Times uniform attention, as the browser reads it; NaN where no query sees a key."""
+    steps = numbers(data["ratios"], "<u2").astype(float).reshape(len(data["heads"]), 3, -1)
+    return np.where(steps == 65535, np.nan, np.where(steps == 0, 0, 2 ** (steps / 1800 - 16)))
+
+
+def test_cells_travel_as_multiples_of_uniform_attention() -> None:
+    found = ratios(sent(run(overview_page, arguments=overview_arguments())))
+    assert found[0] == pytest.approx(np.ones((3, 3)), rel=1e-3)
+    assert found[1] == pytest.approx(np.tile([0, 0, 5], (3, 1)), rel=1e-3)
+
+
+def test_uniform_attention_of_a_causal_text_is_one_wherever_a_key_is_seen() -> None:
+    weights = np.tril(np.ones((7, 7))) / np.arange(1, 8)[:, None]
+    cells = [[[weights[q : q + 3, k : k + 2].mean() for k in range(0, 7, 2)] for q in range(0, 7, 3)]]
+    given = overview_arguments(
+        attention=np.array(cells), heads=[(0, 1)], n_keys=7, key_block=2, causal=True, window=Window((0, 2), (0, 2))
+    )
+    one, unseen = 1, np.nan
+    expected = [[one, one, unseen, unseen], [one, one, one, unseen], [one, one, one, one]]
+    assert ratios(sent(run(overview_page, arguments=given)))[0] == pytest.approx(np.array(expected), 1e-3, nan_ok=True)
+
+
+@given(st.floats(2**-15, 2**19))
+def test_a_ratio_is_sent_right_to_a_thousandth(ratio: float) -> None:
+    from dashboard.components.overview import _coded
+
+    step = _coded(np.array([[[ratio / 8]]]), np.array([[1 / 8]])).item()
+    assert 2 ** (step / 1800 - 16) == pytest.approx(ratio, rel=1e-3)
+
+
+def test_a_moved_window_sends_the_maps_only_once() -> None:
+    app = run(overview_page, arguments=overview_arguments())
+    before = payload(app)
+    assert app.session_state["result"] == Window((2, 5), (5, 9))
+    app.session_state["overview"] = {"start": [1, 0]}
+    app.run()
+    assert app.session_state["result"] == Window((1, 4), (0, 4))
+    assert payload(app) == before
+    app.session_state["reset"] = "another text"
+    app.run()
+    assert app.session_state["result"] == Window((2, 5), (5, 9))
+
+
+@pytest.mark.parametrize(
+    ("state", "start"),
+    [
+        (None, (2, 5)),
+        ({"start": "12"}, (2, 5)),
+        ({"start": [True, 1]}, (2, 5)),
+        ({"start": [0.5, 1]}, (2, 5)),
+        ({"start": [1]}, (2, 5)),
+        ({"start": [-3, 99]}, (0, 6)),
+    ],
+)
+def test_a_window_from_the_browser_lies_inside_the_text(state: object, start: tuple[int, int]) -> None:
+    assert chosen_window(state, Window((2, 5), (5, 9)), 7, 10) == Window(
+        (start[0], start[0] + 3), (start[1], start[1] + 4)
+    )
+
+
+def test_a_window_larger_than_the_text_is_the_text() -> None:
+    assert chosen_window(None, Window((5, 261), (5, 261)), 7, 10) == Window((0, 7), (0, 10))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"heads": [(0, 0)] * 13}, "1 to 12 heads, got 13"),
+        ({"query_block": 0}, r"at least 1, got \(7, 10\) tokens in blocks of \(0, 4\)"),
+        ({"n_queries": 129, "query_block": 1}, "at most 128 x 128 cells, got 129 x 3"),
+        ({"n_keys": 13}, r"in blocks of 3 x 4 need attention of shape \(2, 3, 4\), got \(2, 3, 3\)"),
+        ({"attention": np.full((2, 3, 3), np.nan)}, "negative or missing weights"),
+        ({"attention": np.full((2, 3, 3), 1 / 3)}, r"one is off by 2\.33. Give the mean weight of each cell"),
+        ({"causal": True}, "attends to no later token, but these maps do"),
+        ({"window": Window((3, 3), (0, 4))}, "tokens on both sides, got those from 3 to 2"),
+    ],
+)
+def test_maps_that_do_not_fit_are_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        attention_overview(**overview_arguments(**changes))
+
+
+def test_twelve_maps_of_128_by_128_cells_stay_below_600_kilobytes() -> None:
+    attention = np.random.default_rng(0).dirichlet(np.ones(128), size=(12, 128)) / 32
+    given = overview_arguments(
+        attention=attention, heads=[(0, head) for head in range(12)], n_queries=4096, n_keys=4096
+    ) | {"query_block": 32, "key_block": 32}
+    assert len(payload(run(overview_page, arguments=given))) < 600_000
+
+
+# Files for download
+
+
+def _grid_file(caption: str = "caption", off: Any = ()) -> str:
+    scores = np.linspace(0, 6, len(ROLES) * 2 * 3).reshape(len(ROLES), 2, 3)
+    scores[3, 0] = np.nan
+    grid = RoleGrid(label=f"Roles {caption}", scores=scores, holds=scores > 3, tau=3.0, shown=FINE_ROLES, off=off)
+    return grid_svg(grid, caption=[caption], chosen=[(1, 2)])
+
+
+def _venn_file(caption: str = "caption") -> str:
+    return venn_svg(roles=COARSE_ROLES, combinations=COUNTS, title=f"Overlap {caption}", caption=[caption])
+
+
+@pytest.mark.parametrize("write", [_grid_file, _venn_file])
+def test_files_escape_hostile_text(write: Any) -> None:
+    root = ET.fromstring(write(HOSTILE))
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert HOSTILE.replace("\x00", "\ufffd") in texts
+    assert not list(root.iter("{http://www.w3.org/2000/svg}img"))
+
+
+@pytest.mark.parametrize("write", [_grid_file, _venn_file])
+def test_files_are_drawn_with_their_text(write: Any) -> None:
+    def drawn(svg: str) -> np.ndarray:
+        return np.asarray(Image.open(io.BytesIO(vl_convert.svg_to_png(svg))).convert("L"))
+
+    # Dots of one colour differ only when letters are drawn.
+    with_text, without = drawn(write()), drawn(re.sub(r"<text.*?</text>", "", write()))
+    assert with_text.shape == without.shape
+    assert (with_text != without).sum() > 500
+
+
+def test_the_file_strikes_through_the_heads_that_are_off() -> None:
+    def lines(off: Any) -> list[ET.Element]:
+        cells = ET.fromstring(_grid_file(off=off)).iter("{http://www.w3.org/2000/svg}g")
+        return [list(cell.iter("{http://www.w3.org/2000/svg}line")) for cell in cells]
+
+    assert not any(lines(()))
+    assert [place for place, struck in enumerate(lines([(0, 1), (1, 2)])) if struck] == [1, 5]
+
+
+def test_the_venn_file_counts_what_the_page_counts() -> None:
+    texts = [element.text for element in ET.fromstring(_venn_file()).iter("{http://www.w3.org/2000/svg}text")]
+    assert "no role: 3 of 16" in texts
+    assert "local 8" in texts
+
+
+def test_a_file_of_all_roles_shows_combinations_alone() -> None:
+    root = ET.fromstring(venn_svg(roles=ROLES, combinations=COUNTS, title="All", caption=[]))
+    assert not list(root.iter("{http://www.w3.org/2000/svg}path"))
+    assert "block 3" in [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]

@@ -1,0 +1,33 @@
+"""What a figure draws."""
+
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+import pandas as pd
+
+from dashboard.figures.export import figure_svg
+from dashboard.figures.figure import Figure
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def rows(figure: Figure, kind: str) -> pd.DataFrame:
+    """The rows of one kind."""
+    return figure.data[figure.data["kind"] == kind]
+
+
+def layers(spec: dict) -> Iterator[dict]:
+    """The layers of a chart that have marks."""
+    for layer in spec["layer"]:
+        yield from layers(layer) if "layer" in layer else [layer]
+
+
+def texts_of(svg: str) -> list[str]:
+    """Every text in an SVG; fails where it is no XML."""
+    texts = ElementTree.fromstring(svg).iter(f"{SVG}text")
+    return [line.text or "" for text in texts for line in (list(text) or [text])]
+
+
+def drawn_texts(figure: Figure) -> list[str]:
+    """Every text in the drawn figure."""
+    return texts_of(figure_svg(figure, title="A title", caption=[]))

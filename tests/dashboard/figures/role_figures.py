@@ -1,0 +1,45 @@
+"""The figures of roles, drawn of random scores."""
+
+import numpy as np
+
+from core.roles.hypotheses import Criterion, HeadTests, role_tests
+from core.roles.roles import COARSE_ROLES, ROLES
+from dashboard.figures.figure import Figure
+from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
+from dashboard.figures.roles.layers import heads_per_layer
+from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
+
+TEXTS, LAYERS, HEADS = 15, 3, 4
+
+
+def some_scores() -> np.ndarray:
+    random = np.random.default_rng(7)
+    means = random.choice([0.6, 3.0, 9.0], (len(ROLES), LAYERS, HEADS))
+    scores = random.gamma(4, means / 4, (TEXTS, *means.shape))
+    scores[:3, ROLES.index("syntactic")] = np.nan
+    scores[:, ROLES.index("local"), 0, 1] = 5.0
+    return scores
+
+
+SCORES = some_scores()
+NOTHING = np.full_like(SCORES, np.nan)
+
+
+def verdicts(scores: np.ndarray = SCORES, **asked) -> HeadTests:
+    return role_tests(scores, ROLES, Criterion(**{"correction": "none", **asked}))
+
+
+def figures(scores: np.ndarray, tau: float = 3.0) -> dict[str, Figure]:
+    tests = verdicts(scores, tau=tau)
+    return {
+        "layers": heads_per_layer(tests, COARSE_ROLES),
+        "all roles by layer": heads_per_layer(tests, ROLES),
+        "scatter": p_value_scatter(tests, COARSE_ROLES),
+        "evidence": p_value_against_score(tests, ROLES),
+        "scores by layer": scores_per_layer(scores, ROLES, "local", tau),
+        "scores by head": scores_per_head(scores, ROLES, "syntactic", 2, tau),
+        "one head": head_scores(scores, tests, 2, 3, {"local": 2.5, "block": float("nan")}),
+    }
+
+
+FIGURES = {"": figures(SCORES), ", nothing scored": figures(NOTHING), ", tau 1": figures(SCORES, 1.0)}

@@ -1,0 +1,48 @@
+"""The figures of the page Surface, drawn of random statistics."""
+
+import numpy as np
+
+from core.surface.per_text import SHARES
+from core.surface.statistics import HeadStatistics
+from dashboard.figures.figure import Figure
+from dashboard.figures.surface.entropy_panels import entropy_panel
+from dashboard.figures.surface.function_grid import Function, function_grid
+from dashboard.figures.surface.gradient_lines import agreement_lines, gradient_lines
+from dashboard.figures.surface.scatter import PANELS, share_scatter
+
+LAYERS, HEADS, TEXTS = 3, 4, 5
+NAMES = (*SHARES, "entropy", "cls entropy")
+UNIFORM = np.array([2.75, 2.75, 1.5])
+ORDER = np.array([[0.1, 0.9, 0.5, np.nan], [0.4, 0.3, 0.2, 0.1], [0.5, 0.5, 0.6, 0.5]])
+DOES = {
+    (0, 1): [Function("positional", "−1", "97 % of queries")],
+    (1, 3): [Function("syntactic", "nsubj", "by the sieve"), Function("rare", "", "66 % of texts")],
+}
+
+
+def some_statistics(without: tuple[str, ...] = (), shape: tuple[int, int] = (LAYERS, HEADS)) -> HeadStatistics:
+    random = np.random.default_rng(4)
+    mean = random.random((len(NAMES), *shape))
+    for name in without:
+        mean[NAMES.index(name)] = np.nan
+    n_texts = np.arange(len(NAMES)) + TEXTS
+    return HeadStatistics(names=NAMES, mean=mean, low=mean - 0.1, high=mean + 0.1, n_texts=n_texts)
+
+
+def figures(statistics: HeadStatistics) -> dict[str, Figure]:
+    nothing = np.full(LAYERS, np.nan)
+    drawn = {name: share_scatter(statistics, panel, [(1, 2)]) for name, panel in PANELS.items()}
+    return {
+        **drawn,
+        "entropy": entropy_panel(statistics, "entropy", UNIFORM, 3.0),
+        "cls entropy": entropy_panel(statistics, "cls entropy", nothing, 3.0),
+        "gradients": gradient_lines({"[SEP]": np.array([3e-4, 2e-4, 1e-5]), "other": np.array([1e-4, 5e-5, 2e-5])}),
+        "agreement": agreement_lines({"attention": np.array([0.25, 0.5, 0.125]), "outputs": nothing}),
+        "functions": function_grid(DOES, ORDER, "confidence", [(2, 2)]),
+        "no functions": function_grid({}, ORDER, "confidence"),
+        "no agreement": agreement_lines({"attention": nothing}),
+    }
+
+
+FIGURES = figures(some_statistics())
+EMPTY = {f"{name}, not applicable": figure for name, figure in figures(some_statistics(NAMES)).items()}

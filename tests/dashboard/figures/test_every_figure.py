@@ -1,0 +1,82 @@
+"""What holds of every figure: its chart is valid, readable in light and in dark, and becomes a picture."""
+
+import json
+
+import altair
+import compare_figures
+import probe_figures
+import pytest
+import relation_figures
+import role_figures
+import similar_figures
+import surface_figures
+from drawn import layers, rows, texts_of
+
+from dashboard.figures.export import figure_svg
+from dashboard.figures.figure import INK, Figure
+
+SUBJECTS = {
+    "compare": compare_figures.CASES,
+    "probes": {"": probe_figures.FIGURES},
+    "relations": {"": relation_figures.FIGURES},
+    "roles": role_figures.FIGURES,
+    "similar": {"": similar_figures.FIGURES},
+    "surface": {"": surface_figures.FIGURES, "not applicable": surface_figures.EMPTY},
+}
+EACH = [
+    pytest.param(figure, id=" ".join(filter(None, (subject, name, case))))
+    for subject, cases in SUBJECTS.items()
+    for case, figures in cases.items()
+    for name, figure in figures.items()
+]
+WHITE = "#FFFFFF"
+
+
+@pytest.mark.parametrize("figure", EACH)
+def test_its_chart_is_valid_vega_lite_without_data(figure: Figure):
+    altair.LayerChart.from_dict(figure.spec)  # checks the schema
+    written = json.dumps(figure.spec)
+    assert '"data"' not in written
+    assert '"datasets"' not in written
+    assert figure.spec["width"] == "container"
+    # Vega would draw many marks on a canvas, which takes no colour from the page around it.
+    assert figure.spec["usermeta"]["embedOptions"]["renderer"] == "svg"
+
+
+@pytest.mark.parametrize("figure", EACH)
+def test_no_text_or_line_has_a_colour_that_one_theme_swallows(figure: Figure):
+    assert "black" not in json.dumps(figure.spec)
+    for layer in layers(figure.spec):
+        mark = layer["mark"]
+        if mark["type"] in ("text", "rule") and mark.get("opacity") != 0 and "color" not in layer["encoding"]:
+            on_fills = mark["type"] == "text" and mark.get("fontWeight") == "bold"
+            assert mark["color"] == INK or (on_fills and mark["color"] == WHITE)
+
+
+@pytest.mark.parametrize("figure", EACH)
+def test_each_field_of_a_tooltip_has_a_name_and_is_there(figure: Figure):
+    for layer in layers(figure.spec):
+        kind = layer["transform"][0]["filter"].split("'")[1]
+        for field in layer["encoding"].get("tooltip", []):
+            assert field["title"]
+            assert field["field"] in figure.data.columns or rows(figure, kind).empty
+
+
+@pytest.mark.parametrize("figure", EACH)
+def test_it_becomes_a_picture_that_names_its_axes(figure: Figure):
+    svg = figure_svg(figure, title="A title", caption=["checkpoint: bundled"])
+    drawn = texts_of(svg)
+    assert {"A title", "checkpoint: bundled"} <= set(drawn)
+    axes = [
+        layer["encoding"][channel] for layer in layers(figure.spec) for channel in "xy" if channel in layer["encoding"]
+    ]
+    titles = {axis.get("title") for axis in axes if "field" in axis and axis.get("axis", {}) is not None} - {None}
+    assert all(any(title in text for text in drawn) for title in titles)
+    assert not {"currentColor", "NaN", "undefined", "<img", "<script"} & set(svg)
+    assert "http" not in svg.replace("http://www.w3.org/", "")
+
+
+@pytest.mark.parametrize("figure", EACH)
+def test_its_description_is_made_of_sentences(figure: Figure):
+    assert figure.description.endswith(".")
+    assert not any(part in figure.description for part in ("nan,", "None", "inf "))

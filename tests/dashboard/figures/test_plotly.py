@@ -1,0 +1,315 @@
+"""Figures that Plotly draws: what they show, by hand, and the twins that go into files."""
+
+import json
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist, squareform
+from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
+
+from core.comparison.transitions import Transition, transitions
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.roles import COARSE_ROLES, ROLES
+from core.similarity.layout import HeadPlane, head_plane
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.compare.flow import NOTHING, SEVERAL, heads_by_mark, role_flow
+from dashboard.figures.export import figure_png, figure_svg
+from dashboard.figures.figure import GREY, MOST_MARKS
+from dashboard.figures.plotly_figure import THEME_INK, escaped, translucent
+from dashboard.figures.roles.distributions import head_scores
+from dashboard.figures.roles.many_scores import every_head_score
+from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
+from dashboard.figures.similar.space import Camera, camera_of, heads_in_space_by_kind, heads_in_space_by_layer
+
+HOSTILE = "<a href='javascript:alert(1)'>x</a>\x00&%{x}"
+NAMES = ("before", "after")
+
+NONE, LOCAL, BOTH = frozenset(), frozenset({"local"}), frozenset({"local", "delimiter"})
+BETWEEN = (
+    Transition(LOCAL, NONE, ((0, 2), (1, 0))),
+    Transition(NONE, BOTH, ((1, 2),)),
+    Transition(NONE, NONE, ((0, 0), (0, 1))),
+    Transition(LOCAL, LOCAL, ((1, 1),)),
+)
+FLOW = role_flow(BETWEEN, NAMES)
+
+N_LAYERS, N_HEADS, N_TEXTS = 3, 4, 300
+DISTANCES = squareform(pdist(np.random.default_rng(3).normal(size=(N_LAYERS * N_HEADS, 5)))).reshape(
+    2 * (N_LAYERS, N_HEADS)
+)
+SPACE = head_plane(DISTANCES, 3)
+KINDS = HeadKinds(
+    title="behaviour", looks=BEHAVIOUR_LOOKS, of=np.arange(N_LAYERS * N_HEADS).reshape(N_LAYERS, N_HEADS) % 4 - 1
+)
+CHOSEN = [(2, 1), (0, 3)]
+CAMERA = Camera(eye=(0.5, -1.5, 0.25))
+
+
+def some_scores(n_texts=N_TEXTS):
+    random = np.random.default_rng(7)
+    scores = random.gamma(4, 0.7, (n_texts, len(ROLES), 2, 3))
+    scores[:5, ROLES.index("syntactic")] = np.nan
+    scores[:, ROLES.index("block")] = np.nan
+    return scores
+
+
+SCORES = some_scores()
+TESTS = role_tests(SCORES, ROLES, Criterion(correction="none"))
+MANY = every_head_score(SCORES, TESTS, 1, 2, {"local": 2.5})
+
+FIGURES = {
+    "flow": FLOW,
+    "flow of nothing": role_flow((), NAMES),
+    "flow of hostile names": role_flow(BETWEEN, (HOSTILE, HOSTILE)),
+    "space by kind": heads_in_space_by_kind(SPACE, KINDS, CHOSEN, CAMERA),
+    "space by layer": heads_in_space_by_layer(SPACE, CHOSEN, CAMERA),
+    "all alike": heads_in_space_by_layer(head_plane(np.zeros((2, 2, 2, 2)), 3), [], CAMERA),
+    "many scores": MANY,
+    "no scores": every_head_score(
+        np.full_like(SCORES, np.nan), role_tests(np.full_like(SCORES, np.nan), ROLES, Criterion()), 0, 0
+    ),
+}
+EACH = pytest.mark.parametrize("figure", FIGURES.values(), ids=list(FIGURES))
+
+
+def texts_of(figure):
+    """Every text in the file of a figure; fails where it is no XML."""
+    tree = ElementTree.fromstring(figure_svg(figure.still, title="A title", caption=["checkpoint: bundled"]))
+    texts = tree.iter("{http://www.w3.org/2000/svg}text")
+    return [line.text or "" for text in texts for line in (list(text) or [text])]
+
+
+def trace_of(figure, kind):
+    return next(trace for trace in figure.chart.data if trace.type == kind)
+
+
+@EACH
+def test_each_figure_has_words_a_table_and_a_file(figure):
+    assert figure.description.endswith(".")
+    assert figure.description == figure.still.description
+    assert all(figure.description.count(part) == 0 for part in ("nan,", "None", "inf "))
+    assert "A title" in texts_of(figure)
+    assert "checkpoint: bundled" in texts_of(figure)
+    assert figure_png(figure.still, title="A title", caption=[]).startswith(b"\x89PNG")
+    assert "NaN" not in figure.chart.to_json(), "a browser reads no such JSON"
+
+
+@EACH
+def test_no_text_or_line_has_a_colour_that_one_theme_swallows(figure):
+    spec = json.loads(figure.chart.to_json())
+    del spec["layout"]["template"]
+    assert not {"black", "#000", "#000000"} & set(_strings(spec))
+
+
+def _strings(part):
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict | list):
+        for inner in part.values() if isinstance(part, dict) else part:
+            yield from _strings(inner)
+
+
+def test_the_ink_is_the_one_that_streamlit_replaces_by_the_readers_theme():
+    assert THEME_INK == GRAY_90
+
+
+def test_the_flow_is_as_wide_as_its_transitions_have_heads():
+    flow = trace_of(FLOW, "sankey")
+    nodes, links = list(flow.node.label), flow.link
+    ends = [(nodes[a], nodes[b], heads) for a, b, heads in zip(links.source, links.target, links.value)]
+    assert ends == [
+        ("local", "no role", 2),
+        ("no role", "local + delimiter", 1),
+        ("no role", "no role", 2),
+        ("local", "local", 1),
+    ]
+    assert sum(links.value) == 6
+    assert nodes == ["local", "no role", "local", "local + delimiter", "no role"]
+    assert list(flow.node.color) == [LOOKS["local"].color, GREY, LOOKS["local"].color, SEVERAL, GREY]
+    assert links.label[0] == "2 heads: L0 H2, L1 H0"
+    assert (links.color[0], links.color[3]) == tuple(translucent(LOOKS["local"].color, each) for each in (0.6, 0.25))
+    assert FLOW.description == (
+        "Flow of 6 heads from the roles they hold under a to those they hold under b. "
+        "3 change: local → no role 2; no role → local + delimiter 1."
+    )
+
+
+def test_every_mark_of_the_flow_sends_a_name_that_lists_its_heads():
+    marks, flow = heads_by_mark(BETWEEN), trace_of(FLOW, "sankey")
+    assert {*flow.link.customdata, *flow.node.customdata} == set(marks)
+    assert marks["local → no role"] == ((0, 2), (1, 0))
+    assert marks["local under a"] == ((0, 2), (1, 0), (1, 1))
+    assert marks["no role under b"] == ((0, 0), (0, 1), (0, 2), (1, 0))
+    assert list(marks)[:4] == ["local → no role", "no role → local + delimiter", "no role → no role", "local → local"]
+
+
+def test_a_flow_of_many_roles_holds_every_head_once_on_each_side():
+    random = np.random.default_rng(1)
+    before = random.random((len(ROLES), 5, 7)) < 0.3
+    after = before ^ (random.random(before.shape) < 0.2)
+    between = transitions(before, after, ROLES, COARSE_ROLES)
+    flow = trace_of(role_flow(between, NAMES), "sankey")
+    assert sum(flow.link.value) == 35
+    marks = heads_by_mark(between)
+    for side in ("a", "b"):
+        heads = [head for name, some in marks.items() if name.endswith(f"under {side}") for head in some]
+        assert sorted(heads) == [(layer, head) for layer in range(5) for head in range(7)]
+
+
+def test_bars_and_bands_of_the_file_stand_where_those_of_the_page_do():
+    drawn, flow = FLOW.still.data, trace_of(FLOW, "sankey")
+    height = FLOW.still.spec["height"]
+    bars = drawn[drawn["kind"].isin(("bar a", "bar b"))]
+    np.testing.assert_allclose(bars["middle"] / height, flow.node.y)
+    bands = drawn[drawn["kind"] == "band"]
+    thickness = (bands["bottom"] - bands["top"]).groupby(bands["band"], sort=False).agg(["min", "max"])
+    per_head = bars["bottom"].sub(bars["top"]).sum() / 12  # six heads on each side
+    np.testing.assert_allclose(thickness["min"], per_head * np.array([2, 1, 2, 1]))
+    np.testing.assert_allclose(thickness["max"], thickness["min"])
+    left = bands[bands["x"] == 0].sort_values("top")
+    assert left["band"].tolist() == [
+        "local → local",
+        "local → no role",
+        "no role → local + delimiter",
+        "no role → no role",
+    ]
+
+
+def test_a_flow_without_heads_and_one_without_changes_say_so():
+    empty = FIGURES["flow of nothing"]
+    assert empty.description == NOTHING
+    assert NOTHING in texts_of(empty)
+    assert NOTHING in [note.text for note in empty.chart.layout.annotations]
+    assert heads_by_mark(()) == {}
+    assert role_flow(BETWEEN[2:], NAMES).description.endswith("No head changes its roles.")
+
+
+def test_hostile_names_stay_text():
+    figure = FIGURES["flow of hostile names"]
+    headings = [note.text for note in figure.chart.layout.annotations]
+    assert all("<" not in heading and "\x00" not in heading for heading in headings)
+    assert headings[0].endswith("x&lt;/a&gt;\N{REPLACEMENT CHARACTER}&amp;%{x}")
+    assert any(text.startswith("(a) ") and "</a>" in text for text in texts_of(figure))
+    assert escaped("a < b & c") == "a &lt; b &amp; c"
+
+
+def test_every_head_is_a_point_where_space_has_it_and_of_its_kind():
+    figure = FIGURES["space by kind"]
+    *kinds, ring = figure.chart.data
+    assert [trace.name for trace in kinds] == [look.label for look in KINDS.present()]
+    assert sum(len(trace.x) for trace in kinds) == N_LAYERS * N_HEADS
+    for trace in kinds:
+        for place, (layer, head) in zip(zip(trace.x, trace.y, trace.z), trace.customdata):
+            np.testing.assert_allclose(place, SPACE.places[layer, head])
+            assert KINDS.look(layer, head).label == trace.name
+    assert [each.strip("<br>") for each in ring.text] == ["L0 H3", "L2 H1"]
+    assert f"stress {SPACE.stress:.2f}" in figure.description
+    assert "next token 3" in figure.description
+    assert list(figure.data.columns) == ["layer", "head", "name", "x", "y", "z", "behaviour"]
+
+
+def test_layers_in_space_are_told_apart_by_number_and_colour():
+    trace = FIGURES["space by layer"].chart.data[0]
+    assert list(trace.text) == [str(layer) for layer in range(N_LAYERS) for _ in range(N_HEADS)]
+    assert list(trace.marker.color) == [layer for layer in range(N_LAYERS) for _ in range(N_HEADS)]
+
+
+def test_the_axes_of_space_are_equally_long_and_hold_every_head():
+    axes = [FIGURES["space by kind"].chart.layout.scene[f"{axis}axis"].range for axis in "xyz"]
+    lengths = [high - low for low, high in axes]
+    np.testing.assert_allclose(lengths, lengths[0])
+    for place, (low, high) in zip(SPACE.places.reshape(-1, 3).T, axes):
+        assert low < place.min() < place.max() < high
+
+
+def test_the_file_of_space_is_seen_from_the_eye_and_says_so():
+    figure = FIGURES["space by kind"]
+    flat = figure.still.data[figure.still.data["kind"] == "head"][["x", "y"]].to_numpy()
+    seen, true = pdist(flat), pdist(SPACE.places.reshape(-1, 3))
+    assert (seen <= true + 1e-12).all()
+    eye = figure.chart.layout.scene.camera.eye
+    ahead = np.array([eye.x, eye.y, eye.z]) / np.linalg.norm([eye.x, eye.y, eye.z])
+    depth = SPACE.places.reshape(-1, 3) @ ahead
+    np.testing.assert_allclose(seen**2 + pdist(depth[:, None]) ** 2, true**2)
+    assert any("seen from one side" in text for text in texts_of(figure))
+
+
+def sent_camera(**changed):
+    point = {"x": 1, "y": 0.5, "z": 0.0}
+    return {"eye": point, "center": dict.fromkeys("xyz", 0), "up": {"x": 0, "y": 0, "z": 1}, "projection": {}} | changed
+
+
+def test_a_camera_is_taken_from_the_browser_only_where_it_shows_something():
+    assert camera_of(sent_camera()) == Camera(eye=(1.0, 0.5, 0.0))
+    point = {"x": 1, "y": 1, "z": 1}
+    for wrong in (
+        None,
+        "turned",
+        {},
+        sent_camera(eye=None),
+        sent_camera(eye={"x": 1, "y": 2}),
+        sent_camera(eye={**point, "x": "1"}),
+        sent_camera(eye={**point, "x": float("nan")}),
+        sent_camera(eye={"x": 0, "y": 0, "z": 2}),
+        sent_camera(eye=point, center=point),
+    ):
+        assert camera_of(wrong) is None
+
+
+def test_every_mark_of_the_plane_has_one_in_space():
+    many = HeadKinds(title="role", looks=ROLE_LOOKS, of=np.arange(len(ROLE_LOOKS))[None])
+    space = HeadPlane(places=np.arange(3.0 * len(ROLE_LOOKS)).reshape(1, -1, 3), stress=0.1)
+    symbols = [trace.marker.symbol for trace in heads_in_space_by_kind(space, many, [], CAMERA).chart.data]
+    assert len(symbols) == len(ROLE_LOOKS) + 1
+    assert "x" not in symbols, "many fonts have no such sign"
+
+
+def test_every_score_of_the_head_is_a_dot():
+    dots = [trace for trace in MANY.chart.data if trace.type == "scattergl"]
+    of_head = SCORES[:, :, 1, 2]
+    assert sum(len(trace.x) for trace in dots) == np.isfinite(of_head).sum() > MOST_MARKS
+    for role, trace in zip(range(len(ROLES)), dots):
+        there = of_head[:, role][~np.isnan(of_head[:, role])]
+        np.testing.assert_array_equal(trace.customdata if len(there) else [], there)
+        np.testing.assert_allclose(trace.x, np.log1p(there))
+    assert MANY.description.endswith("Each of 2,995 scores is a dot.")
+    assert (MANY.still.data["kind"] == "dot").sum() == 2995
+    assert list(MANY.data["text"]) == list(range(1, N_TEXTS + 1))
+    np.testing.assert_array_equal(MANY.data["local"], of_head[:, 0])
+
+
+def test_many_scores_have_the_shapes_means_intervals_and_lines_of_few():
+    few = head_scores(SCORES, TESTS, 1, 2, {"local": 2.5})
+    assert (few.data["kind"] == "dot").sum() == 0
+    rest = MANY.still.data[MANY.still.data["kind"] != "dot"]
+    for column in ("score", "mean", "low", "high", "value", "top"):
+        np.testing.assert_array_equal(rest[column], few.data[column])
+    means = [trace for trace in MANY.chart.data if trace.type == "scatter" and trace.marker.symbol == "circle"]
+    found = [float(np.expm1(trace.x[0])) for trace in means if len(trace.x)]
+    np.testing.assert_allclose(found, [mean for mean in TESTS.mean[:, 1, 2] if not np.isnan(mean)])
+    (here,) = (trace for trace in MANY.chart.data if trace.marker.symbol == "diamond" and len(trace.x))
+    assert np.expm1(here.x[0]) == pytest.approx(2.5)
+    lines = {float(np.expm1(shape.x0)) for shape in MANY.chart.layout.shapes}
+    assert sorted(lines) == pytest.approx([1, 3])
+    assert "no text takes part" in [note.text for note in MANY.chart.layout.annotations]
+
+
+def test_an_interval_that_reaches_below_zero_is_drawn_whole():
+    scores = some_scores(3)
+    scores[:, 0, 0, 0] = 0.1, 0.2, 9.0
+    tests = role_tests(scores, ROLES, Criterion(correction="none"))
+    assert tests.low[0, 0, 0] < -1
+    chart = every_head_score(scores, tests, 0, 0).chart
+    low, high = next(trace for trace in chart.data if trace.mode == "lines" and trace.fill is None).x
+    np.testing.assert_allclose([-np.expm1(-low), np.expm1(high)], [tests.low[0, 0, 0], tests.high[0, 0, 0]])
+    assert chart.layout.xaxis.range[0] < low
+
+
+def test_loading_the_figures_imports_no_plotly():
+    rooms = ("compare.flow", "similar.space", "roles.many_scores", "plotly_figure")
+    loads = "; ".join(f"import dashboard.figures.{room}" for room in rooms)
+    code = f"import sys; {loads}; sys.exit(any(name.split('.')[0] == 'plotly' for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,350 @@
+import io
+import json
+from collections import Counter
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from drawn import rows, texts_of
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from pyarrow import parquet
+from role_figures import FIGURES, HEADS, LAYERS, SCORES, TEXTS, figures, verdicts
+from scipy import stats
+
+from core.roles.roles import COARSE_ROLES, ROLES
+from dashboard.figures.appearance import LOOKS, SHAPES
+from dashboard.figures.export import figure_png, figure_svg, svg_png, table_csv, table_parquet
+from dashboard.figures.roles.densities import HALF_WIDTH, density, outline
+from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
+from dashboard.figures.roles.layers import SEVERAL, heads_per_layer
+from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
+
+HOSTILE = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "a\x00b & \"c\" 'd'", "=1+1")
+
+
+def of_role(table: pd.DataFrame, role: str) -> pd.DataFrame:
+    return table[table["role"] == role]
+
+
+def test_bars_count_the_heads_that_hold_each_role():
+    tests = verdicts()
+    counts = {(row.role, row.layer): row.heads for row in heads_per_layer(tests, COARSE_ROLES).data.itertuples()}
+    for role in COARSE_ROLES:
+        for layer in range(LAYERS):
+            heads = [head for head in range(HEADS) if tests.holds[ROLES.index(role), layer, head]]
+            assert counts[role, layer] == len(heads)
+    for layer in range(LAYERS):
+        held = [sum(tests.holds[:4, layer, head]) for head in range(HEADS)]
+        assert counts[SEVERAL, layer] == sum(number >= 2 for number in held)
+    assert any(counts.values())
+
+
+def test_a_full_layer_stays_below_the_next_row_of_bars():
+    full = verdicts(np.full_like(SCORES, 5.0))
+    bars = heads_per_layer(full, COARSE_ROLES).data
+    assert set(bars["heads"]) == {HEADS}
+    assert (bars["top"] < bars["base"] + 1).all()
+    assert sorted(set(bars["base"])) == [0, 1, 2, 3, 4]
+
+
+def test_finer_roles_do_not_make_a_head_multi_functional():
+    scores = np.full_like(SCORES, 0.5)
+    scores[:, [ROLES.index("delimiter"), ROLES.index("delimiter:cls")]] = 5.0
+    figure = heads_per_layer(verdicts(scores), ROLES)
+    bars = figure.data.set_index("role")["heads"]
+    assert bars["delimiter"].sum() == bars["delimiter:cls"].sum() == LAYERS * HEADS
+    assert bars[SEVERAL].sum() == 0
+
+
+@pytest.mark.parametrize("draw", [p_value_scatter, p_value_against_score])
+def test_every_test_with_a_p_value_is_a_point(draw):
+    tests = verdicts()
+    figure = draw(tests, COARSE_ROLES)
+    points = rows(figure, "test")
+    assert len(points) == 4 * LAYERS * HEADS - 1  # one score is constant
+    for row in points.itertuples():
+        layer, head = (int(part[1:]) for part in row.name.split())
+        place = ROLES.index(row.role), layer, head
+        assert (row.p, row.p_adjusted, row.mean, row.holds) == (
+            tests.p[place],
+            tests.p_adjusted[place],
+            tests.mean[place],
+            tests.holds[place],
+        )
+    assert "47 p-values" in figure.description
+    assert "1 test without a p-value left out" in figure.description
+
+
+def test_points_stand_in_the_order_of_the_heads():
+    points = rows(p_value_scatter(verdicts(), COARSE_ROLES), "test")
+    layer_head = points["name"].str.extract(r"L(\d+) H(\d+)").astype(int)
+    assert (points["number"].round().astype(int) == layer_head[0] * HEADS + layer_head[1]).all()
+    assert points["number"].is_monotonic_increasing
+
+
+def test_the_histogram_counts_every_point_once():
+    tests = verdicts()
+    figure = p_value_scatter(tests, COARSE_ROLES)
+    bars, p = rows(figure, "bin"), tests.p[:4]
+    for role, number in bars.groupby("role")["tests"].sum().items():
+        assert number == np.isfinite(p[ROLES.index(role)]).sum()
+    expected = Counter(min(int(value * 20), 19) for value in p[np.isfinite(p)])
+    totals = {round(row.p_middle * 20 - 0.5): row.total for row in rows(figure, "total").itertuples()}
+    assert totals == expected
+    unit = (bars["right"] - bars["left"]) / bars["tests"]
+    assert unit.iloc[0] > 0
+    assert np.allclose(unit, unit.iloc[0])
+    for row in rows(figure, "total").itertuples():
+        assert row.left == pytest.approx(bars["left"].min() + unit.iloc[0] * row.total)
+    assert bars["left"].min() > LAYERS * HEADS - 0.5
+
+
+def test_the_scatter_draws_alpha_and_counts_what_lies_beyond_it():
+    tests = verdicts(alpha=0.1)
+    figure = p_value_scatter(tests, COARSE_ROLES)
+    assert rows(figure, "alpha")[["value", "label"]].values.tolist() == [[0.1, "alpha 0.1"]]
+    p = tests.p[:4]
+    assert f"{(p < 0.1).sum()} below alpha 0.1, {(p > 0.9).sum()} above 0.9" in figure.description
+
+
+def test_evidence_is_minus_log10_p_up_to_16():
+    scores = SCORES.copy()
+    scores[:, 0, 1, 1] = 500 + np.arange(TEXTS)
+    tests = verdicts(scores)
+    figure = p_value_against_score(tests, COARSE_ROLES)
+    points = rows(figure, "test")
+    assert tests.p[0, 1, 1] < 1e-16
+    assert points["evidence"].max() == 16
+    below = points[points["evidence"] < 16]
+    assert np.allclose(10.0 ** -below["evidence"].to_numpy(dtype=float), below["p"].to_numpy(dtype=float))
+    capped = (points["p"] <= 1e-16).sum()
+    assert f"{capped} p-value" in figure.description
+    assert "of 1e-16 or less drawn at 16" in figure.description
+    assert rows(figure, "alpha")["value"].item() == pytest.approx(1.30103, abs=1e-5)
+
+
+def test_every_role_has_its_own_mark():
+    assert set(SHAPES) == set(LOOKS) == set(ROLES)
+    assert len(set(SHAPES.values())) == len(ROLES)
+
+
+def test_density_of_two_scores_by_hand():
+    # log(1 + score) is 2 and 4: standard deviation sqrt(2), Scott's factor 2 ** -0.2.
+    places, heights = density(np.expm1([2.0, 4.0]))
+    width = 2**0.5 * 2**-0.2
+    middle = np.exp(-0.5 * (1 / width) ** 2) / (width * (2 * np.pi) ** 0.5)
+    folded = np.exp(-0.5 * (5 / width) ** 2) / (width * (2 * np.pi) ** 0.5) / 2
+    folded += np.exp(-0.5 * (7 / width) ** 2) / (width * (2 * np.pi) ** 0.5) / 2
+    assert np.interp(3.0, places, heights) == pytest.approx(middle + folded, rel=0.01)
+
+
+@given(st.lists(st.floats(0, 1000), min_size=2, max_size=40))
+def test_density_has_area_one(values):
+    found = density(np.array(values))
+    if found is None:
+        assert np.log1p(values).std() <= 1e-6
+    else:
+        places, heights = found
+        assert places[0] >= 0
+        assert np.trapezoid(heights, places) == pytest.approx(1, abs=0.02)
+
+
+def test_density_is_scipys_away_from_zero():
+    values = np.random.default_rng(3).gamma(20, 2, 500)
+    places, heights = density(values)
+    expected = stats.gaussian_kde(np.log1p(values))(places)
+    assert np.allclose(heights, expected, atol=0.003 * expected.max())
+
+
+@pytest.mark.parametrize("values", [[], [3.0], [3.0, 3.0], [3.0, 3.0 + 1e-9], [0.0, 0.0]])
+def test_what_does_not_vary_has_no_density(values):
+    assert density(np.array(values)) is None
+    assert len(outline(np.array(values))[0]) == 0
+
+
+def test_a_shape_ends_at_the_outermost_scores_and_fits_its_place():
+    values = np.array([0.0, 0.5, 2.0, 2.5, 40.0])
+    scores, reach = outline(values)
+    assert scores[0] == 0
+    assert 35 < scores[-1] <= 40
+    assert reach.max() == HALF_WIDTH
+    assert reach.min() > 0
+
+
+def test_violins_hold_every_score_of_their_layer():
+    figure = scores_per_layer(SCORES, ROLES, "syntactic", 3.0)
+    middles = rows(figure, "middle").set_index("place")
+    for layer in range(LAYERS):
+        values = SCORES[3:, ROLES.index("syntactic"), layer].ravel()
+        assert middles.loc[layer, "scores"] == values.size == 12 * HEADS
+        assert middles.loc[layer, "median"] == np.median(values)
+        assert middles.loc[layer, "low"] == np.percentile(values, 25)
+        assert middles.loc[layer, "high"] == np.percentile(values, 75)
+    medians = middles["median"]
+    assert f"highest median is {medians.max():.3g} in layer {int(medians.idxmax())}" in figure.description
+    above = 100 * np.mean(SCORES[3:, 1] > 3)
+    assert f"{above:.0f} % of the scores are above tau 3" in figure.description
+    assert f"{12 * LAYERS * HEADS} scores" in figure.description
+
+
+def test_violins_of_one_layer_stand_by_head():
+    figure = scores_per_head(SCORES, ROLES, "local", 0, 3.0)
+    middles = rows(figure, "middle").set_index("place")
+    assert list(middles.index) == list(range(HEADS))
+    assert middles.loc[2, "median"] == np.median(SCORES[:, 0, 0, 2])
+    assert set(rows(figure, "shape")["place"]) == {0, 2, 3}, "a constant score is a dot"
+    assert middles.loc[1, ["low", "median", "high"]].tolist() == [5, 5, 5]
+
+
+def test_a_layer_without_scores_is_named():
+    scores = SCORES.copy()
+    scores[:, 0, 1] = np.nan
+    figure = scores_per_layer(scores, ROLES, "local", 3.0)
+    assert "Without scores: layer 1." in figure.description
+    assert set(rows(figure, "middle")["place"]) == {0, 2}
+
+
+@pytest.mark.parametrize(
+    ("tau", "labels"),
+    [
+        (3.0, {"upper": ["tau 3"], "lower": ["uniform 1"]}),
+        (0.5, {"upper": ["uniform 1"], "lower": ["tau 0.5"]}),
+        (1.0, {"upper": ["tau 1, uniform"], "lower": []}),
+    ],
+)
+def test_tau_and_uniform_are_labelled_apart(tau, labels):
+    figure = scores_per_layer(SCORES, ROLES, "local", tau)
+    assert {side: rows(figure, side)["label"].tolist() for side in labels} == labels
+    assert rows(figure, "tau")["value"].item() == tau
+    assert rows(figure, "uniform")["value"].item() == 1
+
+
+def test_one_head_shows_each_text_its_mean_its_interval_and_this_text():
+    tests = verdicts()
+    figure = head_scores(SCORES, tests, 2, 3, {"local": 2.5, "block": float("nan")})
+    for place, role in enumerate(ROLES):
+        there = SCORES[:, place, 2, 3]
+        dots = of_role(rows(figure, "dot"), role)["score"]
+        assert dots.tolist() == there[~np.isnan(there)].tolist()
+        mean = of_role(rows(figure, "interval"), role).iloc[0]
+        assert (mean["mean"], mean["low"], mean["high"]) == (
+            tests.mean[place, 2, 3],
+            tests.low[place, 2, 3],
+            tests.high[place, 2, 3],
+        )
+    assert rows(figure, "here")[["role", "score"]].values.tolist() == [["local", 2.5]]
+    assert f"local {tests.mean[0, 2, 3]:.3g} (this text 2.5)" in figure.description
+    assert "95 % intervals" in figure.description
+
+
+def test_many_texts_are_shapes_without_dots_and_the_description_says_so():
+    many = np.tile(SCORES, (20, 1, 1, 1, 1)).reshape(-1, *SCORES.shape[1:])
+    figure = head_scores(many, verdicts(many), 2, 3)
+    assert rows(figure, "dot").empty
+    assert not rows(figure, "shape").empty
+    assert "not drawn, because they are more than 2,000" in figure.description
+
+
+def test_a_role_without_texts_says_so_instead_of_a_shape():
+    scores = SCORES.copy()
+    scores[:, 3] = np.nan
+    figure = head_scores(scores, verdicts(scores), 0, 0)
+    assert rows(figure, "none")["role"].tolist() == ["block"]
+    assert "No text takes part in: block." in figure.description
+
+
+@pytest.mark.parametrize("figure", FIGURES[", nothing scored"].values(), ids=FIGURES[", nothing scored"])
+def test_nothing_scored_is_a_sentence(figure):
+    drawn = texts_of(figure_svg(figure, title="t", caption=[]))
+    assert figure.description.endswith(".")
+    if "bar" not in set(figure.data["kind"]):
+        assert any(text.lower().startswith("no te") for text in drawn)
+
+
+def test_moving_tau_moves_the_data_and_not_the_spec():
+    for before, after in zip(figures(SCORES, 2.0).values(), figures(SCORES, 5.0).values()):
+        assert before.spec is after.spec
+        assert not before.data.equals(after.data)
+
+
+def test_hostile_words_stay_words():
+    figure = FIGURES[""]["layers"]
+    svg = figure_svg(figure, title=HOSTILE[0], caption=HOSTILE[1:])
+    drawn = texts_of(svg)
+    assert HOSTILE[0] in drawn
+    assert HOSTILE[1] in drawn
+    assert "a�b & \"c\" 'd'" in drawn
+    assert "<img" not in svg
+    assert "<script" not in svg
+
+
+def test_a_long_caption_is_wrapped_and_keeps_every_word():
+    words = [f"word{number}" for number in range(80)]
+    drawn = texts_of(figure_svg(FIGURES[""]["scatter"], title="t", caption=[" ".join(words)]))
+    assert [word for text in drawn if text.startswith("word") for word in text.split()] == words
+    assert max(map(len, drawn)) <= 130
+
+
+def test_a_png_is_white_and_has_the_size_asked_for():
+    figure = FIGURES[""]["scores by layer"]
+    svg = figure_svg(figure, title="t", caption=[])
+    width = float(ElementTree.fromstring(svg).get("width"))
+    for scale in (1, 2):
+        image = Image.open(io.BytesIO(figure_png(figure, title="t", caption=[], scale=scale)))
+        assert image.width == pytest.approx(scale * width, abs=2)
+        assert image.convert("RGBA").getpixel((1, 1)) == (255, 255, 255, 255)
+
+
+def test_any_svg_becomes_a_png():
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><rect width="30" height="20" fill="red"/></svg>'
+    )
+    image = Image.open(io.BytesIO(svg_png(svg)))
+    assert image.size == (60, 40)
+    assert image.convert("RGB").getpixel((9, 9)) == (255, 0, 0)
+
+
+TABLE = pd.DataFrame(
+    {
+        "text": ["plain", "=SUM(A1)", "+1", "-1", "@x", 'say "so", then\nleave', "\tx"],
+        "score": [-1.5, 0.1 + 0.2, np.nan, 1e-300, 2.0, 3.0, 4.0],
+        "head": [-1, 0, 1, 2, 3, 4, 5],
+    }
+)
+FACTS = {"checkpoint": "bundled", "tau": "3", "note": "=cmd()"}
+
+
+def test_csv_keeps_numbers_and_defuses_formulas():
+    back = pd.read_csv(io.BytesIO(table_csv(TABLE, FACTS)))
+    assert list(back.columns) == [*TABLE.columns, *FACTS]
+    assert back["score"].tolist()[:2] == [-1.5, 0.1 + 0.2]
+    assert back["head"].tolist() == TABLE["head"].tolist()
+    assert back["text"].tolist() == ["plain", "'=SUM(A1)", "'+1", "'-1", "'@x", 'say "so", then\nleave', "'\tx"]
+    assert set(back["note"]) == {"'=cmd()"}
+    assert set(back["checkpoint"]) == {"bundled"}
+
+
+def test_csv_refuses_provenance_that_hides_a_column():
+    with pytest.raises(ValueError, match="both have a column 'score'"):
+        table_csv(TABLE, {"score": "3"})
+
+
+def test_csv_of_no_rows_has_a_header():
+    assert table_csv(TABLE[:0], FACTS) == b"text,score,head,checkpoint,tau,note\n"
+
+
+def test_parquet_keeps_the_table_and_carries_the_provenance():
+    file = table_parquet(TABLE, FACTS)
+    pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(file)), TABLE)
+    metadata = parquet.read_schema(io.BytesIO(file)).metadata
+    assert json.loads(metadata[b"provenance"]) == FACTS
+
+
+def test_tables_stay_as_they_were():
+    before = TABLE.copy(deep=True)
+    table_csv(TABLE, FACTS)
+    table_parquet(TABLE, FACTS)
+    pd.testing.assert_frame_equal(TABLE, before)

@@ -1,0 +1,92 @@
+"""Similar heads: its figures, its page without a browser, and the card that may cost no pass."""
+
+import numpy as np
+import pytest
+from drawn import drawn_texts, rows
+from similar_figures import FIGURES, N_HEADS, N_LAYERS, PLANE, TREE, matrix
+
+from core.roles.roles import ROLES
+from core.similarity.distances import BEHAVIOURS
+from dashboard.figures.appearance import LESS, MORE
+from dashboard.figures.heads import CHOICE
+from dashboard.figures.similar.dendrogram import MIXED
+from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, NO_KIND, ROLE_LOOKS
+
+
+def test_every_head_is_a_point_where_the_plane_has_it_and_of_its_kind():
+    figure = FIGURES["by kind"]
+    points = rows(figure, "head")
+    assert len(points) == N_LAYERS * N_HEADS
+    for point in points.itertuples():
+        np.testing.assert_allclose([point.x, point.y], PLANE.places[point.layer, point.head])
+        assert point._asdict().get("name") == f"L{point.layer} H{point.head}"
+    of_kind = dict(zip(points["name"], points["kind of head"]))
+    assert of_kind["L0 H0"] == NO_KIND
+    assert of_kind["L1 H3"] == BEHAVIOUR_LOOKS[2].label
+    assert f"{BEHAVIOUR_LOOKS[0].label} 3" in figure.description
+    assert f"stress {PLANE.stress:.2f}" in figure.description
+
+
+@pytest.mark.parametrize("name", ["by kind", "by layer"])
+def test_chosen_heads_are_ringed_and_named_and_marks_choose(name):
+    figure = FIGURES[name]
+    assert set(rows(figure, "chosen")["name"]) == {"L2 H1", "L0 H3"}
+    (choice,) = figure.spec["params"]
+    assert (choice["name"], choice["select"]["fields"]) == (CHOICE, ["layer", "head"])
+    assert choice["views"] == [figure.spec["layer"][0]["name"]], "the marks of the heads"
+
+
+def test_both_planes_have_as_many_pixels_to_a_unit_on_both_axes():
+    for name in ("by kind", "by layer"):
+        scales = [FIGURES[name].spec["layer"][0]["encoding"][axis]["scale"] for axis in "xy"]
+        halves = [scale["domainMax"]["expr"].split(" + ")[1].split(" * ")[0] for scale in scales]
+        assert halves[0] == halves[1]
+        assert "width / height" in scales[0]["domainMin"]["expr"]
+        assert "height / width" in scales[1]["domainMin"]["expr"]
+
+
+def test_layers_are_told_apart_by_number_and_colour():
+    figure = FIGURES["by layer"]
+    assert figure.spec["layer"][0]["encoding"]["color"]["scale"]["range"][::2] == [LESS, MORE]
+    assert drawn_texts(figure).count("2") >= N_HEADS
+
+
+def test_looks_differ_in_colour_and_mark():
+    for looks in (BEHAVIOUR_LOOKS, ROLE_LOOKS):
+        assert len({look.shape for look in looks}) == len(looks)
+        assert len({look.color for look in looks}) == len(looks)
+    assert len(BEHAVIOUR_LOOKS) == len(BEHAVIOURS)
+    assert len(ROLE_LOOKS) == len(ROLES) + 1
+
+
+def test_the_tree_has_a_bracket_for_each_merge_and_a_name_for_each_head():
+    figure = FIGURES["tree"]
+    branches, leaves = rows(figure, "branch"), rows(figure, "leaf")
+    assert len(branches) == 4 * (N_LAYERS * N_HEADS - 1)
+    np.testing.assert_allclose(branches.groupby("merge")["distance"].max(), TREE.merges[:, 2])
+    assert sorted(leaves["name"]) == sorted(f"L{at} H{of}" for at in range(N_LAYERS) for of in range(N_HEADS))
+    assert leaves.sort_values("place")["place"].tolist() == list(range(N_LAYERS * N_HEADS))
+    assert set(leaves.loc[leaves["chosen"], "name"]) == {"L2 H1", "L0 H3"}
+    joined = TREE.merges[0, :2].astype(int)
+    first = leaves[leaves["name"].isin([f"L{i // N_HEADS} H{i % N_HEADS}" for i in joined])]
+    assert np.ptp(first["place"]) == 1, "what is joined first stands side by side"
+    assert set(drawn_texts(figure)) >= set(leaves["name"])
+
+
+def test_leaves_of_several_heads_name_one_and_say_how_many_more():
+    figure = FIGURES["tree of many"]
+    leaves = rows(figure, "leaf")
+    assert len(leaves) == 5
+    for leaf in leaves.itertuples():
+        n_more = leaf.heads.count(",")
+        assert leaf.name == leaf.heads.split(", ")[0] + (f" and {n_more} more" if n_more else "")
+    assert MIXED.label in set(leaves["kind of head"])
+    assert "12 heads the closest are drawn as one leaf; 5 leaves" in figure.description
+
+
+def test_the_matrix_says_its_least_and_its_most():
+    values = np.array([[0.25, 0.5, 0.75], [0.5, np.nan, 1.0], [0.75, 1.0, 0.125]])
+    figure = matrix(values)
+    assert len(figure.data) == 8
+    assert "least 0.125 (L2, L2), most 1 (L1, L2)" in figure.description
+    assert {"0.25", "0.13", "1.0"} <= set(drawn_texts(figure))

@@ -1,0 +1,31 @@
+"""The page that the server sends before anything is drawn."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dashboard import server
+
+APP = Path(server.__file__).with_name("app.py").read_text("utf-8")
+
+
+def test_every_page_of_the_app_begins_with_what_is_needed_first():
+    addresses = re.findall(r'url_path="([^"]+)"', APP)
+    default = re.search(r'url_path="([^"]+)".*default=True', APP)[1]
+    assert sorted(server.ADDRESSES) == sorted("" if address == default else address for address in addresses)
+
+
+@pytest.mark.parametrize("widget", server.FIRST_WIDGETS)
+def test_streamlit_has_a_script_of_this_name_for_each_first_widget(widget):
+    assert any(name.startswith(f"{widget}.") for name in server.scripts_of((widget,)))
+
+
+def test_the_head_keeps_room_and_names_each_script_once():
+    page = server.first_page()
+    head = page[: page.index("</head>")]
+    assert (Path(server.__file__).with_name("room.css")).read_text("utf-8") in head
+    links = re.findall(r'href="\./static/js/([^"]+)"', head)
+    assert len(links) == len(set(links))
+    scripts = {*links, re.search(r'src="\./static/js/([^"]+)"', head)[1]}
+    assert scripts >= set(server.scripts_of(server.FIRST_WIDGETS))

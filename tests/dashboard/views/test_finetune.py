@@ -1,0 +1,371 @@
+"""The page Fine-tune without a browser, and the programs that it begins."""
+
+import os
+from dataclasses import replace
+from threading import Event
+
+import pytest
+from reading import button, said
+
+from core.checkpoints.saved_runs import HeldOut, Progress
+from core.errors import AnalysisError
+from core.finetuning.journal import Journal
+from core.finetuning.settings import TrainingSettings
+from dashboard.plain import WORD_JOINER
+from dashboard.views.finetune import runs as training_runs
+from dashboard.views.finetune import wording
+from dashboard.views.finetune.folders import Asked, check_name, free_name, keep_data, made_here
+from dashboard.views.finetune.labelled import known_label, known_segments
+
+POLLS, POLL_SECONDS = 1_200, 0.05
+N_TEXTS = 40
+HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) :material/home: $x$"
+TABLE = "sentence,label\n" + "".join(
+    f"the {'cat' if i % 2 else 'dog'} sat on mat {i},{'cats' if i % 2 else 'dogs'}\n" for i in range(N_TEXTS)
+)
+QUICK = TrainingSettings(epochs=1.0, batch_size=8, held_out=0.2)
+LONG = replace(QUICK, epochs=900.0)
+
+
+@pytest.fixture(autouse=True)
+def _no_run_before(store, monkeypatch):
+    """As in a program that has begun no run; what a test began is ended."""
+    monkeypatch.setattr(training_runs, "_last", None)
+    yield
+    training_runs._end()
+
+
+@pytest.fixture
+def asked(small):
+    """asked(name, settings) -> what a run of a small checkpoint is asked."""
+
+    def of(name, settings=QUICK, **changed):
+        data = keep_data("animals.csv", TABLE.encode())
+        return replace(Asked(name, small("bert"), data, ("sentence",), "label", None, settings), **changed)
+
+    return of
+
+
+def until(run, happened):
+    for _ in range(POLLS):
+        if happened(training_runs.progress(run)):
+            return training_runs.progress(run)
+        Event().wait(POLL_SECONDS)
+    pytest.fail(f"waited in vain: {training_runs.progress(run)}")
+
+
+def ended(run):
+    run.wait(POLLS * POLL_SECONDS)
+    return training_runs.progress(run)
+
+
+def made(name):
+    return next(each for each in made_here() if each.name == name)
+
+
+def shown(at):
+    """Text on the page without the signs that keep Markdown from reading it."""
+    words = [*at.markdown, *at.info, *at.success, *at.error]
+    return " | ".join(each.value.replace("\\", "").replace(WORD_JOINER, "") for each in words)
+
+
+def upload(at, content=TABLE, name="animals.csv"):
+    at.file_uploader(key="labelled").upload(name, content.encode() if isinstance(content, str) else content)
+    return at.run()
+
+
+# Names and data
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("movies.csv", "movies.csv"),
+        ("../../etc/pass wd.TSV.gz", "pass-wd.tsv.gz"),
+        ("..\\..\\x.tsv", "x.tsv"),
+        ("..csv", "table.csv"),
+        (f"{HOSTILE}.csv", "home-x.csv"),
+        ("a" * 300 + ".csv", "a" * 40 + ".csv"),
+    ],
+)
+def test_an_upload_is_kept_by_its_content_under_a_harmless_name(store, name, kept):
+    path = keep_data(name, b"some\nbytes")
+    assert path == store / "data" / "df9c1f636597" / kept
+    assert path.read_bytes() == b"some\nbytes"
+    assert keep_data(name, b"some\nbytes") == path
+    assert keep_data(name, b"other bytes").parent != path.parent
+    assert not [each for each in path.parent.iterdir() if each.name.startswith("tmp")]
+
+
+def test_data_that_cannot_be_written_is_said(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "file"))
+    with pytest.raises(AnalysisError, match=r"cannot be written to .*\(Not a directory\)"):
+        keep_data("a.csv", b"x")
+
+
+def test_a_free_name_is_proposed(store):
+    (store / "checkpoints" / "reviews").mkdir(parents=True)
+    (store / "checkpoints" / "reviews-2").mkdir()
+    assert free_name("reviews.csv.gz") == "reviews-3"
+    assert free_name("other.tsv") == "other"
+    assert free_name("bundled.csv") == "bundled-2"
+    for each in (free_name("a/b c.csv"), free_name("-.csv"), free_name("é" * 200 + ".csv"), free_name("x" * 200)):
+        check_name(each)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("", "has no name"),
+        ("../up", '"../up" cannot be'),
+        (".hidden", "cannot be"),
+        ("-option", "cannot be"),
+        ("two words", "cannot be"),
+        ("line\n", "cannot be"),
+        ("é", "cannot be"),
+        ("x" * 81, "81 characters and at most 80"),
+        ("bundled", "already a checkpoint bundled"),
+        ("taken", "already a checkpoint taken"),
+    ],
+)
+def test_a_name_that_does_not_go_is_said(store, name, sentence):
+    (store / "checkpoints" / "taken").mkdir(parents=True, exist_ok=True)
+    with pytest.raises(AnalysisError, match=sentence):
+        check_name(name)
+
+
+def test_known_columns_are_found_in_any_case_and_a_pair_before_a_single():
+    assert known_segments(("id", "Sentence1", "sentence2", "sentence")) == ("Sentence1", "sentence2")
+    assert known_segments(("id", "Text")) == ("Text",)
+    assert known_segments(("a", "b")) == ()
+    assert known_label(("id", "Text", "LABEL"), ("Text",)) == 2
+    assert known_label(("score", "text", "label"), ("text",)) == 2
+    assert known_label(("liked", "text"), ("text",)) == 0
+    assert known_label(("a", "b", "text"), ("text",)) is None
+    assert known_label(("a", "b"), ()) is None
+
+
+# Sentences
+
+
+def test_progress_is_said_with_steps_time_and_figures():
+    now = Progress("running", 30, 120, 45.4, ((20, 0.7), (30, 0.6124)), (HeldOut(20, 0.5, 0.75, None),), (20,), "")
+    assert wording.running(now) == "Step 30 of 120, about 45 s left"
+    assert wording.running(replace(now, seconds_left=150.0)) == "Step 30 of 120, about 2 min left"
+    assert wording.running(replace(now, steps=0, message="Loading the checkpoint.")) == "Loading the checkpoint."
+    assert wording.measured(now) == "Loss 0.612 at step 30; validation accuracy 0.750 at step 20."
+    assert "Step 20 is saved; Resume continues from it." in wording.stopped(now)
+    assert "No step was saved; Resume starts from the beginning." in wording.left(replace(now, saved=()))
+    regression = replace(now, held_out=(HeldOut(20, 0.5, None, 0.25),))
+    assert wording.made_state(replace(regression, state="stopped"), 12_300_000) == (
+        "Stopped at step 30 of 120; validation correlation 0.250; 1 saved step; 12 MB."
+    )
+
+
+def test_a_button_names_a_checkpoint_by_the_end_of_its_name():
+    assert wording.compare_with("bundled") == "Compare with bundled"
+    assert wording.start("google-bert/bert-base-uncased") == "Start from bert-base-uncased"
+    assert wording.start(f"/some/folder/{'x' * 30}/") == f"Start from {'x' * 23}…"
+
+
+# Programs
+
+
+def test_a_run_whose_record_is_spoilt_is_listed_all_the_same(store):
+    folder = store / "checkpoints" / "spoilt"
+    Journal(folder, "bundled").end("finished")
+    (folder / "training.json").write_text('{"task": "classes", "settings": {"epochs": -1}')
+    spoilt = made("spoilt")
+    assert (spoilt.task, spoilt.data_name, spoilt.n_texts, spoilt.asked) == (None, None, None, None)
+    assert spoilt.progress.state == "finished"
+
+
+def test_a_run_that_cannot_begin_says_the_sentence_of_its_program(asked):
+    run = training_runs.start(asked("nowhere", checkpoint="/no/such/folder"))
+    now = ended(run)
+    assert now.state == "failed"
+    assert now.message.startswith("There is no folder /no/such/folder.")
+
+
+def test_a_program_that_breaks_is_said_with_its_last_words(asked, monkeypatch):
+    monkeypatch.setattr(training_runs, "_options", lambda *_: ["--no-such-option"])
+    run = training_runs.start(asked("broken"))
+    assert ended(run).state == "failed"
+    monkeypatch.setattr(training_runs, "_environment", lambda: {**os.environ, "PYTHONPATH": "/no/such/folder"})
+    run = training_runs.start(asked("broken"))
+    now = ended(run)
+    assert now.state == "failed"
+    assert "exit status 1" in now.message
+    assert "No module named" in now.message
+
+
+def test_a_run_is_stopped_resumed_and_ended_with_this_program(asked):
+    run = training_runs.start(asked("long", replace(LONG, save_steps=5)), "cpu")
+    assert training_runs.running() is run
+    assert training_runs.progress(run).state == "running"
+    with pytest.raises(AnalysisError, match="long is being fine-tuned now, and only one"):
+        training_runs.start(asked("second"))
+    until(run, lambda now: now.step >= 6)
+    run.stop()
+    assert training_runs.is_stopping(run)
+    now = ended(run)
+    assert now.state == "stopped"
+    assert now.saved[-1] == now.step < now.steps
+    stopped = made("long")
+    assert training_runs.can_resume(stopped)
+    assert stopped.asked == asked("long", replace(LONG, save_steps=5), task="classes")
+    again = training_runs.resume(stopped, "cpu")
+    assert not training_runs.is_stopping(again)
+    assert until(again, lambda later: later.step > now.step).state == "running"
+    training_runs._end()
+    assert not again.is_on
+    assert training_runs.progress(again).state == "stopped"
+
+
+def test_a_run_is_stopped_before_it_has_written_anything(asked):
+    run = training_runs.start(asked("early", LONG))
+    run.stop()
+    assert ended(run).state == "stopped"
+    assert not training_runs.folder(run).exists()
+
+
+def test_a_run_whose_program_is_gone_is_left_and_one_of_another_program_is_found(asked, monkeypatch):
+    run = training_runs.start(asked("gone", LONG), "cpu")
+    until(run, lambda now: now.steps > 0)
+    monkeypatch.setattr(training_runs, "_last", None)
+    other = training_runs.running()
+    assert other is not run
+    assert other.name == "gone"
+    assert training_runs.running() is other
+    with pytest.raises(AnalysisError, match="gone is being fine-tuned now"):
+        training_runs.start(asked("second"))
+    training_runs._process.kill()
+    assert ended(run).state == "left"
+    assert ended(other).state == "left"
+    assert training_runs.running() is None
+    assert training_runs.can_resume(made("gone"))
+
+
+# The page
+
+
+def test_the_page_waits_for_a_table(app):
+    at = app("fine-tune")
+    assert not at.exception
+    assert [each.value for each in at.title] == ["Fine-tune"]
+    assert wording.WAIT in shown(at)
+    assert button(at, "Start from bundled").disabled
+    assert "stays on this machine" in shown(at)
+
+
+def test_an_upload_is_previewed_in_numbers_and_can_be_started(app):
+    at = upload(app("fine-tune"), name="../animals.csv")
+    assert not at.exception
+    assert "40 texts, 2 classes: dogs (20), cats (20)." in shown(at).replace("*", "")
+    first = at.dataframe[0].value
+    assert first.columns.tolist() == ["text", "label"]
+    assert first.iloc[1].tolist() == ["the cat sat on mat 1", "cats"]
+    assert at.text_input[0].value == "animals"
+    assert not button(at, "Start from bundled").disabled
+
+
+def test_pairs_and_values_are_recognised_and_the_reader_may_say_otherwise(app):
+    table = "sentence1\tsentence2\tscore\n" + "".join(f"a {i}\tb {i}\t{i % 12}\n" for i in range(24))
+    at = upload(app("fine-tune"), table, "pairs.tsv")
+    assert "24 pairs of segments, values from 0 to 11, mean 5.5." in shown(at).replace("*", "")
+    assert at.dataframe[0].value.columns.tolist() == ["text", "second segment", "label"]
+    at.selectbox(key="task").set_value("classes").run()
+    assert "12 classes: 0 (2), 1 (2)" in shown(at)
+    assert "and 4 more" in shown(at)
+
+
+def test_an_unknown_header_asks_for_its_columns(app):
+    at = upload(app("fine-tune"), TABLE.replace("sentence,label", "what,kind"))
+    assert wording.PICK_COLUMNS in shown(at)
+    assert button(at, "Start").disabled
+    pick = {each.label: each for each in at.selectbox}
+    assert pick[wording.TEXT_COLUMN].options == ["what", "kind"]
+    pick[wording.TEXT_COLUMN].set_value("what")
+    pick[wording.LABEL_COLUMN].set_value("kind").run()
+    assert not button(at, "Start").disabled
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "sentence"),
+    [
+        ("sentence,label\n" + "one,same\n" * 6, "one.csv", 'All 6 texts have the label "same".'),
+        (TABLE.replace("the cat sat on mat 3,", ","), "gap.csv", "Line 5: the text is empty."),
+        (TABLE.replace("mat 3,cats", "mat 3,"), "gap.csv", "Line 5: the label is empty."),
+        ("sentence,label\none\n", "short.csv", "Line 2 has 1 cell and the header 2."),
+        ("", "empty.csv", "The file is empty."),
+        (b"not gzip", "table.csv.gz", "cannot be unpacked"),
+        ("x", "table.gz", "is not a table."),
+        (TABLE.replace("sentence,", '"text, long",'), "comma.csv", None),
+    ],
+)
+def test_bad_data_is_said_before_anything_starts(app, content, name, sentence):
+    at = upload(app("fine-tune"), content, name)
+    assert not at.exception
+    if sentence is None:
+        next(each for each in at.selectbox if each.label == wording.TEXT_COLUMN).set_value("text, long").run()
+        sentence = 'The column "text, long" has a comma in its name.'
+    assert sentence in said(at)[0]
+    assert button(at, "Start").disabled
+
+
+def test_a_taken_name_and_numbers_out_of_range_are_said(app, store):
+    (store / "checkpoints" / "mine").mkdir(parents=True)
+    at = upload(app("fine-tune", epochs="0", save_steps="7"))
+    assert said(at) == ["The number of epochs is 0.0. Give a number above 0, up to 1,000."]
+    assert button(at, "Start").disabled
+    at.number_input(key="epochs").set_value(2.0).run()
+    assert at.number_input(key="save_steps").value == 7
+    assert not button(at, "Start").disabled
+    at.text_input[0].set_value("mine").run()
+    assert "There is already a checkpoint mine in" in said(at)[0]
+    assert button(at, "Start").disabled
+
+
+def test_what_a_file_holds_is_shown_as_text(app):
+    table = "sentence,label\n" + f'one text,"{HOSTILE}"\nanother,b\n' * 2
+    at = upload(app("fine-tune"), table, f"{HOSTILE}.csv")
+    assert not at.exception
+    assert HOSTILE in shown(at)
+    assert not any(sign in each.value for each in at.markdown for sign in (":material/home:", "](java", " <img"))
+
+
+def test_a_checkpoint_that_is_not_there_is_said(app):
+    at = app("fine-tune", checkpoint="/nowhere")
+    assert "There is no folder /nowhere." in said(at)[0]
+
+
+def test_start_begins_a_run_that_everybody_sees_and_that_ends_in_the_list(app, small):
+    folder = small("bert")
+    at = upload(app("fine-tune", checkpoint=folder, epochs="1", batch_size="8"), name="shared.csv")
+    button(at, "Start from").click().run()
+    assert not at.exception
+    assert not at.error
+    run = training_runs.running()
+    assert run.name == "shared"
+    assert "shared is being fine-tuned now" in shown(at)
+    assert button(at, "Start from").disabled
+    other = app("fine-tune")
+    assert "shared" in shown(other)
+    assert any(each.label == wording.STOP for each in other.button)
+    now = ended(run)
+    assert (now.state, now.step, now.steps) == ("finished", 5, 5)
+    assert training_runs.running() is None
+    found = made("shared")
+    assert (found.progress, found.task, found.data_name, found.n_texts) == (now, "classes", "shared.csv", N_TEXTS)
+    assert found.n_bytes > (training_runs.folder(run) / "model.safetensors").stat().st_size
+    assert not training_runs.can_resume(found)
+    assert (training_runs.folder(run) / "config.json").is_file()
+    other.run()
+    assert not other.exception
+    assert "Finished after 5 steps: validation accuracy" in shown(other)
+    assert "shared.csv (classes, 40 texts)" in shown(other)
+    button(other, wording.CLOSE).click().run()
+    assert "Finished after 5 steps:" not in shown(other)
+    assert "5 steps; validation accuracy" in shown(other)
+    assert "Finished after 5 steps:" not in shown(app("fine-tune"))

@@ -1,0 +1,42 @@
+"""The frame of every page: its long prose, its tabs, and the link to Inspect."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from dashboard.views.frame import Prose, read_notes
+
+VIEWS = Path(__file__).parents[3] / "dashboard" / "views"
+ROOMS = sorted(path.parent.relative_to(VIEWS) for path in VIEWS.rglob("method.md"))
+
+
+def numbers_of(room):
+    wording = import_module(".".join(("dashboard.views", *room.parts, "wording")))
+    return getattr(wording, "NUMBERS", {})
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=str)
+def test_every_placeholder_of_the_prose_is_filled_and_every_number_is_used(room):
+    files = [path for name in ("method.md", "paper.md") if (path := VIEWS / room / name).exists()]
+    placeholders = {name for path in files for name in Prose(path.read_text("utf-8")).get_identifiers()}
+    assert placeholders == set(numbers_of(room))
+    notes = read_notes(VIEWS / room, numbers_of(room))
+    assert "@" not in notes.method + notes.paper
+
+
+def test_every_page_that_follows_a_paper_has_its_prose_beside_it():
+    assert {"compare", "finetune", "roles", "similar", "surface"} <= {str(room) for room in ROOMS}
+
+
+def test_prose_with_a_placeholder_that_nothing_fills_is_refused(tmp_path):
+    (tmp_path / "method.md").write_text("Over @{n} texts, $x$.")
+    with pytest.raises(KeyError, match="n"):
+        read_notes(tmp_path)
+    assert read_notes(tmp_path, {"n": "3"}).method == "Over 3 texts, $x$."
+
+
+def test_prose_with_a_stray_sign_is_refused(tmp_path):
+    (tmp_path / "method.md").write_text("Write to a@ b.")
+    with pytest.raises(ValueError, match="placeholder"):
+        read_notes(tmp_path)

@@ -1,0 +1,189 @@
+"""Encoder-decoders: which of their attentions is looked at; and texts too long for one picture."""
+
+import pytest
+from reading import arcs, overview, said, sent
+
+from dashboard import controls, wording
+from dashboard.samples import read_sample
+
+PAIR = "the cat sat on a mat ||| the dog ran"
+"""Source and target of different lengths."""
+CORPUS = f"{PAIR}\nthe dog chased two birds ||| a cat ran\nthe red house"
+
+
+@pytest.fixture
+def bart(app, small):
+    """bart(page, **link) -> the app on an encoder of 2 layers x 3 heads and a decoder of 3 layers x 4 heads."""
+
+    def opened(page="inspect", **link):
+        return app(page, **{"checkpoint": small("bart", "Seq2SeqLM"), "text": PAIR, "corpus_text": CORPUS} | link)
+
+    return opened
+
+
+def shape(at):
+    grid = sent(at, "Heads of")
+    return grid["layers"], grid["heads"]
+
+
+def attend(at, kind):
+    at.selectbox(key="attention").set_value(kind).run()
+    assert not at.exception
+    assert not at.error
+
+
+def n_tokens(at):
+    """Queries and keys of the arcs."""
+    view = arcs(at)
+    return tuple(len((view[side] or view["queries"])["tokens"]) for side in ("queries", "keys"))
+
+
+def test_each_attention_has_its_own_layers_heads_and_tokens(bart):
+    at = bart()
+    source, again = n_tokens(at)
+    assert (shape(at), source) == ((2, 3), again)
+    attend(at, "decoder")
+    target, again = n_tokens(at)
+    assert (shape(at), target) == ((3, 4), again)
+    assert target != source
+    attend(at, "cross-attention")
+    assert (shape(at), n_tokens(at)) == ((3, 4), (target, source))
+    assert [sent(at, "Attention of")[side]["name"] for side in ("queries", "keys")] == ["target", "source"]
+    assert wording.ACROSS in [each.value for each in at.info]
+
+
+def test_a_link_to_cross_attention_works_on_a_first_visit(bart):
+    at = bart(attention="cross-attention", head="2-3")
+    assert not at.error
+    assert at.selectbox(key="attention").value == "cross-attention"
+    assert sent(at, "Attention of")["label"].startswith("Attention of L2 H3 in ")
+
+
+def test_heads_that_the_other_stack_lacks_are_dropped(bart):
+    at = bart(attention="decoder", head="2-3,1-2")
+    assert sent(at, "Attention of")["label"].startswith("Attention of L2 H3, L1 H2 in ")
+    attend(at, "encoder")
+    assert sent(at, "Attention of")["label"].startswith("Attention of L1 H2 in ")
+    attend(at, "decoder")
+    assert sent(at, "Attention of")["label"].startswith("Attention of L2 H3, L1 H2 in ")
+
+
+def test_another_attention_begins_with_all_heads_on(bart):
+    at = bart(attention="decoder", off="2-3")
+    assert sent(at, "Heads of")["off"] == [[2, 3]]
+    attend(at, "encoder")
+    assert sent(at, "Heads of")["off"] == []
+
+
+def test_a_checkpoint_with_one_stack_offers_no_attention(bart):
+    at = bart(attention="decoder")
+    at.selectbox(key="checkpoint").set_value("bundled").run()
+    assert "attention" not in [each.key for each in at.selectbox]
+    assert shape(at) == (6, 12)
+
+
+@pytest.mark.parametrize("kind", ["decoder", "cross-attention"])
+def test_a_text_without_a_target_is_asked_for_one_and_stays_typed(bart, kind):
+    at = bart(attention=kind, text="the cat sat")
+    assert said(at)[0].startswith("The text has no target for the decoder to read.")
+    assert at.text_area(key="text").value == "the cat sat"
+    attend(at, "encoder")
+
+
+@pytest.mark.parametrize("where", ["inspect", "roles"])
+def test_texts_without_a_target_are_left_out_of_the_test_and_counted(bart, where):
+    at = bart(where, attention="decoder")
+    assert at.info[0].value.startswith("1 of 3 texts have no target for the decoder")
+    assert any("Over 2 texts" in each.value for each in at.markdown)
+    at = bart(where)
+    assert any("Over 3 texts" in each.value for each in at.markdown)
+
+
+def test_a_corpus_without_any_target_is_said_and_nothing_is_tested(bart):
+    at = bart("roles", attention="decoder", corpus="sample texts")
+    n_texts = len(read_sample("texts"))
+    (only,) = at.info
+    assert f"{n_texts} of {n_texts} texts have no target" in only.value
+    assert not at.exception
+    assert not at.get("bidi_component")
+
+
+def test_a_decoders_attention_has_a_sink_in_place_of_delimiters(app, small):
+    at = app(checkpoint=small("gpt2", "CausalLM"), text="the cat sat on a mat")
+    grid = sent(at, "Heads of")
+    assert [grid["roles"][place]["label"] for place in grid["shown"]] == [
+        "local",
+        "syntactic",
+        "attention sink",
+        "block",
+    ]
+    attended = app("roles", checkpoint=small("gpt2", "CausalLM"))
+    assert not attended.exception
+    assert any("sink" in each.value for each in attended.markdown)
+
+
+LONG = "the dog sat on the red mat and ran to a coffee house. " * 12
+
+
+@pytest.fixture
+def llama(app, small):
+    """llama(**link) -> the app on a Llama of 2 layers and 4 heads that takes 1,024 tokens, with a long text."""
+
+    def opened(**link):
+        return app(checkpoint=small("llama", "CausalLM", max_position_embeddings=1024), text=LONG, **link)
+
+    return opened
+
+
+def test_of_a_long_text_a_window_is_drawn_where_the_link_says(llama):
+    at = llama(window="40-8")
+    sides = [arcs(at)[side] for side in ("queries", "keys")]
+    assert [side["start"] for side in sides] == overview(at)["start"] == [40, 8]
+    assert [len(side["tokens"]) for side in sides] == overview(at)["size"] == [256, 256]
+    assert [side["whole"] for side in sides] == overview(at)["tokens"]
+    assert sides[0]["whole"] > 300
+
+
+def test_the_scores_of_a_long_text_are_those_of_the_whole_wherever_the_window_is(llama):
+    at = llama()
+    before, passed = sent(at, "Heads of"), controls.inference().n_passed
+    moved = llama(window="40-0")
+    assert sent(moved, "Heads of")["scores"] == before["scores"]
+    assert arcs(moved)["queries"]["start"] == 40
+    assert arcs(at)["queries"]["start"] == 0
+    assert controls.inference().n_passed == passed + 1
+
+
+def test_another_text_begins_at_its_beginning_and_a_short_one_has_no_window(llama):
+    at = llama(window="40-8")
+    at.text_area(key="text").set_value(f"the black cat {LONG}").run()
+    assert overview(at)["start"] == [0, 0]
+    assert at.query_params.get("window") is None
+    at.text_area(key="text").set_value("the black cat").run()
+    assert overview(at) is None
+
+
+def test_a_long_text_is_cut_only_when_the_reader_says_so(llama):
+    at = llama()
+    at.text_area(key="text").set_value(LONG * 4).run()
+    assert "this checkpoint takes 1,024" in said(at)[0]
+    at.toggle(key="cut").set_value(True).run()
+    assert not at.error
+    assert overview(at)["tokens"] == [1024, 1024]
+
+
+def test_texts_too_long_for_a_link_are_read_from_one_all_the_same(app):
+    texts = "\n".join(f"text {number}" for number in range(600))
+    at = app(text=texts)
+    assert at.text_area(key="text").value == texts
+    assert wording.NOT_IN_LINK in [each.value for each in at.markdown]
+
+
+def test_texts_too_long_for_a_link_are_used_and_the_page_says_so(llama):
+    at = llama()
+    assert wording.NOT_IN_LINK not in [each.value for each in at.markdown]
+    at.text_area(key="text").set_value("\n".join(f"text {number}" for number in range(600))).run()
+    assert wording.NOT_IN_LINK in [each.value for each in at.markdown]
+    assert len(at.selectbox(key="number").options) == 600
+    at.text_area(key="text").set_value("the cat").run()
+    assert wording.NOT_IN_LINK not in [each.value for each in at.markdown]

@@ -1,0 +1,176 @@
+"""What the pages do with what a reader chose, without a browser."""
+
+import pytest
+from reading import arcs, said, sent
+from small_checkpoints import save
+
+from core.errors import CheckpointError
+from dashboard import controls, wording
+from dashboard.plain import WORD_JOINER, plain
+from dashboard.views.inspect import wording as inspect_wording
+
+
+@pytest.mark.parametrize(("where", "title"), [("inspect", "Inspect"), ("roles", "Roles")])
+def test_a_page_runs_without_an_exception(app, where, title):
+    at = app(where)
+    assert not at.exception
+    assert not at.error
+    assert [each.value for each in at.title] == [title]
+
+
+def test_moving_tau_alpha_or_the_correction_runs_no_model(app):
+    at = app("roles")
+    before, first = controls.inference().n_passed, sent(at, "Roles of the heads")
+    at.slider(key="tau").set_value(2.0).run()
+    moved = sent(at, "Roles of the heads")
+    assert moved["tau"] == 2.0
+    assert moved["states"] != first["states"]
+    at.select_slider(key="alpha").set_value(0.1).run()
+    at.selectbox(key="correction").set_value("none").run()
+    assert sent(at, "Roles of the heads")["p"] != first["p"]
+    at.selectbox(key="method").set_value("mean alone").run()
+    at.toggle(key="entropy").set_value(False).run()
+    assert not at.exception
+    assert controls.inference().n_passed == before > 0
+
+
+def test_a_new_text_costs_one_pass_for_its_arcs_and_its_scores(app):
+    at = app()
+    before = controls.inference().n_passed
+    at.text_area(key="text").set_value("A text that nobody has typed before.").run()
+    assert controls.inference().n_passed == before + 1
+    at.text_area(key="text").set_value("A text that nobody has typed before. ").run()
+    assert controls.inference().n_passed == before + 1
+
+
+def test_choosing_a_head_sends_the_grid_no_second_time(app):
+    at = app()
+    before = sent(at, "Heads of")
+    at.session_state["inspect grid"] = {"chosen": [[3, 7], [2, 5]]}
+    at.run()
+    assert sent(at, "Heads of") == before
+    assert sent(at, "Attention of")["label"] == "Attention of L3 H7, L2 H5 in bundled"
+
+
+def test_heads_that_a_smaller_checkpoint_lacks_are_dropped(app, tmp_path, monkeypatch):
+    small = save("bert", tmp_path / "small")
+    # AppTest knows no options that a reader types.
+    monkeypatch.setattr(controls, "SUGGESTED", (*controls.SUGGESTED, str(small)))
+    at = app(head="5-11,1-2", text="the cat sat")
+    assert sent(at, "Attention of")["label"] == "Attention of L5 H11, L1 H2 in bundled"
+    at.selectbox(key="checkpoint").set_value(str(small)).run()
+    assert not at.exception
+    assert (sent(at, "Heads of")["layers"], sent(at, "Heads of")["heads"]) == (2, 3)
+    assert sent(at, "Attention of")["label"] == f"Attention of L1 H2 in {small}"
+
+
+@pytest.mark.parametrize("where", ["inspect", "roles"])
+def test_what_is_wrong_with_a_checkpoint_is_said_on_the_page(app, where, monkeypatch):
+    def broken(name):
+        raise CheckpointError("There is no *folder* here -> :material/home:. Choose another.")
+
+    at = app(where)
+    monkeypatch.setattr(controls, "find_checkpoint", broken)
+    at.run()
+    assert not at.exception
+    assert said(at) == ["There is no *folder* here -> :material/home:. Choose another."]
+    assert ":material/" not in at.error[0].value
+    assert at.main.expander[0].label == "How it is computed"
+
+
+def test_a_bug_is_no_sentence_of_ours(app, monkeypatch):
+    def broken(name):
+        raise KeyError("a bug")
+
+    at = app()
+    monkeypatch.setattr(controls, "find_checkpoint", broken)
+    at.run()
+    assert at.exception
+    assert not at.error
+
+
+@pytest.mark.parametrize("where", ["inspect", "roles"])
+def test_a_link_with_nonsense_opens_with_what_the_page_offers(app, where):
+    nonsense = {"tau": "abc", "head": "99-99,x,1-,²-1,-1-2", "corpus": "zzz", "number": "77", "alpha": "7"}
+    at = app(where, **nonsense, sieve="y", by="z", details="none", method="guess", ddof="5", dtype="int4", finer="2")
+    assert not at.exception
+    assert not at.error
+    assert at.slider(key="tau").value == 3.0
+    assert at.select_slider(key="alpha").value == 0.05
+    assert at.selectbox(key="corpus").value == "sample pairs and texts"
+
+
+@pytest.mark.parametrize(("named", "read"), [("2-3,2-3,0-1", [(2, 3), (0, 1)]), ("abc", [(0, 2)]), ("none", [])])
+def test_heads_of_a_link_are_read_once_each(app, named, read):
+    at = app(head=named)
+    assert not at.exception
+    assert at.session_state["head"] == read
+
+
+def test_a_corpus_that_was_not_given_is_asked_for(app):
+    at = app("roles", corpus=controls.UPLOAD)
+    assert [each.value for each in at.info] == [wording.WAIT_UPLOAD]
+    at = app("roles", corpus_text="")
+    assert [each.value for each in at.info] == [wording.WAIT_TYPED]
+
+
+def test_uploads_of_a_known_table_are_tested_and_of_an_unknown_one_ask_for_columns(app):
+    at = app("roles", corpus=controls.UPLOAD)
+    at.file_uploader(key="upload").upload(
+        "known.csv", b"sentence1,sentence2\nOne cat.,Two cats.\nA dog.,A pup.\n"
+    ).run()
+    assert any("Over 2 texts" in each.value for each in at.markdown)
+    at.file_uploader(key="upload").upload("unknown.csv", b"first,other\nOne cat.,Two cats.\n").run()
+    assert "Pick the one or two columns" in said(at)[0]
+    column = next(each for each in at.selectbox if each.label == wording.COLUMN_FIRST)
+    column.set_value("other").run()
+    assert not at.error
+    assert any("Over 1 text " in each.value for each in at.markdown)
+
+
+def test_progress_names_count_estimate_and_the_requests_before():
+    said = wording.scoring(1_024, 1_500, 12.4, 1)
+    assert said.startswith("Scoring texts: 1,024 of 1,500, about 12 s left. 1 request of other users first.")
+    assert "other users" not in wording.scoring(0, 2, None, 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["www.x.org", "a@b.cc", "http://x", ":smile:", ":material/home:", "a -> b", "$x$ ~= <b>"]
+)
+def test_signs_of_markdown_are_shown_as_they_are(text):
+    kept = plain(text).replace("\\", "").replace(WORD_JOINER, "")
+    assert kept == text
+    assert plain(text) != text
+
+
+def test_what_is_below_the_first_screen_waits_until_the_browser_has_drawn_it(app):
+    at = app()
+    brings_libraries = ("dataframe", "vega_lite_chart")
+    assert all(at.get(kind) for kind in brings_libraries)
+    at.session_state["first screen is drawn"] = False
+    at.run()
+    assert not at.exception
+    assert sent(at, "Heads of")["p"] is None
+    assert arcs(at)["label"].startswith("Attention of")
+    assert not any(at.get(kind) for kind in brings_libraries)
+
+
+def test_filled_by_the_corpus_the_first_screen_has_its_tests(app):
+    at = app(by=inspect_wording.BY_CORPUS)
+    at.session_state["first screen is drawn"] = False
+    at.run()
+    assert sent(at, "Heads of")["p"] is not None
+
+
+def test_single_scores_are_drawn_on_demand_where_they_are_many(app, monkeypatch):
+    assert "every score" not in [each.key for each in app(head="2-5").toggle]
+    monkeypatch.setattr("dashboard.views.inspect.head_card.MOST_MARKS", 10)
+    at = app(head="2-5")
+    assert at.get("plotly_chart") == [], "Plotly's code is fetched for nobody who did not ask"
+    at.toggle(key="every score").set_value(True).run()
+    assert not at.exception
+    assert len(at.get("plotly_chart")) == 1
+    (table,) = (each.value for each in at.dataframe if "text" in each.value)
+    assert len(table) == 3
+    n_scores = int(table.drop(columns="text").notna().to_numpy().sum())
+    assert at.toggle(key="every score").label == inspect_wording.every_score(n_scores)

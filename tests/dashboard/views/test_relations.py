@@ -1,0 +1,633 @@
+"""The page Heads as parsers without a browser: that it shows what core computes, and says what it cannot."""
+
+import base64
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from reading import button, data_of, said, sent
+from streamlit.delta_generator import DeltaGenerator
+
+import core.relations.observer
+from core.attention.settings import PassSettings
+from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
+from core.passes.prepare import prepare, queries_text
+from core.relations.accuracy import (
+    ALL,
+    Baseline,
+    ParsingSettings,
+    RelationAccuracy,
+    TextPredictions,
+    relation_accuracies,
+)
+from core.texts.relations import ROOT, Dependencies, dependencies
+from core.texts.text import Text
+from core.texts.words import Words
+from dashboard.figures.relations.directions import DIRECTION_NAMES
+from dashboard.figures.relations.parse_arcs import CHECK
+from dashboard.views.parsers import wording as shared_wording
+from dashboard.views.parsers.relations import wording
+from dashboard.views.parsers.relations.results import (
+    BestRelation,
+    RelationResults,
+    by_argmax,
+    is_case,
+    largest_gain,
+    min_cases,
+)
+from dashboard.views.parsers.trees import PARSED_PER_REPORT
+
+TEXTS = (
+    "The old cat sat on the red mat.",
+    "She quickly drank hot coffee.",
+    "A small bird sang and two dogs ran.",
+    "He sold the red apples to a black dog.",
+)
+FEW = "1"
+CONLLU = """\
+1\tShe\t_\t_\t_\t_\t2\tnsubj\t_\t_
+2\teats\t_\t_\t_\t_\t0\troot\t_\t_
+3\tred\t_\t_\t_\t_\t4\tamod\t_\t_
+4\tapples\t_\t_\t_\t_\t2\tobj\t_\t_
+
+1\tThe\t_\t_\t_\t_\t2\tdet\t_\t_
+2\tdog\t_\t_\t_\t_\t3\tnsubj\t_\t_
+3\tran\t_\t_\t_\t_\t0\troot\t_\t_
+"""
+
+
+@pytest.fixture
+def checkpoint(small):
+    """A small checkpoint whose heads look at something: with usual random weights they look evenly."""
+    return small("bert", initializer_range=0.9)
+
+
+@pytest.fixture
+def parsing(app, checkpoint):
+    def opened(**link):
+        usual = {"checkpoint": checkpoint, "corpus_text": "\n".join(TEXTS), "least cases": FEW}
+        return app("parsing", **(usual | link))
+
+    return opened
+
+
+def computed(files, texts=None, kind="self", from_word="mean", alpha=0.05, **how):
+    """What core makes of some texts, without the page and the cache."""
+    texts = [Text((text,)) for text in TEXTS] if texts is None else texts
+    settings, checkpoint = PassSettings(kind), load_checkpoint(files)
+    prepared = [prepare(checkpoint, text, settings) for text in texts]
+    trees = list(dependencies([queries_text(text, kind) for text in texts]))
+    words = [tree.words for tree in trees]
+    found = core.relations.observer.predictions(checkpoint, prepared, words, settings, from_word=from_word)
+    placed = dict(pair for batch in found for pair in batch)
+    predictions = [TextPredictions.of(tree, placed[at]) for at, tree in enumerate(trees)]
+    return relation_accuracies(predictions, ParsingSettings(**how), alpha=alpha)
+
+
+def table(at):
+    return next(each.value for each in at.dataframe if "held_out" in each.value.columns)
+
+
+def assert_shows(rows, accuracies):
+    assert rows["relation"].tolist() == [one.relation for one in accuracies]
+    assert rows["cases"].tolist() == [one.n_cases for one in accuracies]
+    numbers = rows[["held_out", "low", "high", "best_on_all", "baseline", "offset", "p"]].to_numpy(float)
+    expected = [
+        [one.best_accuracy, one.best_low, one.best_high, one.accuracy.max(), one.baseline.share, one.baseline.offset]
+        for one in accuracies
+    ]
+    np.testing.assert_allclose(numbers[:, :6], expected, rtol=1e-12)
+    np.testing.assert_allclose(numbers[:, 6], [one.p_value for one in accuracies], rtol=1e-12)
+    assert rows["name"].tolist() == [f"L{one.best[1]} H{one.best[2]}" for one in accuracies]
+    assert rows["way"].tolist() == [DIRECTION_NAMES[one.best[0]] for one in accuracies]
+
+
+def drawn(at):
+    """The arcs, as the page was sent them."""
+    views = [data_of(view.proto.json) for view in at.get("bidi_component")]
+    return ElementTree.fromstring(next(view["svg"] for view in views if "svg" in view))
+
+
+def words_of(svg):
+    return [each.text for each in svg.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def infos(at):
+    return [each.value for each in at.info]
+
+
+def test_the_table_shows_what_core_computes(parsing, checkpoint):
+    at = parsing()
+    assert not at.exception
+    assert not at.error
+    assert_shows(table(at), computed(find_checkpoint(checkpoint)))
+    assert any(re.match(r"Relations: from \*\*spaCy\*\*.*4 texts\.", each.value) for each in at.markdown)
+
+
+def test_settings_change_what_is_computed(parsing, checkpoint):
+    files = find_checkpoint(checkpoint)
+    at = parsing(**{"from word": shared_wording.FROM_FIRST})
+    by_first = computed(files, from_word="first")
+    assert_shows(table(at), by_first)
+    usual = computed(files)
+    assert any((a.accuracy != b.accuracy).any() for a, b in zip(usual, by_first)), "some word has several pieces"
+
+
+def test_possessors_are_read_at_their_clitic_where_that_is_asked_for(parsing, checkpoint):
+    texts = "The cat's mat sat.\nThe dog's house is red."
+    at = parsing(corpus_text=texts, poss="true")
+    given = [Text((line,)) for line in texts.split("\n")]
+    files = find_checkpoint(checkpoint)
+    at_clitic, usual = (computed(files, given, at_clitic=clitic) for clitic in (True, False))
+    assert_shows(table(at), at_clitic)
+    offsets = [next(one.baseline.offset for one in each if one.relation == "poss") for each in (at_clitic, usual)]
+    assert offsets == [1, 2]
+
+
+def test_as_in_the_authors_code_is_one_setting_that_the_link_keeps(parsing, checkpoint):
+    texts = "The cat's mat sat.\nThe dog's house, she said, is red."
+    given = [Text((line,)) for line in texts.split("\n")]
+    theirs = {"at_clitic": True, "every_word": True, "offsets": (-3, -2, -1, 1, 2)}
+    expected = computed(find_checkpoint(checkpoint), given, from_word="first", **theirs)
+    at = parsing(corpus_text=texts, **{"as in code": "true", "relation": ALL})
+    assert_shows(table(at), expected)
+    sentence = next(each.value for each in at.markdown if "right in this sentence" in each.value)
+    words = len(dependencies_of(given[1]).heads)
+    assert int(re.search(r"of (\d+)\*\* right", sentence)[1]) in (words, len(dependencies_of(given[0]).heads))
+    assert not [each for each in at.toggle if each.key == "poss"]
+    at.toggle(key="as in code").set_value(False).run()
+    assert_shows(table(at), computed(find_checkpoint(checkpoint), given))
+
+
+def dependencies_of(text):
+    return next(iter(dependencies([text])))
+
+
+def test_the_headline_names_the_heads_whose_accuracy_it_gives():
+    assert wording.best_head("det", ["**L0 H1** (dep → head)"], 0.5, 0.25) == (
+        "Largest gain over a baseline: **L0 H1** (dep → head) on **det**, right in 50.0% of held-out cases; the best "
+        "fixed offset gets 25.0%."
+    )
+    assert wording.none_above("det", ["A", "B"], 0.2, 0.25) == (
+        "No head beats its baseline on held-out texts. Closest: A or B (one chosen on each half of the texts) on "
+        "**det**, right in 20.0% of held-out cases; the best fixed offset gets 25.0%."
+    )
+
+
+def test_while_trees_are_parsed_the_bar_says_so(parsing, monkeypatch):
+    said, shown = [], DeltaGenerator.progress
+
+    def recorded(self, value, text=None, **more):
+        said.append(text)
+        return shown(self, value, text, **more)
+
+    monkeypatch.setattr(DeltaGenerator, "progress", recorded)
+    at = parsing(corpus_text="\n".join(f"The cat number {number} sat." for number in range(PARSED_PER_REPORT + 1)))
+    assert not at.exception
+    assert f"Parsing texts: {PARSED_PER_REPORT} of {PARSED_PER_REPORT + 1}." in " ".join(said)
+    assert any(each.startswith("Scoring texts: ") for each in said)
+
+
+def test_random_weights_stand_beside_the_checkpoint(parsing, checkpoint):
+    at = parsing(random="true")
+    random = {one.relation: one for one in computed(randomly_initialised(find_checkpoint(checkpoint)))}
+    rows = table(at)
+    np.testing.assert_array_equal(rows["control"], [random[name].best_accuracy for name in rows["relation"]])
+    assert "control" not in table(parsing()).columns
+
+
+def test_the_headline_counts_relations_and_heads(parsing, checkpoint):
+    each_in_both_halves = [*TEXTS, "Of the car.", *reversed(TEXTS[1:]), "Of a very old red car."]
+    given = [Text((text,)) for text in each_in_both_halves]
+    at = parsing(alpha="0.1", corpus_text="\n".join(each_in_both_halves))
+    accuracies = computed(find_checkpoint(checkpoint), given, alpha=0.1)
+    named = [one for one in accuracies if one.relation != ALL]
+    headline = headline_of(at)
+    n_beat = sum(one.p_value < 0.1 for one in named)
+    held_out = [one for one in named if one.best_of_halves]
+    n_above = sum(one.best_accuracy > one.baseline.share for one in held_out)
+    assert 0 < n_above < len(held_out) < len(named)
+    assert f"Of {len(named)} relations ('all' not counted), the best head beats" in headline
+    assert f"in **{n_above}** of the {len(held_out)} with a held-out accuracy on held-out texts" in headline
+    assert f"significantly in **{n_beat}** on all texts (p < 0.1, corrected" in headline
+    bars = next(each.value for each in at.markdown if "Wilson intervals, against" in each.value)
+    assert f"above it for {n_above} of {len(held_out)} relations" in bars
+    best = max(named, key=lambda one: one.best_accuracy - one.baseline.share)
+    assert best.best_of_halves == (best.best, best.best)
+    head = f"**L{best.best[1]} H{best.best[2]}** ({DIRECTION_NAMES[best.best[0]]})"
+    assert headline.startswith(f"Largest gain over a baseline: {head} on **{best.relation}**")
+    rule = by_argmax(computed(find_checkpoint(checkpoint), given, reading="row"), "points")
+    assert f"**{rule.heads.sum()} of 6 heads** are *syntactic by argmax* (baseline + 10 points): " in headline
+    assert all(f"{n} for {name}" in headline for name, n in rule.n_heads.items() if n)
+
+
+def test_one_text_has_no_held_out_share_and_no_nan(parsing):
+    at = parsing(corpus_text="The quick brown fox jumps over the lazy dog.")
+    assert not at.exception
+    assert any(each.value.startswith(wording.NO_HALVES) for each in at.markdown)
+    assert wording.NO_BARS in infos(at)
+    said = " ".join(each.value for each in [*at.markdown, *at.caption, *at.info])
+    assert "nan" not in said
+    assert "on held-out texts" not in said
+    assert "evaluated on the other half**, both ways" not in said
+    assert not [each for each in at.dataframe if "held_out" in each.value]
+    assert any("best_on_all" in each.value for each in at.dataframe)
+
+
+def test_rows_without_a_held_out_share_are_explained(parsing):
+    at = parsing()
+    assert table(at)["held_out"].isna().any()
+    assert any(wording.NOT_HELD_OUT in each.value for each in at.markdown)
+    bars = next(each.value for each in at.markdown if "Wilson intervals, against" in each.value)
+    assert "nan" not in bars
+    assert "needs 2 texts against" in bars
+
+
+def test_where_no_head_is_above_its_baseline_the_headline_says_so(parsing, monkeypatch):
+    def as_good_as_offsets(*given, **more):
+        found = relation_accuracies(*given, **more)
+        return [replace(one, best_accuracy=min(one.best_accuracy, one.baseline.share)) for one in found]
+
+    monkeypatch.setattr("dashboard.views.parsers.relations.predictions.relation_accuracies", as_good_as_offsets)
+    at = parsing(alpha="0.01")
+    said = " ".join(each.value for each in at.markdown)
+    assert "No head beats its baseline on held-out texts. Closest: " in said
+    assert "Largest gain" not in said
+    assert "beats the best fixed offset in **0**" in said
+
+
+def test_the_link_keeps_the_number_of_the_sentence_and_no_text(parsing):
+    at = parsing(relation="det")
+    assert at.query_params["relation sentence"] == at.selectbox(key="relation sentence").value
+    at.selectbox(key="relation sentence").set_value("4.1").run()
+    assert at.query_params["relation sentence"] == "4.1"
+    at = parsing(relation="det", **{"relation sentence": "3.1"})
+    assert at.selectbox(key="relation sentence").value == "3.1"
+    assert "bird" in words_of(drawn(at))
+    assert at.query_params["relation sentence"] == "3.1"
+
+
+def test_the_headline_names_the_heads_that_were_judged_where_they_are_not_the_best_on_all_texts(parsing, checkpoint):
+    order = [TEXTS[place] for place in (0, 1, 3, 2)]
+    accuracies = computed(find_checkpoint(checkpoint), [Text((text,)) for text in order])
+    best = largest_gain(accuracies)
+    first, second = (f"L{layer} H{head}" for _, layer, head in best.best_of_halves)
+    ways = [DIRECTION_NAMES[way] for way, *_ in best.best_of_halves]
+    at = parsing(corpus_text="\n".join(order))
+    heads = f"**{first}** ({ways[0]}) or **{second}** ({ways[1]}) (one chosen on each half of the texts)"
+    assert best.best_accuracy == best.baseline.share
+    assert headline_of(at).startswith(
+        f"No head beats its baseline on held-out texts. Closest: {heads} on **{best.relation}**, right in "
+        f"{best.best_accuracy:.1%} of held-out cases"
+    )
+    assert best.best_of_halves != (best.best, best.best)
+    row = table(at).set_index("relation").loc[best.relation]
+    assert row["chosen"] == f"{first} {ways[0]} or {second} {ways[1]}"
+
+
+def headline_of(at):
+    return next(each.value for each in at.markdown if "('all' not counted), the best head" in each.value)
+
+
+def test_moving_what_needs_no_pass_runs_none(parsing, monkeypatch):
+    at = parsing()
+
+    def refuse(*_, **__):
+        raise AssertionError("no pass is needed")
+
+    monkeypatch.setattr(core.relations.observer, "predictions", refuse)
+    before = table(at)["low"].tolist()
+    at.select_slider(key="alpha").set_value(0.1).run()
+    assert table(at)["low"].tolist() != before
+    at.selectbox(key="least cases").set_value("5").run()
+    at.segmented_control(key="rule").set_value(wording.RELATIVE).run()
+    at.selectbox(key="relation").set_value("det").run()
+    at.toggle(key="every guess").set_value(True).run()
+    assert not at.exception
+
+
+def test_a_relation_brings_its_best_head_and_its_direction(parsing, checkpoint):
+    at = parsing()
+    for one in computed(find_checkpoint(checkpoint))[:4]:
+        way, layer, head = one.best
+        other = next(name for name in DIRECTION_NAMES if name != way)
+        at.segmented_control(key="way").set_value(DIRECTION_NAMES[other]).run()
+        at.selectbox(key="relation").set_value("amod" if one.relation != "amod" else "det").run()
+        at.segmented_control(key="way").set_value(DIRECTION_NAMES[other]).run()
+        at.selectbox(key="relation").set_value(one.relation).run()
+        assert at.segmented_control(key="way").value == DIRECTION_NAMES[way]
+        assert at.session_state["head"] == [(layer, head)]
+        grid = sent(at, f"{one.relation}, {DIRECTION_NAMES[way]}")
+        assert grid["chosen"] == [[layer, head]]
+        points = 100 * (one.accuracy - one.baseline.share)[list(DIRECTION_NAMES).index(way)]
+        shown = np.array([[float(text.replace("−", "-") or "nan") for text in row] for row in grid["texts"]])
+        np.testing.assert_allclose(shown, points, atol=0.51)
+
+
+def test_a_link_brings_back_relation_direction_and_head(parsing):
+    at = parsing(relation="det", way=DIRECTION_NAMES["head-to-dependent"], head="1-0")
+    assert at.selectbox(key="relation").value == "det"
+    assert at.segmented_control(key="way").value == DIRECTION_NAMES["head-to-dependent"]
+    assert sent(at, "det, head → dep")["chosen"] == [[1, 0]]
+
+
+@pytest.mark.parametrize(
+    "link", [{"relation": "no such relation"}, {"least cases": "-3"}, {"relation sentence": "99.9"}]
+)
+def test_a_link_to_what_is_not_there_falls_back(parsing, link):
+    at = parsing(**link)
+    assert not at.exception
+    assert not at.error
+
+
+def test_the_outlines_are_those_of_voitas_rule(parsing, checkpoint):
+    """In the second direction that reads the head's row, while the numbers read the dependent's column."""
+    by_column, by_row = (
+        {one.relation: one for one in computed(find_checkpoint(checkpoint), reading=reading)}
+        for reading in ("column", "row")
+    )
+    least = {wording.POINTS: lambda share: share + 0.1, wording.RELATIVE: lambda share: share * 1.1}
+
+    def outlined(one, margin):
+        return one.accuracy[1] >= least[margin](one.baseline.share) - 1e-9
+
+    differ = [
+        (name, margin)
+        for margin in least
+        for name in by_row
+        if (outlined(by_row[name], margin) != outlined(by_column[name], margin)).any()
+    ]
+    assert differ
+    for name, margin in differ[:1] + [("det", margin) for margin in least]:
+        at = parsing(relation=name, way=DIRECTION_NAMES["head-to-dependent"], rule=margin)
+        grid = sent(at, f"{name}, head → dep")
+        shown = np.frombuffer(bytes_of(grid["outlined"]), np.uint8).reshape(2, 3)
+        assert (shown == outlined(by_row[name], margin)).all()
+        assert grid["outline"] == wording.OUTLINE_ROW
+
+
+def bytes_of(text):
+    return base64.b64decode(text)
+
+
+def test_the_arcs_are_those_of_the_chosen_head(parsing, checkpoint):
+    at = parsing(relation="det", way=DIRECTION_NAMES["dependent-to-head"], head="1-2")
+    name = at.selectbox(key="relation sentence").value
+    text = int(name.split(".")[0]) - 1
+    (tree,) = dependencies([Text((TEXTS[text],))])
+    words = words_of(drawn(at))
+    assert [word for word in words if word in tree.words.shown(Text((TEXTS[text],)))] == list(
+        tree.words.shown(Text((TEXTS[text],)))
+    )
+    sentence = next(each.value for each in at.markdown if "right in this sentence" in each.value)
+    n_right, n_all = map(int, re.search(r"\*\*(\d+) of (\d+)\*\* right", sentence).groups())
+    assert n_all == tree.relations.count("det")
+    assert words.count(CHECK) == n_right
+    at.toggle(key="every guess").set_value(True).run()
+    assert words_of(drawn(at)).count(CHECK) >= n_right
+
+
+def test_every_guess_of_a_sentence_can_be_drawn_and_roots_have_none_that_is_right(parsing):
+    at = parsing(relation="det", **{"every guess": "true"})
+    svg = drawn(at)
+    dashed = [path for path in svg.iter("{http://www.w3.org/2000/svg}path") if path.get("stroke-dasharray")]
+    assert dashed
+    assert not at.exception
+
+
+def test_words_of_a_text_stay_text(parsing):
+    hostile = "The <img src=x onerror=alert(1)> cat sat on the red mat."
+    at = parsing(corpus_text=f"{hostile}\nThe dog ran.\nA cat sat.", relation="det")
+    assert not at.exception
+    view = next(data_of(view.proto.json) for view in at.get("bidi_component") if '"svg"' in view.proto.json)
+    assert "<img" not in view["svg"]
+
+
+def test_gold_relations_of_a_file_are_used_and_named(parsing, checkpoint):
+    at = parsing(corpus="upload a file")
+    at.file_uploader(key="upload").upload("gold.conllu", CONLLU.encode())
+    at.run()
+    assert not at.exception
+    assert any(each.value.startswith("Relations: **gold**") for each in at.markdown)
+    gold = [
+        Text(
+            ("She eats red apples",),
+            (("She", "eats", "red", "apples"),),
+            ((2, 0, 4, 2),),
+            (("nsubj", "root", "amod", "obj"),),
+        ),
+        Text(("The dog ran",), (("The", "dog", "ran"),), ((2, 3, 0),), (("det", "nsubj", "root"),)),
+    ]
+    assert_shows(table(at), computed(find_checkpoint(checkpoint), gold))
+    assert table(at)["relation"].tolist()[:2] == [ALL, "nsubj"]
+    assert {"amod", "obj", "det"} <= set(table(at)["relation"])
+
+
+def test_texts_that_are_too_long_are_named_and_left_out_or_cut(parsing, checkpoint):
+    long_one = "The dog ran and " * 12 + "sat."
+    given = "\n".join([*TEXTS, long_one])
+    at = parsing(corpus_text=given)
+    assert any("text 5" in each.value for each in at.warning)
+    assert_shows(table(at), computed(find_checkpoint(checkpoint)))
+    at = parsing(corpus_text=given, random="true")
+    assert not at.exception, "random weights ask about long texts once more"
+    at.segmented_control(key="long_texts").set_value("cut them").run()
+    assert table(at)["cases"].iloc[0] > computed(find_checkpoint(checkpoint))[0].n_cases
+
+
+def test_only_texts_that_are_too_long_is_an_error_that_asks(parsing):
+    at = parsing(corpus_text="The dog ran and " * 12 + "sat.")
+    assert said(at)
+    assert not at.exception
+
+
+def test_no_relation_with_enough_cases_is_a_sentence(parsing):
+    at = parsing(**{"least cases": "200"})
+    assert infos(at)[-1].startswith("No relation has 200 cases in these texts. Lower the minimum")
+    assert not at.dataframe
+    at = parsing(corpus_text="Hello")
+    assert infos(at) == [wording.not_enough(1)]
+    assert "Lower" not in wording.not_enough(1)
+
+
+def test_few_cases_are_said(parsing):
+    at = parsing(**{"least cases": wording.AUTOMATIC})
+    assert any(each.startswith("Relations with at least 1 case are shown") for each in infos(at))
+
+
+def test_no_text_asks_for_texts(parsing):
+    at = parsing(corpus_text="")
+    assert infos(at)
+    assert not at.dataframe
+
+
+def test_a_decoder_looks_back_only_and_says_so(parsing, small):
+    at = parsing(checkpoint=small("gpt2", initializer_range=0.9))
+    assert not at.exception
+    assert wording.LOOKS_BACK in infos(at)
+    assert table(at)["cases"].iloc[0] > 0
+
+
+def test_an_encoder_does_not_look_back_only(parsing):
+    assert wording.LOOKS_BACK not in infos(parsing())
+    assert wording.LOOKS_BACK not in infos(parsing(corpus_text="Hello"))
+
+
+@pytest.mark.parametrize(("n_words", "looks_back"), [(11, False), (12, True)])
+def test_looking_back_is_said_of_enough_words_that_have_a_later_one(n_words, looks_back):
+    """Of two texts; the first word sees no other one, the last has none after it."""
+    before = np.broadcast_to(np.arange(n_words) - 1, (2, 3, 4, n_words))
+    assert relations(before, before).looks_back == looks_back
+    ahead = before.copy()
+    ahead[0, 2, 1, 5] = 6
+    assert not relations(before, ahead).looks_back
+
+
+def relations(*predicted):
+    n_words = predicted[0].shape[-1]
+    tree = Dependencies(
+        words=Words(segments=np.zeros(n_words, int), spans=np.zeros((n_words, 2), int)),
+        heads=np.full(n_words, ROOT),
+        relations=("root",) * n_words,
+    )
+    found = tuple(
+        TextPredictions(dependencies=tree, predicted=each, has_tokens=np.ones(n_words, bool)) for each in predicted
+    )
+    nothing = {"texts": (), "positions": (), "accuracies": [], "by_row": [], "too_long": ()}
+    return RelationResults(predictions=found, **nothing)
+
+
+@pytest.mark.parametrize(("attention", "side", "shape"), [("encoder", 0, (2, 3)), ("decoder", 1, (3, 4))])
+def test_an_encoder_decoder_is_looked_at_on_each_side(parsing, small, attention, side, shape):
+    folder = small("bart", init_std=0.9)
+    pairs = [("The old cat sat on the mat.", "A dog ran."), ("She eats red apples.", "The bird sang.")]
+    at = parsing(checkpoint=folder, corpus_text="\n".join(" ||| ".join(pair) for pair in pairs), attention=attention)
+    assert not at.exception
+    accuracies = computed(find_checkpoint(folder), [Text(pair) for pair in pairs], attention)
+    assert accuracies[0].accuracy.shape[1:] == shape
+    assert_shows(table(at), accuracies)
+    shown = " ".join(words_of(drawn(at)))
+    assert any(pair[side].split()[1] in shown for pair in pairs)
+
+
+def test_across_there_is_no_tree_and_the_page_says_so(parsing, small):
+    at = parsing(checkpoint=small("bart", init_std=0.9), attention="cross-attention", corpus_text="The cat ||| A dog")
+    assert infos(at) == [shared_wording.CROSS]
+    assert not at.dataframe
+
+
+def test_argmax_and_sieve_are_counted_beside_each_other(parsing, checkpoint):
+    at = parsing(**{"relation details": wording.TWO_RULES, "tau": "1"})
+    assert not at.exception
+    counts = next(each.value for each in at.markdown if "by both and" in each.value)
+    assert "by the sieve (its pooled syntactic role)" in counts
+    assert "its pooled syntactic role" in wording.SIEVE_TITLE
+    n_all, first, second, both, neither = map(int, re.findall(r"\d+", counts))
+    rule = by_argmax(computed(find_checkpoint(checkpoint), reading="row"), "points")
+    sieve = sent(at, wording.SIEVE_GRID)
+    held = np.frombuffer(bytes_of(sieve["outlined"]), np.uint8).reshape(2, 3).astype(bool)
+    assert (n_all, first, second) == (6, rule.heads.sum(), held.sum())
+    assert both == (rule.heads & held).sum()
+    assert neither == (~rule.heads & ~held).sum()
+
+
+def test_without_a_relation_of_the_rule_no_head_can_follow_it(parsing):
+    at = parsing(corpus_text="Of the cat.\nOn the mat.", **{"relation details": wording.TWO_RULES})
+    assert wording.NO_RULE_RELATION in infos(at)
+
+
+def test_distances_are_drawn_where_their_tab_is_open(parsing):
+    at = parsing(**{"relation details": wording.DISTANCES})
+    assert not at.exception
+    assert any("by signed distance in words" in each.value for each in at.markdown)
+
+
+def test_heads_that_are_off_are_named_and_named_again_once_on(parsing):
+    at = parsing(off="0-1")
+    assert not at.exception
+    assert any("Switched off: L0 H1." in each.value for each in at.markdown)
+    assert any(wording.OFF_STILL_ATTENDS in each.value for each in at.markdown)
+    grid = sent(at, at.selectbox(key="relation").value)
+    (line,) = [each for each in grid["details"] if each["label"] == "switched off"]
+    assert line["texts"] == [["no", "yes", "no"], ["no"] * 3]
+    names = table(at)["name"].tolist()
+    assert [name for name in names if name.endswith("(off)")] == ["L0 H1 (off)"] * names.count("L0 H1 (off)")
+    assert "L0 H1" not in names
+    button(at, "Switch all on").click().run()
+    assert not at.exception
+    assert any(each.label.startswith("Switch L0 H1 off again") for each in at.button)
+
+
+def accuracy(relation, n_cases, best=0.5, share=0.4):
+    shape = (2, 2, 3)
+    zeros = np.zeros(shape)
+    return RelationAccuracy(
+        **{"relation": relation, "n_cases": n_cases, "n_left_out": 0, "accuracy": zeros + best, "low": zeros},
+        **{"high": zeros + 1, "p_values": zeros, "best": ("dependent-to-head", 0, 0), "best_of_halves": ()},
+        **{"best_accuracy": best, "best_low": 0.1, "best_high": 0.9, "best_cases": n_cases, "p_value": 0.5},
+        baseline=Baseline(offset=1, share=share, shares={1: share}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_cases", "asked", "least"),
+    [
+        ((900, 100, 100, 100, 100, 100), None, 100),
+        ((900, 100, 100, 100, 100, 99), None, 50),
+        ((900, 30, 9, 8, 7, 6), None, 5),
+        ((900, 3), None, 1),
+        ((900, 3), 200, 200),
+    ],
+)
+def test_as_many_cases_are_asked_for_as_five_relations_have(n_cases, asked, least):
+    names = [ALL, *(f"r{number}" for number in range(len(n_cases) - 1))]
+    accuracies = [accuracy(name, n) for name, n in zip(names, n_cases, strict=True)]
+    assert min_cases(accuracies, asked) == least
+
+
+def test_the_largest_gain_is_of_a_relation_where_there_is_one():
+    rows = [accuracy(ALL, 9, 0.99), accuracy("det", 5, 0.5, 0.45), accuracy("amod", 4, 0.4, 0.1)]
+    assert largest_gain(rows).relation == "amod"
+    assert largest_gain(rows[:1]).relation == ALL
+    no_halves = replace(rows[2], best_accuracy=float("nan"))
+    assert largest_gain([rows[1], no_halves]).relation == "det"
+
+
+def test_voitas_rule_takes_the_best_of_its_relations_and_directions():
+    base = accuracy("det", 5).accuracy * 0
+    subject, object_, other = base.copy(), base.copy(), base.copy()
+    subject[1, 0, 2], object_[0, 0, 2], other[0, 1, 1] = 0.62, 0.65, 0.95
+    rows = [
+        replace(accuracy("nsubj", 9, share=0.52), accuracy=subject),
+        replace(accuracy("obj", 9, share=0.6), accuracy=object_),
+        replace(accuracy("det", 9, share=0.1), accuracy=other),
+    ]
+    found = by_argmax(rows, "points")
+    assert found.n_heads == {"nsubj": 1, "obj": 0}
+    assert np.argwhere(found.heads).tolist() == [[0, 2]]
+    assert found.gain[0, 2] == pytest.approx(0.1)
+    assert found.gain[1, 1] == pytest.approx(-0.52)
+    assert found.best[0][2] == BestRelation("nsubj", "head-to-dependent", 0.62)
+    assert by_argmax(rows[2:], "points") is None
+    assert by_argmax(rows, "relative").heads[0, 2]
+
+
+def test_cases_are_words_with_the_relation_and_a_head():
+    words = Words(segments=np.zeros(4, int), spans=np.array([(0, 1), (2, 3), (4, 5), (6, 7)]))
+    trees = Dependencies(words=words, heads=np.array([1, ROOT, 1, 1]), relations=("det", "root", "punct", "dobj"))
+    assert is_case(trees, ALL).tolist() == [True, False, False, True]
+    assert is_case(trees, ALL, every_word=True).all()
+    assert is_case(trees, "det", every_word=True).tolist() == [True, False, False, False]
+    assert is_case(trees, "punct").tolist() == [False, False, True, False]
+    assert is_case(trees, "root").tolist() == [False] * 4
+
+
+def test_the_table_is_a_file_without_columns_of_one_name(parsing):
+    at = parsing()
+    rows = table(at)
+    assert not rows.columns.duplicated().any()
+    assert isinstance(rows, pd.DataFrame)
+    assert {each.label for each in at.get("download_button")} >= {"CSV of relations", "Parquet of relations"}

@@ -1,0 +1,306 @@
+"""The page Surface without a browser: what it computes, what it says, and what it leaves out."""
+
+import base64
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from reading import button, said, sent
+from small_checkpoints import save
+
+from core.checkpoints.find import find_checkpoint
+from dashboard import controls, wording
+from dashboard.plain import WORD_JOINER
+from dashboard.views.surface import wording as words
+from dashboard.views.surface.numbers import KEPT
+
+TABS = (words.SHARES, words.ENTROPY, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
+N_TEXTS = 3
+TEXTS = "the cat sat on the mat.\na dog chased two black birds.\nshe does eat red apples."
+
+
+@pytest.fixture
+def opened(app):
+    """opened(tab, **link) -> the page with that tab open."""
+    return lambda tab=words.SHARES, **link: app("surface", **{"surface details": tab, **link})
+
+
+def sentences(at):
+    """What the page says, without the signs that keep Markdown from reading it."""
+    shown = [each.value for each in (*at.markdown, *at.info)]
+    return [each.replace("\\", "").replace(WORD_JOINER, "") for each in shown]
+
+
+def charts(at):
+    """What the charts on the page draw."""
+    found = at.get("vega_lite_chart")
+    return [pa.ipc.open_stream(each.proto.data.data).read_pandas() for each in found]
+
+
+def shown_map(at, name):
+    """The numbers that the head grid draws."""
+    sent_map = sent(at, name)
+    parts = np.frombuffer(base64.b64decode(sent_map["parts"]), "<f4").reshape(sent_map["layers"], sent_map["heads"])
+    return parts * float(sent_map["high"][0])
+
+
+def eager_maps(name, texts):
+    """Attention [layer head query key] of each text, from transformers' own eager path, and its tokens."""
+    import torch
+    import transformers
+
+    folder = find_checkpoint(name).folder
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float64).eval()
+    for text in texts:
+        inputs = tokenizer(text, return_tensors="pt")
+        with torch.no_grad():
+            maps = model(**inputs, output_attentions=True).attentions
+        yield torch.cat(maps).numpy(), tokenizer.convert_ids_to_tokens(inputs["input_ids"][0])
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_every_tab_opens_without_an_exception(opened, tab):
+    at = opened(tab)
+    assert not at.exception
+    assert not at.error
+    assert [each.value for each in at.title] == ["Surface"]
+    assert any(f"Over {N_TEXTS} texts, of **72 heads**," in each for each in sentences(at))
+
+
+def test_only_the_open_tab_is_drawn(opened):
+    assert [len(charts(opened(tab))) for tab in (words.SHARES, words.ENTROPY, words.TABLE)] == [3, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "of_map"),
+    [
+        ("sep", lambda attention, tokens: attention[..., tokens.index("[SEP]")].mean(-1)),
+        ("next", lambda attention, tokens: np.diagonal(attention, 1, -2, -1).mean(-1)),
+        ("entropy", lambda attention, tokens: -(attention * np.log(attention)).sum(-1).mean(-1)),
+    ],
+)
+def test_the_grid_shows_what_whole_eager_maps_give(opened, statistic, of_map):
+    at = opened(words.HEADS, corpus_text=TEXTS, statistic=words.STATISTICS[statistic])
+    shown = shown_map(at, words.STATISTICS[statistic])
+    expected = np.mean([of_map(*found) for found in eager_maps("bundled", TEXTS.split("\n"))], axis=0)
+    np.testing.assert_allclose(shown, expected, atol=2e-4)
+    details = {each["label"]: each["texts"] for each in sent(at, words.STATISTICS[statistic])["details"]}
+    assert details[words.MEAN][2][5] == f"{expected[2, 5]:.3g}"
+    assert details[words.TEXTS][0][0] == str(N_TEXTS)
+    assert " to " in details["95 % interval"][0][0]
+
+
+def test_the_formulas_of_the_code_are_a_setting(opened):
+    at = opened(words.HEADS, corpus_text=TEXTS, statistic=words.STATISTICS["sep from sep"])
+    of_paper = shown_map(at, words.STATISTICS["sep from sep"])
+    at.toggle(key="surface as in code").set_value(True).run()
+    assert not at.exception
+    assert not at.error
+    shown = shown_map(at, words.STATISTICS["sep from sep"])
+    np.testing.assert_allclose(shown, of_paper / 2, atol=1e-4)  # each text has one [SEP], and the code divides by two
+    assert words.BY_CODE in [each.value for each in at.caption]
+    again = opened(words.HEADS, corpus_text=TEXTS, **{"surface as in code": "true"})
+    assert words.BY_CODE in [each.value for each in again.caption]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "expected"),
+    [("sep", words.DOTS_2), ("cls entropy", words.DOTS_4), ("confidence", words.VOITA_1B), ("other", words.NO_FIGURE)],
+)
+def test_the_grid_names_its_figure_or_says_that_there_is_none(opened, statistic, expected):
+    at = opened(words.HEADS, corpus_text=TEXTS, statistic=words.STATISTICS[statistic])
+    assert expected in [each.value.replace("\\", "").replace(WORD_JOINER, "") for each in at.caption]
+
+
+def test_the_headline_counts_what_the_statistics_say(opened):
+    at = opened(corpus_text=TEXTS)
+    numbers = at.session_state[KEPT][1]
+    mostly = int((numbers.heads.of("cls") > 0.5).sum())
+    positional = int(numbers.labels.positional.holds.sum())
+    (headline,) = (each for each in sentences(at) if each.startswith(f"Over {N_TEXTS}"))
+    assert f"{mostly} put over half of their attention on [CLS]" in headline
+    assert f"; {positional} are positional (" in headline
+    assert mostly
+    assert positional
+
+
+def test_the_summary_is_a_sentence_for_every_count():
+    assert words.summary(2, 72, {"[CLS]": 24, "[SEP]": 0}, {-1: 2, 1: 1}, 1) == (
+        "Over 2 texts, of **72 heads**, 24 put over half of their attention on [CLS], 0 on [SEP]; "
+        "3 are positional (2 at \N{MINUS SIGN}1, 1 at +1); 1 points to rare words."
+    )
+    assert words.summary(1, 6, {}, {}, None) == "Over 1 text, of **6 heads**, 0 are positional."
+    assert words.summary(1, 6, {"[SEP]": 3}, None, 0) == (
+        "Over 1 text, of **6 heads**, 3 put over half of their attention on [SEP]; 0 point to rare words."
+    )
+
+
+def test_moving_alpha_widens_the_intervals_and_runs_no_model(opened):
+    at = opened(words.HEADS)
+    before, passed = sent(at, words.STATISTICS["sep"])["details"][1], controls.inference().n_passed
+    at.select_slider(key="alpha").set_value(0.001).run()
+    after = sent(at, words.STATISTICS["sep"])["details"][1]
+    assert (before["label"], after["label"]) == ("95 % interval", "99.9 % interval")
+    assert before["texts"] != after["texts"]
+    assert controls.inference().n_passed == passed
+
+
+def test_the_table_has_every_statistic_of_every_head_and_is_filtered(opened):
+    at = opened(words.TABLE, head="1-4,2-7")
+    table = at.dataframe[0].value
+    assert len(table) == len(words.STATISTICS) * 72
+    assert set(table["statistic"]) == set(words.STATISTICS.values())
+    at.multiselect(key="surface statistics").set_value([words.STATISTICS[name] for name in ("sep", "entropy")]).run()
+    at.multiselect(key="surface layers").set_value(["1"]).run()
+    table = at.dataframe[0].value
+    assert len(table) == 2 * 12
+    assert set(table["layer"]) == {1}
+    at.toggle(key="surface chosen").set_value(True).run()
+    assert set(at.dataframe[0].value["head"]) == {4}
+
+
+def test_chosen_heads_come_from_the_link_and_stand_side_by_side(opened):
+    at = opened(head="1-4,2-7")
+    assert list(at.dataframe[0].value.columns) == ["statistic", "L1 H4", "L2 H7"]
+    for drawn in charts(at):
+        assert set(drawn.loc[drawn["kind"] == "chosen", "name"]) == {"L1 H4", "L2 H7"}
+
+
+def test_functions_name_the_offset_and_the_relations(opened):
+    at = opened(words.FUNCTIONS)
+    described = next(each for each in sentences(at) if each.startswith("Rows: layers"))
+    positional = at.session_state[KEPT][1].labels.positional
+    for layer, head in np.argwhere(positional.holds).tolist():
+        assert f"L{layer} H{head} ({words.offset_name(int(positional.offset[layer, head]))})" in described
+    assert words.ORDER in [each.value for each in at.markdown]
+
+
+def test_heads_by_the_papers_own_rule_stand_in_the_grid_when_asked_for(opened):
+    at = opened(words.FUNCTIONS)
+    kinds = [set(drawn.loc[drawn["kind"] == "part", "function"]) for drawn in charts(at)]
+    assert not any("argmax" in of_chart for of_chart in kinds)
+    at.toggle(key="by argmax").set_value(True).run()
+    assert not at.exception
+    assert not at.error
+    described = next(each for each in sentences(at) if each.startswith("Rows: layers"))
+    assert "syntactic by argmax (D)" in described
+    assert words.few_cases(1, 100) in sentences(at), "three sentences have few cases"
+
+
+def test_another_frequency_list_changes_rare_words_and_runs_no_model(opened):
+    at = opened(words.TABLE)
+    passed, before = controls.inference().n_passed, at.dataframe[0].value
+    at.selectbox(key="frequencies").set_value(words.BY_FILE).run()
+    assert words.WAIT_LIST in [each.value for each in at.info]
+    common = [f"word{number}" for number in range(600)]
+    at.file_uploader(key="frequency list").upload("mine.txt", "\n".join([*common, "dog"]).encode()).run()
+    assert not at.exception
+    assert not at.error
+    after = at.dataframe[0].value
+    is_rare = before["statistic"].str.contains("rarest")
+    assert not before[is_rare]["mean"].equals(after[is_rare]["mean"])
+    assert before[~is_rare]["mean"].equals(after[~is_rare]["mean"])
+    assert controls.inference().n_passed == passed
+
+
+def test_what_is_wrong_with_a_frequency_list_is_said(opened):
+    at = opened(frequencies=words.BY_FILE)
+    at.file_uploader(key="frequency list").upload("mine.tsv", b"term\tcount\na\t3\n").run()
+    assert 'names no column "rank"' in said(at)[0]
+
+
+def test_gradients_are_computed_when_asked_for_and_kept(opened, small):
+    link = {"checkpoint": small("bert", "MaskedLM"), "corpus_text": TEXTS}
+    at = opened(words.LAYERS, **link)
+    assert len(charts(at)) == 1
+    button(at, words.COMPUTE).click().run()
+    assert not at.exception
+    assert not at.error
+    assert len(charts(at)) == 2
+    assert any(each.startswith(f"Over {N_TEXTS} texts with ") for each in sentences(at))
+    again = opened(words.LAYERS, **link)
+    assert len(charts(again)) == 2
+
+
+def test_a_checkpoint_without_a_language_model_says_so(opened, small):
+    at = opened(words.LAYERS, checkpoint=small("bert"), corpus_text=TEXTS)
+    controls.inference().checkpoint(at.session_state["engine"])
+    at.run()
+    assert words.NO_LANGUAGE_MODEL in [each.value for each in at.info]
+    assert not at.error
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_decoder_has_no_special_tokens_and_says_so(opened, small, tab):
+    at = opened(tab, checkpoint=small("gpt2"), corpus_text=TEXTS)
+    assert not at.exception
+    assert not at.error
+    assert words.without_specials(["[CLS]", "[SEP]"]) in sentences(at)
+    (headline,) = (each for each in sentences(at) if each.startswith("Over 3"))
+    assert "[CLS]" not in headline
+
+
+@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross-attention"])
+def test_each_attention_of_an_encoder_decoder_is_shown(opened, small, tab, kind):
+    pairs = "the cat sat on a mat ||| the dog ran\nthe dog chased two birds ||| a cat ran"
+    at = opened(tab, checkpoint=small("bart", "Seq2SeqLM"), corpus_text=pairs, attention=kind)
+    assert not at.exception
+    assert not at.error
+    assert (words.NO_NEIGHBOURS in sentences(at)) == (kind == "cross-attention")
+    (headline,) = (each for each in sentences(at) if each.startswith("Over 2"))
+    assert ("positional" in headline) == (kind != "cross-attention")
+    assert f"**{6 if kind == 'encoder' else 12} heads**" in headline
+
+
+def test_very_many_heads_are_drawn(opened, small):
+    sizes = {"num_hidden_layers": 32, "num_attention_heads": 32, "hidden_size": 64}
+    at = opened(words.FUNCTIONS, checkpoint=small("bert", **sizes), corpus_text=TEXTS)
+    assert not at.exception
+    assert any("of **1,024 heads**" in each for each in sentences(at))
+
+
+def test_heads_switched_off_are_said_and_change_the_numbers(opened):
+    before = shown_map(opened(words.HEADS), words.STATISTICS["sep"])
+    at = opened(words.HEADS, off="0-2,1-3")
+    assert any("Switched off: L0 H2, L1 H3" in each for each in sentences(at))
+    after = shown_map(at, words.STATISTICS["sep"])
+    np.testing.assert_allclose(after[0], before[0], atol=1e-6)
+    assert np.abs(after[2:] - before[2:]).max() > 1e-3
+
+
+def test_texts_that_are_too_long_are_named(opened, tmp_path):
+    short = str(save("bert", tmp_path / "short"))
+    texts = f"{'the cat sat ' * 20}\nthe dog ran\na bird sat"
+    at = opened(checkpoint=short, corpus_text=texts)
+    assert not at.exception
+    assert any("Over 2 texts" in each for each in sentences(at))
+    assert len(at.warning) == 1
+
+
+def test_one_text_has_no_interval(opened):
+    at = opened(words.HEADS, corpus_text="the cat sat on the mat.")
+    assert not at.exception
+    assert sent(at, words.STATISTICS["sep"])["details"][1]["texts"][0][0] == words.NO_INTERVAL
+
+
+def test_a_corpus_that_was_not_given_is_asked_for(opened):
+    at = opened(corpus=controls.UPLOAD)
+    assert [each.value for each in at.info] == [wording.WAIT_UPLOAD]
+    assert [each.label for each in at.main.expander] == [wording.HOW, words.PAPER_TITLE]
+
+
+def test_the_papers_numbers_stand_only_in_the_folded_panel(opened):
+    at = opened()
+    folded = {each.label: [shown.value for shown in each.markdown] for each in at.main.expander}
+    assert list(folded) == [words.SETTINGS, wording.HOW, words.PAPER_TITLE]
+    assert "3.89 nats" in folded[words.PAPER_TITLE][0]
+    assert sum("3.89" in each.value for each in at.markdown) == 1
+
+
+def test_a_link_with_nonsense_opens_with_what_the_page_offers(opened):
+    at = opened("nonsense", statistic="x", frequencies="y", head="99-99")
+    assert not at.exception
+    assert not at.error
+    assert at.selectbox(key="frequencies").value == words.BY_TEXTS

@@ -1,0 +1,74 @@
+"""What loading a page costs. Which way imports may run stands in pyproject.toml, and lint-imports checks it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = {"dashboard/app.py", "dashboard/components/venn/make_regions.py"}
+"""Draw or write something when they are imported, which takes a browser's session or shapely."""
+SLOW = {"torch", "transformers", "spacy", "altair", "statsmodels", "sklearn", "scipy.stats", "vl_convert"}
+"""Each takes between 0.3 and 6 seconds to import; they are imported where they are used. Streamlit itself
+imports plotly."""
+
+
+def page_modules():
+    """All of cache and dashboard, so that a new file is held to the same."""
+    files = [path.relative_to(ROOT) for room in ("cache", "dashboard") for path in sorted((ROOT / room).rglob("*.py"))]
+    return [
+        ".".join((path.parent if path.name == "__init__.py" else path.with_suffix("")).parts)
+        for path in files
+        if path.as_posix() not in SCRIPTS
+    ]
+
+
+def test_the_modules_of_every_page_are_there():
+    assert {"cache.inference", "dashboard.controls", "dashboard.views.inspect.page"} <= set(page_modules())
+
+
+def loaded_by(modules, libraries):
+    """Which of the libraries a fresh process has loaded after importing the modules."""
+    imports = "".join(f"import {module}\n" for module in modules)
+    return loaded_after(imports, libraries)
+
+
+def loaded_after(code, libraries):
+    """Which of the libraries a fresh process has loaded after some code."""
+    report = f"{code}\nimport sys\nprint(*({set(libraries)!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_loading_the_pages_imports_no_slow_library():
+    assert loaded_by(page_modules(), SLOW) == []
+
+
+def test_what_the_first_grid_waits_for_loads_neither_pandas_nor_scipy():
+    first = ("dashboard.controls", "dashboard.components.first_screen", "dashboard.views.inspect.page")
+    assert loaded_by(first, {*SLOW, "pandas", "scipy", "pyarrow"}) == []
+
+
+FIRST_VIEWS = """
+import numpy as np
+
+from dashboard.components.arcs import attention_arcs
+from dashboard.components.grid import role_grid
+from dashboard.figures.roles.grid import RoleGrid
+from dashboard.figures.text.sides import Side
+
+scores = np.array([[[2.0, 4.0]]])
+grid = RoleGrid(roles=["local"], scores=scores, holds=scores > 3, tau=3.0, label="Roles")
+role_grid(grid, key="grid", chosen=[(0, 0)])
+side = Side(tokens=["a", "b"], special=np.zeros(2, bool), segments=np.zeros(2, int), words=np.arange(2))
+attention_arcs(key="arcs", queries=side, heads=[(0, 0)], attention=np.full((1, 2, 2), 0.5), label="Attention")
+"""
+DRAW = f"""
+from streamlit.testing.v1 import AppTest
+
+app = AppTest.from_string({FIRST_VIEWS!r}).run()
+assert not app.exception and len(app.get("bidi_component")) == 2, app.exception
+"""
+
+
+def test_drawing_the_first_grid_and_its_arcs_loads_no_pandas():
+    assert loaded_after(DRAW, {"pandas", "pyarrow"}) == []
