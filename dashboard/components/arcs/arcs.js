@@ -153,17 +153,33 @@ function layOut(view) {
 }
 
 function drawBase(view) {
-  const { elements, table, choices, colors } = view;
   view.frameSize = layOut(view);
-  const context = clearedCanvas(elements.base, view.frameSize.width, view.frameSize.height);
-  if (table.sieve && choices.showSieve) drawSieveRails(context, view.frameSize, table, colors, choices.pair);
   const kept = keptOf(view);
   const share = sharedShare(view);
-  const links = share < kept.share ? linksBelow(table, kept.links, share) : kept.links;
-  drawLinks(context, view.frameSize, table, links, colors, false);
-  view.links = { total: kept.total, drawn: links.length, share };
+  const links = share < kept.share ? linksBelow(view.table, kept.links, share) : kept.links;
+  view.links = { total: kept.total, drawn: links.length, share, kept: links };
+  drawBand(view);
   tellShare(view, share);
   markOutside(view);
+}
+
+/** All links where they can be seen, and a screen above and below, so that few scrolls need a new drawing. */
+function drawBand(view) {
+  const { elements, table, choices, colors, frameSize } = view;
+  const { top, end } = seenPart(view);
+  const spare = window.innerHeight;
+  view.band = { top: Math.max(0, top - spare), end: Math.min(frameSize.height, end + spare) };
+  const context = clearedPart(view, elements.base, view.band);
+  const frame = { ...frameSize, ...view.band };
+  if (table.sieve && choices.showSieve) drawSieveRails(context, frame, table, colors, choices.pair);
+  drawLinks(context, frame, table, view.links.kept, colors, false);
+}
+
+/** Whether the reader sees rows whose links are not drawn. */
+function isBeyondBand(view) {
+  if (view.choices.matrix) return false;
+  const { top, end } = seenPart(view);
+  return end > top && (top < view.band.top || end > view.band.end);
 }
 
 /** The links that this view can draw by itself; found again only for another table, other heads or another choice. */
@@ -199,23 +215,22 @@ function drawFocus(view) {
     showSummary(view, restingSummary(view));
     return;
   }
-  const context = clearedOverlay(view);
+  const seen = seenPart(view);
+  const context = clearedPart(view, elements.overlay, seen);
   if (!focus) {
     showSummary(view, restingSummary(view));
     return;
   }
   const links = linksOfRow(view.table, visibleHeads(view), choices.pair, focus);
-  drawFocusLinks(view, context, focus, links);
+  drawFocusLinks(view, context, { ...view.frameSize, ...seen }, focus, links);
   showBoxes(view, focus, links);
   showSummary(view, focusSummary(view, focus, links));
 }
 
-/** The overlay covers what can be seen of the rows: of a long text, that is far less than all of them. */
-function clearedOverlay(view) {
-  const { overlay } = view.elements;
-  const { top, seen } = seenPart(view);
-  const context = clearedCanvas(overlay, view.frameSize.width, seen);
-  overlay.style.top = `${top}px`;
+/** A canvas over some of the rows, empty: what can be seen of a long text is far less than all of it. */
+function clearedPart(view, canvas, { top, end }) {
+  const context = clearedCanvas(canvas, view.frameSize.width, end - top);
+  canvas.style.top = `${top}px`;
   context.translate(0, -top);
   return context;
 }
@@ -226,14 +241,14 @@ function seenPart(view) {
   const { height } = view.frameSize;
   const [shown, whole] = [box.getBoundingClientRect(), drawing.getBoundingClientRect()];
   const spare = window.innerHeight / 2;
-  const top = Math.max(0, Math.max(shown.top, -spare) - whole.top - ROW_HEIGHT);
+  const top = Math.max(0, Math.min(height, Math.max(shown.top, -spare) - whole.top - ROW_HEIGHT));
   const end = Math.min(height, Math.min(shown.bottom, window.innerHeight + spare) - whole.top + ROW_HEIGHT);
-  return { top, seen: Math.max(0, end - top) };
+  return { top, end: Math.max(top, end) };
 }
 
-function drawFocusLinks(view, context, focus, links) {
-  const { table, choices, colors, frameSize } = view;
-  if (table.sieve && choices.showSieve) drawSieveOfRow(context, frameSize, table, colors, focus, choices.pair);
+function drawFocusLinks(view, context, frame, focus, links) {
+  const { table, choices, colors } = view;
+  if (table.sieve && choices.showSieve) drawSieveOfRow(context, frame, table, colors, focus, choices.pair);
   const kept = links.filter(({ at }) => isKept(table, choices.share, at)).slice(0, MOST_FOCUS_LINKS);
-  drawLinks(context, frameSize, table, kept.map(({ at }) => at), colors, true);
+  drawLinks(context, frame, table, kept.map(({ at }) => at), colors, true);
 }

@@ -3,9 +3,11 @@
 const ALPHA_BUCKETS = 12;
 const HEAD_DASHES = [7, 3]; // tells a head from an earlier one of the same colour
 
+/** Add a link, unless none of it lies in the rows that are drawn. */
 function addCurve(path, frame, query, key) {
   const from = (query + 0.5) * frame.rowHeight;
   const to = (key + 0.5) * frame.rowHeight;
+  if (Math.max(from, to) + frame.rowHeight < frame.top || Math.min(from, to) - frame.rowHeight > frame.end) return;
   path.moveTo(0, from);
   path.bezierCurveTo(frame.width * 0.4, from, frame.width * 0.6, to, frame.width, to);
 }

@@ -11,7 +11,7 @@ function listen(view) {
   columns.addEventListener("focusin", (event) => onFocus(view, event), options);
   columns.addEventListener("focusout", () => leaveSoon(view), options);
   columns.addEventListener("keydown", (event) => onTokenKey(view, event), options);
-  box.addEventListener("scroll", () => tellGroup(view), { ...options, passive: true });
+  box.addEventListener("scroll", () => onBoxScroll(view), { ...options, passive: true });
   document.addEventListener("scroll", () => onScroll(view), { ...options, capture: true, passive: true });
   root.addEventListener("keydown", (event) => event.key === "Escape" && unpin(view), options);
   free.addEventListener("click", () => unpin(view), options);
@@ -36,14 +36,23 @@ function drawSoon(view, everything) {
   cancelAnimationFrame(view.frame);
   view.frame = requestAnimationFrame(() => {
     if (view.drawsAll) redraw(view);
-    else drawFocus(view);
+    else {
+      if (isBeyondBand(view)) drawBand(view);
+      drawFocus(view);
+    }
     view.drawsAll = false;
   });
 }
 
+/** A scroll inside the view's shadow tree, which the document does not hear of. */
+function onBoxScroll(view) {
+  tellGroup(view);
+  onScroll(view);
+}
+
 /** The box or the page around it moved: other rows are seen. */
 function onScroll(view) {
-  if (view.table && focusOf(view)) drawSoon(view, false);
+  if (view.table && (focusOf(view) || isBeyondBand(view))) drawSoon(view, false);
 }
 
 function tokenOf(event) {

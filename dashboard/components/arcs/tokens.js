@@ -93,8 +93,8 @@ function otherSide(side) {
 function showBoxes(view, focus, links) {
   const heads = visibleHeads(view);
   const weights = new Map();
-  const { top, seen } = seenPart(view);
-  const [first, last] = [top / ROW_HEIGHT - 1, (top + seen) / ROW_HEIGHT];
+  const { top, end } = seenPart(view);
+  const [first, last] = [top / ROW_HEIGHT - 1, end / ROW_HEIGHT];
   for (const { other, head, weight } of links) {
     if (Math.abs(weight) < LEAST_SHOWN) break;
     if (other < first || other > last) continue;

@@ -153,6 +153,8 @@ def sharp_and_thin():
 
 
 LONG = 442
+ROW = 24
+"""Pixels."""
 
 
 @pytest.fixture(scope="module")
@@ -462,6 +464,27 @@ def test_checkpoints_of_a_long_text_draw_the_share_that_the_thinner_one_can(visi
     expect_cut_alike(page, maps, lambda drawn: 20 < drawn <= share)
     # Nobody answers the others' answers.
     wait_until_equal(page, lambda: page.evaluate(DRAWN_IN_TEN_FRAMES), 0)
+
+
+def test_links_of_a_long_text_are_drawn_where_they_can_be_seen(visit):
+    page = visit("/?view=arcs&sharp=yes&alone=yes")
+    base = view_of(page, VIEWS[0]).locator("canvas.base")
+    box = view_of(page, VIEWS[0]).locator(".box")
+
+    def expect_rows(first, last):
+        """Wait until links are drawn from one row to another, and on less than half of all rows."""
+        drawn = wait_for(
+            page,
+            lambda: base.evaluate("canvas => [canvas.offsetTop, canvas.offsetTop + canvas.offsetHeight]"),
+            lambda drawn: drawn[0] <= first * ROW and last * ROW <= drawn[1],
+        )
+        assert drawn[1] - drawn[0] < LONG * ROW / 2
+        expect_drawn(base)
+
+    expect_rows(0, 16)
+    for row in (200, LONG - 16):
+        box.evaluate("(box, top) => box.scrollTo(0, top)", row * ROW)
+        expect_rows(row, row + 16)
 
 
 def test_a_checkpoint_that_comes_later_joins_and_one_that_goes_frees_the_rest(visit):
