@@ -85,9 +85,9 @@ def kept_and_tested(folder: Path, engines: tuple[Engine, Engine], texts: list[Te
     kept = Inference(Store(folder)).kept_comparison(engines, texts)
     if kept is None:
         raise RuntimeError("The store has not kept the comparison.")
-    a, b = (role_scores(measures, ScoreSettings()) for measures in (kept.a, kept.b))
+    a, b = (role_scores(measures, ScoreSettings()).scores for measures in (kept.a, kept.b))
     for scores in (a, b):
-        role_tests(scores, ROLES, Criterion())
+        role_tests(scores, ROLES, Criterion(), 1.0)
     paired_tests(a, b, ROLES)
 
 

@@ -12,6 +12,8 @@ from cache.store.record import Record
 from core.errors import EveryTextTooLong
 from core.passes.arrays import Arrays
 from core.passes.question import Question, Result
+from core.roles.measures import TextMeasures
+from core.roles.question import SCORES
 from core.texts.tokens import TooLong
 
 
@@ -25,6 +27,8 @@ class Answers(Generic[Result]):
     """Index of each result's item in the input."""
     too_long: tuple[tuple[int, int], ...]
     """Index and number of tokens of each text that was left out or cut."""
+    n_tokens: tuple[int, ...]
+    """Number of tokens of each result's text, as far as it was read."""
     n_bytes: int
     """Size of the results in memory."""
 
@@ -33,9 +37,9 @@ class Answers(Generic[Result]):
 class ComparedCorpus:
     """Measures of many texts under two checkpoints, and the divergence of their attention."""
 
-    a: Float[np.ndarray, "text measure layer_a head_a"]
-    """By core.roles.measures.MEASURES under the reference, texts in the order given."""
-    b: Float[np.ndarray, "text measure layer_b head_b"]
+    a: tuple[TextMeasures, ...]
+    """Measures of each text under the reference, in the order given."""
+    b: tuple[TextMeasures, ...]
     """Under the compared checkpoint, of the same texts."""
     divergence: Float[np.ndarray, "text layer head"] | None
     """In nats, 0 to ln 2; NaN for texts whose tokens differ. None if the numbers of layers or heads differ."""
@@ -43,6 +47,8 @@ class ComparedCorpus:
     """Index of each text in the input."""
     too_long: tuple[tuple[int, int], ...]
     """Index and number of tokens of each text that was left out or cut, under either."""
+    n_tokens: tuple[int, ...]
+    """Number of tokens of each text under the reference, as far as it was read."""
 
 
 def collected(question: Question[Any, Result], records: Sequence[Record], too_long: TooLong) -> Answers[Result]:
@@ -60,6 +66,7 @@ def collected(question: Question[Any, Result], records: Sequence[Record], too_lo
         results=tuple(results[id(records[i])] for i in positions),
         positions=positions,
         too_long=long_ones,
+        n_tokens=tuple(records[i].n_tokens - records[i].n_cut for i in positions),
         n_bytes=sum(array.nbytes for packed in arrays.values() for array in packed.values()),
     )
 
@@ -80,18 +87,19 @@ def collected_pairs(texts: Sequence[PassResult], too_long: TooLong) -> ComparedC
         raise EveryTextTooLong(long_ones)
     divergence = np.stack([text.divergence for text in whole.values() if text.divergence is not None])
     return ComparedCorpus(
-        a=np.stack([_measures(text.record) for text in whole.values()]),
-        b=np.stack([_measures(text.against) for text in whole.values()]),
+        a=tuple(_measures(text.record) for text in whole.values()),
+        b=tuple(_measures(text.against) for text in whole.values()),
         divergence=divergence if divergence.size else None,
         positions=tuple(whole),
         too_long=long_ones,
+        n_tokens=tuple(text.record.n_tokens - text.record.n_cut for text in whole.values()),
     )
 
 
-def _measures(record: Record | None) -> Float[np.ndarray, "measure layer head"]:
+def _measures(record: Record | None) -> TextMeasures:
     if record is None:
         raise RuntimeError("A text of a comparison was measured under one checkpoint only.")
-    return _arrays(record)["measures"]
+    return SCORES.unpack(_arrays(record))
 
 
 def _arrays(record: Record) -> Arrays:

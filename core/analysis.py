@@ -23,8 +23,8 @@ from core.passes.question import Item, Question, Result, answer
 from core.relations.accuracy import AS_IN_PAPER, ParsingSettings, RelationAccuracy, TextPredictions, relation_accuracies
 from core.relations.question import ParsedText, prediction_question
 from core.roles.hypotheses import Criterion, HeadTests, role_tests
-from core.roles.measures import ScoreSettings, role_scores
-from core.roles.question import SCORES, Measures
+from core.roles.measures import RoleScores, ScoreSettings, role_scores
+from core.roles.question import SCORES
 from core.roles.roles import ROLES
 from core.similarity.distances import USUAL_DISTANCES, DistanceSettings, HeadDistances, head_distances
 from core.similarity.question import distance_question
@@ -66,21 +66,20 @@ def scores(
     texts: Sequence[Text],
     settings: PassSettings | None = None,
     of_scores: ScoreSettings = USUAL_SCORES,
-) -> Float[np.ndarray, "text role layer head"]:
-    """Sieve bias scores by core.roles.roles.ROLES; 1 is uniform attention, NaN where a role does not apply to a text.
+) -> RoleScores:
+    """Sieve bias scores by core.roles.roles.ROLES, with what uniform and the best possible attention score.
 
     Source: Pande et al. 2021, section 3.
     """
-    measures: list[Measures] = results(checkpoint, SCORES, texts, settings)
-    return role_scores(np.stack(measures), of_scores)
+    return role_scores(results(checkpoint, SCORES, texts, settings), of_scores)
 
 
-def roles(of_texts: Float[np.ndarray, "text role layer head"], criterion: Criterion = USUAL_CRITERION) -> HeadTests:
+def roles(of_texts: RoleScores, criterion: Criterion = USUAL_CRITERION) -> HeadTests:
     """Which heads hold which role over the texts of `scores`; another tau or alpha takes no pass.
 
     Source: Pande et al. 2021, section 4.
     """
-    return role_tests(of_texts, ROLES, criterion)
+    return role_tests(of_texts.scores, ROLES, criterion, of_texts.uniform)
 
 
 def comparison(

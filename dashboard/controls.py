@@ -19,7 +19,7 @@ from core.texts.text import MAX_BYTES, Text, read_file, read_typed
 from dashboard import state, wording
 from dashboard.plain import plain
 from dashboard.samples import read_sample
-from dashboard.state import AUTO, CORRECTIONS, KINDS, METHODS, Choice
+from dashboard.state import AUTO, CORRECTIONS, FAMILIES, KINDS, METHODS, RULES, Choice
 
 SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
 UPLOAD: Final = "upload a file"
@@ -147,6 +147,8 @@ def _test_settings() -> None:
         bind="query-params",
     )
     with st.expander("More settings"):
+        st.selectbox(wording.RULE, tuple(RULES), key="role rule", help=wording.RULE_HELP, bind="query-params")
+        st.selectbox(wording.FAMILY, tuple(FAMILIES), key="family", help=wording.FAMILY_HELP, bind="query-params")
         st.selectbox(
             "Decide by",
             tuple(METHODS),

@@ -1,7 +1,7 @@
 """What a file says about where it comes from."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -10,6 +10,7 @@ from cache.engine import Engine
 from core.attention.settings import head_name
 from core.texts.relations import parser_name
 from core.texts.text import Text
+from dashboard import wording
 from dashboard.state import Choice
 
 LONGEST_LINE: Final = 110
@@ -18,16 +19,26 @@ NAMED: Final = ("attention", "heads off")
 """Facts about the engine whose values do not say by themselves what they are."""
 
 
-def corpus_facts(chosen: Choice, engine: Engine, n_texts: int) -> dict[str, str]:
-    """What a file about a corpus says about where it comes from."""
+def corpus_facts(chosen: Choice, engine: Engine, n_texts: int, n_tokens: Sequence[int] = ()) -> dict[str, str]:
+    """What a file about a corpus says about where it comes from.
+
+    Args:
+        chosen: the settings that all pages share.
+        engine: the checkpoint.
+        n_texts: of the corpus, as far as they were read.
+        n_tokens: of each text, for files of scores, which grow with the length of a text.
+    """
     criterion, settings = chosen.criterion, chosen.score_settings
     return {
         **engine_facts(chosen, engine),
         "corpus": chosen.corpus,
         "corpus texts": str(n_texts),
+        **({"tokens": wording.token_range(n_tokens)} if n_tokens else {}),
         "tau": f"{criterion.tau:g}",
         "alpha": f"{criterion.alpha:g}",
+        "rule": criterion.rule,
         "correction": criterion.correction,
+        "family": criterion.family,
         "ddof": str(criterion.ddof),
         "method": criterion.method,
         "direction": settings.direction,
@@ -35,11 +46,13 @@ def corpus_facts(chosen: Choice, engine: Engine, n_texts: int) -> dict[str, str]
     }
 
 
-def comparison_facts(chosen: Choice, engines: tuple[Engine, Engine], n_texts: int) -> dict[str, str]:
+def comparison_facts(
+    chosen: Choice, engines: tuple[Engine, Engine], n_texts: int, n_tokens: Sequence[int] = ()
+) -> dict[str, str]:
     """What a file about two checkpoints on a corpus says about where it comes from."""
     reference, compared = engines
     return {
-        **corpus_facts(replace(chosen, off=()), reference, n_texts),
+        **corpus_facts(replace(chosen, off=()), reference, n_texts, n_tokens),
         "compared checkpoint": compared.files.name,
         "its revision": compared.files.revision or "local",
         "its fingerprint": compared.files.fingerprint,

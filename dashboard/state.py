@@ -9,7 +9,7 @@ import streamlit as st
 
 from cache.engine import Engine
 from core.attention.settings import Head, Kind, PassSettings
-from core.roles.hypotheses import Criterion, Method
+from core.roles.hypotheses import Criterion, Family, Method, Rule
 from core.roles.measures import ScoreSettings
 from core.statistics.means import Correction
 from core.texts.text import Text
@@ -29,6 +29,8 @@ NO_HEAD: Final = "none"
 
 CORRECTIONS: Final[dict[str, Correction]] = {"Benjamini-Hochberg": "bh", "Holm": "holm", "none": "none"}
 METHODS: Final[dict[str, Method]] = {"t-test": "test", "mean alone": "mean"}
+RULES: Final[dict[str, Rule]] = {"tau and uniform attention": "role", "tau alone, as in the paper": "paper"}
+FAMILIES: Final[dict[str, Family]] = {"heads of a role": "role", "heads of all roles": "all"}
 KINDS: Final[dict[str, Kind]] = {"encoder": "encoder", "decoder": "decoder", "cross-attention": "cross"}
 """Names as the page and its link show them."""
 
@@ -71,7 +73,9 @@ def choice() -> Choice:
         criterion=Criterion(
             tau=float(values["tau"]),
             alpha=float(values["alpha"]),
+            rule=RULES[values["role rule"]],
             correction=CORRECTIONS[values["correction"]],
+            family=FAMILIES[values["family"]],
             ddof=int(values["ddof"]),  # type: ignore[arg-type]
             method=METHODS[values["method"]],
         ),

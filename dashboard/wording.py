@@ -1,6 +1,6 @@
 """Sentences that several pages share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.texts.text import MAX_BYTES, MAX_TEXTS
@@ -46,15 +46,26 @@ COLUMN_FIRST: Final = "Column with the text"
 COLUMN_SECOND: Final = "Column with the second segment"
 NO_SECOND: Final = "none (single texts)"
 TAU_HELP: Final = (
-    "How strong the attention must be: a role needs a mean score above tau. 1 is uniform attention, 3 is three times "
-    "as much."
+    "How strong the attention must be: a role needs a mean score above tau. A score of 3 is three times as much "
+    "attention in the right place as there would be if it were spread evenly over all tokens. It grows with the length "
+    "of a text: on a short one, no head may be able to reach tau."
+)
+RULE: Final = "A role asks for more than"
+RULE_HELP: Final = (
+    "A mean score above tau, and above what evenly spread attention scores on the same texts (the default), or only a "
+    "mean score above tau, as in the paper. The two differ for block, whose weight gives 3 and more to evenly spread "
+    "attention."
+)
+FAMILY: Final = "Correct together"
+FAMILY_HELP: Final = (
+    "The tests of all heads for one role, as maps are read role by role (the default), or the tests of all roles."
 )
 ALPHA_HELP: Final = (
     "Level of the test: without a correction, how often a head without a role is given it by chance (0.05 is 1 in 20). "
     "Intervals cover 1 − alpha."
 )
 CORRECTION_HELP: Final = (
-    "Hundreds of tests are made at once, one for each head and role. Benjamini-Hochberg (the default) limits the share "
+    "Many tests are made at once, one for each head and role. Benjamini-Hochberg (the default) limits the share "
     "of false roles among those found; Holm limits the chance of even one; none is what the paper did."
 )
 METHOD_HELP: Final = "Mean alone is the paper's simpler rule: a mean score above tau, without a test."
@@ -244,6 +255,22 @@ def without_target(n_left_out: int, n_texts: int) -> str:
 PAPER_TITLE: Final = "What the paper found"
 
 NOT_LOADED: Final = "not loaded"
+
+
+def token_range(n_tokens: Sequence[int]) -> str:
+    """Lengths of texts: "median 22, 15 to 30"."""
+    ordered = sorted(n_tokens)
+    middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+    return f"median {middle:g}, {ordered[0]:,} to {ordered[-1]:,}"
+
+
+def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
+    """Roles that cannot reach tau on some texts, whatever a head does."""
+    named = [f"{role} on {counted(count, 'text')}" for role, count in n_short.items()]
+    listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+    return (
+        f"Of {counted(n_texts, 'text')}, some are too short: no head can score {tau:g} as {listed}, however it attends."
+    )
 
 
 def filled_by_test(tau: float) -> str:

@@ -21,7 +21,7 @@ from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from core.checkpoints.find import choose_device, find_checkpoint, load_checkpoint
 from core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
 from core.passes.texts import PassText
-from core.roles.measures import ROW_MEASURES, SYNTACTIC_MEASURES
+from core.roles.measures import BLOCK, ROW_MEASURES, SYNTACTIC_MEASURES
 from core.roles.scores import score_batch
 from core.roles.sieves import LOCAL_RADIUS, BatchSieves, batch_sieves
 from core.texts.relations import RELATIONS, TokenPair
@@ -166,15 +166,14 @@ def _measures_of_maps(
     local = torch.einsum("bhqk,qk->bhq", attention, band)
     columns = torch.cat([local[..., None], attention @ tensor(sieves.indicators)[:, None]], dim=-1)
     weights = tensor(sieves.row_weights)
-    rows = torch.einsum("bhqc,bqcm->bmh", columns, weights)
+    rows = torch.einsum("bhqc,bqcm->bmh", columns, weights[..., : len(ROW_MEASURES)])
     entropy = torch.special.entr(attention).sum(-1)
-    block = torch.einsum(
-        "bhqc,bqc,bhq->bh", columns, weights[..., ROW_MEASURES.index("block without entropy")], entropy
-    )
-    text, query, key = tensor(sieves.entry_at).T
-    entries = attention[text, :, query, key] * tensor(sieves.entry_weight)[:, None]
+    block = torch.einsum("bhqc,bqc,bhq->bh", columns, weights[..., BLOCK], entropy)
+    of_scores = sieves.entry_measure < len(SYNTACTIC_MEASURES)  # the rest are shares
+    text, query, key = tensor(sieves.entry_at[of_scores]).T
+    entries = attention[text, :, query, key] * tensor(sieves.entry_weight[of_scores])[:, None]
     syntactic = attention.new_zeros((len(attention), len(SYNTACTIC_MEASURES), attention.shape[1]))
-    syntactic.index_put_((text, tensor(sieves.entry_measure)), entries, accumulate=True)
+    syntactic.index_put_((text, tensor(sieves.entry_measure[of_scores])), entries, accumulate=True)
     return torch.cat([rows, block[:, None], syntactic], dim=1)
 
 

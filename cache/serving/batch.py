@@ -14,6 +14,7 @@ from core.checkpoints.checkpoint import Checkpoint
 from core.passes.prepare import WINDOW_ENTRIES, WINDOW_TOKENS, prepare, window_at, with_relations
 from core.passes.question import Question
 from core.passes.texts import PassText
+from core.roles.measures import TextMeasures
 from core.roles.question import SCORES
 from core.texts.relations import parse
 from core.texts.text import Text
@@ -114,9 +115,10 @@ def _looked_at(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Item, Pass
         if item.wanted.start is not None
     }
     scores = score_batch(checkpoint, texts, batch[0].settings[0], windows)
+    of_texts = scores.of_texts()
     maps = {row: packed_attention(seen) for row, seen in scores.maps.items()}
     return {
-        item: PassResult(record=_measured(scores.measures[row], texts[row]), attention=maps.get(row))
+        item: PassResult(record=_measured(of_texts[row], texts[row]), attention=maps.get(row))
         for row, item in enumerate(batch)
     }
 
@@ -141,7 +143,7 @@ def _compared(checkpoints: Sequence[Checkpoint], batch: Sequence[Item]) -> dict[
     }
 
 
-def _measured(measures: np.ndarray, text: PassText) -> Record:
+def _measured(measures: TextMeasures, text: PassText) -> Record:
     return Record.of(SCORES.pack(measures), text)
 
 

@@ -30,15 +30,15 @@ def add_command(commands: Any) -> None:
 
 def compare(arguments: argparse.Namespace) -> None:
     """Test two files of scores of the same texts against each other and write one row per role, layer and head."""
-    criterion = criterion_of(arguments)
     tables = [read_score_table(path) for path in (arguments.a, arguments.b)]
     check_output(arguments.output, others=[arguments.a, arguments.b])
     a, b = on_same_texts(*tables)
+    criterion = criterion_of(arguments, a)
     rounding = max(ROUNDING.get(side.facts.get("dtype", ""), ROUNDING["float32"]) for side in tables)
     tests = paired_tests(
         a.scores, b.scores, a.roles, alpha=criterion.alpha, correction=criterion.correction, rounding=rounding
     )
-    holds_a, holds_b = (role_tests(side.scores, a.roles, criterion).holds for side in (a, b))
+    holds_a, holds_b = (role_tests(side.scores, a.roles, criterion, side.uniform).holds for side in (a, b))
     n_texts = len({text for side in tables for text in side.texts})
     if len(a.texts) < n_texts:
         print(f"{n_texts - len(a.texts)} of {n_texts} texts are in one file only and were left out.", file=sys.stderr)

@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain
 from queue import SimpleQueue
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import torch
@@ -22,7 +23,10 @@ from core.attention.observers import Tile
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.passes.texts import PassText, same_tokens
+from core.roles.measures import TextMeasures
 from core.roles.scores import score_batch
+
+Worked = TypeVar("Worked")
 
 MOST: Final = math.log(2)
 """Divergence of two rows that share no key, in nats."""
@@ -32,10 +36,10 @@ MOST: Final = math.log(2)
 class ComparedBatch:
     """Result of two passes of a batch."""
 
-    a: Float[np.ndarray, "text measure layer_a head_a"]
-    """Measures under the reference, as core.roles.scores.score_batch gives them."""
-    b: Float[np.ndarray, "text measure layer_b head_b"]
-    """Measures under the compared checkpoint."""
+    a: Sequence[TextMeasures]
+    """Measures of each text under the reference."""
+    b: Sequence[TextMeasures]
+    """Measures of each text under the compared checkpoint."""
     divergence: Float[np.ndarray, "text layer head"] | None
     """Mean over the queries of the Jensen-Shannon divergence between the two rows, in nats, 0 to ln 2; NaN for a text
     whose tokens differ between the two. None if the numbers of layers or heads differ."""
@@ -57,11 +61,11 @@ def compare_batch(
         settings_a, settings_b: settings of each pass.
     """
 
-    def alone(rows: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        of_a = score_batch(a, [texts_a[row] for row in rows], settings_a).measures
-        return of_a, score_batch(b, [texts_b[row] for row in rows], settings_b).measures
+    def alone(rows: Sequence[int]) -> tuple[list[TextMeasures], list[TextMeasures]]:
+        of_a = score_batch(a, [texts_a[row] for row in rows], settings_a).of_texts()
+        return of_a, score_batch(b, [texts_b[row] for row in rows], settings_b).of_texts()
 
-    def in_step(rows: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def in_step(rows: Sequence[int]) -> tuple[list[TextMeasures], list[TextMeasures], np.ndarray]:
         return _in_step(
             (a, b), ([texts_a[row] for row in rows], [texts_b[row] for row in rows]), (settings_a, settings_b)
         )
@@ -76,9 +80,13 @@ def compare_batch(
     parts = [in_step(same)] if same else []
     if other:
         parts.append((*alone(other), np.full((len(other), *shape), np.nan, np.float32)))
-    order = np.argsort([*same, *other])
-    of_a, of_b, divergence = (np.concatenate(arrays)[order] for arrays in zip(*parts))
-    return ComparedBatch(a=of_a, b=of_b, divergence=divergence)
+    order = np.argsort([*same, *other]).tolist()
+    of_a, of_b, divergence = (list(chain.from_iterable(sides)) for sides in zip(*parts))
+    return ComparedBatch(
+        a=[of_a[place] for place in order],
+        b=[of_b[place] for place in order],
+        divergence=np.stack([divergence[place] for place in order]),
+    )
 
 
 def row_divergence(a: Float[Tensor, "*row key"], b: Float[Tensor, "*row key"]) -> Float[Tensor, "*row"]:
@@ -101,7 +109,7 @@ def _in_step(
     checkpoints: tuple[Checkpoint, Checkpoint],
     texts: tuple[Sequence[PassText], Sequence[PassText]],
     settings: tuple[PassSettings, PassSettings],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[list[TextMeasures], list[TextMeasures], np.ndarray]:
     """Measures of both, and the divergence, for texts that have the same tokens under both."""
     (a, b), (texts_a, texts_b), (settings_a, settings_b) = checkpoints, texts, settings
     sums = _DivergenceSums(a, texts_a, _shape(a, settings_a))
@@ -109,8 +117,8 @@ def _in_step(
     with ThreadPoolExecutor(1, thread_name_prefix="compared checkpoint") as other:
         leads = _Observes(steps.lead, has_attention_interface(a.model))
         follows = _Observes(steps.follow, has_attention_interface(b.model))
-        of_b = other.submit(steps.follower, lambda: score_batch(b, texts_b, settings_b, observers=[follows]).measures)
-        of_a = steps.leader(lambda: score_batch(a, texts_a, settings_a, observers=[leads]).measures, of_b)
+        of_b = other.submit(steps.follower, lambda: score_batch(b, texts_b, settings_b, observers=[follows]).of_texts())
+        of_a = steps.leader(lambda: score_batch(a, texts_a, settings_a, observers=[leads]).of_texts(), of_b)
         return of_a, of_b.result(), sums.mean()
 
 
@@ -195,7 +203,7 @@ class _Steps:
         self._to_leader.put(True)
         self._held = self._to_follower.get()
 
-    def leader(self, work: Callable[[], np.ndarray], follower: Future) -> np.ndarray:
+    def leader(self, work: Callable[[], Worked], follower: Future) -> Worked:
         """Run the reference's pass; raises the error that ended either pass."""
         try:
             return work()
@@ -205,7 +213,7 @@ class _Steps:
         finally:
             self._to_follower.put(None)
 
-    def follower(self, work: Callable[[], np.ndarray]) -> np.ndarray:
+    def follower(self, work: Callable[[], Worked]) -> Worked:
         """Run the other pass, starting when the leader has its first tile."""
         try:
             self._held = self._to_follower.get()

@@ -1,6 +1,7 @@
 """Tests which head has which role, from the scores of many texts: p-values, corrections and intervals."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final, Literal, get_args
 
@@ -11,9 +12,12 @@ from core.errors import AnalysisError
 from core.statistics.means import Correction, adjusted, half_interval, moments, ratio
 
 Method = Literal["test", "mean"]
+Rule = Literal["role", "paper"]
+Family = Literal["role", "all"]
 
 CONSTANT_SPREAD: Final = 1e-3
-"""A score counts as constant, and is not tested, if its standard deviation is at most this share of its mean."""
+"""A score counts as constant, and is not tested, if its standard deviation is at most this share of its mean; it is
+above a threshold only if its mean is above it by more than this share."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +25,16 @@ class Criterion:
     """Criterion for a head to have a role."""
 
     tau: float = 3.0
-    """Threshold on the mean score; 1 is uniform attention."""
+    """Threshold on the mean score: times uniform attention, or a share above chance."""
     alpha: float = 0.05
     """Level of the test, between 0 and 1; the intervals cover 1 - alpha."""
     correction: Correction = "bh"
-    """Correction over all heads and roles: Benjamini-Hochberg, Holm, or none (as in the paper)."""
+    """Correction for many tests: Benjamini-Hochberg, Holm, or none (as in the paper)."""
+    family: Family = "role"
+    """Tests that are corrected together: those of the heads for one role, or of all roles."""
+    rule: Rule = "role"
+    """"role" asks for a mean score above tau and above what uniform attention scores on the same texts, "paper" for the
+    first alone."""
     ddof: Literal[0, 1] = 1
     """1 for the sample standard deviation, 0 for the population standard deviation of the authors' code."""
     method: Method = "test"
@@ -33,10 +42,17 @@ class Criterion:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.tau) and self.tau > 0):
-            raise AnalysisError(f"tau is {self.tau}. Choose a number above 0; 1 is uniform attention.")
+            raise AnalysisError(f"tau is {self.tau}. Choose a number above 0.")
         if not 0 < self.alpha < 1:
             raise AnalysisError(f"alpha is {self.alpha}. Choose a number between 0 and 1, for example 0.05.")
-        for name, known in (("correction", get_args(Correction)), ("ddof", (0, 1)), ("method", get_args(Method))):
+        known_values = {
+            "correction": Correction,
+            "family": Family,
+            "rule": Rule,
+            "ddof": Literal[0, 1],
+            "method": Method,
+        }
+        for name, known in ((name, get_args(values)) for name, values in known_values.items()):
             if (value := getattr(self, name)) not in known:
                 raise AnalysisError(f"{name} is {value!r}. Choose one of: {', '.join(map(str, known))}.")
 
@@ -59,8 +75,13 @@ class HeadTests:
     """Student's t; NaN with fewer than 2 texts and for a constant score."""
     p: Float[np.ndarray, "role layer head"]
     """One-sided p-value of "mean score is above tau", in [0, 1]; NaN where t is."""
+    p_uniform: Float[np.ndarray, "role layer head"]
+    """One-sided p-value of "mean score is above that of uniform attention on the same texts"; NaN with fewer than 2
+    texts and for a constant difference."""
+    p_role: Float[np.ndarray, "role layer head"]
+    """p-value of the role under the settings' rule: the larger of p and p_uniform, or p; NaN where the mean decides."""
     p_adjusted: Float[np.ndarray, "role layer head"]
-    """p after the correction over all roles and heads that have one, in [0, 1]."""
+    """p_role after the correction over its family, in [0, 1]."""
     low: Float[np.ndarray, "role layer head"]
     """Lower end of the two-sided 1 - alpha interval of the mean score; NaN with fewer than 2 texts."""
     high: Float[np.ndarray, "role layer head"]
@@ -72,50 +93,124 @@ class HeadTests:
 
 
 def role_tests(
-    scores: Float[np.ndarray, "text role layer head"], roles: tuple[str, ...], settings: Criterion
+    scores: Float[np.ndarray, "text role layer head"],
+    roles: tuple[str, ...],
+    settings: Criterion,
+    uniform: Float[np.ndarray, "text role layer"] | float,
 ) -> HeadTests:
-    """One-sided one-sample t-test of "mean score is above tau" for every role and head.
+    """Which head has which role: one-sided one-sample t-tests of the scores against tau and against uniform attention.
+
+    Both tests have to reach the level, so that the larger p-value needs no correction for there being two
+    (intersection-union test). Where uniform attention scores less than tau on every text, the first implies the second.
 
     Args:
-        scores: sieve bias scores; NaN where a role is not applicable to a text.
+        scores: sieve bias scores, or shares above chance; NaN where a role is not applicable to a text.
         roles: names along the role axis.
-        settings: tau, alpha, correction, standard deviation and method.
+        settings: tau, alpha, rule, correction and its family, standard deviation and method.
+        uniform: score of uniform attention on each text, or one number where it is the same on all.
 
     Returns: the tests; intervals always use the sample standard deviation. A constant score has no p-value, is left out
-        of the correction, and has its role if its mean is above tau. With fewer than 2 texts, only method "mean" can
-        assign roles.
+        of the correction, and has its role if its mean is above the threshold. With fewer than 2 texts, only method
+        "mean" can assign roles.
     Raises:
         AnalysisError: for an infinite score.
         ValueError: if the number of role names differs from the role axis.
-    Source: Pande et al. 2021, hypothesis test. Their code takes the population standard deviation (ddof=0 here), calls
-        the test a z-test although its tail is Student's, corrects nothing, and divides by zero on a constant score.
+    Source: Pande et al. 2021, hypothesis test ("paper"). Their code takes the population standard deviation (ddof=0
+        here), calls the test a z-test although its tail is Student's, corrects nothing, and divides by zero on a
+        constant score. Berger 1982, intersection-union tests.
     """
-    from scipy.special import stdtr  # takes a quarter of a second
-
     if len(roles) != scores.shape[1]:
         raise ValueError(f"{len(roles)} role names for {scores.shape[1]} roles.")
-    texts, mean, squares = moments(scores)
-    std = np.sqrt(ratio(squares, texts - settings.ddof))
-    constant = (texts >= 2) & (std <= CONSTANT_SPREAD * np.abs(mean))
-    t = ratio((mean - settings.tau) * np.sqrt(texts), np.where(constant, 0, std))
-    p = stdtr(texts - 1, -t)
-    p_adjusted = adjusted(p, settings.correction)
-    margin = half_interval(texts, squares, settings.alpha)
-    by_mean = constant | (settings.method == "mean")
+    above_tau = _one_sided(scores, settings.tau, settings.ddof)
+    above_uniform = _one_sided(scores - np.asarray(uniform)[..., None], 0.0, settings.ddof)
+    parts = [above_tau] if settings.rule == "paper" else [above_tau, above_uniform]
+    p_role = _largest(parts)
+    p_adjusted = _corrected(p_role, settings)
+    if settings.method == "mean":
+        holds = np.all([part.mean > part.threshold for part in parts], axis=0)
+    else:
+        constant = np.all([part.constant_above for part in parts], axis=0)
+        holds = np.where(np.isnan(p_role), constant, p_adjusted < settings.alpha)
+    margin = half_interval(above_tau.texts, above_tau.squares, settings.alpha)
     return HeadTests(
         roles=roles,
         settings=settings,
+        texts=above_tau.texts,
+        mean=above_tau.mean,
+        std=above_tau.std,
+        t=above_tau.t,
+        p=above_tau.p,
+        p_uniform=above_uniform.p,
+        p_role=p_role,
+        p_adjusted=p_adjusted,
+        low=above_tau.mean - margin,
+        high=above_tau.mean + margin,
+        holds=holds,
+        constant=above_tau.constant,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _OneSided:
+    """One-sample t-test of "the mean is above a threshold"; NaN where there is nothing to test."""
+
+    threshold: float
+    texts: Int[np.ndarray, "*cell"]
+    mean: Float[np.ndarray, "*cell"]
+    squares: Float[np.ndarray, "*cell"]
+    """Sum of squared deviations from the mean."""
+    std: Float[np.ndarray, "*cell"]
+    constant: Bool[np.ndarray, "*cell"]
+    t: Float[np.ndarray, "*cell"]
+    p: Float[np.ndarray, "*cell"]
+
+    @property
+    def constant_above(self) -> Bool[np.ndarray, "*cell"]:
+        """Whether the values are constant and above the threshold by more than rounding."""
+        return self.constant & (self.mean > self.threshold * (1 + CONSTANT_SPREAD))
+
+
+def _one_sided(values: Float[np.ndarray, "text *cell"], threshold: float, ddof: int) -> _OneSided:
+    from scipy.special import stdtr  # takes a quarter of a second
+
+    texts, mean, squares = moments(values)
+    std = np.sqrt(ratio(squares, texts - ddof))
+    constant = (texts >= 2) & (std <= CONSTANT_SPREAD * np.abs(mean))
+    t = ratio((mean - threshold) * np.sqrt(texts), np.where(constant, 0, std))
+    return _OneSided(
+        threshold=threshold,
         texts=texts,
         mean=mean,
+        squares=squares,
         std=std,
-        t=t,
-        p=p,
-        p_adjusted=p_adjusted,
-        low=mean - margin,
-        high=mean + margin,
-        holds=np.where(by_mean, mean > settings.tau, p_adjusted < settings.alpha),
         constant=constant,
+        t=t,
+        p=stdtr(texts - 1, -t),
     )
+
+
+def _largest(parts: Sequence[_OneSided]) -> Float[np.ndarray, "*cell"]:
+    """The largest p-value; NaN where all parts are constant.
+
+    Where only some are, one that is above its threshold leaves the decision to the others, and one that is not has 1.
+    """
+    p = [np.where(part.constant, np.where(part.constant_above, np.nan, 1), part.p) for part in parts]
+    all_constant = np.all([part.constant for part in parts], axis=0)
+    return np.where(all_constant, np.nan, np.fmax.reduce(p))
+
+
+def _corrected(p: Float[np.ndarray, "role layer head"], settings: Criterion) -> Float[np.ndarray, "role layer head"]:
+    if settings.family == "all" or not len(p):
+        return adjusted(p, settings.correction)
+    return np.stack([adjusted(of_role, settings.correction) for of_role in p])
+
+
+def text_roles(
+    scores: Float[np.ndarray, "role layer head"], uniform: Float[np.ndarray, "role layer"], settings: Criterion
+) -> Bool[np.ndarray, "role layer head"]:
+    """Roles of each head by its scores on one text, without a test: above tau and, by the rule, above uniform."""
+    above = scores > settings.tau
+    return above if settings.rule == "paper" else above & (scores > uniform[..., None])
 
 
 def tests_of(tests: HeadTests, roles: tuple[str, ...]) -> HeadTests:

@@ -1,24 +1,22 @@
 """Sieve bias scores as a question: what the sieves measure of each text."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from functools import cache
 from typing import Final
 
-import numpy as np
-from jaxtyping import Float
-
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
+from core.passes.arrays import Arrays
 from core.passes.prepare import with_relations
 from core.passes.question import Question, text_alone, text_itself
 from core.passes.texts import PassText
+from core.roles.measures import TextMeasures
 from core.texts.relations import parser_name
 from core.texts.text import Text
 
 CHUNK: Final = 64
 """Texts that are parsed and passed before the next are begun, so that a stopped command has what it finished."""
-Measures = Float[np.ndarray, "measure layer head"]
-"""By core.roles.measures.MEASURES; NaN where a measure does not apply to the text."""
 
 
 @cache
@@ -29,7 +27,7 @@ def _parser() -> str:
 
 def _compute(
     checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
-) -> Iterator[list[tuple[int, Measures]]]:
+) -> Iterator[list[tuple[int, TextMeasures]]]:
     """Texts of similar length together, a chunk of them parsed before it is passed."""
     order = sorted(range(len(texts)), key=lambda index: prepared[index].n_tokens)
     for start in range(0, len(order), CHUNK):
@@ -42,22 +40,30 @@ def _compute_chunk(
     prepared: Sequence[PassText],
     chunk: Sequence[int],
     settings: PassSettings,
-) -> Iterator[list[tuple[int, Measures]]]:
+) -> Iterator[list[tuple[int, TextMeasures]]]:
     from core.passes.batches import BATCH_TOKENS, plan_batches
     from core.roles.scores import score_batch
 
     parsed = with_relations([prepared[index] for index in chunk], [texts[index] for index in chunk])
     for batch in plan_batches([text.n_tokens for text in parsed], BATCH_TOKENS[checkpoint.device]):
         scores = score_batch(checkpoint, [parsed[row] for row in batch.positions], settings)
-        yield [(chunk[row], measures) for row, measures in zip(batch.positions, scores.measures, strict=True)]
+        yield [(chunk[row], of_text) for row, of_text in zip(batch.positions, scores.of_texts(), strict=True)]
 
 
-SCORES: Final[Question[Text, Measures]] = Question(
-    name="measures",
+def _pack(text: TextMeasures) -> Arrays:
+    return {field.name: getattr(text, field.name) for field in fields(text)}
+
+
+def _unpack(arrays: Arrays) -> TextMeasures:
+    return TextMeasures(**arrays)
+
+
+SCORES: Final[Question[Text, TextMeasures]] = Question(
+    name="scores",
     text_of=text_itself,
     depends_on=lambda text: {**text_alone(text), "parser": _parser()},
     compute=_compute,
-    pack=lambda measures: {"measures": measures},
-    unpack=lambda arrays: arrays["measures"],
+    pack=_pack,
+    unpack=_unpack,
 )
 """Measures of each text; `core.roles.measures.role_scores` makes them scores by role."""

@@ -16,9 +16,17 @@ from core.attention.settings import PassSettings, Window
 from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from core.passes.batches import gates, model_inputs, to_device
 from core.passes.texts import PassText, TextAttention
-from core.roles.measures import ROW_MEASURES, SYNTACTIC_MEASURES
+from core.roles.measures import (
+    BLOCK,
+    ROW_MEASURES,
+    ROW_SHARES,
+    SYNTACTIC_MEASURES,
+    SYNTACTIC_SHARES,
+    TextMeasures,
+)
 from core.roles.sieves import LOCAL_RADIUS, BatchSieves, batch_sieves
 
+N_ENTRY_MEASURES: Final = len(SYNTACTIC_MEASURES) + len(SYNTACTIC_SHARES)
 OVERVIEW_BLOCKS: Final = 128
 """Maximum number of blocks along the longer axis of an overview."""
 
@@ -28,9 +36,23 @@ class BatchScores:
     """Result of the pass of one batch."""
 
     measures: Float[np.ndarray, "text measure layer head"]
-    """By MEASURES: 1 = uniform attention; NaN where not applicable; `block` is weighted with row entropy in nats."""
+    """Sieve bias scores by MEASURES; NaN where not applicable; `block` is weighted with row entropy in nats."""
+    shares: Float[np.ndarray, "text share layer head"]
+    """Shares above chance by SHARES: 0 for uniform attention, 1 for all attention inside the sieve."""
+    uniform: Float[np.ndarray, "text reference layer"]
+    """Score of uniform attention by REFERENCES."""
+    greatest: Float[np.ndarray, "text reference layer"]
+    """Greatest possible score by REFERENCES."""
     maps: dict[int, TextAttention]
     """Attention of the requested texts, by their index in the batch."""
+
+    def of_texts(self) -> list[TextMeasures]:
+        """What was measured of each text."""
+        arrays = zip(self.measures, self.shares, self.uniform, self.greatest)
+        return [
+            TextMeasures(measures=measures, shares=shares, uniform=uniform, greatest=greatest)
+            for measures, shares, uniform, greatest in arrays
+        ]
 
 
 class _Weights:
@@ -39,7 +61,7 @@ class _Weights:
     def __init__(self, sieves: BatchSieves, tensor: Callable[[np.ndarray], Tensor]) -> None:
         self.row = tensor(sieves.row_weights)
         self.entry_at, self.entry = tensor(sieves.entry_at), tensor(sieves.entry_weight)
-        self.entry_target = tensor(sieves.entry_at[:, 0] * len(SYNTACTIC_MEASURES) + sieves.entry_measure)
+        self.entry_target = tensor(sieves.entry_at[:, 0] * N_ENTRY_MEASURES + sieves.entry_measure)
         self._n_queries = sieves.row_weights.shape[1]
         self._entry_place = sieves.entry_at[:, 0] * self._n_queries + sieves.entry_at[:, 1]
 
@@ -69,12 +91,13 @@ class ScoreObserver:
         self._weights = [made[id(of_layer)] for of_layer in sieves]
         self.indicators: Tensor | None = tensor(sieves[0].indicators)
         self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
-        self.wants_entropy = bool(self._applicable[:, ROW_MEASURES.index("block without entropy")].any())
+        self._at_chance = np.stack([of_layer.at_chance for of_layer in sieves], axis=-1)
+        self.wants_entropy = bool(self._applicable[:, BLOCK].any())
         n_texts = len(sieves[0].indicators)
         zeros = partial(torch.zeros, device=device, dtype=dtype)
-        self._row_sums = zeros((len(sieves), n_texts, n_heads, len(ROW_MEASURES)))
+        self._row_sums = zeros((len(sieves), n_texts, n_heads, len(ROW_MEASURES) + len(ROW_SHARES)))
         self._block = zeros((len(sieves), n_texts, n_heads))
-        self._syntactic = zeros((len(sieves), n_texts * len(SYNTACTIC_MEASURES), n_heads))
+        self._syntactic = zeros((len(sieves), n_texts * N_ENTRY_MEASURES, n_heads))
 
     def observe(self, tile: Tile) -> None:
         """Add a tile's contribution to every measure."""
@@ -85,7 +108,7 @@ class ScoreObserver:
             columns = columns / tile.row_sums[..., None].clamp_min(torch.finfo(columns.dtype).tiny)
         self._row_sums[tile.layer, tile.texts] += columns.flatten(2) @ weights.flatten(1, 2)
         if tile.entropy is not None:
-            own_block = (columns * weights[:, None, ..., -1]).sum(-1)
+            own_block = (columns * weights[:, None, ..., BLOCK]).sum(-1)
             self._block[tile.layer, tile.texts] += (own_block * tile.entropy).sum(-1)
         self._add_entries(tile, self._weights[tile.layer])
 
@@ -100,13 +123,24 @@ class ScoreObserver:
             weighted = attention * weights.entry[chosen, None]
             self._syntactic[tile.layer].index_add_(0, weights.entry_target[chosen], weighted)
 
-    def scores(self) -> Float[np.ndarray, "text measure layer head"]:
-        """All of MEASURES, copied from the device at once; NaN where not applicable to a text."""
+    def scores(self) -> tuple[Float[np.ndarray, "text measure layer head"], Float[np.ndarray, "text share layer head"]]:
+        """All of MEASURES and of SHARES, copied from the device at once; NaN where not applicable to a text."""
         n_layers, n_texts, n_heads = self._block.shape
-        syntactic = self._syntactic.view(n_layers, n_texts, len(SYNTACTIC_MEASURES), n_heads)
-        by_text = [self._row_sums.transpose(2, 3), self._block[:, :, None], syntactic]
-        measured = torch.cat(by_text, dim=2).permute(1, 2, 0, 3).detach().cpu().numpy()
-        return np.where(self._applicable[..., None], measured, np.nan).astype(measured.dtype)
+        syntactic = self._syntactic.view(n_layers, n_texts, N_ENTRY_MEASURES, n_heads)
+        rows = self._row_sums.transpose(2, 3)
+        n_rows, n_entries = len(ROW_MEASURES), len(SYNTACTIC_MEASURES)
+        parts = [
+            rows[:, :, :n_rows],
+            self._block[:, :, None],
+            syntactic[:, :, :n_entries],
+            rows[:, :, n_rows:],
+            syntactic[:, :, n_entries:],
+        ]
+        measured = torch.cat(parts, dim=2).permute(1, 2, 0, 3).detach().cpu().numpy()
+        n_measures = self._applicable.shape[1]
+        scores = np.where(self._applicable[..., None], measured[:, :n_measures], np.nan)
+        shares = measured[:, n_measures:] - self._at_chance[..., None]
+        return scores.astype(measured.dtype), shares.astype(measured.dtype)
 
 
 def _band_sums(tile: Tile) -> Float[Tensor, "text head query"]:
@@ -159,7 +193,14 @@ def score_batch(
         stops=True,
     )
     seen = {row: _seen(texts[row], attention.causal, window, maps[row]) for row, window in (windows or {}).items()}
-    return BatchScores(measures=scores.scores(), maps=seen)
+    measures, shares = scores.scores()
+    return BatchScores(
+        measures=measures,
+        shares=shares,
+        uniform=np.stack([of_layer.uniform for of_layer in sieves], axis=-1).astype(measures.dtype),
+        greatest=np.stack([of_layer.greatest for of_layer in sieves], axis=-1).astype(measures.dtype),
+        maps=seen,
+    )
 
 
 def layer_sieves(texts: Sequence[PassText], attention: AttentionLayers) -> list[BatchSieves]:

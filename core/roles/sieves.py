@@ -3,11 +3,13 @@
 Rows of attention sum to 1, so the token score (mean attention in the sieve over mean attention in the text) of query i
 is n_i / |sieve| times the attention inside the sieve, where n_i is the number of keys that i can attend to: all
 tokens of the text, i + 1 in a causal model, or those in the window of the layer; the sieve is restricted to them. The
-average over the queries with a non-empty sieve is a weighted sum, too. This module computes the weights in NumPy, with
-memory linear in the number of tokens.
+average over the queries with a non-empty sieve is a weighted sum, too, and so is the share above chance: the mean of
+(s_i - u_i) / (1 - u_i), with the attention s_i of query i inside its sieve and u_i = |sieve| / n_i. This module
+computes the weights in NumPy, with memory linear in the number of tokens.
 Source: Pande et al. 2021, sieve bias score.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +19,16 @@ from jaxtyping import Bool, Float, Int
 
 from core.attention.settings import UNLIMITED, Reach, Window, live_keys
 from core.passes.texts import PassText
-from core.roles.measures import DIRECTIONS, ROW_MEASURES, SYNTACTIC, SYNTACTIC_MEASURES
+from core.roles.measures import (
+    DIRECTIONS,
+    MEASURES,
+    ROW_MEASURES,
+    ROW_SHARES,
+    SYNTACTIC,
+    SYNTACTIC_MEASURES,
+    SYNTACTIC_SHARES,
+)
+from core.roles.references import TextReferences, text_references
 from core.texts.relations import TokenPair
 from core.texts.tokens import TokenizedText
 
@@ -33,37 +44,73 @@ class BatchSieves:
     indicators: Float[np.ndarray, "text key indicator"]
     """1 for the keys in each of INDICATORS."""
     row_weights: Float[np.ndarray, "text query column row_measure"]
-    """Weight of each query's column sums (the local band, then INDICATORS) in each of ROW_MEASURES."""
+    """Weight of each query's column sums (the local band, then INDICATORS) in each of ROW_MEASURES, then in each of
+    ROW_SHARES."""
     entry_at: Int[np.ndarray, "entry 3"]
     """Text, query and key of the attention entries that syntactic measures read, sorted by text and query."""
     entry_measure: Int[np.ndarray, " entry"]
-    """Index into SYNTACTIC_MEASURES."""
+    """Index into SYNTACTIC_MEASURES followed by SYNTACTIC_SHARES."""
     entry_weight: Float[np.ndarray, " entry"]
     applicable: Bool[np.ndarray, "text measure"]
     """False if a text has no score: no such token, a single segment, or no such relation."""
+    at_chance: Float[np.ndarray, "text share"]
+    """What uniform attention adds up to in each of SHARES, to be taken off; NaN if a text has no such share."""
+    uniform: Float[np.ndarray, "text reference"]
+    """Score of uniform attention by REFERENCES; NaN where not applicable."""
+    greatest: Float[np.ndarray, "text reference"]
+    """Greatest possible score by REFERENCES."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _TextSieves:
+    """Sieves of one text."""
+
+    row_weights: Float[np.ndarray, "query column row_measure"]
+    entries: list[tuple[int, int, int, float]]
+    """Query, key, measure and weight."""
+    at_chance: Float[np.ndarray, " share"]
+    references: TextReferences
 
 
 def batch_sieves(texts: Sequence[PassText], causal: bool, reach: Reach = UNLIMITED) -> BatchSieves:
     """Sieves of a batch of texts, padded at the end to the longest, for layers with the same window."""
     n_queries = max(len(text.queries.ids) for text in texts)
     indicators = np.zeros((len(texts), max(len(text.keys.ids) for text in texts), len(INDICATORS)))
-    row_weights = np.zeros((len(texts), n_queries, 1 + len(INDICATORS), len(ROW_MEASURES)))
+    row_weights = np.zeros((len(texts), n_queries, 1 + len(INDICATORS), len(ROW_MEASURES) + len(ROW_SHARES)))
     entries: list[tuple[int, int, int, int, float]] = []
+    sieves = []
     for row, text in enumerate(texts):
-        key_indicators = _key_indicators(text.keys)
-        indicators[row, : len(text.keys.ids)] = key_indicators
-        live = live_keys(len(text.queries.ids), len(text.keys.ids), causal, reach)
-        row_weights[row, : len(text.queries.ids)] = _row_weights(text, key_indicators, live, causal)
-        entries += sorted((row, *entry) for entry in _syntactic_entries(text.pairs, live))
-    at = np.array([entry[:3] for entry in entries], dtype=np.int64).reshape(-1, 3)
-    measure = np.array([entry[3] for entry in entries], dtype=np.int64)
+        indicators[row, : len(text.keys.ids)] = _key_indicators(text.keys)
+        of_text = _text_sieves(text, causal, reach)
+        row_weights[row, : len(text.queries.ids)] = of_text.row_weights
+        entries += sorted((row, *entry) for entry in of_text.entries)
+        sieves.append(of_text)
+    uniform = np.stack([of_text.references.uniform for of_text in sieves])
     return BatchSieves(
         indicators=indicators,
         row_weights=row_weights,
-        entry_at=at,
-        entry_measure=measure,
+        entry_at=np.array([entry[:3] for entry in entries], dtype=np.int64).reshape(-1, 3),
+        entry_measure=np.array([entry[3] for entry in entries], dtype=np.int64),
         entry_weight=np.array([entry[4] for entry in entries], dtype=np.float64),
-        applicable=_applicable(row_weights, at, measure),
+        applicable=~np.isnan(uniform[:, : len(MEASURES)]),
+        at_chance=np.stack([of_text.at_chance for of_text in sieves]),
+        uniform=uniform,
+        greatest=np.stack([of_text.references.greatest for of_text in sieves]),
+    )
+
+
+def _text_sieves(text: PassText, causal: bool, reach: Reach) -> _TextSieves:
+    live = live_keys(len(text.queries.ids), len(text.keys.ids), causal, reach)
+    visible = live[:, 1] - live[:, 0]
+    sieves = _row_sieves(text, live, causal)
+    scores, shares, at_chance = _row_weights(sieves, visible)
+    entries = list(_syntactic_entries(text.pairs, live))
+    share_entries, syntactic_at_chance = _syntactic_shares(text.pairs, live)
+    return _TextSieves(
+        row_weights=np.concatenate([scores, shares], axis=2),
+        entries=[*entries, *share_entries],
+        at_chance=np.concatenate([at_chance, syntactic_at_chance]),
+        references=text_references(scores, entries, visible),
     )
 
 
@@ -135,37 +182,75 @@ def _key_indicators(text: TokenizedText) -> Float[np.ndarray, "key indicator"]:
     return np.stack(sets, axis=1).astype(np.float64)
 
 
-def _row_weights(
-    text: PassText, indicators: Float[np.ndarray, "key indicator"], live: Int[np.ndarray, "query 2"], causal: bool
-) -> Float[np.ndarray, "query column row_measure"]:
-    """Weights of one text; columns are the local band and INDICATORS, measures are ROW_MEASURES."""
+@dataclass(frozen=True, eq=False)
+class _RowSieve:
+    """A sieve of keys that are summed in columns: the local band, then INDICATORS."""
+
+    columns: Bool[np.ndarray, "query column"]
+    """Columns whose keys are in each query's sieve; a key is in one of them at most."""
+    size: Int[np.ndarray, " query"]
+    """Number of keys in each query's sieve."""
+
+
+def _row_sieves(text: PassText, live: Int[np.ndarray, "query 2"], causal: bool) -> list[_RowSieve]:
+    """The sieves of ROW_MEASURES; empty where a measure does not apply."""
     queries, n_queries = text.queries, len(text.queries.ids)
     start, end = live.T
-    visible = end - start
-    before = np.concatenate([np.zeros((1, len(INDICATORS))), np.cumsum(indicators, axis=0)])
-    cls, sep, first, second, first_token = (before[end] - before[start]).T
-    weights = np.zeros((n_queries, 1 + len(INDICATORS), len(ROW_MEASURES)))
-    weigh = {name: weights[:, :, measure] for measure, name in enumerate(ROW_MEASURES)}
-    weigh["delimiter"][:, 1] = weigh["delimiter"][:, 2] = _mean_weights(visible, cls + sep)
-    weigh["delimiter:cls"][:, 1] = _mean_weights(visible, cls)
-    weigh["delimiter:sep"][:, 2] = _mean_weights(visible, sep)
-    if causal:
-        weigh["sink"][:, 5] = _mean_weights(visible, first_token)
+    before = np.concatenate([np.zeros((1, len(INDICATORS)), dtype=int), np.cumsum(_key_indicators(text.keys), axis=0)])
+    cls, sep, first, second, first_token = (before[end] - before[start]).astype(np.int64).T
+    none = np.zeros_like(cls)
+
+    def of_columns(size: np.ndarray, *columns: int) -> _RowSieve:
+        return _RowSieve(np.isin(np.arange(1 + len(INDICATORS)), columns)[None].repeat(n_queries, axis=0), size)
+
+    local = block = of_columns(none)
     if queries is text.keys:
         band = local_band(n_queries, causal)
-        weigh["local"][:, 0] = _mean_weights(visible, np.minimum(band[:, 1], end) - np.maximum(band[:, 0], start))
+        local = of_columns(np.minimum(band[:, 1], end) - np.maximum(band[:, 0], start), 0)
         if queries.n_segments == 2:
             side = query_sides(queries)
-            own = _mean_weights(visible, np.where(side == 0, first, second))
-            weigh["block without entropy"][:, 3] = own * (side == 0)
-            weigh["block without entropy"][:, 4] = own * (side == 1)
-    return weights
+            own = np.stack([column == 3 + side for column in range(1 + len(INDICATORS))], axis=1)
+            block = _RowSieve(own, np.where(side == 0, first, second))
+    return [
+        local,
+        of_columns(cls + sep, 1, 2),
+        of_columns(cls, 1),
+        of_columns(sep, 2),
+        of_columns(first_token if causal else none, 5),
+        block,
+    ]
 
 
-def _mean_weights(visible: np.ndarray, size: np.ndarray) -> Float[np.ndarray, " query"]:
-    """n_i / |sieve|, divided by the number of queries with a non-empty sieve; 0 for the other queries."""
-    taking_part = size > 0
-    return np.where(taking_part, visible / np.maximum(size, 1), 0.0) / max(1, taking_part.sum())
+def _row_weights(
+    sieves: Sequence[_RowSieve], visible: Int[np.ndarray, " query"]
+) -> tuple[
+    Float[np.ndarray, "query column row_measure"],
+    Float[np.ndarray, "query column row_share"],
+    Float[np.ndarray, " row_share"],
+]:
+    """Weights of the columns in each measure and in each share, and the shares of uniform attention."""
+    size = np.stack([sieve.size for sieve in sieves], axis=-1)
+    columns = np.stack([sieve.columns for sieve in sieves], axis=-1)
+    takes_part = size > 0
+    scores = np.where(takes_part, visible[:, None] / np.maximum(size, 1), 0.0) / np.maximum(1, takes_part.sum(axis=0))
+    by_chance = size / visible[:, None]
+    shares, at_chance = _share_weights(by_chance)
+    return columns * scores[:, None], columns * shares[:, None], at_chance
+
+
+def _share_weights(
+    by_chance: Float[np.ndarray, "query *share"],
+) -> tuple[Float[np.ndarray, "query *share"], Float[np.ndarray, "*share"]]:
+    """Weight of a query's attention inside its sieve in the mean share above chance, and what chance adds to the mean.
+
+    Args:
+        by_chance: part of the keys that is in the sieve. A query whose sieve is empty or holds every key has no choice,
+            and does not take part.
+    """
+    takes_part = (by_chance > 0) & (by_chance < 1)
+    n_queries = takes_part.sum(axis=0)
+    weights = np.where(takes_part, 1 / np.where(takes_part, 1 - by_chance, 1), 0) / np.maximum(1, n_queries)
+    return weights, np.where(n_queries > 0, (weights * by_chance).sum(axis=0), np.nan)
 
 
 def _oriented(pair: TokenPair, direction: str) -> tuple[np.ndarray, np.ndarray]:
@@ -189,14 +274,40 @@ def _pair_entries(
     queries: np.ndarray, keys: np.ndarray, live: Int[np.ndarray, "query 2"]
 ) -> list[tuple[int, int, float]]:
     """Entries of one pair: attention between its tokens, relative to uniform attention."""
-    bounds = {i: live[i].tolist() for i in queries.tolist()}
-    cells = [(i, j) for i, (start, end) in bounds.items() for j in keys.tolist() if start <= j < end]
-    uniform = sum(1 / (bounds[i][1] - bounds[i][0]) for i, _ in cells)
+    cells = _cells(queries, keys, live)
+    uniform = sum(1 / (live[i, 1] - live[i, 0]).item() for i, _ in cells)
     return [(i, j, 1 / uniform) for i, j in cells]
 
 
-def _applicable(row_weights: np.ndarray, at: np.ndarray, measure: np.ndarray) -> Bool[np.ndarray, "text measure"]:
-    by_row = (row_weights != 0).any(axis=(1, 2))
-    syntactic = np.zeros((len(row_weights), len(SYNTACTIC_MEASURES)), dtype=bool)
-    syntactic[at[:, 0], measure] = True
-    return np.concatenate([by_row, by_row[:, -1:], syntactic], axis=1)
+def _cells(queries: np.ndarray, keys: np.ndarray, live: Int[np.ndarray, "query 2"]) -> list[tuple[int, int]]:
+    """Query and key of every entry between two words whose key the query can attend to."""
+    bounds = {i: live[i].tolist() for i in queries.tolist()}
+    return [(i, j) for i, (start, end) in bounds.items() for j in keys.tolist() if start <= j < end]
+
+
+def _syntactic_shares(
+    pairs: Sequence[TokenPair], live: Int[np.ndarray, "query 2"]
+) -> tuple[list[tuple[int, int, int, float]], Float[np.ndarray, " syntactic_share"]]:
+    """Query, key, measure and weight of every entry of the shares, and the shares of uniform attention.
+
+    The sieve of a query is every piece at the other end of its relations, so that a head can put all attention inside.
+    """
+    entries: list[tuple[int, int, int, float]] = []
+    at_chance = np.full(len(SYNTACTIC_SHARES), np.nan)
+    for place, name in enumerate(SYNTACTIC_SHARES):
+        role, way = name.rsplit(" ", 1)
+        directions = DIRECTIONS if way == "both" else (way,)
+        keys_of: defaultdict[int, set[int]] = defaultdict(set)
+        for pair in pairs:
+            if role in ("syntactic", f"syntactic:{pair.name}"):
+                for direction in directions:
+                    for query, key in _cells(*_oriented(pair, direction), live):
+                        keys_of[query].add(key)
+        if keys_of:
+            queries = np.array(list(keys_of))
+            n_keys = np.array([len(keys) for keys in keys_of.values()])
+            weights, at_chance[place] = _share_weights(n_keys / (live[queries, 1] - live[queries, 0]))
+            measure = len(SYNTACTIC_MEASURES) + place
+            for (query, keys), weight in zip(keys_of.items(), weights.tolist()):
+                entries += [(query, key, measure, weight) for key in keys if weight > 0]
+    return entries, at_chance

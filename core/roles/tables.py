@@ -11,14 +11,29 @@ from jaxtyping import Float
 
 from core.errors import AnalysisError
 from core.roles.hypotheses import HeadTests
+from core.roles.measures import RoleScores, Scale
 from core.roles.roles import ROLES
 
-SCORE_COLUMNS: Final = ("text", "role", "layer", "head", "score")
-TEST_FIELDS: Final = ("texts", "mean", "std", "low", "high", "t", "p", "p_adjusted", "holds", "constant")
+SCORE_COLUMNS: Final = ("text", "role", "layer", "head", "score", "uniform", "greatest")
+TEST_FIELDS: Final = (
+    "texts",
+    "mean",
+    "std",
+    "low",
+    "high",
+    "t",
+    "p",
+    "p_uniform",
+    "p_role",
+    "p_adjusted",
+    "holds",
+    "constant",
+)
 MUST_AGREE: Final = {
     "texts sha256": "of other texts",
     "direction": "in two directions",
     "block entropy": "with and without block entropy",
+    "scale": "on two scales",
 }
 """Metadata that must agree for scores to be comparable -> how two files differ, for messages."""
 SCORE_ALIKE: Final = "Score the same file of texts with the same settings under both checkpoints."
@@ -32,26 +47,41 @@ class ScoreTable:
     """Index of each text in the scored input."""
     roles: tuple[str, ...]
     scores: Float[np.ndarray, "text role layer head"]
+    uniform: Float[np.ndarray, "text role layer"]
+    """Score of uniform attention on the same text."""
     facts: Mapping[str, str]
     """Metadata of the file, such as checkpoint and settings; may be empty."""
+
+    @property
+    def scale(self) -> Scale:
+        """What the scores are: as the file says, or else times uniform attention."""
+        return "share" if self.facts.get("scale") == "share" else "score"
 
 
 def score_table(
     positions: Sequence[int],
-    scores: Float[np.ndarray, "text role layer head"],
+    n_tokens: Sequence[int],
+    scored: RoleScores,
     facts: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """Table of scores with one row per text, role, layer and head; NaN where not applicable.
 
     Args:
         positions: index of each text in the input.
-        scores: by ROLES.
+        n_tokens: number of tokens of each text, special tokens included.
+        scored: scores by ROLES, with what uniform attention and the best possible attention score.
         facts: metadata, stored as the table's `attrs` in a Parquet file.
     """
-    index = pd.MultiIndex.from_product(
-        [positions, ROLES, range(scores.shape[2]), range(scores.shape[3])], names=SCORE_COLUMNS[:4]
-    )
-    table = pd.DataFrame({"score": scores.astype(np.float64).ravel()}, index=index).reset_index()
+    shape = scored.scores.shape
+    index = pd.MultiIndex.from_product([positions, ROLES, range(shape[2]), range(shape[3])], names=SCORE_COLUMNS[:4])
+    columns = {
+        "score": scored.scores,
+        "uniform": np.broadcast_to(scored.uniform[..., None], shape),
+        "greatest": np.broadcast_to(scored.greatest[..., None], shape),
+        "tokens": np.broadcast_to(np.array(n_tokens)[:, None, None, None], shape),
+    }
+    table = pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index=index).reset_index()
+    table = table.astype(dict.fromkeys(("score", "uniform", "greatest"), np.float64))
     table.attrs = dict(facts or {})
     return table
 
@@ -72,14 +102,15 @@ def read_score_table(path: Path) -> ScoreTable:
     names = tuple(keys["role"].unique())
     shape = (table["text"].nunique(), len(names), table["layer"].nunique(), table["head"].nunique())
     facts = {name: fact for name, fact in table.attrs.items() if isinstance(fact, str)}
-    table = table[["text", "score"]].join(keys)
+    table = table[["text", "score", "uniform"]].join(keys)
     if len(table) != np.prod(shape) or table.duplicated(["text", "role", "layer", "head"]).any():
         raise AnalysisError(
             f"{path} does not hold one score for every text, role, layer and head. Score the texts again."
         )
-    wide = table.pivot(index="text", columns=["role", "layer", "head"], values="score").sort_index(axis=1)
-    scores = wide.reindex(columns=names, level="role").to_numpy().reshape(shape)
-    return ScoreTable(texts=tuple(wide.index), roles=names, scores=scores, facts=facts)
+    wide = table.pivot(index="text", columns=["role", "layer", "head"], values=["score", "uniform"])
+    wide = wide.sort_index(axis=1).reindex(columns=names, level="role")
+    scores, uniform = (wide[name].to_numpy().reshape(shape) for name in ("score", "uniform"))
+    return ScoreTable(texts=tuple(wide.index), roles=names, scores=scores, uniform=uniform[..., 0], facts=facts)
 
 
 def _parquet(path: Path) -> pd.DataFrame:
@@ -115,7 +146,13 @@ def on_same_texts(a: ScoreTable, b: ScoreTable) -> tuple[ScoreTable, ScoreTable]
 def _cut(table: ScoreTable, texts: Sequence[int], roles: tuple[str, ...]) -> ScoreTable:
     rows = np.isin(table.texts, texts)
     columns = [table.roles.index(role) for role in roles]
-    return replace(table, texts=tuple(texts), roles=roles, scores=table.scores[rows][:, columns])
+    return replace(
+        table,
+        texts=tuple(texts),
+        roles=roles,
+        scores=table.scores[rows][:, columns],
+        uniform=table.uniform[rows][:, columns],
+    )
 
 
 def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.DataFrame:

@@ -7,8 +7,8 @@ from jaxtyping import Float
 
 from cache.answers import Answers
 from core.roles.hypotheses import HeadTests, role_tests
-from core.roles.measures import role_scores
-from core.roles.question import SCORES, Measures
+from core.roles.measures import RoleScores, TextMeasures, role_scores
+from core.roles.question import SCORES
 from core.roles.roles import ROLES
 from dashboard.state import Choice
 from dashboard.views.asking import ask, kept
@@ -19,10 +19,18 @@ from dashboard.views.frame import Visit
 class Corpus:
     """Scores and tests of the chosen texts."""
 
-    scores: Float[np.ndarray, "text role layer head"]
+    scored: RoleScores
+    """Scores of the chosen texts, with their references."""
     tests: HeadTests
+    n_tokens: tuple[int, ...]
+    """Of each text."""
     too_long: tuple[tuple[int, int], ...]
     """Position and number of tokens of each text that was left out or cut."""
+
+    @property
+    def scores(self) -> Float[np.ndarray, "text role layer head"]:
+        """Scores of each text; NaN where a role does not apply."""
+        return self.scored.scores
 
 
 def corpus(visit: Visit) -> Corpus | None:
@@ -38,9 +46,9 @@ def kept_corpus(visit: Visit) -> Corpus | None:
     return _tested(kept(visit, SCORES, visit.texts), visit.chosen)
 
 
-def _tested(measured: Answers[Measures] | None, chosen: Choice) -> Corpus | None:
+def _tested(measured: Answers[TextMeasures] | None, chosen: Choice) -> Corpus | None:
     if measured is None:
         return None
-    scores = role_scores(np.stack(measured.results), chosen.score_settings)
-    tests = role_tests(scores, ROLES, chosen.criterion)
-    return Corpus(scores=scores, tests=tests, too_long=measured.too_long)
+    scored = role_scores(measured.results, chosen.score_settings)
+    tests = role_tests(scored.scores, ROLES, chosen.criterion, scored.uniform)
+    return Corpus(scored=scored, tests=tests, n_tokens=measured.n_tokens, too_long=measured.too_long)

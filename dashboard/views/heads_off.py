@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 import streamlit as st
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from core.attention.settings import Head, head_name
 from core.roles.hypotheses import HeadTests
@@ -19,7 +19,7 @@ from dashboard.views.corpus import Corpus, corpus, kept_corpus
 from dashboard.views.frame import Visit
 from dashboard.views.layout import halves
 from dashboard.views.pickers import toggle
-from dashboard.views.text.on_screen import OnScreen, waiting
+from dashboard.views.text.on_screen import OnScreen, PassedText, waiting
 
 if TYPE_CHECKING:
     from core.passes.outputs import HeadOutput
@@ -61,7 +61,7 @@ def what_changes(visit: Visit, screen: OnScreen) -> None:
     with left:
         _output(visit, screen)
     with right:
-        _roles(visit, screen, screen.all_on.scores)
+        _roles(visit, screen, screen.all_on)
 
 
 def _output(visit: Visit, screen: OnScreen) -> None:
@@ -111,9 +111,10 @@ def _output_table(head: "HeadOutput") -> pd.DataFrame:
     return pd.DataFrame({name: head.names, "all heads on": head.before, "without": head.after})
 
 
-def _roles(visit: Visit, screen: OnScreen, before: Float[np.ndarray, "role layer head"]) -> None:
-    chosen = visit.chosen
-    table = role_changes(before, screen.now.scores, chosen.criterion.tau)
+def _roles(visit: Visit, screen: OnScreen, all_on: PassedText) -> None:
+    chosen, before, without = visit.chosen, all_on.scores, screen.now
+    holds = (all_on.roles(chosen.criterion), without.roles(chosen.criterion))
+    table = role_changes((before, without.scores), holds)
     n_heads = table[["layer", "head"]].drop_duplicates().shape[0]
     first_off = min(layer for layer, _ in chosen.off)
     n_later = before.shape[2] * (before.shape[1] - first_off - 1)
@@ -126,14 +127,16 @@ def _roles(visit: Visit, screen: OnScreen, before: Float[np.ndarray, "role layer
 
 
 def role_changes(
-    before: Float[np.ndarray, "role layer head"], after: Float[np.ndarray, "role layer head"], tau: float
+    scores: tuple[Float[np.ndarray, "role layer head"], Float[np.ndarray, "role layer head"]],
+    holds: tuple[Bool[np.ndarray, "role layer head"], Bool[np.ndarray, "role layer head"]],
 ) -> pd.DataFrame:
     """Roles that heads gain or lose on one text, the largest difference first.
 
     Args:
-        before, after: scores by ROLES with all heads on, and without some.
-        tau: a head has a role on a text where its score is above.
+        scores: by ROLES, with all heads on, and without some.
+        holds: which head has which role, likewise.
     """
+    before, after = scores
     coarse, fine = shown_roles(before)
     rows = [
         {
@@ -141,13 +144,13 @@ def role_changes(
             "layer": layer,
             "head": head,
             "role": role,
-            "change": "gained" if after[place, layer, head] > tau else "lost",
+            "change": "gained" if holds[1][place, layer, head] else "lost",
             "all heads on": float(before[place, layer, head]),
             "without": float(after[place, layer, head]),
         }
         for place, role in enumerate(ROLES)
         if role in coarse + fine
-        for layer, head in np.argwhere((before[place] > tau) != (after[place] > tau)).tolist()
+        for layer, head in np.argwhere(holds[0][place] != holds[1][place]).tolist()
     ]
     columns = ["name", "layer", "head", "role", "change", "all heads on", "without"]
     table = pd.DataFrame(rows, columns=columns)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from passing import SELF
+from passing import SELF, measures_in
 from small_checkpoints import edit_json, save
 
 from cache.engine import Engine
@@ -53,8 +53,11 @@ def test_a_comparison_equals_the_two_passes_without_a_cache(inference, engines):
     for position, text in enumerate(TEXTS):
         sides = [with_relations([prepare(checkpoint, text, SELF)], [text]) for checkpoint in (a, b)]
         alone = compare_batch(a, b, *sides, SELF, SELF)
-        for measured, expected in zip((found.a, found.b, found.divergence), (alone.a, alone.b, alone.divergence)):
-            np.testing.assert_allclose(measured[position], expected[0], rtol=1e-4, atol=1e-6)
+        pairs = [(found.a[position], alone.a[0]), (found.b[position], alone.b[0])]
+        for measured, expected in pairs:
+            np.testing.assert_allclose(measured.measures, expected.measures, rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(measured.shares, expected.shares, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(found.divergence[position], alone.divergence[0], rtol=1e-4, atol=1e-6)
     assert (found.positions, found.too_long) == ((0, 1, 2, 3), ())
     np.testing.assert_array_equal(found.divergence[1], found.divergence[3])
     assert inference.n_passed == 3
@@ -64,13 +67,13 @@ def test_both_checkpoints_scores_are_kept_for_every_page_and_found_by_the_next_c
     found = inference.comparison(engines, TEXTS)
     a, b = engines
     later = anew(inference)
-    np.testing.assert_array_equal(later.ask(a, SCORES, TEXTS).results, found.a)
-    np.testing.assert_array_equal(later.ask(b, SCORES, TEXTS).results, found.b)
+    np.testing.assert_array_equal(measures_in(later.ask(a, SCORES, TEXTS).results), measures_in(found.a))
+    np.testing.assert_array_equal(measures_in(later.ask(b, SCORES, TEXTS).results), measures_in(found.b))
     kept = later.kept_comparison((a, b), TEXTS)
     swapped = later.kept_comparison((b, a), TEXTS)
     np.testing.assert_array_equal(kept.divergence, found.divergence)
     np.testing.assert_array_equal(swapped.divergence, found.divergence)
-    np.testing.assert_array_equal(swapped.a, found.b)
+    np.testing.assert_array_equal(measures_in(swapped.a), measures_in(found.b))
     assert later.n_passed == 0
 
 
@@ -227,7 +230,7 @@ def test_a_planted_change_is_found_in_its_head_its_roles_and_no_earlier_layer(in
     # Measured alone first, in batches of their own: what differs by rounding only must not count.
     inference.ask(pair[0], SCORES, read_sample("texts")[:10])
     found = inference.comparison(pair, read_sample("both"))
-    tests = paired_tests(*(role_scores(side, ScoreSettings()) for side in (found.a, found.b)), ROLES)
+    tests = paired_tests(*(role_scores(side, ScoreSettings()).scores for side in (found.a, found.b)), ROLES)
     planted = np.zeros((6, 12), bool)
     planted[layer, head] = True
     assert not tests.differs[:, :layer].any()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from passing import look_at, measure
+from passing import look_at, measure, measures_in
 from small_checkpoints import save
 
 from cache.engine import Engine
@@ -41,7 +41,7 @@ def test_measures_equal_the_chain_without_a_cache(inference, engine):
     direct = {text.position: text.measures for text in measure(load_checkpoint(engine.files), TEXTS)}
     found = inference.ask(engine, SCORES, TEXTS)
     assert found.positions == (0, 1, 2)
-    np.testing.assert_array_equal(found.results, np.stack([direct[i] for i in range(3)]))
+    np.testing.assert_array_equal(measures_in(found.results), np.stack([direct[i] for i in range(3)]))
 
 
 def test_a_second_run_makes_no_pass_and_no_parse(tmp_path, engine, monkeypatch):
@@ -59,7 +59,9 @@ def test_a_second_run_makes_no_pass_and_no_parse(tmp_path, engine, monkeypatch):
     for name in ("prepare", "with_relations"):
         monkeypatch.setattr(f"cache.serving.batch.{name}", never)
     second = Inference(Store(tmp_path))
-    np.testing.assert_array_equal(second.ask(engine, SCORES, TEXTS[::-1]).results, before.results[::-1])
+    np.testing.assert_array_equal(
+        measures_in(second.ask(engine, SCORES, TEXTS[::-1]).results), measures_in(before.results[::-1])
+    )
     kept, kept_measured = second.look(engine, TEXTS[1])
     np.testing.assert_array_equal(kept.attention, seen.attention)
     np.testing.assert_array_equal(kept_measured.arrays["measures"], measured.arrays["measures"])
@@ -72,14 +74,15 @@ def test_moving_tau_alpha_or_the_correction_runs_no_model(inference, engine):
     passed = inference.n_passed
     for criterion in (Criterion(), Criterion(tau=1.5), Criterion(alpha=0.01), Criterion(correction="holm")):
         for settings in (ScoreSettings(), ScoreSettings(direction="both", block_entropy=False)):
-            role_tests(role_scores(np.stack(inference.ask(engine, SCORES, TEXTS).results), settings), ROLES, criterion)
+            scored = role_scores(inference.ask(engine, SCORES, TEXTS).results, settings)
+            role_tests(scored.scores, ROLES, criterion, scored.uniform)
     assert inference.n_passed == passed == len(TEXTS)
 
 
 def test_equal_texts_are_measured_once_and_returned_each_time(inference, engine):
     found = inference.ask(engine, SCORES, (TEXTS[0], TEXTS[2], TEXTS[0]))
     assert inference.n_passed == 2
-    np.testing.assert_array_equal(found.results[0], found.results[2])
+    assert found.results[0] is found.results[2]
 
 
 def test_one_pass_gives_attention_and_measures_and_the_store_keeps_both(inference, engine):
@@ -94,7 +97,8 @@ def test_one_pass_gives_attention_and_measures_and_the_store_keeps_both(inferenc
     np.testing.assert_array_equal(kept.attention, seen.attention)
     np.testing.assert_allclose(kept.attention.sum(-1), 1, atol=0.005)
     np.testing.assert_array_equal(kept_measured.arrays["measures"], measured.arrays["measures"])
-    np.testing.assert_array_equal(inference.ask(engine, SCORES, TEXTS[1:2]).results[0], measured.arrays["measures"])
+    (of_text,) = inference.ask(engine, SCORES, TEXTS[1:2]).results
+    np.testing.assert_array_equal(of_text.measures, measured.arrays["measures"])
     assert inference.n_passed == 1
 
 
@@ -197,7 +201,7 @@ def test_the_number_format_is_part_of_the_question(inference, engine):
     single = inference.ask(engine, SCORES, TEXTS[:1])
     double = inference.ask(Engine(engine.files, dtype="float64"), SCORES, TEXTS[:1])
     assert inference.n_passed == 2
-    assert (single.results[0].dtype, double.results[0].dtype) == (np.float32, np.float64)
+    assert (single.results[0].measures.dtype, double.results[0].measures.dtype) == (np.float32, np.float64)
 
 
 def test_a_head_that_the_checkpoint_has_not_gives_a_sentence(inference, engine):
@@ -298,7 +302,8 @@ def test_eight_threads_get_the_same_numbers_as_one(inference, engine, tmp_path):
         thread.join()
     alone = Inference(Store(tmp_path / "alone"))
     for i in range(8):
-        np.testing.assert_allclose(found[i], alone.ask(engine, SCORES, texts[i]).results, rtol=1e-5, atol=1e-5)
+        expected = measures_in(alone.ask(engine, SCORES, texts[i]).results)
+        np.testing.assert_allclose(measures_in(found[i]), expected, rtol=1e-5, atol=1e-5)
     alone.store.close()
 
 

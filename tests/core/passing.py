@@ -9,7 +9,7 @@ from core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
 from core.passes.prepare import prepare, prepare_all, window_at, with_relations
 from core.passes.question import answer
 from core.passes.texts import PassText
-from core.roles.measures import MEASURES
+from core.roles.measures import MEASURES, TextMeasures
 from core.roles.question import SCORES
 from core.roles.scores import score_batch
 from core.texts.tokens import tokenize
@@ -54,12 +54,21 @@ def measures_of(checkpoint, texts, settings=SELF):
     return found
 
 
+def measured_of(checkpoint, texts, settings=SELF):
+    """What a pass measures of prepared texts, in their order."""
+    found = {}
+    for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
+        of_batch = score_batch(checkpoint, [texts[position] for position in batch.positions], settings).of_texts()
+        found |= dict(zip(batch.positions, of_batch, strict=True))
+    return [found[position] for position in range(len(texts))]
+
+
 def look_at(checkpoint, text, settings=None, *, too_long="error", start=(0, 0)):
     """The attention of one text, its window beginning at `start`, and what the same pass measured of it."""
     settings = settings or PassSettings(checkpoint.files.kinds[0])
     (prepared,) = with_relations([prepare(checkpoint, text, settings, truncate=too_long == "truncate")], [text])
     scores = score_batch(checkpoint, [prepared], settings, {0: window_at(checkpoint, prepared, start)})
-    return scores.maps[0], measured(0, prepared, scores.measures[0])
+    return scores.maps[0], measured(0, prepared, scores.of_texts()[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +78,18 @@ class Measured:
     position: int
     n_tokens: int
     n_cut: int
-    measures: np.ndarray | None
+    of_text: TextMeasures | None
+
+    @property
+    def measures(self):
+        """The sieve bias scores alone."""
+        return None if self.of_text is None else self.of_text.measures
 
 
-def measured(position, text, measures):
+def measured(position, text, of_text):
     sides = (text.queries, text.keys)
     n_tokens, n_cut = max(len(side.ids) + side.n_cut for side in sides), max(side.n_cut for side in sides)
-    return Measured(position, n_tokens, n_cut, measures)
+    return Measured(position, n_tokens, n_cut, of_text)
 
 
 def measure(checkpoint, texts, settings=None, *, too_long="error"):
@@ -85,7 +99,12 @@ def measure(checkpoint, texts, settings=None, *, too_long="error"):
     for position, n_tokens in left_out:
         yield Measured(position, n_tokens, 0, None)
     for batch in answer(checkpoint, SCORES, texts, prepared, settings):
-        yield from (measured(position, prepared[position], measures) for position, measures in batch)
+        yield from (measured(position, prepared[position], of_text) for position, of_text in batch)
+
+
+def measures_in(texts):
+    """Sieve bias scores [text measure layer head] of what was measured of texts."""
+    return np.stack([text.measures for text in texts])
 
 
 def whole_map(checkpoint, text, settings=SELF):

@@ -31,18 +31,19 @@ def checkpoint(tmp_path_factory):
 
 
 def test_scores_come_in_the_order_of_the_texts_and_make_roles(checkpoint):
-    scores = analysis.scores(checkpoint, TEXTS)
+    scored = analysis.scores(checkpoint, TEXTS)
+    scores = scored.scores
     assert scores.shape == (3, len(ROLES), 2, 3)
-    np.testing.assert_allclose(analysis.scores(checkpoint, TEXTS[::-1])[::-1], scores, rtol=1e-4, atol=1e-5)
-    tests = analysis.roles(scores)
+    np.testing.assert_allclose(analysis.scores(checkpoint, TEXTS[::-1]).scores[::-1], scores, rtol=1e-4, atol=1e-5)
+    tests = analysis.roles(scored)
     local = ROLES.index("local")
     np.testing.assert_allclose(tests.mean[local], scores[:, local].mean(axis=0), rtol=1e-5)
 
 
 def test_a_checkpoint_compared_with_itself_differs_nowhere_and_with_a_head_off_somewhere(checkpoint):
-    scores = analysis.scores(checkpoint, TEXTS)
+    scores = analysis.scores(checkpoint, TEXTS).scores
     assert not analysis.comparison(scores, scores).differs.any()
-    off = analysis.scores(checkpoint, TEXTS, PassSettings(off=((0, 1),)))
+    off = analysis.scores(checkpoint, TEXTS, PassSettings(off=((0, 1),))).scores
     tests = analysis.comparison(scores, off)
     assert np.nanmax(np.abs(tests.mean_b - tests.mean_a)[:, 1]) > 0
 

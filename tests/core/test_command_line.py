@@ -51,12 +51,12 @@ def array(table):
 def by_library(checkpoint, texts, settings=ScoreSettings(), too_long="error"):  # noqa: B008
     found = sorted(measure(checkpoint, texts, too_long=too_long), key=lambda text: text.position)
     measures = np.stack([text.measures for text in found if text.measures is not None])
-    return measures, role_scores(measures, settings)
+    return measures, role_scores([text.of_text for text in found if text.of_text is not None], settings)
 
 
 def test_scores_are_written_as_one_row_per_text_role_layer_and_head(texts_file, tmp_path, bundled, capsys):
     table = scored(texts_file, tmp_path)
-    assert list(table.columns) == ["text", "role", "layer", "head", "score"]
+    assert list(table.columns) == ["text", "role", "layer", "head", "score", "uniform", "greatest", "tokens"]
     assert [str(table[name].dtype) for name in ("text", "layer", "head", "score")] == [
         "int64",
         "int64",
@@ -66,7 +66,7 @@ def test_scores_are_written_as_one_row_per_text_role_layer_and_head(texts_file, 
     assert len(table) == 3 * len(ROLES) * 6 * 12
     assert tuple(table["role"].unique()) == ROLES
     _, expected = by_library(bundled, read_typed(TYPED))
-    np.testing.assert_allclose(array(table), expected, rtol=1e-6)
+    np.testing.assert_allclose(array(table), expected.scores, rtol=1e-6)
     assert capsys.readouterr() == ("", "")
 
 
@@ -82,7 +82,7 @@ def test_a_table_of_pairs_is_read_by_its_header(tmp_path, bundled):
     file.write_text("index\tquestion\tsentence\n0\tWho sat?\tA cat sat.\n1\tWho ran?\tTwo dogs ran.\n")
     table = scored(file, tmp_path)
     texts = [Text(("Who sat?", "A cat sat.")), Text(("Who ran?", "Two dogs ran."))]
-    np.testing.assert_allclose(array(table), by_library(bundled, texts)[1], rtol=1e-6)
+    np.testing.assert_allclose(array(table), by_library(bundled, texts)[1].scores, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("columns", "segments"), [("b", ("A cat sat.",)), ("b,a", ("A cat sat.", "Who sat?"))])
@@ -90,7 +90,7 @@ def test_columns_can_be_picked(columns, segments, tmp_path, bundled):
     file = tmp_path / "odd.csv"
     file.write_text("a,b\nWho sat?,A cat sat.\n")
     table = scored(file, tmp_path, "--text-columns", columns)
-    np.testing.assert_allclose(array(table), by_library(bundled, [Text(segments)])[1], rtol=1e-6)
+    np.testing.assert_allclose(array(table), by_library(bundled, [Text(segments)])[1].scores, rtol=1e-6)
 
 
 @pytest.mark.parametrize("direction", ["head-to-dependent", "both"])
@@ -98,8 +98,8 @@ def test_the_direction_can_be_chosen(direction, texts_file, tmp_path, bundled):
     table = scored(texts_file, tmp_path, "--direction", direction)
     _, expected = by_library(bundled, read_typed(TYPED), ScoreSettings(direction=direction))
     _, default = by_library(bundled, read_typed(TYPED))
-    np.testing.assert_allclose(array(table), expected, rtol=1e-6)
-    assert not np.allclose(expected, default, equal_nan=True)
+    np.testing.assert_allclose(array(table), expected.scores, rtol=1e-6)
+    assert not np.allclose(expected.scores, default.scores, equal_nan=True)
 
 
 def test_blocks_can_be_scored_without_entropy(texts_file, tmp_path):
@@ -160,8 +160,8 @@ def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_pa
     assert [(row["role"], int(row["layer"]), int(row["head"])) for row in rows] == [
         (role, layer, head) for role in ROLES for layer in range(6) for head in range(12)
     ]
-    measures, _ = by_library(bundled, read_typed(TYPED))
-    tests = role_tests(role_scores(measures, ScoreSettings()), ROLES, Criterion())
+    _, of_library = by_library(bundled, read_typed(TYPED))
+    tests = role_tests(of_library.scores, ROLES, Criterion(), of_library.uniform)
     table = pd.read_csv(output)
     for name in ROLE_COLUMNS[3:]:
         np.testing.assert_allclose(table[name], getattr(tests, name).ravel().astype(float), rtol=1e-5, atol=1e-8)
@@ -183,7 +183,7 @@ def test_the_criterion_can_be_chosen(chosen, criterion, tmp_path):
     write_scores(tmp_path / "s.parquet", scores)
     assert main(["roles", str(tmp_path / "s.parquet"), "--output", str(tmp_path / "r.csv"), *chosen]) == 0
     table = pd.read_csv(tmp_path / "r.csv")
-    tests = role_tests(scores, ROLES, criterion)
+    tests = role_tests(scores, ROLES, criterion, 1.0)
     np.testing.assert_array_equal(table["holds"], tests.holds.ravel())
     np.testing.assert_allclose(table["p_adjusted"], tests.p_adjusted.ravel(), rtol=1e-9, atol=1e-15)
     assert 0 < tests.holds.sum() < tests.holds.size
@@ -194,7 +194,8 @@ def write_scores(path, scores, names=ROLES):
     places = pd.MultiIndex.from_product(
         [range(n_texts), names, range(n_layers), range(n_heads)], names=["text", "role", "layer", "head"]
     )
-    table = pd.DataFrame({"score": scores.ravel()}, index=places).reset_index()
+    columns = {"score": scores.ravel(), "uniform": 1.0, "greatest": 40.0}
+    table = pd.DataFrame(columns, index=places).reset_index()
     table.to_parquet(path, index=False)
     return table
 
@@ -397,7 +398,9 @@ def test_both_commands_run_as_a_program(texts_file, tmp_path, bundled):
     output = tmp_path / "scores.parquet"
     done = run("score", "--checkpoint", "bundled", "--texts", texts_file, "--output", output, "--device", "cpu")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    np.testing.assert_allclose(array(pd.read_parquet(output)), by_library(bundled, read_typed(TYPED))[1], rtol=1e-4)
+    np.testing.assert_allclose(
+        array(pd.read_parquet(output)), by_library(bundled, read_typed(TYPED))[1].scores, rtol=1e-4
+    )
     done = run("roles", output, "--output", tmp_path / "roles.csv")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert list(pd.read_csv(tmp_path / "roles.csv").columns) == ROLE_COLUMNS
@@ -560,7 +563,7 @@ def test_a_comparison_is_written_as_one_row_per_role_layer_and_head(two_files, t
     for name in COMPARED_COLUMNS[3:12]:
         np.testing.assert_allclose(table[name], getattr(tests, name).ravel(), rtol=1e-12)
     criterion = Criterion(tau=1.1, alpha=0.2, correction="none")
-    holds = [role_tests(side, ROLES, criterion).holds for side in (a, b)]
+    holds = [role_tests(side, ROLES, criterion, 1.0).holds for side in (a, b)]
     np.testing.assert_array_equal(table[["holds_a", "holds_b"]].T, [of_side.ravel() for of_side in holds])
     n_changed = (holds[0] != holds[1])[:4].any(axis=0).sum()
     assert n_changed > 0

@@ -43,6 +43,8 @@ def role_grid(
         "roles": [_look(role) for role in grid.roles],
         "shown": grid.corners,
         "scores": base64_of(grid.scores.astype("<f4")),
+        "uniform": None if grid.uniform is None else base64_of(grid.uniform.astype("<f4")),
+        "greatest": None if grid.greatest is None else base64_of(grid.greatest.astype("<f4")),
         "states": base64_of(_states(grid)),
         "compared": grid.held_before is not None,
         "p": None if grid.p_values is None else base64_of(grid.p_values.astype("<f4")),

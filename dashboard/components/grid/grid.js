@@ -21,6 +21,8 @@ class RoleGrid extends HeadGrid {
     const { shown, compared, highlight, off } = data;
     this.scores = floatsOf(data.scores);
     this.p = data.p === null ? null : floatsOf(data.p);
+    this.uniform = data.uniform === null ? null : floatsOf(data.uniform);
+    this.greatest = data.greatest === null ? null : floatsOf(data.greatest);
     this.states = bytesOf(data.states);
     this.off = new Set(off.map(idOf));
     this.lit = highlight === null ? null : new Set(highlight.map(idOf));
@@ -39,6 +41,12 @@ class RoleGrid extends HeadGrid {
   // The arrays run over role, layer and head, in that order.
   index(role, layer, head) {
     return (role * this.data.layers + layer) * this.data.heads + head;
+  }
+
+  // What the best possible attention scores, in words, where that is known.
+  greatestText(role, layer) {
+    const greatest = this.greatest?.[role * this.data.layers + layer] ?? NaN;
+    return Number.isNaN(greatest) ? "" : ` of at most ${scoreText(greatest)}`;
   }
 
   // What a role is to a head: "", "held", or with an earlier checkpoint "kept", "gained", "lost".
@@ -99,7 +107,8 @@ class RoleGrid extends HeadGrid {
       if (state) held.push(state === "held" ? look.label : `${look.label} (${state})`);
       const at = this.index(role, layer, head);
       const p = this.p === null || Number.isNaN(this.scores[at]) ? "" : ` (p ${pPhrase(this.p[at])})`;
-      return `${look.label} ${scoreText(this.scores[at])}${p}`;
+      const most = Number.isNaN(this.scores[at]) ? "" : this.greatestText(role, layer);
+      return `${look.label} ${scoreText(this.scores[at])}${most}${p}`;
     });
     const off = this.off.has(idOf([layer, head])) ? "switched off, " : "";
     return `Layer ${layer}, head ${head}: ${off}${held.join(", ") || "no role"}. Scores: ${scores.join(", ")}.`;
@@ -111,6 +120,7 @@ class RoleGrid extends HeadGrid {
     table.append(newElement("caption", "", `Layer ${layer}, head ${head}${off}`));
     const names = newElement("tr");
     names.append(newElement("th", "", "role"), newElement("th", "", "score"));
+    if (this.greatest !== null) names.append(newElement("th", "", "uniform"), newElement("th", "", "at most"));
     if (this.p !== null) names.append(newElement("th", "", this.data.p_name));
     table.createTHead().append(names);
     const body = table.createTBody();
@@ -122,6 +132,10 @@ class RoleGrid extends HeadGrid {
       const name = newElement("th");
       name.append(this.swatch(look, holds ? "held" : ""), look.label + (this.data.compared && state ? ` (${state})` : ""));
       row.append(name, newElement("td", "", scoreText(this.scores[at])));
+      if (this.greatest !== null) {
+        const of = [this.uniform, this.greatest].map((references) => references[role * this.data.layers + layer]);
+        row.append(...of.map((value) => newElement("td", "", Number.isNaN(value) ? "" : scoreText(value))));
+      }
       if (this.p !== null) row.append(newElement("td", "", Number.isNaN(this.scores[at]) ? "" : pText(this.p[at])));
       body.append(row);
     });

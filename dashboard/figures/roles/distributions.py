@@ -32,13 +32,17 @@ GOLDEN: Final = 0.6180339887
 SHAPE: Final = {"fillOpacity": 0.75, "stroke": INK, "strokeWidth": 0.6, "strokeOpacity": 0.6}
 READING: Final = ("shape: how often a score occurs", "bar: middle half of the scores; dot: median")
 HEAD_READING: Final = (
-    "shape: how often a score occurs; small dots: texts",
+    "shape: how often a score occurs; small dots: texts; dotted: uniform attention",
     "large dot and bar: mean and its interval; diamond: this text",
 )
 
 
 def scores_per_layer(
-    scores: Float[np.ndarray, "text role layer head"], roles: Sequence[str], role: str, tau: float
+    scores: Float[np.ndarray, "text role layer head"],
+    roles: Sequence[str],
+    role: str,
+    tau: float,
+    uniform: Float[np.ndarray, "role layer"],
 ) -> Figure:
     """One violin a layer: the scores of all its heads on all texts that take part.
 
@@ -48,17 +52,26 @@ def scores_per_layer(
         scores: sieve bias scores; NaN where a text takes no part.
         roles: names along the role axis.
         role: the one to show.
-        tau: drawn as a line, as is 1 (uniform attention).
+        tau: drawn as a line.
+        uniform: mean score of uniform attention on the texts; drawn as a line, over layers with windows at their mean.
 
     Source: Pande et al. 2021, violins of the scores per layer.
     """
     by_layer = np.moveaxis(scores[:, roles.index(role)], 1, 0).reshape(scores.shape[2], -1)
+    level = float(uniform[roles.index(role)].mean())
     spec = _places_spec(f"Scores by layer: {LOOKS[role].label}", LAYER_AXIS, role, len(by_layer))
-    return Figure(spec, _violins(by_layer, tau, role), _description(by_layer, "layer", f"all heads, {role}", tau))
+    return Figure(
+        spec, _violins(by_layer, tau, level, role), _description(by_layer, "layer", f"all heads, {role}", tau, level)
+    )
 
 
 def scores_per_head(
-    scores: Float[np.ndarray, "text role layer head"], roles: Sequence[str], role: str, layer: int, tau: float
+    scores: Float[np.ndarray, "text role layer head"],
+    roles: Sequence[str],
+    role: str,
+    layer: int,
+    tau: float,
+    uniform: Float[np.ndarray, "role layer"],
 ) -> Figure:
     """One violin a head of a layer: its scores on all texts that take part.
 
@@ -69,11 +82,15 @@ def scores_per_head(
         roles: names along the role axis.
         role: the one to show.
         layer: the one to show.
-        tau: drawn as a line, as is 1 (uniform attention).
+        tau: drawn as a line.
+        uniform: mean score of uniform attention on the texts; drawn as a line.
     """
     by_head = scores[:, roles.index(role), layer].T
+    level = float(uniform[roles.index(role), layer])
     spec = _places_spec(f"Scores by head of layer {layer}: {LOOKS[role].label}", "head", role, len(by_head))
-    return Figure(spec, _violins(by_head, tau, role), _description(by_head, "head", f"layer {layer}, {role}", tau))
+    return Figure(
+        spec, _violins(by_head, tau, level, role), _description(by_head, "head", f"layer {layer}, {role}", tau, level)
+    )
 
 
 def head_scores(
@@ -81,6 +98,7 @@ def head_scores(
     tests: HeadTests,
     layer: int,
     head: int,
+    uniform: Float[np.ndarray, " role"],
     here: Mapping[str, float] | None = None,
     *,
     every_text: bool = False,
@@ -92,6 +110,7 @@ def head_scores(
         tests: of these scores; they bring the roles, the means, the intervals and tau.
         layer: of the head.
         head: of the head.
+        uniform: mean score of uniform attention on the texts in the head's layer, by the roles of the tests.
         here: role -> score of the text on screen; a role it lacks, or a NaN, gets no diamond.
         every_text: whether each text is a dot, also where there are more than a page can hold.
 
@@ -102,16 +121,18 @@ def head_scores(
     many = not every_text and bool(np.count_nonzero(~np.isnan(of_head)) > MOST_MARKS)
     lanes = _lanes(tests.roles, of_head.tobytes(), of_head.dtype.str, not many)
     means = _means(tests, layer, head, here or {})
-    data = pd.concat([lanes, means, _lines(tests.settings.tau)])
+    tau = tests.settings.tau
+    data = pd.concat([lanes, means, _line("tau", tau), _lane_lines(tests.roles, uniform), _labels(tau, 1.0)])
     return Figure(_roles_spec(tests.roles), data, _head_description(means, tests, head_name(layer, head), many))
 
 
-def _violins(by_place: Float[np.ndarray, "place score"], tau: float, role: str) -> pd.DataFrame:
+def _violins(by_place: Float[np.ndarray, "place score"], tau: float, uniform: float, role: str) -> pd.DataFrame:
     there = [values[~np.isnan(values)] for values in by_place]
     shapes = [_violin(values, place) for place, values in enumerate(there)]
     middles = [_middle(place, values) for place, values in enumerate(there) if len(values)]
     note_row = note_rows(not middles, f"No text takes part in the role {LOOKS[role].label}.")
-    return pd.concat([*shapes, pd.DataFrame(middles), note_row, _lines(tau)])
+    lines = [_line("tau", tau), _line("uniform", uniform), _labels(tau, uniform)]
+    return pd.concat([*shapes, pd.DataFrame(middles), note_row, *lines])
 
 
 def _violin(values: Float[np.ndarray, "score"], place: int) -> pd.DataFrame:
@@ -162,28 +183,34 @@ def _means(tests: HeadTests, layer: int, head: int, here: Mapping[str, float]) -
     return pd.concat([*(lanes[chosen].assign(kind=kind) for kind, chosen in kinds.items()), none])
 
 
-def _lines(tau: float) -> pd.DataFrame:
-    """Tau and 1 as lines; the label of the higher one stands above its line and that of the lower one below."""
-    lines = [("tau", tau), ("uniform", 1.0)]
-    labels = [(f"{name} {value:g}", value) for name, value in sorted(lines, key=lambda line: -line[1])]
-    if tau == 1:
-        labels = [("tau 1, uniform", tau)]
+def _line(kind: str, value: float) -> pd.DataFrame:
+    return pd.DataFrame({"kind": [kind], "value": [value]}).dropna()
+
+
+def _labels(tau: float, uniform: float) -> pd.DataFrame:
+    """Names of the lines at tau and at uniform attention; the label of the higher one stands above its line."""
+    lines = [(name, value) for name, value in (("tau", tau), ("uniform", uniform)) if not np.isnan(value)]
+    labels = [(f"{name} {value:.3g}", value) for name, value in sorted(lines, key=lambda line: -line[1])]
+    if tau == uniform:
+        labels = [(f"tau {tau:g}, uniform", tau)]
     sides = zip(("upper", "lower"), labels)
-    return pd.DataFrame(
-        [
-            *({"kind": name, "value": value} for name, value in lines),
-            *({"kind": side, "label": label, "value": value} for side, (label, value) in sides),
-        ]
+    return pd.DataFrame([{"kind": side, "label": label, "value": value} for side, (label, value) in sides])
+
+
+def _lane_lines(roles: Sequence[str], uniform: Float[np.ndarray, " role"]) -> pd.DataFrame:
+    """What uniform attention scores, as a line through each role's lane: block with its weight has one of its own."""
+    base = np.arange(len(roles) - 1, -1, -1)
+    lines = {"role": list(roles), "value": uniform, "base": base - 0.45, "top": base + 0.55}
+    return pd.DataFrame({"kind": "uniform", **lines}).dropna()
+
+
+def _rules() -> "tuple[alt.Chart, alt.Chart]":
+    """Lines at tau and at uniform attention, without their places."""
+    tau, uniform = ([6, 3], [1, 3])
+    return (
+        of_kind("tau").mark_rule(color=INK, strokeDash=tau),
+        of_kind("uniform").mark_rule(color=INK, strokeDash=uniform),
     )
-
-
-def _lines_across(channel: str) -> "list[alt.Chart]":
-    """Lines at tau and at 1, across the axis of scores, which is `x` or `y`."""
-    import altair as alt
-
-    score = score_position(alt.X if channel == "x" else alt.Y, "value")
-    dashes = {"tau": [6, 3], "uniform": [1, 3]}
-    return [of_kind(kind).mark_rule(color=INK, strokeDash=dash).encode(score) for kind, dash in dashes.items()]
 
 
 @cache
@@ -203,8 +230,9 @@ def _places_spec(title: str, axis: str, role: str, n_places: int) -> Spec:
     lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4, dy=-2)
     value = score_position(alt.Y, "value")
     labels = [side.encode(x=alt.XValue("width"), y=value, text=alt.Text("label:N")) for side in (upper, lower)]
+    lines = [rule.encode(value) for rule in _rules()]
     return template(
-        alt.layer(shapes, *_lines_across("y"), *labels, *_middles(axis, color, n_places), note()),
+        alt.layer(shapes, *lines, *labels, *_middles(axis, color, n_places), note()),
         title=title,
         reading=READING,
         height=300,
@@ -253,10 +281,12 @@ def _roles_spec(roles: tuple[str, ...]) -> Spec:
     lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dx=3, dy=-3)
     value = score_position(alt.X, "value")
     labels = [side.encode(x=value, y=alt.YValue(0), text=alt.Text("label:N")) for side in (upper, lower)]
+    tau, uniform = _rules()
+    uniform = uniform.encode(x=value, y=_role_position("base", roles), y2=alt.Y2("top"))
     none = of_kind("none").mark_text(color=INK, align="left", fontSize=11)
     none = none.encode(x=alt.XValue(8), y=_role_position("base", roles), text=alt.Text("label:N"))
     return template(
-        alt.layer(shapes, dots, *_lines_across("x"), *labels, *_mean_layers(roles), none),
+        alt.layer(shapes, dots, tau.encode(value), uniform, *labels, *_mean_layers(roles), none),
         title="Scores of this head, by role",
         reading=HEAD_READING,
         height=LANE * len(roles),
@@ -308,7 +338,7 @@ def _mean_layers(roles: Sequence[str]) -> "tuple[alt.Chart, alt.Chart, alt.Chart
     )
 
 
-def _description(by_place: Float[np.ndarray, "place score"], noun: str, what: str, tau: float) -> str:
+def _description(by_place: Float[np.ndarray, "place score"], noun: str, what: str, tau: float, uniform: float) -> str:
     values = by_place[~np.isnan(by_place)]
     empty = [place for place, row in enumerate(by_place) if np.isnan(row).all()]
     if not len(values):
@@ -318,8 +348,9 @@ def _description(by_place: Float[np.ndarray, "place score"], noun: str, what: st
     missing = f" Without scores: {noun} {', '.join(map(str, empty))}." if empty else ""
     return (
         f"Violins by {noun} ({what}) of {counted(len(values), 'score')} from {values.min():.3g} to {values.max():.3g} "
-        f"times uniform. The highest median is {medians[high]:.3g} in {noun} {high}, the lowest {medians[low]:.3g} in "
-        f"{noun} {low}; {100 * np.mean(values > tau):.0f} % of the scores are above tau {tau:g}.{missing}"
+        f"(uniform attention: {uniform:.3g}). The highest median is {medians[high]:.3g} in {noun} {high}, the lowest "
+        f"{medians[low]:.3g} in {noun} {low}; {100 * np.mean(values > tau):.0f} % of the scores are above tau {tau:g}."
+        f"{missing}"
     )
 
 
@@ -336,5 +367,5 @@ def _head_description(means: pd.DataFrame, tests: HeadTests, name: str, many: bo
         return f"No score to draw for {name}.{missing}"
     return (
         f"Scores of {name} by role, with tau at {tests.settings.tau:g} and {100 * (1 - tests.settings.alpha):g} % "
-        f"intervals of the mean. Mean scores, times uniform: {'; '.join(parts)}.{missing}{hidden}"
+        f"intervals of the mean. Mean scores: {'; '.join(parts)}.{missing}{hidden}"
     )

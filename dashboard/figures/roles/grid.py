@@ -34,6 +34,10 @@ class RoleGrid:
     """What this is compared with, as the legend names it: "against ..."."""
     filled: str = ""
     """What a filled corner means, in a sentence under the tooltip."""
+    uniform: Float[np.ndarray, "role layer"] | None = None
+    """What evenly spread attention scores; for the tooltip, with `greatest`."""
+    greatest: Float[np.ndarray, "role layer"] | None = None
+    """What the best possible attention scores; None leaves both columns out."""
     p_values: Float[np.ndarray, "role layer head"] | None = None
     """Of the tooltip; None leaves the column out."""
     p_name: str = "p"

@@ -28,6 +28,7 @@ def every_head_score(
     tests: HeadTests,
     layer: int,
     head: int,
+    uniform: Float[np.ndarray, " role"],
     here: Mapping[str, float] | None = None,
 ) -> PlotlyFigure:
     """The figure of `head_scores` with a dot for every text, drawn by WebGL.
@@ -37,9 +38,10 @@ def every_head_score(
         tests: of these scores; they bring the roles, the means, the intervals and tau.
         layer: of the head.
         head: of the head.
+        uniform: mean score of uniform attention on the texts, by the roles of the tests.
         here: role -> score of the text on screen.
     """
-    still = head_scores(scores, tests, layer, head, here, every_text=True)
+    still = head_scores(scores, tests, layer, head, uniform, here, every_text=True)
     of_head = pd.DataFrame(scores[:, :, layer, head], columns=list(tests.roles))
     of_head.insert(0, "text", range(1, len(of_head) + 1))
     n_scores = int((still.data["kind"] == "dot").sum())
@@ -117,19 +119,17 @@ def _mark(row: pd.DataFrame, field: str, role: str, symbol: str, size: int) -> d
 
 
 def _lines(drawn: pd.DataFrame) -> list[dict[str, Any]]:
-    """Upright lines at tau and at uniform attention."""
-    lines = drawn[drawn["kind"].isin(("tau", "uniform"))]
+    """Upright lines: at tau through all lanes, at uniform attention through each."""
+
+    def line(value: float, dash: str, **ends: Any) -> dict[str, Any]:
+        (at,) = _position(value).tolist()
+        style = {"color": THEME_INK, "width": 1, "dash": dash}
+        return {"type": "line", "x0": at, "x1": at, "line": style, **ends}
+
+    tau, uniform = (drawn[drawn["kind"] == kind] for kind in ("tau", "uniform"))
     return [
-        {
-            "type": "line",
-            "x0": at,
-            "x1": at,
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": {"color": THEME_INK, "width": 1, "dash": "6px,3px" if kind == "tau" else "1px,3px"},
-        }
-        for kind, at in zip(lines["kind"], _position(lines["value"].to_numpy(dtype=float)).tolist())
+        *(line(of.value, "6px,3px", y0=0, y1=1, yref="paper") for of in tau.itertuples()),
+        *(line(of.value, "1px,3px", y0=of.base, y1=of.top) for of in uniform.itertuples()),
     ]
 
 

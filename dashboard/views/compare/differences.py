@@ -7,7 +7,6 @@ import streamlit as st
 from jaxtyping import Bool, Float
 
 from core.comparison.differences import PairedTests
-from core.roles.hypotheses import HeadTests
 from core.roles.roles import ROLES
 from dashboard import state
 from dashboard import wording as shared_wording
@@ -31,17 +30,17 @@ def grids(focus: Focus) -> None:
     st.subheader(wording.BOTH_SIDES)
     for place, side, letter in zip(halves(), (0, 1), "ab"):
         with place:
-            name, tests = focus.names[side], focus.pair.tests[side]
+            name, p_values = focus.names[side], focus.pair.tests[side].p_adjusted
             st.markdown(f"**({letter})** {plain(name)}")
             p_name = f"p ({st.session_state['correction']})"
-            _roles(focus, letter, tests, tests.p_adjusted, p_name, f"({letter}) Roles of the heads of {name}")
+            _roles(focus, letter, side, p_values, p_name, f"({letter}) Roles of the heads of {name}")
     left, right = halves()
     with left:
         st.subheader(wording.CHANGES)
-        (before, after), (reference, compared) = focus.pair.tests, focus.names
+        before, (reference, compared) = focus.pair.tests[0], focus.names
         title = f"Roles gained, kept and lost by {compared} against {reference}"
         p_values = paired(focus.pair, focus.chosen).p_adjusted
-        _roles(focus, "changes", after, p_values, "p of b − a", title, held_before=before.holds)
+        _roles(focus, "changes", 1, p_values, "p of b − a", title, held_before=before.holds)
     with right:
         _divergence(focus)
     state.put_in_link(focus.heads)
@@ -54,13 +53,15 @@ def _shown(focus: Focus) -> tuple[str, ...]:
 def _roles(
     focus: Focus,
     name: str,
-    tests: HeadTests,
+    side: int,
     p_values: Float[np.ndarray, "role layer head"],
     p_name: str,
     title: str,
     held_before: Bool[np.ndarray, "role layer head"] | None = None,
 ) -> None:
-    """A grid of roles with its files; with `held_before`, of those gained, kept and lost."""
+    """A grid of the roles of one side with its files; with `held_before`, of those gained, kept and lost."""
+    tests = focus.pair.tests[side]
+    uniform, greatest = focus.pair.scored.sides[side].mean_references()
     grid = RoleGrid(
         label=title,
         scores=tests.mean,
@@ -70,6 +71,8 @@ def _roles(
         held_before=held_before,
         before=wording.against(focus.names[0]),
         filled=shared_wording.filled_by_test(focus.chosen.criterion.tau),
+        uniform=uniform,
+        greatest=greatest,
         p_values=p_values,
         p_name=p_name,
     )

@@ -13,7 +13,7 @@ from cache.store.recent import Recent
 from core.attention.settings import Head, PassSettings
 from core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift, paired_tests
 from core.roles.hypotheses import HeadTests, role_tests
-from core.roles.measures import role_scores
+from core.roles.measures import RoleScores, role_scores
 from core.roles.roles import ROLES
 from core.texts.text import Text
 from dashboard.progress import with_progress
@@ -38,7 +38,10 @@ class Scored:
     """Place of each text among those given."""
     too_long: tuple[tuple[int, int], ...]
     """Place and number of tokens of each text that is too long for either."""
-    scores: tuple[Float[np.ndarray, "text role layer_a head_a"], Float[np.ndarray, "text role layer_b head_b"]]
+    sides: tuple[RoleScores, RoleScores]
+    """Scores under the reference, and under the compared checkpoint."""
+    n_tokens: tuple[int, ...]
+    """Of each text, under the reference."""
     divergence: Float[np.ndarray, "text layer head"] | None
     """In nats; NaN for texts whose tokens differ, None where the checkpoints have not the same heads."""
 
@@ -46,6 +49,11 @@ class Scored:
     def n_bytes(self) -> int:
         """Memory it takes."""
         return sum(array.nbytes for array in (*self.scores, self.divergence) if array is not None)
+
+    @property
+    def scores(self) -> tuple[Float[np.ndarray, "text role _ _"], Float[np.ndarray, "text role _ _"]]:
+        """Scores by text, role, layer and head, without their references."""
+        return self.sides[0].scores, self.sides[1].scores
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,7 +117,8 @@ def scored(
         engines=engines,
         positions=corpus.positions,
         too_long=corpus.too_long,
-        scores=(role_scores(corpus.a, chosen.score_settings), role_scores(corpus.b, chosen.score_settings)),
+        sides=(role_scores(corpus.a, chosen.score_settings), role_scores(corpus.b, chosen.score_settings)),
+        n_tokens=corpus.n_tokens,
         divergence=corpus.divergence,
     )
     _scored.put(key, scores, scores.n_bytes)
@@ -130,7 +139,8 @@ def _on(one: Scored, positions: tuple[int, ...]) -> Scored:
         one,
         key=(one.key, positions),
         positions=positions,
-        scores=(one.scores[0][rows], one.scores[1][rows]),
+        sides=(one.sides[0].of_texts(rows), one.sides[1].of_texts(rows)),
+        n_tokens=tuple(np.array(one.n_tokens)[rows].tolist()),
         divergence=None if one.divergence is None else one.divergence[rows],
     )
 
@@ -145,7 +155,8 @@ def _tests(one: Scored, side: int, chosen: Choice) -> HeadTests:
     key = (one.key, side, chosen.criterion)
     tests = _tested.get(key)
     if tests is None:
-        tests = role_tests(one.scores[side], ROLES, chosen.criterion)
+        scored = one.sides[side]
+        tests = role_tests(scored.scores, ROLES, chosen.criterion, scored.uniform)
         _tested.put(key, tests, 10 * tests.mean.nbytes)
     return tests
 
@@ -204,7 +215,7 @@ class Focus:
     @property
     def facts(self) -> dict[str, str]:
         """What a file says about where it comes from."""
-        return comparison_facts(self.chosen, self.pair.engines, self.pair.n_texts)
+        return comparison_facts(self.chosen, self.pair.engines, self.pair.n_texts, self.pair.scored.n_tokens)
 
     @property
     def heads(self) -> list[Head]:

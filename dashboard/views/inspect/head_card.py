@@ -1,5 +1,6 @@
 """The card of one head: its roles on the text and over the corpus, its scores, and the heads most like it."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +10,7 @@ from jaxtyping import Float
 
 from core.attention.settings import Head, head_name
 from core.roles.hypotheses import HeadTests, tests_of
+from core.roles.measures import RoleScores
 from core.roles.roles import ROLES, shown_roles, similar_heads
 from core.similarity.distances import HeadDistances, nearest_heads
 from dashboard import provenance
@@ -25,23 +27,24 @@ from dashboard.views.pickers import toggle
 from dashboard.views.plotly_charts import plotly_chart
 from dashboard.views.similar import wording as similar_wording
 from dashboard.views.similar.numbers import kept_distances
+from dashboard.views.text.on_screen import PassedText
 
 ALIKE: Final = 5
 
 
-def head_card(visit: Visit, scores: Float[np.ndarray, "role layer head"], tested: Corpus, head: Head) -> None:
-    """Draw the card of a head, given the scores of all on the text and their tests over the corpus."""
+def head_card(visit: Visit, passed: PassedText, tested: Corpus, head: Head) -> None:
+    """Draw the card of a head, given what was measured of the text on screen and the tests over the corpus."""
     name, n_texts = head_name(*head), len(tested.scores)
     coarse, fine = shown_roles(tested.tests.mean)
     roles = tuple(role for role in ROLES if role in coarse + fine)
     places = [ROLES.index(role) for role in roles]
-    tests, scores = tests_of(tested.tests, roles), scores[places]
+    tests = tests_of(tested.tests, roles)
     over = f"over {counted(n_texts, 'text')}"
     st.subheader(f"Head {name} {over}")
-    facts = provenance.corpus_facts(visit.chosen, visit.engine, n_texts)
+    facts = provenance.corpus_facts(visit.chosen, visit.engine, n_texts, tested.n_tokens)
     left, right = halves()
     with left:
-        table = _table(scores, tests, head)
+        table = _table(passed.scored, tests, places, head)
         st.dataframe(
             _shown(table), hide_index=True, column_config=_columns(visit.chosen), height="content", placeholder="n/a"
         )
@@ -49,16 +52,16 @@ def head_card(visit: Visit, scores: Float[np.ndarray, "role layer head"], tested
         _alike(tests, head)
         _attending_alike(kept_distances(visit), head)
     with right:
-        here = {role: float(score) for role, score in zip(roles, scores[:, *head]) if np.isfinite(score)}
-        _scores(tested.scores[:, places], tests, head, here, f"Scores of {name} {over}", facts)
+        on_text = zip(roles, passed.scores[places, *head])
+        here = {role: float(score) for role, score in on_text if np.isfinite(score)}
+        uniform = tested.scored.mean_references()[0][places, head[0]]
+        _scores(tested.scores[:, places], tests, head, uniform, here, f"Scores of {name} {over}", facts)
 
 
-def head_summary(
-    chosen: Choice, scores: Float[np.ndarray, "role layer head"], tested: Corpus | None, head: Head
-) -> None:
+def head_summary(chosen: Choice, passed: PassedText, tested: Corpus | None, head: Head) -> None:
     """A head's roles in two sentences."""
     tau = chosen.criterion.tau
-    above = [role for role, score in zip(ROLES, scores[:, *head]) if score > tau]
+    above = [role for role, held in zip(ROLES, passed.roles(chosen.criterion)[:, *head]) if held]
     lines = [f"**Head {head_name(*head)}**", wording.text_summary(above, tau)]
     if tested is not None:
         held = [role for role, holds in zip(ROLES, tested.tests.holds[:, *head]) if holds]
@@ -71,6 +74,7 @@ def _scores(
     scores: Float[np.ndarray, "text role layer head"],
     tests: HeadTests,
     head: Head,
+    uniform: Float[np.ndarray, " role"],
     here: dict[str, float],
     title: str,
     facts: dict[str, str],
@@ -81,21 +85,26 @@ def _scores(
     if n_scores > MOST_MARKS and toggle(
         wording.every_score(n_scores), key="every score", help=wording.EVERY_SCORE_HELP
     ):
-        every = every_head_score(scores, tests, *head, here)
+        every = every_head_score(scores, tests, *head, uniform, here)
         plotly_chart(name, every, facts)
         with st.expander(wording.EVERY_SCORE_TABLE):
             st.dataframe(every.data, hide_index=True, placeholder="n/a")
             table_downloads(name, every.data, facts)
         return
-    figure = head_scores(scores, tests, *head, here)
+    figure = head_scores(scores, tests, *head, uniform, here)
     st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key="head scores")
     figure_downloads(name, figure, title, facts)
 
 
-def _table(scores: Float[np.ndarray, "role layer head"], tests: HeadTests, head: Head) -> pd.DataFrame:
-    fields = ("mean", "low", "high", "p_adjusted", "texts", "holds", "constant")
+def _table(on_text: RoleScores, tests: HeadTests, places: Sequence[int], head: Head) -> pd.DataFrame:
+    fields = ("mean", "low", "high", "p", "p_uniform", "p_role", "p_adjusted", "texts", "holds", "constant")
     columns = {name: getattr(tests, name)[:, *head] for name in fields}
-    return pd.DataFrame({"role": tests.roles, "this text": scores[:, *head].astype(float), **columns})
+    here = {
+        "this text": on_text.scores[0, places, *head],
+        "uniform": on_text.uniform[0, places, head[0]],
+        "greatest": on_text.greatest[0, places, head[0]],
+    }
+    return pd.DataFrame({"role": tests.roles, **{name: of.astype(float) for name, of in here.items()}, **columns})
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
@@ -103,13 +112,18 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "role": table["role"],
-            "this text": table["this text"],
+            "this text": [_of_at_most(*row) for row in table[["this text", "greatest"]].to_numpy()],
+            "uniform": table["uniform"],
             "mean": [_mean_and_interval(*row) for row in table[["mean", "low", "high"]].to_numpy()],
             "p": [f"{p:.2g}" if np.isfinite(p) else "no test" for p in table["p_adjusted"]],
             "texts": table["texts"],
             "holds": np.where(table["holds"], "yes", "no") + np.where(table["constant"], " (mean)", ""),
         }
     )
+
+
+def _of_at_most(score: float, greatest: float) -> str | None:
+    return f"{score:z.2f} of {greatest:.2f}" if np.isfinite(score) else None
 
 
 def _mean_and_interval(mean: float, low: float, high: float) -> str | None:
@@ -123,7 +137,8 @@ def _columns(chosen: Choice) -> dict[str, Any]:
     columns = st.column_config
     return {
         "role": columns.TextColumn(width=116),
-        "this text": columns.NumberColumn(format="%.2f", width=62, help=wording.COLUMN_HERE),
+        "this text": columns.TextColumn(width=92, help=wording.COLUMN_HERE),
+        "uniform": columns.NumberColumn(format="%.2f", width=56, help=wording.COLUMN_UNIFORM),
         "mean": columns.TextColumn(f"mean ({level} %)", width=114, help=wording.COLUMN_MEAN),
         "p": columns.TextColumn("p adj.", width=62, help=wording.COLUMN_P),
         "texts": columns.NumberColumn(width=46, help=wording.COLUMN_TEXTS),

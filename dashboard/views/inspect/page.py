@@ -66,7 +66,7 @@ def _inspect() -> None:
 
     if heads:
         with left:
-            head_summary(chosen, screen.now.scores, tested, heads[-1])
+            head_summary(chosen, screen.now, tested, heads[-1])
             switch_buttons(chosen, heads)
             thumbnails(screen.now.looked, heads[-1])
     what_changes(visit, screen)
@@ -75,7 +75,7 @@ def _inspect() -> None:
     elif tested is not None:
         ask_about_long_texts(tested.too_long)
         if heads:
-            head_card(visit, screen.now.scores, tested, heads[-1])
+            head_card(visit, screen.now, tested, heads[-1])
     elif texts and corpus(visit) is not None:
         # What is drawn stayed in view meanwhile; the next run takes the tests from memory.
         st.rerun()
@@ -96,11 +96,11 @@ def _grid(visit: Visit, screen: OnScreen, filling: Corpus | None, tested: Corpus
     shown = shown_roles(scores)[1 if finer else 0]
     facts = provenance.text_facts(chosen, engine, screen.text) | {"tau": f"{tau:g}"}
     if filling is None:
-        holds, filled, over = scores > tau, wording.filled_by_text(tau), wording.BY_TEXT
-        before = None if screen.all_on is None else screen.all_on.scores > tau
+        holds, filled, over = screen.now.roles(chosen.criterion), wording.filled_by_text(tau), wording.BY_TEXT
+        before = None if screen.all_on is None else screen.all_on.roles(chosen.criterion)
     else:
         holds, filled, over = filling.tests.holds, shared_wording.filled_by_test(tau), wording.BY_CORPUS
-        facts |= provenance.corpus_facts(chosen, engine, len(filling.scores))
+        facts |= provenance.corpus_facts(chosen, engine, len(filling.scores), filling.n_tokens)
         all_on = kept_corpus(replace(visit, chosen=replace(chosen, off=()))) if chosen.off else None
         before = None if all_on is None else all_on.tests.holds
     n_layers, n_heads = scores.shape[1:]
@@ -114,6 +114,8 @@ def _grid(visit: Visit, screen: OnScreen, filling: Corpus | None, tested: Corpus
         held_before=before,
         before=shared_wording.AGAINST,
         filled=filled,
+        uniform=screen.now.scored.uniform[0],
+        greatest=screen.now.scored.greatest[0],
         p_values=None if tested is None else tested.tests.p_adjusted,
         p_name="p over corpus",
     )

@@ -11,9 +11,10 @@ SEE: Final = (
 BY: Final = "Show roles for"
 BY_TEXT: Final = "this text"
 BY_CORPUS: Final = "the corpus"
-COLUMN_HERE: Final = "Score on the text above; 1 is uniform attention."
+COLUMN_HERE: Final = "Score on the text above, of the greatest score that any attention could have on it."
+COLUMN_UNIFORM: Final = "What evenly spread attention would score on the text above."
 COLUMN_MEAN: Final = "Mean score over the texts in which the role is applicable, and its two-sided confidence interval."
-COLUMN_P: Final = "p-value of 'the mean score is above tau', corrected."
+COLUMN_P: Final = "p-value of the role, corrected: the larger of those against tau and against uniform attention."
 COLUMN_TEXTS: Final = "Number of texts in which the role is applicable."
 COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so its mean decides without a test."
 

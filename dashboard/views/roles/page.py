@@ -50,10 +50,10 @@ def _roles() -> None:
         return
     state.remember_off(visit.chosen)
     all_on = with_all_on(visit)
-    facts = provenance.corpus_facts(visit.chosen, visit.engine, len(tested.scores))
+    facts = provenance.corpus_facts(visit.chosen, visit.engine, len(tested.scores), tested.n_tokens)
     ask_about_long_texts(tested.too_long)
     coarse, fine = shown_roles(tested.tests.mean)
-    _summary(tested.tests, coarse, len(tested.scores))
+    _summary(tested, coarse)
     if all_on is not None:
         say_role_changes(tested.tests, all_on.tests, coarse)
     if reasons := {role: why for role, why in untested(tested.tests).items() if role != "sink" or role in fine}:
@@ -62,14 +62,19 @@ def _roles() -> None:
     with right:
         region = _venn(tested.tests, coarse, facts)
     with left:
-        _grid(visit, tested.tests, all_on, region, facts)
+        _grid(visit, tested, all_on, region, facts)
     _details(visit.chosen, tested, coarse, facts)
 
 
-def _summary(tests: HeadTests, coarse: tuple[str, ...], n_texts: int) -> None:
+def _summary(tested: Corpus, coarse: tuple[str, ...]) -> None:
+    tests, n_texts = tested.tests, len(tested.scores)
     counts = {role: int(tests.holds[tests.roles.index(role)].sum()) for role in coarse}
     n_any = tests.holds[0].size - len(combinations(tests.holds, tests.roles, coarse).get(frozenset(), ()))
-    st.markdown(wording.summary(n_any, tests.holds[0].size, counts, n_texts, tests.settings.tau))
+    lengths = shared_wording.token_range(tested.n_tokens)
+    st.markdown(wording.summary(n_any, tests.holds[0].size, counts, n_texts, lengths, tests.settings.tau))
+    n_short = dict(zip(ROLES, tested.scored.out_of_reach(tests.settings.tau).tolist()))
+    if short := {role: n_short[role] for role in coarse if n_short[role]}:
+        st.markdown(shared_wording.out_of_reach(short, n_texts, tests.settings.tau))
 
 
 def _venn(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> tuple[str, ...] | None:
@@ -86,12 +91,13 @@ def _venn(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> t
 
 def _grid(
     visit: Visit,
-    tests: HeadTests,
+    tested: Corpus,
     all_on: Corpus | None,
     region: tuple[str, ...] | None,
     facts: dict[str, str],
 ) -> None:
-    chosen, engine = visit.chosen, visit.engine
+    chosen, engine, tests = visit.chosen, visit.engine, tested.tests
+    uniform, greatest = tested.scored.mean_references()
     finer = toggle(shared_wording.FINER, key="roles finer")
     coarse, fine = shown_roles(tests.mean)
     shown = fine if finer else coarse
@@ -107,6 +113,8 @@ def _grid(
         held_before=None if all_on is None else all_on.tests.holds,
         before=shared_wording.AGAINST,
         filled=shared_wording.filled_by_test(chosen.criterion.tau),
+        uniform=uniform,
+        greatest=greatest,
         p_values=tests.p_adjusted,
         p_name=f"p ({st.session_state['correction']})",
     )
@@ -154,10 +162,11 @@ def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> Non
     with st.container(horizontal=True):
         role = from_list("Role", dict(zip(ROLES, ROLES)), key="distribution role")
         layer = from_list("Layer", layers, key="distribution layer")
+    uniform, _ = tested.scored.mean_references()
     if layer is None:
-        figure = scores_per_layer(tested.scores, ROLES, role, chosen.criterion.tau)
+        figure = scores_per_layer(tested.scores, ROLES, role, chosen.criterion.tau, uniform)
     else:
-        figure = scores_per_head(tested.scores, ROLES, role, layer, chosen.criterion.tau)
+        figure = scores_per_head(tested.scores, ROLES, role, layer, chosen.criterion.tau, uniform)
     chart("score distributions", figure, facts)
 
 

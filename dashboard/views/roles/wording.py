@@ -31,7 +31,10 @@ def untested(reasons: dict[str, str]) -> str:
     return " ".join(f"{', '.join(roles)}: {reason}." for reason, roles in by_reason.items())
 
 
-def summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, tau: float) -> str:
+def summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, lengths: str, tau: float) -> str:
     """The corpus view in one sentence."""
     named = ", ".join(f"{count} {role}" for role, count in counts.items())
-    return f"Over {counted(n_texts, 'text')} at tau {tau:g}, **{n_any} of {n_heads} heads** hold a role: {named}."
+    return (
+        f"Over {counted(n_texts, 'text')} (tokens: {lengths}) at tau {tau:g}, **{n_any} of {n_heads} heads** hold a "
+        f"role: {named}."
+    )

@@ -6,13 +6,14 @@ from typing import Final
 
 import numpy as np
 import streamlit as st
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from cache.serving.requests import Report, Status
 from core.attention.settings import PassSettings
 from core.errors import TextTooLong
 from core.passes.texts import TextAttention
-from core.roles.measures import role_scores
+from core.roles.hypotheses import Criterion, text_roles
+from core.roles.measures import RoleScores, role_scores
 from core.roles.question import SCORES
 from core.texts.text import Text
 from core.texts.tokens import TooLong
@@ -30,7 +31,17 @@ class PassedText:
     """Attention and scores of a text under one choice of heads."""
 
     looked: TextAttention
-    scores: Float[np.ndarray, "role layer head"]
+    scored: RoleScores
+    """Of this one text."""
+
+    @property
+    def scores(self) -> Float[np.ndarray, "role layer head"]:
+        """Scores by role; NaN where one does not apply."""
+        return self.scored.scores[0]
+
+    def roles(self, criterion: Criterion) -> Bool[np.ndarray, "role layer head"]:
+        """Which head plays which role in this text: by its scores alone, as one text allows no test."""
+        return text_roles(self.scores, self.scored.uniform[0], criterion)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,7 +93,7 @@ def _seen_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
             if record.arrays is None:
                 raise TextTooLong(None, record.n_tokens, record.n_tokens - record.n_cut)
             measures = SCORES.unpack(record.arrays)
-            return PassedText(looked=looked, scores=role_scores(measures[None], visit.chosen.score_settings)[0])
+            return PassedText(looked=looked, scored=role_scores([measures], visit.chosen.score_settings))
 
         on_screen = OnScreen(
             text=text,

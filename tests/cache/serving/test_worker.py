@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from passing import measure
+from passing import measure, measures_in
 from small_checkpoints import save
 
 from cache.engine import Engine
@@ -125,12 +125,12 @@ def rest(inference):
 
 def in_sequence(engine, texts):
     checkpoint = load_checkpoint(engine.files, device="cpu", dtype=engine.dtype)
-    return np.stack([next(measure(checkpoint, [text])).measures for text in texts])
+    return [next(measure(checkpoint, [text])).of_text for text in texts]
 
 
 def close_to(expected, rtol=1e-5, atol=1e-5):
     def compare(found):
-        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+        np.testing.assert_allclose(measures_in(found), measures_in(expected), rtol=rtol, atol=atol)
 
     return compare
 
@@ -145,7 +145,7 @@ def test_thirty_two_sessions_that_ask_for_the_same_text_share_one_pass(tmp_path,
     gate.open()
     found = [answer.result(SECONDS).results for answer in answers]
     assert (inference.n_passed, inference.n_batches) == (1, 1)
-    assert all(np.array_equal(one, found[0], equal_nan=True) for one in found)
+    assert all(np.array_equal(measures_in(one), measures_in(found[0]), equal_nan=True) for one in found)
     inference.close()
 
 
@@ -155,11 +155,11 @@ def test_a_text_that_another_process_kept_meanwhile_is_not_passed(inference, eng
     waits = ask(threads, inference, engine, [sentence(1)])
     (wanted,) = item_requests(engine, SCORES, [sentence(1)], PassSettings(), False)
     measures = in_sequence(engine, [sentence(1)])
-    kept = Record(arrays={"measures": measures[0]}, n_tokens=9, n_cut=0)
+    kept = Record(arrays=SCORES.pack(measures[0]), n_tokens=9, n_cut=0)
     write(inference.store, {wanted: PassResult(record=kept)})
     gate.open()
     held.result(SECONDS)
-    np.testing.assert_array_equal(waits.result(SECONDS).results, measures)
+    np.testing.assert_array_equal(measures_in(waits.result(SECONDS).results), measures_in(measures))
     assert gate.batches == [[sentence(0)]]
 
 
@@ -169,7 +169,7 @@ def test_what_many_sessions_ask_for_is_passed_together_and_equals_each_alone(inf
     gate.wait()
     answers += [ask(threads, inference, engine, [text]) for text in texts[1:]]
     gate.open()
-    found = np.concatenate([answer.result(SECONDS).results for answer in answers])
+    found = [of_text for answer in answers for of_text in answer.result(SECONDS).results]
     assert inference.n_passed == 41
     assert inference.n_batches <= 4
     close_to(in_sequence(engine, texts))(found)
@@ -185,7 +185,8 @@ def test_texts_of_other_settings_are_not_passed_together(inference, engine, gate
     for answer in (held, *on, *without):
         answer.result(SECONDS)
     assert gate.batches[1:] == [[sentence(1), sentence(2)]] * 2
-    assert not np.array_equal(on[0].result().results[0][:, 1], without[0].result().results[0][:, 1], equal_nan=True)
+    with_all, without_some = (answers[0].result().results[0].measures[:, 1] for answers in (on, without))
+    assert not np.array_equal(with_all, without_some, equal_nan=True)
 
 
 def test_texts_of_very_different_length_are_not_padded_to_each_other(inference, engine, gate):
@@ -358,7 +359,7 @@ def test_a_look_that_joins_while_its_scores_are_found_is_answered_with_attention
     gate.wait()
     scores = ask(threads, inference, engine, [sentence(1)])
     (wanted,) = item_requests(engine, SCORES, [sentence(1)], PassSettings(), False)
-    kept = Record(arrays={"measures": in_sequence(engine, [sentence(1)])[0]}, n_tokens=9, n_cut=0)
+    kept = Record(arrays=SCORES.pack(in_sequence(engine, [sentence(1)])[0]), n_tokens=9, n_cut=0)
     write(inference.store, {wanted: PassResult(record=kept)})
     looks, real = [], worker_module.read
 
@@ -505,7 +506,8 @@ def test_one_engine_does_not_wait_for_another(inference, engine, other_engine, m
     found = threads.submit(inference.ask, other_engine, SCORES, [sentence(0)]).result(SECONDS)
     assert not held.done()
     gate.open()
-    assert not np.array_equal(found.results, held.result(SECONDS).results, equal_nan=True)
+    of_both = measures_in(found.results), measures_in(held.result(SECONDS).results)
+    assert not np.array_equal(*of_both, equal_nan=True)
     close_to(in_sequence(other_engine, [sentence(0)]))(found.results)
 
 
@@ -559,7 +561,7 @@ def test_a_store_that_cannot_be_written_stops_nobody(tmp_path, engine, threads):
     inference = Inference(Store(tmp_path / "file"))
     texts = [sentence(number) for number in range(40)]
     answers = [threads.submit(inference.ask, engine, SCORES, [text]) for text in texts]
-    found = np.concatenate([answer.result(SECONDS).results for answer in answers])
+    found = [of_text for answer in answers for of_text in answer.result(SECONDS).results]
     close_to(in_sequence(engine, texts))(found)
     assert inference.store.warning is not None
     inference.close()

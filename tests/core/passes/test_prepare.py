@@ -269,12 +269,13 @@ def test_the_first_attention_is_looked_at_where_none_is_named(loaded):
 
 
 def test_testing_at_another_tau_runs_no_model(checkpoint, passes):
-    measures = np.stack([text.measures for text in in_order(measure(checkpoint, TEXTS))])
+    measured = [text.of_text for text in in_order(measure(checkpoint, TEXTS))]
     passes.clear()
     for tau in (1.0, 1.5, 2.5):
         settings, criterion = ScoreSettings(direction="both", block_entropy=False), Criterion(tau=tau)
-        tests = role_tests(role_scores(measures, settings), ROLES, criterion)
-        expected = role_tests(role_scores(measures, settings), ROLES, criterion)
+        scored = role_scores(measured, settings)
+        tests = role_tests(scored.scores, ROLES, criterion, scored.uniform)
+        expected = role_tests(role_scores(measured, settings).scores, ROLES, criterion, scored.uniform)
         np.testing.assert_array_equal(tests.mean, expected.mean)
         np.testing.assert_array_equal(tests.holds, expected.holds)
         assert tests.roles == ROLES

@@ -35,12 +35,16 @@ def no_collection_after_each_holm():
         yield
 
 
+def verdicts_of(scores, roles, chosen, uniform=1.0) -> HeadTests:
+    return role_tests(scores, roles, chosen, uniform)
+
+
 def criterion(**chosen) -> Criterion:
     return Criterion(**{"correction": "none", **chosen})
 
 
 def one_cell(*scores: float, **chosen) -> HeadTests:
-    return role_tests(np.array(scores, float).reshape(-1, 1, 1, 1), ("local",), criterion(**chosen))
+    return verdicts_of(np.array(scores, float).reshape(-1, 1, 1, 1), ("local",), criterion(**chosen))
 
 
 def random_scores(seed: int = 0, shape: tuple[int, ...] = (TEXTS, len(ROLES), LAYERS, HEADS)) -> np.ndarray:
@@ -76,7 +80,7 @@ def test_two_texts_are_enough_for_a_test():
 def test_results_stand_at_their_role_layer_and_head():
     scores = np.full((5, 2, 3, 4), 1.0) + np.linspace(0, 1, 5)[:, None, None, None]
     scores[:, 1, 2, 3] += 5
-    tests = role_tests(scores, ROLES, criterion())
+    tests = verdicts_of(scores, ROLES, criterion())
     assert np.argwhere(tests.holds).tolist() == [[1, 2, 3]]
     assert (tests.roles, tests.settings) == (ROLES, criterion())
 
@@ -94,9 +98,68 @@ def test_a_p_value_of_exactly_alpha_does_not_hold():
 
 def test_the_corrected_p_value_decides():
     scores = np.array([3.9, 4.1, 4.3, 3.2])[:, None, None, None] + np.linspace(0, -2, 12).reshape(1, 3, 4)
-    raw, corrected = (role_tests(scores, ("local",), Criterion(correction=name)) for name in ("none", "holm"))
+    raw, corrected = (verdicts_of(scores, ("local",), Criterion(correction=name)) for name in ("none", "holm"))
     assert corrected.holds.sum() < raw.holds.sum()
     np.testing.assert_array_equal(corrected.holds, corrected.p_adjusted < 0.05)
+
+
+# The rule of a role
+
+
+def test_a_role_needs_a_score_above_that_of_uniform_attention():
+    scores = np.array([3.4, 3.6, 3.5, 3.7]).reshape(-1, 1, 1, 1)
+    uniform = np.array([3.5, 3.4, 3.6, 3.6]).reshape(-1, 1, 1)
+    role, paper = (role_tests(scores, ("block",), criterion(rule=rule), uniform) for rule in ("role", "paper"))
+    differences = stats.ttest_1samp([-0.1, 0.2, -0.1, 0.1], 0, alternative="greater").pvalue
+    assert role.p_uniform.item() == paper.p_uniform.item() == pytest.approx(differences)
+    assert role.p_role.item() == role.p_uniform.item() > role.p.item() == paper.p_role.item()
+    assert (role.holds.item(), paper.holds.item()) == (False, True)
+
+
+@given(SOME_SCORES, st.floats(1, 10))
+@settings(deadline=None)
+def test_uniform_attention_that_scores_one_changes_nothing_from_tau_one_on(scores, tau):
+    role, paper = (verdicts_of(scores, ROLES, Criterion(tau=tau, rule=rule)) for rule in ("role", "paper"))
+    np.testing.assert_allclose(role.p_role, paper.p_role, rtol=1e-9)
+    np.testing.assert_array_equal(role.holds, paper.holds)
+
+
+def test_a_constant_score_far_above_uniform_leaves_the_decision_to_the_other_test():
+    scores = np.full((4, 1, 1, 1), 4.0)
+    uniform = np.array([3.0, 3.9, 3.5, 3.2]).reshape(-1, 1, 1)
+    tests = role_tests(scores, ("block",), criterion(), uniform)
+    assert tests.constant.item()
+    assert np.isnan(tests.p.item())
+    assert tests.p_role.item() == tests.p_uniform.item()
+    below = role_tests(scores, ("block",), criterion(tau=5.0), uniform)
+    assert (below.p_role.item(), below.holds.item()) == (1.0, False)
+
+
+def test_a_constant_score_has_to_be_above_tau_by_more_than_rounding():
+    just, clearly = (one_cell(*[3 * (1 + margin)] * 3) for margin in (0.0009, 0.0011))
+    assert (just.holds.item(), clearly.holds.item()) == (False, True)
+
+
+@pytest.mark.parametrize("correction", ["bh", "holm"])
+def test_the_family_of_a_role_is_its_heads(correction):
+    scores = random_scores()
+    together = verdicts_of(scores, ROLES, Criterion(correction=correction))
+    for place, role in enumerate(ROLES):
+        alone = verdicts_of(scores[:, [place]], (role,), Criterion(correction=correction, family="all"))
+        np.testing.assert_array_equal(together.p_adjusted[place], alone.p_adjusted[0])
+
+
+def test_the_family_of_a_role_keeps_the_share_of_its_false_heads_below_alpha():
+    """Together with a role that many heads hold, a role without any true head has too many false ones."""
+    generator = np.random.default_rng(5)
+    any_false = {"role": [], "all": []}
+    for _ in range(300):
+        scores = generator.normal(3, 1, (6, 2, 3, 5))
+        scores[:, 1] += 3
+        for family, of_runs in any_false.items():
+            of_runs.append(verdicts_of(scores, ROLES, Criterion(family=family)).holds[0].any())
+    assert np.mean(any_false["role"]) < at_most(0.05, 300)
+    assert np.mean(any_false["all"]) > at_most(0.05, 300)
 
 
 # Few texts and constant scores
@@ -112,7 +175,7 @@ def test_without_texts_nothing_is_tested():
 
 @pytest.mark.parametrize("correction", ["none", "bh", "holm"])
 def test_an_empty_text_axis_is_no_text(correction):
-    tests = role_tests(np.empty((0, 2, 3, 4)), ROLES, Criterion(correction=correction))
+    tests = verdicts_of(np.empty((0, 2, 3, 4)), ROLES, Criterion(correction=correction))
     assert tests.texts.tolist() == np.zeros((2, 3, 4)).tolist()
     assert not tests.holds.any()
 
@@ -145,9 +208,9 @@ def test_constant_begins_at_a_thousandth_of_the_mean():
 
 def test_a_constant_score_stands_outside_the_correction():
     scores = random_scores()
-    expected = role_tests(scores, ROLES, Criterion(correction="holm")).p_adjusted
+    expected = verdicts_of(scores, ROLES, Criterion(correction="holm")).p_adjusted
     with_constant = np.concatenate([scores, np.full_like(scores[:, :1], 9)], axis=1)
-    found = role_tests(with_constant, (*ROLES, "delimiter"), Criterion(correction="holm"))
+    found = verdicts_of(with_constant, (*ROLES, "delimiter"), Criterion(correction="holm"))
     np.testing.assert_array_equal(found.p_adjusted[:2], expected)
     assert found.holds[2].all()
 
@@ -156,11 +219,11 @@ def test_untested_says_why_a_role_was_not_decided():
     scores = np.full((5, 3, 2, 4), NAN)
     scores[:1, 1], scores[:2, 2] = 4, 4
     roles = ("block", "syntactic:dobj", "local")
-    assert untested(role_tests(scores, roles, criterion())) == {
+    assert untested(verdicts_of(scores, roles, criterion())) == {
         "block": "not applicable: no text takes part",
         "syntactic:dobj": "not tested: only 1 text takes part and a test needs at least 2",
     }
-    assert list(untested(role_tests(scores, roles, criterion(method="mean")))) == ["block"]
+    assert list(untested(verdicts_of(scores, roles, criterion(method="mean")))) == ["block"]
 
 
 # Invariants
@@ -169,7 +232,7 @@ def test_untested_says_why_a_role_was_not_decided():
 @given(SOME_SCORES, TAUS, TAUS, st.sampled_from(["none", "bh", "holm"]))
 @settings(deadline=None)
 def test_a_higher_tau_never_lowers_a_p_value(scores, tau, other, correction):
-    low, high = (role_tests(scores, ROLES, Criterion(tau=at, correction=correction)) for at in sorted((tau, other)))
+    low, high = (verdicts_of(scores, ROLES, Criterion(tau=at, correction=correction)) for at in sorted((tau, other)))
     for name in ("p", "p_adjusted"):
         before, after = getattr(low, name), getattr(high, name)
         np.testing.assert_array_equal(np.isnan(before), np.isnan(after))
@@ -179,7 +242,7 @@ def test_a_higher_tau_never_lowers_a_p_value(scores, tau, other, correction):
 @given(SOME_SCORES, TAUS, st.permutations(range(5)))
 @settings(deadline=None)
 def test_the_order_of_texts_changes_nothing(scores, tau, order):
-    one, other = (role_tests(given_scores, ROLES, Criterion(tau=tau)) for given_scores in (scores, scores[order]))
+    one, other = (verdicts_of(given_scores, ROLES, Criterion(tau=tau)) for given_scores in (scores, scores[order]))
     for name in ("texts", *NUMBERS):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(one.constant, other.constant)
@@ -188,7 +251,7 @@ def test_the_order_of_texts_changes_nothing(scores, tau, order):
 @given(SOME_SCORES, st.sampled_from(["none", "bh", "holm"]), st.sampled_from(["test", "mean"]))
 @settings(deadline=None)
 def test_values_stay_in_their_ranges(scores, correction, method):
-    tests = role_tests(scores, ROLES, Criterion(correction=correction, method=method))
+    tests = verdicts_of(scores, ROLES, Criterion(correction=correction, method=method))
     tested = ~np.isnan(tests.p)
     np.testing.assert_array_equal(tested, (tests.texts >= 2) & ~tests.constant)
     assert (tests.p[tested] <= tests.p_adjusted[tested] * (1 + 1e-12)).all()
@@ -200,7 +263,7 @@ def test_values_stay_in_their_ranges(scores, correction, method):
 def test_scores_are_not_edited_and_float32_is_added_in_float64():
     scores = random_scores(shape=(2_000, 2, 3, 4)).astype(np.float32)
     scores.setflags(write=False)
-    single, double = (role_tests(given_scores, ROLES, Criterion()) for given_scores in (scores, scores.astype(float)))
+    single, double = (verdicts_of(given_scores, ROLES, Criterion()) for given_scores in (scores, scores.astype(float)))
     for name in NUMBERS:
         assert getattr(single, name).dtype == np.float64
         np.testing.assert_allclose(getattr(single, name), getattr(double, name), rtol=1e-12)
@@ -216,7 +279,7 @@ def test_a_small_spread_around_a_large_mean_is_not_cancelled():
 @pytest.mark.parametrize("tau", [2.5, 3.0])
 def test_t_and_p_equal_scipys_test_of_each_head(tau):
     scores = random_scores()
-    tests = role_tests(scores, ROLES, criterion(tau=tau))
+    tests = verdicts_of(scores, ROLES, criterion(tau=tau))
     for cell in np.ndindex(scores.shape[1:]):
         column = scores[:, *cell]
         column = column[~np.isnan(column)]
@@ -228,7 +291,7 @@ def test_t_and_p_equal_scipys_test_of_each_head(tau):
 def test_intervals_equal_scipys_whatever_the_ddof():
     scores = random_scores()
     for ddof in (0, 1):
-        tests = role_tests(scores, ROLES, criterion(alpha=0.1, ddof=ddof))
+        tests = verdicts_of(scores, ROLES, criterion(alpha=0.1, ddof=ddof))
         for cell in np.ndindex(scores.shape[1:]):
             column = scores[:, *cell]
             interval = stats.ttest_1samp(column[~np.isnan(column)], 0).confidence_interval(0.9)
@@ -243,7 +306,7 @@ def test_far_tails_are_not_rounded_to_zero():
 
 def test_the_population_deviation_raises_t_by_the_root_of_k_over_k_minus_1():
     scores = random_scores()
-    population, sample = (role_tests(scores, ROLES, criterion(ddof=ddof)) for ddof in (0, 1))
+    population, sample = (verdicts_of(scores, ROLES, criterion(ddof=ddof)) for ddof in (0, 1))
     k = sample.texts
     np.testing.assert_allclose(population.t, sample.t * np.sqrt(k / (k - 1)))
     np.testing.assert_allclose(population.std, np.nanstd(scores, axis=0))
@@ -254,7 +317,7 @@ def test_the_population_deviation_raises_t_by_the_root_of_k_over_k_minus_1():
 def test_corrections_equal_statsmodels_on_the_p_values_there_are(correction, theirs):
     scores = random_scores()
     scores[1:, 0, 1, 2] = NAN
-    tests = role_tests(scores, ROLES, Criterion(correction=correction))
+    tests = verdicts_of(scores, ROLES, Criterion(correction=correction, family="all"))
     tested = ~np.isnan(tests.p)
     assert np.argwhere(~tested).tolist() == [[0, 1, 2]]
     expected = multipletests(tests.p[tested], method=theirs)[1]
@@ -272,7 +335,7 @@ def at_most(alpha: float, trials: int) -> float:
 
 def test_without_correction_a_true_null_is_given_a_role_with_probability_alpha():
     scores = np.random.default_rng(1).normal(3, 1, (4, 10, 20, 30))
-    sample, population = (role_tests(scores, ("r",) * 10, criterion(ddof=ddof)).holds.mean() for ddof in (1, 0))
+    sample, population = (verdicts_of(scores, ("r",) * 10, criterion(ddof=ddof)).holds.mean() for ddof in (1, 0))
     assert 0.04 < sample < at_most(0.05, 6_000)
     assert population > at_most(0.05, 6_000)  # which is why the authors' deviation is not the default
 
@@ -281,7 +344,9 @@ def test_without_correction_a_true_null_is_given_a_role_with_probability_alpha()
 def test_corrections_keep_the_chance_of_any_false_role_at_alpha(correction):
     generator = np.random.default_rng(2)
     families = [generator.normal(3, 1, (6, 2, 3, 5)) for _ in range(400)]
-    any_holds = [role_tests(scores, ROLES, Criterion(correction=correction)).holds.any() for scores in families]
+    any_holds = [
+        verdicts_of(scores, ROLES, Criterion(correction=correction, family="all")).holds.any() for scores in families
+    ]
     assert 0 < np.mean(any_holds) < at_most(0.05, 400)
 
 
@@ -291,7 +356,7 @@ def test_benjamini_hochberg_keeps_the_share_of_false_roles_below_alpha():
     for _ in range(300):
         scores = generator.normal(3, 1, (6, 2, 3, 5))
         scores[:, 1] += 3
-        holds = role_tests(scores, ROLES, Criterion()).holds
+        holds = verdicts_of(scores, ROLES, Criterion()).holds
         shares.append(holds[0].sum() / max(1, holds.sum()))
         found.append(holds[1].mean())
     assert np.mean(shares) < 0.05
@@ -300,7 +365,7 @@ def test_benjamini_hochberg_keeps_the_share_of_false_roles_below_alpha():
 
 def test_intervals_cover_the_true_mean_in_95_of_100_cases():
     scores = np.random.default_rng(4).normal(2, 1.5, (5, 4, 30, 50))
-    tests = role_tests(scores, ("r",) * 4, criterion())
+    tests = verdicts_of(scores, ("r",) * 4, criterion())
     covered = ((tests.low < 2) & (tests.high > 2)).mean()
     assert abs(covered - 0.95) < 4 * (0.95 * 0.05 / 6_000) ** 0.5
 
@@ -330,7 +395,9 @@ def test_authors_p_values_and_labels_are_reproduced(task, n_roles):
     assert len(names) == n_roles
     p_values, labels = (np.load(REFERENCE / f"{kind}_{task}.npz") for kind in ("pvals", "labels"))
     for index, tau in enumerate(p_values["taus"].tolist()):
-        tests, means = (role_tests(scores, names, criterion(tau=tau, ddof=0, method=m)) for m in ("test", "mean"))
+        tests, means = (
+            verdicts_of(scores, names, criterion(tau=tau, ddof=0, method=m, rule="paper")) for m in ("test", "mean")
+        )
         theirs = np.stack([p_values[name][index] for name in names])
         np.testing.assert_allclose(tests.p[~tests.constant], theirs[~tests.constant], atol=1e-4)
         given_by_test, given_by_mean = (np.stack([labels[f"{k}_{n}"][index] for n in names]) for k in ("pval", "avg"))
@@ -342,7 +409,7 @@ def test_authors_p_values_and_labels_are_reproduced(task, n_roles):
 @pytest.mark.parametrize(("task", "expected"), [("qnli", {"delim_cls"}), ("sst-2", {"delim", "delim_cls"})])
 def test_the_only_constant_scores_are_those_of_the_previous_token_head_for_delimiters(task, expected):
     scores, names = reference(task)
-    constant = np.argwhere(role_tests(scores, names, criterion(tau=2.0)).constant)
+    constant = np.argwhere(verdicts_of(scores, names, criterion(tau=2.0)).constant)
     assert {names[role] for role, _, _ in constant} == expected
     assert {(layer, head) for _, layer, head in constant.tolist()} == {(0, 2)}
 
@@ -353,7 +420,7 @@ def test_the_only_constant_scores_are_those_of_the_previous_token_head_for_delim
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"tau": 0.0}, "tau is 0.0. Choose a number above 0; 1 is uniform attention."),
+        ({"tau": 0.0}, "tau is 0.0. Choose a number above 0."),
         ({"tau": NAN}, "tau is nan."),
         ({"tau": float("inf")}, "tau is inf."),
         ({"alpha": 0.0}, "alpha is 0.0. Choose a number between 0 and 1, for example 0.05."),
@@ -380,4 +447,4 @@ def test_an_infinite_score_is_an_error(infinite):
 
 def test_a_missing_role_name_is_an_error():
     with pytest.raises(ValueError, match="1 role names for 2 roles"):
-        role_tests(random_scores(), ("local",), Criterion())
+        verdicts_of(random_scores(), ("local",), Criterion())

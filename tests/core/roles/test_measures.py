@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 
 from core.errors import AnalysisError
-from core.roles.measures import MEASURES, ROW_MEASURES, ScoreSettings, role_scores
+from core.roles.measures import (
+    MEASURES,
+    REFERENCES,
+    ROW_MEASURES,
+    SHARES,
+    ScoreSettings,
+    TextMeasures,
+    role_scores,
+)
 from core.roles.roles import FINE_ROLES, ROLES
 
 TEXTS, LAYERS, HEADS = 4, 2, 3
@@ -15,6 +23,20 @@ def numbered():
     return 100.0 * text + measure + 0.5 * layer + 0.1 * head
 
 
+def texts_of(measures):
+    """Texts with these scores; no share applies, and references count on from 500."""
+    nothing = np.full((len(SHARES), LAYERS, HEADS), NAN)
+    references = 500.0 + np.arange(len(REFERENCES))[:, None] + 0.5 * np.arange(LAYERS)
+    return [
+        TextMeasures(measures=of_text, shares=nothing, uniform=references, greatest=references + 100)
+        for of_text in measures
+    ]
+
+
+def scores_of(measures, settings):
+    return role_scores(texts_of(measures), settings).scores
+
+
 def of_role(scores, role):
     return scores[:, ROLES.index(role)]
 
@@ -25,7 +47,7 @@ def measured(measures, name):
 
 def test_the_default_takes_dependent_to_head_and_block_with_entropy():
     measures = numbered()
-    scores = role_scores(measures, ScoreSettings())
+    scores = scores_of(measures, ScoreSettings())
     assert scores.shape == (TEXTS, len(ROLES), LAYERS, HEADS)
     for role in ROLES:
         name = f"{role} dependent-to-head" if role.startswith("syntactic") else role
@@ -37,20 +59,20 @@ def test_the_sink_is_measured_and_is_a_finer_role():
     assert "sink" in FINE_ROLES
     measures = numbered()
     measures[:2, MEASURES.index("sink")] = NAN
-    found = of_role(role_scores(measures, ScoreSettings()), "sink")
+    found = of_role(scores_of(measures, ScoreSettings()), "sink")
     assert np.isnan(found[:2]).all()
     np.testing.assert_array_equal(found[2:], measured(measures, "sink")[2:])
 
 
 def test_block_without_entropy_is_the_plain_ratio():
     measures = numbered()
-    scores = role_scores(measures, ScoreSettings(block_entropy=False))
+    scores = scores_of(measures, ScoreSettings(block_entropy=False))
     np.testing.assert_array_equal(of_role(scores, "block"), measured(measures, "block without entropy"))
 
 
 def test_the_other_direction_swaps_every_syntactic_role_and_no_other():
     measures = numbered()
-    scores = role_scores(measures, ScoreSettings(direction="head-to-dependent"))
+    scores = scores_of(measures, ScoreSettings(direction="head-to-dependent"))
     np.testing.assert_array_equal(
         of_role(scores, "syntactic:amod"), measured(measures, "syntactic:amod head-to-dependent")
     )
@@ -63,7 +85,7 @@ def test_both_directions_are_averaged_and_one_alone_stands_for_itself():
     measures[1, one] = NAN
     measures[2, other] = NAN
     measures[3, [one, other]] = NAN
-    found = of_role(role_scores(measures, ScoreSettings(direction="both")), "syntactic:dobj")
+    found = of_role(scores_of(measures, ScoreSettings(direction="both")), "syntactic:dobj")
     np.testing.assert_allclose(found[0], (measures[0, one] + measures[0, other]) / 2)
     np.testing.assert_array_equal(found[1], measures[1, other])
     np.testing.assert_array_equal(found[2], measures[2, one])
@@ -74,7 +96,7 @@ def test_both_directions_are_averaged_and_one_alone_stands_for_itself():
 def test_choosing_scores_keeps_the_number_format_and_the_array_given(dtype):
     measures = numbered().astype(dtype)
     before = measures.copy()
-    assert role_scores(measures, ScoreSettings(direction="both")).dtype == dtype
+    assert scores_of(measures, ScoreSettings(direction="both")).dtype == dtype
     np.testing.assert_array_equal(measures, before)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from passing import look_at, measures_of, of_source, whole_map
+from passing import look_at, measured_of, of_source, whole_map
 
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import ScoreSettings, role_scores
@@ -46,7 +46,7 @@ def task(request, bundled, shared):
 
 def our_scores(checkpoint, tokenized, pairs):
     texts = [of_source(*of_text) for of_text in zip(tokenized, pairs, strict=True)]
-    return role_scores(measures_of(checkpoint, texts), ScoreSettings())
+    return role_scores(measured_of(checkpoint, texts), ScoreSettings()).scores
 
 
 def of_role(scores, role):
@@ -215,11 +215,12 @@ def test_p_values_and_labels_equal_the_authors(task):
         constant[0, 2] = (task.name, role) in CONSTANT_SCORES
         for number, tau in enumerate(task.authors["pvals"]["taus"].tolist()):
             undecided = constant & (tau == CONSTANT_SCORES.get((task.name, role)))
-            tests = role_tests(scores, (role,), Criterion(tau=tau, ddof=0, correction="none"))
+            as_in_paper = {"tau": tau, "rule": "paper", "family": "all"}
+            tests = role_tests(scores, (role,), Criterion(ddof=0, correction="none", **as_in_paper), 1.0)
             np.testing.assert_array_equal(tests.constant[0], constant)
             theirs = task.authors["pvals"][name][number]
             np.testing.assert_allclose(tests.p[0][~constant], theirs[~constant], rtol=0, atol=1e-4)
-            by_mean = role_tests(scores, (role,), Criterion(tau=tau, method="mean"))
+            by_mean = role_tests(scores, (role,), Criterion(method="mean", **as_in_paper), 1.0)
             for kind, found in (("pval", tests), ("avg", by_mean)):
                 flipped = found.holds[0] != task.authors["labels"][f"{kind}_{name}"][number]
                 assert not (flipped & ~undecided).any(), (role, tau, kind)

@@ -294,7 +294,7 @@ def test_the_observer_needs_only_the_layers_up_to_the_last(loaded, expected):
     observer = ScoreObserver([batch_sieves(texts, causal=False)] * 2, 3, "cpu", checkpoint.statistics_dtype)
     assert observe(checkpoint.model, model_inputs(checkpoint, texts), [observer]) is not None
     # A product without the values' columns is summed in another order.
-    np.testing.assert_allclose(observer.scores(), measures_of(checkpoint, texts), rtol=1e-5)
+    np.testing.assert_allclose(observer.scores()[0], measures_of(checkpoint, texts), rtol=1e-5)
 
 
 def test_a_head_that_is_off_changes_later_layers_and_no_score_of_its_own(loaded, expected):

@@ -3,48 +3,27 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_texts import pair, text
 from naive import Layout
+from passing import of_source
 
 from core.attention.settings import Window
 from core.passes.texts import PassText
-from core.roles.measures import MEASURES, ROW_MEASURES, SYNTACTIC_MEASURES
+from core.roles.measures import (
+    MEASURES,
+    ROW_MEASURES,
+    ROW_SHARES,
+    SYNTACTIC_MEASURES,
+    SYNTACTIC_SHARES,
+)
 from core.roles.roles import ROLES
 from core.roles.sieves import INDICATORS, batch_sieves, local_band, query_sides, sieve_cells
-from core.texts.relations import TokenPair
-from core.texts.tokens import TokenizedText
 
 ROLES_WITHOUT_PAIRS = ("local", "delimiter", "delimiter:cls", "delimiter:sep", "sink", "block")
 
 
-def text(n_first, n_second=0, *, marks=True):
-    """[CLS] first [SEP] second [SEP], or the same without marks."""
-    cls, sep = ("[CLS]",) * marks, ("[SEP]",) * marks
-    tokens = cls + ("a",) * n_first + sep + (("b",) * n_second + sep if n_second else ())
-    segments = np.array([{"a": 0, "b": 1}.get(token, -1) for token in tokens])
-    n_tokens = len(tokens)
-    return TokenizedText(
-        ids=np.arange(n_tokens),
-        type_ids=np.zeros(n_tokens, dtype=int),
-        tokens=tokens,
-        spans=np.zeros((n_tokens, 2), dtype=int),
-        segments=segments,
-        words=np.arange(n_tokens),
-        is_cls=np.array([token == "[CLS]" for token in tokens]),
-        is_sep=np.array([token == "[SEP]" for token in tokens]),
-        n_cut=0,
-    )
-
-
-def of_source(source, pairs=()):
-    return PassText(kind="self", source=source, pairs=tuple(pairs))
-
-
 def drawn(role, source, causal=False, pairs=(), **chosen):
     return as_rows(sieve_cells(role, of_source(source, pairs), causal, **chosen))
-
-
-def pair(name, dependent, head):
-    return TokenPair(name, np.array(dependent), np.array(head))
 
 
 def as_rows(cells):
@@ -166,13 +145,15 @@ def test_uniform_attention_scores_one_in_every_sieve(given_texts, causal):
     sieves = batch_sieves([of_source(*of_text) for of_text in zip(texts, pairs)], causal)
     for number, of_text in enumerate(texts):
         attention = uniform_attention(len(of_text.ids), causal)
-        found = row_scores(sieves, number, attention, causal)
+        found = row_scores(sieves, number, attention, causal)[: len(ROW_MEASURES)]
         applicable = sieves.applicable[number, : len(ROW_MEASURES)]
         np.testing.assert_allclose(found, applicable.astype(float), atol=1e-12)
-    syntactic = np.zeros((len(texts), len(SYNTACTIC_MEASURES)))
+    syntactic = np.zeros((len(texts), len(SYNTACTIC_MEASURES) + len(SYNTACTIC_SHARES)))
     for (number, query, key), measure, weight in zip(sieves.entry_at, sieves.entry_measure, sieves.entry_weight):
         syntactic[number, measure] += weight * uniform_attention(len(texts[number].ids), causal)[query, key]
-    np.testing.assert_allclose(syntactic, sieves.applicable[:, len(ROW_MEASURES) + 1 :].astype(float), atol=1e-12)
+    scores, shares = np.split(syntactic, [len(SYNTACTIC_MEASURES)], axis=1)
+    np.testing.assert_allclose(scores, sieves.applicable[:, len(ROW_MEASURES) + 1 :].astype(float), atol=1e-12)
+    np.testing.assert_allclose(shares, np.nan_to_num(sieves.at_chance[:, len(ROW_SHARES) :]), atol=1e-12)
 
 
 @given(sizes=SIZES, causal=st.booleans(), seed=st.integers(0, 99))
@@ -183,7 +164,7 @@ def test_weights_give_the_score_of_the_drawn_sieve(sizes, causal, seed):
     attention /= attention.sum(1, keepdims=True)
     visible = (uniform_attention(n_tokens, causal) > 0).sum(1)
     found = row_scores(batch_sieves([of_source(of_text)], causal), 0, attention, causal)
-    for score, role in zip(found, ROLES_WITHOUT_PAIRS, strict=True):
+    for score, role in zip(found[: len(ROW_MEASURES)], ROLES_WITHOUT_PAIRS, strict=True):
         cells = sieve_cells(role, of_source(of_text), causal)
         taking_part = cells.any(1)
         if taking_part.any():
@@ -206,7 +187,7 @@ def test_what_is_not_applicable_is_marked_and_padding_has_no_weight(causal):
     assert by_name["syntactic dependent-to-head"] == [not causal, False, False]
     assert by_name["syntactic:amod head-to-dependent"] == [True, False, False]
     assert by_name["syntactic:nsubj dependent-to-head"] == [False, False, False]
-    assert sieves.row_weights.shape == (3, 7, 1 + len(INDICATORS), len(ROW_MEASURES))
+    assert sieves.row_weights.shape == (3, 7, 1 + len(INDICATORS), len(ROW_MEASURES) + len(ROW_SHARES))
     assert not sieves.row_weights[0, 4:].any()
     assert not sieves.indicators[0, 4:].any()
 
@@ -215,7 +196,7 @@ def test_entries_are_sorted_by_text_and_query():
     first = of_source(text(3), [pair("amod", (3,), (1,)), pair("nsubj", (1,), (2, 3))])
     second = of_source(text(2), [pair("dobj", (2,), (1,))])
     at = batch_sieves([first, second], causal=False).entry_at
-    assert len(at) == 2 * 2 * 4
+    assert len(at) == 16 + 30  # of scores and of shares, where an entry that both directions read counts once
     assert (np.diff(at[:, 0] * 100 + at[:, 1]) >= 0).all()
 
 
@@ -223,7 +204,7 @@ def test_what_is_made_grows_with_the_text_and_not_with_its_square():
     of_text = of_source(text(400, 300), [pair("amod", (1,), (2,))])
     sieves = batch_sieves([of_text], causal=False)
     sizes = [np.size(value) for value in vars(sieves).values()]
-    assert max(sizes) <= 40 * of_text.n_tokens
+    assert max(sizes) <= 80 * of_text.n_tokens
 
 
 def crossing(source, target, kind="cross"):

@@ -22,11 +22,13 @@ def some_scores() -> np.ndarray:
 
 
 SCORES = some_scores()
+UNIFORM = np.ones((len(ROLES), LAYERS))
+UNIFORM[ROLES.index("block")] = 3.25
 NOTHING = np.full_like(SCORES, np.nan)
 
 
 def verdicts(scores: np.ndarray = SCORES, **asked) -> HeadTests:
-    return role_tests(scores, ROLES, Criterion(**{"correction": "none", **asked}))
+    return role_tests(scores, ROLES, Criterion(**{"correction": "none", **asked}), 1.0)
 
 
 def figures(scores: np.ndarray, tau: float = 3.0) -> dict[str, Figure]:
@@ -36,9 +38,9 @@ def figures(scores: np.ndarray, tau: float = 3.0) -> dict[str, Figure]:
         "all roles by layer": heads_per_layer(tests, ROLES),
         "scatter": p_value_scatter(tests, COARSE_ROLES),
         "evidence": p_value_against_score(tests, ROLES),
-        "scores by layer": scores_per_layer(scores, ROLES, "local", tau),
-        "scores by head": scores_per_head(scores, ROLES, "syntactic", 2, tau),
-        "one head": head_scores(scores, tests, 2, 3, {"local": 2.5, "block": float("nan")}),
+        "scores by layer": scores_per_layer(scores, ROLES, "local", tau, UNIFORM),
+        "scores by head": scores_per_head(scores, ROLES, "syntactic", 2, tau, UNIFORM),
+        "one head": head_scores(scores, tests, 2, 3, UNIFORM[:, 2], {"local": 2.5, "block": float("nan")}),
     }
 
 

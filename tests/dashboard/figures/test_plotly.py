@@ -57,8 +57,9 @@ def some_scores(n_texts=N_TEXTS):
 
 
 SCORES = some_scores()
-TESTS = role_tests(SCORES, ROLES, Criterion(correction="none"))
-MANY = every_head_score(SCORES, TESTS, 1, 2, {"local": 2.5})
+UNIFORM = np.where(np.array(ROLES) == "block", 3.25, 1.0)
+TESTS = role_tests(SCORES, ROLES, Criterion(correction="none"), 1.0)
+MANY = every_head_score(SCORES, TESTS, 1, 2, UNIFORM, {"local": 2.5})
 
 FIGURES = {
     "flow": FLOW,
@@ -69,7 +70,7 @@ FIGURES = {
     "all alike": heads_in_space_by_layer(head_plane(np.zeros((2, 2, 2, 2)), 3), [], CAMERA),
     "many scores": MANY,
     "no scores": every_head_score(
-        np.full_like(SCORES, np.nan), role_tests(np.full_like(SCORES, np.nan), ROLES, Criterion()), 0, 0
+        np.full_like(SCORES, np.nan), role_tests(np.full_like(SCORES, np.nan), ROLES, Criterion(), 1.0), 0, 0, UNIFORM
     ),
 }
 EACH = pytest.mark.parametrize("figure", FIGURES.values(), ids=list(FIGURES))
@@ -282,7 +283,7 @@ def test_every_score_of_the_head_is_a_dot():
 
 
 def test_many_scores_have_the_shapes_means_intervals_and_lines_of_few():
-    few = head_scores(SCORES, TESTS, 1, 2, {"local": 2.5})
+    few = head_scores(SCORES, TESTS, 1, 2, UNIFORM, {"local": 2.5})
     assert (few.data["kind"] == "dot").sum() == 0
     rest = MANY.still.data[MANY.still.data["kind"] != "dot"]
     for column in ("score", "mean", "low", "high", "value", "top"):
@@ -293,16 +294,16 @@ def test_many_scores_have_the_shapes_means_intervals_and_lines_of_few():
     (here,) = (trace for trace in MANY.chart.data if trace.marker.symbol == "diamond" and len(trace.x))
     assert np.expm1(here.x[0]) == pytest.approx(2.5)
     lines = {float(np.expm1(shape.x0)) for shape in MANY.chart.layout.shapes}
-    assert sorted(lines) == pytest.approx([1, 3])
+    assert sorted(lines) == pytest.approx([1, 3, 3.25])
     assert "no text takes part" in [note.text for note in MANY.chart.layout.annotations]
 
 
 def test_an_interval_that_reaches_below_zero_is_drawn_whole():
     scores = some_scores(3)
     scores[:, 0, 0, 0] = 0.1, 0.2, 9.0
-    tests = role_tests(scores, ROLES, Criterion(correction="none"))
+    tests = role_tests(scores, ROLES, Criterion(correction="none"), 1.0)
     assert tests.low[0, 0, 0] < -1
-    chart = every_head_score(scores, tests, 0, 0).chart
+    chart = every_head_score(scores, tests, 0, 0, UNIFORM).chart
     low, high = next(trace for trace in chart.data if trace.mode == "lines" and trace.fill is None).x
     np.testing.assert_allclose([-np.expm1(-low), np.expm1(high)], [tests.low[0, 0, 0], tests.high[0, 0, 0]])
     assert chart.layout.xaxis.range[0] < low

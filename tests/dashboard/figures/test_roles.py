@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from pyarrow import parquet
-from role_figures import FIGURES, HEADS, LAYERS, SCORES, TEXTS, figures, verdicts
+from role_figures import FIGURES, HEADS, LAYERS, SCORES, TEXTS, UNIFORM, figures, verdicts
 from scipy import stats
 
 from core.roles.roles import COARSE_ROLES, ROLES
@@ -175,7 +175,7 @@ def test_a_shape_ends_at_the_outermost_scores_and_fits_its_place():
 
 
 def test_violins_hold_every_score_of_their_layer():
-    figure = scores_per_layer(SCORES, ROLES, "syntactic", 3.0)
+    figure = scores_per_layer(SCORES, ROLES, "syntactic", 3.0, UNIFORM)
     middles = rows(figure, "middle").set_index("place")
     for layer in range(LAYERS):
         values = SCORES[3:, ROLES.index("syntactic"), layer].ravel()
@@ -191,7 +191,7 @@ def test_violins_hold_every_score_of_their_layer():
 
 
 def test_violins_of_one_layer_stand_by_head():
-    figure = scores_per_head(SCORES, ROLES, "local", 0, 3.0)
+    figure = scores_per_head(SCORES, ROLES, "local", 0, 3.0, UNIFORM)
     middles = rows(figure, "middle").set_index("place")
     assert list(middles.index) == list(range(HEADS))
     assert middles.loc[2, "median"] == np.median(SCORES[:, 0, 0, 2])
@@ -202,7 +202,7 @@ def test_violins_of_one_layer_stand_by_head():
 def test_a_layer_without_scores_is_named():
     scores = SCORES.copy()
     scores[:, 0, 1] = np.nan
-    figure = scores_per_layer(scores, ROLES, "local", 3.0)
+    figure = scores_per_layer(scores, ROLES, "local", 3.0, UNIFORM)
     assert "Without scores: layer 1." in figure.description
     assert set(rows(figure, "middle")["place"]) == {0, 2}
 
@@ -216,15 +216,25 @@ def test_a_layer_without_scores_is_named():
     ],
 )
 def test_tau_and_uniform_are_labelled_apart(tau, labels):
-    figure = scores_per_layer(SCORES, ROLES, "local", tau)
+    figure = scores_per_layer(SCORES, ROLES, "local", tau, UNIFORM)
     assert {side: rows(figure, side)["label"].tolist() for side in labels} == labels
     assert rows(figure, "tau")["value"].item() == tau
     assert rows(figure, "uniform")["value"].item() == 1
 
 
+def test_block_weighted_with_entropy_has_a_line_of_uniform_attention_of_its_own():
+    figure = scores_per_layer(SCORES, ROLES, "block", 3.0, UNIFORM)
+    assert rows(figure, "uniform")["value"].item() == 3.25
+    assert rows(figure, "upper")["label"].tolist() == ["uniform 3.25"]
+    assert "(uniform attention: 3.25)" in figure.description
+    of_head = head_scores(SCORES, verdicts(), 2, 3, UNIFORM[:, 2])
+    lines = rows(of_head, "uniform").set_index("role")["value"].to_dict()
+    assert lines == {role: 3.25 if role == "block" else 1.0 for role in ROLES}
+
+
 def test_one_head_shows_each_text_its_mean_its_interval_and_this_text():
     tests = verdicts()
-    figure = head_scores(SCORES, tests, 2, 3, {"local": 2.5, "block": float("nan")})
+    figure = head_scores(SCORES, tests, 2, 3, UNIFORM[:, 2], {"local": 2.5, "block": float("nan")})
     for place, role in enumerate(ROLES):
         there = SCORES[:, place, 2, 3]
         dots = of_role(rows(figure, "dot"), role)["score"]
@@ -242,7 +252,7 @@ def test_one_head_shows_each_text_its_mean_its_interval_and_this_text():
 
 def test_many_texts_are_shapes_without_dots_and_the_description_says_so():
     many = np.tile(SCORES, (20, 1, 1, 1, 1)).reshape(-1, *SCORES.shape[1:])
-    figure = head_scores(many, verdicts(many), 2, 3)
+    figure = head_scores(many, verdicts(many), 2, 3, UNIFORM[:, 2])
     assert rows(figure, "dot").empty
     assert not rows(figure, "shape").empty
     assert "not drawn, because they are more than 2,000" in figure.description
@@ -251,7 +261,7 @@ def test_many_texts_are_shapes_without_dots_and_the_description_says_so():
 def test_a_role_without_texts_says_so_instead_of_a_shape():
     scores = SCORES.copy()
     scores[:, 3] = np.nan
-    figure = head_scores(scores, verdicts(scores), 0, 0)
+    figure = head_scores(scores, verdicts(scores), 0, 0, UNIFORM[:, 0])
     assert rows(figure, "none")["role"].tolist() == ["block"]
     assert "No text takes part in: block." in figure.description
 
