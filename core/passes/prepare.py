@@ -92,6 +92,7 @@ def _segment(text: Text, side: int) -> Text:
         words=text.words and text.words[own],
         heads=text.heads and text.heads[own],
         relations=text.relations and text.relations[own],
+        document=text.document,
     )
 
 

@@ -13,6 +13,7 @@ MAX_NAME: Final = 100
 """Maximum length of a relation's name, in characters."""
 _ID, _FORM, _HEAD, _RELATION = 0, 1, 6, 7
 _WORD = re.compile(r"[0-9]{1,9}")
+_NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.*))?")
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
 """A multiword token, such as don't for do and n't, or an empty node."""
 
@@ -38,6 +39,8 @@ class WrittenText:
     """Words of the single segment."""
     tree: Tree | None = None
     """Dependency tree of these words."""
+    document: str | None = None
+    """Name of the document that it is from; None if the file does not tell documents apart."""
 
 
 def checked_tree(heads: Sequence[int], relations: Sequence[str], n_words: int, where: str) -> Tree:
@@ -88,19 +91,30 @@ def _in_circle(heads: Sequence[int]) -> int:
 def read_conllu(value: str) -> Iterator[WrittenText]:
     """Read the sentences of a CoNLL-U file, each as a text of syntactic words; their forms are joined by spaces.
 
-    Comments, multiword tokens and empty nodes are skipped.
+    A comment `# newdoc` or `# newdoc id = ...` begins a document; documents of one id are one document. Other comments,
+    multiword tokens and empty nodes are skipped.
 
     Raises: TextError with the line number.
     """
     rows: list[tuple[int, list[str]]] = []
+    document = of_sentence = None
     for line, row in enumerate(io.StringIO(value, newline=None), start=1):
-        if row.strip():
-            rows += [] if row.startswith("#") else _word(line, row.removesuffix("\n").split("\t"), len(rows))
+        if row.startswith("#"):
+            document = _document(line, row, document)
+        elif row.strip():
+            of_sentence = of_sentence if rows else document
+            rows += _word(line, row.removesuffix("\n").split("\t"), len(rows))
         elif rows:
-            yield _sentence(rows)
+            yield _sentence(rows, of_sentence)
             rows = []
     if rows:
-        yield _sentence(rows)
+        yield _sentence(rows, of_sentence)
+
+
+def _document(line: int, comment: str, before: str | None) -> str | None:
+    """Name of the document after a comment: its id, or where it begins."""
+    begins = _NEW_DOCUMENT.fullmatch(comment.strip())
+    return before if begins is None else begins[1] or f"from line {line}"
 
 
 def _word(line: int, cells: list[str], n_before: int) -> list[tuple[int, list[str]]]:
@@ -124,8 +138,9 @@ def _word(line: int, cells: list[str], n_before: int) -> list[tuple[int, list[st
     return [(line, cells)]
 
 
-def _sentence(rows: Sequence[tuple[int, list[str]]]) -> WrittenText:
+def _sentence(rows: Sequence[tuple[int, list[str]]], document: str | None) -> WrittenText:
     where = f"The sentence from line {rows[0][0]:,}"
     words = tuple(cells[_FORM] for _, cells in rows)
     heads, relations = [int(cells[_HEAD]) for _, cells in rows], [cells[_RELATION] for _, cells in rows]
-    return WrittenText(where, words=words, tree=checked_tree(heads, relations, len(words), where))
+    tree = checked_tree(heads, relations, len(words), where)
+    return WrittenText(where, words=words, tree=tree, document=document)

@@ -46,6 +46,8 @@ class Text:
     """Head of each of these words, as a position in the segment from 1, or 0 for a root; if given in the file."""
     relations: tuple[tuple[str, ...], ...] | None = None
     """Dependency relation of each of these words to its head; given if and only if heads are."""
+    document: str | None = None
+    """Name of the document that the text is from, if the file tells; no result of a pass depends on it."""
 
 
 def read_typed(value: str) -> tuple[Text, ...]:
@@ -195,8 +197,8 @@ def _written(written: WrittenText) -> Text:
         raise TextError(f"{written.where}: word {words.index('') + 1:,} is empty. Remove it or fill it in.")
     segments = text_of([" ".join(words)], written.where).segments
     if written.tree is None:
-        return Text(segments, (words,))
-    return Text(segments, (words,), (written.tree.heads,), (written.tree.relations,))
+        return Text(segments, (words,), document=written.document)
+    return Text(segments, (words,), (written.tree.heads,), (written.tree.relations,), written.document)
 
 
 def text_of(segments: Iterable[str], where: str) -> Text:
@@ -233,7 +235,7 @@ def _trimmed(segment: str) -> str:
 
 
 def texts_sha256(texts: Iterable[Text]) -> str:
-    """SHA-256 over texts in their order; identifies a corpus independently of file names."""
+    """SHA-256 over texts in their order; identifies a corpus independently of the names of files and documents."""
     written = json.dumps([[text.segments, text.words, *_tree_of(text)] for text in texts])
     return hashlib.sha256(written.encode()).hexdigest()
 
@@ -243,7 +245,10 @@ def _tree_of(text: Text) -> list[object]:
 
 
 def text_fields(text: Text) -> dict[str, object]:
-    """The fields of a text for JSON; by hand, because dataclasses.asdict took a third of the time of a cache lookup."""
+    """The fields of a text for JSON that the result of a pass depends on, so not its document.
+
+    By hand, because dataclasses.asdict took a third of the time of a cache lookup.
+    """
     fields: dict[str, object] = {"segments": text.segments, "words": text.words}
     if text.heads is not None:  # most texts bring none, and the keys of their results stay as they were
         fields |= {"heads": text.heads, "relations": text.relations}

@@ -2,15 +2,18 @@ import dataclasses
 import hashlib
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cache.store import keys
-from cache.store.keys import answer_key
+from cache.store.keys import answer_key, divergence_key
 from cache.store.keys import attention_key as key_of_attention
 from core.attention.settings import PassSettings
-from core.texts.text import Text, text_fields
+from core.relations.question import ParsedText, prediction_question
+from core.texts.text import Text, text_fields, texts_sha256
+from core.texts.words import Words
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surrogates included
 WORDS = st.lists(ANY_TEXT, max_size=3).map(tuple)
@@ -47,6 +50,22 @@ def asked(key_of, question):
 
 def key_of_text(text):
     return scores_key("0f", "float32", ALL_ON, text, "")
+
+
+@KEYS
+def test_the_document_of_a_text_changes_no_key(key_of):
+    """So that results that were stored before documents were read are found, and the same sentence is passed once."""
+    text = Text(("He saw",), (("He", "saw"),), ((2, 0),), (("nsubj", "root"),))
+    one, other = (dataclasses.replace(text, document=name) for name in ("a", "b"))
+    assert one != other
+    assert len({key_of("0f", "float32", ALL_ON, each, "") for each in (text, one, other)}) == 1
+    words = Words(segments=np.zeros(2, int), spans=np.array([(0, 2), (3, 6)]))
+    question = prediction_question("mean")
+    assert question.depends_on(ParsedText.of(one, words)) == question.depends_on(ParsedText.of(text, words))
+    assert divergence_key(("0f", "1f"), "float32", (ALL_ON, ALL_ON), one) == divergence_key(
+        ("0f", "1f"), "float32", (ALL_ON, ALL_ON), text
+    )
+    assert texts_sha256([one]) == texts_sha256([text])
 
 
 @KEYS
@@ -107,9 +126,9 @@ def test_a_raised_format_changes_every_key(monkeypatch):
     assert not {*before} & {scores_key(*question), attention_key(*question)}
 
 
-def test_every_field_of_a_text_counts():
-    """The key names them by hand: a new field has to be named there."""
-    assert [field.name for field in dataclasses.fields(Text)] == ["segments", "words", "heads", "relations"]
+def test_every_field_of_a_text_but_its_document_counts():
+    """The key names them by hand: a new field has to be named there, unless no pass depends on it, as on documents."""
+    assert [field.name for field in dataclasses.fields(Text)] == ["segments", "words", "heads", "relations", "document"]
     told = Text(("She left.",), (("She", "left."),), ((2, 0),), (("nsubj", "root"),))
     others = (
         dataclasses.replace(told, segments=("He left.",)),

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given, settings
@@ -36,13 +37,17 @@ def read(content, name="a.conllu"):
     return read_file(name, content.encode())
 
 
+def without_documents(texts):
+    return tuple(replace(text, document=None) for text in texts)
+
+
 # CoNLL-U
 
 
 @pytest.mark.parametrize("name", ["a.conllu", "A.CoNLLU"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_each_sentence_is_a_text_of_its_words(name, end):
-    assert read(CONLLU.replace("\n", end), name) == (HE_SAW, IT_RAN)
+    assert without_documents(read(CONLLU.replace("\n", end), name)) == (HE_SAW, IT_RAN)
 
 
 def test_ranges_and_empty_nodes_are_no_words():
@@ -56,6 +61,20 @@ def test_comments_may_stand_anywhere_and_many_lines_between_sentences():
         "\n\n# a\n" + row(1, "One") + "# 2\tTwo\n" + row(2, "more", 1, "amod") + " \n\n# only comments\n\n" + row(1)
     )
     assert [text.segments for text in read(content)] == [("One more",), ("x",)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_documents_begin_with_a_comment_and_last_until_the_next(end):
+    """A document without an id is one of its own; an id that comes again is the same document."""
+    content = (
+        (row(1) + "\n")
+        + ("# newdoc id = first one \n# newpar\n" + row(1) + "\n" + row(1) + "\n")
+        + ("#newdoc\n" + row(1) + "# newdoc id = second\n" + row(2, head=1) + "\n")
+        + ("# newdocument\n# about = # newdoc\n" + row(1) + "\n# newdoc id =\n\n" + row(1) + "\n")
+        + ("# newdoc id=first one\n" + row(1))
+    )
+    found = [text.document for text in read(content.replace("\n", end))]
+    assert found == [None, "first one", "first one", "from line 9", "second", "from line 18", "first one"]
 
 
 def test_a_form_may_hold_blanks_which_are_kept_in_the_word():
@@ -316,20 +335,21 @@ def unpacked(path):
 
 
 @pytest.mark.parametrize(
-    ("path", "n_texts"),
+    ("path", "n_texts", "n_documents"),
     [
-        ("ud_ewt/en_ewt-ud-dev.conllu.gz", 2_001),
-        ("ud_ewt/en_ewt-ud-train3000.conllu.gz", 3_010),
-        ("pud/en_pud-ud-test.conllu.gz", 1_000),
-        ("ud_gum/en_gum-ud-dev.conllu.gz", 1_575),
+        ("ud_ewt/en_ewt-ud-dev.conllu.gz", 2_001, 318),
+        ("ud_ewt/en_ewt-ud-train3000.conllu.gz", 3_010, 137),
+        ("pud/en_pud-ud-test.conllu.gz", 1_000, 397),
+        ("ud_gum/en_gum-ud-dev.conllu.gz", 1_575, 30),
     ],
 )
-def test_treebanks_are_read_whole(path, n_texts, shared):
+def test_treebanks_are_read_whole(path, n_texts, n_documents, shared):
     name, content = unpacked(shared / "data" / path)
     texts = read_file(name, content)
     lines = [line.split("\t") for line in content.decode().splitlines() if line and not line.startswith("#")]
     words = [cells for cells in lines if cells[0].isdigit()]
     assert len(texts) == n_texts
+    assert len({text.document for text in texts}) == n_documents
     assert sum(len(text.words[0]) for text in texts) == len(words)
     assert [head for text in texts for head in text.heads[0]] == [int(cells[6]) for cells in words]
     assert [name for text in texts for name in text.relations[0]] == [cells[7] for cells in words]
@@ -337,9 +357,10 @@ def test_treebanks_are_read_whole(path, n_texts, shared):
 
 def test_the_same_treebank_as_conllu_and_as_json_is_the_same(shared):
     folder = shared / "data" / "ud_ewt"
-    assert read_file(*unpacked(folder / "en_ewt-ud-dev.conllu.gz")) == read_file(
-        *unpacked(folder / "ewt_dev.clark_ud.jsonl.gz")
+    of_conllu, of_json = (
+        read_file(*unpacked(folder / name)) for name in ("en_ewt-ud-dev.conllu.gz", "ewt_dev.clark_ud.jsonl.gz")
     )
+    assert without_documents(of_conllu) == of_json
 
 
 def test_a_treebank_with_too_many_sentences_is_refused_with_their_number(shared):
