@@ -126,7 +126,8 @@ def relations(
     trees = list(dependencies([queries_text(text, settings.kind) for text in texts]))
     items = [ParsedText.of(text, tree.words) for text, tree in zip(texts, trees, strict=True)]
     predictions = results(checkpoint, prediction_question("mean"), items, settings)
-    return relation_accuracies([TextPredictions.of(*of_text) for of_text in zip(trees, predictions)], of_parsing)
+    of_texts = zip(trees, predictions, (text.document for text in texts), strict=True)
+    return relation_accuracies([TextPredictions.of(*of_text) for of_text in of_texts], of_parsing)
 
 
 def coreference(

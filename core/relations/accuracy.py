@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from core.relations.cases import NO_RELATION, Cases, cases_of
 from core.relations.offsets import AUTHORS_OFFSETS, OFFSETS, Baseline, best_offset, is_at_offset
 from core.statistics.cases import judge
+from core.statistics.documents import document_numbers
 from core.statistics.overlap import Overlap, overlap
 from core.texts.relations import RELATIONS, ROOT, Dependencies
 
@@ -79,11 +80,20 @@ class TextPredictions(WordPredictions):
     """Predictions together with the text's relations."""
 
     dependencies: Dependencies
+    document: str | None = None
+    """As in core.texts.text.Text."""
 
     @classmethod
-    def of(cls, dependencies: Dependencies, predictions: WordPredictions) -> "TextPredictions":
-        """What was found of the words of a tree."""
-        return cls(dependencies=dependencies, predicted=predictions.predicted, has_tokens=predictions.has_tokens)
+    def of(
+        cls, dependencies: Dependencies, predictions: WordPredictions, document: str | None = None
+    ) -> "TextPredictions":
+        """What was found of the words of a tree, and the document of its text."""
+        return cls(
+            dependencies=dependencies,
+            document=document,
+            predicted=predictions.predicted,
+            has_tokens=predictions.has_tokens,
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -99,21 +109,28 @@ class RelationAccuracy:
     """Baseline on the same cases."""
     accuracy: Float[np.ndarray, "direction layer head"]
     """Share of the cases, 0 to 1."""
+    n_documents: int | None
+    """Documents with cases; None if no document is known, so that cases count as independent."""
     low: Float[np.ndarray, "direction layer head"]
     high: Float[np.ndarray, "direction layer head"]
-    """Wilson interval."""
+    """Interval by document, or Wilson's if none is known."""
+    design_effect: Float[np.ndarray, "direction layer head"]
+    """As in core.statistics.cases.Judgement: of the variance of `accuracy`."""
     p_values: Float[np.ndarray, "direction layer head"]
     """p-values against the baseline, corrected for the number of heads and directions."""
     best: tuple[Direction, int, int]
     """Direction, layer and head with the highest accuracy on all cases."""
     best_of_halves: tuple[tuple[Direction, int, int], ...]
-    """The best on the first, third, ... text, and on the second, fourth, ... text; empty if a half has no cases."""
+    """The best on the first, third, ... document, and on the second, fourth, ...; of texts if no document is known;
+    empty if a half has no cases."""
     best_accuracy: float
     """Held-out accuracy: each of these evaluated on the half that it was not selected on, pooled; NaN if a half has no
     cases. Unlike `accuracy` at `best`, it is an unbiased accuracy of "the best head"."""
     best_low: float
     best_high: float
-    """Its Wilson interval."""
+    """Its interval, as of `accuracy`."""
+    best_design_effect: float
+    """Of its variance."""
     best_cases: int
     """Number of these cases, or 0 if a half has none."""
     p_value: float
@@ -132,18 +149,19 @@ def relation_accuracies(
     A case is a dependent with tokens whose head has tokens, too. Words of a text that has two segments compete
     with each other; a head that attends to no other word is wrong.
 
-    Whether a head beats the baseline is tested on the same cases by McNemar's exact test, one-sided: of the cases that
-    only one of the two gets right, half are expected to be the head's by chance. p-values are
-    multiplied by the number of heads and directions (Bonferroni): valid for any dependence between heads, and for any
-    head selected afterwards, such as the best, whose p-value need not be the smallest. There is no correction for the
-    number of relations, cases of one text count as independent, and the baseline's offset is chosen on the same cases,
-    in its favour.
+    Whether a head beats the baseline is tested on the same cases, one-sided. If documents are known, these are the
+    units of tests and intervals (`core.statistics.documents`), and halves are drawn by document; a text without one
+    counts as a document of its own. If none is known, cases count as independent: intervals are Wilson's, and the test
+    is McNemar's exact one, by which half of the cases that only one of the two gets right are expected to be the head's
+    by chance. p-values are multiplied by the number of heads and directions (Bonferroni): valid for any dependence
+    between heads, and for any head selected afterwards, such as the best, whose p-value need not be the smallest. There
+    is no correction for the number of relations, and the baseline's offset is chosen on the same cases, in its favour.
 
     Args:
         texts: predictions under one checkpoint.
         settings: how they are evaluated.
         least_cases: minimum number of cases of a relation; 100 in the authors' table.
-        alpha: the Wilson intervals cover 1 - alpha.
+        alpha: the intervals cover 1 - alpha.
 
     Source: Clark et al. 2019, section 4.2 and table 1, where the best head is chosen and reported on the same
         sentences, without a test. By default as the paper says; AS_IN_CODE counts as their code does, but for the
@@ -159,9 +177,11 @@ def relation_accuracies(
         [text.has_tokens for text in texts],
         settings.at_clitic,
     )
-    right = _right(cases, settings.reading)
+    right, documents = _right(cases, settings.reading), document_numbers([text.document for text in texts])
     relations = _relations(cases, least_cases, settings.every_word)
-    accuracies = [_accuracy(name, chosen, cases, right, alpha, settings.offsets) for name, chosen in relations]
+    accuracies = [
+        _accuracy(name, chosen, cases, documents, right, alpha, settings.offsets) for name, chosen in relations
+    ]
     return sorted(accuracies, key=lambda one: (one.relation != ALL, -one.n_cases))
 
 
@@ -184,6 +204,7 @@ def _accuracy(
     relation: str,
     chosen: Bool[np.ndarray, " case"],
     cases: Cases,
+    documents: Int[np.ndarray, " text"] | None,
     right_of_all: Bool[np.ndarray, "direction layer head case"],
     alpha: float,
     offsets: tuple[int, ...],
@@ -192,7 +213,8 @@ def _accuracy(
     distances, rooms = cases.distances[known], cases.rooms[:, known]
     baseline = best_offset(distances, rooms, offsets)
     by_offset = is_at_offset(distances, rooms, baseline.offset)
-    judged = judge(right_of_all[..., known], by_offset[None], cases.text[known], alpha)
+    text = cases.text[known] if documents is None else documents[cases.text[known]]
+    judged = judge(right_of_all[..., known], by_offset[None], text, alpha, by_document=documents is not None)
     held_out = judged.held_out
     return RelationAccuracy(
         relation=relation,
@@ -200,14 +222,17 @@ def _accuracy(
         n_left_out=int(chosen.sum()) - len(known),
         baseline=baseline,
         accuracy=judged.accuracy[0],
+        n_documents=None if judged.n_documents is None else int(judged.n_documents[0]),
         low=judged.low[0],
         high=judged.high[0],
+        design_effect=judged.design_effect[0],
         p_values=judged.p_values[0, 0],
         best=_named(judged.best),
         best_of_halves=() if held_out is None else tuple(map(_named, held_out.heads)),
         best_accuracy=NAN if held_out is None else float(held_out.accuracy[0]),
         best_low=NAN if held_out is None else float(held_out.low[0]),
         best_high=NAN if held_out is None else float(held_out.high[0]),
+        best_design_effect=NAN if held_out is None else float(held_out.design_effect[0]),
         best_cases=0 if held_out is None else len(known),
         p_value=float(judged.p_values[0, 0][judged.best]),
     )

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -41,6 +42,7 @@ from core.relations.accuracy import (
 )
 from core.relations.offsets import OFFSETS
 from core.relations.question import ParsedText, prediction_question
+from core.statistics.documents import documents_fact, documents_note, n_documents
 from core.texts.relations import dependencies, relations_source
 from core.texts.text import SUFFIXES, Text, texts_sha256
 from core.texts.words import FromWord
@@ -106,12 +108,16 @@ def _add_parsing_options(parser: argparse.ArgumentParser) -> None:
 
 def parse_heads(chosen: argparse.Namespace) -> None:
     """Write one row per relation, direction, layer and head: cases, left_out (words that are no cases, since they or
-    their heads have no tokens), accuracy, low and high (Wilson interval), baseline (accuracy of the best fixed offset)
-    and offset (in words), p (of beating the baseline, corrected for all heads and directions), beats_baseline (by
-    --margin and --by; Voita's rule for head-to-dependent needs --reading row); and, the same in all rows of a relation,
-    best (whether the row's head is best on all cases), and held_out, held_out_low and held_out_high (the accuracy of
-    heads chosen on one half of the texts on the other half). Relations are those that the file brings, else spaCy's;
-    "all" is all of them but punct and root, unless --every-word is given.
+    their heads have no tokens), documents (with cases; empty if none is known), accuracy, low and high (its interval),
+    design_effect (variance of the accuracy with documents as units over that with independent cases; empty if none is
+    known), baseline (accuracy of the best fixed offset) and offset (in words), p (of beating the baseline, corrected
+    for all heads and directions), beats_baseline (by --margin and --by; Voita's rule for head-to-dependent needs
+    --reading row); and, the same in all rows of a relation, best (whether the row's head is best on all cases), and
+    held_out, held_out_low, held_out_high and held_out_design_effect (the accuracy of heads chosen on one half of the
+    documents, or of the texts if no document is known, on the other half). Where a CoNLL-U file names documents
+    (# newdoc), these are the units of intervals and tests; else cases count as independent, with Wilson's intervals and
+    McNemar's tests. Standard error says how many documents there are. Relations are those that the file brings, else
+    spaCy's; "all" is all of them but punct and root, unless --every-word is given.
     """
     if not 0 < chosen.alpha < 1:
         raise AnalysisError(f"alpha is {chosen.alpha}. Choose a number between 0 and 1, for example 0.05.")
@@ -129,6 +135,7 @@ def parse_heads(chosen: argparse.Namespace) -> None:
             else NO_CASE
         )
     write_table(chosen.output, accuracy_table(accuracies, by=chosen.by, margin=chosen.margin), facts)
+    print(documents_note(n_documents([text.document for text in predictions])), file=sys.stderr)
 
 
 def _parsing_settings(chosen: argparse.Namespace) -> ParsingSettings:
@@ -170,10 +177,12 @@ def _predictions(
     items = [ParsedText.of(texts[index], tree.words) for index, tree in zip(prepared, trees, strict=True)]
     results = answers(checkpoint, question, items, dict(enumerate(prepared.values())), asked)
     n_brought = sum(text.heads is not None for text in read)
+    n_known = n_documents([text.document for text in read])
     facts = {
         **checkpoint_facts(checkpoint, asked),
         "texts": str(len(read)),
         "texts sha256": texts_sha256(texts),
+        "documents known": documents_fact(n_known),
         "relations": relations_source(n_brought, len(read)),
         "from word": from_word,
         "reading": how.reading,
@@ -181,7 +190,7 @@ def _predictions(
         "alpha": str(chosen.alpha),
         "beats baseline by": f"{chosen.by} ({chosen.margin})",
     }
-    return [TextPredictions.of(tree, results[row]) for row, tree in enumerate(trees)], facts
+    return [TextPredictions.of(tree, results[row], read[row].document) for row, tree in enumerate(trees)], facts
 
 
 def accuracy_table(
@@ -202,9 +211,11 @@ def _rows(one: RelationAccuracy, by: float, margin: Margin) -> pd.DataFrame:
             "head": head,
             "cases": one.n_cases,
             "left_out": one.n_left_out,
+            "documents": pd.array([one.n_documents] * one.accuracy.size, dtype="Int64"),
             "accuracy": one.accuracy.ravel(),
             "low": one.low.ravel(),
             "high": one.high.ravel(),
+            "design_effect": one.design_effect.ravel(),
             "baseline": one.baseline.share,
             "offset": one.baseline.offset,
             "p": one.p_values.ravel(),
@@ -213,5 +224,6 @@ def _rows(one: RelationAccuracy, by: float, margin: Margin) -> pd.DataFrame:
             "held_out": one.best_accuracy,
             "held_out_low": one.best_low,
             "held_out_high": one.best_high,
+            "held_out_design_effect": one.best_design_effect,
         }
     )

@@ -1,6 +1,6 @@
 """Evaluates heads on cases that each head gets right or wrong: accuracies with confidence intervals, tests against
 baselines corrected for the number of heads, and the best head, selected on one half of the texts and evaluated on the
-other.
+other. Cases count as independent, or the documents that they come from do.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.statistics.means import ratio
+from core.statistics.documents import above_zero, design_effect, document_means, document_sums, share_interval
+from core.statistics.means import ratio, wilson
 
 N_HALVES: Final = 2
 
@@ -28,9 +29,11 @@ class HeldOut:
     """Accuracy of the first head on the odd texts and of the second on the even ones, pooled; NaN without cases."""
     low: Float[np.ndarray, " group"]
     high: Float[np.ndarray, " group"]
-    """Wilson interval."""
+    """Interval as in Judgement."""
     p_values: Float[np.ndarray, "baseline group"]
     """As in Judgement, but uncorrected, because no head is tested on the cases that it was selected on."""
+    design_effect: Float[np.ndarray, " group"]
+    """As in Judgement."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -42,12 +45,18 @@ class Judgement:
     """Share of the cases that a head gets right, 0 to 1; NaN for a group without cases."""
     low: Float[np.ndarray, "group *head"]
     high: Float[np.ndarray, "group *head"]
-    """Wilson interval."""
+    """Wilson interval; with documents as units `core.statistics.documents.share_interval`."""
     baselines: Float[np.ndarray, "baseline group"]
     """Share of the cases that each baseline gets right."""
     p_values: Float[np.ndarray, "baseline group *head"]
-    """p-values of `beats_by_chance`, times the number of heads (Bonferroni): valid for any dependence between heads,
-    and for any head selected afterwards, such as the best."""
+    """p-values of `beats_by_chance`, or with documents as units of `core.statistics.documents.above_zero` for the
+    difference to the baseline; times the number of heads (Bonferroni): valid for any dependence between heads, and for
+    any head selected afterwards, such as the best."""
+    n_documents: Int[np.ndarray, " group"] | None
+    """Documents with cases; None where cases count as independent."""
+    design_effect: Float[np.ndarray, "group *head"]
+    """Variance of the accuracy with documents as units over that with independent cases; NaN where cases count as
+    independent."""
     best: tuple[int, ...]
     """Index of the head with the highest accuracy on all cases."""
     held_out: HeldOut | None
@@ -60,6 +69,8 @@ def judge(
     text: Int[np.ndarray, " case"],
     alpha: float,
     groups: Bool[np.ndarray, "group case"] | None = None,
+    *,
+    by_document: bool = False,
 ) -> Judgement:
     """Evaluate all heads on the same cases, by group.
 
@@ -70,23 +81,24 @@ def judge(
             one half, odd numbers the other.
         alpha: the intervals cover 1 - alpha.
         groups: which cases belong to each group; None for a single group. The best heads are selected on all cases.
+        by_document: whether `text` numbers documents, and these are the units of intervals and tests; otherwise cases
+            count as independent.
     """
     if groups is None:
         groups = np.ones((1, len(text)), bool)
     n_cases, head_shape = groups.sum(axis=1), right.shape[:-1]
-    n_right = np.moveaxis(right.astype(float) @ groups.T.astype(float), -1, 0)
-    of_heads = n_cases.reshape(-1, *[1] * len(head_shape))
-    low, high = wilson(n_right, of_heads, alpha)
-    p_values = np.stack([_beats_by_chance(right, baseline, groups) for baseline in baselines])
+    parts = _groups(right, baselines, text, alpha, groups, by_document)
     return Judgement(
         n_cases=n_cases,
-        accuracy=ratio(n_right, np.broadcast_to(of_heads, n_right.shape)),
-        low=low,
-        high=high,
+        accuracy=np.stack([part.accuracy for part in parts]),
+        low=np.stack([part.low for part in parts]),
+        high=np.stack([part.high for part in parts]),
         baselines=ratio(baselines @ groups.T.astype(float), np.tile(n_cases, (len(baselines), 1))),
-        p_values=np.minimum(1, np.prod(head_shape) * p_values),
+        p_values=np.minimum(1, np.prod(head_shape) * np.stack([part.p_values for part in parts], axis=1)),
+        n_documents=np.array([len(np.unique(text[group])) for group in groups]) if by_document else None,
+        design_effect=np.stack([part.design_effect for part in parts]),
         best=best_head(right),
-        held_out=_held_out(right, baselines, text, alpha, groups),
+        held_out=_held_out(right, baselines, text, alpha, groups, by_document),
     )
 
 
@@ -96,46 +108,77 @@ def _held_out(
     text: Int[np.ndarray, " case"],
     alpha: float,
     groups: Bool[np.ndarray, "group case"],
+    by_document: bool,
 ) -> HeldOut | None:
     on_halves = best_on_halves(right, text)
     if on_halves is None:
         return None
     (first, second), is_right = on_halves
-    n_cases, n_right = groups.sum(axis=1), groups @ is_right.astype(float)
-    low, high = wilson(n_right, n_cases, alpha)
+    parts = _groups(is_right, baselines, text, alpha, groups, by_document)
     return HeldOut(
         heads=(first, second),
-        accuracy=ratio(n_right, n_cases),
-        low=low,
-        high=high,
-        p_values=np.stack([_beats_by_chance(is_right, baseline, groups) for baseline in baselines]),
+        accuracy=np.array([part.accuracy for part in parts]),
+        low=np.array([part.low for part in parts]),
+        high=np.array([part.high for part in parts]),
+        p_values=np.stack([part.p_values for part in parts], axis=1),
+        design_effect=np.array([part.design_effect for part in parts]),
     )
 
 
-def _beats_by_chance(
-    right: Bool[np.ndarray, "*head case"], baseline: Bool[np.ndarray, " case"], groups: Bool[np.ndarray, "group case"]
-) -> Float[np.ndarray, "group *head"]:
-    return np.stack([beats_by_chance(right[..., group], baseline[group]) for group in groups])
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Group:
+    """Accuracies on one group of cases, of every head or of the best ones of two halves, and how sure they are."""
+
+    accuracy: Float[np.ndarray, "*head"]
+    low: Float[np.ndarray, "*head"]
+    high: Float[np.ndarray, "*head"]
+    p_values: Float[np.ndarray, "baseline *head"]
+    """Uncorrected."""
+    design_effect: Float[np.ndarray, "*head"]
 
 
-def wilson(
-    n_right: Int[np.ndarray, "*cell"] | Float[np.ndarray, "*cell"] | np.integer,
-    n_cases: Int[np.ndarray, "..."] | int,
+def _groups(
+    right: Bool[np.ndarray, "*head case"],
+    baselines: Bool[np.ndarray, "baseline case"],
+    text: Int[np.ndarray, " case"],
     alpha: float,
-) -> tuple[Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]:
-    """Wilson intervals of proportions, low and high; NaN without cases.
+    groups: Bool[np.ndarray, "group case"],
+    by_document: bool,
+) -> list[_Group]:
+    if by_document:
+        return [_with_documents(right[..., own], baselines[:, own], text[own], alpha) for own in groups]
+    return [_independent(right[..., own], baselines[:, own], alpha) for own in groups]
 
-    Args:
-        n_right: number of cases that are right.
-        n_cases: number of cases, broadcastable to the shape of n_right.
-        alpha: intervals cover 1 - alpha.
-    """
-    from statsmodels.stats.proportion import proportion_confint  # takes half a second
 
-    all_cases = np.broadcast_to(n_cases, n_right.shape)
-    ends = proportion_confint(n_right, np.maximum(all_cases, 1), alpha=alpha, method="wilson")
-    low, high = (np.where(all_cases > 0, end, np.nan) for end in ends)
-    return low, high
+def _independent(
+    right: Bool[np.ndarray, "*head case"], baselines: Bool[np.ndarray, "baseline case"], alpha: float
+) -> _Group:
+    """Wilson intervals and McNemar's tests."""
+    n_right, n_cases = np.asarray(right.sum(axis=-1)), right.shape[-1]
+    low, high = wilson(n_right, n_cases, alpha)
+    return _Group(
+        accuracy=ratio(n_right, np.full(n_right.shape, n_cases)),
+        low=low,
+        high=high,
+        p_values=np.stack([beats_by_chance(right, baseline) for baseline in baselines]),
+        design_effect=np.full(n_right.shape, np.nan),
+    )
+
+
+def _with_documents(
+    right: Bool[np.ndarray, "*head case"],
+    baselines: Bool[np.ndarray, "baseline case"],
+    document: Int[np.ndarray, " case"],
+    alpha: float,
+) -> _Group:
+    """Intervals and tests with documents as units."""
+    n_right, n_cases = document_sums(right, document), np.unique(document, return_counts=True)[1]
+    shares = document_means(n_right, n_cases)
+    low, high = share_interval(shares, alpha)
+    p_values = [above_zero(document_means(n_right - document_sums(one, document), n_cases)) for one in baselines]
+    return _Group(
+        accuracy=shares.mean, low=low, high=high, p_values=np.stack(p_values), design_effect=design_effect(shares)
+    )
 
 
 def beats_by_chance(

@@ -1,4 +1,4 @@
-"""Means over texts, their confidence intervals, and p-values corrected for multiple tests."""
+"""Means over texts and shares of cases, their confidence intervals, and p-values corrected for multiple tests."""
 
 from typing import Literal
 
@@ -32,6 +32,26 @@ def half_interval(
     from scipy.special import stdtrit  # takes a quarter of a second
 
     return -stdtrit(texts - 1, alpha / 2) * np.sqrt(ratio(squares, texts * (texts - 1)))
+
+
+def wilson(
+    n_right: Int[np.ndarray, "*cell"] | Float[np.ndarray, "*cell"] | np.integer,
+    n_cases: Int[np.ndarray, "..."] | int,
+    alpha: float,
+) -> tuple[Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]:
+    """Wilson intervals of proportions, low and high; NaN without cases.
+
+    Args:
+        n_right: number of cases that are right.
+        n_cases: number of cases, broadcastable to the shape of n_right.
+        alpha: intervals cover 1 - alpha.
+    """
+    from statsmodels.stats.proportion import proportion_confint  # takes half a second
+
+    all_cases = np.broadcast_to(n_cases, n_right.shape)
+    ends = proportion_confint(n_right, np.maximum(all_cases, 1), alpha=alpha, method="wilson")
+    low, high = (np.where(all_cases > 0, end, np.nan) for end in ends)
+    return low, high
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Float[np.ndarray, "..."]:

@@ -28,7 +28,7 @@ LABELS_AT: Final = 1.03
 BOTH_WAYS: Final = "both ways"
 """One head in another direction on each half."""
 NOTHING: Final = "No relation has enough cases."
-NO_SHARE: Final = "needs 2 texts"
+NO_SHARE: Final = "needs 2 {unit}s"
 """In place of a share on texts that heads were not chosen on, where there are none."""
 
 
@@ -49,24 +49,31 @@ def relation_bars(
 
     Source: Voita et al. 2019, figure 4, where each direction has bars of its own and no head was held out.
     """
-    relations = table.head(MOST).assign(
-        relation=[drawable(name) for name in table["relation"].head(MOST)],
-        label=[_label(best) for best in best_of_halves[:MOST]],
+    no_share = NO_SHARE.format(unit="document" if _by_document(table) else "text")
+    drawn = table.head(MOST).drop(columns="documents")  # no mark shows them
+    relations = drawn.assign(
+        relation=[drawable(name) for name in drawn["relation"]],
+        label=[_label(best, no_share) for best in best_of_halves[:MOST]],
         labels_at=LABELS_AT,
-        judged=[_judged(*of) for of in table[["held_out", "low", "high"]].head(MOST).itertuples(index=False)],
+        judged=[_judged(no_share, *of) for of in drawn[["held_out", "low", "high"]].itertuples(index=False)],
     )
     kinds = [relations.assign(kind="head"), relations.assign(kind="baseline")]
     kinds += [relations[relations["low"].notna()].assign(kind="interval")]
     if control:
         kinds.append(relations[relations["control"].notna()].assign(kind="control"))
     data = pd.concat([*kinds, note_rows(relations.empty, NOTHING)])
-    return Figure(_spec(max(1, len(relations)), bool(control)), data, _description(table, alpha, control))
+    return Figure(_spec(max(1, len(relations)), bool(control)), data, _description(table, alpha, control, no_share))
 
 
-def _label(best_of_halves: BestOfHalves) -> str:
+def _by_document(table: pd.DataFrame) -> bool:
+    """Whether documents are the units of intervals and halves."""
+    return bool(table["documents"].notna().any())
+
+
+def _label(best_of_halves: BestOfHalves, no_share: str) -> str:
     """A head over its direction, or the heads of both halves without theirs, which would take too much room."""
     if not best_of_halves:
-        return NO_SHARE.replace(" ", "\n", 1)
+        return no_share.replace(" ", "\n", 1)
     names = list(dict.fromkeys(head_name(layer, head) for _, layer, head in best_of_halves))
     if len(names) > 1:
         return f"{names[0]}\nor {names[1]}"
@@ -74,10 +81,10 @@ def _label(best_of_halves: BestOfHalves) -> str:
     return f"{names[0]}\n{DIRECTION_NAMES[directions[0]] if len(directions) == 1 else BOTH_WAYS}"
 
 
-def _judged(held_out: float, low: float, high: float) -> str:
+def _judged(no_share: str, held_out: float, low: float, high: float) -> str:
     """A held-out share with its interval."""
     if np.isnan(held_out):
-        return NO_SHARE
+        return no_share
     return f"{held_out:.1%}" if np.isnan(low) else f"{held_out:.1%} ({low:.1%} to {high:.1%})"
 
 
@@ -161,13 +168,13 @@ def _tooltip(has_control: bool) -> "list[alt.Tooltip]":
     ]
 
 
-def _description(table: pd.DataFrame, alpha: float, control: str) -> str:
+def _description(table: pd.DataFrame, alpha: float, control: str, no_share: str) -> str:
     if not len(table):
         return NOTHING
     drawn = table.head(MOST)
     parts = [
         f"{drawable(row.relation)} "
-        + (NO_SHARE if np.isnan(row.held_out) else f"{row.held_out:.1%} with {row.chosen}")
+        + (no_share if np.isnan(row.held_out) else f"{row.held_out:.1%} with {row.chosen}")
         + f" against {row.baseline:.1%} at {row.offset:+d}"
         for row in drawn.itertuples(index=False)
     ]
@@ -175,9 +182,10 @@ def _description(table: pd.DataFrame, alpha: float, control: str) -> str:
         f" Not drawn: {counted(len(table) - len(drawn), 'relation')} with fewer cases." if len(table) > MOST else ""
     )
     of_control = f" Crosses: the best heads of {control}." if control else ""
+    intervals = "intervals by document" if _by_document(table) else "Wilson intervals"
     return (
         f"Share of cases that each relation's best head gets right on held-out texts, with {100 * (1 - alpha):g} % "
-        f"Wilson intervals, against the best fixed offset: {_above(table)}. {'; '.join(parts)}.{of_control}{left_out}"
+        f"{intervals}, against the best fixed offset: {_above(table)}. {'; '.join(parts)}.{of_control}{left_out}"
     )
 
 

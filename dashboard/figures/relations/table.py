@@ -11,8 +11,8 @@ from core.relations.accuracy import RelationAccuracy
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 
 COLUMNS: Final = (
-    *("relation", "cases", "name", "way", "held_out", "low", "high", "best_on_all", "baseline", "offset"),
-    *("gain", "p", "chosen"),
+    *("relation", "cases", "documents", "name", "way", "held_out", "low", "high", "design_effect", "best_on_all"),
+    *("baseline", "offset", "gain", "p", "chosen"),
 )
 OR: Final = " or "
 """Between the heads of two halves."""
@@ -28,10 +28,11 @@ def relation_table(
         control: the same of a checkpoint with random weights; None without one.
 
     Returns: shares from 0 to 1, NaN where texts cannot be halved; the gain (held-out share minus baseline) and the
-        offset are signed. `chosen` names the heads that were best on each half, with their directions. With a control
-        its held-out share as `control`.
+        offset are signed. `documents` counts those with cases, and `design_effect` is that of the held-out share; both
+        are missing where no document is known. `chosen` names the heads that were best on each half, with their
+        directions. With a control its held-out share as `control`.
     """
-    table = pd.DataFrame([_row(one) for one in accuracies], columns=list(COLUMNS))
+    table = pd.DataFrame([_row(one) for one in accuracies], columns=list(COLUMNS)).astype({"documents": "Int64"})
     if control is None:
         return table
     reached = {one.relation: one.best_accuracy for one in control}
@@ -44,11 +45,13 @@ def _row(one: RelationAccuracy) -> dict[str, object]:
     return {
         "relation": one.relation,
         "cases": one.n_cases,
+        "documents": one.n_documents,
         "name": head_name(layer, head),
         "way": direction,
         "held_out": one.best_accuracy,
         "low": one.best_low,
         "high": one.best_high,
+        "design_effect": one.best_design_effect,
         "best_on_all": float(one.accuracy.max()),
         "baseline": one.baseline.share,
         "offset": one.baseline.offset,

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from passing import SELF
 from scipy.stats import binomtest
+from scipy.stats import t as student
+from statsmodels.api import OLS
 
 from core.checkpoints.find import load_checkpoint, randomly_initialised
 from core.passes.prepare import prepare
@@ -327,6 +329,88 @@ def test_p_values_are_those_of_mcnemars_exact_test_times_the_heads_searched():
             assert one.p_values[place] == pytest.approx(min(1.0, p * 2 * LAYERS * HEADS), rel=1e-9)
     assert found[0].best == ("head-to-dependent", 0, 2)
     assert found[0].p_value == found[0].p_values.min() < 1e-6
+
+
+# Documents
+
+
+def dealt(texts, sizes):
+    """The same texts, some after another of one document."""
+    names = np.repeat([f"document {number}" for number in range(len(sizes))], sizes)
+    return [replace(text, document=str(name)) for text, name in zip(texts, names, strict=True)]
+
+
+def test_halves_never_split_a_document():
+    """Chosen on documents 0, 2, ... as if these were all texts, and judged on the others, whatever their sizes."""
+    sizes = [3, 1, 8, 2, 5, 6, 4, 11]
+    texts = dealt(random_texts(sum(sizes), seed=11), sizes)
+    number = np.repeat(np.arange(len(sizes)), sizes)
+    halves = [[text for text, own in zip(texts, number % 2) if own == half] for half in (0, 1)]
+    for one in relation_accuracies(texts):
+        alone = [accuracy_of(relation_accuracies(half), one.relation) for half in halves]
+        assert one.best_of_halves == tuple(half.best for half in alone)
+        n_right = [
+            other.accuracy[DIRECTIONS.index(best[0]), *best[1:]] * other.n_cases
+            for best, other in zip(one.best_of_halves, alone[::-1])
+        ]
+        assert one.best_accuracy == pytest.approx(sum(n_right) / one.n_cases)
+        assert one.n_documents == len(sizes)
+
+
+def test_intervals_and_tests_are_those_of_statsmodels_with_documents_as_clusters():
+    sizes = [4, 1, 7, 2, 5, 3, 6, 2, 9, 1]
+    texts = dealt(random_texts(sum(sizes), seed=2), sizes)
+    for text in texts:  # two heads know much of the tree, of some documents more
+        knows = np.random.default_rng(3).random(len(text.dependencies.heads))
+        for head, share in ((1, 0.6), (2, 0.3)):
+            known = knows < share + 0.03 * int(text.document.split()[1])
+            text.predicted[0, 1, head, known] = np.maximum(text.dependencies.heads, 0)[known]
+    number = np.repeat(np.arange(len(sizes)), sizes)
+    for one in relation_accuracies(texts, alpha=0.1):
+        cases, right = naive(texts, one.relation)
+        of_baseline = [at_offset(texts[text].dependencies, word, one.baseline.offset) for text, word in cases]
+        document = number[[text for text, _ in cases]]
+        assert one.n_documents == len(np.unique(document))
+        cluster = {"cov_type": "cluster", "cov_kwds": {"groups": document}, "use_t": True}
+        for place in [(0, 1, 1), (0, 1, 2), (1, 0, 0)]:
+            share, gain = (
+                OLS(np.array(values, float), np.ones(len(cases))).fit(**cluster)
+                for values in (right[place], np.array(right[place], int) - of_baseline)
+            )
+            ends = np.clip(share.conf_int(0.1)[0], 0, 1)
+            assert (one.low[place], one.high[place]) == pytest.approx(tuple(ends))
+            p = student.sf(gain.tvalues[0], len(np.unique(document)) - 1)
+            assert one.p_values[place] == pytest.approx(min(1, p * 2 * LAYERS * HEADS))
+            mean = np.mean(right[place])
+            assert one.design_effect[place] == pytest.approx(share.bse[0] ** 2 / (mean * (1 - mean) / len(cases)))
+
+
+def test_a_treebank_with_two_copies_of_each_sentence_gains_no_significance():
+    """Where each sentence is a document with its copy; without documents the copies count as further evidence."""
+    texts = random_texts(60, seed=2)
+    for text in texts:
+        knows = np.random.default_rng(3).random(len(text.dependencies.heads)) < 0.5
+        text.predicted[1, 0, 2, knows] = np.maximum(text.dependencies.heads, 0)[knows]
+    copied = [text for text in texts for _ in range(2)]
+    once, twice = relation_accuracies(dealt(texts, [1] * 60)), relation_accuracies(dealt(copied, [2] * 60))
+    for one, two in zip(once, twice, strict=True):
+        assert two.n_cases == 2 * one.n_cases
+        assert (two.p_values >= one.p_values * (1 - 1e-9)).all()
+        np.testing.assert_allclose([two.low, two.high], [one.low, one.high])
+        np.testing.assert_allclose(two.design_effect, 2 * one.design_effect)
+        assert two.best_design_effect == pytest.approx(2 * one.best_design_effect)
+    once, twice = relation_accuracies(texts), relation_accuracies(copied)
+    assert twice[0].p_value < once[0].p_value < 0.05
+    assert twice[0].n_documents is None
+    assert np.isnan(twice[0].design_effect).all()
+
+
+def test_one_document_has_no_interval_no_test_and_no_halves():
+    for one in relation_accuracies(dealt(random_texts(12), [12])):
+        assert one.n_documents == 1
+        assert np.isnan([one.low, one.high, one.p_values, one.design_effect]).all()
+        assert (one.best_of_halves, one.best_cases) == ((), 0)
+        assert np.isnan([one.p_value, one.best_accuracy, one.best_low, one.best_high, one.best_design_effect]).all()
 
 
 def at_offset(tree, word, offset):

@@ -15,11 +15,12 @@ from core.relations.accuracy import ALL, ParsingSettings, TextPredictions, beats
 from core.relations.command import add_command
 from core.relations.observer import predictions
 from core.texts.relations import dependencies, parser_name
-from core.texts.text import read_typed
+from core.texts.text import read_file, read_typed
 
 COLUMNS = [
-    *("relation", "direction", "layer", "head", "cases", "left_out", "accuracy", "low", "high", "baseline", "offset"),
-    *("p", "beats_baseline", "best", "held_out", "held_out_low", "held_out_high"),
+    *("relation", "direction", "layer", "head", "cases", "left_out", "documents", "accuracy", "low", "high"),
+    *("design_effect", "baseline", "offset", "p", "beats_baseline", "best"),
+    *("held_out", "held_out_low", "held_out_high", "held_out_design_effect"),
 ]
 TYPED = "the black cat sat on the red mat\nwho ran ||| a dog quickly ran where it sat\nshe eats apples"
 GOLD = [
@@ -54,7 +55,7 @@ def by_library(checkpoint, texts, settings=SELF, from_word="mean", alpha=0.05, *
     found = {}
     for batch in predictions(checkpoint, prepared, words, settings, from_word=from_word):
         found.update(batch)
-    texts = [TextPredictions.of(tree, found[place]) for place, tree in enumerate(trees)]
+    texts = [TextPredictions.of(tree, found[place], texts[place].document) for place, tree in enumerate(trees)]
     return relation_accuracies(texts, ParsingSettings(**how), alpha=alpha)
 
 
@@ -69,6 +70,9 @@ def assert_same(table, accuracies):
         np.testing.assert_allclose(rows["p"], one.p_values.ravel())
         np.testing.assert_array_equal(rows["beats_baseline"], beats_baseline(one).ravel())
         np.testing.assert_allclose(rows["held_out"], one.best_accuracy)
+        np.testing.assert_allclose(rows["design_effect"], one.design_effect.ravel())
+        np.testing.assert_allclose(rows["held_out_design_effect"], one.best_design_effect)
+        assert rows["documents"].isna().all() if one.n_documents is None else {*rows["documents"]} == {one.n_documents}
         (best,) = rows[rows["best"]].itertuples()
         assert (best.direction, best.layer, best.head) == one.best
 
@@ -142,6 +146,46 @@ def test_relations_of_the_file_are_used_and_named_as_the_source(run):
     assert table.groupby("relation", sort=False)["cases"].first().to_dict() == {ALL: 5, "det": 2, "nsubj": 2, "amod": 1}
     assert table.attrs["relations"] == "from the file"
     assert run("typed.parquet").attrs["relations"] == parser_name()
+
+
+DOCUMENTS = "".join(
+    ("# newdoc id = " + name + "\n" if name else "")
+    + "".join(
+        f"{number}\t{word}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_\n"
+        for number, (word, head, relation) in enumerate(zip(*sentence.values(), strict=True), start=1)
+    )
+    + "\n"
+    for name, sentence in zip(("a", "", "b", "c", ""), [GOLD[1], GOLD[0], GOLD[1], GOLD[0], GOLD[1]])
+)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_documents_of_a_treebank_are_the_units(run, tmp_path, loaded, capsys, suffix):
+    (tmp_path / "docs.conllu").write_text(DOCUMENTS, "utf-8")
+    table = run("docs" + suffix, texts="docs.conllu")
+    assert "The texts are from 3 documents: halves, intervals and tests" in capsys.readouterr().err
+    assert list(table.columns)[: len(COLUMNS)] == COLUMNS
+    assert_same(table, by_library(loaded("bert"), read_file("docs.conllu", DOCUMENTS.encode())))
+    assert table["design_effect"].notna().any()
+    assert table["held_out_design_effect"].notna().any()
+    fact = table["documents known"].iloc[0] if suffix == ".csv" else table.attrs["documents known"]
+    assert str(fact) == "3"
+    (tmp_path / "none.conllu").write_text(DOCUMENTS.replace("# newdoc", "# newpar"), "utf-8")
+    without = run("none.parquet", texts="none.conllu")
+    assert "No documents are known, so sentences count as independent" in capsys.readouterr().err
+    assert without[["documents", "design_effect", "held_out_design_effect"]].isna().all().all()
+    assert without.attrs["documents known"] == "none"
+    np.testing.assert_array_equal(without["accuracy"], table["accuracy"])
+    assert not np.allclose(without["high"], table["high"])
+    assert without.attrs["texts sha256"] == run("again.parquet", texts="docs.conllu").attrs["texts sha256"]
+
+
+def test_one_document_is_said_to_have_no_test(run, tmp_path, capsys):
+    (tmp_path / "docs.conllu").write_text("# newdoc\n" + DOCUMENTS.replace("# newdoc", "# newpar"), "utf-8")
+    table = run("one.parquet", texts="docs.conllu")
+    assert "All texts are from one document, so there are no intervals, tests" in capsys.readouterr().err
+    assert {*table["documents"]} == {1}
+    assert table[["low", "high", "p", "held_out", "design_effect"]].isna().all().all()
 
 
 def test_an_encoder_is_measured_by_the_relations_of_the_file(run):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from core.statistics.cases import beats_by_chance, best_head, best_on_halves, judge, wilson
+from core.statistics.cases import beats_by_chance, best_head, best_on_halves, judge
+from core.statistics.means import wilson
 
 RIGHT = np.zeros((2, 3, 5), bool)
 RIGHT[0, 2] = [1, 0, 1, 0, 1]
@@ -65,3 +66,31 @@ def test_a_held_out_judgement_chooses_on_one_half_and_counts_on_the_other():
     np.testing.assert_allclose(held_out.accuracy, [is_right.mean()])
     np.testing.assert_allclose(held_out.p_values[0], [float(beats_by_chance(is_right, BASELINE))])
     assert judge(RIGHT, BASELINE[None], np.zeros(5, int), 0.1).held_out is None
+
+
+def test_with_documents_each_group_is_judged_by_its_own_documents():
+    """Eight documents of three cases; the second group has cases of five, in two of which heads cannot be halved."""
+    rng = np.random.default_rng(4)
+    right, baselines = rng.random((2, 3, 24)) < 0.6, rng.random((2, 24)) < 0.4
+    document = rng.permutation(np.repeat(np.arange(8), 3))
+    groups = np.stack([np.ones(24, bool), document > 2])
+    judged = judge(right, baselines, document, 0.1, groups, by_document=True)
+    assert judged.n_documents.tolist() == [8, 5]
+    for place, group in enumerate(groups):
+        alone = judge(right[..., group], baselines[:, group], document[group], 0.1, by_document=True)
+        np.testing.assert_allclose(judged.accuracy[place], right[..., group].mean(axis=-1))
+        for name in ("low", "high", "design_effect"):
+            np.testing.assert_allclose(getattr(judged, name)[place], getattr(alone, name)[0])
+        np.testing.assert_allclose(judged.p_values[:, place], alone.p_values[:, 0])
+    heads, is_right = best_on_halves(right, document)
+    held_out = judge(is_right, baselines, document, 0.1, groups, by_document=True)
+    assert list(judged.held_out.heads) == heads
+    for name in ("accuracy", "low", "high", "p_values", "design_effect"):
+        np.testing.assert_allclose(getattr(judged.held_out, name), getattr(held_out, name))
+
+
+def test_without_documents_there_is_no_design_effect():
+    judged = judge(RIGHT, BASELINE[None], np.array([4, 1, 0, 7, 2]), 0.1)
+    assert judged.n_documents is None
+    assert np.isnan(judged.design_effect).all()
+    assert np.isnan(judged.held_out.design_effect).all()

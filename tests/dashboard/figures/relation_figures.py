@@ -30,6 +30,7 @@ def some_rows(**changes):
         {
             "relation": ["all", "det", "amod"],
             "cases": [300, 120, 40],
+            "documents": pd.array([None] * 3, dtype="Int64"),
             "name": ["L0 H1", "L1 H2", "L1 H0"],
             "way": ["dependent-to-head", "dependent-to-head", "head-to-dependent"],
             "held_out": [0.4, 0.9, 0.5],

@@ -5,6 +5,7 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from drawn import SVG, rows, texts_of
 from hypothesis import given
@@ -78,6 +79,15 @@ def test_a_relation_without_an_interval_has_a_bar_and_no_line():
     (line,) = [one for one in figure.spec["layer"] if one["transform"][0]["filter"] == "datum.kind == 'interval'"]
     assert [line["encoding"][end]["field"] for end in ("x", "x2")] == ["low", "high"]
     assert len(rows(figure, "head")) == 3
+
+
+def test_with_documents_intervals_and_halves_are_of_documents():
+    nan = {name: [0.4, np.nan, 0.7] for name in ("held_out", "low", "high")}
+    documents = pd.array([9, 1, 7], dtype="Int64")
+    figure = relation_bars(some_rows(documents=documents, **nan), [HALVES[0], (), HALVES[2]])
+    assert "95 % intervals by document, against the best fixed offset" in figure.description
+    assert "det needs 2 documents against" in figure.description
+    assert rows(figure, "head")["judged"].tolist()[1] == "needs 2 documents"
 
 
 def test_one_head_in_both_directions_is_named_once():

@@ -24,7 +24,7 @@ from core.relations.accuracy import (
     relation_accuracies,
 )
 from core.texts.relations import ROOT, Dependencies, dependencies
-from core.texts.text import Text
+from core.texts.text import Text, read_file
 from core.texts.words import Words
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.relations.parse_arcs import CHECK
@@ -83,7 +83,7 @@ def computed(files, texts=None, kind="self", from_word="mean", alpha=0.05, **how
     words = [tree.words for tree in trees]
     found = core.relations.observer.predictions(checkpoint, prepared, words, settings, from_word=from_word)
     placed = dict(pair for batch in found for pair in batch)
-    predictions = [TextPredictions.of(tree, placed[at]) for at, tree in enumerate(trees)]
+    predictions = [TextPredictions.of(tree, placed[at], texts[at].document) for at, tree in enumerate(trees)]
     return relation_accuracies(predictions, ParsingSettings(**how), alpha=alpha)
 
 
@@ -227,8 +227,8 @@ def test_the_headline_counts_relations_and_heads(parsing, checkpoint):
 def test_one_text_has_no_held_out_share_and_no_nan(parsing):
     at = parsing(corpus_text="The quick brown fox jumps over the lazy dog.")
     assert not at.exception
-    assert any(each.value.startswith(wording.NO_HALVES) for each in at.markdown)
-    assert wording.NO_BARS in infos(at)
+    assert any(each.value.startswith(wording.no_halves("text")) for each in at.markdown)
+    assert wording.no_bars("text") in infos(at)
     said = " ".join(each.value for each in [*at.markdown, *at.caption, *at.info])
     assert "nan" not in said
     assert "on held-out texts" not in said
@@ -240,7 +240,7 @@ def test_one_text_has_no_held_out_share_and_no_nan(parsing):
 def test_rows_without_a_held_out_share_are_explained(parsing):
     at = parsing()
     assert table(at)["held_out"].isna().any()
-    assert any(wording.NOT_HELD_OUT in each.value for each in at.markdown)
+    assert any(wording.not_held_out("text") in each.value for each in at.markdown)
     bars = next(each.value for each in at.markdown if "Wilson intervals, against" in each.value)
     assert "nan" not in bars
     assert "needs 2 texts against" in bars
@@ -426,6 +426,40 @@ def test_gold_relations_of_a_file_are_used_and_named(parsing, checkpoint):
     assert {"amod", "obj", "det"} <= set(table(at)["relation"])
 
 
+def test_documents_of_a_file_are_counted_and_are_the_units(parsing, checkpoint):
+    def uploaded(content):
+        at = parsing(corpus="upload a file", relation=ALL)
+        at.file_uploader(key="upload").upload("gold.conllu", content.encode())
+        at.run()
+        assert not at.exception
+        return at, " ".join(each.value for each in [*at.markdown, *at.info])
+
+    each_its_own = "".join(f"# newdoc id = {name}\n{CONLLU}\n" for name in "abc")
+    at, shown = uploaded(each_its_own)
+    assert "The texts are from 3 documents: halves, intervals and tests take whole documents" in shown
+    assert "95 % intervals by document, against" in shown
+    assert wording.table_note("document") in shown
+    texts = read_file("gold.conllu", each_its_own.encode())
+    accuracies = computed(find_checkpoint(checkpoint), texts)
+    rows = table(at)
+    assert_shows(rows, accuracies)
+    np.testing.assert_allclose(rows["design_effect"], [one.best_design_effect for one in accuracies])
+    assert rows["documents"].tolist() == [one.n_documents for one in accuracies]
+
+    at, shown = uploaded("# newdoc\n" + f"{CONLLU}\n" * 3)
+    assert "All texts are from one document, so there are no intervals, tests" in shown
+    assert wording.no_halves("document") in shown
+    assert wording.no_bars("document") in shown
+    assert wording.not_tested(4) in shown
+    assert "nan" not in shown
+    intervals = sent(at, f"{ALL}, {at.segmented_control(key='way').value}")["details"]
+    assert next(line["texts"] for line in intervals if line["label"] == "interval") == [["none"] * 3] * 2
+
+    at, shown = uploaded(f"{CONLLU}\n" * 3)
+    assert "No documents are known, so sentences count as independent" in shown
+    assert "design_effect" not in table(at)
+
+
 def test_texts_that_are_too_long_are_named_and_left_out_or_cut(parsing, checkpoint):
     long_one = "The dog ran and " * 12 + "sat."
     given = "\n".join([*TEXTS, long_one])
@@ -566,6 +600,7 @@ def accuracy(relation, n_cases, best=0.5, share=0.4):
     zeros = np.zeros(shape)
     return RelationAccuracy(
         **{"relation": relation, "n_cases": n_cases, "n_left_out": 0, "accuracy": zeros + best, "low": zeros},
+        **{"n_documents": None, "design_effect": zeros, "best_design_effect": float("nan")},
         **{"high": zeros + 1, "p_values": zeros, "best": ("dependent-to-head", 0, 0), "best_of_halves": ()},
         **{"best_accuracy": best, "best_low": 0.1, "best_high": 0.9, "best_cases": n_cases, "p_value": 0.5},
         baseline=Baseline(offset=1, share=share, shares={1: share}),

@@ -1,5 +1,6 @@
 """All heads on one relation, and the heads that are syntactic by argmax next to those that are by the sieve."""
 
+import math
 from typing import Final
 
 import numpy as np
@@ -28,7 +29,7 @@ def grid(focus: Focus) -> None:
     baseline = f"{relation.baseline.share:.1%} ({relation.baseline.offset:+d})"
     details: list[Detail] = [
         ("right", _shares(relation.accuracy[direction])),
-        ("interval", [[f"{low:.1%} to {high:.1%}" for low, high in zip(*rows)] for rows in ends]),
+        ("interval", [[_interval(*cell) for cell in zip(*rows)] for rows in ends]),
         ("best fixed offset", np.full(points.shape, baseline).tolist()),
         ("cases", np.full(points.shape, f"{relation.n_cases:,}").tolist()),
         ("p, corrected", relation.p_values[direction]),
@@ -100,6 +101,10 @@ def two_rules(focus: Focus) -> None:
         )
         _show(focus, "syntactic by the sieve", picture)
     st.caption(wording.TWO_RULES_PAPER)
+
+
+def _interval(low: float, high: float) -> str:
+    return "none" if math.isnan(low) else f"{low:.1%} to {high:.1%}"
 
 
 def _shares(accuracy: Float[np.ndarray, "layer head"]) -> list[list[str]]:

@@ -54,7 +54,7 @@ def _predict(
     if answers is None:
         return None
     predictions = [
-        TextPredictions.of(trees[position], result)
+        TextPredictions.of(trees[position], result, texts[position].document)
         for position, result in zip(answers.positions, answers.results, strict=True)
     ]
     alpha = visit.chosen.criterion.alpha

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -21,12 +21,15 @@ from core.relations.accuracy import (
     syntactic_by_argmax,
 )
 from core.relations.cases import NO_RELATION
+from core.statistics.documents import n_documents
 from core.texts.relations import RELATIONS, UNIVERSAL, Dependencies
 from core.texts.text import Text
 from core.texts.words import FromWord
 from dashboard import state
 from dashboard.views.frame import Visit
 
+Unit = Literal["document", "text"]
+"""What halves are made of."""
 USUAL_CASES: Final = 100
 MIN_CASES: Final = (200, USUAL_CASES, 50, 20, 10, 5, 1)
 """Minimum cases per relation that the reader may choose."""
@@ -71,6 +74,16 @@ class RelationResults:
     def n_gold(self) -> int:
         """Texts whose file brought their relations."""
         return sum(text.heads is not None for text in self.texts)
+
+    @property
+    def n_documents(self) -> int | None:
+        """Documents of the texts; None if no document is known."""
+        return n_documents([text.document for text in self.texts])
+
+    @property
+    def unit(self) -> Unit:
+        """What is drawn into halves: a document, or a text if no document is known."""
+        return "text" if self.n_documents is None else "document"
 
     @property
     def looks_back(self) -> bool:

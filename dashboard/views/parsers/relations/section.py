@@ -1,5 +1,6 @@
 """Relations: which head finds which dependency relation, compared with the best fixed offset."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -8,6 +9,7 @@ import streamlit as st
 
 from core.checkpoints.find import randomly_initialised
 from core.relations.accuracy import ALL, AS_IN_CODE, VOITA_MARGIN, Margin, ParsingSettings, RelationAccuracy
+from core.statistics.documents import documents_fact, documents_note
 from core.texts.relations import parser_name, relations_source
 from core.texts.words import FromWord
 from dashboard import provenance, state
@@ -31,6 +33,7 @@ from dashboard.views.parsers.relations.results import (
     Focus,
     RelationResults,
     RelationSettings,
+    Unit,
     by_argmax,
     largest_gain,
     marked,
@@ -76,8 +79,9 @@ def _relations() -> None:
     facts = _facts(visit, results, settings, least)
     by_row = [relation for relation in results.by_row if relation.n_cases >= least]
     argmax = by_argmax(by_row, settings.margin)
-    _headline(visit, accuracies, argmax)
-    table = best_heads(accuracies, None if random is None else random.accuracies, visit.chosen.off, facts)
+    _headline(visit, accuracies, results.unit, argmax)
+    of_random = None if random is None else random.accuracies
+    table = best_heads(accuracies, of_random, visit.chosen.off, results.unit, facts)
     focus = _focus(visit, settings, results, accuracies, by_row, argmax, facts)
     _views(focus, table, "" if random is None else randomly_initialised(visit.engine.files).name)
     state.put_in_link(focus.heads)
@@ -129,7 +133,7 @@ def _bars(focus: Focus, table: "pd.DataFrame", random_name: str) -> None:
     """The best heads and their baselines as bars."""
     st.subheader(wording.BARS)
     if not table["held_out"].notna().any():
-        st.info(wording.NO_BARS)
+        st.info(wording.no_bars(focus.results.unit))
         return
     best_of_halves = [relation.best_of_halves for relation in focus.accuracies]
     bars = relation_bars(table, best_of_halves, focus.visit.chosen.criterion.alpha, random_name)
@@ -140,6 +144,7 @@ def _facts(visit: Visit, results: RelationResults, settings: RelationSettings, l
     """What a file says about where it comes from."""
     return {
         **provenance.corpus_facts(visit.chosen, visit.engine, len(results.texts)),
+        "documents known": documents_fact(results.n_documents),
         "relations": relations_source(results.n_gold, len(results.texts)),
         "from word": settings.from_word,
         "least cases": str(least),
@@ -175,22 +180,27 @@ def _reading() -> tuple[FromWord, ParsingSettings]:
 
 
 def _show_source(results: RelationResults, automatic: int | None) -> None:
-    """Where the relations come from; and if the minimum number of cases was chosen automatically, why it is low."""
-    st.markdown(wording.source(results.n_gold, len(results.texts), plain(parser_name())))
+    """Where the relations come from, how many documents the texts are from; and if the minimum number of cases was
+    chosen automatically, why it is low.
+    """
+    source = wording.source(results.n_gold, len(results.texts), plain(parser_name()))
+    st.markdown(f"{source} {documents_note(results.n_documents)}")
     if automatic is not None and automatic < USUAL_CASES:
         st.info(wording.fewer_cases(automatic, USUAL_CASES))
     if results.looks_back:
         st.info(wording.LOOKS_BACK)
 
 
-def _headline(visit: Visit, accuracies: Sequence[RelationAccuracy], argmax: ByArgmax | None) -> None:
-    sentences = [_best(visit, accuracies)]
+def _headline(visit: Visit, accuracies: Sequence[RelationAccuracy], unit: Unit, argmax: ByArgmax | None) -> None:
+    sentences = [_best(visit, accuracies, unit)]
     if relations := [relation for relation in accuracies if relation.relation != ALL]:
         alpha = visit.chosen.criterion.alpha
         held_out = [relation for relation in relations if relation.best_of_halves]
         n_above = sum(relation.best_accuracy > relation.baseline.share for relation in held_out)
         n_significant = sum(relation.p_value < alpha for relation in relations)
         sentences.append(wording.against_baseline(n_above, len(held_out), n_significant, len(relations), alpha))
+        if n_untested := sum(math.isnan(relation.p_value) for relation in relations):
+            sentences.append(wording.not_tested(n_untested))
     if argmax is not None:
         rule = wording.POINTS if argmax.margin == "points" else wording.RELATIVE
         n_heads = {plain(relation): n for relation, n in argmax.n_heads.items()}
@@ -200,11 +210,11 @@ def _headline(visit: Visit, accuracies: Sequence[RelationAccuracy], argmax: ByAr
     st.markdown(" ".join(sentences))
 
 
-def _best(visit: Visit, accuracies: Sequence[RelationAccuracy]) -> str:
+def _best(visit: Visit, accuracies: Sequence[RelationAccuracy], unit: Unit) -> str:
     """The heads of the halves that are furthest above the baseline on the other half, or that none is above it."""
     best = largest_gain(accuracies)
     if not best.best_of_halves:
-        return wording.NO_HALVES
+        return wording.no_halves(unit)
     sentence = wording.best_head if best.best_accuracy > best.baseline.share else wording.none_above
     heads = [
         f"**{marked(layer, head, visit.chosen.off)}** ({DIRECTION_NAMES[direction]})"

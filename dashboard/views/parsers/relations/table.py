@@ -13,17 +13,17 @@ from dashboard.downloads import table_downloads
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.relations.table import relation_table
 from dashboard.views.parsers.relations import wording
-from dashboard.views.parsers.relations.results import largest_gain, marked
+from dashboard.views.parsers.relations.results import Unit, largest_gain, marked
 
 RELATION: Final = "relation"
 WAY: Final = "way"
 TABLE: Final = "relation table"
 DIRECTIONS: Final = {name: direction for direction, name in DIRECTION_NAMES.items()}
-ON_HALVES: Final = ("held_out", "low", "high", "gain", "chosen", "control")
+ON_HALVES: Final = ("held_out", "low", "high", "design_effect", "gain", "chosen", "control")
 """Columns that need texts that can be halved."""
 FORMATS: Final = {
     **dict.fromkeys(("held_out", "low", "high", "best_on_all", "baseline", "control"), "percent"),
-    **{"cases": "localized", "offset": "%+d", "gain": "%+.1f", "p": "%.2g"},
+    **{"cases": "localized", "offset": "%+d", "gain": "%+.1f", "p": "%.2g", "design_effect": "%.1f"},
 }
 
 
@@ -31,6 +31,7 @@ def best_heads(
     accuracies: Sequence[RelationAccuracy],
     random: Sequence[RelationAccuracy] | None,
     off: Sequence[Head],
+    unit: Unit,
     facts: Mapping[str, str],
 ) -> pd.DataFrame:
     """Clark's table; a row that is chosen chooses its relation, direction and head."""
@@ -41,13 +42,15 @@ def best_heads(
         way=table["way"].map(DIRECTION_NAMES),
         gain=100 * table["gain"],
     )
+    if unit == "text":
+        drawn = drawn.drop(columns="design_effect")
     n_without = int(table["held_out"].isna().sum())
     if n_without == len(table):
         st.markdown(wording.CHOOSE_ROW)
         drawn = drawn.drop(columns=list(ON_HALVES), errors="ignore")
     else:
-        not_held_out = [wording.NOT_HELD_OUT] if n_without else []
-        st.markdown(" ".join([wording.TABLE_NOTE, *not_held_out, wording.CHOOSE_ROW]))
+        not_held_out = [wording.not_held_out(unit)] if n_without else []
+        st.markdown(" ".join([wording.table_note(unit), *not_held_out, wording.CHOOSE_ROW]))
     columns = {
         name: st.column_config.NumberColumn(label, help=about, format=FORMATS[name])
         if name in FORMATS

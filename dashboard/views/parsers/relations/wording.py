@@ -58,17 +58,7 @@ RULE_HELP: Final = (
     "relative increase."
 )
 TABLE: Final = "Best head for each relation"
-TABLE_NOTE: Final = (
-    "The best head is chosen on one half of the texts and **evaluated on the other half**, both ways round: this is "
-    "the held-out accuracy."
-)
 CHOOSE_ROW: Final = "Choose a row to look at its relation and head below."
-NO_HALVES: Final = (
-    "Held-out accuracy needs two texts with the relation, one in each half, and no relation here has them. The "
-    "accuracy on all texts is that of the best of many heads, which is partly chance."
-)
-NO_BARS: Final = "The bars show held-out accuracy, which needs two texts with the relation."
-NOT_HELD_OUT: Final = "Rows without it (–) lack two texts with the relation, one in each half."
 OFF_STILL_ATTENDS: Final = (
     "A head that is switched off still attends, so it can be the best one here; it is marked (off). Switching it off "
     "changes the attention of later layers."
@@ -90,8 +80,13 @@ COLUMNS: Final = {
         "dependent.",
     ),
     "held_out": ("held out", "Accuracy on the half of the texts on which the head was not chosen."),
-    "low": ("low", "Lower end of the Wilson interval of the held-out accuracy."),
-    "high": ("high", "Upper end of the Wilson interval of the held-out accuracy."),
+    "low": ("low", "Lower end of the interval of the held-out accuracy: by document, or Wilson's if none is known."),
+    "high": ("high", "Upper end of this interval."),
+    "design_effect": (
+        "design effect",
+        "Variance of the held-out accuracy with documents as units, divided by its variance if cases were independent. "
+        "With 2, it takes two cases to say as much as one independent case.",
+    ),
     "baseline": ("baseline", "Accuracy of the best fixed offset."),
     "offset": ("offset", "The best fixed offset in words: +1 predicts the next word, -1 the previous one."),
     "gain": ("gain", "Held-out accuracy minus the baseline, in points."),
@@ -151,6 +146,40 @@ SIEVE_OUTLINE: Final = "outlined: holds the pooled role by the test"
 NO_RULE_RELATION: Final = (
     "None of nsubj, dobj, amod and advmod has enough cases here, so no head can be syntactic by argmax."
 )
+
+
+def table_note(unit: str) -> str:
+    """What the held-out accuracy is; the unit of halves is "document" or "text"."""
+    return (
+        f"The best head is chosen on one half of the {unit}s and **evaluated on the other half**, both ways round: "
+        "this is the held-out accuracy."
+    )
+
+
+def no_halves(unit: str) -> str:
+    """That no relation has a held-out accuracy."""
+    return (
+        f"Held-out accuracy needs two {unit}s with the relation, one in each half, and no relation here has them. The "
+        "accuracy on all texts is that of the best of many heads, which is partly chance."
+    )
+
+
+def no_bars(unit: str) -> str:
+    """Why there are no bars."""
+    return f"The bars show held-out accuracy, which needs two {unit}s with the relation."
+
+
+def not_held_out(unit: str) -> str:
+    """Why some rows have no held-out accuracy."""
+    return f"Rows without it (–) lack two {unit}s with the relation, one in each half."
+
+
+def not_tested(n_untested: int) -> str:
+    """How many relations have cases in a single document only."""
+    return (
+        f"{counted(n_untested, 'relation')} with cases in one document only {'has' if n_untested == 1 else 'have'} no "
+        "test."
+    )
 
 
 def source(n_gold: int, n_texts: int, parser: str) -> str:
