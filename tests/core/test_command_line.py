@@ -22,7 +22,7 @@ from core.texts.text import Text, read_typed
 pytestmark = pytest.mark.usefixtures("bundled_is_loaded_once")
 ROOT = Path(__file__).parents[2]
 TYPED = "The black cat quickly chased two birds.\n\nWho sat there? ||| A red dog sat there.\nShe eats apples.\n"
-ROLE_COLUMNS = ["role", "layer", "head", "texts", "mean", "std", "t", "p", "p_adjusted", "holds"]
+ROLE_COLUMNS = ["role", "layer", "head", "texts", "mean", "std", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds"]
 
 
 @pytest.fixture
@@ -175,6 +175,7 @@ def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_pa
         (["--correction", "none", "--ddof", "0"], Criterion(correction="none", ddof=0)),
         (["--correction", "holm", "--tau", "1"], Criterion(correction="holm", tau=1.0)),
         (["--method", "mean", "--tau", "2"], Criterion(method="mean", tau=2.0)),
+        (["--family", "all", "--rule", "paper", "--tau", "1.5"], Criterion(family="all", rule="paper", tau=1.5)),
     ],
 )
 def test_the_criterion_can_be_chosen(chosen, criterion, tmp_path):
@@ -187,6 +188,51 @@ def test_the_criterion_can_be_chosen(chosen, criterion, tmp_path):
     np.testing.assert_array_equal(table["holds"], tests.holds.ravel())
     np.testing.assert_allclose(table["p_adjusted"], tests.p_adjusted.ravel(), rtol=1e-9, atol=1e-15)
     assert 0 < tests.holds.sum() < tests.holds.size
+
+
+def test_the_rule_reads_what_uniform_attention_scores_from_the_file(tmp_path):
+    scores = np.random.default_rng(0).normal(3.5, 0.1, (6, len(ROLES), 2, 3))
+    table = write_scores(tmp_path / "s.parquet", scores)
+    table["uniform"] = np.where(table["role"] == "block", 4.0, 1.0)
+    table.to_parquet(tmp_path / "s.parquet", index=False)
+    holds = {}
+    for rule in ("role", "paper"):
+        output = tmp_path / f"{rule}.csv"
+        assert main(["roles", str(tmp_path / "s.parquet"), "--output", str(output), "--rule", rule]) == 0
+        holds[rule] = pd.read_csv(output).groupby("role")["holds"].all()
+    assert holds["paper"].all()
+    assert holds["role"].to_dict() == {role: role != "block" for role in ROLES}
+
+
+def test_shares_above_chance_are_tested_at_a_threshold_of_their_own(texts_file, tmp_path, bundled):
+    table = scored(texts_file, tmp_path, "--scale", "share")
+    _, shares = by_library(bundled, read_typed(TYPED), ScoreSettings(scale="share"))
+    np.testing.assert_allclose(array(table), shares.scores, rtol=1e-4, atol=1e-6)
+    of_local = table[table["role"] == "local"]
+    assert (of_local["uniform"].unique().tolist(), of_local["greatest"].unique().tolist()) == ([0.0], [1.0])
+    assert table.attrs["scale"] == "share"
+    assert main(["roles", str(tmp_path / "scores.parquet"), "--output", str(tmp_path / "r.csv")]) == 0
+    tests = role_tests(array(table), ROLES, Criterion(tau=0.5), 0.0)
+    np.testing.assert_array_equal(pd.read_csv(tmp_path / "r.csv")["holds"], tests.holds.ravel())
+
+
+def test_scores_of_random_weights_say_so_and_repeat_with_their_seed(sentences, checkpoints, tmp_path):
+    one, again, other = (
+        scored(sentences, tmp_path, "--random-weights", seed, checkpoint=checkpoints[0]) for seed in ("1", "1", "2")
+    )
+    assert one.attrs["checkpoint"].endswith("(random weights, seed 1)")
+    np.testing.assert_array_equal(one["score"], again["score"])
+    assert not np.array_equal(one["score"], other["score"], equal_nan=True)
+
+
+def test_scores_stand_beside_their_references_and_lengths(texts_file, tmp_path, bundled):
+    table = scored(texts_file, tmp_path)
+    _, of_library = by_library(bundled, read_typed(TYPED))
+    for name in ("uniform", "greatest"):
+        of_heads = np.broadcast_to(getattr(of_library, name)[..., None], of_library.scores.shape)
+        np.testing.assert_allclose(table[name].to_numpy().reshape(of_heads.shape), of_heads, rtol=1e-6)
+    n_tokens = [len(bundled.tokenizer(*text.segments)["input_ids"]) for text in read_typed(TYPED)]
+    assert table.groupby("text")["tokens"].unique().str[0].tolist() == n_tokens
 
 
 def write_scores(path, scores, names=ROLES):

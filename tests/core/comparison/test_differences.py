@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from passing import measures_of, pass_texts
+from passing import measured_of, pass_texts
 from scipy import stats
 
 from core.comparison.differences import ROUNDING, PairedTests, layer_shift, paired_tests
@@ -282,8 +282,8 @@ def of_checkpoint(checkpoint, n_texts=40):
     """Scores [text role layer head] of texts of chance words."""
     generator = np.random.default_rng(6)
     typed = (" ".join(generator.choice(WORDS, generator.integers(4, 12))) for _ in range(n_texts))
-    measures = measures_of(checkpoint, pass_texts(checkpoint, [Text((text,)) for text in typed]))
-    return role_scores(measures, ScoreSettings())
+    measured = measured_of(checkpoint, pass_texts(checkpoint, [Text((text,)) for text in typed]))
+    return role_scores(measured, ScoreSettings()).scores
 
 
 def test_a_checkpoint_that_is_loaded_here_differs_from_itself_in_alpha_of_the_heads(loaded):
@@ -297,7 +297,7 @@ def test_a_checkpoint_does_not_differ_from_itself_in_other_batches(loaded):
     checkpoint = loaded("bert")
     texts = pass_texts(checkpoint, [Text((" ".join(WORDS[:n]),)) for n in range(3, 18)])
     batches = texts, *[[text] for text in texts]
-    together, *alone = (role_scores(measures_of(checkpoint, batch), ScoreSettings()) for batch in batches)
+    together, *alone = (role_scores(measured_of(checkpoint, batch), ScoreSettings()).scores for batch in batches)
     tests, unrounded = (
         paired_tests(together, np.concatenate(alone), ROLES, rounding=rounding)
         for rounding in (ROUNDING["float32"], 0.0)
