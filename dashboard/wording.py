@@ -52,9 +52,9 @@ TAU_HELP: Final = (
 )
 RULE: Final = "A role asks for more than"
 RULE_HELP: Final = (
-    "A mean score above tau, and above what evenly spread attention scores on the same texts (the default), or only a "
-    "mean score above tau, as in the paper. The two differ for block, whose weight gives 3 and more to evenly spread "
-    "attention."
+    "A mean score above tau, and clearly above what evenly spread attention scores on the same texts (the default), or "
+    "only a mean score above tau, as in the paper. The two differ for block, whose weight gives 3 and more to evenly "
+    "spread attention."
 )
 FAMILY: Final = "Correct together"
 FAMILY_HELP: Final = (

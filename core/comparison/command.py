@@ -33,7 +33,7 @@ def compare(arguments: argparse.Namespace) -> None:
     tables = [read_score_table(path) for path in (arguments.a, arguments.b)]
     check_output(arguments.output, others=[arguments.a, arguments.b])
     a, b = on_same_texts(*tables)
-    criterion = criterion_of(arguments, a)
+    criterion = criterion_of(arguments, a.scale)
     rounding = max(ROUNDING.get(side.facts.get("dtype", ""), ROUNDING["float32"]) for side in tables)
     tests = paired_tests(
         a.scores, b.scores, a.roles, alpha=criterion.alpha, correction=criterion.correction, rounding=rounding

@@ -1,13 +1,15 @@
 """The commands `python -m core score` and `python -m core roles`: sieve bias scores of texts, and tests for roles."""
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
+from core.checkpoints.find import load_checkpoint, randomly_initialised
 from core.commands import (
     add_checkpoint_options,
     add_random_weights_option,
@@ -17,13 +19,16 @@ from core.commands import (
     checkpoint_facts,
     loaded,
     prepared_texts,
+    progress_bar,
     read_texts,
     write,
 )
+from core.passes.prepare import prepare_all
+from core.roles.controls import SEEDS, Control, RoleCounts, role_counts, shuffled_words, with_permuted_keys
 from core.roles.hypotheses import Criterion, Family, Rule, role_tests
-from core.roles.measures import USUAL_TAU, Scale, ScoreSettings, role_scores
+from core.roles.measures import USUAL_TAU, Direction, Scale, ScoreSettings, TextMeasures, role_scores
 from core.roles.question import SCORES
-from core.roles.tables import ScoreTable, head_table, read_score_table, score_table
+from core.roles.tables import counts_by_control, counts_table, head_table, read_score_table, score_table
 from core.texts.text import SUFFIXES, Text, texts_sha256
 
 ROLE_FIELDS: Final = ("texts", "mean", "std", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")
@@ -36,14 +41,15 @@ def add_commands(commands: Any) -> None:
     add_random_weights_option(scoring)
     add_texts_options(scoring, ", ".join(SUFFIXES))
     scoring.add_argument("--output", required=True, type=Path, help="Parquet file to write")
-    scoring.add_argument("--no-block-entropy", dest="block_entropy", action="store_false")
-    scoring.add_argument(
-        "--direction", default="dependent-to-head", choices=("dependent-to-head", "head-to-dependent", "both")
-    )
-    scoring.add_argument(
-        "--scale", default="score", choices=get_args(Scale), help="times uniform attention, or the share above chance"
-    )
+    _add_score_options(scoring)
     scoring.set_defaults(run=score)
+    counting = commands.add_parser("controls", help="count roles beside chance", description=controls.__doc__)
+    add_checkpoint_options(counting)
+    add_texts_options(counting, ", ".join(SUFFIXES))
+    counting.add_argument("--output", required=True, type=Path, help="CSV file to write")
+    _add_score_options(counting)
+    add_criterion_options(counting)
+    counting.set_defaults(run=controls)
     testing = commands.add_parser("roles", help="test scores for roles", description=roles.__doc__)
     testing.add_argument("scores", type=Path, help="Parquet file from the score command")
     testing.add_argument("--output", required=True, type=Path, help="CSV file to write")
@@ -51,11 +57,22 @@ def add_commands(commands: Any) -> None:
     testing.set_defaults(run=roles)
 
 
+def _add_score_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which scores are taken."""
+    parser.add_argument("--no-block-entropy", dest="block_entropy", action="store_false")
+    parser.add_argument("--direction", default="dependent-to-head", choices=get_args(Direction))
+    parser.add_argument(
+        "--scale", default="score", choices=get_args(Scale), help="times uniform attention, or the share above chance"
+    )
+
+
+def _score_settings(arguments: argparse.Namespace) -> ScoreSettings:
+    return ScoreSettings(direction=arguments.direction, block_entropy=arguments.block_entropy, scale=arguments.scale)
+
+
 def score(arguments: argparse.Namespace) -> None:
     """Score the texts of a file and write one row per text, role, layer and head."""
-    settings = ScoreSettings(
-        direction=arguments.direction, block_entropy=arguments.block_entropy, scale=arguments.scale
-    )
+    settings = _score_settings(arguments)
     texts = read_texts(arguments.texts, arguments.text_columns)
     check_output(arguments.output, others=[arguments.texts])
     checkpoint, of_pass = loaded(arguments)
@@ -80,11 +97,42 @@ def _facts(
     }
 
 
+def controls(arguments: argparse.Namespace) -> None:
+    """Count the heads that hold each role, beside the same count under random weights, permuted keys, shuffled words.
+
+    A role that as many heads hold under a control is nothing that the checkpoint has learned.
+    """
+    settings, texts = _score_settings(arguments), read_texts(arguments.texts, arguments.text_columns)
+    criterion = criterion_of(arguments, arguments.scale)
+    check_output(arguments.output, others=[arguments.texts])
+    checkpoint, of_pass = loaded(arguments)
+    prepared = prepared_texts(checkpoint, texts, of_pass, arguments.too_long)
+
+    def counts(measured: Mapping[int, TextMeasures], control: Control, seed: int = 0) -> RoleCounts:
+        return role_counts(list(measured.values()), settings, criterion, control, seed)
+
+    counted = [counts(answers(checkpoint, SCORES, texts, prepared, of_pass), "none")]
+    kept = [texts[index] for index in prepared]
+    permuted = with_permuted_keys(checkpoint, kept, list(prepared.values()), of_pass, seed=0)
+    counted.append(counts(dict(progress_bar(permuted, len(kept), "permuted keys")), "permuted keys"))
+    shuffled = [shuffled_words(text, seed=0) for text in kept]
+    reread, _ = prepare_all(checkpoint, shuffled, of_pass, "truncate")
+    counted.append(counts(answers(checkpoint, SCORES, shuffled, reread, of_pass), "shuffled words"))
+    for seed in SEEDS:
+        random = load_checkpoint(
+            randomly_initialised(checkpoint.files, seed), device=arguments.device, dtype=arguments.dtype
+        )
+        counted.append(counts(answers(random, SCORES, texts, prepared, of_pass), "random weights", seed))
+    table = counts_table(counted)
+    write(arguments.output, partial(table.to_csv, index=False))
+    print(f"Heads that hold a role at tau {criterion.tau:g}:\n{counts_by_control(table)}", file=sys.stderr)
+
+
 def roles(arguments: argparse.Namespace) -> None:
     """Test a file of scores and write one row per role, layer and head."""
     table = read_score_table(arguments.scores)
     check_output(arguments.output, others=[arguments.scores])
-    criterion = criterion_of(arguments, table)
+    criterion = criterion_of(arguments, table.scale)
     tests = head_table(role_tests(table.scores, table.roles, criterion, table.uniform), ROLE_FIELDS)
     write(arguments.output, partial(tests.to_csv, index=False))
 
@@ -111,10 +159,10 @@ def add_criterion_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", default="test", choices=("test", "mean"))
 
 
-def criterion_of(arguments: argparse.Namespace, table: ScoreTable) -> Criterion:
-    """The criterion of `add_criterion_options` for a table of scores."""
+def criterion_of(arguments: argparse.Namespace, scale: Scale) -> Criterion:
+    """The criterion of `add_criterion_options` for scores on a scale."""
     return Criterion(
-        tau=USUAL_TAU[table.scale] if arguments.tau is None else arguments.tau,
+        tau=USUAL_TAU[scale] if arguments.tau is None else arguments.tau,
         alpha=arguments.alpha,
         correction=arguments.correction,
         family=arguments.family,

@@ -20,6 +20,12 @@ CONSTANT_SPREAD: Final = 1e-3
 above a threshold only if its mean is above it by more than this share."""
 
 
+LEAST_GAIN: Final = 0.1
+"""A role asks for a score above that of uniform attention by at least this share of it. Random weights prefer some
+tokens a little, on every text alike: their block scores reach 1.07 times that of uniform attention, and a test against
+uniform attention alone gives the block role to four in ten of their heads."""
+
+
 @dataclass(frozen=True)
 class Criterion:
     """Criterion for a head to have a role."""
@@ -33,8 +39,8 @@ class Criterion:
     family: Family = "role"
     """Tests that are corrected together: those of the heads for one role, or of all roles."""
     rule: Rule = "role"
-    """"role" asks for a mean score above tau and above what uniform attention scores on the same texts, "paper" for the
-    first alone."""
+    """"role" asks for a mean score above tau and clearly above what uniform attention scores on the same texts (see
+    LEAST_GAIN), "paper" for the first alone."""
     ddof: Literal[0, 1] = 1
     """1 for the sample standard deviation, 0 for the population standard deviation of the authors' code."""
     method: Method = "test"
@@ -76,8 +82,8 @@ class HeadTests:
     p: Float[np.ndarray, "role layer head"]
     """One-sided p-value of "mean score is above tau", in [0, 1]; NaN where t is."""
     p_uniform: Float[np.ndarray, "role layer head"]
-    """One-sided p-value of "mean score is above that of uniform attention on the same texts"; NaN with fewer than 2
-    texts and for a constant difference."""
+    """One-sided p-value of "mean score is above that of uniform attention on the same texts by LEAST_GAIN of it"; NaN
+    with fewer than 2 texts and for a constant difference."""
     p_role: Float[np.ndarray, "role layer head"]
     """p-value of the role under the settings' rule: the larger of p and p_uniform, or p; NaN where the mean decides."""
     p_adjusted: Float[np.ndarray, "role layer head"]
@@ -101,7 +107,8 @@ def role_tests(
     """Which head has which role: one-sided one-sample t-tests of the scores against tau and against uniform attention.
 
     Both tests have to reach the level, so that the larger p-value needs no correction for there being two
-    (intersection-union test). Where uniform attention scores less than tau on every text, the first implies the second.
+    (intersection-union test). Where uniform attention scores 1 and tau is at least 1 + LEAST_GAIN, the first implies
+    the second.
 
     Args:
         scores: sieve bias scores, or shares above chance; NaN where a role is not applicable to a text.
@@ -122,7 +129,7 @@ def role_tests(
     if len(roles) != scores.shape[1]:
         raise ValueError(f"{len(roles)} role names for {scores.shape[1]} roles.")
     above_tau = _one_sided(scores, settings.tau, settings.ddof)
-    above_uniform = _one_sided(scores - np.asarray(uniform)[..., None], 0.0, settings.ddof)
+    above_uniform = _one_sided(scores - _clearly_above(np.asarray(uniform)), 0.0, settings.ddof)
     parts = [above_tau] if settings.rule == "paper" else [above_tau, above_uniform]
     p_role = _largest(parts)
     p_adjusted = _corrected(p_role, settings)
@@ -189,6 +196,11 @@ def _one_sided(values: Float[np.ndarray, "text *cell"], threshold: float, ddof: 
     )
 
 
+def _clearly_above(uniform: Float[np.ndarray, "*cell"]) -> Float[np.ndarray, "*cell 1"]:
+    """What a score has to exceed to be clearly above that of uniform attention; the same for all heads."""
+    return (1 + LEAST_GAIN) * uniform[..., None]
+
+
 def _largest(parts: Sequence[_OneSided]) -> Float[np.ndarray, "*cell"]:
     """The largest p-value; NaN where all parts are constant.
 
@@ -210,7 +222,7 @@ def text_roles(
 ) -> Bool[np.ndarray, "role layer head"]:
     """Roles of each head by its scores on one text, without a test: above tau and, by the rule, above uniform."""
     above = scores > settings.tau
-    return above if settings.rule == "paper" else above & (scores > uniform[..., None])
+    return above if settings.rule == "paper" else above & (scores > _clearly_above(uniform))
 
 
 def tests_of(tests: HeadTests, roles: tuple[str, ...]) -> HeadTests:

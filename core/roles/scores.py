@@ -168,6 +168,7 @@ def score_batch(
     settings: PassSettings,
     windows: Mapping[int, Window] | None = None,
     observers: Sequence[Observer] = (),
+    control: Callable[[Observer], Observer] | None = None,
 ) -> BatchScores:
     """Run one batch of texts, and compute scores and, for some texts, the attention to draw.
 
@@ -177,6 +178,7 @@ def score_batch(
         settings: which attention, and which heads are off.
         windows: for texts to draw, by index in the batch, the part of their attention to return.
         observers: further observers of the same pass.
+        control: an observer that changes the tiles before it passes them on to the observer of scores.
 
     Source: Pande et al. 2021; differences from their code are documented in core/roles/sieves.py.
     """
@@ -187,7 +189,7 @@ def score_batch(
     observe(
         checkpoint.model,
         model_inputs(checkpoint, texts),
-        [scores, *maps.values(), *observers],
+        [scores if control is None else control(scores), *maps.values(), *observers],
         calls=attention.calls,
         gates=gates(checkpoint, settings),
         stops=True,

@@ -10,9 +10,10 @@ import pandas as pd
 from jaxtyping import Float
 
 from core.errors import AnalysisError
+from core.roles.controls import RoleCounts
 from core.roles.hypotheses import HeadTests
 from core.roles.measures import RoleScores, Scale
-from core.roles.roles import ROLES
+from core.roles.roles import COARSE_ROLES, ROLES
 
 SCORE_COLUMNS: Final = ("text", "role", "layer", "head", "score", "uniform", "greatest")
 TEST_FIELDS: Final = (
@@ -158,6 +159,23 @@ def _cut(table: ScoreTable, texts: Sequence[int], roles: tuple[str, ...]) -> Sco
 def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.DataFrame:
     """Table of tests with one row per role, layer and head; columns are fields of HeadTests."""
     return by_head(tests.roles, {name: getattr(tests, name) for name in fields})
+
+
+def counts_table(counts: Sequence[RoleCounts]) -> pd.DataFrame:
+    """Table of how many heads hold a role, with one row per control, seed and role."""
+    rows = [
+        (of.control, of.seed, role, int(n_held), of.n_heads)
+        for of in counts
+        for role, n_held in zip(ROLES, of.heads, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["control", "seed", "role", "heads", "of"])
+
+
+def counts_by_control(table: pd.DataFrame) -> str:
+    """The counts of coarse roles as text: a row per role, a column per control, the mean where it has several seeds."""
+    coarse = table[table["role"].isin(COARSE_ROLES)]
+    means = coarse.pivot_table(index="role", columns="control", values="heads", sort=False)
+    return means.round(1).rename_axis(index=None, columns=None).to_string()
 
 
 def by_head(roles: tuple[str, ...], columns: Mapping[str, np.ndarray]) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from core.roles.hypotheses import CONSTANT_SPREAD
+from core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from core.roles.sieves import LOCAL_RADIUS
 from core.texts.relations import RELATIONS
 from dashboard.figures.figure import counted
@@ -11,6 +11,7 @@ NUMBERS: Final = {
     "radius": str(LOCAL_RADIUS),
     "relations": ", ".join(RELATIONS),
     "spread": f"{CONSTANT_SPREAD:g}",
+    "gain": f"{100 * LEAST_GAIN:g} %",
 }
 """Of `method.md`."""
 SEE: Final = (
@@ -35,6 +36,6 @@ def summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, leng
     """The corpus view in one sentence."""
     named = ", ".join(f"{count} {role}" for role, count in counts.items())
     return (
-        f"Over {counted(n_texts, 'text')} (tokens: {lengths}) at tau {tau:g}, **{n_any} of {n_heads} heads** hold a "
-        f"role: {named}."
+        f"Over {counted(n_texts, 'text')} at tau {tau:g}, **{n_any} of {n_heads} heads** hold a role: {named}. "
+        f"Tokens of a text: {lengths}."
     )

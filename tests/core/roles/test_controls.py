@@ -1,0 +1,151 @@
+import numpy as np
+import pytest
+import torch
+from passing import SELF, measured_of, pass_texts
+
+from core.attention.observers import Tile
+from core.checkpoints.find import load_checkpoint, randomly_initialised
+from core.passes.prepare import prepare_all, with_relations
+from core.passes.question import answer
+from core.roles.controls import SEEDS, role_counts, shuffled_words, with_permuted_keys
+from core.roles.hypotheses import Criterion
+from core.roles.measures import MEASURES, ScoreSettings
+from core.roles.permuted_keys import PermutedKeys
+from core.roles.question import SCORES
+from core.roles.roles import COARSE_ROLES, ROLES
+from core.texts.text import Text
+from dashboard.samples import read_sample
+
+TEXTS = [Text(("The black cat sat on the red mat.", "She ate it.")), Text(("Two dogs quickly ran.",)), Text(("Eat!",))]
+
+
+class Kept:
+    """Stands where the observer of scores would: keeps what the control shows it."""
+
+    wants_entropy, wants_outputs = True, False
+
+    def __init__(self, indicators):
+        self.indicators, self.tiles = indicators, []
+
+    def observe(self, tile):
+        self.tiles.append(tile)
+
+
+def permuted(checkpoint, texts, attention, row_sums=None, seed=0):
+    """One tile of the first layer, as the control shows it."""
+    kept = Kept(torch.eye(attention.shape[-1], dtype=attention.dtype).repeat(len(texts), 1, 1))
+    control = PermutedKeys(kept, texts, checkpoint.attentions["self"], seed)
+    whole = slice(0, len(texts)), slice(0, attention.shape[2])
+    control.observe(
+        Tile(
+            layer=0,
+            texts=whole[0],
+            queries=whole[1],
+            probabilities=attention,
+            row_sums=row_sums,
+            indicator_sums=None,
+            entropy=None,
+            outputs=None,
+        )
+    )
+    return kept.tiles[0]
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_every_row_keeps_its_weights_and_its_entropy_among_the_keys_it_can_attend_to(family, loaded):
+    checkpoint = loaded(family)
+    texts = pass_texts(checkpoint, TEXTS)
+    n_tokens = max(text.n_tokens for text in texts)
+    attention = torch.zeros((3, 2, n_tokens, n_tokens), dtype=torch.float64)
+    random = np.random.default_rng(1)
+    for row, text in enumerate(texts):
+        for query in range(text.n_tokens):
+            n_live = query + 1 if checkpoint.attentions["self"].causal else text.n_tokens
+            weights = random.dirichlet(np.full(n_live, 0.5), size=2)
+            attention[row, :, query, :n_live] = torch.from_numpy(weights)
+    tile = permuted(checkpoint, texts, attention)
+    found = tile.probabilities
+    assert (found != attention).any()
+    torch.testing.assert_close(found.sort(-1).values, attention.sort(-1).values)
+    assert (found[attention.sum(-1) == 0] == 0).all()
+    for row, text in enumerate(texts):
+        assert (found[row, :, :, text.n_tokens :] == 0).all()
+        if checkpoint.attentions["self"].causal:
+            assert (found[row].triu(1) == 0).all()
+    torch.testing.assert_close(tile.entropy, torch.special.entr(attention).sum(-1))
+    torch.testing.assert_close(tile.indicator_sums, found)
+    assert (permuted(checkpoint, texts, attention, seed=1).probabilities != found).any()
+
+
+def test_every_live_key_is_as_likely_to_get_the_largest_weight(loaded):
+    checkpoint = loaded("bert")
+    texts = pass_texts(checkpoint, [TEXTS[2]] * 500)
+    attention = torch.zeros((500, 4, texts[0].n_tokens, texts[0].n_tokens))
+    attention[..., 0] = 1
+    counts = permuted(checkpoint, texts, attention).probabilities.sum((0, 1, 2))
+    expected = 2000 * texts[0].n_tokens / texts[0].n_tokens
+    assert (counts - expected).abs().max() < 5 * expected**0.5
+
+
+def test_permuted_keys_score_about_uniform_and_repeat_with_their_seed(loaded):
+    checkpoint = loaded("bert")
+    given_texts = [Text((" ".join(np.random.default_rng(seed).permutation(WORDS)),)) for seed in range(40)]
+    texts = with_relations(pass_texts(checkpoint, given_texts), given_texts)
+
+    def measures(seed):
+        batches = with_permuted_keys(checkpoint, given_texts, texts, SELF, seed)
+        by_index = dict(of_text for batch in batches for of_text in batch)
+        return np.stack([by_index[index].measures for index in range(len(given_texts))])
+
+    one = measures(0)
+    np.testing.assert_array_equal(one, measures(0))
+    assert not np.array_equal(one, measures(1), equal_nan=True)
+    for name in ("local", "delimiter", "delimiter:cls", "delimiter:sep"):
+        assert np.abs(one[:, MEASURES.index(name)].mean(axis=0) - 1).max() < 0.2, name
+    whole = np.stack([of_text.measures for of_text in measured_of(checkpoint, texts)])
+    np.testing.assert_array_equal(np.isnan(one), np.isnan(whole))
+
+
+WORDS = ("cat", "dog", "bird", "the", "sat", "on", "red", "mat", "ran", "it")
+
+
+def test_shuffled_words_are_the_same_words_of_each_segment():
+    text = Text(("The black cat sat on the red mat.", "She ate it."))
+    one, other = shuffled_words(text, 0), shuffled_words(text, 1)
+    assert one == shuffled_words(text, 0) != other != text
+    for before, after in zip(text.segments, one.segments, strict=True):
+        assert sorted(before.split()) == sorted(after.split())
+
+
+def measures_of_samples(checkpoint, texts):
+    prepared, _ = prepare_all(checkpoint, texts, SELF, "error")
+    return [of_text for batch in answer(checkpoint, SCORES, texts, prepared, SELF) for _, of_text in batch]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_weights_hold_at_most_alpha_of_each_role(seed, bundled):
+    random = load_checkpoint(randomly_initialised(bundled.files, seed), device="cpu")
+    measured = measures_of_samples(random, read_sample("both"))
+    for tau in (2.0, 3.0):
+        counts = role_counts(measured, ScoreSettings(), Criterion(tau=tau), "random weights", seed)
+        assert (counts.heads <= 0.05 * counts.n_heads).all(), dict(zip(ROLES, counts.heads))
+        as_in_paper = role_counts(measured, ScoreSettings(), Criterion(tau=tau, rule="paper"), "random weights", seed)
+        assert as_in_paper.heads[ROLES.index("block")] > 0.5 * counts.n_heads
+
+
+def test_permuted_keys_hold_at_most_alpha_of_each_role_and_the_checkpoint_keeps_its_own(bundled):
+    texts = read_sample("both")
+    prepared, _ = prepare_all(bundled, texts, SELF, "error")
+    batches = with_permuted_keys(bundled, texts, list(prepared.values()), SELF, 0)
+    chance = [of_text for batch in batches for _, of_text in batch]
+    trained = measures_of_samples(bundled, texts)
+    for tau in (2.0, 3.0):
+        counts = role_counts(chance, ScoreSettings(), Criterion(tau=tau), "permuted keys")
+        assert (counts.heads <= 0.05 * counts.n_heads).all(), dict(zip(ROLES, counts.heads))
+        rules = [role_counts(trained, ScoreSettings(), Criterion(tau=tau, rule=rule), "none") for rule in RULES]
+        for role in COARSE_ROLES[:3]:
+            place = ROLES.index(role)
+            assert rules[0].heads[place] == rules[1].heads[place] > 0, role
+
+
+RULES = ("role", "paper")
