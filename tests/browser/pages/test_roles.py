@@ -49,13 +49,13 @@ def test_tau_alpha_and_the_correction_change_roles_and_p_values(visit):
 def test_a_region_of_the_venn_diagram_and_a_row_of_the_combinations_highlight_their_heads(visit):
     page = visit("/roles")
     expect(bright(page)).to_have_count(72)
-    region = page.get_by_role("toolbar").get_by_role("button", name="syntactic and delimiter only: 3 heads")
+    region = page.get_by_role("toolbar").get_by_role("button", name="syntactic and delimiter only: 4 heads")
     region.focus()
     region.press("Enter")
-    expect(bright(page)).to_have_count(3)
-    for number in range(3):
+    expect(bright(page)).to_have_count(4)
+    for number in range(4):
         expect(bright(page).nth(number)).to_have_attribute("aria-label", BOTH)
-    expect(page.get_by_role("button", name="3 heads: syntactic and delimiter only")).to_have_attribute(
+    expect(page.get_by_role("button", name="4 heads: syntactic and delimiter only")).to_have_attribute(
         "aria-pressed", "true"
     )
     region.press("Enter")
