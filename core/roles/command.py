@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
+import numpy as np
+
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.checkpoints.find import load_checkpoint, randomly_initialised
@@ -24,6 +26,7 @@ from core.commands import (
     write,
 )
 from core.passes.prepare import prepare_all
+from core.roles.anytime import holds_by_evidence, role_evidence
 from core.roles.controls import SEEDS, Control, RoleCounts, role_counts, shuffled_words, with_permuted_keys
 from core.roles.hypotheses import Criterion, Family, Rule, role_tests
 from core.roles.measures import USUAL_TAU, Direction, Scale, ScoreSettings, TextMeasures, role_scores
@@ -31,6 +34,8 @@ from core.roles.question import SCORES
 from core.roles.tables import counts_by_control, counts_table, head_table, read_score_table, score_table
 from core.texts.text import SUFFIXES, Text, texts_sha256
 
+MOST_LOG_EVIDENCE: Final = 690.0
+"""More would be infinite in the file: 1e299 : 1."""
 ROLE_FIELDS: Final = ("texts", "mean", "std", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")
 
 
@@ -129,11 +134,20 @@ def controls(arguments: argparse.Namespace) -> None:
 
 
 def roles(arguments: argparse.Namespace) -> None:
-    """Test a file of scores and write one row per role, layer and head."""
+    """Test a file of scores and write one row per role, layer and head.
+
+    p-values are valid once, for texts that were chosen before looking; "evidence" (odds against no role) and
+    "holds_anytime" stay valid however often texts are added.
+    """
     table = read_score_table(arguments.scores)
     check_output(arguments.output, others=[arguments.scores])
     criterion = criterion_of(arguments, table.scale)
     tests = head_table(role_tests(table.scores, table.roles, criterion, table.uniform), ROLE_FIELDS)
+    if table.scale == "score":  # a bet needs values from 0 upwards
+        evidence = role_evidence(table.scores, criterion, table.uniform)
+        holds = holds_by_evidence(evidence, criterion)
+        odds = np.exp(np.minimum(evidence, MOST_LOG_EVIDENCE))
+        tests = tests.assign(evidence=odds.ravel(), holds_anytime=holds.ravel())
     write(arguments.output, partial(tests.to_csv, index=False))
 
 

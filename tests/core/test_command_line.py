@@ -14,15 +14,31 @@ from small_checkpoints import save
 from core.__main__ import main
 from core.commands import TABLES, check_output
 from core.comparison.differences import paired_tests
+from core.roles.anytime import holds_by_evidence, role_evidence
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import ScoreSettings, role_scores
-from core.roles.roles import ROLES
+from core.roles.roles import COARSE_ROLES, ROLES
 from core.texts.text import Text, read_typed
 
 pytestmark = pytest.mark.usefixtures("bundled_is_loaded_once")
 ROOT = Path(__file__).parents[2]
 TYPED = "The black cat quickly chased two birds.\n\nWho sat there? ||| A red dog sat there.\nShe eats apples.\n"
-ROLE_COLUMNS = ["role", "layer", "head", "texts", "mean", "std", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds"]
+ROLE_COLUMNS = [
+    "role",
+    "layer",
+    "head",
+    "texts",
+    "mean",
+    "std",
+    "t",
+    "p",
+    "p_uniform",
+    "p_role",
+    "p_adjusted",
+    "holds",
+    "evidence",
+    "holds_anytime",
+]
 
 
 @pytest.fixture
@@ -163,9 +179,12 @@ def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_pa
     _, of_library = by_library(bundled, read_typed(TYPED))
     tests = role_tests(of_library.scores, ROLES, Criterion(), of_library.uniform)
     table = pd.read_csv(output)
-    for name in ROLE_COLUMNS[3:]:
+    for name in ROLE_COLUMNS[3:12]:
         np.testing.assert_allclose(table[name], getattr(tests, name).ravel().astype(float), rtol=1e-5, atol=1e-8)
     assert table["holds"].dtype == bool
+    evidence = role_evidence(of_library.scores, Criterion(), of_library.uniform)
+    np.testing.assert_allclose(table["evidence"], np.exp(evidence).ravel(), rtol=1e-4)
+    np.testing.assert_array_equal(table["holds_anytime"], holds_by_evidence(evidence, Criterion()).ravel())
 
 
 @pytest.mark.parametrize(
@@ -214,6 +233,29 @@ def test_shares_above_chance_are_tested_at_a_threshold_of_their_own(texts_file, 
     assert main(["roles", str(tmp_path / "scores.parquet"), "--output", str(tmp_path / "r.csv")]) == 0
     tests = role_tests(array(table), ROLES, Criterion(tau=0.5), 0.0)
     np.testing.assert_array_equal(pd.read_csv(tmp_path / "r.csv")["holds"], tests.holds.ravel())
+
+
+def test_roles_are_counted_beside_what_chance_gives(texts_file, tmp_path, bundled, capsys):
+    output = tmp_path / "controls.csv"
+    files = ["--texts", str(texts_file), "--output", str(output)]
+    assert main(["controls", "--checkpoint", "bundled", *files, "--tau", "2"]) == 0
+    table = pd.read_csv(output)
+    assert list(table.columns) == ["control", "seed", "role", "heads", "of"]
+    runs = table[["control", "seed"]].drop_duplicates().to_numpy().tolist()
+    assert runs == [
+        ["none", 0],
+        ["permuted keys", 0],
+        ["shuffled words", 0],
+        *(["random weights", n] for n in range(3)),
+    ]
+    _, of_library = by_library(bundled, read_typed(TYPED))
+    tests = role_tests(of_library.scores, ROLES, Criterion(tau=2.0), of_library.uniform)
+    counts = table[table["control"] == "none"].set_index("role")["heads"].to_dict()
+    assert counts == dict(zip(ROLES, tests.holds.sum(axis=(1, 2)).tolist()))
+    said = capsys.readouterr().err
+    assert said.startswith("Heads that hold a role at tau 2:")
+    assert "random weights" in said.splitlines()[1]
+    assert [line.split()[0] for line in said.splitlines()[2:]] == list(COARSE_ROLES)
 
 
 def test_scores_of_random_weights_say_so_and_repeat_with_their_seed(sentences, checkpoints, tmp_path):
