@@ -154,7 +154,7 @@ def report_answers(record: Record, n_tracebacks: int) -> int:
 def scored_one_by_one(texts: Sequence[str]) -> list[Float[np.ndarray, "role layer head"]]:
     """Scores of each text from a pass of its own, without any store."""
     checkpoint = material.bundled()
-    return [scores(checkpoint, [Text((text,))])[0] for text in texts]
+    return [scores(checkpoint, [Text((text,))]).scores[0] for text in texts]
 
 
 def relative_difference(shown: np.ndarray, expected: np.ndarray) -> float:

@@ -124,7 +124,8 @@ def corpus_from_store(folder: Path) -> dict[str, float]:
         kept = Inference(Store(folder))  # nothing in memory yet
         found = kept.ask(engine, SCORES, texts)
         seconds.append(time.perf_counter() - start)
-        assert found.results.shape == (N_TEXTS, *MEASURES_SHAPE)
+        assert len(found.results) == N_TEXTS
+        assert found.results[0].measures.shape == MEASURES_SHAPE
         assert kept.n_passed == 0
         kept.store.close()
     return {"cold": seconds[0], "warm": min(seconds[1:])}
