@@ -266,11 +266,8 @@ def token_range(n_tokens: Sequence[int]) -> str:
 
 def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
     """Roles that cannot reach tau on some texts, whatever a head does."""
-    named = [f"{role} on {counted(count, 'text')}" for role, count in n_short.items()]
-    listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
-    return (
-        f"Of {counted(n_texts, 'text')}, some are too short: no head can score {tau:g} as {listed}, however it attends."
-    )
+    named = ", ".join(f"{count:,} of {counted(n_texts, 'text')} for {role}" for role, count in n_short.items())
+    return f"Too short for a score of {tau:g}, however a head attends: {named}."
 
 
 def filled_by_test(tau: float) -> str:

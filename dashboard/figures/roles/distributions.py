@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LANE: Final = 46
 """Height of one role of one head, in pixels."""
+WEIGHTED_AXIS: Final = "score (× uniform × entropy in nats)"
 MARGIN: Final = 0.6
 """Room left and right of the violins, in places."""
 GOLDEN: Final = 0.6180339887
@@ -59,7 +60,7 @@ def scores_per_layer(
     """
     by_layer = np.moveaxis(scores[:, roles.index(role)], 1, 0).reshape(scores.shape[2], -1)
     level = float(uniform[roles.index(role)].mean())
-    spec = _places_spec(f"Scores by layer: {LOOKS[role].label}", LAYER_AXIS, role, len(by_layer))
+    spec = _places_spec(f"Scores by layer: {LOOKS[role].label}", LAYER_AXIS, role, len(by_layer), _score_axis(level))
     return Figure(
         spec, _violins(by_layer, tau, level, role), _description(by_layer, "layer", f"all heads, {role}", tau, level)
     )
@@ -87,7 +88,8 @@ def scores_per_head(
     """
     by_head = scores[:, roles.index(role), layer].T
     level = float(uniform[roles.index(role), layer])
-    spec = _places_spec(f"Scores by head of layer {layer}: {LOOKS[role].label}", "head", role, len(by_head))
+    title = f"Scores by head of layer {layer}: {LOOKS[role].label}"
+    spec = _places_spec(title, "head", role, len(by_head), _score_axis(level))
     return Figure(
         spec, _violins(by_head, tau, level, role), _description(by_head, "head", f"layer {layer}, {role}", tau, level)
     )
@@ -124,6 +126,11 @@ def head_scores(
     tau = tests.settings.tau
     data = pd.concat([lanes, means, _line("tau", tau), _lane_lines(tests.roles, uniform), _labels(tau, 1.0)])
     return Figure(_roles_spec(tests.roles), data, _head_description(means, tests, head_name(layer, head), many))
+
+
+def _score_axis(uniform: float) -> str:
+    """Title of the axis: a score that uniform attention does not score 1 on is weighted with entropy."""
+    return SCORE_AXIS if np.isnan(uniform) or uniform == 1 else WEIGHTED_AXIS
 
 
 def _violins(by_place: Float[np.ndarray, "place score"], tau: float, uniform: float, role: str) -> pd.DataFrame:
@@ -214,7 +221,7 @@ def _rules() -> "tuple[alt.Chart, alt.Chart]":
 
 
 @cache
-def _places_spec(title: str, axis: str, role: str, n_places: int) -> Spec:
+def _places_spec(title: str, axis: str, role: str, n_places: int, score_axis: str) -> Spec:
     import altair as alt
 
     color = LOOKS[role].color
@@ -222,7 +229,7 @@ def _places_spec(title: str, axis: str, role: str, n_places: int) -> Spec:
     shapes = shapes.encode(
         x=places_axis("left", n_places, MARGIN, axis),
         x2=alt.X2("right"),
-        y=score_position(alt.Y, "score"),
+        y=score_position(alt.Y, "score", score_axis),
         # One area for each place: without this the violins would be strung on one line.
         detail=alt.Detail("place:N"),
     )

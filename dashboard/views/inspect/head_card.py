@@ -11,7 +11,7 @@ from jaxtyping import Float
 from core.attention.settings import Head, head_name
 from core.roles.hypotheses import HeadTests, tests_of
 from core.roles.measures import RoleScores
-from core.roles.roles import ROLES, shown_roles, similar_heads
+from core.roles.roles import COARSE_ROLES, ROLES, shown_roles, similar_heads
 from core.similarity.distances import HeadDistances, nearest_heads
 from dashboard import provenance
 from dashboard.downloads import figure_downloads, table_downloads
@@ -62,7 +62,11 @@ def head_summary(chosen: Choice, passed: PassedText, tested: Corpus | None, head
     """A head's roles in two sentences."""
     tau = chosen.criterion.tau
     above = [role for role, held in zip(ROLES, passed.roles(chosen.criterion)[:, *head]) if held]
+    greatest = passed.scored.greatest[0, :, head[0]]
+    short = {role: float(most) for role, most in zip(ROLES, greatest) if most < tau and role in COARSE_ROLES}
     lines = [f"**Head {head_name(*head)}**", wording.text_summary(above, tau)]
+    if short:
+        lines.append(wording.too_short(short))
     if tested is not None:
         held = [role for role, holds in zip(ROLES, tested.tests.holds[:, *head]) if holds]
         is_tested = chosen.criterion.method == "mean" or len(tested.scores) > 1
@@ -113,7 +117,6 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
         {
             "role": table["role"],
             "this text": [_of_at_most(*row) for row in table[["this text", "greatest"]].to_numpy()],
-            "uniform": table["uniform"],
             "mean": [_mean_and_interval(*row) for row in table[["mean", "low", "high"]].to_numpy()],
             "p": [f"{p:.2g}" if np.isfinite(p) else "no test" for p in table["p_adjusted"]],
             "texts": table["texts"],
@@ -136,13 +139,12 @@ def _columns(chosen: Choice) -> dict[str, Any]:
     level = f"{100 * (1 - chosen.criterion.alpha):g}"
     columns = st.column_config
     return {
-        "role": columns.TextColumn(width=116),
-        "this text": columns.TextColumn(width=92, help=wording.COLUMN_HERE),
-        "uniform": columns.NumberColumn(format="%.2f", width=56, help=wording.COLUMN_UNIFORM),
-        "mean": columns.TextColumn(f"mean ({level} %)", width=114, help=wording.COLUMN_MEAN),
-        "p": columns.TextColumn("p adj.", width=62, help=wording.COLUMN_P),
-        "texts": columns.NumberColumn(width=46, help=wording.COLUMN_TEXTS),
-        "holds": columns.TextColumn(width=84, help=wording.COLUMN_CONSTANT),
+        "role": columns.TextColumn(width=104),
+        "this text": columns.TextColumn(width=90, help=wording.COLUMN_HERE),
+        "mean": columns.TextColumn(f"mean ({level} %)", width=110, help=wording.COLUMN_MEAN),
+        "p": columns.TextColumn("p adj.", width=58, help=wording.COLUMN_P),
+        "texts": columns.NumberColumn(width=44, help=wording.COLUMN_TEXTS),
+        "holds": columns.TextColumn(width=78, help=wording.COLUMN_CONSTANT),
     }
 
 

@@ -96,7 +96,8 @@ def _grid(visit: Visit, screen: OnScreen, filling: Corpus | None, tested: Corpus
     shown = shown_roles(scores)[1 if finer else 0]
     facts = provenance.text_facts(chosen, engine, screen.text) | {"tau": f"{tau:g}"}
     if filling is None:
-        holds, filled, over = screen.now.roles(chosen.criterion), wording.filled_by_text(tau), wording.BY_TEXT
+        holds, over = screen.now.roles(chosen.criterion), wording.BY_TEXT
+        filled = wording.filled_by_text(tau, chosen.criterion.rule)
         before = None if screen.all_on is None else screen.all_on.roles(chosen.criterion)
     else:
         holds, filled, over = filling.tests.holds, shared_wording.filled_by_test(tau), wording.BY_CORPUS

@@ -1,7 +1,9 @@
 """Sentences of the page Inspect."""
 
+from collections.abc import Mapping
 from typing import Final
 
+from core.roles.hypotheses import Rule
 from dashboard.figures.figure import counted
 
 SEE: Final = (
@@ -12,16 +14,22 @@ BY: Final = "Show roles for"
 BY_TEXT: Final = "this text"
 BY_CORPUS: Final = "the corpus"
 COLUMN_HERE: Final = "Score on the text above, of the greatest score that any attention could have on it."
-COLUMN_UNIFORM: Final = "What evenly spread attention would score on the text above."
 COLUMN_MEAN: Final = "Mean score over the texts in which the role is applicable, and its two-sided confidence interval."
 COLUMN_P: Final = "p-value of the role, corrected: the larger of those against tau and against uniform attention."
 COLUMN_TEXTS: Final = "Number of texts in which the role is applicable."
 COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so its mean decides without a test."
 
 
-def filled_by_text(tau: float) -> str:
+def filled_by_text(tau: float, rule: Rule) -> str:
     """What a filled corner means by score on the text."""
-    return f"Filled letters: score above {tau:g} on this text."
+    beyond = " and clearly above that of uniform attention" if rule == "role" else ""
+    return f"Filled letters: score above {tau:g}{beyond} on this text."
+
+
+def too_short(greatest: Mapping[str, float]) -> str:
+    """Roles that no head can have on a text."""
+    named = ", ".join(f"{role} (no head can score more than {most:.2f})" for role, most in greatest.items())
+    return f"This text is too short for {named}."
 
 
 def text_summary(names: list[str], tau: float) -> str:

@@ -34,6 +34,34 @@ def test_moving_tau_alpha_or_the_correction_runs_no_model(app):
     assert controls.inference().n_passed == before > 0
 
 
+def written(at, words):
+    """Paragraphs that hold these words."""
+    return [each.value for each in at.markdown if words in each.value]
+
+
+def test_the_rule_and_the_family_are_settings_that_run_no_model(app):
+    at = app("roles")
+    before, first = controls.inference().n_passed, sent(at, "Roles of the heads")
+    at.selectbox(key="family").set_value("heads of all roles").run()
+    assert sent(at, "Roles of the heads")["p"] != first["p"]
+    at.selectbox(key="role rule").set_value("tau alone, as in the paper").run()
+    assert not at.exception
+    assert controls.inference().n_passed == before
+
+
+def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_tau_are_named(app):
+    at = app("roles")
+    (counts,) = written(at, "heads** hold a role")
+    assert counts.endswith("Tokens of a text: median 9, 8 to 9.")
+    assert written(at, "Too short") == ["Too short for a score of 3, however a head attends: 3 of 3 texts for local."]
+    at.slider(key="tau").set_value(1.5).run()
+    assert written(at, "Too short") == []
+    at = app()
+    at.text_area(key="text").set_value("The cat sat on the mat.").run()
+    (head,) = written(at, "**Head ")
+    assert "This text is too short for local (no head can score more than 2.17)." in head
+
+
 def test_a_new_text_costs_one_pass_for_its_arcs_and_its_scores(app):
     at = app()
     before = controls.inference().n_passed
