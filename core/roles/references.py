@@ -3,63 +3,40 @@
 Both depend on the tokens of a text and its sieves alone, not on the checkpoint's attention.
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from core.roles.measures import BLOCK, REFERENCES, ROW_MEASURES, SYNTACTIC, SYNTACTIC_MEASURES
+from core.roles.measures import BLOCK
 
 BISECTIONS: Final = 60
 """Halvings of an interval of at most 1: to the precision of float64."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TextReferences:
-    """References of one text, for layers with the same window."""
-
-    uniform: Float[np.ndarray, " reference"]
-    """Score of uniform attention, by REFERENCES; NaN where not applicable."""
-    greatest: Float[np.ndarray, " reference"]
-    """Greatest score that any attention can have."""
-
-
-def text_references(
-    row_weights: Float[np.ndarray, "query column row_measure"],
-    entries: Sequence[tuple[int, int, int, float]],
-    visible: Int[np.ndarray, " query"],
-) -> TextReferences:
-    """The references of a text from the weights of its sieves.
+def row_references(
+    row_weights: Float[np.ndarray, "query column row_measure"], visible: Int[np.ndarray, " query"]
+) -> tuple[Float[np.ndarray, " row_reference"], Float[np.ndarray, " row_reference"]]:
+    """The references of ROW_MEASURES and of the block weighted with entropy, for one text.
 
     Args:
-        row_weights: weight of each query's column sums in each of ROW_MEASURES; a row measure is the sum over queries
-            of a weight times the attention to a set of keys, so that its greatest value takes the largest weight.
-        entries: query, key, index into SYNTACTIC_MEASURES and weight of the attention entries of syntactic measures.
+        row_weights: weight of each query's column sums in each measure. A measure is the sum over queries of a weight
+            times the attention to a set of keys, so that its greatest value takes the largest weight of each query.
         visible: number of keys that each query can attend to.
+
+    Returns: score of uniform attention, and greatest score that any attention can have; NaN where not applicable.
     """
     most = row_weights.max(axis=1)
     applicable = most.any(axis=0)
-    uniform = np.full(len(REFERENCES), np.nan)
-    greatest = np.full(len(REFERENCES), np.nan)
-    rows = slice(0, len(ROW_MEASURES))
-    uniform[rows] = np.where(applicable, 1, np.nan)
-    greatest[rows] = np.where(applicable, most.sum(axis=0), np.nan)
+    uniform = np.where(applicable, 1.0, np.nan)
+    greatest = np.where(applicable, most.sum(axis=0), np.nan)
+    of_block = [np.nan, np.nan]
     if applicable[BLOCK]:
-        of_block = most[:, BLOCK]
-        takes_part = of_block > 0
-        n = visible[takes_part].astype(np.float64)
-        n_queries = len(n)
-        size = np.rint(n / (of_block[takes_part] * n_queries))
-        weighted = REFERENCES.index("block")
-        uniform[weighted] = np.log(n).mean()
-        greatest[weighted] = greatest_weighted_ratio(n, size).mean()
-    for name, weights in _by_reference(entries).items():
-        uniform[REFERENCES.index(name)] = 1
-        greatest[REFERENCES.index(name)] = _greatest_by_query(weights)
-    return TextReferences(uniform=uniform, greatest=greatest)
+        takes_part = most[:, BLOCK] > 0
+        n_keys = visible[takes_part].astype(np.float64)
+        size = np.rint(n_keys / (most[takes_part, BLOCK] * len(n_keys)))
+        of_block = [np.log(n_keys).mean(), greatest_weighted_ratio(n_keys, size).mean()]
+    return np.append(uniform, of_block[0]), np.append(greatest, of_block[1])
 
 
 def greatest_weighted_ratio(
@@ -88,31 +65,3 @@ def greatest_weighted_ratio(
         low, high = np.where(rises, middle, low), np.where(rises, high, middle)
     share = np.where(size < n_keys, low, 1)
     return share * n_keys / size * entropy(share)
-
-
-Weights = dict[tuple[int, int], float]
-"""Weight of the attention of a query to a key."""
-
-
-def _by_reference(entries: Sequence[tuple[int, int, int, float]]) -> dict[str, Weights]:
-    """Weights of the syntactic measures, and of the mean of both directions of each role where both apply."""
-    weights: defaultdict[str, defaultdict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
-    for query, key, measure, weight in entries:
-        weights[SYNTACTIC_MEASURES[measure]][query, key] += weight
-    for role in SYNTACTIC:
-        directions = [of for name, of in weights.items() if name.rsplit(" ", 1)[0] == role]
-        both: defaultdict[tuple[int, int], float] = defaultdict(float)
-        for direction in directions:
-            for cell, weight in direction.items():
-                both[cell] += weight / len(directions)
-        if both:
-            weights[f"{role} both"] = both
-    return {name: dict(of) for name, of in weights.items()}
-
-
-def _greatest_by_query(weights: Weights) -> float:
-    """Every query attends to its key of largest weight alone."""
-    largest: defaultdict[int, float] = defaultdict(float)
-    for (query, _), weight in weights.items():
-        largest[query] = max(largest[query], weight)
-    return sum(largest.values())

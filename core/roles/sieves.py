@@ -9,8 +9,7 @@ computes the weights in NumPy, with memory linear in the number of tokens.
 Source: Pande et al. 2021, sieve bias score.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,12 +23,9 @@ from core.roles.measures import (
     MEASURES,
     ROW_MEASURES,
     ROW_SHARES,
-    SYNTACTIC,
-    SYNTACTIC_MEASURES,
-    SYNTACTIC_SHARES,
 )
-from core.roles.references import TextReferences, text_references
-from core.texts.relations import TokenPair
+from core.roles.pair_sieves import oriented, pair_sieves
+from core.roles.references import row_references
 from core.texts.tokens import TokenizedText
 
 LOCAL_RADIUS: Final = 2
@@ -61,56 +57,33 @@ class BatchSieves:
     """Greatest possible score by REFERENCES."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _TextSieves:
-    """Sieves of one text."""
-
-    row_weights: Float[np.ndarray, "query column row_measure"]
-    entries: list[tuple[int, int, int, float]]
-    """Query, key, measure and weight."""
-    at_chance: Float[np.ndarray, " share"]
-    references: TextReferences
-
-
 def batch_sieves(texts: Sequence[PassText], causal: bool, reach: Reach = UNLIMITED) -> BatchSieves:
     """Sieves of a batch of texts, padded at the end to the longest, for layers with the same window."""
     n_queries = max(len(text.queries.ids) for text in texts)
     indicators = np.zeros((len(texts), max(len(text.keys.ids) for text in texts), len(INDICATORS)))
     row_weights = np.zeros((len(texts), n_queries, 1 + len(INDICATORS), len(ROW_MEASURES) + len(ROW_SHARES)))
-    entries: list[tuple[int, int, int, int, float]] = []
-    sieves = []
-    for row, text in enumerate(texts):
+    live = [live_keys(len(text.queries.ids), len(text.keys.ids), causal, reach) for text in texts]
+    pairs = pair_sieves(texts, live)
+    at_chance, references = [], []
+    for row, (text, bounds) in enumerate(zip(texts, live)):
+        visible = bounds[:, 1] - bounds[:, 0]
+        scores, shares, of_uniform = _row_weights(_row_sieves(text, bounds, causal), visible)
         indicators[row, : len(text.keys.ids)] = _key_indicators(text.keys)
-        of_text = _text_sieves(text, causal, reach)
-        row_weights[row, : len(text.queries.ids)] = of_text.row_weights
-        entries += sorted((row, *entry) for entry in of_text.entries)
-        sieves.append(of_text)
-    uniform = np.stack([of_text.references.uniform for of_text in sieves])
+        row_weights[row, : len(visible)] = np.concatenate([scores, shares], axis=2)
+        at_chance.append(of_uniform)
+        references.append(row_references(scores, visible))
+    rows_uniform, rows_greatest = (np.stack(of) for of in zip(*references))
+    uniform = np.concatenate([rows_uniform, np.where(np.isnan(pairs.greatest), np.nan, 1)], axis=1)
     return BatchSieves(
         indicators=indicators,
         row_weights=row_weights,
-        entry_at=np.array([entry[:3] for entry in entries], dtype=np.int64).reshape(-1, 3),
-        entry_measure=np.array([entry[3] for entry in entries], dtype=np.int64),
-        entry_weight=np.array([entry[4] for entry in entries], dtype=np.float64),
+        entry_at=pairs.entry_at,
+        entry_measure=pairs.entry_measure,
+        entry_weight=pairs.entry_weight,
         applicable=~np.isnan(uniform[:, : len(MEASURES)]),
-        at_chance=np.stack([of_text.at_chance for of_text in sieves]),
+        at_chance=np.concatenate([np.stack(at_chance), pairs.at_chance], axis=1),
         uniform=uniform,
-        greatest=np.stack([of_text.references.greatest for of_text in sieves]),
-    )
-
-
-def _text_sieves(text: PassText, causal: bool, reach: Reach) -> _TextSieves:
-    live = live_keys(len(text.queries.ids), len(text.keys.ids), causal, reach)
-    visible = live[:, 1] - live[:, 0]
-    sieves = _row_sieves(text, live, causal)
-    scores, shares, at_chance = _row_weights(sieves, visible)
-    entries = list(_syntactic_entries(text.pairs, live))
-    share_entries, syntactic_at_chance = _syntactic_shares(text.pairs, live)
-    return _TextSieves(
-        row_weights=np.concatenate([scores, shares], axis=2),
-        entries=[*entries, *share_entries],
-        at_chance=np.concatenate([at_chance, syntactic_at_chance]),
-        references=text_references(scores, entries, visible),
+        greatest=np.concatenate([rows_greatest, pairs.greatest], axis=1),
     )
 
 
@@ -171,7 +144,7 @@ def sieve_cells(
         for pair in text.pairs:
             if role in ("syntactic", f"syntactic:{pair.name}"):
                 for direction in directions:
-                    attending, attended = _oriented(pair, direction)
+                    attending, attended = oriented(pair, direction)
                     cells |= np.isin(query, attending)[:, None] & np.isin(key, attended)
     return cells & (key <= query[:, None]) if causal else cells
 
@@ -251,63 +224,3 @@ def _share_weights(
     n_queries = takes_part.sum(axis=0)
     weights = np.where(takes_part, 1 / np.where(takes_part, 1 - by_chance, 1), 0) / np.maximum(1, n_queries)
     return weights, np.where(n_queries > 0, (weights * by_chance).sum(axis=0), np.nan)
-
-
-def _oriented(pair: TokenPair, direction: str) -> tuple[np.ndarray, np.ndarray]:
-    return (pair.dependent, pair.head) if direction == DIRECTIONS[0] else (pair.head, pair.dependent)
-
-
-def _syntactic_entries(
-    pairs: Sequence[TokenPair], live: Int[np.ndarray, "query 2"]
-) -> Iterator[tuple[int, int, int, float]]:
-    """Query, key, measure and weight of every entry of one text; a measure is the mean over its pairs."""
-    for direction in DIRECTIONS:
-        by_name = [(pair.name, _pair_entries(*_oriented(pair, direction), live)) for pair in pairs]
-        for role in SYNTACTIC:
-            measure = SYNTACTIC_MEASURES.index(f"{role} {direction}")
-            seen = [entries for name, entries in by_name if entries and role in ("syntactic", f"syntactic:{name}")]
-            for entries in seen:
-                yield from ((query, key, measure, weight / len(seen)) for query, key, weight in entries)
-
-
-def _pair_entries(
-    queries: np.ndarray, keys: np.ndarray, live: Int[np.ndarray, "query 2"]
-) -> list[tuple[int, int, float]]:
-    """Entries of one pair: attention between its tokens, relative to uniform attention."""
-    cells = _cells(queries, keys, live)
-    uniform = sum(1 / (live[i, 1] - live[i, 0]).item() for i, _ in cells)
-    return [(i, j, 1 / uniform) for i, j in cells]
-
-
-def _cells(queries: np.ndarray, keys: np.ndarray, live: Int[np.ndarray, "query 2"]) -> list[tuple[int, int]]:
-    """Query and key of every entry between two words whose key the query can attend to."""
-    bounds = {i: live[i].tolist() for i in queries.tolist()}
-    return [(i, j) for i, (start, end) in bounds.items() for j in keys.tolist() if start <= j < end]
-
-
-def _syntactic_shares(
-    pairs: Sequence[TokenPair], live: Int[np.ndarray, "query 2"]
-) -> tuple[list[tuple[int, int, int, float]], Float[np.ndarray, " syntactic_share"]]:
-    """Query, key, measure and weight of every entry of the shares, and the shares of uniform attention.
-
-    The sieve of a query is every piece at the other end of its relations, so that a head can put all attention inside.
-    """
-    entries: list[tuple[int, int, int, float]] = []
-    at_chance = np.full(len(SYNTACTIC_SHARES), np.nan)
-    for place, name in enumerate(SYNTACTIC_SHARES):
-        role, way = name.rsplit(" ", 1)
-        directions = DIRECTIONS if way == "both" else (way,)
-        keys_of: defaultdict[int, set[int]] = defaultdict(set)
-        for pair in pairs:
-            if role in ("syntactic", f"syntactic:{pair.name}"):
-                for direction in directions:
-                    for query, key in _cells(*_oriented(pair, direction), live):
-                        keys_of[query].add(key)
-        if keys_of:
-            queries = np.array(list(keys_of))
-            n_keys = np.array([len(keys) for keys in keys_of.values()])
-            weights, at_chance[place] = _share_weights(n_keys / (live[queries, 1] - live[queries, 0]))
-            measure = len(SYNTACTIC_MEASURES) + place
-            for (query, keys), weight in zip(keys_of.items(), weights.tolist()):
-                entries += [(query, key, measure, weight) for key in keys if weight > 0]
-    return entries, at_chance
