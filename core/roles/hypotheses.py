@@ -226,7 +226,7 @@ def text_roles(
 
 
 def tests_of(tests: HeadTests, roles: tuple[str, ...]) -> HeadTests:
-    """Select the tests of some roles, still corrected over all roles.
+    """Select the tests of some roles; p-values stay corrected as they were.
 
     Raises: ValueError for a role that was not tested.
     """

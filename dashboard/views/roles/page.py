@@ -9,6 +9,7 @@ import streamlit as st
 from core.attention.settings import Head
 from core.roles.hypotheses import HeadTests, untested
 from core.roles.roles import ROLES, combinations, shown_roles
+from core.roles.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
 from core.roles.tables import head_table
 from core.statistics.overlap import overlap
 from dashboard import provenance, state
@@ -19,6 +20,7 @@ from dashboard.figures.roles.distributions import scores_per_head, scores_per_la
 from dashboard.figures.roles.grid import RoleGrid
 from dashboard.figures.roles.layers import heads_per_layer
 from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
+from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 from dashboard.figures.roles.venn_svg import venn_svg
 from dashboard.state import Choice
 from dashboard.views import frame
@@ -145,6 +147,7 @@ def _details(chosen: Choice, tested: Corpus, coarse: tuple[str, ...], facts: dic
             "Per layer": lambda: chart("roles per layer", heads_per_layer(tested.tests, coarse), facts),
             "p-values": lambda: _p_values(tested.tests, coarse, facts),
             "Score distributions": lambda: _distributions(chosen, tested, facts),
+            "Sensitivity": lambda: _sensitivity(tested, coarse, facts),
             "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
             "Table": lambda: _table(tested.tests, facts),
         },
@@ -168,6 +171,21 @@ def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> Non
     else:
         figure = scores_per_head(tested.scores, ROLES, role, layer, chosen.criterion.tau, uniform)
     chart("score distributions", figure, facts)
+
+
+def _sensitivity(tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+    st.markdown(wording.SENSITIVITY)
+    settings, n_heads = tested.tests.settings, tested.tests.holds[0].size
+    left, right = halves()
+    with left:
+        by_tau = counts_by_tau(tested.scored, coarse, settings)
+        chart("roles by tau", heads_by_tau(by_tau, coarse, settings.tau, n_heads), facts)
+    with right:
+        if len(tested.scores) < LEAST_TEXTS:
+            st.info(wording.TOO_FEW_TO_DRAW)
+        else:
+            by_texts = counts_by_texts(tested.scored, coarse, settings)
+            chart("roles by texts", heads_by_texts(by_texts, coarse, n_heads), facts)
 
 
 def _overlaps(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
@@ -198,7 +216,8 @@ def _table(tests: HeadTests, facts: dict[str, str]) -> None:
         held = toggle("Only roles that are held", key="table held")
     wanted = table["role"].isin(shown) & table["layer"].isin(map(int, layers))
     table = table[wanted & (table["holds"] | (not held))]
-    number = {name: st.column_config.NumberColumn(format="%.3g") for name in ("p", "p_adjusted")}
+    p_values = ("p", "p_uniform", "p_role", "p_adjusted")
+    number = {name: st.column_config.NumberColumn(format="%.3g") for name in p_values}
     score = {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
     st.dataframe(table, hide_index=True, column_config={**number, **score})
     table_downloads("roles", table, facts)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
+from core.roles.sensitivity import LEAST_TEXTS
 from core.roles.sieves import LOCAL_RADIUS
 from core.texts.relations import RELATIONS
 from dashboard.figures.figure import counted
@@ -17,6 +18,13 @@ NUMBERS: Final = {
 SEE: Final = (
     "Which heads hold which role, tested over all texts of the corpus. Change tau, alpha or the correction in the "
     "sidebar: the roles change at once, without running the model."
+)
+SENSITIVITY: Final = (
+    "How much the counts above depend on the threshold, and on how many texts there are. A role whose count jumps with "
+    "tau is a matter of degree; one whose band is wide needs more texts."
+)
+TOO_FEW_TO_DRAW: Final = (
+    f"How the counts depend on the number of texts is drawn from {LEAST_TEXTS} texts on. Choose a larger corpus."
 )
 OVERLAP: Final = (
     "How many heads hold both of two roles, also as shares of the heads that hold the first role, the second, or "

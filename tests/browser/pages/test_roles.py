@@ -89,8 +89,16 @@ def test_a_tab_shows_its_chart_and_says_in_words_what_it_shows_also_of_a_role_an
     expect_in_words(page, panel, "layer 3")
 
 
-def expect_in_words(page, panel, words):
-    panel.get_by_role("button", name=IN_WORDS).click()
+def test_sensitivity_says_the_counts_at_the_readers_tau_and_over_fewer_texts(visit):
+    page = visit("/roles?details=Sensitivity&tau=2.5")
+    panel = page.get_by_role("tabpanel", name="Sensitivity")
+    expect(panel.locator("svg.marks")).to_have_count(2)
+    expect_in_words(page, panel, "Number of heads of 72 that hold each role, by tau. At tau 2.5: local ")
+    expect_in_words(page, panel, "by the number of texts: over 5 texts local ", chart=1)
+
+
+def expect_in_words(page, panel, words, chart=0):
+    panel.get_by_role("button", name=IN_WORDS).nth(chart).click()
     opened = page.get_by_test_id("stPopoverBody")
     expect(opened).to_contain_text(words)
     page.keyboard.press("Escape")

@@ -3,11 +3,14 @@
 import numpy as np
 
 from core.roles.hypotheses import Criterion, HeadTests, role_tests
+from core.roles.measures import RoleScores
 from core.roles.roles import COARSE_ROLES, ROLES
+from core.roles.sensitivity import counts_by_tau, counts_by_texts
 from dashboard.figures.figure import Figure
 from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
 from dashboard.figures.roles.layers import heads_per_layer
 from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
+from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 
 TEXTS, LAYERS, HEADS = 15, 3, 4
 
@@ -24,6 +27,9 @@ def some_scores() -> np.ndarray:
 SCORES = some_scores()
 UNIFORM = np.ones((len(ROLES), LAYERS))
 UNIFORM[ROLES.index("block")] = 3.25
+SCORED = RoleScores(
+    scores=SCORES, uniform=np.ones((TEXTS, len(ROLES), LAYERS)), greatest=np.full((TEXTS, len(ROLES), LAYERS), 40.0)
+)
 NOTHING = np.full_like(SCORES, np.nan)
 
 
@@ -40,6 +46,8 @@ def figures(scores: np.ndarray, tau: float = 3.0) -> dict[str, Figure]:
         "evidence": p_value_against_score(tests, ROLES),
         "scores by layer": scores_per_layer(scores, ROLES, "local", tau, UNIFORM),
         "scores by head": scores_per_head(scores, ROLES, "syntactic", 2, tau, UNIFORM),
+        "by tau": heads_by_tau(counts_by_tau(SCORED, COARSE_ROLES, tests.settings), COARSE_ROLES, tau, LAYERS * HEADS),
+        "by texts": heads_by_texts(counts_by_texts(SCORED, COARSE_ROLES, tests.settings), COARSE_ROLES, LAYERS * HEADS),
         "one head": head_scores(scores, tests, 2, 3, UNIFORM[:, 2], {"local": 2.5, "block": float("nan")}),
     }
 

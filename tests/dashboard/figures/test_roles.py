@@ -11,16 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from pyarrow import parquet
-from role_figures import FIGURES, HEADS, LAYERS, SCORES, TEXTS, UNIFORM, figures, verdicts
+from role_figures import FIGURES, HEADS, LAYERS, SCORED, SCORES, TEXTS, UNIFORM, figures, verdicts
 from scipy import stats
 
+from core.roles.hypotheses import Criterion
 from core.roles.roles import COARSE_ROLES, ROLES
+from core.roles.sensitivity import counts_by_tau, counts_by_texts
 from dashboard.figures.appearance import LOOKS, SHAPES
 from dashboard.figures.export import figure_png, figure_svg, svg_png, table_csv, table_parquet
 from dashboard.figures.roles.densities import HALF_WIDTH, density, outline
 from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
 from dashboard.figures.roles.layers import SEVERAL, heads_per_layer
 from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
+from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 
 HOSTILE = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "a\x00b & \"c\" 'd'", "=1+1")
 
@@ -270,7 +273,7 @@ def test_a_role_without_texts_says_so_instead_of_a_shape():
 def test_nothing_scored_is_a_sentence(figure):
     drawn = texts_of(figure_svg(figure, title="t", caption=[]))
     assert figure.description.endswith(".")
-    if "bar" not in set(figure.data["kind"]):
+    if not {"bar", "count"} & set(figure.data["kind"]):  # these show that no head holds a role
         assert any(text.lower().startswith("no te") for text in drawn)
 
 
@@ -358,3 +361,24 @@ def test_tables_stay_as_they_were():
     table_csv(TABLE, FACTS)
     table_parquet(TABLE, FACTS)
     pd.testing.assert_frame_equal(TABLE, before)
+
+
+def test_counts_by_tau_mark_the_readers_and_say_the_counts_there():
+    counts = counts_by_tau(SCORED, COARSE_ROLES, Criterion(tau=2.2))
+    figure = heads_by_tau(counts, COARSE_ROLES, 2.2, LAYERS * HEADS)
+    drawn = rows(figure, "count")
+    assert len(drawn) == len(counts.taus) * len(COARSE_ROLES)
+    at = drawn[drawn["tau"] == 2.2].set_index("role")["heads"].to_dict()
+    assert at == dict(zip(COARSE_ROLES, counts.heads[counts.taus.index(2.2)].tolist()))
+    assert rows(figure, "tau")["label"].tolist() == ["tau 2.2"]
+    assert f"At tau 2.2: local {at['local']:g}, syntactic {at['syntactic']:g}" in figure.description
+
+
+def test_counts_by_texts_are_a_line_and_a_band_for_each_role():
+    counts = counts_by_texts(SCORED, COARSE_ROLES, Criterion())
+    figure = heads_by_texts(counts, COARSE_ROLES, LAYERS * HEADS)
+    drawn = rows(figure, "count")
+    assert drawn["texts"].unique().tolist() == list(counts.sizes) == [5, 10, TEXTS]
+    for name in ("low", "median", "high"):
+        np.testing.assert_array_equal(drawn[name].to_numpy().reshape(-1, len(COARSE_ROLES)), getattr(counts, name))
+    assert f"over {TEXTS} texts local {counts.low[-1, 0]:g} to {counts.high[-1, 0]:g}" in figure.description

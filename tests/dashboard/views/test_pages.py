@@ -62,6 +62,13 @@ def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_ta
     assert "This text is too short for local (no head can score more than 2.17)." in head
 
 
+def test_sensitivity_draws_counts_by_tau_and_asks_for_more_texts_where_there_are_few(app):
+    at = app("roles", details="Sensitivity")
+    assert written(at, "How much the counts above depend on the threshold")
+    assert [info.value for info in at.info if "from 6 texts on" in info.value]
+    assert not at.exception
+
+
 def test_a_new_text_costs_one_pass_for_its_arcs_and_its_scores(app):
     at = app()
     before = controls.inference().n_passed

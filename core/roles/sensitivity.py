@@ -1,0 +1,88 @@
+"""How the number of heads that hold a role depends on tau, and on how many texts there are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.measures import RoleScores
+from core.roles.roles import ROLES
+
+TAUS: Final = tuple(np.linspace(1, 5, 17).tolist())
+"""Thresholds at which roles are counted, besides the reader's."""
+SIZES: Final = (5, 10, 20, 50, 100, 200, 500, 1000)
+"""Numbers of texts at which roles are counted, as far as the corpus goes, besides all of them."""
+LEAST_TEXTS: Final = SIZES[0] + 1
+"""Below that, there is no smaller corpus to compare with."""
+RESAMPLES: Final = 40
+"""Corpora that are drawn of each size."""
+BAND: Final = 0.9
+"""Part of these corpora whose counts lie in the band."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CountsByTau:
+    """Heads that hold each role at several thresholds."""
+
+    taus: tuple[float, ...]
+    """In ascending order."""
+    heads: Int[np.ndarray, "tau role"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CountsByTexts:
+    """Heads that hold each role over corpora of several sizes, drawn from the texts with replacement."""
+
+    sizes: tuple[int, ...]
+    """In ascending order."""
+    low: Float[np.ndarray, "size role"]
+    """Lower end of BAND."""
+    median: Float[np.ndarray, "size role"]
+    high: Float[np.ndarray, "size role"]
+    """Upper end of BAND."""
+
+
+def counts_by_tau(scored: RoleScores, roles: Sequence[str], settings: Criterion) -> CountsByTau:
+    """Count the heads at TAUS and at the tau of the settings.
+
+    Args:
+        scored: scores of the texts.
+        roles: the roles to count.
+        settings: everything else that decides.
+    """
+    taus = tuple(sorted({*TAUS, settings.tau}))
+    heads = [_counts(scored, roles, replace(settings, tau=tau)) for tau in taus]
+    return CountsByTau(taus=taus, heads=np.stack(heads))
+
+
+def counts_by_texts(scored: RoleScores, roles: Sequence[str], settings: Criterion, seed: int = 0) -> CountsByTexts:
+    """Count the heads over corpora of SIZES, and of as many texts as there are.
+
+    Texts are drawn with replacement, so that the band at the full size shows how far the count might be another with
+    other texts of the same kind; a role that holds everywhere or nowhere has no band.
+
+    Args:
+        scored: scores of the texts, at least LEAST_TEXTS.
+        roles, settings: as for `counts_by_tau`.
+        seed: of the draws.
+    """
+    n_texts = len(scored.scores)
+    sizes = (*(size for size in SIZES if size < n_texts), n_texts)
+    random = np.random.default_rng(seed)
+    counts = [
+        [_counts(scored.of_texts(random.integers(n_texts, size=size)), roles, settings) for _ in range(RESAMPLES)]
+        for size in sizes
+    ]
+    low, median, high = np.quantile(np.array(counts, dtype=float), ((1 - BAND) / 2, 0.5, (1 + BAND) / 2), axis=1)
+    return CountsByTexts(sizes=sizes, low=low, median=median, high=high)
+
+
+def _counts(scored: RoleScores, roles: Sequence[str], settings: Criterion) -> Int[np.ndarray, " role"]:
+    """Tests of other roles only count where all roles are corrected together."""
+    tested = ROLES if settings.family == "all" else tuple(roles)
+    places = [ROLES.index(role) for role in tested]
+    holds = role_tests(scored.scores[:, places], tested, settings, scored.uniform[:, places]).holds
+    return holds[[tested.index(role) for role in roles]].sum(axis=(1, 2))

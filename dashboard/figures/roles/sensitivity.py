@@ -1,0 +1,135 @@
+"""How many heads hold each role at other thresholds, and with fewer texts."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+from core.roles.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.axes import lettered_legend, role_colors, role_shapes
+from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+
+if TYPE_CHECKING:
+    import altair as alt
+
+HEIGHT: Final = 260
+BAND_READING: Final = f"band: {100 * BAND:g} % of {RESAMPLES} corpora drawn from these texts; line: median"
+
+
+def heads_by_tau(counts: CountsByTau, roles: Sequence[str], tau: float, n_heads: int) -> Figure:
+    """A line for each role: the number of heads that hold it, by tau, with the reader's tau marked.
+
+    Args:
+        counts: of these roles.
+        roles: the roles to show.
+        tau: the reader's.
+        n_heads: of the checkpoint; the end of the axis.
+    """
+    rows = [
+        {"kind": "count", "role": role, "tau": at, "heads": heads}
+        for at, of_tau in zip(counts.taus, counts.heads.tolist(), strict=True)
+        for role, heads in zip(roles, of_tau, strict=True)
+    ]
+    rows.append({"kind": "tau", "tau": tau, "label": f"tau {tau:g}"})
+    here = dict(zip(roles, counts.heads[counts.taus.index(tau)].tolist(), strict=True))
+    ends = (dict(zip(roles, counts.heads[end].tolist())) for end in (0, -1))
+    return Figure(
+        _tau_spec(tuple(roles), n_heads),
+        pd.DataFrame(rows),
+        f"Number of heads of {n_heads} that hold each role, by tau. At tau {tau:g}: {_named(here)}. "
+        + " ".join(f"At tau {at:g}: {_named(of)}." for at, of in zip((counts.taus[0], counts.taus[-1]), ends)),
+    )
+
+
+def heads_by_texts(counts: CountsByTexts, roles: Sequence[str], n_heads: int) -> Figure:
+    """A line and a band for each role: the number of heads that hold it, by the number of texts.
+
+    Args:
+        counts: of these roles.
+        roles: the roles to show.
+        n_heads: of the checkpoint; the end of the axis.
+    """
+    ends = {name: getattr(counts, name).tolist() for name in ("low", "median", "high")}
+    rows = [
+        {"kind": "count", "role": role, "texts": size, **{name: ends[name][at][place] for name in ends}}
+        for at, size in enumerate(counts.sizes)
+        for place, role in enumerate(roles)
+    ]
+    parts = [
+        f"over {size} texts {', '.join(_range(*each) for each in zip(roles, counts.low[at], counts.high[at]))}"
+        for at, size in ((0, counts.sizes[0]), (-1, counts.sizes[-1]))
+    ]
+    described = f"Number of heads of {n_heads} that hold each role, by the number of texts: {'; '.join(parts)}."
+    return Figure(_texts_spec(tuple(roles), n_heads), pd.DataFrame(rows), described)
+
+
+def _named(counts: dict[str, Any]) -> str:
+    return ", ".join(f"{LOOKS[role].label} {heads}" for role, heads in counts.items())
+
+
+def _range(role: str, low: float, high: float) -> str:
+    return f"{LOOKS[role].label} {low:g} to {high:g}"
+
+
+@cache
+def _tau_spec(roles: tuple[str, ...], n_heads: int) -> Spec:
+    import altair as alt
+
+    x = alt.X("tau:Q", title="tau", scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False))
+    tooltip = [
+        alt.Tooltip("role:N", title="role"),
+        alt.Tooltip("tau:N", title="tau", format=".3~g"),
+        alt.Tooltip("heads:N", title="heads"),
+    ]
+    line = of_kind("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=x)
+    label = of_kind("tau").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4)
+    label = label.encode(x=x, y=alt.YValue(0), text=alt.Text("label:N"))
+    curves = _curves(roles, x, "heads", n_heads, tooltip)
+    return template(alt.layer(line, label, *curves), title="Heads by tau", height=HEIGHT)
+
+
+@cache
+def _texts_spec(roles: tuple[str, ...], n_heads: int) -> Spec:
+    import altair as alt
+
+    scale = alt.Scale(type="log", nice=False)
+    x = alt.X("texts:Q", title="number of texts", scale=scale, axis=alt.Axis(grid=False, format=",d", tickCount=6))
+    tooltip = [
+        alt.Tooltip("role:N", title="role"),
+        alt.Tooltip("texts:N", title="texts"),
+        alt.Tooltip("median:N", title="heads, median", format=".3~g"),
+        alt.Tooltip("low:N", title="from", format=".3~g"),
+        alt.Tooltip("high:N", title="to", format=".3~g"),
+    ]
+    band = of_kind("count").mark_area(opacity=0.25)
+    band = band.encode(x=x, y=_heads("low", n_heads), y2=alt.Y2("high"), color=role_colors(alt.Color, roles))
+    curves = _curves(roles, x, "median", n_heads, tooltip)
+    return template(
+        alt.layer(band, *curves),
+        title="Heads by number of texts",
+        reading=(BAND_READING,),
+        height=HEIGHT,
+    )
+
+
+def _curves(
+    roles: tuple[str, ...], x: "alt.X", field: str, n_heads: int, tooltip: "list[alt.Tooltip]"
+) -> "tuple[alt.Chart, alt.Chart]":
+    """A line for each role, and marks that tell roles apart without colours."""
+    import altair as alt
+
+    y, legend = _heads(field, n_heads), lettered_legend(roles)
+    lines = of_kind("count").mark_line(strokeWidth=2).encode(x=x, y=y, color=role_colors(alt.Color, roles, legend))
+    marks = of_kind("count").mark_point(filled=True, size=34, opacity=1)
+    color, shape = role_colors(alt.Color, roles, legend), role_shapes(roles, legend)
+    return lines, marks.encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip)
+
+
+def _heads(field: str, n_heads: int) -> "alt.Y":
+    """Numbers of heads on a scale of square roots: a few heads and most heads can be told apart."""
+    import altair as alt
+
+    scale = alt.Scale(type="sqrt", domain=[0, n_heads], nice=False)
+    return alt.Y(f"{field}:Q", title="heads", scale=scale, axis=alt.Axis(tickCount=6, format="d"))

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.measures import RoleScores
+from core.roles.roles import ROLES
+from core.roles.sensitivity import SIZES, TAUS, counts_by_tau, counts_by_texts
+
+CHOSEN = ("delimiter", "block")
+TEXTS, LAYERS, HEADS = 30, 2, 3
+
+
+def some_scores(seed=0):
+    """Heads of means from 1.5 to 6, and block scores that uniform attention reaches too."""
+    random = np.random.default_rng(seed)
+    means = np.linspace(1.5, 6, LAYERS * HEADS).reshape(LAYERS, HEADS)
+    scores = random.gamma(9, means / 9, (TEXTS, len(ROLES), LAYERS, HEADS))
+    uniform = np.ones((TEXTS, len(ROLES), LAYERS))
+    uniform[:, ROLES.index("block")] = 3.5
+    return RoleScores(scores=scores, uniform=uniform, greatest=uniform * 10)
+
+
+@pytest.mark.parametrize("family", ["role", "all"])
+def test_counts_by_tau_are_those_of_the_tests_at_each_tau(family):
+    scored, settings = some_scores(), Criterion(tau=2.2, family=family)
+    counts = counts_by_tau(scored, CHOSEN, settings)
+    assert counts.taus == tuple(sorted((*TAUS, 2.2)))
+    for at, tau in enumerate(counts.taus):
+        tests = role_tests(scored.scores, ROLES, Criterion(tau=tau, family=family), scored.uniform)
+        expected = [tests.holds[ROLES.index(role)].sum() for role in CHOSEN]
+        assert counts.heads[at].tolist() == expected
+    assert (np.diff(counts.heads, axis=0) <= 0).all()
+    assert counts.heads[0, 0] > counts.heads[-1, 0]
+
+
+def test_the_readers_tau_is_counted_once_where_it_is_one_of_the_others():
+    assert counts_by_tau(some_scores(), CHOSEN, Criterion(tau=3.0)).taus == TAUS
+
+
+def test_counts_by_texts_narrow_as_texts_are_added_and_repeat_with_their_seed():
+    scored = some_scores()
+    counts = counts_by_texts(scored, CHOSEN, Criterion())
+    assert counts.sizes == (*SIZES[:3], TEXTS)
+    assert (counts.low <= counts.median).all()
+    assert (counts.median <= counts.high).all()
+    assert counts.median[0, 0] < counts.median[-1, 0]
+    again = counts_by_texts(scored, CHOSEN, Criterion())
+    np.testing.assert_array_equal(counts.high, again.high)
+    assert not np.array_equal(counts_by_texts(scored, CHOSEN, Criterion(), seed=1).low, counts.low)
+
+
+def test_heads_far_from_tau_have_no_band():
+    scores = np.random.default_rng(1).gamma(900, 6 / 900, (TEXTS, len(ROLES), LAYERS, HEADS))
+    scored = RoleScores(scores=scores, uniform=np.ones(scores.shape[:3]), greatest=np.full(scores.shape[:3], 40.0))
+    counts = counts_by_texts(scored, CHOSEN, Criterion())
+    np.testing.assert_array_equal(counts.low, LAYERS * HEADS)
+    np.testing.assert_array_equal(counts.high, LAYERS * HEADS)
