@@ -31,6 +31,7 @@ from core.roles.controls import SEEDS, Control, RoleCounts, role_counts, shuffle
 from core.roles.hypotheses import Criterion, Family, Rule, role_tests
 from core.roles.measures import USUAL_TAU, Direction, Scale, ScoreSettings, TextMeasures, role_scores
 from core.roles.question import SCORES
+from core.roles.stability import few_texts, stability
 from core.roles.tables import counts_by_control, counts_table, head_table, read_score_table, score_table
 from core.texts.text import SUFFIXES, Text, texts_sha256
 
@@ -136,19 +137,23 @@ def controls(arguments: argparse.Namespace) -> None:
 def roles(arguments: argparse.Namespace) -> None:
     """Test a file of scores and write one row per role, layer and head.
 
-    p-values are valid once, for texts that were chosen before looking; "evidence" (odds against no role) and
+    "stability" is the share of corpora, drawn anew from the texts, in which "holds" stays as it is. p-values are valid
+    once, for texts that were chosen before looking; "evidence" (odds against no role) and
     "holds_anytime" stay valid however often texts are added.
     """
     table = read_score_table(arguments.scores)
     check_output(arguments.output, others=[arguments.scores])
     criterion = criterion_of(arguments, table.scale)
     tests = head_table(role_tests(table.scores, table.roles, criterion, table.uniform), ROLE_FIELDS)
+    tests["stability"] = stability(table.scores, table.uniform, table.roles, criterion).ravel()
     if table.scale == "score":  # a bet needs values from 0 upwards
         evidence = role_evidence(table.scores, criterion, table.uniform)
         holds = holds_by_evidence(evidence, criterion)
         odds = np.exp(np.minimum(evidence, MOST_LOG_EVIDENCE))
         tests = tests.assign(evidence=odds.ravel(), holds_anytime=holds.ravel())
     write(arguments.output, partial(tests.to_csv, index=False))
+    if (note := few_texts(len(table.texts))) is not None:
+        print(note, file=sys.stderr)
 
 
 def add_criterion_options(parser: argparse.ArgumentParser) -> None:

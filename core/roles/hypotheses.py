@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from core.errors import AnalysisError
-from core.statistics.means import Correction, adjusted, half_interval, moments, ratio
+from core.statistics.means import Correction, adjusted, half_interval, moments, ratio, rejects
 
 Method = Literal["test", "mean"]
 Rule = Literal["role", "paper"]
@@ -128,16 +128,11 @@ def role_tests(
     """
     if len(roles) != scores.shape[1]:
         raise ValueError(f"{len(roles)} role names for {scores.shape[1]} roles.")
-    above_tau = _one_sided(scores, settings.tau, settings.ddof)
-    above_uniform = _one_sided(scores - _clearly_above(np.asarray(uniform)), 0.0, settings.ddof)
+    above_tau = one_sided(*moments(scores), settings.tau, settings.ddof)
+    above_uniform = one_sided(*moments(scores - clearly_above(np.asarray(uniform))), 0.0, settings.ddof)
     parts = [above_tau] if settings.rule == "paper" else [above_tau, above_uniform]
     p_role = _largest(parts)
     p_adjusted = _corrected(p_role, settings)
-    if settings.method == "mean":
-        holds = np.all([part.mean > part.threshold for part in parts], axis=0)
-    else:
-        constant = np.all([part.constant_above for part in parts], axis=0)
-        holds = np.where(np.isnan(p_role), constant, p_adjusted < settings.alpha)
     margin = half_interval(above_tau.texts, above_tau.squares, settings.alpha)
     return HeadTests(
         roles=roles,
@@ -152,13 +147,13 @@ def role_tests(
         p_adjusted=p_adjusted,
         low=above_tau.mean - margin,
         high=above_tau.mean + margin,
-        holds=holds,
+        holds=decided(parts, settings),
         constant=above_tau.constant,
     )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _OneSided:
+class OneSided:
     """One-sample t-test of "the mean is above a threshold"; NaN where there is nothing to test."""
 
     threshold: float
@@ -177,14 +172,20 @@ class _OneSided:
         return self.constant & (self.mean > self.threshold * (1 + CONSTANT_SPREAD))
 
 
-def _one_sided(values: Float[np.ndarray, "text *cell"], threshold: float, ddof: int) -> _OneSided:
+def one_sided(
+    texts: Int[np.ndarray, "*cell"],
+    mean: Float[np.ndarray, "*cell"],
+    squares: Float[np.ndarray, "*cell"],
+    threshold: float,
+    ddof: int,
+) -> OneSided:
+    """The test from the number of values, their mean, and the sum of their squared deviations from it."""
     from scipy.special import stdtr  # takes a quarter of a second
 
-    texts, mean, squares = moments(values)
     std = np.sqrt(ratio(squares, texts - ddof))
     constant = (texts >= 2) & (std <= CONSTANT_SPREAD * np.abs(mean))
     t = ratio((mean - threshold) * np.sqrt(texts), np.where(constant, 0, std))
-    return _OneSided(
+    return OneSided(
         threshold=threshold,
         texts=texts,
         mean=mean,
@@ -196,12 +197,29 @@ def _one_sided(values: Float[np.ndarray, "text *cell"], threshold: float, ddof: 
     )
 
 
-def _clearly_above(uniform: Float[np.ndarray, "*cell"]) -> Float[np.ndarray, "*cell 1"]:
+def decided(parts: Sequence[OneSided], settings: Criterion) -> Bool[np.ndarray, "*cell"]:
+    """Which heads hold which roles by their tests; axes before those of role, layer and head are families of their own.
+
+    Args:
+        parts: tests that all have to hold.
+        settings: level, correction, family and method.
+    """
+    if settings.method == "mean":
+        return np.all([part.mean > part.threshold for part in parts], axis=0)
+    p = _largest(parts)
+    constant = np.all([part.constant_above for part in parts], axis=0)
+    n_axes = 3 if settings.family == "all" else 2
+    families = p.reshape(-1, int(np.prod(p.shape[p.ndim - n_axes :])))
+    rejected = rejects(families, settings.correction, settings.alpha).reshape(p.shape)
+    return np.where(np.isnan(p), constant, rejected)
+
+
+def clearly_above(uniform: Float[np.ndarray, "*cell"]) -> Float[np.ndarray, "*cell 1"]:
     """What a score has to exceed to be clearly above that of uniform attention; the same for all heads."""
     return (1 + LEAST_GAIN) * uniform[..., None]
 
 
-def _largest(parts: Sequence[_OneSided]) -> Float[np.ndarray, "*cell"]:
+def _largest(parts: Sequence[OneSided]) -> Float[np.ndarray, "*cell"]:
     """The largest p-value; NaN where all parts are constant.
 
     Where only some are, one that is above its threshold leaves the decision to the others, and one that is not has 1.
@@ -222,7 +240,7 @@ def text_roles(
 ) -> Bool[np.ndarray, "role layer head"]:
     """Roles of each head by its scores on one text, without a test: above tau and, by the rule, above uniform."""
     above = scores > settings.tau
-    return above if settings.rule == "paper" else above & (scores > _clearly_above(uniform))
+    return above if settings.rule == "paper" else above & (scores > clearly_above(uniform))
 
 
 def tests_of(tests: HeadTests, roles: tuple[str, ...]) -> HeadTests:

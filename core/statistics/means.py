@@ -3,7 +3,7 @@
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from core.errors import AnalysisError
 
@@ -74,3 +74,27 @@ def adjusted(p: Float[np.ndarray, "*cell"], correction: Correction) -> Float[np.
 
         corrected[tested] = multipletests(p[tested], method="holm")[1]
     return corrected
+
+
+def rejects(
+    p: Float[np.ndarray, "family test"], correction: Correction, alpha: float
+) -> Bool[np.ndarray, "family test"]:
+    """Which of many families' tests are significant: where `adjusted` p-values are below alpha, without computing them.
+
+    Args:
+        p: of each family; NaN is not part of it.
+        correction: within a family.
+        alpha: level.
+    """
+    if correction == "none":
+        return p < alpha
+    n_tests = (~np.isnan(p)).sum(axis=1, keepdims=True)
+    rank = np.arange(1, p.shape[1] + 1)
+    ordered = np.sort(p, axis=1)  # NaN last
+    if correction == "bh":
+        passes = ordered * (n_tests / rank) < alpha
+        n_rejected = np.where(passes, rank, 0).max(axis=1, initial=0)
+    else:
+        n_rejected = np.cumprod(ordered * (n_tests - rank + 1) < alpha, axis=1).sum(axis=1)
+    last = np.take_along_axis(ordered, np.maximum(n_rejected - 1, 0)[:, None], axis=1) if p.size else ordered
+    return (p <= last) & (n_rejected[:, None] > 0)

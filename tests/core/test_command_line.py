@@ -18,6 +18,7 @@ from core.roles.anytime import holds_by_evidence, role_evidence
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import ScoreSettings, role_scores
 from core.roles.roles import COARSE_ROLES, ROLES
+from core.roles.stability import stability
 from core.texts.text import Text, read_typed
 
 pytestmark = pytest.mark.usefixtures("bundled_is_loaded_once")
@@ -36,6 +37,7 @@ ROLE_COLUMNS = [
     "p_role",
     "p_adjusted",
     "holds",
+    "stability",
     "evidence",
     "holds_anytime",
 ]
@@ -182,6 +184,8 @@ def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_pa
     for name in ROLE_COLUMNS[3:12]:
         np.testing.assert_allclose(table[name], getattr(tests, name).ravel().astype(float), rtol=1e-5, atol=1e-8)
     assert table["holds"].dtype == bool
+    stays = stability(of_library.scores, of_library.uniform, ROLES, Criterion())
+    np.testing.assert_allclose(table["stability"], stays.ravel(), atol=0.02)
     evidence = role_evidence(of_library.scores, Criterion(), of_library.uniform)
     np.testing.assert_allclose(table["evidence"], np.exp(evidence).ravel(), rtol=1e-4)
     np.testing.assert_array_equal(table["holds_anytime"], holds_by_evidence(evidence, Criterion()).ravel())
@@ -490,7 +494,8 @@ def test_both_commands_run_as_a_program(texts_file, tmp_path, bundled):
         array(pd.read_parquet(output)), by_library(bundled, read_typed(TYPED))[1].scores, rtol=1e-4
     )
     done = run("roles", output, "--output", tmp_path / "roles.csv")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("Over 3 texts, a map of roles is mostly noise")
     assert list(pd.read_csv(tmp_path / "roles.csv").columns) == ROLE_COLUMNS
 
 

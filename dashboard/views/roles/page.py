@@ -10,6 +10,7 @@ from core.attention.settings import Head
 from core.roles.hypotheses import HeadTests, untested
 from core.roles.roles import ROLES, combinations, shown_roles
 from core.roles.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
+from core.roles.stability import few_texts
 from core.roles.tables import head_table
 from core.statistics.overlap import overlap
 from dashboard import provenance, state
@@ -74,6 +75,8 @@ def _summary(tested: Corpus, coarse: tuple[str, ...]) -> None:
     n_any = tests.holds[0].size - len(combinations(tests.holds, tests.roles, coarse).get(frozenset(), ()))
     lengths = shared_wording.token_range(tested.n_tokens)
     st.markdown(wording.summary(n_any, tests.holds[0].size, counts, n_texts, lengths, tests.settings.tau))
+    if (note := few_texts(n_texts)) is not None:
+        st.markdown(note)
     n_short = dict(zip(ROLES, tested.scored.out_of_reach(tests.settings.tau).tolist()))
     if short := {role: n_short[role] for role in coarse if n_short[role]}:
         st.markdown(shared_wording.out_of_reach(short, n_texts, tests.settings.tau))

@@ -53,6 +53,7 @@ def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_ta
     at = app("roles")
     (counts,) = written(at, "heads** hold a role")
     assert counts.endswith("Tokens of a text: median 9, 8 to 9.")
+    assert written(at, "Over 3 texts, a map of roles is mostly noise")
     assert written(at, "Too short") == ["Too short for a score of 3, however a head attends: 3 of 3 texts for local."]
     at.slider(key="tau").set_value(1.5).run()
     assert written(at, "Too short") == []

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.stability import RESAMPLES, few_texts, stability
+
+ROLES = ("local", "block")
+PLAIN = Criterion(correction="none")
+NAN = float("nan")
+
+
+def some_scores(n_texts=25):
+    """Heads of means from 2 to 6; block does not apply to every third text."""
+    means = np.linspace(2, 6, 2 * 2 * 3).reshape(2, 2, 3)
+    scores = np.random.default_rng(3).gamma(9, means / 9, (n_texts, 2, 2, 3))
+    scores[::3, 1] = NAN
+    return scores, np.where(np.isnan(scores[..., 0]), NAN, 1.0)
+
+
+def test_stability_is_the_share_of_resamples_whose_t_test_agrees():
+    scores, uniform = some_scores()
+    found = stability(scores, uniform, ROLES, PLAIN, seed=5)
+    random, agreed = np.random.default_rng(5), np.zeros(found.shape)
+    holds = role_tests(scores, ROLES, PLAIN, uniform).holds
+    for _ in range(RESAMPLES):
+        drawn = scores[random.integers(len(scores), size=len(scores))]
+        p = stats.ttest_1samp(drawn, 3, alternative="greater", nan_policy="omit").pvalue
+        agreed += (np.asarray(p) < 0.05) == holds
+    np.testing.assert_allclose(found, agreed / RESAMPLES)
+    assert found.min() < 0.9
+
+
+def test_heads_far_from_tau_are_certain_and_heads_at_it_are_not():
+    scores, uniform = some_scores(60)
+    means = np.nanmean(scores, axis=0)
+    found = stability(scores, uniform, ROLES, PLAIN)
+    assert (found[(means > 5) | (means < 2.3)] == 1).all()
+    assert found[np.abs(means - 3.35) < 0.3].min() < 1
+
+
+def test_without_texts_nothing_can_change():
+    np.testing.assert_array_equal(stability(np.empty((0, 2, 2, 3)), np.empty((0, 2, 2)), ROLES, PLAIN), 1)
+
+
+def test_a_correction_is_made_anew_in_each_resample():
+    scores, uniform = some_scores()
+    plain, corrected = (stability(scores, uniform, ROLES, Criterion(correction=name)) for name in ("none", "holm"))
+    assert not np.array_equal(plain, corrected)
+
+
+@pytest.mark.parametrize(("n_texts", "words"), [(3, "mostly noise"), (9, "mostly noise"), (10, "weak"), (19, "weak")])
+def test_few_texts_are_said_to_be_few(n_texts, words):
+    assert few_texts(n_texts).startswith(f"Over {n_texts} texts, a map of roles is {words}")
+
+
+def test_of_enough_texts_nothing_is_said():
+    assert few_texts(20) is None

@@ -1,0 +1,27 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from core.statistics.means import adjusted, rejects
+
+SOME_P = arrays(
+    np.float64,
+    (3, 7),
+    elements=st.sampled_from([0.0, 0.001, 0.004, 0.006, 0.01, 0.02, 0.03, 0.049, 0.2, 0.8, 1.0, float("nan")]),
+    fill=st.nothing(),
+)
+
+
+@pytest.mark.parametrize("correction", ["none", "bh", "holm"])
+@given(p=SOME_P)
+def test_what_is_rejected_are_the_corrected_p_values_below_alpha_of_each_family(correction, p):
+    expected = np.stack([adjusted(family, correction) < 0.05 for family in p])
+    np.testing.assert_array_equal(rejects(p, correction, 0.05), expected)
+
+
+@pytest.mark.parametrize("correction", ["none", "bh", "holm"])
+@pytest.mark.parametrize("shape", [(0, 4), (3, 0)])
+def test_without_tests_nothing_is_rejected(correction, shape):
+    assert rejects(np.empty(shape), correction, 0.05).shape == shape
