@@ -212,7 +212,7 @@ def _spec(grid: _Grid, kinds: tuple[str, ...]) -> Spec:
         texts.append(_numbers(grid, kinds))
     return template(
         alt.layer(cells, parts, *texts, frames),
-        title="What every head does",
+        title="Heads by function",
         reading=("framed: chosen; what a letter says of a head stands in its tooltip",),
         height=grid.row * grid.n_layers,
     )

@@ -1,4 +1,4 @@
-"""Roles: what every head is for, tested over a corpus."""
+"""Roles: where every head looks, tested over a corpus."""
 
 from itertools import combinations as pairs_of
 
@@ -61,6 +61,8 @@ def _roles() -> None:
         say_role_changes(tested.tests, all_on.tests, coarse)
     if reasons := {role: why for role, why in untested(tested.tests).items() if role != "sink" or role in fine}:
         st.info(wording.untested(reasons))
+    if "sink" in coarse + fine:
+        st.markdown(wording.looks_back(visit.chosen.score_settings.direction))
     left, right = halves()
     with right:
         region = _venn(tested.tests, coarse, facts)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
+from core.roles.measures import Direction
 from core.roles.sensitivity import LEAST_TEXTS
 from core.roles.sieves import LOCAL_RADIUS
 from core.texts.relations import RELATIONS
@@ -38,6 +39,19 @@ def untested(reasons: dict[str, str]) -> str:
     for role, reason in reasons.items():
         by_reason.setdefault(reason, []).append(role)
     return " ".join(f"{', '.join(roles)}: {reason}." for reason, roles in by_reason.items())
+
+
+def looks_back(direction: Direction) -> str:
+    """Which relations the syntactic roles of a decoder leave out."""
+    counted_ones = {
+        "dependent-to-head": "only those whose head stands before its dependent",
+        "head-to-dependent": "only those whose dependent stands before its head",
+        "both": "each only in the direction from its later word to its earlier one",
+    }[direction]
+    return (
+        f"This attention only looks back. Of the relations, {counted_ones} count for the syntactic roles; choose the "
+        "direction under *More settings*."
+    )
 
 
 def summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, lengths: str, tau: float) -> str:

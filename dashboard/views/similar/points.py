@@ -26,6 +26,8 @@ def points(similar: Similar) -> None:
         wording.DIMENSIONS, {wording.PLANE: _plane, wording.SPACE: _space}, key=DIMENSIONS, help=wording.DIMENSIONS_HELP
     )
     draw(similar)
+    if similar.kinds.title == wording.BEHAVIOUR:
+        st.caption(wording.TWO_LABELS)
 
 
 def _plane(similar: Similar) -> None:

@@ -50,6 +50,11 @@ COLOUR_HELP: Final = (
     "Behaviour: what gets most of a head's attention, as the paper labels heads. Role: the coarse role that the head "
     "holds over the corpus, as on the page Roles. Each needs a forward pass of its own, unless it has been made."
 )
+TWO_LABELS: Final = (
+    "Behaviour goes by shares of all attention. The page Surface calls a head positional by its most attended token "
+    "with special tokens left out. So a head that keeps most of its attention on [CLS] and gives the rest to the "
+    "previous token is *[CLS]* here and *positional* there."
+)
 NO_SECOND_HEAD: Final = "This checkpoint has only one head, so there is nothing to compare it with."
 NO_BEHAVIOUR: Final = "Behaviours are left out until the forward pass for them has finished."
 DIMENSIONS: Final = "Dimensions"

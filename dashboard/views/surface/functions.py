@@ -1,4 +1,4 @@
-"""What every head does, after Voita et al.: positional, syntactic, or for rare tokens; and what counts as rare."""
+"""Which heads have a function after Voita et al.: positional, syntactic, rare; and which words count as rare."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -71,6 +71,8 @@ def functions(surface: Surface) -> None:
     tested = corpus(surface.visit)
     if tested is None:
         st.info(wording.NO_RELATIONS)
+    else:
+        st.markdown(_by_sieve(tested.tests))
     argmax = _argmax(surface)
     by_head = head_functions(surface, None if tested is None else tested.tests, argmax)
     kinds = USUAL if argmax is None else tuple(FUNCTIONS)
@@ -103,7 +105,7 @@ def _argmax(surface: Surface) -> ByArgmax | None:
 def head_functions(
     surface: Surface, tests: HeadTests | None, argmax: ByArgmax | None = None
 ) -> dict[Head, list[Function]]:
-    """What each head does, by head; heads that do none of it are left out.
+    """Functions of each head; heads without any are left out.
 
     Args:
         surface: the statistics.
@@ -129,6 +131,11 @@ def head_functions(
         evidence = wording.by_rarest(float(rare.two_rarest[layer, head]), rare.chance)
         by_head[layer, head].append(Function("rare", "", evidence))
     return dict(by_head)
+
+
+def _by_sieve(tests: HeadTests) -> str:
+    n_pooled = int(tests.holds[tests.roles.index("syntactic")].sum())
+    return wording.by_sieve(n_pooled, len(_relations(tests)) - n_pooled)
 
 
 def _letters(relations: Sequence[str]) -> str:

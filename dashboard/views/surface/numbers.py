@@ -42,6 +42,8 @@ class Surface:
     numbers: Numbers
     heads: list[Head]
     """That are chosen."""
+    as_in_code: bool
+    """Whether shares are divided as in the authors' code."""
     facts: dict[str, str]
 
 

@@ -63,6 +63,7 @@ def _surface() -> None:
         visit=visit,
         numbers=numbers,
         heads=state.chosen_heads(n_layers, n_heads, _most_confident(numbers)),
+        as_in_code=how.as_in_code,
         facts={
             **provenance.corpus_facts(visit.chosen, visit.engine, numbers.n_texts),
             "word frequencies": frequencies.source,
@@ -72,7 +73,7 @@ def _surface() -> None:
     with headline:
         ask_about_long_texts(numbers.too_long)
         _headline(surface)
-        if how.as_in_code:
+        if surface.as_in_code:
             st.caption(wording.BY_CODE)
     with details:
         _details(surface)

@@ -99,6 +99,7 @@ def table(surface: Surface) -> None:
         wanted &= np.array([head in surface.heads for head in zip(rows["layer"], rows["head"])])
     number = {name: st.column_config.NumberColumn(format="%.4f") for name in ("mean", "low", "high")}
     st.dataframe(rows.assign(statistic=named)[wanted], hide_index=True, column_config=number)
+    _denominators(surface)
     table_downloads("surface", rows[wanted], surface.facts)
 
 
@@ -109,6 +110,13 @@ def chosen_heads_table(surface: Surface) -> None:
     labels = [wording.STATISTICS[name] for name in statistics.names]
     st.markdown(f"**{wording.CHOSEN}**")
     st.dataframe(pd.DataFrame({"statistic": labels, **columns}), hide_index=True)
+    _denominators(surface)
+
+
+def _denominators(surface: Surface) -> None:
+    """Why shares of neighbours can add up to more than 1, unless they are divided as in the authors' code."""
+    if not surface.as_in_code:
+        st.caption(wording.DENOMINATORS)
 
 
 def _written(value: float) -> str:

@@ -100,9 +100,9 @@ NO_VALUE: Final = "Not applicable: this statistic is not defined for any of thes
 ORDER: Final = (
     "Within a layer, heads are ordered by confidence, the largest first; the paper orders them by relevance (LRP), "
     f"which is not computed here. **Positional** (P): for at least {POSITIONAL} of the tokens, the most attended token "
-    "is at the named offset. **Syntactic** (S): the head holds a syntactic role by its sieve and test, as on the page "
-    f"Roles; the cell names its relations, or their letters if there is little room: {LETTERS}. **Rare** (R): the most "
-    "attended token mostly belongs to one of the two rarest words of the text."
+    "is at the named offset. **Syntactic** (S): the head holds, by its sieve and test, the syntactic role or that of a "
+    f"single relation; the cell names its relations, or their letters if there is little room: {LETTERS}. **Rare** "
+    "(R): the most attended token mostly belongs to one of the two rarest words of the text."
 )
 ARGMAX: Final = "Add syntactic by argmax, the rule of the paper"
 ARGMAX_HELP: Final = (
@@ -127,6 +127,11 @@ LIST_HELP: Final = (
 )
 WAIT_LIST: Final = "Upload a frequency list. Until then, the frequencies are those of these texts."
 CHOSEN: Final = "Chosen heads"
+DENOMINATORS: Final = (
+    "Attention to the previous token is averaged over the tokens that have one, that to the token itself over all "
+    "tokens. With the next token they can therefore add up to more than 1: the first token, for instance, can only "
+    "attend to itself and to later ones."
+)
 BY_SIEVE: Final = "by the sieve and its test"
 
 KEYS: Final = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": "punctuation", "other": "other tokens"}
@@ -157,7 +162,7 @@ PAPER_TITLE: Final = "What the papers found"
 
 FEW_TEXTS: Final = 20
 """Below so many, the page says that they are few."""
-FEW: Final = "With so few texts, this describes only them; add more to see what the heads do in general."
+FEW: Final = "With so few texts, this describes only them; add more to see what holds in general."
 
 
 def summary(
@@ -212,6 +217,21 @@ def without_specials(names: Sequence[str]) -> str:
     )
 
 
+def by_sieve(n_pooled: int, n_single: int) -> str:
+    """How the heads that are syntactic here relate to the counts of other pages.
+
+    Args:
+        n_pooled: heads that hold the role of all relations pooled.
+        n_single: heads that hold that of single relations only.
+    """
+    return (
+        f"By the sieve, **{counted(n_pooled + n_single, 'head')}** {'is' if n_pooled + n_single == 1 else 'are'} "
+        f"syntactic here: {n_pooled} over all relations pooled, which is what the page Roles counts as syntactic, and "
+        f"{n_single} only for single relations, which are finer roles there. The page Heads as parsers asks whether "
+        "the related word gets the *most* attention, so it finds other heads."
+    )
+
+
 def by_offset(share: float) -> str:
     """Why a head is positional."""
     return f"{share:.0%} of the tokens with such a neighbour attend most to it"
@@ -223,7 +243,7 @@ def by_guesses(direction: str, accuracy: float) -> str:
 
 
 def by_rarest(share: float, chance: float) -> str:
-    """Why a head is for rare words."""
+    """Why a head counts as attending to rare words."""
     return f"{share:.0%} of the tokens attend most to one of the two rarest words (by chance {chance:.0%})"
 
 

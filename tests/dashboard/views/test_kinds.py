@@ -5,6 +5,7 @@ from reading import arcs, overview, said, sent
 
 from dashboard import controls, wording
 from dashboard.samples import read_sample
+from dashboard.views.roles.wording import looks_back
 
 PAIR = "the cat sat on a mat ||| the dog ran"
 """Source and target of different lengths."""
@@ -120,6 +121,18 @@ def test_a_decoders_attention_has_a_sink_in_place_of_delimiters(app, small):
     attended = app("roles", checkpoint=small("gpt2", "CausalLM"))
     assert not attended.exception
     assert any("sink" in each.value for each in attended.markdown)
+
+
+def test_a_decoders_page_says_which_relations_count(app, small):
+    said = {
+        direction: [
+            each.value for each in app("roles", checkpoint=small("gpt2", "CausalLM"), direction=direction).markdown
+        ]
+        for direction in ("dependent-to-head", "both")
+    }
+    assert looks_back("dependent-to-head") in said["dependent-to-head"]
+    assert looks_back("both") in said["both"]
+    assert not any(looks_back("both") == each.value for each in app("roles", direction="both").markdown)
 
 
 LONG = "the dog sat on the red mat and ran to a coffee house. " * 12

@@ -63,6 +63,12 @@ def test_the_card_of_a_head_takes_distances_from_the_store_and_computes_none(app
     assert "to L2 H5 (nats, mean over the rows of 3 texts, 0 = equal)" in found
 
 
+def test_two_kinds_of_labels_are_told_apart_where_heads_are_coloured_by_behaviour(app):
+    assert wording.TWO_LABELS in [each.value for each in app("similar").caption]
+    by_role = app("similar", **{"similar colour": wording.ROLE})
+    assert wording.TWO_LABELS not in [each.value for each in by_role.caption]
+
+
 def test_texts_are_taken_at_even_steps(monkeypatch):
     monkeypatch.setattr("dashboard.views.similar.numbers.st.session_state", {N_TEXTS_KEY: "16"})
     texts = tuple(range(100))

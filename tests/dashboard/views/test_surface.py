@@ -1,6 +1,7 @@
 """The page Surface without a browser: what it computes, what it says, and what it leaves out."""
 
 import base64
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -174,6 +175,25 @@ def test_functions_name_the_offset_and_the_relations(opened):
     for layer, head in np.argwhere(positional.holds).tolist():
         assert f"L{layer} H{head} ({words.offset_name(int(positional.offset[layer, head]))})" in described
     assert words.ORDER in [each.value for each in at.markdown]
+
+
+def test_heads_that_are_syntactic_here_are_told_apart_from_those_that_roles_counts(app, opened):
+    """The syntactic heads of the grid are those of Roles and those of single relations alone."""
+    at = opened(words.FUNCTIONS, tau="1.5", method="mean alone")
+    parts = next(drawn for drawn in charts(at) if "function" in drawn)
+    n_drawn = int(((parts["kind"] == "part") & (parts["function"] == "syntactic")).sum())
+    counts = app("roles", tau="1.5", method="mean alone").markdown
+    n_pooled = int(
+        next(re.findall(r"(\d+) syntactic", each.value)[0] for each in counts if "hold a role" in each.value)
+    )
+    assert n_drawn > n_pooled > 0
+    assert words.by_sieve(n_pooled, n_drawn - n_pooled) in sentences(at)
+
+
+def test_denominators_are_said_where_shares_are_not_divided_as_in_the_authors_code(opened):
+    assert words.DENOMINATORS in [each.value for each in opened(words.TABLE).caption]
+    in_code = opened(words.TABLE, **{"surface as in code": "true"})
+    assert words.DENOMINATORS not in [each.value for each in in_code.caption]
 
 
 def test_heads_by_the_papers_own_rule_stand_in_the_grid_when_asked_for(opened):
