@@ -88,7 +88,7 @@ def comparison(
     criterion: Criterion = USUAL_CRITERION,
 ) -> PairedTests:
     """How the mean scores of a second checkpoint differ from those of the first on the same texts."""
-    return paired_tests(a, b, ROLES, alpha=criterion.alpha, correction=criterion.correction)
+    return paired_tests(a, b, ROLES, alpha=criterion.alpha, correction=criterion.correction, family=criterion.family)
 
 
 def surface(

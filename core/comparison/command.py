@@ -36,7 +36,13 @@ def compare(arguments: argparse.Namespace) -> None:
     criterion = criterion_of(arguments, a.scale)
     rounding = max(ROUNDING.get(side.facts.get("dtype", ""), ROUNDING["float32"]) for side in tables)
     tests = paired_tests(
-        a.scores, b.scores, a.roles, alpha=criterion.alpha, correction=criterion.correction, rounding=rounding
+        a.scores,
+        b.scores,
+        a.roles,
+        alpha=criterion.alpha,
+        correction=criterion.correction,
+        family=criterion.family,
+        rounding=rounding,
     )
     holds_a, holds_b = (role_tests(side.scores, a.roles, criterion, side.uniform).holds for side in (a, b))
     n_texts = len({text for side in tables for text in side.texts})

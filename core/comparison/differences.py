@@ -13,8 +13,8 @@ from scipy.special import stdtr
 
 from core.comparison.transitions import check_heads
 from core.errors import AnalysisError
-from core.roles.hypotheses import CONSTANT_SPREAD, Criterion
-from core.statistics.means import Correction, adjusted, half_interval, moments, ratio, refuse_infinite
+from core.roles.hypotheses import CONSTANT_SPREAD, Criterion, Family, corrected
+from core.statistics.means import Correction, half_interval, moments, ratio, refuse_infinite
 from core.statistics.signed_ranks import signed_rank_p
 
 ROUNDING: Final = {"float64": 1e-9, "float32": 1e-5, "float16": 5e-3, "bfloat16": 4e-2}
@@ -48,7 +48,7 @@ class PairedTests:
     p: Float[np.ndarray, "role layer head"]
     """Two-sided, in [0, 1]; NaN where t is."""
     p_adjusted: Float[np.ndarray, "role layer head"]
-    """p after the correction over all roles and heads that have one."""
+    """p after the correction over the family."""
     wilcoxon_p: Float[np.ndarray, "role layer head"]
     """Two-sided p-value of Wilcoxon's signed-rank test; NaN where t is. Not corrected."""
     effect: Float[np.ndarray, "role layer head"]
@@ -82,6 +82,7 @@ def paired_tests(
     *,
     alpha: float = 0.05,
     correction: Correction = "bh",
+    family: Family = "role",
     rounding: float = ROUNDING["float32"],
 ) -> PairedTests:
     """Paired t-test and Wilcoxon's signed-rank test of "the scores differ" for every role and head.
@@ -91,8 +92,8 @@ def paired_tests(
         b: scores of the same texts, in the same order, under the compared checkpoint.
         roles: names along the role axis.
         alpha: level of the tests; the intervals cover 1 - alpha.
-        correction: correction of the t-tests over all roles and heads with a p-value; Wilcoxon's p-values are
-            uncorrected.
+        correction: correction of the t-tests; Wilcoxon's p-values are uncorrected.
+        family: tests that are corrected together: those of the heads for one role, or of all roles.
         rounding: value of ROUNDING for the less precise number format of the two passes.
 
     Returns: the tests. Constant differences, including 0 for every text, have no p-value and are left out of the
@@ -105,12 +106,12 @@ def paired_tests(
     """
     _check_texts(len(a), len(b))
     check_heads(a.shape[1:], b.shape[1:], roles)
-    Criterion(alpha=alpha, correction=correction)  # which refuses what cannot be meant
+    Criterion(alpha=alpha, correction=correction, family=family)  # which refuses what cannot be meant
     takes_part = ~(np.isnan(a) | np.isnan(b))
     differences = _differences(a, b, rounding)
     (_, mean_a, _), (_, mean_b, _) = (moments(np.where(takes_part, scores, np.nan)) for scores in (a, b))
     student = _student(differences, alpha)
-    p_adjusted = adjusted(student.p, correction)
+    p_adjusted = corrected(student.p, correction, family)
     of_roles = [signed_rank_p(of_role) for of_role in np.moveaxis(differences, 1, 0)]  # one by one, to spare memory
     return PairedTests(
         roles=roles,

@@ -163,12 +163,18 @@ def _tests(one: Scored, side: int, chosen: Choice) -> HeadTests:
 
 def paired(pair: Compared, chosen: Choice) -> PairedTests:
     """The tests of the differences."""
-    alpha, correction = chosen.criterion.alpha, chosen.criterion.correction
-    key = (pair.scored.key, alpha, correction)
+    criterion = chosen.criterion
+    key = (pair.scored.key, criterion.alpha, criterion.correction, criterion.family)
     tests = _paired.get(key)
     if tests is None:
-        rounding = ROUNDING[chosen.dtype]
-        tests = paired_tests(*pair.scored.scores, ROLES, alpha=alpha, correction=correction, rounding=rounding)
+        tests = paired_tests(
+            *pair.scored.scores,
+            ROLES,
+            alpha=criterion.alpha,
+            correction=criterion.correction,
+            family=criterion.family,
+            rounding=ROUNDING[chosen.dtype],
+        )
         _paired.put(key, tests, 12 * tests.t.nbytes)
     return tests
 

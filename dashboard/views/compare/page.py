@@ -16,6 +16,7 @@ from core.errors import AnalysisError, EveryTextTooLong
 from core.roles.roles import ROLES, shown_roles_of_all
 from core.texts.text import Text
 from dashboard import controls, state
+from dashboard import wording as shared_wording
 from dashboard.plain import plain, show_error
 from dashboard.state import Choice
 from dashboard.views import frame
@@ -224,6 +225,7 @@ def _summary(focus: Focus) -> None:
     changed = changed_heads(tests_a.holds, tests_b.holds, ROLES, focus.coarse)
     effects = np.abs(tests.effect[~np.isnan(tests.effect)])
     sentences = [
+        wording.corpus(pair.n_texts, shared_wording.token_range(pair.scored.n_tokens)),
         wording.summary(int(changed.sum()), changed.size, chosen.criterion.tau, busiest_layers(changed)),
         wording.n_differ(
             int(tests.differs.sum()),

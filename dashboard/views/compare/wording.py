@@ -103,6 +103,11 @@ def all_steps(name: str, n_steps: int) -> str:
     return f"{counted(n_steps, 'saved step')} of {name}"
 
 
+def corpus(n_texts: int, lengths: str) -> str:
+    """What both checkpoints were scored on; the lengths are those of `token_range`."""
+    return f"Over {counted(n_texts, 'text')} (tokens: {lengths}):"
+
+
 def summary(n_changed: int, n_heads: int, tau: float, busiest: tuple[int, int, int] | None) -> str:
     """How many heads changed a role, and where."""
     where = f"; {layers(*busiest)}" if busiest is not None and n_changed else ""

@@ -97,7 +97,7 @@ def test_the_link_shows_a_colleague_the_same_and_a_typed_text_what_each_predicts
 def test_equal_checkpoints_differ_in_nothing(visit):
     page = visit("/compare?with=films&checkpoint=films")
     for part in (
-        r"^0 of 72 heads changed a role",
+        r"^Over [^:]+: [^:]+: 0 of 72 heads changed a role",
         r"\b0 of 720 scores \(one for each head and role\) differ significantly",
         r"delimiter:sep does not move on any text",
     ):

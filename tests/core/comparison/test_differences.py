@@ -92,7 +92,7 @@ def test_a_p_value_of_exactly_alpha_is_no_difference():
 def test_the_correction_is_over_all_roles_and_heads_that_have_a_p_value():
     a, b = two_sides()
     b[:, 0, 0, 0] = a[:, 0, 0, 0] + 2
-    tests = paired_tests(a, b, NAMES)
+    tests = paired_tests(a, b, NAMES, family="all")
     tested = ~np.isnan(tests.p)
     assert np.argwhere(~tested).tolist() == [[0, 0, 0]]
     np.testing.assert_allclose(tests.p_adjusted[tested], stats.false_discovery_control(tests.p[tested]), rtol=1e-12)
@@ -193,6 +193,16 @@ def test_exchanging_the_checkpoints_turns_every_sign_and_no_p_value(a, b, correc
     for name, of_other in {"difference": "difference", "t": "t", "effect": "effect", "low": "high"}.items():
         np.testing.assert_allclose(getattr(one, name), -getattr(other, of_other), rtol=1e-12, atol=1e-15)
     np.testing.assert_array_equal(one.differs, other.differs)
+
+
+def test_tests_are_corrected_over_the_heads_of_one_role_or_over_all():
+    by_role, by_all = (paired_tests(*two_sides(), NAMES, family=family) for family in ("role", "all"))
+    for place in range(len(NAMES)):
+        expected = stats.false_discovery_control(by_role.p[place].ravel())
+        np.testing.assert_allclose(by_role.p_adjusted[place].ravel(), expected, rtol=1e-12)
+    of_all = stats.false_discovery_control(by_all.p.ravel())
+    np.testing.assert_allclose(by_all.p_adjusted.ravel(), of_all, rtol=1e-12)
+    assert not np.allclose(by_all.p_adjusted, by_role.p_adjusted)
 
 
 @given(SOME_SCORES, SOME_SCORES, CORRECTIONS)
