@@ -129,13 +129,17 @@ def answers(
     items: Sequence[Item],
     prepared: Mapping[int, PassText],
     settings: PassSettings,
+    doing: str | None = None,
 ) -> dict[int, Result]:
     """A question's results in the order of the items, computed under a progress bar; as `core.passes.question.answer`.
+
+    Args:
+        doing: what the bar says is done.
 
     Returns: result by the item's index.
     """
     work = answer(checkpoint, question, items, prepared, settings)
-    return dict(sorted(progress_bar(work, len(prepared)), key=lambda indexed: indexed[0]))
+    return dict(sorted(progress_bar(work, len(prepared), doing), key=lambda indexed: indexed[0]))
 
 
 def say_left_out(n_left_out: int, n_cut: int, n_texts: int, max_tokens: int) -> None:

@@ -21,16 +21,15 @@ from core.commands import (
     checkpoint_facts,
     loaded,
     prepared_texts,
-    progress_bar,
     read_texts,
     write,
 )
 from core.passes.prepare import prepare_all
 from core.roles.anytime import holds_by_evidence, role_evidence
-from core.roles.controls import SEEDS, Control, RoleCounts, role_counts, shuffled_words, with_permuted_keys
+from core.roles.controls import SEEDS, Control, RoleCounts, role_counts, shuffled_words
 from core.roles.hypotheses import Criterion, Family, Rule, role_tests
 from core.roles.measures import USUAL_TAU, Direction, Scale, ScoreSettings, TextMeasures, role_scores
-from core.roles.question import SCORES
+from core.roles.question import SCORES, permuted_keys_question
 from core.roles.stability import few_texts, stability
 from core.roles.tables import counts_by_control, counts_table, head_table, read_score_table, score_table
 from core.texts.text import SUFFIXES, Text, texts_sha256
@@ -119,8 +118,8 @@ def controls(arguments: argparse.Namespace) -> None:
 
     counted = [counts(answers(checkpoint, SCORES, texts, prepared, of_pass), "none")]
     kept = [texts[index] for index in prepared]
-    permuted = with_permuted_keys(checkpoint, kept, list(prepared.values()), of_pass, seed=0)
-    counted.append(counts(dict(progress_bar(permuted, len(kept), "permuted keys")), "permuted keys"))
+    permuted = answers(checkpoint, permuted_keys_question(0), texts, prepared, of_pass, "permuted keys")
+    counted.append(counts(permuted, "permuted keys"))
     shuffled = [shuffled_words(text, seed=0) for text in kept]
     reread, _ = prepare_all(checkpoint, shuffled, of_pass, "truncate")
     counted.append(counts(answers(checkpoint, SCORES, shuffled, reread, of_pass), "shuffled words"))

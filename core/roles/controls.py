@@ -4,18 +4,13 @@ Three controls, each of which takes something else away: random weights of the s
 keys keep how sharply a head attends, but not where; shuffled words keep the words of a text, but not its order.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, Literal
 
 import numpy as np
 from jaxtyping import Int
 
-from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
-from core.passes.prepare import with_relations
-from core.passes.texts import PassText
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import ScoreSettings, TextMeasures, role_scores
 from core.roles.roles import ROLES
@@ -56,35 +51,3 @@ def shuffled_words(text: Text, seed: int) -> Text:
     """
     random = np.random.default_rng([seed, len(text.segments[0])])
     return Text(tuple(" ".join(random.permutation(segment.split()).tolist()) for segment in text.segments))
-
-
-def with_permuted_keys(
-    checkpoint: Checkpoint,
-    texts: Sequence[Text],
-    prepared: Sequence[PassText],
-    settings: PassSettings,
-    seed: int,
-) -> Iterator[list[tuple[int, TextMeasures]]]:
-    """Measure texts with the keys of every row of attention in random order.
-
-    Args:
-        checkpoint: loaded.
-        texts: one or more.
-        prepared: the same, for the pass.
-        settings: which attention, and which heads are off.
-        seed: of the orders; the same texts have the same orders.
-
-    Yields: index of the text and what was measured, batch by batch.
-    """
-    from core.passes.batches import BATCH_TOKENS, plan_batches
-    from core.roles.permuted_keys import PermutedKeys
-    from core.roles.scores import score_batch
-
-    attention = checkpoint.attentions[settings.kind]
-    parsed = with_relations(prepared, texts)
-    batches = plan_batches([text.n_tokens for text in parsed], BATCH_TOKENS[checkpoint.device])
-    for number, batch in enumerate(batches):
-        of_batch, seed_of_batch = [parsed[row] for row in batch.positions], seed * len(batches) + number
-        permuted = partial(PermutedKeys, texts=of_batch, attention=attention, seed=seed_of_batch)
-        scores = score_batch(checkpoint, of_batch, settings, control=permuted)
-        yield list(zip(batch.positions, scores.of_texts(), strict=True))

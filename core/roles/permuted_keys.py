@@ -1,11 +1,13 @@
 """A control for roles: what a head would score if its attention did not know which key is which."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from core.attention.observers import Observer, Tile
@@ -14,16 +16,22 @@ from core.checkpoints.checkpoint import AttentionLayers
 from core.passes.batches import to_device
 from core.passes.texts import PassText
 
+PLACE_BITS: Final = 20
+"""Bits for a token's place in a text, so that every entry of a text's attention has a number of its own."""
+PLACES: Final = (1 << PLACE_BITS) - 1
+GOLDEN: Final = -0x61C8864680B583EB
+MIXES: Final = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15))
+"""The constants of SplitMix64, as signed numbers."""
+
 
 class PermutedKeys:
     """Shows an observer of scores every row of attention with its live keys in random order.
 
     The weights of a row and its entropy stay; what is lost is where they lie. Every head, layer and query has an order
-    of its own.
+    of its own, which depends on the tokens of the text and the seed alone: not on the other texts of the batch, and not
+    on the device.
     """
 
-    indicators = None
-    wants_entropy = False
     wants_outputs = False
 
     def __init__(self, scores: Observer, texts: Sequence[PassText], attention: AttentionLayers, seed: int) -> None:
@@ -33,37 +41,69 @@ class PermutedKeys:
             scores: observer of the same batch.
             texts: of the batch.
             attention: of the checkpoint, of the kind that is passed.
-            seed: of the orders; the same batch has the same orders.
+            seed: of the orders.
         """
         self._scores = scores
+        self.indicators, self.wants_entropy = scores.indicators, scores.wants_entropy
         self._reaches = [attention.reach(layer) for layer in range(attention.n_layers)]
         self._bounds = {reach: _bounds(texts, attention.causal, reach) for reach in dict.fromkeys(self._reaches)}
-        self._generator = torch.Generator().manual_seed(seed)
+        self._seeds = torch.tensor([_seed(text, seed) for text in texts])
 
     def observe(self, tile: Tile) -> None:
-        """Permute the rows of a tile, and pass it on with its sums and entropy computed anew."""
+        """Permute the rows of a tile, and pass it on with its sums computed anew."""
         attention = tile.probabilities
-        bounds = to_device(self._bounds[self._reaches[tile.layer]], str(attention.device))[tile.texts, tile.queries]
-        start, end = bounds[:, None, :, :1], bounds[:, None, :, 1:]
-        key = torch.arange(attention.shape[-1], device=attention.device)
-        is_live = (start <= key) & (key < end)
-        permuted = attention.gather(-1, self._order(is_live, start, attention))
+        permuted = attention.gather(-1, self._order(tile))
         indicators = self._scores.indicators
         sums = None if indicators is None else permuted @ indicators[tile.texts, None, : attention.shape[-1]]
-        tiny = torch.finfo(permuted.dtype).tiny
-        whole = permuted if tile.row_sums is None else permuted / tile.row_sums[..., None].clamp_min(tiny)
-        entropy = torch.special.entr(whole).sum(-1) if self._scores.wants_entropy else None
-        self._scores.observe(replace(tile, probabilities=permuted, indicator_sums=sums, entropy=entropy))
+        self._scores.observe(replace(tile, probabilities=permuted, indicator_sums=sums))
 
-    def _order(
-        self, is_live: Bool[Tensor, "text 1 query key"], start: Int[Tensor, "text 1 query 1"], attention: Tensor
-    ) -> Int[Tensor, "text head query key"]:
-        """For each key the key whose attention it gets: a random live one, or itself if it is not live."""
-        drawn = torch.rand(attention.shape, generator=self._generator).to(attention.device)
-        shuffled = torch.where(is_live, drawn, torch.inf).argsort(dim=-1)  # the live keys first, in random order
-        key = torch.arange(attention.shape[-1], device=attention.device)
-        place = (key - start).clamp_min(0).expand_as(shuffled)
-        return torch.where(is_live, shuffled.gather(-1, place), key)
+    def _order(self, tile: Tile) -> Int[Tensor, "text head query key"]:
+        """For each key the key whose attention it gets: a random live one, or itself if it is not live.
+
+        Sorts random numbers that carry the number of their key in their last bits. Keys before the live ones come
+        first, and those after them last, so that both keep their places.
+        """
+        device = tile.probabilities.device
+        _, n_heads, n_queries, n_keys = tile.probabilities.shape
+        bounds = to_device(self._bounds[self._reaches[tile.layer]], str(device))[tile.texts, tile.queries]
+        start, end = bounds[:, None, :, :1], bounds[:, None, :, 1:]
+        key, head = torch.arange(n_keys, device=device), torch.arange(n_heads, device=device)
+        query = torch.arange(n_queries, device=device) + tile.queries.start
+        row = ((tile.layer * n_heads + head[:, None, None]) << PLACE_BITS) + query[:, None]
+        entry = (row << PLACE_BITS) + key
+        drawn = _random(to_device(self._seeds, str(device))[tile.texts, None, None, None] + entry * GOLDEN)
+        carrying = (_shifted(drawn, 2) & ~PLACES) | key  # from 0 to 2^62
+        before_or_after = torch.where(key < start, key - (1 << 62), key + (1 << 62))
+        return _sorted(torch.where((start <= key) & (key < end), carrying, before_or_after)) & PLACES
+
+
+def _seed(text: PassText, seed: int) -> int:
+    """A number for the tokens of a text and a seed, of 63 bits."""
+    tokens = [side.ids.astype(np.int64).tobytes() for side in (text.queries, text.keys)]
+    digest = hashlib.sha256(b"|".join([str(seed).encode(), *tokens])).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
+
+
+def _random(numbers: Int[Tensor, "*entry"]) -> Int[Tensor, "*entry"]:
+    """A random number of 64 bits for each of different numbers, the same on every device.
+
+    Source: Steele, Lea & Flood 2014, SplitMix64.
+    """
+    for shift, factor in MIXES:
+        numbers = (numbers ^ _shifted(numbers, shift)) * factor
+    return numbers ^ _shifted(numbers, 31)
+
+
+def _shifted(numbers: Int[Tensor, "*entry"], shift: int) -> Int[Tensor, "*entry"]:
+    """Bits moved to the right, zeros following them: torch repeats the sign."""
+    return (numbers >> shift) & ((1 << (64 - shift)) - 1)
+
+
+def _sorted(numbers: Int[Tensor, "*row key"]) -> Int[Tensor, "*row key"]:
+    """Each row in order; on the CPU by NumPy, which is ten times as fast as torch there."""
+    if numbers.device.type == "cpu":
+        return torch.from_numpy(np.sort(numbers.numpy(), axis=-1))
+    return numbers.sort(dim=-1).values
 
 
 def _bounds(texts: Sequence[PassText], causal: bool, reach: Reach) -> Int[Tensor, "text query 2"]:

@@ -1,8 +1,8 @@
 """Sieve bias scores as a question: what the sieves measure of each text."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
-from functools import cache
+from dataclasses import fields, replace
+from functools import cache, partial
 from typing import Final
 
 from core.attention.settings import PassSettings
@@ -26,12 +26,17 @@ def _parser() -> str:
 
 
 def _compute(
-    checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+    checkpoint: Checkpoint,
+    texts: Sequence[Text],
+    prepared: Sequence[PassText],
+    settings: PassSettings,
+    seed: int | None = None,
 ) -> Iterator[list[tuple[int, TextMeasures]]]:
-    """Texts of similar length together, a chunk of them parsed before it is passed."""
+    """Texts of similar length together, a chunk of them parsed before it is passed; keys permuted if there is a
+    seed."""
     order = sorted(range(len(texts)), key=lambda index: prepared[index].n_tokens)
     for start in range(0, len(order), CHUNK):
-        yield from _compute_chunk(checkpoint, texts, prepared, order[start : start + CHUNK], settings)
+        yield from _compute_chunk(checkpoint, texts, prepared, order[start : start + CHUNK], settings, seed)
 
 
 def _compute_chunk(
@@ -40,13 +45,18 @@ def _compute_chunk(
     prepared: Sequence[PassText],
     chunk: Sequence[int],
     settings: PassSettings,
+    seed: int | None,
 ) -> Iterator[list[tuple[int, TextMeasures]]]:
     from core.passes.batches import BATCH_TOKENS, plan_batches
+    from core.roles.permuted_keys import PermutedKeys
     from core.roles.scores import score_batch
 
+    attention = checkpoint.attentions[settings.kind]
     parsed = with_relations([prepared[index] for index in chunk], [texts[index] for index in chunk])
     for batch in plan_batches([text.n_tokens for text in parsed], BATCH_TOKENS[checkpoint.device]):
-        scores = score_batch(checkpoint, [parsed[row] for row in batch.positions], settings)
+        of_batch = [parsed[row] for row in batch.positions]
+        permuted = None if seed is None else partial(PermutedKeys, texts=of_batch, attention=attention, seed=seed)
+        scores = score_batch(checkpoint, of_batch, settings, control=permuted)
         yield [(chunk[row], of_text) for row, of_text in zip(batch.positions, scores.of_texts(), strict=True)]
 
 
@@ -67,3 +77,18 @@ SCORES: Final[Question[Text, TextMeasures]] = Question(
     unpack=_unpack,
 )
 """Measures of each text; `core.roles.measures.role_scores` makes them scores by role."""
+
+
+@cache
+def permuted_keys_question(seed: int) -> Question[Text, TextMeasures]:
+    """The same measures with the keys of every row of attention in random order: a control.
+
+    The orders of a text depend on its tokens and the seed alone. A causal model's keys are permuted among those that
+    the query can attend to.
+    """
+    return replace(
+        SCORES,
+        name="scores, permuted keys",
+        depends_on=lambda text: {**SCORES.depends_on(text), "seed": seed},
+        compute=partial(_compute, seed=seed),
+    )

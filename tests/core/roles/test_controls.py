@@ -7,11 +7,11 @@ from core.attention.observers import Tile
 from core.checkpoints.find import load_checkpoint, randomly_initialised
 from core.passes.prepare import prepare_all, with_relations
 from core.passes.question import answer
-from core.roles.controls import SEEDS, role_counts, shuffled_words, with_permuted_keys
+from core.roles.controls import SEEDS, role_counts, shuffled_words
 from core.roles.hypotheses import Criterion
 from core.roles.measures import MEASURES, ScoreSettings
-from core.roles.permuted_keys import PermutedKeys
-from core.roles.question import SCORES
+from core.roles.permuted_keys import GOLDEN, PermutedKeys, _random
+from core.roles.question import SCORES, permuted_keys_question
 from core.roles.roles import COARSE_ROLES, ROLES
 from core.texts.text import Text
 from dashboard.samples import read_sample
@@ -31,7 +31,7 @@ class Kept:
         self.tiles.append(tile)
 
 
-def permuted(checkpoint, texts, attention, row_sums=None, seed=0):
+def permuted(checkpoint, texts, attention, seed=0):
     """One tile of the first layer, as the control shows it."""
     kept = Kept(torch.eye(attention.shape[-1], dtype=attention.dtype).repeat(len(texts), 1, 1))
     control = PermutedKeys(kept, texts, checkpoint.attentions["self"], seed)
@@ -42,9 +42,9 @@ def permuted(checkpoint, texts, attention, row_sums=None, seed=0):
             texts=whole[0],
             queries=whole[1],
             probabilities=attention,
-            row_sums=row_sums,
+            row_sums=None,
             indicator_sums=None,
-            entropy=None,
+            entropy=torch.special.entr(attention).sum(-1),
             outputs=None,
         )
     )
@@ -78,13 +78,43 @@ def test_every_row_keeps_its_weights_and_its_entropy_among_the_keys_it_can_atten
 
 
 def test_every_live_key_is_as_likely_to_get_the_largest_weight(loaded):
-    checkpoint = loaded("bert")
-    texts = pass_texts(checkpoint, [TEXTS[2]] * 500)
+    checkpoint, random = loaded("bert"), np.random.default_rng(5)
+    texts = pass_texts(checkpoint, [Text((" ".join(random.choice(WORDS, 4)),)) for _ in range(500)])
     attention = torch.zeros((500, 4, texts[0].n_tokens, texts[0].n_tokens))
     attention[..., 0] = 1
     counts = permuted(checkpoint, texts, attention).probabilities.sum((0, 1, 2))
     expected = 2000 * texts[0].n_tokens / texts[0].n_tokens
     assert (counts - expected).abs().max() < 5 * expected**0.5
+
+
+def with_permuted_keys(checkpoint, texts, seed=0):
+    """What is measured of texts with permuted keys, in their order."""
+    prepared, _ = prepare_all(checkpoint, texts, SELF, "error")
+    batches = answer(checkpoint, permuted_keys_question(seed), texts, prepared, SELF)
+    by_index = dict(of_text for batch in batches for of_text in batch)
+    return [by_index[index] for index in range(len(texts))]
+
+
+def test_the_random_numbers_are_those_of_split_mix():
+    states = 1234567 + torch.arange(1, 4) * GOLDEN
+    assert [number % 2**64 for number in _random(states).tolist()] == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+    ]
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "mistral"])
+def test_the_orders_of_a_text_do_not_depend_on_the_texts_beside_it(family, loaded, monkeypatch):
+    checkpoint = loaded(family)
+    alone = [with_permuted_keys(checkpoint, [text])[0] for text in TEXTS]
+    together = with_permuted_keys(checkpoint, TEXTS)
+    monkeypatch.setattr("core.attention.observed.TILE_ENTRIES", 1)
+    monkeypatch.setattr("core.attention.observed.LEAST_QUERIES", 2)
+    in_small_tiles = with_permuted_keys(checkpoint, TEXTS[::-1])[::-1]
+    for one, other, third in zip(alone, together, in_small_tiles, strict=True):
+        np.testing.assert_allclose(one.measures, other.measures, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(one.measures, third.measures, rtol=1e-4, atol=1e-5)
 
 
 def test_permuted_keys_score_about_uniform_and_repeat_with_their_seed(loaded):
@@ -93,9 +123,7 @@ def test_permuted_keys_score_about_uniform_and_repeat_with_their_seed(loaded):
     texts = with_relations(pass_texts(checkpoint, given_texts), given_texts)
 
     def measures(seed):
-        batches = with_permuted_keys(checkpoint, given_texts, texts, SELF, seed)
-        by_index = dict(of_text for batch in batches for of_text in batch)
-        return np.stack([by_index[index].measures for index in range(len(given_texts))])
+        return np.stack([text.measures for text in with_permuted_keys(checkpoint, given_texts, seed)])
 
     one = measures(0)
     np.testing.assert_array_equal(one, measures(0))
@@ -135,9 +163,7 @@ def test_random_weights_hold_at_most_alpha_of_each_role(seed, bundled):
 
 def test_permuted_keys_hold_at_most_alpha_of_each_role_and_the_checkpoint_keeps_its_own(bundled):
     texts = read_sample("both")
-    prepared, _ = prepare_all(bundled, texts, SELF, "error")
-    batches = with_permuted_keys(bundled, texts, list(prepared.values()), SELF, 0)
-    chance = [of_text for batch in batches for _, of_text in batch]
+    chance = with_permuted_keys(bundled, texts)
     trained = measures_of_samples(bundled, texts)
     for tau in (2.0, 3.0):
         counts = role_counts(chance, ScoreSettings(), Criterion(tau=tau), "permuted keys")
