@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 from tqdm import tqdm
 
@@ -12,7 +13,8 @@ from cache.store.store import Store
 from core.checkpoints.find import BUNDLED, check_bundled, find_checkpoint
 from core.errors import AnalysisError
 from core.relations.question import ParsedText, prediction_question
-from core.roles.question import SCORES
+from core.roles.controls import ControlPass, control_passes
+from core.roles.question import MATCHED_PAIRS, SCORES
 from core.similarity.distances import DistanceSettings
 from core.similarity.question import distance_question
 from core.surface.key_kinds import SurfaceSettings
@@ -39,6 +41,9 @@ def prepare() -> None:
     _with_bar("Surface", lambda report: inference.ask(engine, surface, texts, report=report))
     _with_bar("Relations", lambda report: inference.ask(engine, predictions, parsed, report=report))
     _with_bar("Distances", lambda report: inference.ask(engine, distances, texts, report=report))
+    _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))
+    for asked in control_passes(engine.files, texts):
+        _ask_control(inference, engine, asked)
     inference.close()  # which waits for the last results to be written
     n_results, n_bytes = store.size()
     print(
@@ -48,6 +53,14 @@ def prepare() -> None:
     if store.warning:
         print(store.warning, file=sys.stderr)
     store.close()
+
+
+def _ask_control(inference: Inference, engine: Engine, asked: ControlPass) -> None:
+    under = replace(engine, files=asked.files)
+    _with_bar(
+        f"Scoring, {asked.name},",
+        lambda report: inference.ask(under, asked.question, asked.texts, too_long="truncate", report=report),
+    )
 
 
 def _with_bar(what: str, work: Callable[[Report], object]) -> None:

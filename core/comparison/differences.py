@@ -106,12 +106,12 @@ def paired_tests(
     """
     _check_texts(len(a), len(b))
     check_heads(a.shape[1:], b.shape[1:], roles)
-    Criterion(alpha=alpha, correction=correction, family=family)  # which refuses what cannot be meant
+    of_family = Criterion(alpha=alpha, correction=correction, family=family)  # which refuses what cannot be meant
     takes_part = ~(np.isnan(a) | np.isnan(b))
     differences = _differences(a, b, rounding)
     (_, mean_a, _), (_, mean_b, _) = (moments(np.where(takes_part, scores, np.nan)) for scores in (a, b))
     student = _student(differences, alpha)
-    p_adjusted = corrected(student.p, correction, family)
+    p_adjusted = corrected(student.p, of_family)
     of_roles = [signed_rank_p(of_role) for of_role in np.moveaxis(differences, 1, 0)]  # one by one, to spare memory
     return PairedTests(
         roles=roles,

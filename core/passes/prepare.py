@@ -15,7 +15,7 @@ from core.attention.settings import Kind, PassSettings, Window
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import AnalysisError, PairNeeded, TextTooLong
 from core.passes.texts import PassText
-from core.texts.relations import parse, token_pairs
+from core.texts.relations import Dependencies, dependencies, parse, token_pairs
 from core.texts.text import Text
 from core.texts.tokens import TokenizedText, TooLong, as_decoder_input, tokenize
 
@@ -108,17 +108,34 @@ def with_relations(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[
         prepared: from `prepare`; a text that was prepared for several checkpoints is parsed once.
         texts: what they were prepared from.
     """
-    read = {
-        place: _as_far_as_kept(queries_text(text, one.kind), one.queries)
-        for place, (one, text) in enumerate(zip(prepared, texts))
-        if one.kind != "cross"
-    }
+    read = _read(prepared, texts)
     different = list(dict.fromkeys(read.values()))
     parses = dict(zip(different, parse(different)))
     return [
         replace(one, pairs=token_pairs(one.queries, parses[read[place]])) if place in read else one
         for place, one in enumerate(prepared)
     ]
+
+
+def trees(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[tuple[Text, Dependencies] | None]:
+    """What the queries of each text read and its dependency trees, parsed together; None for cross-attention.
+
+    Args:
+        prepared: from `prepare`.
+        texts: what they were prepared from.
+    """
+    read = _read(prepared, texts)
+    parsed = dict(zip(read, dependencies(list(read.values()))))
+    return [(read[place], parsed[place]) if place in read else None for place in range(len(prepared))]
+
+
+def _read(prepared: Sequence[PassText], texts: Sequence[Text]) -> dict[int, Text]:
+    """What the parser reads of each text by its place; nothing for cross-attention, whose keys are another text."""
+    return {
+        place: _as_far_as_kept(queries_text(text, one.kind), one.queries)
+        for place, (one, text) in enumerate(zip(prepared, texts))
+        if one.kind != "cross"
+    }
 
 
 def _as_far_as_kept(text: Text, tokens: TokenizedText) -> Text:

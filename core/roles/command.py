@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -11,7 +11,7 @@ import numpy as np
 
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.find import load_checkpoint, randomly_initialised
+from core.checkpoints.find import load_checkpoint
 from core.commands import (
     add_checkpoint_options,
     add_random_weights_option,
@@ -26,12 +26,21 @@ from core.commands import (
 )
 from core.passes.prepare import prepare_all
 from core.roles.anytime import holds_by_evidence, role_evidence
-from core.roles.controls import SEEDS, Control, RoleCounts, role_counts, shuffled_words
-from core.roles.hypotheses import Criterion, Family, Rule, role_tests
-from core.roles.measures import USUAL_TAU, Direction, Scale, ScoreSettings, TextMeasures, role_scores
-from core.roles.question import SCORES, permuted_keys_question
+from core.roles.controls import RoleCounts, control_passes, role_counts
+from core.roles.hypotheses import Criterion, Family, HeadTests, Rule, role_tests
+from core.roles.matched_pairs import MatchedTests, matched_tests
+from core.roles.measures import USUAL_TAU, Direction, Scale, ScoreSettings, role_scores
+from core.roles.question import MATCHED_PAIRS, SCORES
+from core.roles.roles import ROLES
 from core.roles.stability import few_texts, stability
-from core.roles.tables import counts_by_control, counts_table, head_table, read_score_table, score_table
+from core.roles.tables import (
+    counts_by_control,
+    counts_table,
+    head_table,
+    matched_table,
+    read_score_table,
+    score_table,
+)
 from core.texts.text import SUFFIXES, Text, texts_sha256
 
 MOST_LOG_EVIDENCE: Final = 690.0
@@ -52,6 +61,9 @@ def add_commands(commands: Any) -> None:
     add_checkpoint_options(counting)
     add_texts_options(counting, ", ".join(SUFFIXES))
     counting.add_argument("--output", required=True, type=Path, help="CSV file to write")
+    counting.add_argument(
+        "--pairs", type=Path, help="CSV file for every head's syntactic scores beside those of pairs at equal distances"
+    )
     _add_score_options(counting)
     add_criterion_options(counting)
     counting.set_defaults(run=controls)
@@ -105,32 +117,52 @@ def _facts(
 def controls(arguments: argparse.Namespace) -> None:
     """Count the heads that hold each role, beside the same count under random weights, permuted keys, shuffled words.
 
-    A role that as many heads hold under a control is nothing that the checkpoint has learned.
+    A role that as many heads hold under a control is nothing that the checkpoint has learned. "positional" counts the
+    heads that hold a syntactic role and score no higher on pairs of words that a relation joins than on pairs at the
+    same distance that none joins.
     """
     settings, texts = _score_settings(arguments), read_texts(arguments.texts, arguments.text_columns)
     criterion = criterion_of(arguments, arguments.scale)
-    check_output(arguments.output, others=[arguments.texts])
+    check_output(arguments.output, others=[arguments.texts, arguments.pairs])
+    check_output(arguments.pairs, others=[arguments.texts])
     checkpoint, of_pass = loaded(arguments)
     prepared = prepared_texts(checkpoint, texts, of_pass, arguments.too_long)
-
-    def counts(measured: Mapping[int, TextMeasures], control: Control, seed: int = 0) -> RoleCounts:
-        return role_counts(list(measured.values()), settings, criterion, control, seed)
-
-    counted = [counts(answers(checkpoint, SCORES, texts, prepared, of_pass), "none")]
-    kept = [texts[index] for index in prepared]
-    permuted = answers(checkpoint, permuted_keys_question(0), texts, prepared, of_pass, "permuted keys")
-    counted.append(counts(permuted, "permuted keys"))
-    shuffled = [shuffled_words(text, seed=0) for text in kept]
-    reread, _ = prepare_all(checkpoint, shuffled, of_pass, "truncate")
-    counted.append(counts(answers(checkpoint, SCORES, shuffled, reread, of_pass), "shuffled words"))
-    for seed in SEEDS:
-        random = load_checkpoint(
-            randomly_initialised(checkpoint.files, seed), device=arguments.device, dtype=arguments.dtype
+    measured = list(answers(checkpoint, SCORES, texts, prepared, of_pass).values())
+    counted, positional = [role_counts(measured, settings, criterion, "none")], None
+    if of_pass.kind in MATCHED_PAIRS.kinds:
+        pairs = answers(checkpoint, MATCHED_PAIRS, texts, prepared, of_pass, "pairs of words")
+        scored, matched = (
+            role_scores(measured, settings),
+            matched_tests(list(pairs.values()), settings.direction, criterion),
         )
-        counted.append(counts(answers(random, SCORES, texts, prepared, of_pass), "random weights", seed))
-    table = counts_table(counted)
+        tests = role_tests(scored.scores, ROLES, criterion, scored.uniform)
+        positional = matched.positional(tests).sum(axis=(1, 2))
+        _write_pairs(arguments.pairs, tests, matched)
+    counted += _control_counts(arguments, checkpoint, [texts[index] for index in prepared], of_pass)
+    table = counts_table(counted, positional)
     write(arguments.output, partial(table.to_csv, index=False))
     print(f"Heads that hold a role at tau {criterion.tau:g}:\n{counts_by_control(table)}", file=sys.stderr)
+
+
+def _control_counts(
+    arguments: argparse.Namespace, checkpoint: Checkpoint, texts: Sequence[Text], of_pass: PassSettings
+) -> list[RoleCounts]:
+    """The counts of every control; a text that grew too long as its words were shuffled is cut."""
+    settings, criterion = _score_settings(arguments), criterion_of(arguments, arguments.scale)
+    counted = []
+    for asked in control_passes(checkpoint.files, texts):
+        answering = checkpoint
+        if asked.files != checkpoint.files:
+            answering = load_checkpoint(asked.files, device=arguments.device, dtype=arguments.dtype)
+        prepared, _ = prepare_all(answering, asked.texts, of_pass, "truncate")
+        measured = answers(answering, asked.question, asked.texts, prepared, of_pass, asked.name)
+        counted.append(role_counts(list(measured.values()), settings, criterion, asked.control, asked.seed))
+    return counted
+
+
+def _write_pairs(path: Path | None, tests: HeadTests, matched: MatchedTests) -> None:
+    if path is not None:
+        write(path, partial(matched_table(tests, matched).to_csv, index=False))
 
 
 def roles(arguments: argparse.Namespace) -> None:

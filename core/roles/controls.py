@@ -11,14 +11,35 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Int
 
-from core.roles.hypotheses import Criterion, role_tests
+from core.checkpoints.checkpoint import CheckpointFiles
+from core.checkpoints.find import randomly_initialised
+from core.passes.question import Question
+from core.roles.hypotheses import Criterion, HeadTests, role_tests
 from core.roles.measures import ScoreSettings, TextMeasures, role_scores
+from core.roles.question import SCORES, permuted_keys_question
 from core.roles.roles import ROLES
 from core.texts.text import Text
 
 Control = Literal["none", "random weights", "permuted keys", "shuffled words"]
 SEEDS: Final = (0, 1, 2)
 """Of the random weights."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ControlPass:
+    """What is asked of which checkpoint about which texts to count the roles of a control."""
+
+    control: Control
+    seed: int
+    """Of what is random in the control."""
+    files: CheckpointFiles
+    question: Question[Text, TextMeasures]
+    texts: tuple[Text, ...]
+
+    @property
+    def name(self) -> str:
+        """The control, with its seed if it has several."""
+        return f"{self.control}, seed {self.seed}" if self.control == "random weights" else self.control
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,12 +56,40 @@ class RoleCounts:
     """Number of heads that could hold it."""
 
 
+def control_passes(files: CheckpointFiles, texts: Sequence[Text]) -> list[ControlPass]:
+    """Every control of a checkpoint on the same texts."""
+    same, shuffled = tuple(texts), tuple(shuffled_words(text, 0) for text in texts)
+
+    def of(control: Control, question: Question, texts: tuple[Text, ...]) -> ControlPass:
+        return ControlPass(control=control, seed=0, files=files, question=question, texts=texts)
+
+    random = [
+        ControlPass(
+            control="random weights",
+            seed=seed,
+            files=randomly_initialised(files, seed),
+            question=SCORES,
+            texts=same,
+        )
+        for seed in SEEDS
+    ]
+    return [
+        of("permuted keys", permuted_keys_question(0), same),
+        of("shuffled words", SCORES, shuffled),
+        *random,
+    ]
+
+
 def role_counts(
     texts: Sequence[TextMeasures], settings: ScoreSettings, criterion: Criterion, control: Control, seed: int = 0
 ) -> RoleCounts:
     """Count the heads that hold each role, from what was measured of each text."""
     scored = role_scores(texts, settings)
-    tests = role_tests(scored.scores, ROLES, criterion, scored.uniform)
+    return counts_of(role_tests(scored.scores, ROLES, criterion, scored.uniform), control, seed)
+
+
+def counts_of(tests: HeadTests, control: Control, seed: int = 0) -> RoleCounts:
+    """Count the heads that hold each role, from the tests of ROLES."""
     return RoleCounts(control=control, seed=seed, heads=tests.holds.sum(axis=(1, 2)), n_heads=tests.holds[0].size)
 
 

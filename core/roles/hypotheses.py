@@ -132,7 +132,7 @@ def role_tests(
     above_uniform = one_sided(*moments(scores - clearly_above(np.asarray(uniform))), 0.0, settings.ddof)
     parts = [above_tau] if settings.rule == "paper" else [above_tau, above_uniform]
     p_role = _largest(parts)
-    p_adjusted = corrected(p_role, settings.correction, settings.family)
+    p_adjusted = corrected(p_role, settings)
     margin = half_interval(above_tau.texts, above_tau.squares, settings.alpha)
     return HeadTests(
         roles=roles,
@@ -229,13 +229,11 @@ def _largest(parts: Sequence[OneSided]) -> Float[np.ndarray, "*cell"]:
     return np.where(all_constant, np.nan, np.fmax.reduce(p))
 
 
-def corrected(
-    p: Float[np.ndarray, "role layer head"], correction: Correction, family: Family
-) -> Float[np.ndarray, "role layer head"]:
-    """p-values after the correction over the heads of one role, or over all roles and heads; NaN is left out."""
-    if family == "all" or not len(p):
-        return adjusted(p, correction)
-    return np.stack([adjusted(of_role, correction) for of_role in p])
+def corrected(p: Float[np.ndarray, "role layer head"], settings: Criterion) -> Float[np.ndarray, "role layer head"]:
+    """p-values after the correction of the settings over its family."""
+    if settings.family == "all" or not len(p):
+        return adjusted(p, settings.correction)
+    return np.stack([adjusted(of_role, settings.correction) for of_role in p])
 
 
 def text_roles(

@@ -135,8 +135,12 @@ def _role_score(
     if role not in SYNTACTIC:
         return measures[:, MEASURES.index(role)]
     directions = DIRECTIONS if settings.direction == "both" else (settings.direction,)
-    chosen = measures[:, [MEASURES.index(f"{role} {direction}") for direction in directions]]
-    there = ~np.isnan(chosen)
+    return mean_of_known(measures[:, [MEASURES.index(f"{role} {direction}") for direction in directions]])
+
+
+def mean_of_known(values: Float[np.ndarray, "text direction *cell"]) -> Float[np.ndarray, "text *cell"]:
+    """Mean over directions of those that are known; NaN where none is."""
+    there = ~np.isnan(values)
     n_there = there.sum(axis=1)
-    total = np.where(there, chosen, 0).sum(axis=1)
-    return np.where(n_there > 0, total / np.maximum(n_there, 1), np.nan).astype(measures.dtype)
+    total = np.where(there, values, 0).sum(axis=1)
+    return np.where(n_there > 0, total / np.maximum(n_there, 1), np.nan).astype(values.dtype)

@@ -5,12 +5,13 @@ from dataclasses import fields, replace
 from functools import cache, partial
 from typing import Final
 
-from core.attention.settings import PassSettings
+from core.attention.settings import PassSettings, live_keys
 from core.checkpoints.checkpoint import Checkpoint
 from core.passes.arrays import Arrays
-from core.passes.prepare import with_relations
+from core.passes.prepare import trees, with_relations
 from core.passes.question import Question, text_alone, text_itself
 from core.passes.texts import PassText
+from core.roles.matched_pairs import MatchedPairs, TextMatches, matched_pairs, matched_sieves
 from core.roles.measures import TextMeasures
 from core.texts.relations import parser_name
 from core.texts.text import Text
@@ -92,3 +93,43 @@ def permuted_keys_question(seed: int) -> Question[Text, TextMeasures]:
         depends_on=lambda text: {**SCORES.depends_on(text), "seed": seed},
         compute=partial(_compute, seed=seed),
     )
+
+
+def _compare_pairs(
+    checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+) -> Iterator[list[tuple[int, TextMatches]]]:
+    from core.passes.collect import collect
+    from core.roles.observer import MatchedObserver
+
+    attention, none = checkpoint.attentions[settings.kind], MatchedPairs(related=(), unrelated={})
+    parsed = zip(prepared, trees(prepared, texts), strict=True)
+    pairs = {one: none if tree is None else matched_pairs(one.queries, *tree) for one, tree in parsed}
+
+    def observer(batch: Sequence[PassText]) -> MatchedObserver:
+        n_queries = max(len(one.queries.ids) for one in batch)
+        windows = [attention.reach(layer).within(n_queries, attention.causal) for layer in range(attention.n_layers)]
+        of_batch = [pairs[one] for one in batch]
+        made = {
+            reach: matched_sieves(
+                of_batch,
+                [live_keys(len(one.queries.ids), len(one.keys.ids), attention.causal, reach) for one in batch],
+            )
+            for reach in dict.fromkeys(windows)
+        }
+        sieves = [made[reach] for reach in windows]
+        return MatchedObserver(sieves, n_queries, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype)
+
+    return collect(checkpoint, prepared, settings, observer)
+
+
+MATCHED_PAIRS: Final[Question[Text, TextMatches]] = Question(
+    name="pairs of words at the same distance",
+    text_of=text_itself,
+    depends_on=SCORES.depends_on,
+    compute=_compare_pairs,
+    pack=lambda text: {"related": text.related, "unrelated": text.unrelated},
+    unpack=lambda arrays: TextMatches(related=arrays["related"], unrelated=arrays["unrelated"]),
+    kinds=("self", "encoder", "decoder"),
+    why_not="Relations join words of one text, and cross-attention goes to another. Choose the encoder or the decoder.",
+)
+"""Scores of pairs of words that a relation joins, and of pairs at the same distance that none joins."""

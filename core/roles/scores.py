@@ -24,6 +24,7 @@ from core.roles.measures import (
     SYNTACTIC_SHARES,
     TextMeasures,
 )
+from core.roles.observer import EntryWeights
 from core.roles.sieves import LOCAL_RADIUS, BatchSieves, batch_sieves
 
 N_ENTRY_MEASURES: Final = len(SYNTACTIC_MEASURES) + len(SYNTACTIC_SHARES)
@@ -60,17 +61,9 @@ class _Weights:
 
     def __init__(self, sieves: BatchSieves, tensor: Callable[[np.ndarray], Tensor]) -> None:
         self.row = tensor(sieves.row_weights)
-        self.entry_at, self.entry = tensor(sieves.entry_at), tensor(sieves.entry_weight)
-        self.entry_target = tensor(sieves.entry_at[:, 0] * N_ENTRY_MEASURES + sieves.entry_measure)
-        self._n_queries = sieves.row_weights.shape[1]
-        self._entry_place = sieves.entry_at[:, 0] * self._n_queries + sieves.entry_at[:, 1]
-
-    def entries_of(self, tile: Tile) -> slice:
-        """Range of the entries inside a tile, which are contiguous: a tile has whole texts, or queries of one text."""
-        first = tile.texts.start * self._n_queries + tile.queries.start
-        last = (tile.texts.stop - 1) * self._n_queries + tile.queries.stop
-        start, stop = np.searchsorted(self._entry_place, [first, last])
-        return slice(int(start), int(stop))
+        target = sieves.entry_at[:, 0] * N_ENTRY_MEASURES + sieves.entry_measure
+        n_queries = sieves.row_weights.shape[1]
+        self.entries = EntryWeights(sieves.entry_at, target, sieves.entry_weight, n_queries, tensor)
 
 
 class ScoreObserver:
@@ -110,18 +103,7 @@ class ScoreObserver:
         if tile.entropy is not None:
             own_block = (columns * weights[:, None, ..., BLOCK]).sum(-1)
             self._block[tile.layer, tile.texts] += (own_block * tile.entropy).sum(-1)
-        self._add_entries(tile, self._weights[tile.layer])
-
-    def _add_entries(self, tile: Tile, weights: _Weights) -> None:
-        chosen = weights.entries_of(tile)
-        if chosen.stop > chosen.start:
-            text, query, key = weights.entry_at[chosen].T
-            text, query = text - tile.texts.start, query - tile.queries.start
-            attention = tile.probabilities[text, :, query, key]
-            if tile.row_sums is not None:
-                attention = attention / tile.row_sums[text, :, query]
-            weighted = attention * weights.entry[chosen, None]
-            self._syntactic[tile.layer].index_add_(0, weights.entry_target[chosen], weighted)
+        self._weights[tile.layer].entries.add(tile, self._syntactic[tile.layer])
 
     def scores(self) -> tuple[Float[np.ndarray, "text measure layer head"], Float[np.ndarray, "text share layer head"]]:
         """All of MEASURES and of SHARES, copied from the device at once; NaN where not applicable to a text."""

@@ -7,12 +7,13 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from core.errors import AnalysisError
 from core.roles.controls import RoleCounts
-from core.roles.hypotheses import HeadTests
-from core.roles.measures import RoleScores, Scale
+from core.roles.hypotheses import HeadTests, tests_of
+from core.roles.matched_pairs import MatchedTests
+from core.roles.measures import SYNTACTIC, RoleScores, Scale
 from core.roles.roles import COARSE_ROLES, ROLES
 
 SCORE_COLUMNS: Final = ("text", "role", "layer", "head", "score", "uniform", "greatest")
@@ -161,14 +162,41 @@ def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.Data
     return by_head(tests.roles, {name: getattr(tests, name) for name in fields})
 
 
-def counts_table(counts: Sequence[RoleCounts]) -> pd.DataFrame:
-    """Table of how many heads hold a role, with one row per control, seed and role."""
+def counts_table(counts: Sequence[RoleCounts], positional: Int[np.ndarray, " role"] | None = None) -> pd.DataFrame:
+    """Table of how many heads hold a role, with one row per control, seed and role.
+
+    Args:
+        counts: the checkpoint's own, and those of controls.
+        positional: of the checkpoint's own, how many do not beat pairs of words at the same distance; by ROLES.
+    """
     rows = [
         (of.control, of.seed, role, int(n_held), of.n_heads)
         for of in counts
         for role, n_held in zip(ROLES, of.heads, strict=True)
     ]
-    return pd.DataFrame(rows, columns=["control", "seed", "role", "heads", "of"])
+    table = pd.DataFrame(rows, columns=["control", "seed", "role", "heads", "of"])
+    if positional is not None:
+        marked = (table["control"] == "none") & table["role"].isin(SYNTACTIC)
+        table["positional"] = table["role"].map(dict(zip(ROLES, positional.tolist()))).where(marked).astype("Int64")
+    return table
+
+
+def matched_table(tests: HeadTests, matched: MatchedTests) -> pd.DataFrame:
+    """Table of syntactic scores beside those of pairs of words at the same distance, by role, layer and head.
+
+    "related" is the mean score of the pairs that a relation joins, "control" that of the pairs that none joins.
+    """
+    own = tests_of(tests, SYNTACTIC)
+    columns = {
+        "texts": matched.texts,
+        "related": matched.related,
+        "control": matched.unrelated,
+        "p_control": matched.p,
+        "p_control_adjusted": matched.p_adjusted,
+        "holds": own.holds,
+        "positional": matched.positional(tests)[[tests.roles.index(role) for role in SYNTACTIC]],
+    }
+    return by_head(SYNTACTIC, columns)
 
 
 def counts_by_control(table: pd.DataFrame) -> str:

@@ -191,15 +191,15 @@ def token_pairs(tokenized: TokenizedText, relations: Sequence[Relation]) -> tupl
     pairs = (
         TokenPair(
             relation.name,
-            _tokens_of(tokenized, relation.segment, relation.dependent),
-            _tokens_of(tokenized, relation.segment, relation.head),
+            tokens_of(tokenized, relation.segment, relation.dependent),
+            tokens_of(tokenized, relation.segment, relation.head),
         )
         for relation in relations
     )
     return tuple(pair for pair in pairs if len(pair.dependent) and len(pair.head))
 
 
-def _tokens_of(tokenized: TokenizedText, segment: int, span: tuple[int, int]) -> Int[np.ndarray, " piece"]:
+def tokens_of(tokenized: TokenizedText, segment: int, span: tuple[int, int]) -> Int[np.ndarray, " piece"]:
     """Tokens of a segment that overlap a span of characters."""
     starts, ends = tokenized.spans.T
     shares = (tokenized.segments == segment) & (np.maximum(starts, span[0]) < np.minimum(ends, span[1]))

@@ -7,8 +7,9 @@ from jaxtyping import Float
 
 from cache.answers import Answers
 from core.roles.hypotheses import HeadTests, role_tests
+from core.roles.matched_pairs import MatchedTests, matched_tests
 from core.roles.measures import RoleScores, TextMeasures, role_scores
-from core.roles.question import SCORES
+from core.roles.question import MATCHED_PAIRS, SCORES
 from core.roles.roles import ROLES
 from dashboard.state import Choice
 from dashboard.views.asking import ask, kept
@@ -22,6 +23,8 @@ class Corpus:
     scored: RoleScores
     """Scores of the chosen texts, with their references."""
     tests: HeadTests
+    positions: tuple[int, ...]
+    """Place of each text among those that were given."""
     n_tokens: tuple[int, ...]
     """Of each text."""
     too_long: tuple[tuple[int, int], ...]
@@ -38,17 +41,32 @@ def corpus(visit: Visit) -> Corpus | None:
 
     Raises: AnalysisError of any stage.
     """
-    return _tested(ask(visit, SCORES, visit.texts), visit.chosen)
+    return tested_on(ask(visit, SCORES, visit.texts), visit.chosen)
 
 
 def kept_corpus(visit: Visit) -> Corpus | None:
     """The same where no pass is needed and the reader has to be told nothing, else None."""
-    return _tested(kept(visit, SCORES, visit.texts), visit.chosen)
+    return tested_on(kept(visit, SCORES, visit.texts), visit.chosen)
 
 
-def _tested(measured: Answers[TextMeasures] | None, chosen: Choice) -> Corpus | None:
+def tested_on(measured: Answers[TextMeasures] | None, chosen: Choice) -> Corpus | None:
+    """The tests of what was measured of some texts, by the reader's settings."""
     if measured is None:
         return None
     scored = role_scores(measured.results, chosen.score_settings)
     tests = role_tests(scored.scores, ROLES, chosen.criterion, scored.uniform)
-    return Corpus(scored=scored, tests=tests, n_tokens=measured.n_tokens, too_long=measured.too_long)
+    return Corpus(
+        scored=scored,
+        tests=tests,
+        positions=measured.positions,
+        n_tokens=measured.n_tokens,
+        too_long=measured.too_long,
+    )
+
+
+def kept_matches(visit: Visit) -> MatchedTests | None:
+    """Syntactic scores against pairs of words at the same distance, where no pass is needed; else None."""
+    if visit.settings.kind not in MATCHED_PAIRS.kinds or not visit.texts:
+        return None
+    pairs, chosen = kept(visit, MATCHED_PAIRS, visit.texts), visit.chosen
+    return None if pairs is None else matched_tests(pairs.results, chosen.score_settings.direction, chosen.criterion)

@@ -22,7 +22,7 @@ from core.errors import AnalysisError
 from core.passes.prepare import prepare_all
 from core.passes.question import Question, answer
 from core.relations.question import ParsedText, prediction_question
-from core.roles.question import SCORES, permuted_keys_question
+from core.roles.question import MATCHED_PAIRS, SCORES, permuted_keys_question
 from core.similarity.distances import DistanceSettings
 from core.similarity.question import distance_question
 from core.surface.key_kinds import SurfaceSettings
@@ -64,6 +64,7 @@ CASES = {
     "scores": Case(SCORES, TEXTS),
     "permuted keys": Case(permuted_keys_question(0), TEXTS, 1e-4),
     "permuted keys, another seed": Case(permuted_keys_question(1), TEXTS, 1e-4),
+    "matched pairs": Case(MATCHED_PAIRS, TEXTS),
     "surface": Case(surface_question(SurfaceSettings()), TEXTS),
     "surface as in code": Case(surface_question(SurfaceSettings(as_in_code=True)), TEXTS),
     "surface, other signs": Case(surface_question(SurfaceSettings(punctuation=("?",))), TEXTS),

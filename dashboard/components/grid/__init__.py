@@ -45,6 +45,7 @@ def role_grid(
         "scores": base64_of(grid.scores.astype("<f4")),
         "uniform": None if grid.uniform is None else base64_of(grid.uniform.astype("<f4")),
         "greatest": None if grid.greatest is None else base64_of(grid.greatest.astype("<f4")),
+        "positional": [] if grid.positional is None else np.flatnonzero(grid.positional).tolist(),
         "states": base64_of(_states(grid)),
         "compared": grid.held_before is not None,
         "p": None if grid.p_values is None else base64_of(grid.p_values.astype("<f4")),

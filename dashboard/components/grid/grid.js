@@ -24,6 +24,7 @@ class RoleGrid extends HeadGrid {
     this.uniform = data.uniform === null ? null : floatsOf(data.uniform);
     this.greatest = data.greatest === null ? null : floatsOf(data.greatest);
     this.states = bytesOf(data.states);
+    this.positional = new Set(data.positional);
     this.off = new Set(off.map(idOf));
     this.lit = highlight === null ? null : new Set(highlight.map(idOf));
     const columns = Math.ceil(Math.sqrt(shown.length));
@@ -41,6 +42,11 @@ class RoleGrid extends HeadGrid {
   // The arrays run over role, layer and head, in that order.
   index(role, layer, head) {
     return (role * this.data.layers + layer) * this.data.heads + head;
+  }
+
+  // Whether a syntactic role that is held does not beat pairs of words at the same distance.
+  markOf(at) {
+    return this.positional.has(at) ? " (positional)" : "";
   }
 
   // What the best possible attention scores, in words, where that is known.
@@ -104,8 +110,9 @@ class RoleGrid extends HeadGrid {
     const held = [];
     const scores = this.data.roles.map((look, role) => {
       const state = this.stateOf(role, layer, head);
-      if (state) held.push(state === "held" ? look.label : `${look.label} (${state})`);
       const at = this.index(role, layer, head);
+      const mark = this.markOf(at);
+      if (state) held.push(state === "held" ? look.label + mark : `${look.label} (${state})${mark}`);
       const p = this.p === null || Number.isNaN(this.scores[at]) ? "" : ` (p ${pPhrase(this.p[at])})`;
       const most = Number.isNaN(this.scores[at]) ? "" : this.greatestText(role, layer);
       return `${look.label} ${scoreText(this.scores[at])}${most}${p}`;
@@ -130,7 +137,8 @@ class RoleGrid extends HeadGrid {
       const holds = state !== "" && state !== "lost";
       const row = newElement("tr", holds ? "holds" : "");
       const name = newElement("th");
-      name.append(this.swatch(look, holds ? "held" : ""), look.label + (this.data.compared && state ? ` (${state})` : ""));
+      const change = this.data.compared && state ? ` (${state})` : "";
+      name.append(this.swatch(look, holds ? "held" : ""), look.label + change + this.markOf(at));
       row.append(name, newElement("td", "", scoreText(this.scores[at])));
       if (this.greatest !== null) {
         const of = [this.uniform, this.greatest].map((references) => references[role * this.data.layers + layer]);

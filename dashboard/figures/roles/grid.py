@@ -38,6 +38,8 @@ class RoleGrid:
     """What evenly spread attention scores; for the tooltip, with `greatest`."""
     greatest: Float[np.ndarray, "role layer"] | None = None
     """What the best possible attention scores; None leaves both columns out."""
+    positional: Bool[np.ndarray, "role layer head"] | None = None
+    """Held syntactic roles that do not beat pairs of words at the same distance; the tooltip marks them."""
     p_values: Float[np.ndarray, "role layer head"] | None = None
     """Of the tooltip; None leaves the column out."""
     p_name: str = "p"

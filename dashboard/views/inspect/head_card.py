@@ -19,7 +19,7 @@ from dashboard.figures.figure import MOST_MARKS, counted
 from dashboard.figures.roles.distributions import head_scores
 from dashboard.figures.roles.many_scores import every_head_score
 from dashboard.state import Choice
-from dashboard.views.corpus import Corpus
+from dashboard.views.corpus import Corpus, kept_matches
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import wording
 from dashboard.views.layout import halves
@@ -58,8 +58,9 @@ def head_card(visit: Visit, passed: PassedText, tested: Corpus, head: Head) -> N
         _scores(tested.scores[:, places], tests, head, uniform, here, f"Scores of {name} {over}", facts)
 
 
-def head_summary(chosen: Choice, passed: PassedText, tested: Corpus | None, head: Head) -> None:
-    """A head's roles in two sentences."""
+def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: Head) -> None:
+    """A head's roles in two sentences; positional ones are marked, where that is known without a pass."""
+    chosen = visit.chosen
     tau = chosen.criterion.tau
     above = [role for role, held in zip(ROLES, passed.roles(chosen.criterion)[:, *head]) if held]
     greatest = passed.scored.greatest[0, :, head[0]]
@@ -68,7 +69,13 @@ def head_summary(chosen: Choice, passed: PassedText, tested: Corpus | None, head
     if short:
         lines.append(wording.too_short(short))
     if tested is not None:
-        held = [role for role, holds in zip(ROLES, tested.tests.holds[:, *head]) if holds]
+        matched = kept_matches(visit)
+        marked = matched.positional(tested.tests)[:, *head] if matched else np.zeros(len(ROLES), dtype=bool)
+        held = [
+            wording.positional(role) if mark else role
+            for role, holds, mark in zip(ROLES, tested.tests.holds[:, *head], marked)
+            if holds
+        ]
         is_tested = chosen.criterion.method == "mean" or len(tested.scores) > 1
         lines.append(wording.corpus_summary(held, len(tested.scores), is_tested))
     st.markdown("  \n".join(lines))

@@ -66,7 +66,7 @@ def _inspect() -> None:
 
     if heads:
         with left:
-            head_summary(chosen, screen.now, tested, heads[-1])
+            head_summary(visit, screen.now, tested, heads[-1])
             switch_buttons(chosen, heads)
             thumbnails(screen.now.looked, heads[-1])
     what_changes(visit, screen)

@@ -38,6 +38,11 @@ def text_summary(names: list[str], tau: float) -> str:
     return f"On this text: {roles} (score above {tau:g})."
 
 
+def positional(role: str) -> str:
+    """A syntactic role of a head that scores no higher on relations than on other words at the same distance."""
+    return f"{role} (positional: no more than other words at the same distance)"
+
+
 def corpus_summary(names: list[str], n_texts: int, is_tested: bool) -> str:
     """Roles of one head by the test."""
     if not is_tested:

@@ -1,5 +1,7 @@
 """Roles: where every head looks, tested over a corpus."""
 
+from collections.abc import Collection
+from dataclasses import replace
 from itertools import combinations as pairs_of
 
 import numpy as np
@@ -8,6 +10,7 @@ import streamlit as st
 
 from core.attention.settings import Head
 from core.roles.hypotheses import HeadTests, untested
+from core.roles.matched_pairs import MatchedTests
 from core.roles.roles import ROLES, combinations, shown_roles
 from core.roles.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
 from core.roles.stability import few_texts
@@ -27,13 +30,14 @@ from dashboard.state import Choice
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.charts import chart
-from dashboard.views.corpus import Corpus, corpus
+from dashboard.views.corpus import Corpus, corpus, kept_matches
 from dashboard.views.frame import Visit
 from dashboard.views.heads_off import say_role_changes, with_all_on
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import from_list, one_of, some_of, toggle
-from dashboard.views.roles import wording
+from dashboard.views.roles import chance, wording
+from dashboard.views.roles.chance import Controlled
 from dashboard.views.roles.notes import NOTES
 
 
@@ -63,12 +67,20 @@ def _roles() -> None:
         st.info(wording.untested(reasons))
     if "sink" in coarse + fine:
         st.markdown(wording.looks_back(visit.chosen.score_settings.direction))
+    found = chance.controlled(visit, tested)
+    matched = kept_matches(visit)
+    if matched is not None:
+        chance.say_positional(tested, matched)
+    beside = st.container()  # drawn once the switch for the finer roles has been
     left, right = halves()
     with right:
         region = _venn(tested.tests, coarse, facts)
     with left:
-        _grid(visit, tested, all_on, region, facts)
-    _details(visit.chosen, tested, coarse, facts)
+        shown = _grid(visit, tested, all_on, matched, found, region, facts)
+    if found:
+        with beside:
+            chance.counts(tested, found, shown, facts)
+    _details(visit.chosen, tested, matched, coarse, facts)
 
 
 def _summary(tested: Corpus, coarse: tuple[str, ...]) -> None:
@@ -100,24 +112,46 @@ def _grid(
     visit: Visit,
     tested: Corpus,
     all_on: Corpus | None,
+    matched: MatchedTests | None,
+    found: tuple[Controlled, ...],
     region: tuple[str, ...] | None,
     facts: dict[str, str],
-) -> None:
-    chosen, engine, tests = visit.chosen, visit.engine, tested.tests
-    uniform, greatest = tested.scored.mean_references()
+) -> tuple[str, ...]:
+    """Draw the grid of the checkpoint, or of a control in its place; returns the roles that it shows."""
+    tests = tested.tests
     finer = toggle(shared_wording.FINER, key="roles finer")
     coarse, fine = shown_roles(tests.mean)
     shown = fine if finer else coarse
-    n_layers, n_heads = tests.mean.shape[1:]
-    highlight = None if region is None else combinations(tests.holds, tests.roles, coarse).get(frozenset(region), ())
-    grid = RoleGrid(
-        label=f"Roles of the heads of {engine.files.name}",
+    control = chance.choose_grid(found)
+    if control is None:
+        held = combinations(tests.holds, tests.roles, coarse)
+        highlight = None if region is None else held.get(frozenset(region), ())
+        before = None if all_on is None else all_on.tests.holds
+        grid = replace(
+            _role_grid(visit, tested, shown),
+            held_before=before,
+            positional=None if matched is None else matched.positional(tests),
+        )
+        _show(visit, grid, tests, "grid", facts, highlight)
+    else:
+        name = control.asked.name
+        grid = _role_grid(visit, control.tested, shown)
+        grid = replace(grid, label=f"Control, {name}: roles of the heads of {visit.engine.files.name}")
+        _show(visit, grid, tests, f"grid, {name}", {**facts, "control": name}, None)
+    return shown
+
+
+def _role_grid(visit: Visit, tested: Corpus, shown: tuple[str, ...]) -> RoleGrid:
+    """The roles by the tests over a corpus, or over its control."""
+    chosen, tests = visit.chosen, tested.tests
+    uniform, greatest = tested.scored.mean_references()
+    return RoleGrid(
+        label=f"Roles of the heads of {visit.engine.files.name}",
         scores=tests.mean,
         holds=tests.holds,
         tau=chosen.criterion.tau,
         shown=shown,
         off=chosen.off,
-        held_before=None if all_on is None else all_on.tests.holds,
         before=shared_wording.AGAINST,
         filled=shared_wording.filled_by_test(chosen.criterion.tau),
         uniform=uniform,
@@ -125,12 +159,25 @@ def _grid(
         p_values=tests.p_adjusted,
         p_name=f"p ({st.session_state['correction']})",
     )
+
+
+def _show(
+    visit: Visit,
+    grid: RoleGrid,
+    tests: HeadTests,
+    file: str,
+    facts: dict[str, str],
+    highlight: Collection[Head] | None,
+) -> None:
+    """Draw a grid, and lead to the chosen heads of the checkpoint."""
+    files = visit.engine.files
+    n_layers, n_heads = tests.mean.shape[1:]
     heads = show_role_grid(
         grid,
         key="roles grid",
-        file="grid",
+        file=file,
         heads=state.chosen_heads(n_layers, n_heads, _busiest(tests)),
-        reset=(engine.files.name, engine.files.fingerprint, state.n_pushed()),
+        reset=(files.name, files.fingerprint, state.n_pushed()),
         facts=facts,
         highlight=highlight,
     )
@@ -145,7 +192,9 @@ def _busiest(tests: HeadTests) -> Head:
     return int(layer), int(head)
 
 
-def _details(chosen: Choice, tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+def _details(
+    chosen: Choice, tested: Corpus, matched: MatchedTests | None, coarse: tuple[str, ...], facts: dict[str, str]
+) -> None:
     frame.tabs(
         "details",
         {
@@ -154,7 +203,7 @@ def _details(chosen: Choice, tested: Corpus, coarse: tuple[str, ...], facts: dic
             "Score distributions": lambda: _distributions(chosen, tested, facts),
             "Sensitivity": lambda: _sensitivity(tested, coarse, facts),
             "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
-            "Table": lambda: _table(tested.tests, facts),
+            "Table": lambda: _table(tested.tests, matched, facts),
         },
     )
 
@@ -212,8 +261,10 @@ def _overlaps(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) 
     table_downloads("overlaps", table, facts)
 
 
-def _table(tests: HeadTests, facts: dict[str, str]) -> None:
+def _table(tests: HeadTests, matched: MatchedTests | None, facts: dict[str, str]) -> None:
     table = head_table(tests)
+    if matched is not None:
+        table["positional"] = matched.positional(tests).ravel()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         shown = some_of("Roles", ROLES, key="table roles", every="all roles")
         numbers = [str(layer) for layer in sorted(table["layer"].unique())]

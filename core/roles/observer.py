@@ -1,0 +1,94 @@
+"""Weighted sums of single entries of attention: what is read of pairs of words."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from core.attention.observers import Tile
+from core.passes.batches import to_device
+from core.roles.matched_pairs import N_MATCHED, MatchedSieves, TextMatches
+
+
+class EntryWeights:
+    """The entries that measures read, as tensors, for layers with the same window."""
+
+    def __init__(
+        self,
+        at: Int[np.ndarray, "entry 3"],
+        target: Int[np.ndarray, " entry"],
+        weight: Float[np.ndarray, " entry"],
+        n_queries: int,
+        tensor: Callable[[np.ndarray], Tensor],
+    ) -> None:
+        """Store entries.
+
+        Args:
+            at: text, query and key, sorted by text and query.
+            target: row of the sums that an entry is added to.
+            weight: of each entry.
+            n_queries: of the longest text.
+            tensor: moves an array to the device.
+        """
+        self._at, self._target, self._weight = tensor(at), tensor(target), tensor(weight)
+        self._n_queries = n_queries
+        self._place = at[:, 0] * n_queries + at[:, 1]
+
+    def add(self, tile: Tile, sums: Float[Tensor, "target head"]) -> None:
+        """Add a tile's entries to the sums of its layer."""
+        chosen = self._of(tile)
+        if chosen.stop > chosen.start:
+            text, query, key = self._at[chosen].T
+            text, query = text - tile.texts.start, query - tile.queries.start
+            attention = tile.probabilities[text, :, query, key]
+            if tile.row_sums is not None:
+                attention = attention / tile.row_sums[text, :, query]
+            sums.index_add_(0, self._target[chosen], attention * self._weight[chosen, None])
+
+    def _of(self, tile: Tile) -> slice:
+        """Range of the entries inside a tile, which are contiguous: a tile has whole texts, or queries of one text."""
+        first = tile.texts.start * self._n_queries + tile.queries.start
+        last = (tile.texts.stop - 1) * self._n_queries + tile.queries.stop
+        start, stop = np.searchsorted(self._place, [first, last])
+        return slice(int(start), int(stop))
+
+
+class MatchedObserver:
+    """Scores of pairs of words that a relation joins, and of pairs at the same distance that none joins."""
+
+    indicators = None
+    wants_entropy = False
+    wants_outputs = False
+
+    def __init__(
+        self, sieves: Sequence[MatchedSieves], n_queries: int, n_heads: int, device: str, dtype: torch.dtype
+    ) -> None:
+        """Store the sieves of each layer; layers with the same window share them."""
+
+        def tensor(array: np.ndarray) -> Tensor:
+            values = torch.from_numpy(array)
+            return to_device(values.to(dtype) if values.is_floating_point() else values, device)
+
+        made = {
+            id(of_layer): EntryWeights(of_layer.at, of_layer.target, of_layer.weight, n_queries, tensor)
+            for of_layer in sieves
+        }
+        self._weights = [made[id(of_layer)] for of_layer in sieves]
+        self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
+        n_targets = self._applicable.shape[0] * N_MATCHED
+        self._sums = torch.zeros((len(sieves), n_targets, n_heads), device=device, dtype=dtype)
+
+    def observe(self, tile: Tile) -> None:
+        """Add a tile's entries."""
+        self._weights[tile.layer].add(tile, self._sums[tile.layer])
+
+    def results(self) -> list[TextMatches]:
+        """What was measured of each text."""
+        n_layers, _, n_heads = self._sums.shape
+        sums = self._sums.view(n_layers, -1, N_MATCHED, n_heads).permute(1, 2, 0, 3).cpu().numpy()
+        both = np.concatenate([self._applicable, self._applicable], axis=1)
+        scores = np.where(both[..., None], sums, np.nan).astype(np.float32)
+        half = N_MATCHED // 2
+        return [TextMatches(related=of_text[:half], unrelated=of_text[half:]) for of_text in scores]

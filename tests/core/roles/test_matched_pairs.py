@@ -1,0 +1,205 @@
+"""Syntactic roles against pairs of words at the same distance that no relation joins."""
+
+import numpy as np
+import pytest
+from passing import SELF, pass_texts, whole_map
+from scipy import stats
+
+from core.attention.settings import PassSettings
+from core.errors import AnalysisError
+from core.passes.prepare import prepare_all
+from core.passes.question import answer
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.matched_pairs import TextMatches, matched_pairs, matched_tests
+from core.roles.measures import DIRECTIONS, SYNTACTIC, SYNTACTIC_MEASURES, ScoreSettings, role_scores
+from core.roles.question import MATCHED_PAIRS, SCORES
+from core.roles.roles import ROLES
+from core.texts.relations import RELATIONS, dependencies
+from core.texts.text import Text
+from dashboard.samples import read_sample
+
+
+def gold(words, heads, relations):
+    return Text((" ".join(words),), (tuple(words),), (tuple(heads),), (tuple(relations),))
+
+
+TEXTS = [
+    gold(
+        ("the", "black", "cat", "saw", "a", "dog", ",", "quickly"),
+        (3, 3, 4, 0, 6, 4, 4, 4),
+        ("det", "amod", "nsubj", "root", "det", "obj", "punct", "advmod"),
+    ),
+    gold(("He", "saw", "red", "apples"), (2, 0, 4, 2), ("nsubj", "root", "amod", "obj")),
+    gold(("dogs", "ran"), (2, 0), ("nsubj", "root")),
+]
+"""In the last no pair of words at the distance of its relation is left."""
+
+
+def asked(checkpoint, texts, question=MATCHED_PAIRS):
+    prepared, _ = prepare_all(checkpoint, texts, SELF, "error")
+    found = dict(one for batch in answer(checkpoint, question, texts, prepared, SELF) for one in batch)
+    return [found[index] for index in range(len(texts))]
+
+
+def brute_force(checkpoint, text):
+    """Related and unrelated scores by measure, word by word, from the whole map of a text."""
+    (prepared,) = pass_texts(checkpoint, [text])
+    attention, attentions = whole_map(checkpoint, prepared).astype(float), checkpoint.attentions["self"]
+    words, heads = text.words[0], [head - 1 for head in text.heads[0]]
+    starts = np.cumsum([0, *(len(word) + 1 for word in words[:-1])])
+    spans = prepared.queries.spans
+    pieces = [
+        [t for t, (a, b) in enumerate(spans) if prepared.queries.segments[t] == 0 and max(a, s) < min(b, s + len(w))]
+        for w, s in zip(words, starts)
+    ]
+
+    def n_live(layer, query):
+        start = 0 if attentions.reach(layer).back is None else max(0, query - attentions.reach(layer).back)
+        return range(start, query + 1 if attentions.causal else prepared.n_tokens)
+
+    def score(layer, one, other):
+        cells = [(i, j) for i in pieces[one] for j in pieces[other] if j in n_live(layer, i)]
+        if not cells:
+            return None
+        total = sum(attention[layer, :, i, j] for i, j in cells)
+        return total / sum(1 / len(n_live(layer, i)) for i, _ in cells)
+
+    shape = (len(SYNTACTIC_MEASURES), *attention.shape[:2])
+    related, unrelated = np.full(shape, np.nan), np.full(shape, np.nan)
+    for place, measure in enumerate(SYNTACTIC_MEASURES):
+        role, direction = measure.split(" ")
+        for layer in range(attention.shape[0]):
+            of_related, of_unrelated = [], []
+            for word, (head, name) in enumerate(zip(heads, text.relations[0])):
+                name = "dobj" if name == "obj" else name
+                if head < 0 or name not in RELATIONS or role not in ("syntactic", f"syntactic:{name}"):
+                    continue
+                edges = [(word, head)]
+                for one in range(len(words)):
+                    other = one + head - word
+                    if not 0 <= other < len(words) or "," in (words[one], words[other]):
+                        continue
+                    if heads[one] != other and heads[other] != one:
+                        edges.append((one, other))
+                turned = [edge if direction == DIRECTIONS[0] else edge[::-1] for edge in edges]
+                scores = [score(layer, *edge) for edge in turned]
+                others = [of for of in scores[1:] if of is not None]
+                if scores[0] is not None and others:
+                    of_related.append(scores[0])
+                    of_unrelated.append(np.mean(others, axis=0))
+            if of_related:
+                related[place, layer] = np.mean(of_related, axis=0)
+                unrelated[place, layer] = np.mean(of_unrelated, axis=0)
+    return related, unrelated
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "mistral", "gpt_oss"])
+def test_scores_of_pairs_are_those_of_a_count_word_by_word(family, loaded):
+    checkpoint = loaded(family)
+    for text, found in zip(TEXTS, asked(checkpoint, TEXTS), strict=True):
+        if family == "gpt_oss":  # rows that do not sum to 1 are scaled to it, which the map is not
+            assert np.isfinite(found.related).any() == (text is not TEXTS[2])
+            continue
+        related, unrelated = brute_force(checkpoint, text)
+        np.testing.assert_allclose(found.related, related, rtol=1e-4)
+        np.testing.assert_allclose(found.unrelated, unrelated, rtol=1e-4)
+    assert np.isfinite(asked(checkpoint, TEXTS[:1])[0].related).any()
+    assert np.isnan(asked(checkpoint, TEXTS[2:])[0].related).all()
+
+
+def test_pairs_that_a_relation_joins_in_either_direction_are_no_control(loaded):
+    (prepared,) = pass_texts(loaded("bert"), TEXTS[:1])
+    (tree,) = dependencies(TEXTS[:1])
+    pairs = matched_pairs(prepared.queries, TEXTS[0], tree)
+    assert [distance for distance, _ in pairs.related] == [1, 1, -2, -4]
+    n_pieces = [len(pair.dependent) for pair in pairs.unrelated[1]]
+    # saw-a and a-dog are neighbours; a-dog is a relation, the comma is no word, cat-saw and black-cat are relations
+    assert len(n_pieces) == 2
+
+
+def test_the_related_score_is_the_score_of_the_role_where_every_pair_has_a_control(loaded):
+    checkpoint = loaded("bert")
+    text = TEXTS[1]
+    (found,), (measured,) = asked(checkpoint, [text]), asked(checkpoint, [text], SCORES)
+    scores = role_scores([measured], ScoreSettings()).scores[0]
+    for relation in ("amod",):
+        row = SYNTACTIC_MEASURES.index(f"syntactic:{relation} dependent-to-head")
+        np.testing.assert_allclose(found.related[row], scores[ROLES.index(f"syntactic:{relation}")], rtol=1e-5)
+
+
+def made(n_texts=9, seed=3):
+    random = np.random.default_rng(seed)
+    shape = (len(SYNTACTIC_MEASURES), 2, 4)
+    texts = [
+        TextMatches(
+            related=random.gamma(4, 1, shape) + random.uniform(0, 1, shape[2]), unrelated=random.gamma(4, 1, shape)
+        )
+        for _ in range(n_texts)
+    ]
+    texts[0].related[:2], texts[0].unrelated[:2] = np.nan, np.nan
+    return texts
+
+
+def test_the_paired_test_is_that_of_scipy_with_the_correction_of_the_roles():
+    texts = made()
+    tests = matched_tests(texts, "dependent-to-head", Criterion(alpha=0.1))
+    related, unrelated = (np.stack([getattr(text, name) for text in texts]) for name in ("related", "unrelated"))
+    for row in range(len(SYNTACTIC)):
+        by_scipy = stats.ttest_rel(related[:, row], unrelated[:, row], alternative="greater", nan_policy="omit")
+        np.testing.assert_allclose(tests.p[row], by_scipy.pvalue, rtol=1e-6)
+        adjusted = stats.false_discovery_control(by_scipy.pvalue.ravel()).reshape(2, 4)
+        np.testing.assert_allclose(tests.p_adjusted[row], adjusted, rtol=1e-6)
+        np.testing.assert_array_equal(tests.beats[row], adjusted < 0.1)
+    assert tests.texts[0, 0, 0] == 8
+
+
+def test_both_directions_are_the_mean_of_the_two():
+    texts = made()
+    both = matched_tests(texts, "both", Criterion())
+    one_way, other_way = (matched_tests(texts, direction, Criterion()) for direction in DIRECTIONS)
+    np.testing.assert_allclose(both.related[2], (one_way.related[2] + other_way.related[2]) / 2)
+
+
+def test_a_head_that_holds_a_role_without_beating_its_control_is_positional_and_no_other():
+    random = np.random.default_rng(4)
+    scores = 5 + random.normal(0, 0.5, (12, len(ROLES), 1, 3))
+    scores[:, :, :, 2] = 1 + random.normal(0, 0.1, (12, len(ROLES), 1))
+    tests = role_tests(scores, ROLES, Criterion(), 1.0)
+    shape = (12, len(SYNTACTIC_MEASURES), 1, 3)
+    unrelated = random.normal(2, 0.3, shape)
+    unrelated[..., 1] = random.normal(5.2, 0.5, shape[:-1])
+    related = np.full(shape, 5.0) + random.normal(0, 0.3, shape)
+    matched = matched_tests(
+        [TextMatches(related=a, unrelated=b) for a, b in zip(related, unrelated)], "both", Criterion()
+    )
+    marked = matched.positional(tests)
+    for role in ROLES:
+        expected = [False, role in SYNTACTIC, False]
+        assert marked[ROLES.index(role), 0].tolist() == expected, role
+
+
+def test_one_text_marks_nothing():
+    matched = matched_tests(made(1), "both", Criterion(method="mean"))
+    scores = np.full((1, len(ROLES), 2, 4), 9.0)
+    assert not matched.positional(role_tests(scores, ROLES, Criterion(method="mean"), 1.0)).any()
+
+
+def test_cross_attention_has_no_pairs_of_words(loaded):
+    with pytest.raises(AnalysisError, match="Relations join words of one text"):
+        list(answer(loaded("bert"), MATCHED_PAIRS, [], {}, PassSettings("cross")))
+
+
+def test_one_of_four_syntactic_heads_of_the_bundled_checkpoint_is_positional(bundled):
+    texts = read_sample("both")
+    scored = role_scores(asked(bundled, texts, SCORES), ScoreSettings())
+    tests = role_tests(scored.scores, ROLES, Criterion(), scored.uniform)
+    matched = matched_tests(asked(bundled, texts), "dependent-to-head", Criterion())
+    place, marked = ROLES.index("syntactic"), matched.positional(tests)
+    assert tests.holds[place].sum() == 4
+    assert np.argwhere(marked[place]).tolist() == [[1, 8]]
+    related, unrelated = matched.related[0], matched.unrelated[0]
+    assert (related[1, 8], unrelated[1, 8]) == pytest.approx((7.77, 7.60), abs=0.02)
+    times = (related / unrelated)[tests.holds[place] & ~marked[place]]
+    assert ((times > 1.6) & (times < 1.9)).all()
+    assert matched.beats[0].sum() == pytest.approx(46, abs=2)
+    assert int((matched.texts[0] < len(texts)).sum()) == matched.texts[0].size  # two texts have no pair to compare
