@@ -14,12 +14,12 @@ from core.attention.settings import ONE_STACK, head_name
 from core.checkpoints.checkpoint import DTYPES, CheckpointFiles
 from core.checkpoints.find import BUNDLED, DEVICES, choose_device, find_checkpoint, local_folder
 from core.errors import ColumnsNeeded, TextError
-from core.roles.measures import Direction
+from core.roles.measures import USUAL_TAU, Direction, Scale
 from core.texts.text import MAX_BYTES, Text, read_file, read_typed
 from dashboard import state, wording
 from dashboard.plain import plain
 from dashboard.samples import read_sample
-from dashboard.state import AUTO, CORRECTIONS, FAMILIES, KINDS, METHODS, RULES, Choice
+from dashboard.state import AUTO, CORRECTIONS, FAMILIES, KINDS, METHODS, RULES, SCALES, TAUS, Choice
 
 SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
 UPLOAD: Final = "upload a file"
@@ -31,6 +31,8 @@ SUGGESTED: Final = (
     "FacebookAI/roberta-base",
     "distilbert/distilbert-base-uncased",
 )
+TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {"score": (1.0, 10.0, 0.1), "share": (0.05, 1.0, 0.05)}
+"""Least and greatest tau, and the step between two."""
 ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)
 LOOK_AGAIN: Final = 1.0
 """Seconds between two looks at a checkpoint that is being loaded."""
@@ -137,7 +139,20 @@ def _column_pickers() -> None:
 
 
 def _test_settings() -> None:
-    st.slider("tau", 1.0, 10.0, 3.0, 0.1, key="tau", help=wording.TAU_HELP, bind="query-params")
+    named = st.selectbox(wording.SCALE, tuple(SCALES), key="scale", help=wording.SCALE_HELP, bind="query-params")
+    scale = SCALES[named]
+    low, high, step = TAU_RANGES[scale]
+    st.slider(
+        "tau",
+        low,
+        high,
+        USUAL_TAU[scale],
+        step,
+        key=TAUS[scale],
+        help=wording.TAU_HELP[scale],
+        bind="query-params",
+        persist_state="session",
+    )
     st.select_slider("alpha", ALPHAS, 0.05, key="alpha", help=wording.ALPHA_HELP, bind="query-params")
     st.selectbox(
         "Correction",
@@ -166,7 +181,14 @@ def _test_settings() -> None:
             help=wording.DIRECTION_HELP,
             bind="query-params",
         )
-        st.toggle("Weight block with entropy", True, key="entropy", help=wording.ENTROPY_HELP, bind="query-params")
+        st.toggle(
+            "Weight block with entropy",
+            True,
+            key="entropy",
+            help=wording.ENTROPY_HELP if scale == "score" else wording.ENTROPY_HELP_SHARE,
+            disabled=scale == "share",
+            bind="query-params",
+        )
 
 
 def engine(chosen: Choice) -> Engine:

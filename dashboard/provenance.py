@@ -34,7 +34,7 @@ def corpus_facts(chosen: Choice, engine: Engine, n_texts: int, n_tokens: Sequenc
         "corpus": chosen.corpus,
         "corpus texts": str(n_texts),
         **({"tokens": wording.token_range(n_tokens)} if n_tokens else {}),
-        "tau": f"{criterion.tau:g}",
+        **threshold_facts(chosen),
         "alpha": f"{criterion.alpha:g}",
         "rule": criterion.rule,
         "correction": criterion.correction,
@@ -42,7 +42,7 @@ def corpus_facts(chosen: Choice, engine: Engine, n_texts: int, n_tokens: Sequenc
         "ddof": str(criterion.ddof),
         "method": criterion.method,
         "direction": settings.direction,
-        "block entropy": "yes" if settings.block_entropy else "no",
+        **({"block entropy": "yes" if settings.block_entropy else "no"} if settings.scale == "score" else {}),
     }
 
 
@@ -58,6 +58,11 @@ def comparison_facts(
         "its fingerprint": compared.files.fingerprint,
         "differences": "compared minus reference (b - a)",
     }
+
+
+def threshold_facts(chosen: Choice) -> dict[str, str]:
+    """What a file of scores says about their scale, and what a role asks of them."""
+    return {"scale": chosen.scale, "tau": f"{chosen.criterion.tau:g}"}
 
 
 def text_facts(chosen: Choice, engine: Engine, text: Text) -> dict[str, str]:

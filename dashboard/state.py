@@ -10,7 +10,7 @@ import streamlit as st
 from cache.engine import Engine
 from core.attention.settings import Head, Kind, PassSettings
 from core.roles.hypotheses import Criterion, Family, Method, Rule
-from core.roles.measures import ScoreSettings
+from core.roles.measures import Scale, ScoreSettings
 from core.statistics.means import Correction
 from core.texts.text import Text
 
@@ -30,9 +30,12 @@ NO_HEAD: Final = "none"
 CORRECTIONS: Final[dict[str, Correction]] = {"Benjamini-Hochberg": "bh", "Holm": "holm", "none": "none"}
 METHODS: Final[dict[str, Method]] = {"t-test": "test", "mean alone": "mean"}
 RULES: Final[dict[str, Rule]] = {"tau and uniform attention": "role", "tau alone, as in the paper": "paper"}
+SCALES: Final[dict[str, Scale]] = {"times uniform attention": "score", "share above chance": "share"}
 FAMILIES: Final[dict[str, Family]] = {"heads of a role": "role", "heads of all roles": "all"}
 KINDS: Final[dict[str, Kind]] = {"encoder": "encoder", "decoder": "decoder", "cross-attention": "cross"}
 """Names as the page and its link show them."""
+TAUS: Final[dict[Scale, str]] = {"score": "tau", "share": "share tau"}
+"""Key, and query parameter, of the threshold on each scale: switching between them loses neither."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,11 @@ class Choice:
     criterion: Criterion
     score_settings: ScoreSettings
 
+    @property
+    def scale(self) -> Scale:
+        """Of the scores."""
+        return self.score_settings.scale
+
     def pass_settings(self, engine: Engine) -> PassSettings:
         """What a pass is asked, as far as this checkpoint leaves a choice."""
         kinds = engine.files.kinds
@@ -63,6 +71,7 @@ def choice() -> Choice:
     Raises: AnalysisError for a value that a hand-written link brought and no widget offers.
     """
     values = st.session_state
+    scale = SCALES[values["scale"]]
     return Choice(
         checkpoint=values["checkpoint"] or "",
         device=values["device"],
@@ -71,7 +80,7 @@ def choice() -> Choice:
         off=tuple(sorted(heads_off())),
         corpus=values["corpus"],
         criterion=Criterion(
-            tau=float(values["tau"]),
+            tau=float(values[TAUS[scale]]),
             alpha=float(values["alpha"]),
             rule=RULES[values["role rule"]],
             correction=CORRECTIONS[values["correction"]],
@@ -79,7 +88,7 @@ def choice() -> Choice:
             ddof=int(values["ddof"]),  # type: ignore[arg-type]
             method=METHODS[values["method"]],
         ),
-        score_settings=ScoreSettings(direction=values["direction"], block_entropy=values["entropy"]),
+        score_settings=ScoreSettings(direction=values["direction"], block_entropy=values["entropy"], scale=scale),
     )
 
 

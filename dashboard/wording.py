@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from core.roles.measures import Scale
 from core.texts.text import MAX_BYTES, MAX_TEXTS
 from dashboard.figures.figure import counted
+from dashboard.figures.scales import WORDS
 
 TITLE: Final = "Attention Sieve"
 NAMED_TEXTS: Final = 3
@@ -45,11 +47,24 @@ WAIT_TYPED: Final = "Type the texts of the corpus in the sidebar, one per line, 
 COLUMN_FIRST: Final = "Column with the text"
 COLUMN_SECOND: Final = "Column with the second segment"
 NO_SECOND: Final = "none (single texts)"
-TAU_HELP: Final = (
-    "How strong the attention must be: a role needs a mean score above tau. A score of 3 is three times as much "
-    "attention in the right place as there would be if it were spread evenly over all tokens. It grows with the length "
-    "of a text: on a short one, no head may be able to reach tau."
+SCALE: Final = "Scale"
+SCALE_HELP: Final = (
+    "What a score is. **Times uniform attention**, as in the paper: how many times more attention a role's tokens get "
+    "than if it were spread evenly over all tokens. **Share above chance**: 0 is evenly spread attention, 1 is all "
+    "attention on the role's tokens, and less than evenly spread is below 0. It does not grow with the length of the "
+    "text, and can be compared between roles."
 )
+TAU_HELP: Final[dict[Scale, str]] = {
+    "score": (
+        "How strong the attention must be: a role needs a mean score above tau. A score of 3 is three times as much "
+        "attention in the right place as there would be if it were spread evenly over all tokens. It grows with the "
+        "length of a text: on a short one, no head may be able to reach tau."
+    ),
+    "share": (
+        "How strong the attention must be: a role needs a mean share above tau. A share of 0.5 is half of the way from "
+        "evenly spread attention to all attention in the right place. On a text of any length, a head can reach it."
+    ),
+}
 RULE: Final = "A role asks for more than"
 RULE_HELP: Final = (
     "A mean score above tau, and clearly above what evenly spread attention scores on the same texts (the default), or "
@@ -75,6 +90,7 @@ ENTROPY_HELP: Final = (
     "As in the authors' code, block scores are multiplied by the entropy of the row in nats. Without it the score is "
     "at most about 2, so no head can pass tau = 3."
 )
+ENTROPY_HELP_SHARE: Final = "Does not apply: a share above chance has no weight. Choose the other scale to change it."
 
 ALL_ON: Final = "Switch all on"
 ARCS_OF: Final = "Arcs"
@@ -140,10 +156,20 @@ def output_moves(unit: str, distance: float | None) -> str:
     )
 
 
-def roles_change(n_heads: int, n_later: int, tau: float) -> str:
+def at_tau(tau: float, scale: Scale) -> str:
+    """The threshold on the mean score of a role."""
+    return f"tau {tau:g}" + (f" of the {WORDS[scale].noun}" if scale == "share" else "")
+
+
+def above_tau(tau: float, scale: Scale) -> str:
+    """What a role asks of one text."""
+    return f"{WORDS[scale].noun} above {tau:g}" if scale == "score" else f"{WORDS[scale].noun} of more than {tau:g}"
+
+
+def roles_change(n_heads: int, n_later: int, tau: float, scale: Scale) -> str:
     """How many heads gain or lose a role on the text."""
     verb = "gains or loses" if n_heads == 1 else "gain or lose"
-    return f"On this text, {n_heads:,} of {n_later:,} heads in later layers {verb} a role (score above {tau:g})."
+    return f"On this text, {n_heads:,} of {n_later:,} heads in later layers {verb} a role ({above_tau(tau, scale)})."
 
 
 STOP: Final = "Stop scoring"
@@ -270,6 +296,6 @@ def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
     return f"Too short for a score of {tau:g}, however a head attends: {named}."
 
 
-def filled_by_test(tau: float) -> str:
+def filled_by_test(tau: float, scale: Scale) -> str:
     """What a filled corner means by the test."""
-    return f"Filled letters: roles this head holds by the test (tau {tau:g})."
+    return f"Filled letters: roles this head holds by the test ({at_tau(tau, scale)})."

@@ -98,21 +98,22 @@ def heads_with_several(
 
 
 def similar_heads(
-    mean_scores: Float[np.ndarray, "role layer head"], head: tuple[int, int]
+    mean_scores: Float[np.ndarray, "role layer head"], head: tuple[int, int], *, logarithmic: bool = True
 ) -> list[tuple[tuple[int, int], float]]:
     """The other heads, sorted by the distance between mean scores, most similar first.
 
     Args:
         mean_scores: means over texts; a role with NaN for any head is ignored.
         head: layer and head to compare with.
+        logarithmic: whether to compare log2(1 + score), which keeps a role with high scores, such as delimiter, from
+            deciding alone; shares above chance, of which none is above 1, are compared as they are.
 
-    Returns: (layer, head) and the root mean square difference of log2(1 + score) over the roles: 0 for equal means.
-        The logarithm keeps a role with high scores, such as delimiter, from deciding alone.
+    Returns: (layer, head) and the root mean square difference over the roles: 0 for equal means.
     """
     known = ~np.isnan(mean_scores).any(axis=(1, 2))
     if not known.any():
         return []
-    profiles = np.log2(1 + mean_scores[known])
+    profiles = np.log2(1 + mean_scores[known]) if logarithmic else mean_scores[known]
     distances = np.sqrt(np.square(profiles - profiles[:, head[0], head[1], None, None]).mean(axis=0))
     order = np.argsort(distances, axis=None, kind="stable")
     places = (np.unravel_index(flat, distances.shape) for flat in order)

@@ -8,11 +8,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import RoleScores
+from core.roles.measures import RoleScores, Scale
 from core.roles.roles import ROLES
 
-TAUS: Final = tuple(np.linspace(1, 5, 17).tolist())
-"""Thresholds at which roles are counted, besides the reader's."""
+TAUS: Final[dict[Scale, tuple[float, ...]]] = {
+    "score": tuple(np.linspace(1, 5, 17).tolist()),
+    "share": tuple(np.linspace(0.1, 0.9, 17).round(2).tolist()),
+}
+"""Thresholds at which roles are counted, besides the reader's, by the scale."""
 SIZES: Final = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Numbers of texts at which roles are counted, as far as the corpus goes, besides all of them."""
 LEAST_TEXTS: Final = SIZES[0] + 1
@@ -45,15 +48,16 @@ class CountsByTexts:
     """Upper end of BAND."""
 
 
-def counts_by_tau(scored: RoleScores, roles: Sequence[str], settings: Criterion) -> CountsByTau:
+def counts_by_tau(scored: RoleScores, roles: Sequence[str], settings: Criterion, scale: Scale = "score") -> CountsByTau:
     """Count the heads at TAUS and at the tau of the settings.
 
     Args:
         scored: scores of the texts.
         roles: the roles to count.
         settings: everything else that decides.
+        scale: of the scores.
     """
-    taus = tuple(sorted({*TAUS, settings.tau}))
+    taus = tuple(sorted({*TAUS[scale], settings.tau}))
     heads = [_counts(scored, roles, replace(settings, tau=tau)) for tau in taus]
     return CountsByTau(taus=taus, heads=np.stack(heads))
 

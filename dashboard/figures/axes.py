@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS, SHAPES
 from dashboard.figures.figure import INK, of_kind
 
 if TYPE_CHECKING:
     import altair as alt
 
-SCORE_AXIS: Final = "score (× uniform)"
-SCORE_TICKS: Final = (0, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+SCORE_TICKS: Final[dict[Scale, tuple[float, ...]]] = {
+    "score": (0, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
+    "share": (-1, -0.8, -0.6, -0.4, -0.2, 0, 0.2, 0.4, 0.6, 0.8, 1),
+}
 LAYER_AXIS: Final = "layer (0 is next to the input)"
 
 
@@ -79,23 +82,25 @@ def steps_position(field: str, title: str) -> "alt.X":
     )
 
 
-def score_position(channel: Any, field: str, title: str | None = SCORE_AXIS) -> Any:
-    """Position of a score on a scale of log(1 + score), on which 0 has a place and large scores leave room.
+def score_position(channel: Any, field: str, scale: Scale, title: str) -> Any:
+    """Position of a score on its scale.
+
+    Scores lie on a scale of log(1 + score), on which 0 has a place and large scores leave room. Shares above chance may
+    be below 0 and end at 1.
 
     Args:
         channel: `alt.X` or `alt.Y`.
         field: the score.
-        title: of the axis; None for no title.
+        scale: of the scores.
+        title: of the axis.
     """
     import altair as alt
 
-    return channel(
-        field,
-        type="quantitative",
-        title=title,
-        scale=alt.Scale(type="symlog", constant=1, nice=False, zero=True),
-        axis=alt.Axis(values=list(SCORE_TICKS), format="~g", labelOverlap="greedy", grid=False),
-    )
+    along = alt.Scale(type="symlog", constant=1, nice=False, zero=True)
+    if scale == "share":
+        along = alt.Scale(domainMax=1, nice=False, zero=True)
+    ticks = alt.Axis(values=list(SCORE_TICKS[scale]), format="~g", labelOverlap="greedy", grid=False)
+    return channel(field, type="quantitative", title=title, scale=along, axis=ticks)
 
 
 def role_colors(channel: Any, roles: Sequence[str], legend: "alt.Legend | None" = None) -> Any:

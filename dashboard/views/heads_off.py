@@ -118,12 +118,13 @@ def _roles(visit: Visit, screen: OnScreen, all_on: PassedText) -> None:
     n_heads = table[["layer", "head"]].drop_duplicates().shape[0]
     first_off = min(layer for layer, _ in chosen.off)
     n_later = before.shape[2] * (before.shape[1] - first_off - 1)
-    st.markdown(wording.roles_change(n_heads, n_later, chosen.criterion.tau))
+    st.markdown(wording.roles_change(n_heads, n_later, chosen.criterion.tau, chosen.scale))
     if len(table):
         shown = table.head(MOST_CHANGES).drop(columns=["layer", "head"]).rename(columns={"name": "head"})
         number = st.column_config.NumberColumn(format="%.2f")
         st.dataframe(shown, hide_index=True, column_config=dict.fromkeys(("all heads on", "without"), number))
-        table_downloads("role changes", table, provenance.text_facts(chosen, visit.engine, screen.text))
+        facts = provenance.text_facts(chosen, visit.engine, screen.text) | provenance.threshold_facts(chosen)
+        table_downloads("role changes", table, facts)
 
 
 def role_changes(

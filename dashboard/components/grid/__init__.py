@@ -11,6 +11,7 @@ from dashboard.components.choosing import choose, chosen_heads, register
 from dashboard.components.packing import base64_of
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.roles.grid import RoleGrid
+from dashboard.figures.scales import WORDS
 
 __all__ = ["Head", "chosen_heads", "role_grid"]
 
@@ -53,6 +54,7 @@ def role_grid(
         "off": sorted(list(head) for head in grid.off),
         "p_name": grid.p_name,
         "tau": float(grid.tau),
+        "noun": WORDS[grid.scale].short,
         "filled": grid.filled,
         "highlight": None if highlight is None else sorted(list(head) for head in highlight),
     }

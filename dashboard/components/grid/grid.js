@@ -2,6 +2,7 @@
 
 function scoreText(value) {
   if (Number.isNaN(value)) return "not applicable";
+  if (Math.abs(value) < 0.005) return "0.00"; // not "-0.00"
   return value >= 1000 ? value.toExponential(2) : value.toFixed(2);
 }
 
@@ -63,7 +64,7 @@ class RoleGrid extends HeadGrid {
   }
 
   drawLegend() {
-    const { roles, shown, compared, tau, before, off } = this.data;
+    const { roles, shown, compared, tau, noun, before, off } = this.data;
     const entries = shown.map((role) => legendEntry(this.swatch(roles[role], "held"), roles[role].label));
     if (compared) {
       const states = ["gained", "kept", "lost"].map((state) =>
@@ -72,7 +73,7 @@ class RoleGrid extends HeadGrid {
       all.append(...states);
       entries.push(all);
     } else {
-      entries.push(legendEntry(newElement("span", "swatch ramp"), `not held: score 0 to ${tau}`));
+      entries.push(legendEntry(newElement("span", "swatch ramp"), `not held: ${noun} 0 to ${tau}`));
     }
     if (off.length) entries.push(legendEntry(newElement("span", "swatch off"), "switched off"));
     this.legend.replaceChildren(...entries);
@@ -118,7 +119,8 @@ class RoleGrid extends HeadGrid {
       return `${look.label} ${scoreText(this.scores[at])}${most}${p}`;
     });
     const off = this.off.has(idOf([layer, head])) ? "switched off, " : "";
-    return `Layer ${layer}, head ${head}: ${off}${held.join(", ") || "no role"}. Scores: ${scores.join(", ")}.`;
+    const nouns = `${this.data.noun[0].toUpperCase()}${this.data.noun.slice(1)}s`;
+    return `Layer ${layer}, head ${head}: ${off}${held.join(", ") || "no role"}. ${nouns}: ${scores.join(", ")}.`;
   }
 
   tipTable([layer, head]) {
@@ -126,7 +128,7 @@ class RoleGrid extends HeadGrid {
     const off = this.off.has(idOf([layer, head])) ? ", switched off" : "";
     table.append(newElement("caption", "", `Layer ${layer}, head ${head}${off}`));
     const names = newElement("tr");
-    names.append(newElement("th", "", "role"), newElement("th", "", "score"));
+    names.append(newElement("th", "", "role"), newElement("th", "", this.data.noun));
     if (this.greatest !== null) names.append(newElement("th", "", "uniform"), newElement("th", "", "at most"));
     if (this.p !== null) names.append(newElement("th", "", this.data.p_name));
     table.createTHead().append(names);

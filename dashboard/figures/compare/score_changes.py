@@ -9,19 +9,22 @@ import pandas as pd
 
 from core.attention.settings import head_name
 from core.comparison.differences import PairedTests
+from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.axes import lettered_legend, note, note_rows, role_colors, role_shapes, score_position
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from dashboard.figures.scales import WORDS
 
 NOTHING: Final = "No head has a score under both checkpoints."
 
 
-def score_change_scatter(tests: PairedTests, roles: Sequence[str]) -> Figure:
+def score_change_scatter(tests: PairedTests, roles: Sequence[str], scale: Scale = "score") -> Figure:
     """Every head's mean score under the compared checkpoint against that under the reference, with the diagonal.
 
     Args:
         tests: what to draw; a head without a mean is left out and counted in the description.
         roles: the roles to show.
+        scale: of the scores.
     """
     chosen = [tests.roles.index(role) for role in roles]
     role, place, head = np.indices(tests.mean_a[chosen].shape).reshape(3, -1)
@@ -37,24 +40,26 @@ def score_change_scatter(tests: PairedTests, roles: Sequence[str]) -> Figure:
     there = points[points["difference"].notna()]
     # Heads that differ lie on top; among the others no role hides all of another.
     there = there.sort_values(["differs", "name"], kind="stable", ignore_index=True)
-    most = float(there[["mean_a", "mean_b"]].max(axis=None)) if len(there) else 1.0
-    diagonal = pd.DataFrame({"kind": "diagonal", "mean_a": [0.0, most], "mean_b": [0.0, most]})
+    means = there[["mean_a", "mean_b"]]
+    ends = [min(0.0, float(means.min(axis=None))), float(means.max(axis=None))] if len(there) else [0.0, 1.0]
+    diagonal = pd.DataFrame({"kind": "diagonal", "mean_a": ends, "mean_b": ends})
     data = pd.concat([diagonal, there, note_rows(there.empty, NOTHING)])
-    return Figure(_spec(tuple(roles)), data, _description(there, tests, roles, len(points)))
+    return Figure(_spec(tuple(roles), scale), data, _description(there, tests, roles, len(points), scale))
 
 
 @cache
-def _spec(roles: tuple[str, ...]) -> Spec:
+def _spec(roles: tuple[str, ...], scale: Scale) -> Spec:
     import altair as alt
 
-    x = score_position(alt.X, "mean_a", "mean score under a, the reference (× uniform)")
-    y = score_position(alt.Y, "mean_b", "mean score under b (× uniform)")
+    words = WORDS[scale]
+    x = score_position(alt.X, "mean_a", scale, words.title("mean ", " under a, the reference"))
+    y = score_position(alt.Y, "mean_b", scale, words.title("mean ", " under b"))
     legend, differs = lettered_legend(roles), alt.when("datum.differs")
     tooltip = [
         alt.Tooltip("role:N", title="role"),
         alt.Tooltip("name:N", title="head"),
-        alt.Tooltip("mean_a:N", title="mean score, a", format=".3~f"),
-        alt.Tooltip("mean_b:N", title="mean score, b", format=".3~f"),
+        alt.Tooltip("mean_a:N", title=f"mean {words.short}, a", format=".3~f"),
+        alt.Tooltip("mean_b:N", title=f"mean {words.short}, b", format=".3~f"),
         alt.Tooltip("difference:N", title="difference, b − a", format="+.3~f"),
         alt.Tooltip("p_adjusted:N", title="p, corrected", format=".3~g"),
         alt.Tooltip("texts:N", title="texts"),
@@ -75,15 +80,16 @@ def _spec(roles: tuple[str, ...]) -> Spec:
     diagonal = of_kind("diagonal").mark_line(color=INK, strokeDash=[5, 3], strokeWidth=1.2).encode(x=x, y=y)
     return template(
         alt.layer(diagonal, points, note()),
-        title="Mean scores of all heads: b against a",
+        title=f"Mean {words.nouns} of all heads: b against a",
         reading=("filled: differs significantly; hollow: does not", "above the dashed line: higher in b, so b − a > 0"),
         height=380,
     )
 
 
-def _description(there: pd.DataFrame, tests: PairedTests, roles: Sequence[str], n_all: int) -> str:
+def _description(there: pd.DataFrame, tests: PairedTests, roles: Sequence[str], n_all: int, scale: Scale) -> str:
+    words = WORDS[scale]
     if not len(there):
-        return f"No score to draw. {NOTHING}"
+        return f"No {words.short} to draw. {NOTHING}"
     parts = []
     for role in roles:
         of_role = there[there["role"] == role]
@@ -93,9 +99,9 @@ def _description(there: pd.DataFrame, tests: PairedTests, roles: Sequence[str], 
             parts.append(f"{LOOKS[role].label} {up} higher, {down} lower of {len(of_role)}")
     top = there.loc[there["difference"].abs().idxmax()]
     missing = n_all - len(there)
-    left_out = f" {counted(missing, 'mean')} without a score left out." if missing else ""
+    left_out = f" {counted(missing, 'mean')} without a {words.short} left out." if missing else ""
     return (
-        f"Mean score of each head and role under the compared checkpoint, b, against the reference, a. Significantly "
-        f"different at alpha {tests.alpha:g}, drawn filled: {'; '.join(parts)}. Largest difference b − a: "
-        f"{top['difference']:+.3g} for {top['name']}, {LOOKS[top['role']].label}.{left_out}"
+        f"Mean {words.noun} of each head and role under the compared checkpoint, b, against the reference, a. "
+        f"Significantly different at alpha {tests.alpha:g}, drawn filled: {'; '.join(parts)}. Largest difference "
+        f"b − a: {top['difference']:+.3g} for {top['name']}, {LOOKS[top['role']].label}.{left_out}"
     )

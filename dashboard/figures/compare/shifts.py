@@ -10,25 +10,32 @@ from jaxtyping import Float
 
 from core.attention.settings import head_name
 from core.comparison.differences import LayerShift
+from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.axes import lettered_legend, note, note_rows, places_axis, role_colors, role_shapes
 from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+from dashboard.figures.scales import WORDS
 
 WIDTH: Final = 0.7
 """Part of a layer's place over which its marks are spread."""
 MARGIN: Final = 0.6
 """Room left and right of the layers, in layers."""
-CHANGE_AXIS: Final = "change of score, b − a (× uniform)"
-NO_CHANGE: Final = "No text gives a change of score."
+NO_CHANGE: Final = "No text gives a change."
 DIVERGENCE_AXIS: Final = "nats (at most ln 2 = 0.693)"
 
 
-def shift_by_layer(shifts: Sequence[LayerShift], alpha: float = 0.05) -> Figure:
+def change_axis(scale: Scale) -> str:
+    """Title of an axis of changes."""
+    return WORDS[scale].title("change of ", ", b − a")
+
+
+def shift_by_layer(shifts: Sequence[LayerShift], alpha: float = 0.05, scale: Scale = "score") -> Figure:
     """Mean change of a role's score in each layer, with its interval and a line at no change.
 
     Args:
         shifts: one for each role to show, all of the same checkpoints.
         alpha: that their intervals were asked with.
+        scale: of the scores.
 
     Source: Pande et al. 2021, attention to [SEP] falls in the later layers as part of fine-tuning.
     """
@@ -49,10 +56,10 @@ def shift_by_layer(shifts: Sequence[LayerShift], alpha: float = 0.05) -> Figure:
     )
     interval = points[points["low"].notna()].assign(kind="interval")
     zero = pd.DataFrame([{"kind": "zero", "value": 0.0}])
-    spec = _shift_spec(tuple(shift.role for shift in shifts), len(shifts[0].mean))
+    spec = _shift_spec(tuple(shift.role for shift in shifts), len(shifts[0].mean), scale)
     # A layer without a change stays in the data, where it breaks the line.
     data = pd.concat([interval, points, zero, note_rows(points["mean"].isna().all(), NO_CHANGE)])
-    return Figure(spec, data, _shift_description(shifts, alpha))
+    return Figure(spec, data, _shift_description(shifts, alpha, scale))
 
 
 def divergence_by_layer(divergence: Float[np.ndarray, "text layer head"]) -> Figure:
@@ -88,11 +95,11 @@ def divergence_by_layer(divergence: Float[np.ndarray, "text layer head"]) -> Fig
 
 
 @cache
-def _shift_spec(roles: tuple[str, ...], n_layers: int) -> Spec:
+def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale) -> Spec:
     import altair as alt
 
     what = LOOKS[roles[0]].label if len(roles) == 1 else counted(len(roles), "role")
-    x, y = places_axis("place", n_layers, MARGIN), alt.Y("mean:Q", title=CHANGE_AXIS)
+    x, y = places_axis("place", n_layers, MARGIN), alt.Y("mean:Q", title=change_axis(scale))
     legend = lettered_legend(roles)
     tooltip = [
         alt.Tooltip("role:N", title="role"),
@@ -106,7 +113,7 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int) -> Spec:
     line = of_kind("shift").mark_line(strokeWidth=1.2, opacity=0.6)
     line = line.encode(x=x, y=y, stroke=role_colors(alt.Stroke, roles, legend))
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=1.5)
-    interval = interval.encode(x=x, y=alt.Y("low:Q", title=CHANGE_AXIS), y2=alt.Y2("high"), tooltip=tooltip)
+    interval = interval.encode(x=x, y=alt.Y("low:Q", title=change_axis(scale)), y2=alt.Y2("high"), tooltip=tooltip)
     point = of_kind("shift").mark_point(filled=True, opacity=1, size=70, stroke=INK, strokeWidth=1.2)
     fill, shape = role_colors(alt.Fill, roles, legend), role_shapes(roles, legend)
     point = point.encode(x=x, y=y, fill=fill, shape=shape, tooltip=tooltip)
@@ -145,9 +152,9 @@ def _divergence_spec(n_layers: int) -> Spec:
     )
 
 
-def _shift_description(shifts: Sequence[LayerShift], alpha: float) -> str:
+def _shift_description(shifts: Sequence[LayerShift], alpha: float, scale: Scale) -> str:
     return (
-        "Mean change of score by layer, b − a (compared checkpoint minus reference), times uniform, with "
+        f"Mean {change_axis(scale)} by layer (compared checkpoint minus reference), with "
         f"{100 * (1 - alpha):g} % intervals over texts. {' '.join(map(_of_role, shifts))}"
     )
 
@@ -156,7 +163,7 @@ def _of_role(shift: LayerShift) -> str:
     name, mean = LOOKS[shift.role].label, shift.mean
     without = [str(place) for place in np.flatnonzero(np.isnan(mean))]
     if len(without) == len(mean):
-        return f"{name}: no change of score to draw."
+        return f"{name}: no change to draw."
     p = "" if np.isnan(shift.p) else f", p {shift.p:.2g}"
     low, high = int(np.nanargmin(mean)), int(np.nanargmax(mean))
     clear = int(((shift.low > 0) | (shift.high < 0)).sum())

@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS, SHAPES
 from dashboard.figures.axes import note, note_rows, role_colors, role_shapes
-from dashboard.figures.compare.shifts import CHANGE_AXIS, NO_CHANGE
+from dashboard.figures.compare.shifts import NO_CHANGE, change_axis
 from dashboard.figures.compare.step_axis import FOCUS, Axis, across, axis_of, focus_layers, lines
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 from dashboard.figures.names import drawable
+from dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import altair as alt
@@ -67,6 +69,7 @@ def shift_over_steps(
     shift: Float[np.ndarray, " checkpoint"],
     role: str,
     marked: int | None = None,
+    scale: Scale = "score",
 ) -> Figure:
     """The mean change of a role's score against the reference in each checkpoint.
 
@@ -76,13 +79,15 @@ def shift_over_steps(
         shift: mean change b − a over all heads and texts; NaN where there is none.
         role: whose score.
         marked: place of the checkpoint in focus.
+        scale: of the scores.
     """
     at = range(len(names)) if steps is None else steps
     points = pd.DataFrame(
         {"kind": "point", "checkpoint": [drawable(name) for name in names], "at": at, "change": shift}
     )
     data = pd.concat([points, lines(names, at, marked), note_rows(bool(np.isnan(shift).all()), NO_CHANGE)])
-    return Figure(_shift_spec(role, axis_of(names, steps)), data, _shift_description(names, steps, shift, role))
+    described = _shift_description(names, steps, shift, role, scale)
+    return Figure(_shift_spec(role, axis_of(names, steps), scale), data, described)
 
 
 def _apart(values: Int[np.ndarray, " line"], top: int) -> Float[np.ndarray, " line"]:
@@ -128,13 +133,13 @@ def _roles_spec(roles: tuple[str, ...], axis: Axis) -> Spec:
 
 
 @lru_cache(maxsize=64)
-def _shift_spec(role: str, axis: Axis) -> Spec:
+def _shift_spec(role: str, axis: Axis, scale: Scale) -> Spec:
     import altair as alt
 
-    x, y = across(axis), alt.Y("change:Q", title=CHANGE_AXIS)
+    x, y = across(axis), alt.Y("change:Q", title=change_axis(scale))
     color = LOOKS[role].color
     change = alt.Tooltip("change:N", title="mean change, b − a", format="+.3~f")
-    floor = of_kind("floor").mark_rule(color=INK).encode(y=alt.Y("value:Q", title=CHANGE_AXIS))
+    floor = of_kind("floor").mark_rule(color=INK).encode(y=alt.Y("value:Q", title=change_axis(scale)))
     line = of_kind("point").mark_line(strokeWidth=2, color=color).encode(x=x, y=y)
     point = of_kind("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1, fill=color, shape=SHAPES[role])
     point = point.encode(x=x, y=y, tooltip=[*_of_checkpoint(axis), change])
@@ -174,10 +179,15 @@ def _roles_description(
 
 
 def _shift_description(
-    names: Sequence[str], steps: Sequence[int] | None, shift: Float[np.ndarray, " checkpoint"], role: str
+    names: Sequence[str],
+    steps: Sequence[int] | None,
+    shift: Float[np.ndarray, " checkpoint"],
+    role: str,
+    scale: Scale,
 ) -> str:
     start = (
-        f"Mean change of the score {LOOKS[role].label} against the first checkpoint, b − a, over {_order(names, steps)}"
+        f"Mean change of the {WORDS[scale].noun} for {LOOKS[role].label} against the first checkpoint, b − a, over "
+        f"{_order(names, steps)}"
     )
     known = np.flatnonzero(~np.isnan(shift))
     if not len(known):

@@ -4,9 +4,12 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from core.roles.measures import Scale
 
 Density = tuple[Float[np.ndarray, "place"], Float[np.ndarray, "place"]]
-"""Places on the scale of log(1 + score), evenly spaced, and the density there."""
+"""Places where scores are drawn, evenly spaced, and the density there."""
 CELLS: Final = 513
 """Positions that scores are rounded to."""
 STEP: Final = 4
@@ -14,44 +17,60 @@ STEP: Final = 4
 REACH: Final = 4
 """Bandwidths beyond the outermost score up to which the density is computed; shapes end at the outermost score."""
 LEAST_SPREAD: Final = 1e-6
-"""Standard deviation of log(1 + score) up to which scores are one value, drawn as a dot."""
+"""Standard deviation of places up to which scores are one value, drawn as a dot."""
+END: Final[dict[Scale, float]] = {"score": 0.0, "share": 1.0}
+"""Place beyond which there is no score: log(1 + score) is at least 0, a share at most 1."""
 HALF_WIDTH: Final = 0.42
 """Of a shape, where the next place is 1 away."""
 
 
-def density(values: Float[np.ndarray, "score"]) -> Density | None:
-    """Density of log(1 + score): Gaussian kernel with Scott's bandwidth, folded back at 0 so that no mass is lost.
+def places_of(scores: ArrayLike, scale: Scale) -> Float[np.ndarray, " score"]:
+    """Where scores are drawn: shares at themselves, others at log(1 + score), mirrored at 0 for ends of intervals."""
+    values = np.atleast_1d(np.asarray(scores, dtype=float))
+    return values if scale == "share" else np.sign(values) * np.log1p(np.abs(values))
+
+
+def density(values: Float[np.ndarray, "score"], scale: Scale = "score") -> Density | None:
+    """Density of the places of scores: Gaussian kernel with Scott's bandwidth, folded at END so that no mass is lost.
 
     Args:
-        values: scores, not NaN, from 0 upwards.
+        values: scores from 0 upwards, or shares up to 1; not NaN.
+        scale: of the scores.
 
     Returns: the density; None where there are fewer than 2 scores or all are the same.
     """
-    heights = np.log1p(values.astype(np.float64))
-    if len(heights) < 2 or heights.std() <= LEAST_SPREAD:
+    places, end = places_of(values, scale), END[scale]
+    if len(places) < 2 or places.std() <= LEAST_SPREAD:
         return None
-    bandwidth = heights.std(ddof=1) * len(heights) ** -0.2
-    cells = np.linspace(max(0, heights.min() - REACH * bandwidth), heights.max() + REACH * bandwidth, CELLS)
+    bandwidth = places.std(ddof=1) * len(places) ** -0.2
+    low, high = places.min() - REACH * bandwidth, places.max() + REACH * bandwidth
+    # A share of 1 may be more by rounding.
+    low, high = (max(low, end), high) if scale == "score" else (low, max(min(high, end), places.max()))
+    cells = np.linspace(low, high, CELLS)
     # Counting by cell makes the cost independent of the number of texts.
-    counts = np.bincount(np.rint((heights - cells[0]) / (cells[1] - cells[0])).astype(int), minlength=CELLS)
-    places = cells[::STEP]
-    folded = (sign * cells - places[:, None] for sign in (1, -1))
+    counts = np.bincount(np.rint((places - cells[0]) / (cells[1] - cells[0])).astype(int), minlength=CELLS)
+    at = cells[::STEP]
+    folded = (side - at[:, None] for side in (cells, 2 * end - cells))
     kernel = sum(np.exp(-0.5 * np.square(distance / bandwidth)) for distance in folded)
-    return places, kernel @ counts / (len(heights) * bandwidth * np.sqrt(2 * np.pi))
+    return at, kernel @ counts / (len(places) * bandwidth * np.sqrt(2 * np.pi))
 
 
-def outline(values: Float[np.ndarray, "score"]) -> tuple[Float[np.ndarray, "place"], Float[np.ndarray, "place"]]:
+def outline(
+    values: Float[np.ndarray, "score"], scale: Scale = "score"
+) -> tuple[Float[np.ndarray, "place"], Float[np.ndarray, "place"]]:
     """The shape that stands for some scores.
 
     Args:
-        values: scores, not NaN, from 0 upwards.
+        values: scores from 0 upwards, or shares up to 1; not NaN.
+        scale: of the scores.
 
     Returns: scores from the lowest to the highest, and how far the shape reaches out there, up to HALF_WIDTH; both
         empty where there is no density.
     """
-    curve = density(values)
+    curve = density(values, scale)
     if curve is None:
         return np.empty(0), np.empty(0)
-    scores, heights = np.expm1(curve[0]), curve[1]
+    at, heights = curve
+    scores = at if scale == "share" else np.expm1(at)
     inside = (values.min() <= scores) & (scores <= values.max())
     return scores[inside], HALF_WIDTH * heights[inside] / heights.max()

@@ -2,6 +2,7 @@
 
 Scores are ratios from 0 upwards and a few are very large. They are drawn on a scale of log(1 + score), which has a
 place for 0 and needs neither a floor nor a clipped tail: every score is inside the picture and inside its density.
+Shares above chance are at most 1 and drawn as they are.
 """
 
 import json
@@ -15,27 +16,26 @@ from jaxtyping import Float
 
 from core.attention.settings import head_name
 from core.roles.hypotheses import HeadTests
+from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import LAYER_AXIS, SCORE_AXIS, note, note_rows, places_axis, role_colors, score_position
+from dashboard.figures.axes import LAYER_AXIS, note, note_rows, places_axis, role_colors, score_position
 from dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, template
 from dashboard.figures.roles.densities import outline
+from dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import altair as alt
 
 LANE: Final = 46
 """Height of one role of one head, in pixels."""
+UNIFORM: Final[dict[Scale, float]] = {"score": 1.0, "share": 0.0}
+"""What uniform attention scores, but for block with its weight."""
 WEIGHTED_AXIS: Final = "score (× uniform × entropy in nats)"
 MARGIN: Final = 0.6
 """Room left and right of the violins, in places."""
 GOLDEN: Final = 0.6180339887
 """Multiples of it, taken modulo 1, spread dots evenly and the same way each time."""
 SHAPE: Final = {"fillOpacity": 0.75, "stroke": INK, "strokeWidth": 0.6, "strokeOpacity": 0.6}
-READING: Final = ("shape: how often a score occurs", "bar: middle half of the scores; dot: median")
-HEAD_READING: Final = (
-    "shape: how often a score occurs; small dots: texts; dotted: uniform attention",
-    "large dot and bar: mean and its interval; diamond: this text",
-)
 
 
 def scores_per_layer(
@@ -44,6 +44,7 @@ def scores_per_layer(
     role: str,
     tau: float,
     uniform: Float[np.ndarray, "role layer"],
+    scale: Scale = "score",
 ) -> Figure:
     """One violin a layer: the scores of all its heads on all texts that take part.
 
@@ -55,15 +56,16 @@ def scores_per_layer(
         role: the one to show.
         tau: drawn as a line.
         uniform: mean score of uniform attention on the texts; drawn as a line, over layers with windows at their mean.
+        scale: of the scores.
 
     Source: Pande et al. 2021, violins of the scores per layer.
     """
     by_layer = np.moveaxis(scores[:, roles.index(role)], 1, 0).reshape(scores.shape[2], -1)
     level = float(uniform[roles.index(role)].mean())
-    spec = _places_spec(f"Scores by layer: {LOOKS[role].label}", LAYER_AXIS, role, len(by_layer), _score_axis(level))
-    return Figure(
-        spec, _violins(by_layer, tau, level, role), _description(by_layer, "layer", f"all heads, {role}", tau, level)
-    )
+    title, axis = f"{WORDS[scale].nouns.capitalize()} by layer: {LOOKS[role].label}", _score_axis(level, scale)
+    spec = _places_spec(title, LAYER_AXIS, role, len(by_layer), scale, axis)
+    described = _description(by_layer, "layer", f"all heads, {role}", tau, level, scale)
+    return Figure(spec, _violins(by_layer, tau, level, role, scale), described)
 
 
 def scores_per_head(
@@ -73,6 +75,7 @@ def scores_per_head(
     layer: int,
     tau: float,
     uniform: Float[np.ndarray, "role layer"],
+    scale: Scale = "score",
 ) -> Figure:
     """One violin a head of a layer: its scores on all texts that take part.
 
@@ -85,14 +88,14 @@ def scores_per_head(
         layer: the one to show.
         tau: drawn as a line.
         uniform: mean score of uniform attention on the texts; drawn as a line.
+        scale: of the scores.
     """
     by_head = scores[:, roles.index(role), layer].T
     level = float(uniform[roles.index(role), layer])
-    title = f"Scores by head of layer {layer}: {LOOKS[role].label}"
-    spec = _places_spec(title, "head", role, len(by_head), _score_axis(level))
-    return Figure(
-        spec, _violins(by_head, tau, level, role), _description(by_head, "head", f"layer {layer}, {role}", tau, level)
-    )
+    title = f"{WORDS[scale].nouns.capitalize()} by head of layer {layer}: {LOOKS[role].label}"
+    spec = _places_spec(title, "head", role, len(by_head), scale, _score_axis(level, scale))
+    described = _description(by_head, "head", f"layer {layer}, {role}", tau, level, scale)
+    return Figure(spec, _violins(by_head, tau, level, role, scale), described)
 
 
 def head_scores(
@@ -102,6 +105,7 @@ def head_scores(
     head: int,
     uniform: Float[np.ndarray, " role"],
     here: Mapping[str, float] | None = None,
+    scale: Scale = "score",
     *,
     every_text: bool = False,
 ) -> Figure:
@@ -114,6 +118,7 @@ def head_scores(
         head: of the head.
         uniform: mean score of uniform attention on the texts in the head's layer, by the roles of the tests.
         here: role -> score of the text on screen; a role it lacks, or a NaN, gets no diamond.
+        scale: of the scores.
         every_text: whether each text is a dot, also where there are more than a page can hold.
 
     Returns: the figure; otherwise dots for single texts only while they are 2,000 or fewer. The shapes hold all of
@@ -121,29 +126,45 @@ def head_scores(
     """
     of_head = scores[:, :, layer, head]
     many = not every_text and bool(np.count_nonzero(~np.isnan(of_head)) > MOST_MARKS)
-    lanes = _lanes(tests.roles, of_head.tobytes(), of_head.dtype.str, not many)
+    lanes = _lanes(tests.roles, of_head.tobytes(), of_head.dtype.str, not many, scale)
     means = _means(tests, layer, head, here or {})
     tau = tests.settings.tau
-    data = pd.concat([lanes, means, _line("tau", tau), _lane_lines(tests.roles, uniform), _labels(tau, 1.0)])
-    return Figure(_roles_spec(tests.roles), data, _head_description(means, tests, head_name(layer, head), many))
+    lines = [_line("tau", tau), _lane_lines(tests.roles, uniform), _labels(tau, UNIFORM[scale])]
+    described = _head_description(means, tests, head_name(layer, head), many, scale)
+    return Figure(_roles_spec(tests.roles, scale), pd.concat([lanes, means, *lines]), described)
 
 
-def _score_axis(uniform: float) -> str:
+def head_reading(scale: Scale) -> tuple[str, str]:
+    """How to read the marks of one head."""
+    return (
+        f"shape: how often a {WORDS[scale].short} occurs; small dots: texts; dotted: uniform attention",
+        "large dot and bar: mean and its interval; diamond: this text",
+    )
+
+
+def head_title(scale: Scale) -> str:
+    """What the figure of one head shows."""
+    return f"{WORDS[scale].nouns.capitalize()} of this head, by role"
+
+
+def _score_axis(uniform: float, scale: Scale) -> str:
     """Title of the axis: a score that uniform attention does not score 1 on is weighted with entropy."""
-    return SCORE_AXIS if np.isnan(uniform) or uniform == 1 else WEIGHTED_AXIS
+    return WORDS[scale].title() if np.isnan(uniform) or uniform == UNIFORM[scale] else WEIGHTED_AXIS
 
 
-def _violins(by_place: Float[np.ndarray, "place score"], tau: float, uniform: float, role: str) -> pd.DataFrame:
+def _violins(
+    by_place: Float[np.ndarray, "place score"], tau: float, uniform: float, role: str, scale: Scale
+) -> pd.DataFrame:
     there = [values[~np.isnan(values)] for values in by_place]
-    shapes = [_violin(values, place) for place, values in enumerate(there)]
+    shapes = [_violin(values, place, scale) for place, values in enumerate(there)]
     middles = [_middle(place, values) for place, values in enumerate(there) if len(values)]
     note_row = note_rows(not middles, f"No text takes part in the role {LOOKS[role].label}.")
     lines = [_line("tau", tau), _line("uniform", uniform), _labels(tau, uniform)]
     return pd.concat([*shapes, pd.DataFrame(middles), note_row, *lines])
 
 
-def _violin(values: Float[np.ndarray, "score"], place: int) -> pd.DataFrame:
-    scores, half = outline(values)
+def _violin(values: Float[np.ndarray, "score"], place: int, scale: Scale) -> pd.DataFrame:
+    scores, half = outline(values, scale)
     sides = {"left": place - half, "right": place + half}
     return pd.DataFrame({"kind": "shape", "place": place, "score": scores, **sides})
 
@@ -154,7 +175,7 @@ def _middle(place: int, values: Float[np.ndarray, "score"]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def _lanes(roles: tuple[str, ...], scores: bytes, dtype: str, with_dots: bool) -> pd.DataFrame:
+def _lanes(roles: tuple[str, ...], scores: bytes, dtype: str, with_dots: bool, scale: Scale) -> pd.DataFrame:
     """The lanes of one head; kept, since a typed text or a moved tau draws the same ones again.
 
     Args:
@@ -162,17 +183,18 @@ def _lanes(roles: tuple[str, ...], scores: bytes, dtype: str, with_dots: bool) -
         scores: bytes of an array [text role].
         dtype: of that array.
         with_dots: whether each text is a dot.
+        scale: of the scores.
     """
     by_role = np.frombuffer(scores, dtype).reshape(-1, len(roles)).T
     return pd.concat(
-        _lane(values[~np.isnan(values)], len(roles) - 1 - place, with_dots).assign(role=role)
+        _lane(values[~np.isnan(values)], len(roles) - 1 - place, with_dots, scale).assign(role=role)
         for place, (role, values) in enumerate(zip(roles, by_role, strict=True))
     )
 
 
-def _lane(values: Float[np.ndarray, "score"], base: int, with_dots: bool) -> pd.DataFrame:
+def _lane(values: Float[np.ndarray, "score"], base: int, with_dots: bool, scale: Scale) -> pd.DataFrame:
     """A role's shape above its base line and a dot for each text below it, spread over a band."""
-    scores, height = outline(values)
+    scores, height = outline(values, scale)
     shape = pd.DataFrame({"kind": "shape", "score": scores, "base": base, "top": base + height})
     if not with_dots:
         return shape
@@ -221,81 +243,82 @@ def _rules() -> "tuple[alt.Chart, alt.Chart]":
 
 
 @cache
-def _places_spec(title: str, axis: str, role: str, n_places: int, score_axis: str) -> Spec:
+def _places_spec(title: str, axis: str, role: str, n_places: int, scale: Scale, score_axis: str) -> Spec:
     import altair as alt
 
-    color = LOOKS[role].color
-    shapes = of_kind("shape").mark_area(orient="horizontal", color=color, **SHAPE)
+    short = WORDS[scale].short
+    shapes = of_kind("shape").mark_area(orient="horizontal", color=LOOKS[role].color, **SHAPE)
     shapes = shapes.encode(
         x=places_axis("left", n_places, MARGIN, axis),
         x2=alt.X2("right"),
-        y=score_position(alt.Y, "score", score_axis),
+        y=score_position(alt.Y, "score", scale, score_axis),
         # One area for each place: without this the violins would be strung on one line.
         detail=alt.Detail("place:N"),
     )
     upper = of_kind("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=3)
     lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4, dy=-2)
-    value = score_position(alt.Y, "value")
+    value = score_position(alt.Y, "value", scale, score_axis)
     labels = [side.encode(x=alt.XValue("width"), y=value, text=alt.Text("label:N")) for side in (upper, lower)]
     lines = [rule.encode(value) for rule in _rules()]
     return template(
-        alt.layer(shapes, *lines, *labels, *_middles(axis, color, n_places), note()),
+        alt.layer(shapes, *lines, *labels, *_middles(axis, role, n_places, scale, score_axis), note()),
         title=title,
-        reading=READING,
+        reading=(f"shape: how often a {short} occurs", f"bar: middle half of the {short}s; dot: median"),
         height=300,
     )
 
 
-def _middles(axis: str, color: str, n_places: int) -> "tuple[alt.Chart, alt.Chart]":
+def _middles(axis: str, role: str, n_places: int, scale: Scale, score_axis: str) -> "tuple[alt.Chart, alt.Chart]":
     """The middle half of a place's scores, and their median."""
     import altair as alt
 
+    low, median = (score_position(alt.Y, field, scale, score_axis) for field in ("low", "median"))
     x = places_axis("place", n_places, MARGIN, axis)
     tooltip = [
         alt.Tooltip("place:N", title=axis.split()[0]),
         alt.Tooltip("median:N", title="median", format=".3~f"),
         alt.Tooltip("low:N", title="lower quartile", format=".3~f"),
         alt.Tooltip("high:N", title="upper quartile", format=".3~f"),
-        alt.Tooltip("scores:N", title="scores"),
+        alt.Tooltip("scores:N", title=f"{WORDS[scale].short}s"),
     ]
     half = of_kind("middle").mark_rule(color=INK, strokeWidth=2.5)
-    median = of_kind("middle").mark_point(filled=True, color=color, stroke=INK, strokeWidth=1.5, size=50, opacity=1)
-    return (
-        half.encode(x=x, y=score_position(alt.Y, "low"), y2=alt.Y2("high"), tooltip=tooltip),
-        median.encode(x=x, y=score_position(alt.Y, "median"), tooltip=tooltip),
+    dot = of_kind("middle").mark_point(
+        filled=True, color=LOOKS[role].color, stroke=INK, strokeWidth=1.5, size=50, opacity=1
     )
+    return half.encode(x=x, y=low, y2=alt.Y2("high"), tooltip=tooltip), dot.encode(x=x, y=median, tooltip=tooltip)
 
 
 @cache
-def _roles_spec(roles: tuple[str, ...]) -> Spec:
+def _roles_spec(roles: tuple[str, ...], scale: Scale) -> Spec:
     import altair as alt
 
+    axis = WORDS[scale].title()
+    score, value = (score_position(alt.X, field, scale, axis) for field in ("score", "value"))
     shapes = of_kind("shape").mark_area(orient="vertical", **SHAPE)
     shapes = shapes.encode(
-        x=score_position(alt.X, "score"),
+        x=score,
         y=_role_position("base", roles),
         y2=alt.Y2("top"),
         color=role_colors(alt.Color, roles),
     )
     dots = of_kind("dot").mark_circle(size=12, opacity=0.7)
     dots = dots.encode(
-        x=score_position(alt.X, "score"),
+        x=score,
         y=_role_position("top", roles),
         color=role_colors(alt.Color, roles),
-        tooltip=[alt.Tooltip("score:N", title=SCORE_AXIS, format=".3~f")],
+        tooltip=[alt.Tooltip("score:N", title=axis, format=".3~f")],
     )
     upper = of_kind("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=-3, dy=-3)
     lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="right", baseline="bottom", dx=3, dy=-3)
-    value = score_position(alt.X, "value")
     labels = [side.encode(x=value, y=alt.YValue(0), text=alt.Text("label:N")) for side in (upper, lower)]
     tau, uniform = _rules()
     uniform = uniform.encode(x=value, y=_role_position("base", roles), y2=alt.Y2("top"))
     none = of_kind("none").mark_text(color=INK, align="left", fontSize=11)
     none = none.encode(x=alt.XValue(8), y=_role_position("base", roles), text=alt.Text("label:N"))
     return template(
-        alt.layer(shapes, dots, tau.encode(value), uniform, *labels, *_mean_layers(roles), none),
-        title="Scores of this head, by role",
-        reading=HEAD_READING,
+        alt.layer(shapes, dots, tau.encode(value), uniform, *labels, *_mean_layers(roles, scale), none),
+        title=head_title(scale),
+        reading=head_reading(scale),
         height=LANE * len(roles),
     )
 
@@ -322,14 +345,15 @@ def _role_position(field: str, roles: Sequence[str]) -> "alt.Y":
     )
 
 
-def _mean_layers(roles: Sequence[str]) -> "tuple[alt.Chart, alt.Chart, alt.Chart]":
+def _mean_layers(roles: Sequence[str], scale: Scale) -> "tuple[alt.Chart, alt.Chart, alt.Chart]":
     """Intervals of the means, the means, and the scores of the text on screen."""
     import altair as alt
 
-    y, color = _role_position("base", roles), role_colors(alt.Color, roles)
+    y, color, axis = _role_position("base", roles), role_colors(alt.Color, roles), WORDS[scale].title()
+    low, middle, score = (score_position(alt.X, field, scale, axis) for field in ("low", "mean", "score"))
     tooltip = [
         alt.Tooltip("role:N", title="role"),
-        alt.Tooltip("mean:N", title="mean score (× uniform)", format=".3~f"),
+        alt.Tooltip("mean:N", title=WORDS[scale].title("mean "), format=".3~f"),
         alt.Tooltip("low:N", title="interval from", format=".3~f"),
         alt.Tooltip("high:N", title="to", format=".3~f"),
         alt.Tooltip("texts:N", title="texts"),
@@ -339,29 +363,33 @@ def _mean_layers(roles: Sequence[str]) -> "tuple[alt.Chart, alt.Chart, alt.Chart
     mean = of_kind("mean").mark_point(filled=True, stroke=INK, strokeWidth=1.5, opacity=1, size=60)
     here = of_kind("here").mark_point(filled=True, stroke=INK, strokeWidth=1.5, opacity=1, size=130, shape="diamond")
     return (
-        interval.encode(x=score_position(alt.X, "low"), x2=alt.X2("high"), y=y, tooltip=tooltip),
-        mean.encode(x=score_position(alt.X, "mean"), y=y, color=color, tooltip=tooltip),
-        here.encode(x=score_position(alt.X, "score"), y=y, color=color, tooltip=tooltip),
+        interval.encode(x=low, x2=alt.X2("high"), y=y, tooltip=tooltip),
+        mean.encode(x=middle, y=y, color=color, tooltip=tooltip),
+        here.encode(x=score, y=y, color=color, tooltip=tooltip),
     )
 
 
-def _description(by_place: Float[np.ndarray, "place score"], noun: str, what: str, tau: float, uniform: float) -> str:
+def _description(
+    by_place: Float[np.ndarray, "place score"], noun: str, what: str, tau: float, uniform: float, scale: Scale
+) -> str:
+    words = WORDS[scale]
     values = by_place[~np.isnan(by_place)]
     empty = [place for place, row in enumerate(by_place) if np.isnan(row).all()]
     if not len(values):
-        return f"No score to draw ({what}): no text takes part."
+        return f"No {words.noun} to draw ({what}): no text takes part."
     medians = {place: float(np.nanmedian(row)) for place, row in enumerate(by_place) if place not in empty}
     low, high = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
-    missing = f" Without scores: {noun} {', '.join(map(str, empty))}." if empty else ""
+    missing = f" Without {words.short}s: {noun} {', '.join(map(str, empty))}." if empty else ""
     return (
-        f"Violins by {noun} ({what}) of {counted(len(values), 'score')} from {values.min():.3g} to {values.max():.3g} "
-        f"(uniform attention: {uniform:.3g}). The highest median is {medians[high]:.3g} in {noun} {high}, the lowest "
-        f"{medians[low]:.3g} in {noun} {low}; {100 * np.mean(values > tau):.0f} % of the scores are above tau {tau:g}."
-        f"{missing}"
+        f"Violins by {noun} ({what}) of {counted(len(values), words.short)}{words.rest} from {values.min():.3g} to "
+        f"{values.max():.3g} (uniform attention: {uniform:.3g}). The highest median is {medians[high]:.3g} in "
+        f"{noun} {high}, the lowest {medians[low]:.3g} in {noun} {low}; {100 * np.mean(values > tau):.0f} % of the "
+        f"{words.short}s are above tau {tau:g}.{missing}"
     )
 
 
-def _head_description(means: pd.DataFrame, tests: HeadTests, name: str, many: bool) -> str:
+def _head_description(means: pd.DataFrame, tests: HeadTests, name: str, many: bool, scale: Scale) -> str:
+    short = WORDS[scale].short
     heres = means[means["kind"] == "here"].set_index("role")["score"]
     parts = [
         f"{LOOKS[row.role].label} {row.mean:.3g}" + (f" (this text {heres[row.role]:.3g})" if row.role in heres else "")
@@ -371,8 +399,9 @@ def _head_description(means: pd.DataFrame, tests: HeadTests, name: str, many: bo
     missing = f" No text takes part in: {', '.join(LOOKS[role].label for role in without)}." if len(without) else ""
     hidden = f" Single texts are not drawn, because they are more than {MOST_MARKS:,}." if many else ""
     if not parts:
-        return f"No score to draw for {name}.{missing}"
+        return f"No {short} to draw for {name}.{missing}"
     return (
-        f"Scores of {name} by role, with tau at {tests.settings.tau:g} and {100 * (1 - tests.settings.alpha):g} % "
-        f"intervals of the mean. Mean scores: {'; '.join(parts)}.{missing}{hidden}"
+        f"{WORDS[scale].nouns.capitalize()} of {name} by role, with tau at {tests.settings.tau:g} and "
+        f"{100 * (1 - tests.settings.alpha):g} % intervals of the mean. Mean {short}s: {'; '.join(parts)}."
+        f"{missing}{hidden}"
     )

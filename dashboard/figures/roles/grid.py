@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from core.attention.settings import Head
+from core.roles.measures import Scale
 from core.roles.roles import ROLES
 
 
@@ -17,11 +18,13 @@ class RoleGrid:
     label: str
     """What the grid shows, with its checkpoint: for screen readers, and the title of the file."""
     scores: Float[np.ndarray, "role layer head"]
-    """Mean sieve bias scores; NaN where a role does not apply."""
+    """Mean scores; NaN where a role does not apply."""
     holds: Bool[np.ndarray, "role layer head"]
     """Which heads hold which role."""
     tau: float
     """Threshold on the mean score; the tint of a corner is its score relative to it."""
+    scale: Scale = "score"
+    """Of the scores."""
     roles: Sequence[str] = ROLES
     """Names of the role axis, in order."""
     shown: Sequence[str] | None = None

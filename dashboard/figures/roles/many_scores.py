@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from numpy.typing import ArrayLike
 
 from core.roles.hypotheses import HeadTests
+from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import SCORE_AXIS, SCORE_TICKS
+from dashboard.figures.axes import SCORE_TICKS
 from dashboard.figures.figure import Figure, counted
 from dashboard.figures.plotly_figure import THEME_INK, TOP, PlotlyFigure, heading, translucent
-from dashboard.figures.roles.distributions import HEAD_READING, LANE, head_scores
+from dashboard.figures.roles.densities import places_of
+from dashboard.figures.roles.distributions import LANE, head_reading, head_scores, head_title
+from dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-TITLE: Final = "Scores of this head on every text, by role"
 MARGIN: Final = {"t": TOP + 20, "b": 48, "l": 84, "r": 8}
 """Pixels around the lanes: above for the title and the names of the lines."""
 
@@ -30,6 +31,7 @@ def every_head_score(
     head: int,
     uniform: Float[np.ndarray, " role"],
     here: Mapping[str, float] | None = None,
+    scale: Scale = "score",
 ) -> PlotlyFigure:
     """The figure of `head_scores` with a dot for every text, drawn by WebGL.
 
@@ -40,16 +42,18 @@ def every_head_score(
         head: of the head.
         uniform: mean score of uniform attention on the texts, by the roles of the tests.
         here: role -> score of the text on screen.
+        scale: of the scores.
     """
-    still = head_scores(scores, tests, layer, head, uniform, here, every_text=True)
+    still = head_scores(scores, tests, layer, head, uniform, here, scale, every_text=True)
     of_head = pd.DataFrame(scores[:, :, layer, head], columns=list(tests.roles))
     of_head.insert(0, "text", range(1, len(of_head) + 1))
     n_scores = int((still.data["kind"] == "dot").sum())
-    described = Figure(still.spec, still.data, f"{still.description} Each of {counted(n_scores, 'score')} is a dot.")
-    return PlotlyFigure(chart=_chart(still.data, tests.roles), data=of_head, still=described)
+    dots = f"Each of {counted(n_scores, WORDS[scale].short)} is a dot."
+    described = Figure(still.spec, still.data, f"{still.description} {dots}")
+    return PlotlyFigure(chart=_chart(still.data, tests.roles, scale), data=of_head, still=described)
 
 
-def _chart(drawn: pd.DataFrame, roles: Sequence[str]) -> "go.Figure":
+def _chart(drawn: pd.DataFrame, roles: Sequence[str], scale: Scale) -> "go.Figure":
     import plotly.graph_objects as go  # when a reader first asks for every text
 
     def rows(kind: str, role: str) -> pd.DataFrame:
@@ -57,25 +61,19 @@ def _chart(drawn: pd.DataFrame, roles: Sequence[str]) -> "go.Figure":
 
     traces: list[Any] = []
     for role in roles:
-        traces.append(go.Scatter(_shape(rows("shape", role), LOOKS[role].color)))
-        traces.append(go.Scattergl(_dots(rows("dot", role), role)))
+        traces.append(go.Scatter(_shape(rows("shape", role), LOOKS[role].color, scale)))
+        traces.append(go.Scattergl(_dots(rows("dot", role), role, scale)))
         for interval in rows("interval", role).itertuples():
-            ends = {"x": _position([interval.low, interval.high]), "y": [interval.base] * 2}
+            ends = {"x": places_of([interval.low, interval.high], scale), "y": [interval.base] * 2}
             traces.append(go.Scatter(ends, mode="lines", line={"color": THEME_INK, "width": 2.5}, hoverinfo="skip"))
-        traces.append(go.Scatter(_mark(rows("mean", role), "mean", role, "circle", 9)))
-        traces.append(go.Scatter(_mark(rows("here", role), "score", role, "diamond", 12)))
-    return go.Figure(traces, _layout(drawn, roles))
+        traces.append(go.Scatter(_mark(rows("mean", role), "mean", role, scale)))
+        traces.append(go.Scatter(_mark(rows("here", role), "score", role, scale)))
+    return go.Figure(traces, _layout(drawn, roles, scale))
 
 
-def _position(scores: ArrayLike) -> Float[np.ndarray, " score"]:
-    """Where scores stand along the axis: log(1 + score), mirrored at 0 for the low ends of intervals."""
-    values = np.atleast_1d(np.asarray(scores, dtype=float))
-    return np.sign(values) * np.log1p(np.abs(values))
-
-
-def _shape(shape: pd.DataFrame, color: str) -> dict[str, Any]:
+def _shape(shape: pd.DataFrame, color: str, scale: Scale) -> dict[str, Any]:
     """The density, closed along its base line."""
-    at = _position(shape["score"].to_numpy(dtype=float))
+    at = places_of(shape["score"], scale)
     return {
         "x": np.concatenate([at, at[::-1]]),
         "y": np.concatenate([shape["top"], shape["base"]]),
@@ -87,10 +85,10 @@ def _shape(shape: pd.DataFrame, color: str) -> dict[str, Any]:
     }
 
 
-def _dots(dots: pd.DataFrame, role: str) -> dict[str, Any]:
+def _dots(dots: pd.DataFrame, role: str, scale: Scale) -> dict[str, Any]:
     score = dots["score"].to_numpy(dtype=float)
     return {
-        "x": _position(score),
+        "x": places_of(score, scale),
         "y": dots["top"].to_numpy(dtype=float),
         "customdata": score,
         "mode": "markers",
@@ -99,30 +97,30 @@ def _dots(dots: pd.DataFrame, role: str) -> dict[str, Any]:
     }
 
 
-def _mark(row: pd.DataFrame, field: str, role: str, symbol: str, size: int) -> dict[str, Any]:
+def _mark(row: pd.DataFrame, field: str, role: str, scale: Scale) -> dict[str, Any]:
     """The mean, or the text on screen; nothing where there is none."""
     about = "mean %{customdata[0]:.3~f}, interval %{customdata[1]:.3~f} to %{customdata[2]:.3~f}"
     here = "<br>this text %{customdata[3]:.3~f}" if field == "score" else ""
     return {
-        "x": _position(row[field].to_numpy(dtype=float)),
+        "x": places_of(row[field], scale),
         "y": row["base"],
         "customdata": row[["mean", "low", "high", "score"]],
         "mode": "markers",
         "marker": {
             "color": LOOKS[role].color,
-            "symbol": symbol,
-            "size": size,
+            "symbol": "circle" if field == "mean" else "diamond",
+            "size": 9 if field == "mean" else 12,
             "line": {"color": THEME_INK, "width": 1.5},
         },
         "hovertemplate": f"{LOOKS[role].label}: {about}{here}<extra></extra>",
     }
 
 
-def _lines(drawn: pd.DataFrame) -> list[dict[str, Any]]:
+def _lines(drawn: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
     """Upright lines: at tau through all lanes, at uniform attention through each."""
 
     def line(value: float, dash: str, **ends: Any) -> dict[str, Any]:
-        (at,) = _position(value).tolist()
+        (at,) = places_of(value, scale).tolist()
         style = {"color": THEME_INK, "width": 1, "dash": dash}
         return {"type": "line", "x0": at, "x1": at, "line": style, **ends}
 
@@ -133,13 +131,13 @@ def _lines(drawn: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def _names(drawn: pd.DataFrame) -> list[dict[str, Any]]:
+def _names(drawn: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
     """What stands at the lines, and in lanes without scores."""
     small = {"color": THEME_INK, "size": 11}
     # As in the figure for few texts, the name of the higher line stands right of its line and that of the lower left.
     of_lines = [
         {
-            "x": float(_position(label.value)[0]),
+            "x": float(places_of(label.value, scale)[0]),
             "y": 1,
             "yref": "paper",
             "yanchor": "bottom",
@@ -166,22 +164,24 @@ def _names(drawn: pd.DataFrame) -> list[dict[str, Any]]:
     return of_lines + of_lanes
 
 
-def _layout(drawn: pd.DataFrame, roles: Sequence[str]) -> dict[str, Any]:
+def _layout(drawn: pd.DataFrame, roles: Sequence[str], scale: Scale) -> dict[str, Any]:
     n_roles = len(roles)
     drawn_scores = drawn[["score", "value", "low", "high"]].to_numpy(dtype=float)
     least, most = min(0.0, float(np.nanmin(drawn_scores))), float(np.nanmax(drawn_scores))
-    ticks = [tick for tick in SCORE_TICKS if tick <= most]
+    most = 1.0 if scale == "share" else most
+    left, right = places_of([least, most], scale).tolist()
+    ticks = [tick for tick in SCORE_TICKS[scale] if least <= tick <= most]
     return {
         "height": LANE * n_roles + MARGIN["t"] + MARGIN["b"],
         "margin": MARGIN,
         "showlegend": False,
-        "title": heading(TITLE, HEAD_READING),
+        "title": heading(head_title(scale), head_reading(scale)),
         "xaxis": {
-            "title": {"text": SCORE_AXIS, "font": {"color": THEME_INK}},
-            "tickvals": _position(ticks),
+            "title": {"text": WORDS[scale].title(), "font": {"color": THEME_INK}},
+            "tickvals": places_of(ticks, scale),
             "ticktext": [f"{tick:g}" for tick in ticks],
             "tickfont": {"color": THEME_INK},
-            "range": [_position(least)[0] - 0.02, 1.02 * _position(most)[0]],
+            "range": [left - 0.02, 1.02 * right],
             "showgrid": False,
         },
         "yaxis": {
@@ -192,7 +192,7 @@ def _layout(drawn: pd.DataFrame, roles: Sequence[str]) -> dict[str, Any]:
             "showgrid": False,
             "zeroline": False,
         },
-        "shapes": _lines(drawn),
-        "annotations": _names(drawn),
+        "shapes": _lines(drawn, scale),
+        "annotations": _names(drawn, scale),
         "uirevision": "zoomed",
     }

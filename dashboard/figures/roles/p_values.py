@@ -10,9 +10,11 @@ from jaxtyping import Float
 
 from core.attention.settings import head_name
 from core.roles.hypotheses import HeadTests
+from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import SCORE_AXIS, note, note_rows, role_colors, role_legend, role_shapes, score_position
+from dashboard.figures.axes import note, note_rows, role_colors, role_legend, role_shapes, score_position
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import altair as alt
@@ -29,12 +31,13 @@ READING: Final = ("filled: the head holds the role", "hollow: it does not")
 NOTHING: Final = "No test has a p-value."
 
 
-def p_value_scatter(tests: HeadTests, roles: Sequence[str]) -> Figure:
+def p_value_scatter(tests: HeadTests, roles: Sequence[str], scale: Scale = "score") -> Figure:
     """Every test's p-value in the order of the heads, with a histogram beside it that shares the p axis.
 
     Args:
         tests: what to draw; what has no p-value is left out and counted in the description.
         roles: the roles to show.
+        scale: of the scores that were tested.
 
     Source: Pande et al. 2021, scatter of all p-values with marginal histogram.
     """
@@ -42,15 +45,17 @@ def p_value_scatter(tests: HeadTests, roles: Sequence[str]) -> Figure:
     n_layers, n_heads = tests.p.shape[1:]
     parts = [points, _histogram(points, roles, n_layers * n_heads), _lines(alpha=tests.settings.alpha)]
     parts.append(note_rows(points.empty, NOTHING))
-    return Figure(_scatter_spec(tuple(roles), n_layers, n_heads), pd.concat(parts), _description(tests, roles))
+    spec = _scatter_spec(tuple(roles), n_layers, n_heads, scale)
+    return Figure(spec, pd.concat(parts), _description(tests, roles))
 
 
-def p_value_against_score(tests: HeadTests, roles: Sequence[str]) -> Figure:
+def p_value_against_score(tests: HeadTests, roles: Sequence[str], scale: Scale = "score") -> Figure:
     """Every test's -log10 p against its mean score: strong evidence stands on top, strong scores to the right.
 
     Args:
         tests: what to draw; what has no p-value is left out and counted in the description.
         roles: the roles to show.
+        scale: of the scores that were tested.
 
     Returns: the figure; a p-value of 1e-16 or less, 0 included, is drawn at 16 and counted in the description.
     """
@@ -61,7 +66,7 @@ def p_value_against_score(tests: HeadTests, roles: Sequence[str]) -> Figure:
     capped = int((points["evidence"] == MOST_EVIDENCE).sum())
     strong = f" {counted(capped, 'p-value')} of 1e-16 or less drawn at 16." if capped else ""
     return Figure(
-        _evidence_spec(tuple(roles)),
+        _evidence_spec(tuple(roles), scale),
         pd.concat([points, lines, note_rows(points.empty, NOTHING)]),
         _description(tests, roles) + strong,
     )
@@ -120,10 +125,10 @@ def _lines(**values: float) -> pd.DataFrame:
 
 
 @cache
-def _scatter_spec(roles: tuple[str, ...], n_layers: int, n_heads: int) -> Spec:
+def _scatter_spec(roles: tuple[str, ...], n_layers: int, n_heads: int, scale: Scale) -> Spec:
     import altair as alt
 
-    marks = _marks(roles, _head_position("number", n_layers, n_heads), _p_position("p"))
+    marks = _marks(roles, _head_position("number", n_layers, n_heads), _p_position("p"), scale)
     bars, totals = _histogram_layers(roles, _head_position("left", n_layers, n_heads))
     return template(
         alt.layer(_alpha_line(), marks, bars, totals, _alpha_label(), note()),
@@ -134,7 +139,7 @@ def _scatter_spec(roles: tuple[str, ...], n_layers: int, n_heads: int) -> Spec:
 
 
 @cache
-def _evidence_spec(roles: tuple[str, ...]) -> Spec:
+def _evidence_spec(roles: tuple[str, ...], scale: Scale) -> Spec:
     import altair as alt
 
     evidence = alt.Y(
@@ -147,13 +152,13 @@ def _evidence_spec(roles: tuple[str, ...]) -> Spec:
             grid=False,
         ),
     )
-    marks = _marks(roles, score_position(alt.X, "mean", "mean " + SCORE_AXIS), evidence)
+    marks = _marks(roles, score_position(alt.X, "mean", scale, WORDS[scale].title("mean ")), evidence, scale)
     tau = of_kind("tau").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=alt.X("value:Q"))
     tau_label = of_kind("tau").mark_text(color=INK, fontSize=11, align="right", baseline="top", dx=-4, dy=4)
     tau_label = tau_label.encode(x=alt.X("value:Q"), y=alt.YValue(0), text=alt.Text("label:N"))
     return template(
         alt.layer(tau, _alpha_line(), marks, tau_label, _alpha_label(), note()),
-        title="Evidence against score",
+        title=f"Evidence against {WORDS[scale].noun}",
         reading=READING,
         height=320,
     )
@@ -190,14 +195,14 @@ def _p_position(field: str) -> "alt.Y":
     )
 
 
-def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y") -> "alt.Chart":
+def _marks(roles: Sequence[str], x: "alt.X", y: "alt.Y", scale: Scale) -> "alt.Chart":
     """A mark for each test, filled where the head holds the role."""
     import altair as alt
 
     tooltip = [
         alt.Tooltip("role:N", title="role"),
         alt.Tooltip("name:N", title="head"),
-        alt.Tooltip("mean:N", title="mean score (× uniform)", format=".3~f"),
+        alt.Tooltip("mean:N", title=WORDS[scale].title("mean "), format=".3~f"),
         alt.Tooltip("p:N", title="p", format=".3~g"),
         alt.Tooltip("p_adjusted:N", title="p, corrected", format=".3~g"),
         alt.Tooltip("holds:N", title="holds the role"),

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from core.roles.measures import Scale
 from core.roles.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.axes import lettered_legend, role_colors, role_shapes
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import altair as alt
@@ -18,7 +20,7 @@ HEIGHT: Final = 260
 BAND_READING: Final = f"band: {100 * BAND:g} % of {RESAMPLES} corpora drawn from these texts; line: median"
 
 
-def heads_by_tau(counts: CountsByTau, roles: Sequence[str], tau: float, n_heads: int) -> Figure:
+def heads_by_tau(counts: CountsByTau, roles: Sequence[str], tau: float, n_heads: int, scale: Scale = "score") -> Figure:
     """A line for each role: the number of heads that hold it, by tau, with the reader's tau marked.
 
     Args:
@@ -26,6 +28,7 @@ def heads_by_tau(counts: CountsByTau, roles: Sequence[str], tau: float, n_heads:
         roles: the roles to show.
         tau: the reader's.
         n_heads: of the checkpoint; the end of the axis.
+        scale: of the scores.
     """
     rows = [
         {"kind": "count", "role": role, "tau": at, "heads": heads}
@@ -36,9 +39,9 @@ def heads_by_tau(counts: CountsByTau, roles: Sequence[str], tau: float, n_heads:
     here = dict(zip(roles, counts.heads[counts.taus.index(tau)].tolist(), strict=True))
     ends = (dict(zip(roles, counts.heads[end].tolist())) for end in (0, -1))
     return Figure(
-        _tau_spec(tuple(roles), n_heads),
+        _tau_spec(tuple(roles), n_heads, scale),
         pd.DataFrame(rows),
-        f"Number of heads of {n_heads} that hold each role, by tau. At tau {tau:g}: {_named(here)}. "
+        f"Number of heads of {n_heads} that hold each role, by {_axis(scale)}. At tau {tau:g}: {_named(here)}. "
         + " ".join(f"At tau {at:g}: {_named(of)}." for at, of in zip((counts.taus[0], counts.taus[-1]), ends)),
     )
 
@@ -65,6 +68,10 @@ def heads_by_texts(counts: CountsByTexts, roles: Sequence[str], n_heads: int) ->
     return Figure(_texts_spec(tuple(roles), n_heads), pd.DataFrame(rows), described)
 
 
+def _axis(scale: Scale) -> str:
+    return f"tau ({WORDS[scale].title()})"
+
+
 def _named(counts: dict[str, Any]) -> str:
     return ", ".join(f"{LOOKS[role].label} {heads}" for role, heads in counts.items())
 
@@ -74,10 +81,10 @@ def _range(role: str, low: float, high: float) -> str:
 
 
 @cache
-def _tau_spec(roles: tuple[str, ...], n_heads: int) -> Spec:
+def _tau_spec(roles: tuple[str, ...], n_heads: int, scale: Scale) -> Spec:
     import altair as alt
 
-    x = alt.X("tau:Q", title="tau", scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False))
+    x = alt.X("tau:Q", title=_axis(scale), scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False))
     tooltip = [
         alt.Tooltip("role:N", title="role"),
         alt.Tooltip("tau:N", title="tau", format=".3~g"),

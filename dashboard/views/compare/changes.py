@@ -38,6 +38,7 @@ def _per_layer(focus: Focus) -> None:
     tests_a, tests_b = focus.pair.tests
     places = [ROLES.index(role) for role in focus.coarse]
     gained, lost = changes_per_layer(tests_a.holds[places], tests_b.holds[places])
+    criterion, scale = focus.chosen.criterion, focus.chosen.scale
     figure = roles_gained_and_lost(gained, lost, focus.coarse, tests_a.mean.shape[2])
     chart("roles gained and lost", figure, focus.facts)
     means = np.stack([tests_a.mean, tests_b.mean])
@@ -52,7 +53,7 @@ def _per_layer(focus: Focus) -> None:
         persist_state="session",
     )
     moved = shift(focus.pair, focus.chosen, role or usual)
-    chart("score change by layer", shift_by_layer([moved], focus.chosen.criterion.alpha), focus.facts)
+    chart("score change by layer", shift_by_layer([moved], criterion.alpha, scale), focus.facts)
     divergence = focus.pair.scored.divergence
     if divergence is not None and divergence_of_heads(focus.pair) is not None:
         chart("divergence by layer", divergence_by_layer(divergence), focus.facts)
@@ -74,7 +75,8 @@ def _transitions(focus: Focus) -> None:
 
 
 def _scatter(focus: Focus) -> None:
-    chart("all scores", score_change_scatter(paired(focus.pair, focus.chosen), focus.coarse), focus.facts)
+    scale = focus.chosen.scale
+    chart("all scores", score_change_scatter(paired(focus.pair, focus.chosen), focus.coarse, scale), focus.facts)
 
 
 def _table(focus: Focus) -> None:

@@ -70,7 +70,8 @@ def _roles(
         shown=_shown(focus),
         held_before=held_before,
         before=wording.against(focus.names[0]),
-        filled=shared_wording.filled_by_test(focus.chosen.criterion.tau),
+        filled=shared_wording.filled_by_test(focus.chosen.criterion.tau, focus.chosen.scale),
+        scale=focus.chosen.scale,
         uniform=uniform,
         greatest=greatest,
         p_values=p_values,
@@ -107,7 +108,7 @@ def differences(focus: Focus) -> None:
         return
     moved = [np.abs(pair.tests[1].mean[places] - pair.tests[0].mean[places]) for pair in focus.pairs]
     bound = round_bound(max(float(np.nanmax(of_one)) for of_one in moved))
-    st.markdown(f"{wording.SIGN} {wording.scale(bound)}")
+    st.markdown(f"{wording.sign(focus.chosen.scale)} {wording.scale(bound)}")
     for start in range(0, len(places), 2):
         for column, place in zip(halves(), places[start : start + 2]):
             with column:

@@ -219,20 +219,26 @@ def steps_of(names: Sequence[str], reference: str, runs: Sequence[SavedRun]) -> 
 
 
 def _summary(focus: Focus) -> None:
-    pair, chosen = focus.pair, focus.chosen
+    pair, chosen, scale = focus.pair, focus.chosen, focus.chosen.scale
     tests_a, tests_b = pair.tests
     tests = paired(pair, chosen)
     changed = changed_heads(tests_a.holds, tests_b.holds, ROLES, focus.coarse)
     effects = np.abs(tests.effect[~np.isnan(tests.effect)])
     sentences = [
         wording.corpus(pair.n_texts, shared_wording.token_range(pair.scored.n_tokens)),
-        wording.summary(int(changed.sum()), changed.size, chosen.criterion.tau, busiest_layers(changed)),
+        wording.summary(
+            int(changed.sum()),
+            changed.size,
+            shared_wording.at_tau(chosen.criterion.tau, scale),
+            busiest_layers(changed),
+        ),
         wording.n_differ(
             int(tests.differs.sum()),
             int((tests.texts >= 2).sum()),
             chosen.criterion.alpha,
             st.session_state["correction"],
             float(np.median(effects)) if effects.size else None,
+            scale,
         ),
         *_shifts(focus),
     ]

@@ -35,5 +35,6 @@ def over_checkpoints(focus: Focus, steps: Sequence[int] | None) -> None:
     role = "delimiter:sep" if "delimiter:sep" in focus.fine else focus.coarse[0]
     moved = np.array([0.0, *(shift(pair, focus.chosen, role).overall for pair in focus.pairs)])
     with right:
-        chart("shift over checkpoints", shift_over_steps(names, over, moved, role, marked), focus.facts)
+        figure = shift_over_steps(names, over, moved, role, marked, focus.chosen.scale)
+        chart("shift over checkpoints", figure, focus.facts)
     chart("roles of each checkpoint", role_small_multiples(names, holds, focus.coarse), focus.facts)

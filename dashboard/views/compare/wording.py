@@ -5,8 +5,10 @@ from typing import Final
 
 from core.comparison.differences import ROUNDING
 from core.finetuning.movie_reviews import N_TRAINING, REQUIREMENT
+from core.roles.measures import Scale
 from core.similarity.distances import MOST
 from dashboard.figures.figure import counted
+from dashboard.figures.scales import WORDS
 
 NUMBERS: Final = {"rounding": f"{ROUNDING['float32']:g}"}
 """Of `method.md`."""
@@ -39,7 +41,6 @@ SAME: Final = "This is the reference itself, so nothing differs."
 BOTH_SIDES: Final = "Roles of each checkpoint"
 CHANGES: Final = "Roles gained, kept and lost"
 DIFFERENCES: Final = "Score differences"
-SIGN: Final = "b − a: above 0 the compared checkpoint scores higher."
 OUTLINE: Final = "outlined: the difference is significant"
 MORE: Final = "higher under b"
 LESS: Final = "lower under b"
@@ -108,18 +109,23 @@ def corpus(n_texts: int, lengths: str) -> str:
     return f"Over {counted(n_texts, 'text')} (tokens: {lengths}):"
 
 
-def summary(n_changed: int, n_heads: int, tau: float, busiest: tuple[int, int, int] | None) -> str:
+def sign(scale: Scale) -> str:
+    """How a difference is to be read."""
+    return f"Mean {WORDS[scale].noun}, b − a: above 0 it is higher under the compared checkpoint."
+
+
+def summary(n_changed: int, n_heads: int, at_tau: str, busiest: tuple[int, int, int] | None) -> str:
     """How many heads changed a role, and where."""
     where = f"; {layers(*busiest)}" if busiest is not None and n_changed else ""
-    return f"**{n_changed:,} of {counted(n_heads, 'head')}** changed a role at tau {tau:g}{where}."
+    return f"**{n_changed:,} of {counted(n_heads, 'head')}** changed a role at {at_tau}{where}."
 
 
-def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect: float | None) -> str:
+def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect: float | None, scale: Scale) -> str:
     """How many scores differ by more than noise, and by how much."""
     size = "" if effect is None else f", with a median effect of {effect:.1f} standard deviations"
     return (
-        f"**{n_differ:,}** of {n_tested:,} scores (one for each head and role) differ significantly at alpha "
-        f"{alpha:g} (correction: {correction}){size}."
+        f"**{n_differ:,}** of {n_tested:,} {WORDS[scale].nouns} (one for each head and role) differ significantly at "
+        f"alpha {alpha:g} (correction: {correction}){size}."
     )
 
 

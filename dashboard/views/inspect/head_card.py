@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from core.attention.settings import Head, head_name
 from core.roles.hypotheses import HeadTests, tests_of
-from core.roles.measures import RoleScores
+from core.roles.measures import RoleScores, Scale
 from core.roles.roles import COARSE_ROLES, ROLES, shown_roles, similar_heads
 from core.similarity.distances import HeadDistances, nearest_heads
 from dashboard import provenance
@@ -18,6 +18,7 @@ from dashboard.downloads import figure_downloads, table_downloads
 from dashboard.figures.figure import MOST_MARKS, counted
 from dashboard.figures.roles.distributions import head_scores
 from dashboard.figures.roles.many_scores import every_head_score
+from dashboard.figures.scales import WORDS
 from dashboard.state import Choice
 from dashboard.views.corpus import Corpus, kept_matches
 from dashboard.views.frame import Visit
@@ -34,7 +35,7 @@ ALIKE: Final = 5
 
 def head_card(visit: Visit, passed: PassedText, tested: Corpus, head: Head) -> None:
     """Draw the card of a head, given what was measured of the text on screen and the tests over the corpus."""
-    name, n_texts = head_name(*head), len(tested.scores)
+    name, n_texts, scale = head_name(*head), len(tested.scores), visit.chosen.scale
     coarse, fine = shown_roles(tested.tests.mean)
     roles = tuple(role for role in ROLES if role in coarse + fine)
     places = [ROLES.index(role) for role in roles]
@@ -49,23 +50,24 @@ def head_card(visit: Visit, passed: PassedText, tested: Corpus, head: Head) -> N
             _shown(table), hide_index=True, column_config=_columns(visit.chosen), height="content", placeholder="n/a"
         )
         table_downloads(f"head {name}", table, facts)
-        _alike(tests, head)
+        _alike(tests, head, scale)
         _attending_alike(kept_distances(visit), head)
     with right:
         on_text = zip(roles, passed.scores[places, *head])
         here = {role: float(score) for role, score in on_text if np.isfinite(score)}
         uniform = tested.scored.mean_references()[0][places, head[0]]
-        _scores(tested.scores[:, places], tests, head, uniform, here, f"Scores of {name} {over}", facts)
+        title = f"{WORDS[scale].nouns.capitalize()} of {name} {over}"
+        _scores(tested.scores[:, places], tests, head, uniform, here, scale, title, facts)
 
 
 def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: Head) -> None:
     """A head's roles in two sentences; positional ones are marked, where that is known without a pass."""
     chosen = visit.chosen
-    tau = chosen.criterion.tau
+    tau, scale = chosen.criterion.tau, chosen.scale
     above = [role for role, held in zip(ROLES, passed.roles(chosen.criterion)[:, *head]) if held]
     greatest = passed.scored.greatest[0, :, head[0]]
     short = {role: float(most) for role, most in zip(ROLES, greatest) if most < tau and role in COARSE_ROLES}
-    lines = [f"**Head {head_name(*head)}**", wording.text_summary(above, tau)]
+    lines = [f"**Head {head_name(*head)}**", wording.text_summary(above, tau, scale)]
     if short:
         lines.append(wording.too_short(short))
     if tested is not None:
@@ -87,6 +89,7 @@ def _scores(
     head: Head,
     uniform: Float[np.ndarray, " role"],
     here: dict[str, float],
+    scale: Scale,
     title: str,
     facts: dict[str, str],
 ) -> None:
@@ -94,15 +97,15 @@ def _scores(
     name = f"scores of {head_name(*head)}"
     n_scores = int(np.isfinite(scores[:, :, *head]).sum())
     if n_scores > MOST_MARKS and toggle(
-        wording.every_score(n_scores), key="every score", help=wording.EVERY_SCORE_HELP
+        wording.every_score(n_scores, scale), key="every score", help=wording.EVERY_SCORE_HELP
     ):
-        every = every_head_score(scores, tests, *head, uniform, here)
+        every = every_head_score(scores, tests, *head, uniform, here, scale)
         plotly_chart(name, every, facts)
-        with st.expander(wording.EVERY_SCORE_TABLE):
+        with st.expander(wording.every_score_table(scale)):
             st.dataframe(every.data, hide_index=True, placeholder="n/a")
             table_downloads(name, every.data, facts)
         return
-    figure = head_scores(scores, tests, *head, uniform, here)
+    figure = head_scores(scores, tests, *head, uniform, here, scale)
     st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key="head scores")
     figure_downloads(name, figure, title, facts)
 
@@ -143,21 +146,21 @@ def _mean_and_interval(mean: float, low: float, high: float) -> str | None:
 
 
 def _columns(chosen: Choice) -> dict[str, Any]:
-    level = f"{100 * (1 - chosen.criterion.alpha):g}"
+    level, scale = f"{100 * (1 - chosen.criterion.alpha):g}", chosen.scale
     columns = st.column_config
     return {
         "role": columns.TextColumn(width=104),
-        "this text": columns.TextColumn(width=90, help=wording.COLUMN_HERE),
-        "mean": columns.TextColumn(f"mean ({level} %)", width=110, help=wording.COLUMN_MEAN),
+        "this text": columns.TextColumn(width=90, help=wording.COLUMN_HERE[scale]),
+        "mean": columns.TextColumn(f"mean ({level} %)", width=110, help=wording.column_mean(scale)),
         "p": columns.TextColumn("p adj.", width=58, help=wording.COLUMN_P),
         "texts": columns.NumberColumn(width=44, help=wording.COLUMN_TEXTS),
         "holds": columns.TextColumn(width=78, help=wording.COLUMN_CONSTANT),
     }
 
 
-def _alike(tests: HeadTests, head: Head) -> None:
-    nearest = similar_heads(tests.mean, head)[:ALIKE]
-    st.markdown(wording.alike([(head_name(*other), distance) for other, distance in nearest]))
+def _alike(tests: HeadTests, head: Head, scale: Scale) -> None:
+    nearest = similar_heads(tests.mean, head, logarithmic=scale == "score")[:ALIKE]
+    st.markdown(wording.alike([(head_name(*other), distance) for other, distance in nearest], scale))
 
 
 def _attending_alike(distances: HeadDistances | None, head: Head) -> None:

@@ -92,15 +92,15 @@ def _corpus_texts(chosen: Choice) -> tuple[tuple[Text, ...], AnalysisError | Non
 def _grid(visit: Visit, screen: OnScreen, filling: Corpus | None, tested: Corpus | None, finer: bool) -> list[Head]:
     """The grid of roles: those of the tests that fill its corners, or those that the scores on this text give."""
     chosen, engine = visit.chosen, visit.engine
-    tau, scores = chosen.criterion.tau, screen.now.scores
+    tau, scale, scores = chosen.criterion.tau, chosen.scale, screen.now.scores
     shown = shown_roles(scores)[1 if finer else 0]
-    facts = provenance.text_facts(chosen, engine, screen.text) | {"tau": f"{tau:g}"}
+    facts = provenance.text_facts(chosen, engine, screen.text) | provenance.threshold_facts(chosen)
     if filling is None:
         holds, over = screen.now.roles(chosen.criterion), wording.BY_TEXT
-        filled = wording.filled_by_text(tau, chosen.criterion.rule)
+        filled = wording.filled_by_text(tau, chosen.criterion.rule, scale)
         before = None if screen.all_on is None else screen.all_on.roles(chosen.criterion)
     else:
-        holds, filled, over = filling.tests.holds, shared_wording.filled_by_test(tau), wording.BY_CORPUS
+        holds, filled, over = filling.tests.holds, shared_wording.filled_by_test(tau, scale), wording.BY_CORPUS
         facts |= provenance.corpus_facts(chosen, engine, len(filling.scores), filling.n_tokens)
         all_on = kept_corpus(replace(visit, chosen=replace(chosen, off=()))) if chosen.off else None
         before = None if all_on is None else all_on.tests.holds
@@ -115,6 +115,7 @@ def _grid(visit: Visit, screen: OnScreen, filling: Corpus | None, tested: Corpus
         held_before=before,
         before=shared_wording.AGAINST,
         filled=filled,
+        scale=scale,
         uniform=screen.now.scored.uniform[0],
         greatest=screen.now.scored.greatest[0],
         p_values=None if tested is None else tested.tests.p_adjusted,

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from core.roles.hypotheses import Rule
+from core.roles.measures import Scale
+from dashboard import wording as shared_wording
 from dashboard.figures.figure import counted
+from dashboard.figures.scales import WORDS
 
 SEE: Final = (
     "Each square is one attention head. Its coloured letters say which roles it plays in your text: what it pays "
@@ -13,17 +16,26 @@ SEE: Final = (
 BY: Final = "Show roles for"
 BY_TEXT: Final = "this text"
 BY_CORPUS: Final = "the corpus"
-COLUMN_HERE: Final = "Score on the text above, of the greatest score that any attention could have on it."
-COLUMN_MEAN: Final = "Mean score over the texts in which the role is applicable, and its two-sided confidence interval."
+COLUMN_HERE: Final[dict[Scale, str]] = {
+    "score": "Score on the text above, of the greatest score that any attention could have on it.",
+    "share": "Share above chance on the text above: 0 for evenly spread attention, at most 1.",
+}
 COLUMN_P: Final = "p-value of the role, corrected: the larger of those against tau and against uniform attention."
 COLUMN_TEXTS: Final = "Number of texts in which the role is applicable."
 COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so its mean decides without a test."
 
 
-def filled_by_text(tau: float, rule: Rule) -> str:
+def column_mean(scale: Scale) -> str:
+    """What the column of means holds."""
+    where = "over the texts in which the role is applicable"
+    return f"Mean {WORDS[scale].noun} {where}, and its two-sided confidence interval."
+
+
+def filled_by_text(tau: float, rule: Rule, scale: Scale) -> str:
     """What a filled corner means by score on the text."""
-    beyond = " and clearly above that of uniform attention" if rule == "role" else ""
-    return f"Filled letters: score above {tau:g}{beyond} on this text."
+    # A share above tau is above that of uniform attention, 0, already.
+    beyond = " and clearly above that of uniform attention" if rule == "role" and scale == "score" else ""
+    return f"Filled letters: {shared_wording.above_tau(tau, scale)}{beyond} on this text."
 
 
 def too_short(greatest: Mapping[str, float]) -> str:
@@ -32,10 +44,10 @@ def too_short(greatest: Mapping[str, float]) -> str:
     return f"This text is too short for {named}."
 
 
-def text_summary(names: list[str], tau: float) -> str:
+def text_summary(names: list[str], tau: float, scale: Scale) -> str:
     """Roles of one head by its score on one text."""
     roles = ", ".join(names) if names else "no role"
-    return f"On this text: {roles} (score above {tau:g})."
+    return f"On this text: {roles} ({shared_wording.above_tau(tau, scale)})."
 
 
 def positional(role: str) -> str:
@@ -50,19 +62,24 @@ def corpus_summary(names: list[str], n_texts: int, is_tested: bool) -> str:
     return f"Over {counted(n_texts, 'text')}: {', '.join(names) if names else 'no role'}."
 
 
-def alike(heads: list[tuple[str, float]]) -> str:
+def alike(heads: list[tuple[str, float]], scale: Scale) -> str:
     """Heads with similar mean scores."""
+    of = "log scores" if scale == "score" else WORDS[scale].nouns
     named = ", ".join(f"{name} ({distance:.2f})" for name, distance in heads)
-    return f"Most similar by mean scores: {named}. In parentheses: distance of the log scores (0 = equal)."
+    return f"Most similar by mean {WORDS[scale].nouns}: {named}. In parentheses: distance of the {of} (0 = equal)."
 
 
 EVERY_SCORE_HELP: Final = (
     "Draws every text as a dot, with WebGL. A browser without it shows a note instead; the files and the table hold "
-    "all scores."
+    "all of them."
 )
-EVERY_SCORE_TABLE: Final = "Scores of each text"
 
 
-def every_score(n_scores: int) -> str:
+def every_score(n_scores: int, scale: Scale) -> str:
     """The switch that draws single scores where there are many."""
-    return f"Draw each of the {n_scores:,} scores"
+    return f"Draw each of the {n_scores:,} {WORDS[scale].nouns}"
+
+
+def every_score_table(scale: Scale) -> str:
+    """Opens the table of single scores."""
+    return f"{WORDS[scale].nouns.capitalize()} of each text"

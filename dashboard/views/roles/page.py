@@ -60,7 +60,7 @@ def _roles() -> None:
     facts = provenance.corpus_facts(visit.chosen, visit.engine, len(tested.scores), tested.n_tokens)
     ask_about_long_texts(tested.too_long)
     coarse, fine = shown_roles(tested.tests.mean)
-    _summary(tested, coarse)
+    _summary(visit.chosen, tested, coarse)
     if all_on is not None:
         say_role_changes(tested.tests, all_on.tests, coarse)
     if reasons := {role: why for role, why in untested(tested.tests).items() if role != "sink" or role in fine}:
@@ -83,12 +83,13 @@ def _roles() -> None:
     _details(visit.chosen, tested, matched, coarse, facts)
 
 
-def _summary(tested: Corpus, coarse: tuple[str, ...]) -> None:
+def _summary(chosen: Choice, tested: Corpus, coarse: tuple[str, ...]) -> None:
     tests, n_texts = tested.tests, len(tested.scores)
     counts = {role: int(tests.holds[tests.roles.index(role)].sum()) for role in coarse}
     n_any = tests.holds[0].size - len(combinations(tests.holds, tests.roles, coarse).get(frozenset(), ()))
     lengths = shared_wording.token_range(tested.n_tokens)
-    st.markdown(wording.summary(n_any, tests.holds[0].size, counts, n_texts, lengths, tests.settings.tau))
+    at_tau = shared_wording.at_tau(tests.settings.tau, chosen.scale)
+    st.markdown(wording.summary(n_any, tests.holds[0].size, counts, n_texts, lengths, at_tau))
     if (note := few_texts(n_texts)) is not None:
         st.markdown(note)
     n_short = dict(zip(ROLES, tested.scored.out_of_reach(tests.settings.tau).tolist()))
@@ -153,7 +154,8 @@ def _role_grid(visit: Visit, tested: Corpus, shown: tuple[str, ...]) -> RoleGrid
         shown=shown,
         off=chosen.off,
         before=shared_wording.AGAINST,
-        filled=shared_wording.filled_by_test(chosen.criterion.tau),
+        filled=shared_wording.filled_by_test(chosen.criterion.tau, chosen.scale),
+        scale=chosen.scale,
         uniform=uniform,
         greatest=greatest,
         p_values=tests.p_adjusted,
@@ -199,19 +201,19 @@ def _details(
         "details",
         {
             "Per layer": lambda: chart("roles per layer", heads_per_layer(tested.tests, coarse), facts),
-            "p-values": lambda: _p_values(tested.tests, coarse, facts),
+            "p-values": lambda: _p_values(chosen, tested.tests, coarse, facts),
             "Score distributions": lambda: _distributions(chosen, tested, facts),
-            "Sensitivity": lambda: _sensitivity(tested, coarse, facts),
+            "Sensitivity": lambda: _sensitivity(chosen, tested, coarse, facts),
             "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
             "Table": lambda: _table(tested.tests, matched, facts),
         },
     )
 
 
-def _p_values(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+def _p_values(chosen: Choice, tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
     figures = {"heads in order": p_value_scatter, "mean score": p_value_against_score}
     figure = one_of("Across", figures, key="p across")
-    chart("p-values", figure(tests, coarse), facts)
+    chart("p-values", figure(tests, coarse, chosen.scale), facts)
 
 
 def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> None:
@@ -219,21 +221,21 @@ def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> Non
     with st.container(horizontal=True):
         role = from_list("Role", dict(zip(ROLES, ROLES)), key="distribution role")
         layer = from_list("Layer", layers, key="distribution layer")
-    uniform, _ = tested.scored.mean_references()
+    (uniform, _), tau, scale = tested.scored.mean_references(), chosen.criterion.tau, chosen.scale
     if layer is None:
-        figure = scores_per_layer(tested.scores, ROLES, role, chosen.criterion.tau, uniform)
+        figure = scores_per_layer(tested.scores, ROLES, role, tau, uniform, scale)
     else:
-        figure = scores_per_head(tested.scores, ROLES, role, layer, chosen.criterion.tau, uniform)
+        figure = scores_per_head(tested.scores, ROLES, role, layer, tau, uniform, scale)
     chart("score distributions", figure, facts)
 
 
-def _sensitivity(tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+def _sensitivity(chosen: Choice, tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
     st.markdown(wording.SENSITIVITY)
-    settings, n_heads = tested.tests.settings, tested.tests.holds[0].size
+    settings, scale, n_heads = chosen.criterion, chosen.scale, tested.tests.holds[0].size
     left, right = halves()
     with left:
-        by_tau = counts_by_tau(tested.scored, coarse, settings)
-        chart("roles by tau", heads_by_tau(by_tau, coarse, settings.tau, n_heads), facts)
+        by_tau = counts_by_tau(tested.scored, coarse, settings, scale)
+        chart("roles by tau", heads_by_tau(by_tau, coarse, settings.tau, n_heads, scale), facts)
     with right:
         if len(tested.scores) < LEAST_TEXTS:
             st.info(wording.TOO_FEW_TO_DRAW)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
-from core.roles.measures import Direction
+from core.roles.measures import USUAL_TAU, Direction
 from core.roles.sensitivity import LEAST_TEXTS
 from core.roles.sieves import LOCAL_RADIUS
 from core.texts.relations import RELATIONS
@@ -14,6 +14,7 @@ NUMBERS: Final = {
     "relations": ", ".join(RELATIONS),
     "spread": f"{CONSTANT_SPREAD:g}",
     "gain": f"{100 * LEAST_GAIN:g} %",
+    "share_tau": f"{USUAL_TAU['share']:g}",
 }
 """Of `method.md`."""
 SEE: Final = (
@@ -54,10 +55,10 @@ def looks_back(direction: Direction) -> str:
     )
 
 
-def summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, lengths: str, tau: float) -> str:
+def summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, lengths: str, at_tau: str) -> str:
     """The corpus view in one sentence."""
     named = ", ".join(f"{count} {role}" for role, count in counts.items())
     return (
-        f"Over {counted(n_texts, 'text')} at tau {tau:g}, **{n_any} of {n_heads} heads** hold a role: {named}. "
+        f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {named}. "
         f"Tokens of a text: {lengths}."
     )

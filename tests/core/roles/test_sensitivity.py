@@ -24,7 +24,7 @@ def some_scores(seed=0):
 def test_counts_by_tau_are_those_of_the_tests_at_each_tau(family):
     scored, settings = some_scores(), Criterion(tau=2.2, family=family)
     counts = counts_by_tau(scored, CHOSEN, settings)
-    assert counts.taus == tuple(sorted((*TAUS, 2.2)))
+    assert counts.taus == tuple(sorted((*TAUS["score"], 2.2)))
     for at, tau in enumerate(counts.taus):
         tests = role_tests(scored.scores, ROLES, Criterion(tau=tau, family=family), scored.uniform)
         expected = [tests.holds[ROLES.index(role)].sum() for role in CHOSEN]
@@ -34,7 +34,7 @@ def test_counts_by_tau_are_those_of_the_tests_at_each_tau(family):
 
 
 def test_the_readers_tau_is_counted_once_where_it_is_one_of_the_others():
-    assert counts_by_tau(some_scores(), CHOSEN, Criterion(tau=3.0)).taus == TAUS
+    assert counts_by_tau(some_scores(), CHOSEN, Criterion(tau=3.0)).taus == TAUS["score"]
 
 
 def test_counts_by_texts_narrow_as_texts_are_added_and_repeat_with_their_seed():

@@ -176,14 +176,14 @@ def test_the_shift_in_words(overall, p, expected):
 
 def test_where_the_changed_heads_are_in_words():
     assert (
-        wording.summary(12, 72, 3, (4, 5, 9))
+        wording.summary(12, 72, "tau 3", (4, 5, 9))
         == "**12 of 72 heads** changed a role at tau 3; layers 4–5 hold 9 of them."
     )
     assert (
-        wording.summary(2, 72, 2.5, (1, 1, 2))
+        wording.summary(2, 72, "tau 2.5", (1, 1, 2))
         == "**2 of 72 heads** changed a role at tau 2.5; layer 1 holds 2 of them."
     )
-    assert wording.summary(0, 72, 3, None) == "**0 of 72 heads** changed a role at tau 3."
+    assert wording.summary(0, 72, "tau 3", None) == "**0 of 72 heads** changed a role at tau 3."
 
 
 def transitions_page(compare, **link):

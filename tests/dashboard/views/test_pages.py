@@ -209,4 +209,4 @@ def test_single_scores_are_drawn_on_demand_where_they_are_many(app, monkeypatch)
     (table,) = (each.value for each in at.dataframe if "text" in each.value)
     assert len(table) == 3
     n_scores = int(table.drop(columns="text").notna().to_numpy().sum())
-    assert at.toggle(key="every score").label == inspect_wording.every_score(n_scores)
+    assert at.toggle(key="every score").label == inspect_wording.every_score(n_scores, "score")

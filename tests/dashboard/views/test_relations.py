@@ -558,7 +558,7 @@ def test_argmax_and_sieve_are_counted_beside_each_other(parsing, checkpoint):
     assert not at.exception
     counts = next(each.value for each in at.markdown if "by both and" in each.value)
     assert "by the sieve (its pooled syntactic role)" in counts
-    assert "its pooled syntactic role" in wording.SIEVE_TITLE
+    assert "its pooled syntactic role" in wording.sieve_title("score")
     n_all, first, second, both, neither = map(int, re.findall(r"\d+", counts))
     rule = by_argmax(computed(find_checkpoint(checkpoint), reading="row"), "points")
     sieve = sent(at, wording.SIEVE_GRID)

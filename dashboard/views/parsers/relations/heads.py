@@ -11,6 +11,7 @@ from core.relations.accuracy import DIRECTIONS, argmax_and_sieve, beats_baseline
 from core.roles.roles import ROLES
 from dashboard.figures.head_map import Detail, HeadMap, round_bound
 from dashboard.figures.relations.directions import DIRECTION_NAMES
+from dashboard.figures.scales import WORDS
 from dashboard.views.corpus import corpus
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_head_map
@@ -68,12 +69,13 @@ def two_rules(focus: Focus) -> None:
     tested = corpus(focus.visit)
     if tested is None:
         return
+    scale = focus.visit.chosen.scale
     by_sieve, score = tested.tests.holds[SYNTACTIC], tested.tests.mean[SYNTACTIC]
     st.markdown(wording.both_rules(argmax_and_sieve(argmax.heads, by_sieve), by_sieve.size))
     best = [[wording.best_at(at) for at in of_layer] for of_layer in argmax.best]
     points = 100 * argmax.gain
     argmax_title = f"{wording.ARGMAX_GRID}: {wording.ARGMAX_TITLE}"
-    sieve_title = f"{wording.SIEVE_GRID}: {wording.SIEVE_TITLE}"
+    sieve_title = f"{wording.SIEVE_GRID}: {wording.sieve_title(scale)}"
     left, right = halves()
     with left:
         picture = HeadMap(
@@ -86,7 +88,7 @@ def two_rules(focus: Focus) -> None:
             high_label=wording.HIGHER,
             outlined=argmax.heads,
             outline=wording.OUTLINE,
-            details=[("best at", best), ("mean score by the sieve", score)],
+            details=[("best at", best), (f"mean {WORDS[scale].noun} by the sieve", score)],
         )
         _show(focus, "syntactic by argmax", picture)
     with right:
@@ -94,7 +96,8 @@ def two_rules(focus: Focus) -> None:
             title=sieve_title,
             label=_label(focus, sieve_title),
             values=score,
-            bound=round_bound(float(np.nanmax(score, initial=0))),
+            bound=round_bound(float(np.nanmax(np.abs(score), initial=0))),
+            signed=scale == "share",
             outlined=by_sieve,
             outline=wording.SIEVE_OUTLINE,
             details=[("by argmax", np.where(argmax.heads, best, "no").tolist())],

@@ -5,9 +5,11 @@ from typing import Final
 
 from core.relations.accuracy import AS_IN_CODE as CODE
 from core.relations.accuracy import AS_IN_PAPER, NO_CASE, VOITA_MARGIN
+from core.roles.measures import Scale
 from core.statistics.overlap import Overlap
 from dashboard.figures.figure import counted
 from dashboard.figures.relations.directions import DIRECTION_NAMES
+from dashboard.figures.scales import WORDS
 from dashboard.views.parsers.relations.results import FEWEST_RELATIONS, USUAL_CASES, BestRelation
 
 NUMBERS: Final = {
@@ -130,9 +132,9 @@ EVERY_WORD: Final = "Predictions for every word"
 TWO_RULES: Final = "Argmax and sieve"
 TWO_RULES_SEE: Final = (
     "Two rules for what makes a head syntactic. **By argmax** (Voita et al.): the most attended word is often enough "
-    "the right one, for nsubj, dobj, amod or advmod in either direction. **By the sieve** (Pande et al.): on average "
-    "the right word gets more than tau times uniform attention, whether or not it gets the most. Heads by the sieve "
-    "are those with the pooled role, the mean over these relations."
+    "the right one, for nsubj, dobj, amod or advmod in either direction. **By the sieve** (Pande et al.): the "
+    "attention to the right word is on average above tau, on the scale of the sidebar, whether or not it is the most. "
+    "Heads by the sieve are those with the pooled role, the mean over these relations."
 )
 TWO_RULES_PAPER: Final = (
     "By argmax: corresponds to the green cells of figure 1 of Voita et al. (2019). By the sieve, and the comparison of "
@@ -141,11 +143,15 @@ TWO_RULES_PAPER: Final = (
 ARGMAX_GRID: Final = "Syntactic by argmax"
 ARGMAX_TITLE: Final = "best accuracy − baseline, in points"
 SIEVE_GRID: Final = "Syntactic by the sieve"
-SIEVE_TITLE: Final = "its pooled syntactic role, mean score (× uniform)"
 SIEVE_OUTLINE: Final = "outlined: holds the pooled role by the test"
 NO_RULE_RELATION: Final = (
     "None of nsubj, dobj, amod and advmod has enough cases here, so no head can be syntactic by argmax."
 )
+
+
+def sieve_title(scale: Scale) -> str:
+    """What the map of heads by the sieve shows."""
+    return f"its pooled syntactic role, {WORDS[scale].title('mean ')}"
 
 
 def table_note(unit: str) -> str:
