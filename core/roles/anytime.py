@@ -1,10 +1,19 @@
 """Roles by evidence that stays valid while texts are added: at any look, and without a rule when to stop."""
 
+import math
+from collections.abc import Callable
+from typing import Final
+
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.roles.hypotheses import LEAST_GAIN, Criterion
-from core.statistics.evidence import e_bh, log_evidence
+from core.roles.hypotheses import LEAST_GAIN, Criterion, HeadTests
+from core.roles.measures import RoleScores
+from core.statistics.evidence import e_bh, evidence_path, log_evidence
+from core.statistics.means import moments, ratio, rejects
+
+MOST_LOG_EVIDENCE: Final = 690.0
+"""More would be infinite in a file."""
 
 
 def role_evidence(
@@ -27,23 +36,97 @@ def role_evidence(
     Raises: AnalysisError for a negative score.
     Source: decided here; `core.statistics.evidence` names the method's.
     """
-    evidence = log_evidence(scores, settings.tau)
+    return _of_the_rule(log_evidence, scores, settings, uniform)
+
+
+def role_evidence_path(
+    scores: Float[np.ndarray, "text role layer head"],
+    settings: Criterion,
+    uniform: Float[np.ndarray, "text role layer"],
+) -> Float[np.ndarray, "text role layer head"]:
+    """role_evidence after the first text, the first two, and so on; arguments and errors are the same."""
+    return _of_the_rule(evidence_path, scores, settings, uniform)
+
+
+def _of_the_rule(
+    evidence_of: Callable[..., Float[np.ndarray, "..."]],
+    scores: Float[np.ndarray, "text role layer head"],
+    settings: Criterion,
+    uniform: Float[np.ndarray, "text role layer"],
+) -> Float[np.ndarray, "..."]:
+    evidence = evidence_of(scores, settings.tau)
     if settings.rule == "role":
         # Where a role does not apply, there is no score to bet on, and any threshold does.
         threshold = np.where(np.isnan(uniform), 1, uniform)[..., None] * (1 + LEAST_GAIN)
-        evidence = np.minimum(evidence, log_evidence(scores, threshold))
+        evidence = np.minimum(evidence, evidence_of(scores, threshold))
     return np.where(np.isnan(scores).all(axis=0), np.nan, evidence)
 
 
 def holds_by_evidence(
     evidence: Float[np.ndarray, "role layer head"], settings: Criterion
 ) -> Bool[np.ndarray, "role layer head"]:
-    """Roles by e-BH: at most alpha of them are expected to be false, whenever one looks and however heads depend.
+    """Roles by evidence, valid whenever one looks and however heads depend.
 
     Args:
         evidence: from `role_evidence`.
-        settings: alpha, and the tests that are corrected together.
+        settings: alpha; the tests that are corrected together; and the correction. With "bh", at most alpha of the
+            roles are expected to be false (e-BH). 1 / E is a p-value at any look, so with "holm" there is one false
+            role with a probability of at most alpha, and with "none" each role is held against alpha alone.
     """
-    if settings.family == "all":
-        return e_bh(evidence, settings.alpha)
-    return np.stack([e_bh(of_role, settings.alpha) for of_role in evidence])
+    families = evidence.reshape(1 if settings.family == "all" else len(evidence), -1)
+    if settings.correction == "bh":
+        refuted = np.array([e_bh(family, settings.alpha) for family in families])
+    else:
+        refuted = rejects(np.exp(-np.maximum(families, 0)), settings.correction, settings.alpha)
+    return refuted.reshape(evidence.shape)
+
+
+def needed_evidence(evidence: Float[np.ndarray, "role layer head"], settings: Criterion) -> tuple[float, float]:
+    """Logarithms of the least evidence with which a head can hold a role, and of that with which it always does.
+
+    In between, it depends on how much evidence there is for the other heads of the family; the largest family counts.
+    """
+    least = -math.log(settings.alpha)
+    if settings.correction == "none":
+        return least, least
+    of_role = (~np.isnan(evidence)).sum(axis=(1, 2))
+    n_tests = int(of_role.sum() if settings.family == "all" else of_role.max(initial=0))
+    return least, least + math.log(max(n_tests, 1))
+
+
+def roles_by_evidence(scored: RoleScores, bets: RoleScores, roles: tuple[str, ...], settings: Criterion) -> HeadTests:
+    """Which head has which role by evidence: no p-values and no intervals, which are valid at one look only.
+
+    Args:
+        scored: of the texts whose mean is shown.
+        bets: of the texts that were bet on, which may be more: a bet stays when its text is taken out.
+        roles: names along the role axis.
+        settings: as for `holds_by_evidence`, with tau and the rule.
+
+    Raises: AnalysisError for a negative score.
+    """
+    texts, mean, squares = moments(scored.scores)
+    evidence = role_evidence(bets.scores, settings, bets.uniform)
+    none = np.full(mean.shape, np.nan)
+    return HeadTests(
+        roles=roles,
+        settings=settings,
+        texts=texts,
+        mean=mean,
+        std=np.sqrt(ratio(squares, texts - settings.ddof)),
+        t=none,
+        p=none,
+        p_uniform=none,
+        p_role=none,
+        p_adjusted=none,
+        low=none,
+        high=none,
+        holds=holds_by_evidence(evidence, settings),
+        constant=np.zeros(mean.shape, bool),
+        evidence=evidence,
+    )
+
+
+def as_odds(evidence: Float[np.ndarray, "*cell"]) -> Float[np.ndarray, "*cell"]:
+    """Evidence as the number in "34 : 1", which a file can hold: at most 1e299."""
+    return np.exp(np.minimum(evidence, MOST_LOG_EVIDENCE))

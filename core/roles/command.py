@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
-import numpy as np
-
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.checkpoints.find import load_checkpoint
@@ -25,7 +23,7 @@ from core.commands import (
     write,
 )
 from core.passes.prepare import prepare_all
-from core.roles.anytime import holds_by_evidence, role_evidence
+from core.roles.anytime import as_odds, holds_by_evidence, role_evidence
 from core.roles.controls import RoleCounts, control_passes, role_counts
 from core.roles.hypotheses import Criterion, Family, HeadTests, Rule, role_tests
 from core.roles.matched_pairs import MatchedTests, matched_tests
@@ -43,8 +41,6 @@ from core.roles.tables import (
 )
 from core.texts.text import SUFFIXES, Text, texts_sha256
 
-MOST_LOG_EVIDENCE: Final = 690.0
-"""More would be infinite in the file: 1e299 : 1."""
 ROLE_FIELDS: Final = ("texts", "mean", "std", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")
 
 
@@ -180,8 +176,7 @@ def roles(arguments: argparse.Namespace) -> None:
     if table.scale == "score":  # a bet needs values from 0 upwards
         evidence = role_evidence(table.scores, criterion, table.uniform)
         holds = holds_by_evidence(evidence, criterion)
-        odds = np.exp(np.minimum(evidence, MOST_LOG_EVIDENCE))
-        tests = tests.assign(evidence=odds.ravel(), holds_anytime=holds.ravel())
+        tests = tests.assign(evidence=as_odds(evidence).ravel(), holds_anytime=holds.ravel())
     write(arguments.output, partial(tests.to_csv, index=False))
     if (note := few_texts(len(table.texts))) is not None:
         print(note, file=sys.stderr)

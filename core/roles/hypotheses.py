@@ -96,6 +96,8 @@ class HeadTests:
     """Whether the head holds the role."""
     constant: Bool[np.ndarray, "role layer head"]
     """Whether the score is constant, so that only the mean decides."""
+    evidence: Float[np.ndarray, "role layer head"] | None = None
+    """Where roles are decided by evidence and not by a test: its natural logarithm; NaN where no text takes part."""
 
 
 def role_tests(
@@ -250,10 +252,9 @@ def tests_of(tests: HeadTests, roles: tuple[str, ...]) -> HeadTests:
     Raises: ValueError for a role that was not tested.
     """
     places = [tests.roles.index(role) for role in roles]
-    arrays = {
-        field.name: getattr(tests, field.name) for field in fields(tests) if field.name not in ("roles", "settings")
-    }
-    return replace(tests, roles=roles, **{name: array[places] for name, array in arrays.items()})
+    values = {field.name: getattr(tests, field.name) for field in fields(tests)}
+    arrays = {name: value[places] for name, value in values.items() if isinstance(value, np.ndarray)}
+    return replace(tests, roles=roles, **arrays)
 
 
 def untested(tests: HeadTests) -> dict[str, str]:
@@ -262,7 +263,7 @@ def untested(tests: HeadTests) -> dict[str, str]:
     Returns: role -> reason, in the order of the roles.
     """
     reasons = {0: "not applicable: no text takes part"}
-    if tests.settings.method == "test":
+    if tests.settings.method == "test" and tests.evidence is None:
         reasons[1] = "not tested: only 1 text takes part and a test needs at least 2"
     most = dict(zip(tests.roles, tests.texts.max(axis=(1, 2)).tolist(), strict=True))
     return {role: reasons[texts] for role, texts in most.items() if texts in reasons}

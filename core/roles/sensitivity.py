@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
+from core.roles.anytime import holds_by_evidence, role_evidence
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import RoleScores, Scale
 from core.roles.roles import ROLES
@@ -48,7 +49,14 @@ class CountsByTexts:
     """Upper end of BAND."""
 
 
-def counts_by_tau(scored: RoleScores, roles: Sequence[str], settings: Criterion, scale: Scale = "score") -> CountsByTau:
+def counts_by_tau(
+    scored: RoleScores,
+    roles: Sequence[str],
+    settings: Criterion,
+    scale: Scale = "score",
+    *,
+    by_evidence: bool = False,
+) -> CountsByTau:
     """Count the heads at TAUS and at the tau of the settings.
 
     Args:
@@ -56,9 +64,10 @@ def counts_by_tau(scored: RoleScores, roles: Sequence[str], settings: Criterion,
         roles: the roles to count.
         settings: everything else that decides.
         scale: of the scores.
+        by_evidence: whether evidence decides in place of the test.
     """
     taus = tuple(sorted({*TAUS[scale], settings.tau}))
-    heads = [_counts(scored, roles, replace(settings, tau=tau)) for tau in taus]
+    heads = [_counts(scored, roles, replace(settings, tau=tau), by_evidence) for tau in taus]
     return CountsByTau(taus=taus, heads=np.stack(heads))
 
 
@@ -84,9 +93,15 @@ def counts_by_texts(scored: RoleScores, roles: Sequence[str], settings: Criterio
     return CountsByTexts(sizes=sizes, low=low, median=median, high=high)
 
 
-def _counts(scored: RoleScores, roles: Sequence[str], settings: Criterion) -> Int[np.ndarray, " role"]:
+def _counts(
+    scored: RoleScores, roles: Sequence[str], settings: Criterion, by_evidence: bool = False
+) -> Int[np.ndarray, " role"]:
     """Tests of other roles only count where all roles are corrected together."""
     tested = ROLES if settings.family == "all" else tuple(roles)
     places = [ROLES.index(role) for role in tested]
-    holds = role_tests(scored.scores[:, places], tested, settings, scored.uniform[:, places]).holds
+    scores, uniform = scored.scores[:, places], scored.uniform[:, places]
+    if by_evidence:
+        holds = holds_by_evidence(role_evidence(scores, settings, uniform), settings)
+    else:
+        holds = role_tests(scores, tested, settings, uniform).holds
     return holds[[tested.index(role) for role in roles]].sum(axis=(1, 2))

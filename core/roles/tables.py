@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from core.errors import AnalysisError
+from core.roles.anytime import as_odds
 from core.roles.controls import RoleCounts
 from core.roles.hypotheses import HeadTests, tests_of
 from core.roles.matched_pairs import MatchedTests
@@ -31,6 +32,7 @@ TEST_FIELDS: Final = (
     "holds",
     "constant",
 )
+EVIDENCE_FIELDS: Final = ("texts", "mean", "std", "evidence", "holds")
 MUST_AGREE: Final = {
     "texts sha256": "of other texts",
     "direction": "in two directions",
@@ -158,8 +160,17 @@ def _cut(table: ScoreTable, texts: Sequence[int], roles: tuple[str, ...]) -> Sco
 
 
 def head_table(tests: HeadTests, fields: Sequence[str] = TEST_FIELDS) -> pd.DataFrame:
-    """Table of tests with one row per role, layer and head; columns are fields of HeadTests."""
-    return by_head(tests.roles, {name: getattr(tests, name) for name in fields})
+    """Table of tests with one row per role, layer and head.
+
+    Args:
+        tests: of the heads.
+        fields: names of its arrays, which become columns. Where evidence decides, EVIDENCE_FIELDS take their place, and
+            evidence is the number in "34 : 1".
+    """
+    if tests.evidence is None:
+        return by_head(tests.roles, {name: getattr(tests, name) for name in fields})
+    columns = {name: getattr(tests, name) for name in EVIDENCE_FIELDS}
+    return by_head(tests.roles, columns | {"evidence": as_odds(tests.evidence)})
 
 
 def counts_table(counts: Sequence[RoleCounts], positional: Int[np.ndarray, " role"] | None = None) -> pd.DataFrame:

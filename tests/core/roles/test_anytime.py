@@ -1,8 +1,19 @@
 import numpy as np
 import pytest
+from scipy.stats import false_discovery_control
+from statsmodels.stats.multitest import multipletests
 
-from core.roles.anytime import holds_by_evidence, role_evidence
-from core.roles.hypotheses import LEAST_GAIN, Criterion, role_tests
+from core.roles.anytime import (
+    as_odds,
+    holds_by_evidence,
+    needed_evidence,
+    role_evidence,
+    role_evidence_path,
+    roles_by_evidence,
+)
+from core.roles.hypotheses import LEAST_GAIN, Criterion, role_tests, untested
+from core.roles.hypotheses import tests_of as only
+from core.roles.measures import RoleScores
 from core.statistics.evidence import STAKES, log_evidence
 
 ROLES = ("local", "block")
@@ -58,3 +69,64 @@ def test_texts_that_are_added_until_a_role_appears_give_it_by_evidence_in_at_mos
         ever["test"] |= role_tests(scores[:n_texts], ("local",), plain, uniform[:n_texts]).holds[0]
     assert ever["evidence"].mean() < 0.05 + 3 * (0.05 * 0.95 / 600) ** 0.5
     assert ever["test"].mean() > 0.1
+
+
+def test_a_path_ends_with_the_evidence_and_has_that_of_the_first_texts_before():
+    scores, uniform = some_scores(n_texts=5), np.full((5, 2, 2), 2.9)
+    path = role_evidence_path(scores, Criterion(), uniform)
+    for n_texts in (1, 3, 5):
+        now = role_evidence(scores[:n_texts], Criterion(), uniform[:n_texts])
+        np.testing.assert_allclose(path[n_texts - 1], now)
+
+
+EVIDENCE = np.log([[[31, 48.0, 0.1]], [[400, 1, NAN]]])
+"""Of 2 roles and 3 heads of one layer."""
+
+
+@pytest.mark.parametrize("family", ["role", "all"])
+@pytest.mark.parametrize("correction", ["bh", "holm", "none"])
+def test_one_over_the_evidence_is_corrected_as_p_values_are(correction, family):
+    settings = Criterion(correction=correction, family=family)
+    expected = np.zeros(EVIDENCE.shape, bool)
+    for of_family in (slice(0, 1), slice(1, 2)) if family == "role" else (slice(None),):
+        there = ~np.isnan(EVIDENCE[of_family])
+        p = np.minimum(1, np.exp(-EVIDENCE[of_family][there]))
+        corrected = {
+            "bh": false_discovery_control,
+            "holm": lambda p: multipletests(p, method="holm")[1],
+            "none": lambda p: p,
+        }[correction](p)
+        expected[of_family][there] = corrected < settings.alpha
+    np.testing.assert_array_equal(holds_by_evidence(EVIDENCE, settings), expected)
+    least, most = needed_evidence(EVIDENCE, settings)
+    assert np.exp(least) == pytest.approx(20)
+    assert np.exp(most) == pytest.approx(20 * {"none": 1}.get(correction, {"role": 3, "all": 5}[family]))
+    assert not expected[least > EVIDENCE].any()
+    assert expected[most <= EVIDENCE].all()
+
+
+def test_by_evidence_heads_have_roles_and_means_but_no_p_values_and_no_intervals():
+    scores = some_scores(n_texts=20)
+    bets = RoleScores(scores=scores, uniform=np.ones((20, 2, 2)), greatest=np.full((20, 2, 2), 9.0))
+    found = roles_by_evidence(bets.of_texts(np.array([0, 2, 5])), bets, ROLES, Criterion())
+    np.testing.assert_allclose(found.mean, scores[[0, 2, 5]].mean(axis=0))
+    np.testing.assert_allclose(found.std, scores[[0, 2, 5]].std(axis=0, ddof=1))
+    np.testing.assert_allclose(found.evidence, role_evidence(scores, Criterion(), bets.uniform))
+    np.testing.assert_array_equal(found.holds, holds_by_evidence(found.evidence, Criterion()))
+    assert found.holds[0, 0].any()
+    for name in ("t", "p", "p_uniform", "p_role", "p_adjusted", "low", "high"):
+        assert np.isnan(getattr(found, name)).all()
+    block = only(found, ("block",))
+    np.testing.assert_array_equal(block.evidence, found.evidence[1:])
+
+
+def test_one_text_is_evidence_where_it_is_no_test():
+    scores = some_scores(n_texts=1)
+    bets = RoleScores(scores=scores, uniform=np.ones((1, 2, 2)), greatest=np.full((1, 2, 2), 9.0))
+    assert untested(role_tests(scores, ROLES, Criterion(), 1.0))
+    assert untested(roles_by_evidence(bets, bets, ROLES, Criterion())) == {}
+
+
+def test_odds_fit_a_file():
+    np.testing.assert_allclose(as_odds(np.log([34.0, 0.5])), [34, 0.5])
+    assert np.isfinite(as_odds(np.array([1e9]))).all()

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from core.roles.anytime import roles_by_evidence
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import RoleScores
 from core.roles.roles import ROLES
@@ -31,6 +32,15 @@ def test_counts_by_tau_are_those_of_the_tests_at_each_tau(family):
         assert counts.heads[at].tolist() == expected
     assert (np.diff(counts.heads, axis=0) <= 0).all()
     assert counts.heads[0, 0] > counts.heads[-1, 0]
+
+
+def test_counts_by_tau_follow_the_evidence_where_that_decides():
+    scored, settings = some_scores(), Criterion(tau=2.2)
+    counts = counts_by_tau(scored, CHOSEN, settings, by_evidence=True)
+    for at, tau in enumerate(counts.taus):
+        held = roles_by_evidence(scored, scored, ROLES, Criterion(tau=tau)).holds
+        assert counts.heads[at].tolist() == [held[ROLES.index(role)].sum() for role in CHOSEN]
+    assert (counts.heads < counts_by_tau(scored, CHOSEN, settings).heads).any()
 
 
 def test_the_readers_tau_is_counted_once_where_it_is_one_of_the_others():
