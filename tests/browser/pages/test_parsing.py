@@ -130,6 +130,9 @@ def test_a_link_restores_the_screen(visit):
     page = opened(visit)
     choose(page, "Relation", "det")
     expect(page).to_have_url(re.compile("[?&]relation=det"))
+    # The address changes at once. Only when the relation is drawn has its best direction been chosen, which a click
+    # before that would lose to.
+    expect(grid(page, "det")).to_be_visible()
     page.get_by_role("radio", name="head → dep").click()
     expect(page).to_have_url(re.compile("[?&]way=head"))
     grid(page, "det").get_by_role("gridcell", name="Layer 2, head 0:").click()
