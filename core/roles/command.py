@@ -119,8 +119,9 @@ def controls(arguments: argparse.Namespace) -> None:
     """
     settings, texts = _score_settings(arguments), read_texts(arguments.texts, arguments.text_columns)
     criterion = criterion_of(arguments, arguments.scale)
-    check_output(arguments.output, others=[arguments.texts, arguments.pairs])
-    check_output(arguments.pairs, others=[arguments.texts])
+    check_output(arguments.output, others=[arguments.texts])
+    if arguments.pairs is not None:
+        check_output(arguments.pairs, others=[arguments.texts, arguments.output])
     checkpoint, of_pass = loaded(arguments)
     prepared = prepared_texts(checkpoint, texts, of_pass, arguments.too_long)
     measured = list(answers(checkpoint, SCORES, texts, prepared, of_pass).values())

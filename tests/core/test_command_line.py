@@ -16,7 +16,7 @@ from core.commands import TABLES, check_output
 from core.comparison.differences import paired_tests
 from core.roles.anytime import holds_by_evidence, role_evidence
 from core.roles.hypotheses import Criterion, role_tests
-from core.roles.measures import ScoreSettings, role_scores
+from core.roles.measures import SYNTACTIC, ScoreSettings, role_scores
 from core.roles.roles import COARSE_ROLES, ROLES
 from core.roles.stability import stability
 from core.texts.text import Text, read_typed
@@ -240,11 +240,17 @@ def test_shares_above_chance_are_tested_at_a_threshold_of_their_own(texts_file, 
 
 
 def test_roles_are_counted_beside_what_chance_gives(texts_file, tmp_path, bundled, capsys):
-    output = tmp_path / "controls.csv"
-    files = ["--texts", str(texts_file), "--output", str(output)]
+    output, pairs_file = tmp_path / "controls.csv", tmp_path / "pairs.csv"
+    files = ["--texts", str(texts_file), "--output", str(output), "--pairs", str(pairs_file)]
     assert main(["controls", "--checkpoint", "bundled", *files, "--tau", "2"]) == 0
-    table = pd.read_csv(output)
-    assert list(table.columns) == ["control", "seed", "role", "heads", "of"]
+    table, pairs = pd.read_csv(output), pd.read_csv(pairs_file)
+    assert list(table.columns) == ["control", "seed", "role", "heads", "of", "positional"]
+    counted = table[table["positional"].notna()]
+    assert (set(counted["control"]), tuple(sorted(counted["role"]))) == ({"none"}, tuple(sorted(SYNTACTIC)))
+    by_role = pairs.groupby("role")[["holds", "positional"]].sum()
+    assert by_role["positional"].to_dict() == counted.set_index("role")["positional"].to_dict()
+    assert by_role["holds"].to_dict() == counted.set_index("role")["heads"].to_dict()
+    assert {"texts", "related", "control", "p_control", "p_control_adjusted"} < set(pairs.columns)
     runs = table[["control", "seed"]].drop_duplicates().to_numpy().tolist()
     assert runs == [
         ["none", 0],

@@ -87,7 +87,7 @@ def counts(tested: Corpus, found: tuple[Controlled, ...], shown: tuple[str, ...]
     roles = [role for role in shown if tested.tests.texts[tested.tests.roles.index(role)].any()]
     by_control = {control: [of for of in under if of.control == control] for control in wording.ANSWERS}
     places = {role: tested.tests.roles.index(role) for role in roles}
-    table = pd.DataFrame({"role": roles, wording.CHECKPOINT: [int(own.heads[place]) for place in places.values()]})
+    table = pd.DataFrame({"role": roles, wording.CHECKPOINT: [str(own.heads[place]) for place in places.values()]})
     for control, of_control in by_control.items():
         table[control] = [wording.count([int(of.heads[place]) for of in of_control]) for place in places.values()]
     st.dataframe(table, hide_index=True, key="chance counts")

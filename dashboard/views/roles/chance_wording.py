@@ -12,7 +12,7 @@ from dashboard.figures.figure import counted
 SWITCH: Final = "What would chance give?"
 SWITCH_HELP: Final = (
     "Counts the same roles by the same rule with permuted keys, with shuffled words, and under random weights "
-    f"({len(SEEDS)} seeds). Takes about {2 + len(SEEDS)} times as long as scoring the texts, once; the results are "
+    f"({len(SEEDS)} seeds). Takes about {3 + len(SEEDS)} times as long as scoring the texts, once; the results are "
     "kept, and tau needs no further pass."
 )
 CHECKPOINT: Final = "this checkpoint"
@@ -35,7 +35,7 @@ ANSWERS: Final[dict[Control, str]] = {
 
 def doing(name: str) -> str:
     """What the progress bar says."""
-    return f"Scoring texts with {name}" if name.split(",")[0] != "random weights" else f"Scoring texts under {name}"
+    return f"Scoring texts {_under(name)}"
 
 
 def count(heads: Sequence[int]) -> str:
@@ -55,44 +55,31 @@ def answer(control: Control, own: Mapping[str, int], under: Mapping[str, Sequenc
         under: heads under the control by role, one number per seed.
         n_heads: of the checkpoint.
     """
-    held = {role: heads for role, heads in under.items() if any(heads)}
-    if not under:
-        says = "none of these roles applies to these texts."
-    elif not held:
-        says = (
-            f"no head of {n_heads} holds "
-            + (_either(list(under)) if len(under) > 1 else f"the role {next(iter(under))}")
-            + "."
+    none = [role for role, heads in under.items() if not any(heads)]
+    as_many = [role for role, heads in under.items() if role not in none and np.mean(heads) >= own[role]]
+    fewer = [
+        f"{role}, {count(heads)} instead of {own[role]}" for role, heads in under.items() if role not in none + as_many
+    ]
+    says = [] if under else ["None of these roles applies to these texts."]
+    if none:
+        says.append(f"Here no head of {n_heads} holds {_joined(none, 'or')}.")
+    if fewer:
+        says.append(f"Fewer heads than in this checkpoint hold: {'; '.join(fewer)}.")
+    if as_many:
+        counts = "this count does" if len(as_many) == 1 else "these counts do"
+        says.append(
+            f"As many heads as in this checkpoint, or more, hold {_joined(as_many, 'and')}: {counts} not show that "
+            f"{SHOWS[control]}."
         )
-    else:
-        named = ", ".join(f"{role} {count(heads)} (here {own[role]})" for role, heads in held.items())
-        none = [role for role in under if role not in held]
-        says = f"of {n_heads} heads hold a role: {named}." + (f" None holds {_either(none)}." if none else "")
-        says += _not_needed(control, [role for role, heads in held.items() if np.mean(heads) >= own[role]])
-    return f"- **{control.capitalize()}**: {ANSWERS[control]} Here {says}"
+    return f"- **{control.capitalize()}**: {ANSWERS[control]} {' '.join(says)}"
 
 
-NEEDS: Final[dict[Control, str]] = {
-    "permuted keys": "where a head looks",
-    "shuffled words": "the order of the words",
-    "random weights": "training",
+SHOWS: Final[dict[Control, str]] = {
+    "permuted keys": "heads look at some tokens rather than others",
+    "shuffled words": "heads follow the order of the words",
+    "random weights": "training gave heads the role",
 }
-
-
-def _not_needed(control: Control, roles: Sequence[str]) -> str:
-    """Which counts are no larger than under the control."""
-    if not roles:
-        return ""
-    counts = "count is" if len(roles) == 1 else "counts are"
-    return f" This checkpoint's {counts} no larger for {_and(roles)}: that many heads do not need {NEEDS[control]}."
-
-
-def _either(roles: Sequence[str]) -> str:
-    return _joined(roles, "or")
-
-
-def _and(roles: Sequence[str]) -> str:
-    return _joined(roles, "and")
+"""What a count does not show that is no larger than under the control."""
 
 
 def _joined(roles: Sequence[str], word: str) -> str:
@@ -101,8 +88,11 @@ def _joined(roles: Sequence[str], word: str) -> str:
 
 def control_shown(name: str) -> str:
     """Above the grid of a control."""
-    under = "under" if name.startswith("random") else "with"
-    return f"**Control: roles {under} {name}.** The grid is not this checkpoint's."
+    return f"**Control: roles {_under(name)}.** The grid is not this checkpoint's."
+
+
+def _under(name: str) -> str:
+    return f"under {name}" if name.startswith("random") else f"with {name}"
 
 
 def positional(n_held: int, heads: Sequence[Head]) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from core.roles.controls import SEEDS
 from core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from core.roles.measures import USUAL_TAU, Direction
 from core.roles.sensitivity import LEAST_TEXTS
@@ -15,6 +16,7 @@ NUMBERS: Final = {
     "spread": f"{CONSTANT_SPREAD:g}",
     "gain": f"{100 * LEAST_GAIN:g} %",
     "share_tau": f"{USUAL_TAU['share']:g}",
+    "seeds": str(len(SEEDS)),
 }
 """Of `method.md`."""
 SEE: Final = (

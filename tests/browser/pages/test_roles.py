@@ -176,3 +176,24 @@ def expect_figure(page, name, about):
     png = download(page, f"PNG of {name}")
     assert png.startswith(PNG)
     assert len(png) > 5_000
+
+
+def test_what_chance_would_give_stands_beside_the_counts_and_its_grids_take_the_place_of_the_grid(visit):
+    page = visit("/roles")
+    own = cells(page)
+    page.get_by_text("What would chance give?").click()
+    expect(page.get_by_text("Random weights: the same architecture before any training")).to_be_visible()
+    expect(page.get_by_text("Stop scoring")).to_have_count(0)  # set-up has computed the controls of the samples
+    expect(page.get_by_text("Of 4 syntactic heads 1 does not beat pairs of words at the same distance")).to_be_visible()
+    choose(page, "Grid of", "random weights, seed 0")
+    expect(page.get_by_text("Control: roles under random weights, seed 0.")).to_be_visible()
+    expect_cells_other_than(page, own)
+    before = cells(page)
+    slider(page, "tau").press("Home")
+    expect_cells_other_than(page, before)
+    page.reload()
+    expect(page.get_by_text("Control: roles under random weights, seed 0.")).to_be_visible()
+    slider(page, "tau").press("End")
+    page.get_by_role("button", name="Back to this checkpoint").click()
+    expect(page.get_by_text("Control: roles under random weights, seed 0.")).to_have_count(0)
+    expect(page.get_by_text("Stop scoring")).to_have_count(0)

@@ -1,0 +1,149 @@
+"""What chance would give on the page Roles, without a browser."""
+
+import re
+
+import numpy as np
+import pytest
+from reading import sent
+
+from core.attention.settings import PassSettings
+from core.roles.controls import SEEDS, control_passes, role_counts
+from core.roles.hypotheses import Criterion
+from core.roles.measures import ScoreSettings
+from core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
+from core.texts.text import read_typed
+from dashboard import controls
+from dashboard.views.roles import chance_wording as words
+
+GRID, CONTROL = "Roles of the heads", "Control, "
+NAMES = ["permuted keys", "shuffled words", *(f"random weights, seed {seed}" for seed in SEEDS)]
+
+
+def switched_on(app, **link):
+    at = app("roles", **link)
+    assert not at.exception
+    at.toggle(key="chance").set_value(True).run()
+    assert not at.exception
+    assert not at.error
+    return at
+
+
+def table(at):
+    return next(each.value for each in at.dataframe if words.CHECKPOINT in each.value.columns)
+
+
+def written(at, part):
+    return [each.value for each in at.markdown if part in each.value]
+
+
+def test_without_the_switch_no_control_is_computed(app):
+    app("roles")
+    passed = controls.inference().n_passed
+    at = app("roles")
+    assert controls.inference().n_passed == passed
+    assert not written(at, "**Permuted keys**:")
+    assert not any(each.key == "grid of" for each in at.selectbox)
+
+
+def test_the_counts_beside_the_checkpoints_are_those_of_core_and_tau_redraws_them_without_a_pass(app):
+    at = switched_on(app, tau=1.5)
+    passed, inference = controls.inference().n_passed, controls.inference()
+    engine, texts = at.session_state["engine"], read_typed(at.session_state["corpus_text"])
+    for tau in (1.5, 1.2):
+        at.slider(key="tau").set_value(tau).run()
+        shown = table(at)
+        roles = [role for role in COARSE_ROLES if role != "block"]  # the typed texts have one segment
+        assert shown["role"].tolist() == roles
+        for asked in control_passes(engine.files, texts)[:2]:
+            measured = inference.kept(engine, asked.question, asked.texts, PassSettings()).results
+            counts = role_counts(measured, ScoreSettings(), Criterion(tau=tau), asked.control)
+            expected = [str(counts.heads[ROLES.index(role)]) for role in roles]
+            assert shown[asked.control].tolist() == expected
+    assert controls.inference().n_passed == passed
+
+
+def test_finer_roles_are_counted_where_the_reader_shows_them(app):
+    at = switched_on(app)
+    at.toggle(key="roles finer").set_value(True).run()
+    assert not at.exception
+    assert set(table(at)["role"]) <= set(FINE_ROLES)
+
+
+def test_the_grid_flips_to_each_control_and_back_without_a_pass(app):
+    at = switched_on(app)
+    own, passed = sent(at, GRID), controls.inference().n_passed
+    assert at.selectbox(key="grid of").options == [words.CHECKPOINT, *NAMES]
+    for name in NAMES:
+        at.selectbox(key="grid of").set_value(name).run()
+        assert not at.exception
+        shown = sent(at, f"{CONTROL}{name}")
+        assert shown["scores"] != own["scores"]
+        assert shown["label"] == f"Control, {name}: roles of the heads of bundled"
+        assert written(at, "The grid is not this checkpoint's.")
+    next(each for each in at.button if each.label == words.BACK).click().run()
+    assert sent(at, GRID)["scores"] == own["scores"]
+    assert not written(at, "The grid is not this checkpoint's.")
+    assert controls.inference().n_passed == passed
+
+
+def test_positional_heads_are_named_and_marked_in_grid_and_table(app):
+    at = switched_on(app, corpus="sample texts", tau=2.0)
+    (said,) = written(at, "same distance")
+    n_held = int(re.match(r"(?:Of|Each of) (\d+) syntactic", said)[1])
+    place = ROLES.index("syntactic")
+    states = sent(at, GRID)
+    n_all = 72
+    marked = [each for each in states["positional"] if each // n_all == place]
+    assert ("(positional)" in said) == bool(marked)
+    assert len(re.findall(r"L\d+ H\d+", said)) == len(marked)
+    assert n_held >= len(marked)
+
+
+def test_a_decoder_and_heads_off_have_controls_too(app, small):
+    at = switched_on(app, checkpoint=small("gpt2"), off="0-1")
+    assert "sink" in table(at)["role"].tolist()
+    at.selectbox(key="grid of").set_value(NAMES[0]).run()
+    assert sent(at, CONTROL)["off"] == [[0, 1]]
+
+
+def test_cross_attention_has_controls_and_no_pairs_of_words(app, small):
+    at = switched_on(app, checkpoint=small("bart", "Seq2SeqLM"), attention="cross-attention", corpus="sample pairs")
+    assert not written(at, "same distance")
+    assert not set(table(at)["role"]) & {"local", "syntactic"}
+
+
+def test_texts_that_are_too_long_are_left_out_of_the_controls_too(app, small):
+    long = "The nurse washed it. " * 60
+    at = switched_on(app, checkpoint=small("bert"), corpus_text=f"{long}\nThe cat sat.\nA dog ran home.")
+    assert len(table(at))
+
+
+NOT_SHOWN = "this count does not show that heads look at some tokens rather than others."
+
+
+@pytest.mark.parametrize(
+    ("own", "under", "says"),
+    [
+        ({"local": 2, "block": 3}, {"local": [0], "block": [0]}, "Here no head of 72 holds local or block."),
+        (
+            {"local": 4, "block": 3},
+            {"local": [0], "block": [5]},
+            f"Here no head of 72 holds local. As many heads as in this checkpoint, or more, hold block: {NOT_SHOWN}",
+        ),
+        (
+            {"local": 4, "block": 0},
+            {"local": [1, 0, 2], "block": [1, 0, 0]},
+            "Fewer heads than in this checkpoint hold: local, 1.0 (0 to 2) instead of 4. "
+            f"As many heads as in this checkpoint, or more, hold block: {NOT_SHOWN}",
+        ),
+        ({}, {}, "None of these roles applies to these texts."),
+    ],
+)
+def test_the_sentence_says_what_the_counts_say(own, under, says):
+    assert words.answer("permuted keys", own, under, 72).endswith(f"? {says}")
+
+
+def test_seeds_give_a_mean_and_a_range():
+    assert words.count([3]) == "3"
+    assert words.count([0, 0, 0]) == "0"
+    assert words.count([0, 4, 0]) == f"{np.mean([0, 4, 0]):.1f} (0 to 4)"
