@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -253,7 +253,7 @@ def tests_of(tests: HeadTests, roles: tuple[str, ...]) -> HeadTests:
     """
     places = [tests.roles.index(role) for role in roles]
     values = {field.name: getattr(tests, field.name) for field in fields(tests)}
-    arrays = {name: value[places] for name, value in values.items() if isinstance(value, np.ndarray)}
+    arrays: dict[str, Any] = {name: value[places] for name, value in values.items() if isinstance(value, np.ndarray)}
     return replace(tests, roles=roles, **arrays)
 
 

@@ -1,19 +1,28 @@
-"""The corpus as the pages need it: measured and tested; the page says which texts were left out."""
+"""The corpus as the pages need it: measured, and judged by a test or by evidence; the page says what was left out."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
 from cache.answers import Answers
+from core.roles.anytime import roles_by_evidence
 from core.roles.hypotheses import HeadTests, role_tests
 from core.roles.matched_pairs import MatchedTests, matched_tests
-from core.roles.measures import RoleScores, TextMeasures, role_scores
+from core.roles.measures import RoleScores, Scale, TextMeasures, role_scores
 from core.roles.question import MATCHED_PAIRS, SCORES
 from core.roles.roles import ROLES
+from core.texts.text import Text
+from dashboard import provenance, wording
 from dashboard.state import Choice
 from dashboard.views.asking import ask, kept
+from dashboard.views.evidence import ledger
+from dashboard.views.evidence import wording as evidence_wording
 from dashboard.views.frame import Visit
+
+Asking = Callable[..., Answers[TextMeasures] | None]
+"""`ask` or `kept`."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -23,17 +32,36 @@ class Corpus:
     scored: RoleScores
     """Scores of the chosen texts, with their references."""
     tests: HeadTests
+    scale: Scale
+    """Of the scores."""
     positions: tuple[int, ...]
     """Place of each text among those that were given."""
     n_tokens: tuple[int, ...]
     """Of each text."""
     too_long: tuple[tuple[int, int], ...]
     """Position and number of tokens of each text that was left out or cut."""
+    bets: RoleScores | None = None
+    """Where evidence decides: scores of the texts that it counts, each once, in the order in which they came."""
+    bets_on: tuple[Text, ...] = ()
+    """These texts."""
 
     @property
     def scores(self) -> Float[np.ndarray, "text role layer head"]:
         """Scores of each text; NaN where a role does not apply."""
         return self.scored.scores
+
+    @property
+    def strength(self) -> Float[np.ndarray, "role layer head"]:
+        """What the decision stands on: the logarithm of the evidence, or the corrected p-value."""
+        return self.tests.p_adjusted if self.tests.evidence is None else self.tests.evidence
+
+    @property
+    def filled(self) -> str:
+        """What a filled corner means, in a sentence."""
+        tau = self.tests.settings.tau
+        return (
+            wording.filled_by_test(tau, self.scale) if self.bets is None else evidence_wording.filled_by_evidence(tau)
+        )
 
 
 def corpus(visit: Visit) -> Corpus | None:
@@ -41,27 +69,12 @@ def corpus(visit: Visit) -> Corpus | None:
 
     Raises: AnalysisError of any stage.
     """
-    return tested_on(ask(visit, SCORES, visit.texts), visit.chosen)
+    return _tested(visit, ask)
 
 
 def kept_corpus(visit: Visit) -> Corpus | None:
     """The same where no pass is needed and the reader has to be told nothing, else None."""
-    return tested_on(kept(visit, SCORES, visit.texts), visit.chosen)
-
-
-def tested_on(measured: Answers[TextMeasures] | None, chosen: Choice) -> Corpus | None:
-    """The tests of what was measured of some texts, by the reader's settings."""
-    if measured is None:
-        return None
-    scored = role_scores(measured.results, chosen.score_settings)
-    tests = role_tests(scored.scores, ROLES, chosen.criterion, scored.uniform)
-    return Corpus(
-        scored=scored,
-        tests=tests,
-        positions=measured.positions,
-        n_tokens=measured.n_tokens,
-        too_long=measured.too_long,
-    )
+    return _tested(visit, kept)
 
 
 def kept_matches(visit: Visit) -> MatchedTests | None:
@@ -70,3 +83,52 @@ def kept_matches(visit: Visit) -> MatchedTests | None:
         return None
     pairs, chosen = kept(visit, MATCHED_PAIRS, visit.texts), visit.chosen
     return None if pairs is None else matched_tests(pairs.results, chosen.score_settings.direction, chosen.criterion)
+
+
+def _tested(visit: Visit, asking: Asking) -> Corpus | None:
+    measured, chosen = asking(visit, SCORES, visit.texts), visit.chosen
+    if measured is None:
+        return None
+    if not ledger.is_typed(chosen):
+        return judged(measured, chosen)
+    counted = ledger.counted(visit)
+    counts = measured if counted == visit.texts else asking(visit, SCORES, counted)
+    if counts is None:
+        return None
+    ledger.remember(visit.texts)
+    tested = judged(measured, chosen, counts)
+    return replace(tested, bets_on=tuple(counted[place] for place in counts.positions))
+
+
+def judged(measured: Answers[TextMeasures], chosen: Choice, counts: Answers[TextMeasures] | None = None) -> Corpus:
+    """Roles over some texts by the reader's settings: by the test, or where texts are typed by evidence.
+
+    Args:
+        measured: the texts.
+        chosen: the reader's settings.
+        counts: texts that evidence counts; None for the same ones.
+    """
+    settings, criterion = chosen.score_settings, chosen.criterion
+    scored, bets = role_scores(measured.results, settings), None
+    if ledger.decides(chosen):
+        bets = scored if counts is None or counts is measured else role_scores(counts.results, settings)
+        tests = roles_by_evidence(scored, bets, ROLES, criterion)
+    else:
+        tests = role_tests(scored.scores, ROLES, criterion, scored.uniform)
+    return Corpus(
+        scored=scored,
+        tests=tests,
+        scale=settings.scale,
+        positions=measured.positions,
+        n_tokens=measured.n_tokens,
+        too_long=measured.too_long,
+        bets=bets,
+    )
+
+
+def facts(visit: Visit, tested: Corpus) -> dict[str, str]:
+    """What a file about the roles over the corpus says about where it comes from."""
+    known = provenance.corpus_facts(visit.chosen, visit.engine, len(tested.scores), tested.n_tokens)
+    if tested.bets is None:
+        return known
+    return known | {"method": "evidence", "evidence texts": str(len(tested.bets_on))}

@@ -10,7 +10,7 @@ import streamlit as st
 
 from cache.engine import Engine
 from cache.inference import Inference
-from core.attention.settings import Head, PassSettings, head_name
+from core.attention.settings import Head, Kind, PassSettings, head_name
 from core.errors import AnalysisError
 from core.texts.text import Text
 from dashboard import controls, state, wording
@@ -141,12 +141,16 @@ def with_corpus(visit: Visit) -> Visit | None:
 
 def readable(chosen: Choice, engine: Engine, texts: tuple[Text, ...]) -> tuple[Text, ...]:
     """The texts that the chosen attention can read; says so where some have no target for a decoder."""
-    if chosen.pass_settings(engine).kind not in ("decoder", "cross"):
-        return texts
-    pairs = tuple(text for text in texts if len(text.segments) == 2)
-    if len(pairs) < len(texts):
-        st.info(wording.without_target(len(texts) - len(pairs), len(texts)))
-    return pairs
+    kind = chosen.pass_settings(engine).kind
+    usable = tuple(text for text in texts if can_read(kind, text))
+    if len(usable) < len(texts):
+        st.info(wording.without_target(len(texts) - len(usable), len(texts)))
+    return usable
+
+
+def can_read(kind: Kind, text: Text) -> bool:
+    """Whether an attention can read a text: a decoder needs a source and a target."""
+    return kind not in ("decoder", "cross") or len(text.segments) == 2
 
 
 def ask_for_texts(chosen: Choice, texts: tuple[Text, ...]) -> None:

@@ -53,6 +53,7 @@ def role_grid(
         "before": grid.before,
         "off": sorted(list(head) for head in grid.off),
         "p_name": grid.p_name,
+        "odds": grid.odds,
         "tau": float(grid.tau),
         "noun": WORDS[grid.scale].short,
         "filled": grid.filled,

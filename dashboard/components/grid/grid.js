@@ -16,6 +16,16 @@ function pPhrase(value) {
   return text.startsWith("<") || text === "no test" ? text : `= ${text}`;
 }
 
+// Evidence, a natural logarithm, as odds, rounded down; dashboard/figures/roles/evidence.py writes the same.
+function oddsText(value) {
+  if (Number.isNaN(value)) return "no bet";
+  const number = Math.exp(Math.min(Math.abs(value), 99)) * (1 + 1e-6); // the logarithm has single precision
+  let written = String(Math.floor(10 * number) / 10);
+  if (number > 1e6) written = "over 1,000,000";
+  else if (number >= 10) written = Math.floor(number).toLocaleString("en");
+  return value >= 0 ? `${written} : 1` : `1 : ${written}`;
+}
+
 class RoleGrid extends HeadGrid {
   read() {
     const { data } = this;
@@ -54,6 +64,14 @@ class RoleGrid extends HeadGrid {
   greatestText(role, layer) {
     const greatest = this.greatest?.[role * this.data.layers + layer] ?? NaN;
     return Number.isNaN(greatest) ? "" : ` of at most ${scoreText(greatest)}`;
+  }
+
+  pOrOdds(at) {
+    return (this.data.odds ? oddsText : pText)(this.p[at]);
+  }
+
+  decidedBy(at) {
+    return this.data.odds ? `evidence ${oddsText(this.p[at])}` : `p ${pPhrase(this.p[at])}`;
   }
 
   // What a role is to a head: "", "held", or with an earlier checkpoint "kept", "gained", "lost".
@@ -114,7 +132,7 @@ class RoleGrid extends HeadGrid {
       const at = this.index(role, layer, head);
       const mark = this.markOf(at);
       if (state) held.push(state === "held" ? look.label + mark : `${look.label} (${state})${mark}`);
-      const p = this.p === null || Number.isNaN(this.scores[at]) ? "" : ` (p ${pPhrase(this.p[at])})`;
+      const p = this.p === null || Number.isNaN(this.scores[at]) ? "" : ` (${this.decidedBy(at)})`;
       const most = Number.isNaN(this.scores[at]) ? "" : this.greatestText(role, layer);
       return `${look.label} ${scoreText(this.scores[at])}${most}${p}`;
     });
@@ -146,7 +164,7 @@ class RoleGrid extends HeadGrid {
         const of = [this.uniform, this.greatest].map((references) => references[role * this.data.layers + layer]);
         row.append(...of.map((value) => newElement("td", "", Number.isNaN(value) ? "" : scoreText(value))));
       }
-      if (this.p !== null) row.append(newElement("td", "", Number.isNaN(this.scores[at]) ? "" : pText(this.p[at])));
+      if (this.p !== null) row.append(newElement("td", "", Number.isNaN(this.scores[at]) ? "" : this.pOrOdds(at)));
       body.append(row);
     });
     return table;

@@ -47,6 +47,8 @@ class RoleGrid:
     """Of the tooltip; None leaves the column out."""
     p_name: str = "p"
     """Head of that column, such as "p (Holm)"."""
+    odds: bool = False
+    """Whether that column holds natural logarithms of evidence, written as odds, in place of p-values."""
 
     @property
     def corners(self) -> list[int]:

@@ -6,21 +6,26 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 import streamlit as st
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from core.attention.settings import Head, head_name
+from core.roles.anytime import as_odds
 from core.roles.hypotheses import HeadTests, tests_of
 from core.roles.measures import RoleScores, Scale
 from core.roles.roles import COARSE_ROLES, ROLES, shown_roles, similar_heads
 from core.similarity.distances import HeadDistances, nearest_heads
-from dashboard import provenance
+from core.statistics.evidence import lower_bound
 from dashboard.downloads import figure_downloads, table_downloads
 from dashboard.figures.figure import MOST_MARKS, counted
 from dashboard.figures.roles.distributions import head_scores
+from dashboard.figures.roles.evidence import odds
 from dashboard.figures.roles.many_scores import every_head_score
 from dashboard.figures.scales import WORDS
 from dashboard.state import Choice
+from dashboard.views import corpus as corpora
 from dashboard.views.corpus import Corpus, kept_matches
+from dashboard.views.evidence import wording as evidence_wording
+from dashboard.views.evidence.chart import evidence_chart
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import wording
 from dashboard.views.layout import halves
@@ -42,17 +47,19 @@ def head_card(visit: Visit, passed: PassedText, tested: Corpus, head: Head) -> N
     tests = tests_of(tested.tests, roles)
     over = f"over {counted(n_texts, 'text')}"
     st.subheader(f"Head {name} {over}")
-    facts = provenance.corpus_facts(visit.chosen, visit.engine, n_texts, tested.n_tokens)
+    facts = corpora.facts(visit, tested)
     left, right = halves()
     with left:
-        table = _table(passed.scored, tests, places, head)
-        st.dataframe(
-            _shown(table), hide_index=True, column_config=_columns(visit.chosen), height="content", placeholder="n/a"
-        )
+        table, columns = _table(passed.scored, tests, places, head), _columns(visit.chosen)
+        if tested.bets is not None:
+            table = _with_evidence(table, tests, tested.bets.scores[:, places, *head], head)
+            columns = _evidence_columns(visit.chosen)
+        st.dataframe(_shown(table), hide_index=True, column_config=columns, height="content", placeholder="n/a")
         table_downloads(f"head {name}", table, facts)
         _alike(tests, head, scale)
         _attending_alike(kept_distances(visit), head)
     with right:
+        evidence_chart(tested, head, coarse, facts)
         on_text = zip(roles, passed.scores[places, *head])
         here = {role: float(score) for role, score in on_text if np.isfinite(score)}
         uniform = tested.scored.mean_references()[0][places, head[0]]
@@ -73,14 +80,22 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
     if tested is not None:
         matched = kept_matches(visit)
         marked = matched.positional(tested.tests)[:, *head] if matched else np.zeros(len(ROLES), dtype=bool)
-        held = [
-            wording.positional(role) if mark else role
-            for role, holds, mark in zip(ROLES, tested.tests.holds[:, *head], marked)
-            if holds
-        ]
-        is_tested = chosen.criterion.method == "mean" or len(tested.scores) > 1
-        lines.append(wording.corpus_summary(held, len(tested.scores), is_tested))
+        names = [wording.positional(role) if mark else role for role, mark in zip(ROLES, marked)]
+        held = tested.tests.holds[:, *head]
+        lines.append(_over_corpus(chosen, tested, names, held, head))
     st.markdown("  \n".join(lines))
+
+
+def _over_corpus(
+    chosen: Choice, tested: Corpus, names: Sequence[str], holds: Bool[np.ndarray, " role"], head: Head
+) -> str:
+    """A head's roles over the corpus in a sentence, with their evidence where that decides."""
+    n_texts = len(tested.scores)
+    if tested.tests.evidence is not None:
+        by_role = zip(names, holds, tested.tests.evidence[:, *head].tolist())
+        return evidence_wording.corpus_summary([(name, odds(log)) for name, held, log in by_role if held], n_texts)
+    is_tested = chosen.criterion.method == "mean" or n_texts > 1
+    return wording.corpus_summary([name for name, held in zip(names, holds) if held], n_texts, is_tested)
 
 
 def _scores(
@@ -121,18 +136,35 @@ def _table(on_text: RoleScores, tests: HeadTests, places: Sequence[int], head: H
     return pd.DataFrame({"role": tests.roles, **{name: of.astype(float) for name, of in here.items()}, **columns})
 
 
+def _with_evidence(
+    table: pd.DataFrame, tests: HeadTests, bets: Float[np.ndarray, "text role"], head: Head
+) -> pd.DataFrame:
+    """The same where evidence decides: odds in place of p-values, and a lower bound in place of the interval."""
+    if tests.evidence is None:
+        return table
+    without = table.drop(columns=["high", "p", "p_uniform", "p_role", "p_adjusted", "constant"])
+    return without.assign(low=lower_bound(bets, tests.settings.alpha), evidence=as_odds(tests.evidence[:, *head]))
+
+
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as it fits half a page: the interval beside the mean, and who decided beside the decision."""
-    return pd.DataFrame(
-        {
-            "role": table["role"],
-            "this text": [_of_at_most(*row) for row in table[["this text", "greatest"]].to_numpy()],
+    """The table as it fits half a page: the interval or the bound beside the mean, and what decided."""
+    held = np.where(table["holds"], "yes", "no")
+    if "evidence" in table:
+        decided = {
+            "mean": [_mean_and_bound(*row) for row in table[["mean", "low"]].to_numpy()],
+            "evidence": [odds(log) for log in np.log(table["evidence"]).tolist()],
+            "texts": table["texts"],
+            "holds": held,
+        }
+    else:
+        decided = {
             "mean": [_mean_and_interval(*row) for row in table[["mean", "low", "high"]].to_numpy()],
             "p": [f"{p:.2g}" if np.isfinite(p) else "no test" for p in table["p_adjusted"]],
             "texts": table["texts"],
-            "holds": np.where(table["holds"], "yes", "no") + np.where(table["constant"], " (mean)", ""),
+            "holds": held + np.where(table["constant"], " (mean)", ""),
         }
-    )
+    here = [_of_at_most(*row) for row in table[["this text", "greatest"]].to_numpy()]
+    return pd.DataFrame({"role": table["role"], "this text": here, **decided})
 
 
 def _of_at_most(score: float, greatest: float) -> str | None:
@@ -145,6 +177,10 @@ def _mean_and_interval(mean: float, low: float, high: float) -> str | None:
     return f"{mean:z.2f} ({low:z.2f}, {high:z.2f})" if np.isfinite(low) else f"{mean:z.2f}"
 
 
+def _mean_and_bound(mean: float, low: float) -> str | None:
+    return f"{mean:z.2f} (≥ {low:z.2f})" if np.isfinite(mean) else None
+
+
 def _columns(chosen: Choice) -> dict[str, Any]:
     level, scale = f"{100 * (1 - chosen.criterion.alpha):g}", chosen.scale
     columns = st.column_config
@@ -155,6 +191,16 @@ def _columns(chosen: Choice) -> dict[str, Any]:
         "p": columns.TextColumn("p adj.", width=58, help=wording.COLUMN_P),
         "texts": columns.NumberColumn(width=44, help=wording.COLUMN_TEXTS),
         "holds": columns.TextColumn(width=78, help=wording.COLUMN_CONSTANT),
+    }
+
+
+def _evidence_columns(chosen: Choice) -> dict[str, Any]:
+    level = f"{100 * (1 - chosen.criterion.alpha):g}"
+    columns = st.column_config
+    return _columns(chosen) | {
+        "mean": columns.TextColumn(f"mean (bound, {level} %)", width=110, help=evidence_wording.COLUMN_MEAN),
+        "evidence": columns.TextColumn(width=90, help=evidence_wording.COLUMN_EVIDENCE),
+        "holds": columns.TextColumn(width=50),
     }
 
 

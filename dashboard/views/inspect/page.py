@@ -16,9 +16,13 @@ from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.figures.roles.grid import RoleGrid
 from dashboard.plain import show_error
 from dashboard.state import Choice
+from dashboard.views import corpus as corpora
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
+from dashboard.views.evidence import wording as evidence_wording
+from dashboard.views.evidence.keep import keep_button, say_what_was_kept
+from dashboard.views.evidence.notes import how_decided
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import wording
 from dashboard.views.layout import halves
@@ -36,8 +40,13 @@ def show() -> None:
 
 
 def _inspect() -> None:
-    typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height=80)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height=80)
     text = text_on_screen(read_typed(typed))
+    with row:
+        keep_button(text)
+    say_what_was_kept(text)
     chosen = state.choice()
     controls.heads_off(chosen)
     engine = controls.engine(chosen)
@@ -74,6 +83,7 @@ def _inspect() -> None:
         frame.ask_for_texts(chosen, corpus_texts)
     elif tested is not None:
         ask_about_long_texts(tested.too_long)
+        how_decided(visit, tested)
         if heads:
             head_card(visit, screen.now, tested, heads[-1])
     elif texts and corpus(visit) is not None:
@@ -100,8 +110,8 @@ def _grid(visit: Visit, screen: OnScreen, filling: Corpus | None, tested: Corpus
         filled = wording.filled_by_text(tau, chosen.criterion.rule, scale)
         before = None if screen.all_on is None else screen.all_on.roles(chosen.criterion)
     else:
-        holds, filled, over = filling.tests.holds, shared_wording.filled_by_test(tau, scale), wording.BY_CORPUS
-        facts |= provenance.corpus_facts(chosen, engine, len(filling.scores), filling.n_tokens)
+        holds, filled, over = filling.tests.holds, filling.filled, wording.BY_CORPUS
+        facts |= corpora.facts(visit, filling)
         all_on = kept_corpus(replace(visit, chosen=replace(chosen, off=()))) if chosen.off else None
         before = None if all_on is None else all_on.tests.holds
     n_layers, n_heads = scores.shape[1:]
@@ -118,8 +128,9 @@ def _grid(visit: Visit, screen: OnScreen, filling: Corpus | None, tested: Corpus
         scale=scale,
         uniform=screen.now.scored.uniform[0],
         greatest=screen.now.scored.greatest[0],
-        p_values=None if tested is None else tested.tests.p_adjusted,
-        p_name="p over corpus",
+        p_values=None if tested is None else tested.strength,
+        p_name="p over corpus" if tested is None or tested.bets is None else evidence_wording.NAME,
+        odds=tested is not None and tested.bets is not None,
     )
     heads = show_role_grid(
         grid,

@@ -17,7 +17,7 @@ from dashboard.downloads import table_downloads
 from dashboard.plain import show_error
 from dashboard.progress import with_progress
 from dashboard.views.asking import ask
-from dashboard.views.corpus import Corpus, tested_on
+from dashboard.views.corpus import Corpus, judged
 from dashboard.views.frame import Visit
 from dashboard.views.pickers import from_list, toggle
 from dashboard.views.roles import chance_wording as wording
@@ -71,7 +71,7 @@ def _under(visit: Visit, asked: ControlPass) -> Corpus | None:
         lambda report: inference.ask(engine, asked.question, asked.texts, settings, too_long="truncate", report=report),
         wording.doing(asked.name),
     )
-    return tested_on(answers, visit.chosen)
+    return None if answers is None else judged(answers, visit.chosen)
 
 
 def counts(tested: Corpus, found: tuple[Controlled, ...], shown: tuple[str, ...], facts: Mapping[str, str]) -> None:

@@ -27,10 +27,14 @@ from dashboard.figures.roles.p_values import p_value_against_score, p_value_scat
 from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 from dashboard.figures.roles.venn_svg import venn_svg
 from dashboard.state import Choice
+from dashboard.views import corpus as corpora
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.charts import chart
 from dashboard.views.corpus import Corpus, corpus, kept_matches
+from dashboard.views.evidence import wording as evidence_wording
+from dashboard.views.evidence.chart import evidence_chart
+from dashboard.views.evidence.notes import how_decided
 from dashboard.views.frame import Visit
 from dashboard.views.heads_off import say_role_changes, with_all_on
 from dashboard.views.layout import halves
@@ -57,10 +61,11 @@ def _roles() -> None:
         return
     state.remember_off(visit.chosen)
     all_on = with_all_on(visit)
-    facts = provenance.corpus_facts(visit.chosen, visit.engine, len(tested.scores), tested.n_tokens)
+    facts = corpora.facts(visit, tested)
     ask_about_long_texts(tested.too_long)
     coarse, fine = shown_roles(tested.tests.mean)
     _summary(visit.chosen, tested, coarse)
+    how_decided(visit, tested)
     if all_on is not None:
         say_role_changes(tested.tests, all_on.tests, coarse)
     if reasons := {role: why for role, why in untested(tested.tests).items() if role != "sink" or role in fine}:
@@ -90,7 +95,7 @@ def _summary(chosen: Choice, tested: Corpus, coarse: tuple[str, ...]) -> None:
     lengths = shared_wording.token_range(tested.n_tokens)
     at_tau = shared_wording.at_tau(tests.settings.tau, chosen.scale)
     st.markdown(wording.summary(n_any, tests.holds[0].size, counts, n_texts, lengths, at_tau))
-    if (note := few_texts(n_texts)) is not None:
+    if tested.bets is None and (note := few_texts(n_texts)) is not None:
         st.markdown(note)
     n_short = dict(zip(ROLES, tested.scored.out_of_reach(tests.settings.tau).tolist()))
     if short := {role: n_short[role] for role in coarse if n_short[role]}:
@@ -154,12 +159,13 @@ def _role_grid(visit: Visit, tested: Corpus, shown: tuple[str, ...]) -> RoleGrid
         shown=shown,
         off=chosen.off,
         before=shared_wording.AGAINST,
-        filled=shared_wording.filled_by_test(chosen.criterion.tau, chosen.scale),
+        filled=tested.filled,
         scale=chosen.scale,
         uniform=uniform,
         greatest=greatest,
-        p_values=tests.p_adjusted,
-        p_name=f"p ({st.session_state['correction']})",
+        p_values=tested.strength,
+        p_name=f"p ({st.session_state['correction']})" if tested.bets is None else evidence_wording.NAME,
+        odds=tested.bets is not None,
     )
 
 
@@ -197,11 +203,14 @@ def _busiest(tests: HeadTests) -> Head:
 def _details(
     chosen: Choice, tested: Corpus, matched: MatchedTests | None, coarse: tuple[str, ...], facts: dict[str, str]
 ) -> None:
+    by_test = {"p-values": lambda: _p_values(chosen, tested.tests, coarse, facts)}
+    by_evidence = {"Evidence": lambda: _evidence(tested, facts)}
+    strength = by_test if tested.bets is None else by_evidence
     frame.tabs(
         "details",
         {
             "Per layer": lambda: chart("roles per layer", heads_per_layer(tested.tests, coarse), facts),
-            "p-values": lambda: _p_values(chosen, tested.tests, coarse, facts),
+            **strength,
             "Score distributions": lambda: _distributions(chosen, tested, facts),
             "Sensitivity": lambda: _sensitivity(chosen, tested, coarse, facts),
             "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
@@ -214,6 +223,17 @@ def _p_values(chosen: Choice, tests: HeadTests, coarse: tuple[str, ...], facts: 
     figures = {"heads in order": p_value_scatter, "mean score": p_value_against_score}
     figure = one_of("Across", figures, key="p across")
     chart("p-values", figure(tests, coarse, chosen.scale), facts)
+
+
+def _evidence(tested: Corpus, facts: dict[str, str]) -> None:
+    n_layers, n_heads = tested.tests.mean.shape[1:]
+    heads = state.chosen_heads(n_layers, n_heads, _busiest(tested.tests))
+    if not heads:
+        st.info(evidence_wording.NO_HEAD)
+    coarse, fine = shown_roles(tested.tests.mean)
+    roles = fine if toggle(shared_wording.FINER, key="evidence finer") else coarse
+    for head in heads:
+        evidence_chart(tested, head, roles, facts)
 
 
 def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> None:
@@ -234,10 +254,13 @@ def _sensitivity(chosen: Choice, tested: Corpus, coarse: tuple[str, ...], facts:
     settings, scale, n_heads = chosen.criterion, chosen.scale, tested.tests.holds[0].size
     left, right = halves()
     with left:
-        by_tau = counts_by_tau(tested.scored, coarse, settings, scale)
+        by_evidence = tested.bets is not None
+        by_tau = counts_by_tau(tested.bets or tested.scored, coarse, settings, scale, by_evidence=by_evidence)
         chart("roles by tau", heads_by_tau(by_tau, coarse, settings.tau, n_heads, scale), facts)
     with right:
-        if len(tested.scores) < LEAST_TEXTS:
+        if tested.bets is not None:
+            st.info(evidence_wording.BY_TEXTS)
+        elif len(tested.scores) < LEAST_TEXTS:
             st.info(wording.TOO_FEW_TO_DRAW)
         else:
             by_texts = counts_by_texts(tested.scored, coarse, settings)
@@ -274,8 +297,8 @@ def _table(tests: HeadTests, matched: MatchedTests | None, facts: dict[str, str]
         held = toggle("Only roles that are held", key="table held")
     wanted = table["role"].isin(shown) & table["layer"].isin(map(int, layers))
     table = table[wanted & (table["holds"] | (not held))]
-    p_values = ("p", "p_uniform", "p_role", "p_adjusted")
-    number = {name: st.column_config.NumberColumn(format="%.3g") for name in p_values}
+    strengths = ("p", "p_uniform", "p_role", "p_adjusted", "evidence")
+    number = {name: st.column_config.NumberColumn(format="%.3g") for name in strengths}
     score = {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
     st.dataframe(table, hide_index=True, column_config={**number, **score})
     table_downloads("roles", table, facts)

@@ -9,6 +9,14 @@ from dashboard import controls, wording
 from dashboard.plain import WORD_JOINER, plain
 from dashboard.views.inspect import wording as inspect_wording
 
+FILE = b"The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
+
+
+def uploaded(app, **link):
+    """The page Roles, tested over an uploaded file: texts that do not grow while the reader looks."""
+    at = app("roles", corpus=controls.UPLOAD, **link)
+    return at.file_uploader(key="upload").upload("texts.txt", FILE).run()
+
 
 @pytest.mark.parametrize(("where", "title"), [("inspect", "Inspect"), ("roles", "Roles")])
 def test_a_page_runs_without_an_exception(app, where, title):
@@ -19,7 +27,7 @@ def test_a_page_runs_without_an_exception(app, where, title):
 
 
 def test_moving_tau_alpha_or_the_correction_runs_no_model(app):
-    at = app("roles")
+    at = uploaded(app)
     before, first = controls.inference().n_passed, sent(at, "Roles of the heads")
     at.slider(key="tau").set_value(2.0).run()
     moved = sent(at, "Roles of the heads")
@@ -40,7 +48,7 @@ def written(at, words):
 
 
 def test_the_rule_and_the_family_are_settings_that_run_no_model(app):
-    at = app("roles")
+    at = uploaded(app)
     before, first = controls.inference().n_passed, sent(at, "Roles of the heads")
     at.selectbox(key="family").set_value("heads of all roles").run()
     assert sent(at, "Roles of the heads")["p"] != first["p"]
@@ -50,7 +58,7 @@ def test_the_rule_and_the_family_are_settings_that_run_no_model(app):
 
 
 def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_tau_are_named(app):
-    at = app("roles")
+    at = uploaded(app)
     (counts,) = written(at, "heads** hold a role")
     assert counts.endswith("Tokens of a text: median 9, 8 to 9.")
     assert written(at, "Over 3 texts, a map of roles is mostly noise")
@@ -64,7 +72,7 @@ def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_ta
 
 
 def test_sensitivity_draws_counts_by_tau_and_asks_for_more_texts_where_there_are_few(app):
-    at = app("roles", details="Sensitivity")
+    at = uploaded(app, details="Sensitivity")
     assert written(at, "How much the counts above depend on the threshold")
     assert [info.value for info in at.info if "from 6 texts on" in info.value]
     assert not at.exception

@@ -1,0 +1,119 @@
+"""Evidence for a head's roles as texts come."""
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.axes import lettered_legend, role_colors, role_shapes
+from dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, template
+
+if TYPE_CHECKING:
+    pass
+
+HEIGHT: Final = 260
+MOST_ODDS: Final = 1e6
+"""More is written as "over 1,000,000 : 1"."""
+READING: Final = ("below the lower dashed line, no role; above the upper one, always; between, the other heads decide",)
+AXIS_LABELS: Final = (
+    "datum.value > 6 ? '10^' + datum.value + ' : 1' : datum.value < -6 ? '1 : 10^' + -datum.value : "
+    "datum.value >= 0 ? format(pow(10, datum.value), ',.0f') + ' : 1' : "
+    "'1 : ' + format(pow(10, -datum.value), ',.0f')"
+)
+
+
+def odds(evidence: float) -> str:
+    """Evidence as odds, such as "34 : 1", rounded down so that it does not seem to reach what it does not.
+
+    Args:
+        evidence: its natural logarithm; NaN where no text takes part.
+    """
+    if math.isnan(evidence):
+        return "no bet"
+    number = math.exp(min(abs(evidence), 99.0)) * (1 + 1e-6)  # a browser has the logarithm in single precision
+    if number > MOST_ODDS:
+        written = f"over {MOST_ODDS:,.0f}"
+    else:
+        written = f"{math.floor(number):,}" if number >= 10 else f"{math.floor(10 * number) / 10:g}"
+    return f"{written} : 1" if evidence >= 0 else f"1 : {written}"
+
+
+def evidence_by_texts(
+    path: Float[np.ndarray, "text role"], roles: Sequence[str], needed: tuple[float, float], alpha: float, name: str
+) -> Figure:
+    """A line for each role of a head: its evidence after no text, one text, and so on.
+
+    Args:
+        path: natural logarithms, in the order in which the texts came; a role that no text takes part in is left out.
+        roles: names along the role axis.
+        needed: logarithms of the least evidence with which a role can be held, and of that with which it always is.
+        alpha: the reader's.
+        name: of the head.
+    """
+    drawn = [place for place, role in enumerate(roles) if len(path) and not np.isnan(path[0, place])]
+    whole = np.vstack([np.zeros(path.shape[1]), path])
+    lines = [
+        {"role": roles[place], "texts": n_texts, "value": log / math.log(10), "odds": odds(log)}
+        for place in drawn
+        for n_texts, log in enumerate(whole[:, place].tolist())
+    ]
+    rows = [{"kind": "evidence", **line} for line in lines]
+    rows += [{"kind": "point", **line} for line in lines] if len(lines) <= MOST_MARKS else []
+    rows += [
+        {"kind": "needed", "value": each / math.log(10), "label": label}
+        for each, label in zip(needed, _labels(needed, alpha), strict=False)
+    ]
+    now = ", ".join(f"{LOOKS[roles[place]].label} {odds(whole[-1, place])}" for place in drawn)
+    described = (
+        f"Evidence for the roles of {name} after each of {counted(len(path), 'text')}, as odds on a logarithmic scale. "
+        f"Now: {now or 'no role has a text that takes part'}. A role needs {odds(needed[0])} at least, and "
+        f"{odds(needed[1])} suffice."
+    )
+    return Figure(_spec(tuple(roles[place] for place in drawn), name), pd.DataFrame(rows), described)
+
+
+def _labels(needed: tuple[float, float], alpha: float) -> list[str]:
+    """What stands at the lines; one where both fall together."""
+    least = f"{odds(needed[0])} (1 / alpha, {alpha:g})"
+    return [least] if needed[0] == needed[1] else [least, f"{odds(needed[1])} (always enough)"]
+
+
+@cache
+def _spec(roles: tuple[str, ...], name: str) -> Spec:
+    import altair as alt
+
+    x = alt.X(
+        "texts:Q",
+        title="number of texts, in the order in which they came",
+        scale=alt.Scale(nice=False, zero=True),
+        axis=alt.Axis(grid=False, tickMinStep=1, format=",d"),
+    )
+    y = alt.Y(
+        "value:Q",
+        title="evidence (odds)",
+        scale=alt.Scale(zero=True, nice=False, padding=12),
+        axis=alt.Axis(labelExpr=AXIS_LABELS, tickMinStep=1, tickCount=6),
+    )
+    tooltip = [
+        alt.Tooltip("role:N", title="role"),
+        alt.Tooltip("texts:N", title="texts"),
+        alt.Tooltip("odds:N", title="evidence"),
+    ]
+    legend = lettered_legend(roles)
+    line = of_kind("needed").mark_rule(color=INK, strokeDash=[6, 3]).encode(y=y)
+    label = of_kind("needed").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=-2)
+    label = label.encode(x=alt.XValue(0), y=y, text=alt.Text("label:N"))
+    curves = of_kind("evidence").mark_line(strokeWidth=2)
+    curves = curves.encode(x=x, y=y, color=role_colors(alt.Color, roles, legend))
+    points = of_kind("point").mark_point(filled=True, size=34, opacity=1)
+    points = points.encode(
+        x=x, y=y, color=role_colors(alt.Color, roles, legend), shape=role_shapes(roles, legend), tooltip=tooltip
+    )
+    return template(
+        alt.layer(line, curves, points, label), title=f"Evidence for {name}", reading=READING, height=HEIGHT
+    )

@@ -1,0 +1,24 @@
+"""The line of a head's evidence as texts come."""
+
+from collections.abc import Mapping, Sequence
+
+from core.attention.settings import Head, head_name
+from core.roles.anytime import needed_evidence, role_evidence_path
+from core.roles.roles import ROLES
+from dashboard.figures.roles.evidence import evidence_by_texts
+from dashboard.views.charts import chart
+from dashboard.views.corpus import Corpus
+
+
+def evidence_chart(tested: Corpus, head: Head, roles: Sequence[str], facts: Mapping[str, str]) -> None:
+    """Draw how the evidence for a head's roles has grown; nothing where a test decides."""
+    if tested.bets is None or tested.tests.evidence is None:
+        return
+    layer, place = head
+    rows = [ROLES.index(role) for role in roles]
+    settings, bets = tested.tests.settings, tested.bets
+    of_head = bets.scores[:, rows, layer : layer + 1, place : place + 1]
+    path = role_evidence_path(of_head, settings, bets.uniform[:, rows, layer : layer + 1])[..., 0, 0]
+    needed = needed_evidence(tested.tests.evidence, settings)
+    name = head_name(*head)
+    chart(f"evidence {name}", evidence_by_texts(path, roles, needed, settings.alpha, name), facts)

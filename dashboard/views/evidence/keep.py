@@ -1,0 +1,84 @@
+"""Keep the text on screen: add it to the typed corpus, which becomes the corpus."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from core.errors import TextError
+from core.texts.text import Text, read_typed, write_typed
+from dashboard import controls
+from dashboard.views.evidence import wording
+
+TYPED_TEXTS: Final = "corpus_text"
+"""Key of the text area of the sidebar."""
+BEFORE: Final = "corpus before"
+"""Key of the corpus that keeping a text took the place of."""
+KEPT: Final = "kept text"
+"""Key of what was kept last."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the last click did."""
+
+    text: Text
+    is_new: bool
+    """Whether the text was not in the typed corpus yet."""
+
+
+def keep_button(text: Text) -> None:
+    """Offer to keep the text on screen."""
+    st.button(
+        wording.KEEP,
+        key="keep",
+        icon=":material/playlist_add:",
+        help=wording.KEEP_HELP,
+        on_click=_keep,
+        args=(text,),
+    )
+
+
+def say_what_was_kept(text: Text) -> None:
+    """Say what keeping the text on screen did, and offer the corpus that was there before."""
+    kept: Kept | None = st.session_state.get(KEPT)
+    if st.session_state["corpus"] != controls.TYPED or kept is None or kept.text != text:
+        return
+    before: str | None = st.session_state.get(BEFORE)
+    n_texts = len(_texts(st.session_state.get(TYPED_TEXTS) or ""))
+    with st.container(horizontal=True, vertical_alignment="center", key="kept"):
+        st.markdown(wording.kept(n_texts, kept.is_new, before), width="stretch")
+        if before is not None:
+            st.button(
+                wording.BACK[before],
+                key="corpus back",
+                icon=":material/undo:",
+                type="tertiary",
+                help=wording.BACK_HELP,
+                on_click=_back,
+            )
+
+
+def _keep(text: Text) -> None:
+    """A callback: widgets take over what is written to their keys before they are drawn."""
+    values = st.session_state
+    typed = (values.get(TYPED_TEXTS) or "").rstrip()
+    is_new = text not in _texts(typed)
+    if is_new:
+        values[TYPED_TEXTS] = "\n".join(filter(None, (typed, write_typed([text]))))
+    if values["corpus"] != controls.TYPED:
+        values[BEFORE] = values["corpus"]
+        values["corpus"] = controls.TYPED
+    values[KEPT] = Kept(text, is_new)
+
+
+def _back() -> None:
+    st.session_state["corpus"] = st.session_state.pop(BEFORE)
+
+
+def _texts(typed: str) -> tuple[Text, ...]:
+    """The typed texts; none where they cannot be read, which the page says."""
+    try:
+        return read_typed(typed) if typed.strip() else ()
+    except TextError:
+        return ()

@@ -1,0 +1,46 @@
+"""What the pages say about how roles over the corpus are decided, and how long that is valid."""
+
+import streamlit as st
+
+from core.texts.text import Text, write_typed
+from dashboard import provenance
+from dashboard.plain import plain
+from dashboard.views.corpus import Corpus
+from dashboard.views.evidence import ledger, wording
+from dashboard.views.frame import Visit
+
+
+def how_decided(visit: Visit, tested: Corpus) -> None:
+    """Say whether a test or evidence decides, and what it is good for."""
+    criterion = visit.chosen.criterion
+    if tested.bets is not None:
+        st.markdown(wording.evidence(criterion.alpha))
+        if len(set(visit.texts)) < len(visit.texts):
+            st.markdown(wording.DUPLICATES)
+        _taken_out(ledger.taken_out(visit), ledger.counted(visit), tested)
+    elif criterion.method == "mean":
+        if ledger.is_typed(visit.chosen):
+            st.markdown(wording.BY_MEAN)
+    else:
+        st.markdown(wording.BY_SHARE if ledger.is_typed(visit.chosen) else wording.VALID_ONCE)
+
+
+def _taken_out(gone: tuple[Text, ...], counted: tuple[Text, ...], tested: Corpus) -> None:
+    """Name the texts that count although they are gone, and offer to start over."""
+    if not gone:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="taken out"):
+        st.markdown(wording.taken_out(len(gone)))
+        st.button(
+            wording.START_OVER,
+            key="start over",
+            icon=":material/restart_alt:",
+            help=wording.START_OVER_HELP,
+            on_click=ledger.start_over,
+        )
+    with st.expander(wording.WHICH):
+        st.markdown(wording.WHY_COUNTED)
+        st.markdown("\n".join(f"- {plain(provenance.shortened(write_typed([text])))}" for text in gone))
+        unread = sum(text not in tested.bets_on for text in gone)
+        if unread:
+            st.markdown(wording.left_out(unread))
