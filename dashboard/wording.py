@@ -31,7 +31,9 @@ DTYPE_HELP: Final = (
 )
 CORPUS: Final = "Corpus"
 CORPUS_HELP: Final = (
-    "The roles of a head are tested over these texts. The text you type on the page Inspect is scored on its own."
+    "The roles of a head are tested over these texts. The text you type on the page Inspect is scored on its own. "
+    "Samples and uploads are judged by a t-test, which is valid once, for texts that were chosen before looking; texts "
+    "that you type, by evidence that stays valid while you add more."
 )
 UPLOAD: Final = "Upload texts"
 UPLOAD_LIMITS: Final = (
@@ -83,7 +85,10 @@ CORRECTION_HELP: Final = (
     "Many tests are made at once, one for each head and role. Benjamini-Hochberg (the default) limits the share "
     "of false roles among those found; Holm limits the chance of even one; none is what the paper did."
 )
-METHOD_HELP: Final = "Mean alone is the paper's simpler rule: a mean score above tau, without a test."
+METHOD_HELP: Final = (
+    "Over texts that you type, evidence takes the place of the t-test. Mean alone is the paper's simpler rule: a mean "
+    "score above tau, without a test."
+)
 DDOF_HELP: Final = "1: sample standard deviation (default). 0: population standard deviation, as in the authors' code."
 DIRECTION_HELP: Final = "Whether the dependent attends to its head, the head to its dependent, or the mean of both."
 ENTROPY_HELP: Final = (

@@ -400,8 +400,10 @@ def _head_description(means: pd.DataFrame, tests: HeadTests, name: str, many: bo
     hidden = f" Single texts are not drawn, because they are more than {MOST_MARKS:,}." if many else ""
     if not parts:
         return f"No {short} to draw for {name}.{missing}"
+    level = f"{100 * (1 - tests.settings.alpha):g} %"
+    intervals = f" and {level} intervals of the mean" if (means["kind"] == "interval").any() else ""
     return (
-        f"{WORDS[scale].nouns.capitalize()} of {name} by role, with tau at {tests.settings.tau:g} and "
-        f"{100 * (1 - tests.settings.alpha):g} % intervals of the mean. Mean {short}s: {'; '.join(parts)}."
+        f"{WORDS[scale].nouns.capitalize()} of {name} by role, with tau at {tests.settings.tau:g}{intervals}. "
+        f"Mean {short}s: {'; '.join(parts)}."
         f"{missing}{hidden}"
     )

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 HEIGHT: Final = 260
 MOST_ODDS: Final = 1e6
 """More is written as "over 1,000,000 : 1"."""
-READING: Final = ("below the lower dashed line, no role; above the upper one, always; between, the other heads decide",)
+READING: Final = (
+    "dashed: what a role needs at least, and what is always enough;",
+    "in between, the evidence for other heads decides too",
+)
 AXIS_LABELS: Final = (
     "datum.value > 6 ? '10^' + datum.value + ' : 1' : datum.value < -6 ? '1 : 10^' + -datum.value : "
     "datum.value >= 0 ? format(pow(10, datum.value), ',.0f') + ' : 1' : "

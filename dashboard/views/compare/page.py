@@ -184,6 +184,8 @@ def _draw(inference: Inference, chosen: Choice, pairs: Sequence[Compared], runs:
     if not pair.same_shape:
         unlike_shapes(focus)
         return
+    if chosen.corpus == controls.TYPED and chosen.criterion.method == "test":
+        st.info(wording.TYPED)
     _summary(focus)
     if len(alike) > 1:
         over_checkpoints(focus, steps_of([each.name for each in alike], focus.names[0], runs))

@@ -37,6 +37,10 @@ MAKE_SAMPLE_HELP: Final = (
 )
 FINETUNE: Final = "Fine-tune on my own texts"
 ALL_ON: Final = "Heads that are switched off on other pages are on here."
+TYPED: Final = (
+    "Here roles and differences are decided by t-tests, which are valid once: for texts that were chosen before "
+    "looking. Only the pages on one checkpoint judge typed texts by evidence that stays valid while you add more."
+)
 SAME: Final = "This is the reference itself, so nothing differs."
 BOTH_SIDES: Final = "Roles of each checkpoint"
 CHANGES: Final = "Roles gained, kept and lost"

@@ -59,7 +59,7 @@ def head_card(visit: Visit, passed: PassedText, tested: Corpus, head: Head) -> N
         _alike(tests, head, scale)
         _attending_alike(kept_distances(visit), head)
     with right:
-        evidence_chart(tested, head, coarse, facts)
+        evidence_chart(tested, head, fine if st.session_state.get("finer") else coarse, facts)
         on_text = zip(roles, passed.scores[places, *head])
         here = {role: float(score) for role, score in on_text if np.isfinite(score)}
         uniform = tested.scored.mean_references()[0][places, head[0]]
@@ -198,9 +198,9 @@ def _evidence_columns(chosen: Choice) -> dict[str, Any]:
     level = f"{100 * (1 - chosen.criterion.alpha):g}"
     columns = st.column_config
     return _columns(chosen) | {
-        "mean": columns.TextColumn(f"mean (bound, {level} %)", width=110, help=evidence_wording.COLUMN_MEAN),
-        "evidence": columns.TextColumn(width=90, help=evidence_wording.COLUMN_EVIDENCE),
-        "holds": columns.TextColumn(width=50),
+        "mean": columns.TextColumn(f"mean (≥, {level} %)", width=112, help=evidence_wording.COLUMN_MEAN),
+        "evidence": columns.TextColumn(width=84, help=evidence_wording.COLUMN_EVIDENCE),
+        "holds": columns.TextColumn(width=54),
     }
 
 

@@ -7,6 +7,7 @@ from core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from core.roles.measures import USUAL_TAU, Direction
 from core.roles.sensitivity import LEAST_TEXTS
 from core.roles.sieves import LOCAL_RADIUS
+from core.statistics.evidence import STAKES
 from core.texts.relations import RELATIONS
 from dashboard.figures.figure import counted
 
@@ -14,6 +15,9 @@ NUMBERS: Final = {
     "radius": str(LOCAL_RADIUS),
     "relations": ", ".join(RELATIONS),
     "spread": f"{CONSTANT_SPREAD:g}",
+    "stakes": str(len(STAKES)),
+    "least_stake": f"{STAKES[0]:g}",
+    "most_stake": f"{STAKES[-1]:g}",
     "gain": f"{100 * LEAST_GAIN:g} %",
     "share_tau": f"{USUAL_TAU['share']:g}",
     "seeds": str(len(SEEDS)),
