@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import lettered_legend, role_colors, role_shapes
+from dashboard.figures.axes import lettered_legend, note, note_rows, role_colors, role_shapes
 from dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, template
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ READING: Final = (
     "dashed: what a role needs at least, and what is always enough;",
     "in between, the evidence for other heads decides too",
 )
+NOTHING: Final = "No text takes part in these roles."
 AXIS_LABELS: Final = (
     "datum.value > 6 ? '10^' + datum.value + ' : 1' : datum.value < -6 ? '1 : 10^' + -datum.value : "
     "datum.value >= 0 ? format(pow(10, datum.value), ',.0f') + ' : 1' : "
@@ -77,7 +78,8 @@ def evidence_by_texts(
         f"Now: {now or 'no role has a text that takes part'}. A role needs {odds(needed[0])} at least, and "
         f"{odds(needed[1])} suffice."
     )
-    return Figure(_spec(tuple(roles[place] for place in drawn), name), pd.DataFrame(rows), described)
+    data = pd.concat([pd.DataFrame(rows), note_rows(not drawn, NOTHING)])
+    return Figure(_spec(tuple(roles[place] for place in drawn), name), data, described)
 
 
 def _labels(needed: tuple[float, float], alpha: float) -> list[str]:
@@ -118,5 +120,5 @@ def _spec(roles: tuple[str, ...], name: str) -> Spec:
         x=x, y=y, color=role_colors(alt.Color, roles, legend), shape=role_shapes(roles, legend), tooltip=tooltip
     )
     return template(
-        alt.layer(line, curves, points, label), title=f"Evidence for {name}", reading=READING, height=HEIGHT
+        alt.layer(line, curves, points, label, note()), title=f"Evidence for {name}", reading=READING, height=HEIGHT
     )

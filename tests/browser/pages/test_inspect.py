@@ -127,6 +127,36 @@ def test_corners_are_filled_by_the_corpus_and_finer_roles_get_their_own(visit):
     expect(cell(page, 0, 0).locator(".corner")).to_have_count(6)
 
 
+def test_three_kept_texts_change_the_odds_of_a_head_and_may_be_stopped_at_any_time(visit):
+    page = visit("/?by=the+corpus&head=1-8")
+    cells_of_samples = cells(page)
+    sentences = (
+        SENTENCE,
+        "A stray dog chased them over the field.",
+        "The tall boy quickly opened the old door.",
+    )
+    for n_texts, sentence in enumerate(sentences, start=1):
+        type_texts(page, sentence)
+        page.get_by_role("button", name="Keep this text").click()
+        texts = "1 text" if n_texts == 1 else f"{n_texts} texts"
+        expect(page.get_by_text(f"Kept. The corpus is {texts} of your own")).to_be_visible()
+        expect(page.get_by_role("heading", name=f"Head L1 H8 over {texts}", exact=True)).to_be_visible()
+        expect_cells_other_than(page, cells_of_samples)
+        now = wait_for(page, lambda: cells(page), lambda now: all("evidence" in label for label in now))
+        assert now != cells_of_samples
+        cells_of_samples = now
+    expect(page.get_by_text("stop whenever you like")).to_be_visible()
+    expect(page.get_by_role("textbox", name="Texts, one per line", exact=True)).to_have_value("\n".join(sentences))
+    page.get_by_role("textbox", name="Texts, one per line", exact=True).fill("\n".join(sentences[:2]))
+    page.get_by_role("textbox", name="Texts, one per line", exact=True).press("Control+Enter")
+    expect(page.get_by_text("Evidence also counts 1 text that you have taken out.")).to_be_visible()
+    page.get_by_role("button", name="Start over").click()
+    expect(page.get_by_text("Evidence also counts")).to_have_count(0)
+    expect_cells_other_than(page, cells_of_samples)
+    page.get_by_role("button", name="Back to sample pairs and texts").click()
+    expect(page.get_by_role("heading", name="Head L1 H8 over 128 texts")).to_be_visible()
+
+
 def test_what_cannot_be_read_is_said_and_the_rest_of_the_page_stays(visit):
     page = visit("/")
     for typed, sentence in (

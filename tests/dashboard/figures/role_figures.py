@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from core.roles.anytime import role_evidence_path
 from core.roles.hypotheses import Criterion, HeadTests, role_tests
 from core.roles.measures import RoleScores
 from core.roles.roles import COARSE_ROLES, ROLES
 from core.roles.sensitivity import counts_by_tau, counts_by_texts
 from dashboard.figures.figure import Figure
 from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
+from dashboard.figures.roles.evidence import evidence_by_texts
 from dashboard.figures.roles.layers import heads_per_layer
 from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
 from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
@@ -37,6 +39,14 @@ def verdicts(scores: np.ndarray = SCORES, **asked) -> HeadTests:
     return role_tests(scores, ROLES, Criterion(**{"correction": "none", **asked}), 1.0)
 
 
+def of_one_head(scores: np.ndarray, settings: Criterion) -> Figure:
+    """Evidence for the coarse roles of L2 H3 as texts come."""
+    places = [ROLES.index(role) for role in COARSE_ROLES]
+    of_head = scores[:, places, 2:, 3:]
+    path = role_evidence_path(of_head, settings, np.ones(of_head.shape[:3]))[..., 0, 0]
+    return evidence_by_texts(path, COARSE_ROLES, (np.log(20), np.log(240)), 0.05, "L2 H3")
+
+
 def figures(scores: np.ndarray, tau: float = 3.0) -> dict[str, Figure]:
     tests = verdicts(scores, tau=tau)
     return {
@@ -48,6 +58,7 @@ def figures(scores: np.ndarray, tau: float = 3.0) -> dict[str, Figure]:
         "scores by head": scores_per_head(scores, ROLES, "syntactic", 2, tau, UNIFORM),
         "by tau": heads_by_tau(counts_by_tau(SCORED, COARSE_ROLES, tests.settings), COARSE_ROLES, tau, LAYERS * HEADS),
         "by texts": heads_by_texts(counts_by_texts(SCORED, COARSE_ROLES, tests.settings), COARSE_ROLES, LAYERS * HEADS),
+        "evidence by texts": of_one_head(scores, tests.settings),
         "one head": head_scores(scores, tests, 2, 3, UNIFORM[:, 2], {"local": 2.5, "block": float("nan")}),
     }
 

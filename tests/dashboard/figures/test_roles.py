@@ -19,8 +19,10 @@ from core.roles.roles import COARSE_ROLES, ROLES
 from core.roles.sensitivity import counts_by_tau, counts_by_texts
 from dashboard.figures.appearance import LOOKS, SHAPES
 from dashboard.figures.export import figure_png, figure_svg, svg_png, table_csv, table_parquet
+from dashboard.figures.figure import MOST_MARKS
 from dashboard.figures.roles.densities import HALF_WIDTH, density, outline
 from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
+from dashboard.figures.roles.evidence import evidence_by_texts
 from dashboard.figures.roles.layers import SEVERAL, heads_per_layer
 from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
 from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
@@ -382,3 +384,27 @@ def test_counts_by_texts_are_a_line_and_a_band_for_each_role():
     for name in ("low", "median", "high"):
         np.testing.assert_array_equal(drawn[name].to_numpy().reshape(-1, len(COARSE_ROLES)), getattr(counts, name))
     assert f"over {TEXTS} texts local {counts.low[-1, 0]:g} to {counts.high[-1, 0]:g}" in figure.description
+
+
+def test_evidence_by_texts_starts_at_even_odds_and_follows_the_path_on_a_scale_of_tens():
+    path = np.log([[2.0, np.nan, 0.5], [34.0, np.nan, 1.0]])
+    figure = evidence_by_texts(path, ("local", "block", "delimiter"), (np.log(20), np.log(240)), 0.05, "L1 H2")
+    drawn = rows(figure, "evidence")
+    assert set(drawn["role"]) == {"local", "delimiter"}, "no text takes part in block"
+    local = drawn[drawn["role"] == "local"]
+    assert local["texts"].tolist() == [0, 1, 2]
+    np.testing.assert_allclose(local["value"].astype(float), np.log10([1, 2, 34]), atol=1e-12)
+    assert local["odds"].tolist() == ["1 : 1", "2 : 1", "34 : 1"]
+    needed = rows(figure, "needed")
+    np.testing.assert_allclose(needed["value"].astype(float), np.log10([20, 240]))
+    assert needed["label"].tolist() == ["20 : 1 (1 / alpha, 0.05)", "240 : 1 (always enough)"]
+    assert "Now: local 34 : 1, delimiter 1 : 1." in figure.description
+    single = evidence_by_texts(path, ("local", "block", "delimiter"), (np.log(20), np.log(20)), 0.05, "L1 H2")
+    assert len(rows(single, "needed")) == 1
+
+
+def test_a_line_of_evidence_over_very_many_texts_has_no_marks():
+    path = np.zeros((MOST_MARKS, 1))
+    figure = evidence_by_texts(path, ("local",), (np.log(20), np.log(240)), 0.05, "L1 H2")
+    assert rows(figure, "point").empty
+    assert len(rows(figure, "evidence")) == MOST_MARKS + 1
