@@ -27,7 +27,7 @@ class Kept:
     """Whether the text was not in the typed corpus yet."""
 
 
-def keep_button(text: Text) -> None:
+def keep_button() -> None:
     """Offer to keep the text on screen."""
     st.button(
         wording.KEEP,
@@ -35,7 +35,6 @@ def keep_button(text: Text) -> None:
         icon=":material/playlist_add:",
         help=wording.KEEP_HELP,
         on_click=_keep,
-        args=(text,),
     )
 
 
@@ -59,9 +58,16 @@ def say_what_was_kept(text: Text) -> None:
             )
 
 
-def _keep(text: Text) -> None:
-    """A callback: widgets take over what is written to their keys before they are drawn."""
+def _keep() -> None:
+    """A callback: widgets take over what is written to their keys before they are drawn.
+
+    A reader may click without having left the text area; what was typed arrives with the click, so it is read here.
+    """
     values = st.session_state
+    on_screen = _texts(values["text"] or "")
+    if not on_screen:
+        return  # The page says what is wrong with it.
+    text = on_screen[min(values.get("number") or 0, len(on_screen) - 1)]
     typed = (values.get(TYPED_TEXTS) or "").rstrip()
     is_new = text not in _texts(typed)
     if is_new:

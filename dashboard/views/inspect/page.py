@@ -45,7 +45,7 @@ def _inspect() -> None:
         typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height=80)
     text = text_on_screen(read_typed(typed))
     with row:
-        keep_button(text)
+        keep_button()
     say_what_was_kept(text)
     chosen = state.choice()
     controls.heads_off(chosen)

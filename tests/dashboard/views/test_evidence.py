@@ -155,6 +155,17 @@ def test_keeping_a_text_adds_it_once_to_the_typed_corpus_which_becomes_the_corpu
     assert at.text_area(key="corpus_text").value == f"{ONE}\n{PAIR}"
 
 
+def test_a_text_that_arrives_together_with_the_click_is_the_one_that_is_kept(app):
+    at = app(corpus_text=TWO, text=ONE)
+    at.text_area(key="text").set_value(THREE)
+    button(at, wording.KEEP).click().run()
+    assert at.text_area(key="corpus_text").value == f"{TWO}\n{THREE}"
+    at.text_area(key="text").set_value("")
+    button(at, wording.KEEP).click().run()
+    assert not at.exception
+    assert at.text_area(key="corpus_text").value == f"{TWO}\n{THREE}"
+
+
 def test_what_was_typed_before_stays_when_a_text_is_kept(app):
     at = app(corpus_text=f"{TWO}\n\n", text=ONE)
     button(at, wording.KEEP).click().run()
