@@ -138,7 +138,7 @@ def head_reading(scale: Scale) -> tuple[str, str]:
     """How to read the marks of one head."""
     return (
         f"shape: how often a {WORDS[scale].short} occurs; small dots: texts; dotted: uniform attention",
-        "large dot and bar: mean and its interval; diamond: this text",
+        "large dot: mean; bar: its interval, where a test decides; diamond: this text",
     )
 
 
