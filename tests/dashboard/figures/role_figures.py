@@ -4,7 +4,7 @@ import numpy as np
 
 from core.roles.anytime import role_evidence_path
 from core.roles.hypotheses import Criterion, HeadTests, role_tests
-from core.roles.measures import RoleScores
+from core.roles.measures import RoleScores, Scale
 from core.roles.roles import COARSE_ROLES, ROLES
 from core.roles.sensitivity import counts_by_tau, counts_by_texts
 from dashboard.figures.figure import Figure
@@ -32,6 +32,8 @@ UNIFORM[ROLES.index("block")] = 3.25
 SCORED = RoleScores(
     scores=SCORES, uniform=np.ones((TEXTS, len(ROLES), LAYERS)), greatest=np.full((TEXTS, len(ROLES), LAYERS), 40.0)
 )
+SHARES = 1 - SCORES / 12
+"""From far below 0 up to 1, with the same gaps."""
 NOTHING = np.full_like(SCORES, np.nan)
 
 
@@ -47,20 +49,27 @@ def of_one_head(scores: np.ndarray, settings: Criterion) -> Figure:
     return evidence_by_texts(path, COARSE_ROLES, (np.log(20), np.log(240)), 0.05, "L2 H3")
 
 
-def figures(scores: np.ndarray, tau: float = 3.0) -> dict[str, Figure]:
+def figures(scores: np.ndarray, tau: float = 3.0, scale: Scale = "score") -> dict[str, Figure]:
     tests = verdicts(scores, tau=tau)
+    uniform = UNIFORM if scale == "score" else np.zeros_like(UNIFORM)
+    by_tau = counts_by_tau(SCORED, COARSE_ROLES, tests.settings, scale)
     return {
         "layers": heads_per_layer(tests, COARSE_ROLES),
         "all roles by layer": heads_per_layer(tests, ROLES),
-        "scatter": p_value_scatter(tests, COARSE_ROLES),
-        "evidence": p_value_against_score(tests, ROLES),
-        "scores by layer": scores_per_layer(scores, ROLES, "local", tau, UNIFORM),
-        "scores by head": scores_per_head(scores, ROLES, "syntactic", 2, tau, UNIFORM),
-        "by tau": heads_by_tau(counts_by_tau(SCORED, COARSE_ROLES, tests.settings), COARSE_ROLES, tau, LAYERS * HEADS),
+        "scatter": p_value_scatter(tests, COARSE_ROLES, scale),
+        "evidence": p_value_against_score(tests, ROLES, scale),
+        "scores by layer": scores_per_layer(scores, ROLES, "local", tau, uniform, scale),
+        "scores by head": scores_per_head(scores, ROLES, "syntactic", 2, tau, uniform, scale),
+        "by tau": heads_by_tau(by_tau, COARSE_ROLES, tau, LAYERS * HEADS, scale),
         "by texts": heads_by_texts(counts_by_texts(SCORED, COARSE_ROLES, tests.settings), COARSE_ROLES, LAYERS * HEADS),
-        "evidence by texts": of_one_head(scores, tests.settings),
-        "one head": head_scores(scores, tests, 2, 3, UNIFORM[:, 2], {"local": 2.5, "block": float("nan")}),
+        **({"evidence by texts": of_one_head(scores, tests.settings)} if scale == "score" else {}),
+        "one head": head_scores(scores, tests, 2, 3, uniform[:, 2], {"local": 0.25, "block": float("nan")}, scale),
     }
 
 
-FIGURES = {"": figures(SCORES), ", nothing scored": figures(NOTHING), ", tau 1": figures(SCORES, 1.0)}
+FIGURES = {
+    "": figures(SCORES),
+    ", nothing scored": figures(NOTHING),
+    ", tau 1": figures(SCORES, 1.0),
+    ", shares": figures(SHARES, 0.5, "share"),
+}

@@ -228,3 +228,17 @@ def test_a_transition_that_another_tau_does_not_have_is_forgotten(compare):
     assert not at.exception
     assert not any(option.startswith(f"{name}:") for option in at.selectbox(key=TRANSITION).options)
     assert at.selectbox(key=TRANSITION).value is None
+
+
+def test_under_the_share_every_view_says_so_and_runs_no_model(compare):
+    at = compare()
+    before, first = controls.inference().n_passed, sent(at, "local, b − a")
+    at.selectbox(key="scale").set_value("share above chance").run()
+    assert controls.inference().n_passed == before
+    assert "changed a role at tau 0.5 of the share above chance" in summary(at)
+    assert "shares above chance (one for each head and role) differ" in summary(at)
+    assert {sent(at, f"({side}) Roles of the heads")["noun"] for side in "ab"} == {"share"}
+    assert sent(at, "local, b − a")["details"] != first["details"]
+    assert any("Mean share above chance, b − a: above 0" in each.value for each in at.markdown)
+    for tab in ("Per layer", "Transitions", "All scores", "Table"):
+        assert not compare(scale="share above chance", **{"compare details": tab}).exception

@@ -1,0 +1,135 @@
+"""Figures of shares above chance: a straight axis that ends at 1, with the place of uniform attention at 0."""
+
+import json
+
+import compare_figures
+import numpy as np
+import pytest
+from drawn import layers, rows
+from hypothesis import given
+from hypothesis import strategies as st
+from role_figures import FIGURES, SHARES, verdicts
+from scipy import stats
+
+from core.roles.roles import ROLES
+from dashboard.figures.roles.densities import density, outline, places_of
+from dashboard.figures.roles.distributions import head_scores
+from dashboard.figures.roles.many_scores import every_head_score
+
+ON_SHARES = FIGURES[", shares"]
+CHANGES = compare_figures.FULL
+DRAWN = {name: ON_SHARES[name] for name in ("evidence", "scores by layer", "scores by head", "one head")}
+DRAWN["score changes"] = CHANGES["scatter of shares"]
+
+
+def score_axes(figure):
+    """Axes of the chart whose title names the share."""
+    axes = [
+        layer["encoding"][channel] for layer in layers(figure.spec) for channel in "xy" if channel in layer["encoding"]
+    ]
+    return [axis for axis in axes if "share above chance" in axis.get("title", "")]
+
+
+@pytest.mark.parametrize("figure", DRAWN.values(), ids=DRAWN)
+def test_an_axis_of_shares_is_linear_and_ends_at_one(figure):
+    axes = score_axes(figure)
+    assert axes
+    for axis in axes:
+        assert "type" not in axis["scale"]
+        assert axis["scale"]["domainMax"] == 1
+        assert axis["scale"]["zero"]
+        assert "domainMin" not in axis["scale"], "shares may be below 0"
+
+
+@pytest.mark.parametrize("name", ["scatter", "evidence", "scores by layer", "scores by head", "one head", "by tau"])
+def test_a_figure_of_shares_never_speaks_of_times_uniform(name):
+    figure = ON_SHARES[name]
+    assert "× uniform" not in json.dumps(figure.spec, ensure_ascii=False)
+    assert "share above chance" in json.dumps(figure.spec)
+
+
+@pytest.mark.parametrize("name", ["scatter of shares", "shift of shares", "shift of shares over steps"])
+def test_a_figure_of_changed_shares_names_them(name):
+    figure = CHANGES[name]
+    assert "× uniform" not in json.dumps(figure.spec, ensure_ascii=False)
+    assert "share above chance" in json.dumps(figure.spec)
+    assert "share above chance" in figure.description
+
+
+def test_the_diagonal_of_negative_means_begins_below_zero():
+    tests = compare_figures.some_tests()
+    tests.mean_a[0, 0, 0] = -0.5
+    figure = compare_figures.score_change_scatter(tests, ("local",), "share")
+    assert rows(figure, "diagonal")["mean_a"].tolist()[0] == -0.5
+
+
+def test_uniform_attention_stands_at_zero_and_tau_at_its_own():
+    for name in ("scores by layer", "scores by head", "one head"):
+        figure = ON_SHARES[name]
+        assert rows(figure, "upper")["label"].tolist() == ["tau 0.5"]
+        assert rows(figure, "lower")["label"].tolist() == ["uniform 0"]
+        assert set(rows(figure, "uniform")["value"]) == {0.0}
+
+
+def test_the_thresholds_of_shares_lie_between_zero_and_one():
+    taus = rows(ON_SHARES["by tau"], "count")["tau"]
+    assert (taus.min(), taus.max()) == (0.1, 0.9)
+    assert 0.5 in set(taus)
+    assert len(set(taus)) == 17, "the reader's tau is one of them"
+
+
+def test_violins_hold_negative_shares_and_count_them_in_words():
+    figure = ON_SHARES["scores by layer"]
+    shape = rows(figure, "shape")["score"]
+    assert SHARES[:, 0].min() <= shape.min() < 0
+    assert shape.max() <= SHARES[:, 0].max()
+    n_shares = np.isfinite(SHARES[:, 0]).sum()
+    assert f"{n_shares} shares above chance from {SHARES[:, 0].min():.3g} to" in figure.description
+
+
+@given(st.lists(st.floats(-4, 1), min_size=2, max_size=40))
+def test_a_density_of_shares_has_area_one_and_ends_at_one(values):
+    found = density(np.array(values), "share")
+    if found is None:
+        assert np.std(values) <= 1e-6
+    else:
+        places, heights = found
+        assert places[-1] <= 1
+        assert np.trapezoid(heights, places) == pytest.approx(1, abs=0.02)
+
+
+def test_away_from_one_a_density_of_shares_is_scipys():
+    values = np.random.default_rng(3).normal(-0.2, 0.1, 500)
+    places, heights = density(values, "share")
+    expected = stats.gaussian_kde(values)(places)
+    assert np.allclose(heights, expected, atol=0.003 * expected.max())
+
+
+def test_a_share_that_rounding_puts_above_one_is_drawn():
+    values = np.float32([0.2, 0.9, 1.0000002])
+    scores, reach = outline(values, "share")
+    assert scores[-1] <= values.max()
+    assert np.isfinite(reach).all()
+    assert density(np.array([1 - 4e-6, 1, 1 + 4e-6]), "share") is not None
+
+
+def test_many_shares_stand_where_they_are():
+    tests = verdicts(SHARES, tau=0.5)
+    uniform = np.zeros(len(ROLES))
+    many = every_head_score(SHARES, tests, 1, 2, uniform, {"local": 0.25}, "share")
+    few = head_scores(SHARES, tests, 1, 2, uniform, {"local": 0.25}, "share", every_text=True)
+    np.testing.assert_array_equal(many.still.data["score"], few.data["score"])
+    (here,) = (trace for trace in many.chart.data if trace.marker.symbol == "diamond" and len(trace.x))
+    assert here.x[0] == 0.25
+    (dots,) = (trace for trace in many.chart.data if trace.type == "scattergl" and trace.y[0] > len(ROLES) - 2)
+    np.testing.assert_array_equal(dots.x, SHARES[:, 0, 1, 2])
+    axis = many.chart.layout.xaxis
+    assert axis.title.text == "share above chance"
+    assert axis.range[1] >= 1
+    assert axis.range[0] < SHARES[:, :, 1, 2][np.isfinite(SHARES[:, :, 1, 2])].min()
+    assert list(axis.tickvals) == [float(tick) for tick in axis.ticktext]
+
+
+def test_places_of_shares_are_the_shares():
+    assert places_of([-0.5, 0, 1], "share").tolist() == [-0.5, 0, 1]
+    np.testing.assert_allclose(places_of([-1, 0, 1], "score"), [-np.log(2), 0, np.log(2)])

@@ -1,0 +1,123 @@
+"""The share above chance as a second scale: every number on the pages is the library's, and each scale has its tau."""
+
+import base64
+
+import numpy as np
+import pytest
+from reading import choose_heads, sent
+
+from cache.engine import Engine
+from core.checkpoints.find import BUNDLED, find_checkpoint
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.measures import ScoreSettings, role_scores
+from core.roles.question import SCORES
+from core.roles.roles import COARSE_ROLES, ROLES
+from core.roles.tables import head_table
+from core.texts.text import read_typed
+from dashboard import controls
+
+SHARE = "share above chance"
+TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
+"""The typed texts of a page without others."""
+
+
+@pytest.fixture
+def by_library(store):
+    """by_library(tau) -> scores and tests of the typed texts, without a page."""
+
+    def tested(tau, typed=TEXTS):
+        measured = controls.inference().ask(Engine(find_checkpoint(BUNDLED)), SCORES, read_typed(typed)).results
+        scored = role_scores(measured, ScoreSettings(scale="share"))
+        return scored, role_tests(scored.scores, ROLES, Criterion(tau=tau), scored.uniform)
+
+    return tested
+
+
+def array(view, name, dtype="<f4"):
+    """What a grid was sent under a name."""
+    flat = np.frombuffer(base64.b64decode(view[name]), dtype)
+    return flat.reshape(len(view["roles"]), view["layers"], -1)
+
+
+def written(at, words):
+    return [each.value for each in at.markdown if words in each.value]
+
+
+def test_under_the_share_the_grid_the_counts_and_the_table_of_roles_are_the_librarys(app, by_library):
+    at = app("roles", details="Table")
+    first = sent(at, "Roles of the heads")
+    n_passed = controls.inference().n_passed
+    at.selectbox(key="scale").set_value(SHARE).run()
+    at.slider(key="share tau").set_value(0.3).run()
+    assert not at.exception
+    assert controls.inference().n_passed == n_passed
+    scored, tests = by_library(0.3)
+    grid = sent(at, "Roles of the heads")
+    assert (first["noun"], grid["noun"], grid["tau"]) == ("score", "share", 0.3)
+    np.testing.assert_allclose(array(grid, "scores"), tests.mean, rtol=1e-6)
+    np.testing.assert_array_equal(array(grid, "states", np.uint8), tests.holds)
+    np.testing.assert_allclose(array(grid, "p"), tests.p_adjusted, rtol=1e-6)
+    np.testing.assert_array_equal(array(grid, "uniform")[..., 0], scored.mean_references()[0])
+    assert np.nanmax(array(grid, "greatest")) == 1
+    assert grid["filled"] == "Filled letters: roles this head holds by the test (tau 0.3 of the share above chance)."
+    (counts,) = written(at, "heads** hold a role")
+    named = [f"{tests.holds[ROLES.index(role)].sum()} {role}" for role in COARSE_ROLES]
+    assert f"Over 3 texts at tau 0.3 of the share above chance, **{tests.holds[:4].any(axis=0).sum()} of 72" in counts
+    assert ", ".join(named) in counts
+    assert tests.holds[:4].any(), "else the counts say nothing"
+    table = at.dataframe[0].value
+    np.testing.assert_allclose(table["mean"], head_table(tests)["mean"], rtol=1e-6)
+    assert table["holds"].tolist() == tests.holds.ravel().tolist()
+    assert written(at, "Too short") == []
+
+
+@pytest.mark.parametrize("tab", ["Per layer", "p-values", "Score distributions", "Sensitivity", "Overlaps"])
+def test_every_tab_of_roles_takes_shares(app, tab):
+    at = app("roles", scale=SHARE, details=tab, corpus="sample pairs")
+    assert not at.exception
+    assert not at.error
+
+
+def test_each_scale_keeps_its_tau_and_the_weight_of_block_waits_for_the_score(app):
+    at = app("roles", tau="2.5")
+    at.selectbox(key="scale").set_value(SHARE).run()
+    assert at.slider(key="share tau").value == 0.5
+    assert at.toggle(key="entropy").disabled
+    at.slider(key="share tau").set_value(0.35).run()
+    at.selectbox(key="scale").set_value("times uniform attention").run()
+    assert at.slider(key="tau").value == 2.5
+    assert not at.toggle(key="entropy").disabled
+    at.selectbox(key="scale").set_value(SHARE).run()
+    assert at.slider(key="share tau").value == 0.35
+
+
+def test_a_link_opens_the_share_with_its_tau(app):
+    at = app("roles", scale=SHARE, **{"share tau": "0.35"})
+    assert at.slider(key="share tau").value == 0.35
+    assert written(at, "at tau 0.35 of the share above chance")
+
+
+def test_under_the_share_inspect_shows_the_text_and_the_card_of_a_head_on_that_scale(app, by_library):
+    typed = "The cat sat on the mat."
+    at = app(scale=SHARE, text=typed)
+    choose_heads(at, (3, 1))
+    assert not at.exception
+    scored, _ = by_library(0.5, typed)
+    np.testing.assert_allclose(array(sent(at, "Heads of"), "scores"), scored.scores[0], atol=2e-6)
+    holds = array(sent(at, "Heads of"), "states", np.uint8)
+    np.testing.assert_array_equal(holds, scored.scores[0] > 0.5)
+    _, tests = by_library(0.5)
+    (head,) = written(at, "**Head L3 H1")
+    assert "(share above chance of more than 0.5)" in head
+    assert "too short" not in head
+    card = at.dataframe[0].value
+    local = f"{scored.scores[0, 0, 3, 1]:z.2f} of 1.00"
+    assert (card["role"][0], card["this text"][0]) == ("local", local)
+    assert card["mean"][0].startswith(f"{tests.mean[0, 3, 1]:z.2f} (")
+    assert written(at, "distance of the shares above chance")
+
+
+def test_under_the_share_heads_that_are_off_are_compared_on_that_scale(app):
+    at = app(scale=SHARE, off="0-2,1-4")
+    assert not at.exception
+    assert written(at, "(share above chance of more than 0.5)")
