@@ -66,11 +66,13 @@ class CoreferenceScores:
 
     candidates: Candidates
     judgement: Judgement
-    """By GROUPS, against BASELINES; a head is right where its choice is the head word of an antecedent. The parts of a
-    document are in one half. Cases of one text are not independent, which the tests take them to be."""
+    """By GROUPS, against BASELINES; a head is right where its choice is the head word of an antecedent. Documents are
+    the units of halves, intervals and tests, since cases of one text are not independent."""
     chance: Float[np.ndarray, " group"]
     """Share of the cases that an earlier mention at random gets right."""
     n_unread: int
+    n_documents: Int[np.ndarray, " group"]
+    """Documents with cases; a text without a name is one of its own."""
 
     @property
     def best(self) -> Head:
@@ -177,9 +179,10 @@ def coreference_scores(
     right = _right(texts, choices, candidates, cases)
     return CoreferenceScores(
         candidates=candidates,
-        judgement=judge(right, cases.baselines, cases.document, alpha, cases.groups),
+        judgement=judge(right, cases.baselines, cases.document, alpha, cases.groups, by_document=True),
         chance=ratio(cases.groups @ cases.chance, cases.groups.sum(axis=1)),
         n_unread=cases.n_unread,
+        n_documents=np.array([len(np.unique(cases.document[own])) for own in cases.groups]),
     )
 
 
@@ -198,9 +201,9 @@ def _right(
 def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
     """One row per group of mentions, layer and head.
 
-    Columns: group (all, or a type of mention), layer, head, cases, accuracy, low, high, then of the baselines
-    `nearest mention`, `same head word` and `random mention` the accuracy, and p_nearest, p_same_head (see
-    core.statistics.cases.Judgement).
+    Columns: group (all, or a type of mention), layer, head, cases, documents (with cases), accuracy, low, high,
+    design_effect, then of the baselines `nearest mention`, `same head word` and `random mention` the accuracy, and
+    p_nearest, p_same_head (see core.statistics.cases.Judgement).
     """
     judged = scores.judgement
     group, layer, head = (axis.ravel() for axis in np.indices(judged.accuracy.shape))
@@ -211,9 +214,11 @@ def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
             "layer": layer,
             "head": head,
             "cases": judged.n_cases[group],
+            "documents": scores.n_documents[group],
             "accuracy": judged.accuracy.ravel(),
             "low": judged.low.ravel(),
             "high": judged.high.ravel(),
+            "design_effect": judged.design_effect.ravel(),
             nearest: judged.baselines[0][group],
             same_head: judged.baselines[1][group],
             "random mention": scores.chance[group],

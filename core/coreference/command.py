@@ -26,6 +26,7 @@ from core.coreference.accuracy import BASELINES, Candidates, CoreferenceScores, 
 from core.coreference.files import KINDS, read_mentions
 from core.coreference.mentions import WINDOW, windows
 from core.coreference.question import choice_question
+from core.statistics.documents import documents_note
 
 Part = TypeVar("Part")
 
@@ -54,10 +55,12 @@ def add_command(commands: Any) -> None:
 
 def coreference(chosen: argparse.Namespace) -> None:
     """Write one row per group of mentions (all, pronoun, proper, nominal), layer and head: cases (mentions that refer
-    back to an earlier one), accuracy (share whose head word attends most to the head word of an antecedent), low and
-    high (95 % Wilson interval), accuracy of the baselines nearest mention, same head word (else the nearest) and random
-    mention, and p_nearest and p_same_head (one-sided exact McNemar tests against two of them, times the number of
-    heads). A summary goes to standard error.
+    back to an earlier one), documents (with cases; texts of one name are one document), accuracy (share whose head word
+    attends most to the head word of an antecedent), low and high (95 % interval), design_effect (variance of the
+    accuracy with documents as units over that with independent cases), accuracy of the baselines nearest mention, same
+    head word (else the nearest) and random mention, and p_nearest and p_same_head (one-sided tests against two of them,
+    times the number of heads). Documents are the units of intervals and tests: cases of one text are not independent.
+    With one document only, there are none. A summary goes to standard error.
     """
     check_output(chosen.output, TABLES, [chosen.texts])
     content = read_bytes(chosen.texts)
@@ -72,13 +75,14 @@ def coreference(chosen: argparse.Namespace) -> None:
     facts = {
         **checkpoint_facts(checkpoint, asked),
         "texts": str(len(cut.texts)),
+        "documents": str(scores.n_documents[0]),
         "texts sha256": hashlib.sha256(content).hexdigest(),
         "candidates": chosen.candidates,
         "window": str(chosen.window),
         "from word": chosen.from_word,
     }
     write_table(chosen.output, coreference_table(scores), facts)
-    print(_summary(scores, cut.n_apart), file=sys.stderr)
+    print(_summary(scores, cut.n_apart), documents_note(int(scores.n_documents[0])), file=sys.stderr)
 
 
 def _watched(doing: str, work: Iterable[Part], n_texts: int) -> Iterable[Part]:

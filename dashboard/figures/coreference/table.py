@@ -12,6 +12,7 @@ from core.coreference.accuracy import BASELINES, GROUPS, NO_CHOICE, Candidates, 
 from core.coreference.mentions import MentionText
 
 RANDOM: Final = "random mention"
+DESIGN_EFFECT: Final = "design effect"
 HELD_OUT: Final = "best head of one half, on the other"
 
 
@@ -22,21 +23,21 @@ def antecedent_table(scores: CoreferenceScores, chosen: tuple[int, int] | None) 
         scores: of all heads.
         chosen: layer and head to show beside the best; None for none.
 
-    Returns: one row each, with a column for each of GROUPS, and the ends of the Wilson interval of each for heads
-        (`all low`, `all high`, ...); NaN in groups without cases.
+    Returns: one row each, with a column for each of GROUPS, and for heads the ends of the interval of each (`all low`,
+        `all high`, ...) and its design effect (`all design effect`, ...); NaN in groups without cases.
     Source: Clark et al. 2019, table 2.
     """
     baselines = [(RANDOM, scores.chance), *zip(BASELINES, scores.judgement.baselines, strict=True)]
     rows = [_row(name, shares) for name, shares in baselines]
     judged = scores.judgement
     if (held := judged.held_out) is not None:
-        rows.append(_row(HELD_OUT, held.accuracy, held.low, held.high))
+        rows.append(_row(HELD_OUT, held.accuracy, held.low, held.high, held.design_effect))
     layer, head = scores.best
     heads = {scores.best: f"{head_name(layer, head)}, best on all texts"}
     if chosen is not None:
         heads.setdefault(chosen, f"{head_name(*chosen)}, chosen")
     rows += [
-        _row(name, *(of[:, at[0], at[1]] for of in (judged.accuracy, judged.low, judged.high)))
+        _row(name, *(of[:, *at] for of in (judged.accuracy, judged.low, judged.high, judged.design_effect)))
         for at, name in heads.items()
     ]
     return pd.DataFrame(rows)
@@ -47,9 +48,10 @@ def _row(
     shares: Float[np.ndarray, " group"],
     low: Float[np.ndarray, " group"] | None = None,
     high: Float[np.ndarray, " group"] | None = None,
+    design_effect: Float[np.ndarray, " group"] | None = None,
 ) -> dict[str, object]:
     row: dict[str, object] = {"who": name, **dict(zip(GROUPS, shares.tolist(), strict=True))}
-    for end, values in (("low", low), ("high", high)):
+    for end, values in (("low", low), ("high", high), (DESIGN_EFFECT, design_effect)):
         row |= {f"{group} {end}": np.nan if values is None else values[place] for place, group in enumerate(GROUPS)}
     return row
 

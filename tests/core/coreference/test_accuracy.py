@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import eager_attention
 from passing import SELF
-from scipy.stats import binomtest
+from scipy.stats import t as student
+from statsmodels.api import OLS
 
 from core.__main__ import main
 from core.attention.settings import PassSettings
@@ -100,12 +101,13 @@ def test_scores_by_hand():
     np.testing.assert_allclose(scores.judgement.baselines, [[0, 0, 0, 0], [1 / 2, 0, 1, 1]])
     np.testing.assert_allclose(scores.chance, [(1 / 2 + 1 / 3 + 2 / 4 + 1 / 2) / 4, (1 / 3 + 1 / 2) / 2, 1 / 2, 1 / 2])
     assert scores.best == (0, 2)
-    # Against the same head word the third head is better in 2 cases and worse in none: 1/4, times 3 heads.
-    np.testing.assert_allclose(scores.judgement.p_values[1, 0, 0], [1, 1, 3 / 4])
+    # Beyond the same head word, the third head is right twice in the first document only: 2/4 +- 1/4.
+    np.testing.assert_allclose(scores.judgement.p_values[1, 0, 0], [1, 3 * student.sf(2, 1), 3 * student.sf(2, 1)])
     assert scores.judgement.held_out.heads == ((0, 2), (0, 1))
     # Chosen on the first text: the third head, right on the second. Chosen there: the second, 2 of 3 on the first.
     np.testing.assert_allclose(scores.judgement.held_out.accuracy, [3 / 4, 1 / 2, 1, 1])
-    np.testing.assert_allclose(scores.judgement.held_out.p_values[0, 0], 1 / 8)
+    np.testing.assert_allclose(scores.judgement.held_out.p_values[0, 0], student.sf(6, 1))
+    np.testing.assert_array_equal(scores.n_documents, [2, 1, 1, 1])
 
 
 def test_parts_of_a_document_stand_in_one_half():
@@ -139,32 +141,66 @@ def test_windows_of_gold_documents_are_of_these_documents(shared, bundled):
     assert list(dict.fromkeys(text.document for text in again)) == names[:2]
 
 
-def test_intervals_and_p_values_are_those_of_scipy():
+def made_documents(n_documents=20):
+    """Documents of one to three texts each; in each document heads are right more or less often."""
     rng = np.random.default_rng(2)
     texts, choices = [], []
-    for _ in range(40):
-        kinds = rng.choice(["pronoun", "proper", "nominal"], 8)
-        text = marked("a b c d e f g h", *((i, str(kinds[i]), str(rng.integers(3))) for i in range(8)))
-        heads = np.array([[rng.integers(0, max(i, 1)) for i in range(8)] for _ in range(6)]).reshape(2, 3, 8)
-        texts.append(text)
-        choices.append(MentionChoices(mentions=heads, words=heads, is_read=np.ones(8, bool)))
+    for document in range(n_documents):
+        ease = rng.random()
+        for _ in range(rng.integers(1, 4)):
+            kinds = rng.choice(["pronoun", "proper", "nominal"], 8)
+            mentions = ((i, str(kinds[i]), str(rng.integers(3))) for i in range(8))
+            text = marked("a b c d e f g h", *mentions, name=f"document {document}")
+            last = np.array([0 if not before else before[-1] for before in text.antecedents])
+            guessed = np.array([[rng.integers(0, max(i, 1)) for i in range(8)] for _ in range(6)])
+            heads = np.where(rng.random((6, 8)) < ease, last, guessed).reshape(2, 3, 8)
+            texts.append(text)
+            choices.append(MentionChoices(mentions=heads, words=heads, is_read=np.ones(8, bool)))
+    return texts, choices
+
+
+def by_statsmodels(values, document):
+    """A mean with a cluster-robust standard error and Student's t with one degree of freedom less than documents."""
+    cluster = {"groups": document, "use_correction": True, "df_correction": True}
+    return OLS(np.asarray(values, float), np.ones(len(values))).fit(cov_type="cluster", cov_kwds=cluster, use_t=True)
+
+
+def test_intervals_p_values_and_design_effects_are_the_cluster_robust_ones_of_statsmodels():
+    texts, choices = made_documents()
     scores, cases = coreference_scores(texts, choices, alpha=0.1), cases_of(texts, [one.is_read for one in choices])
-    nearest = np.array([number - 1 in texts[t].antecedents[number] for t, number in zip(cases.text, cases.mention)])
-    p_values = np.zeros((2, 3))
+    names = [texts[place].name for place in cases.text]
+    assert scores.n_documents[0] == len(set(names)) < len(texts)
     for layer, head in np.ndindex(2, 3):
+        placed = list(zip(cases.text.tolist(), cases.mention.tolist()))
         right = np.array(
-            [
-                choices[t].mentions[layer, head, number] in texts[t].antecedents[number]
-                for t, number in zip(cases.text, cases.mention)
-            ]
+            [choices[t].mentions[layer, head, number] in texts[t].antecedents[number] for t, number in placed]
         )
-        interval = binomtest(int(right.sum()), len(right)).proportion_ci(0.9, method="wilson")
+        nearest = np.array([number - 1 in texts[t].antecedents[number] for t, number in placed])
+        share = by_statsmodels(right, cases.document)
+        ends = [scores.judgement.low[0, layer, head], scores.judgement.high[0, layer, head]]
+        np.testing.assert_allclose(ends, share.conf_int(0.1)[0], rtol=1e-9)
+        independent = right.mean() * (1 - right.mean()) / len(right)
         np.testing.assert_allclose(
-            [scores.judgement.low[0, layer, head], scores.judgement.high[0, layer, head]], interval
+            scores.judgement.design_effect[0, layer, head], share.bse[0] ** 2 / independent, rtol=1e-9
         )
-        better, worse = (right & ~nearest).sum(), (~right & nearest).sum()
-        p_values[layer, head] = binomtest(int(better), int(better + worse), alternative="greater").pvalue
-    np.testing.assert_allclose(scores.judgement.p_values[0, 0], np.minimum(1, 6 * p_values))
+        gain = by_statsmodels(right.astype(int) - nearest, cases.document)
+        p = student.sf(gain.tvalues[0], scores.n_documents[0] - 1)
+        np.testing.assert_allclose(scores.judgement.p_values[0, 0, layer, head], min(1, 6 * p), rtol=1e-9)
+
+
+def test_a_second_copy_of_each_text_in_its_document_gains_no_significance():
+    texts, choices = made_documents()
+    once, twice = coreference_scores(texts, choices), coreference_scores([*texts, *texts], [*choices, *choices])
+    np.testing.assert_array_equal(twice.judgement.n_cases, 2 * once.judgement.n_cases)
+    for name in ("low", "high", "p_values", "accuracy"):
+        np.testing.assert_allclose(getattr(twice.judgement, name), getattr(once.judgement, name))
+    np.testing.assert_allclose(twice.judgement.design_effect, 2 * once.judgement.design_effect)
+
+
+def test_one_document_has_no_interval_and_no_test():
+    scores = coreference_scores([BIRDS], [chosen(BIRDS, (-1, 1, 6, 9, 12, 16))])
+    assert np.isnan([scores.judgement.low[0, 0, 0], scores.judgement.p_values[0, 0, 0, 0]]).all()
+    assert scores.judgement.held_out is None
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=7), min_size=1, max_size=4), st.integers(0, 9))
@@ -322,7 +358,8 @@ def test_the_command_writes_the_scores(folders, loaded, clusters_file, tmp_path,
     output = tmp_path / "scores.parquet"
     assert command(folders("bert"), clusters_file, output) == 0
     table = pd.read_parquet(output)
-    assert list(table.columns[:8]) == ["group", "layer", "head", "cases", "accuracy", "low", "high", BASELINES[0]]
+    first = ["group", "layer", "head", "cases", "documents", "accuracy", "low", "high", "design_effect", BASELINES[0]]
+    assert list(table.columns[: len(first)]) == first
     assert table.attrs["candidates"] == "mentions"
     texts = windows(loaded("bert"), read_mentions(clusters_file.read_bytes())).texts
     prepared = [prepare(loaded("bert"), text.text, SELF) for text in texts]

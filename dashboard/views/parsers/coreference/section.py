@@ -10,9 +10,10 @@ from jaxtyping import Float
 from core.attention.settings import Head, head_name
 from core.coreference.accuracy import BASELINES, GROUPS, Candidates, CoreferenceScores
 from core.coreference.mentions import SMALLEST_WINDOW, WINDOW
+from core.statistics.documents import documents_note
 from dashboard import provenance, state
 from dashboard.downloads import table_downloads
-from dashboard.figures.coreference.table import antecedent_table
+from dashboard.figures.coreference.table import DESIGN_EFFECT, antecedent_table
 from dashboard.figures.head_map import Detail, HeadMap, round_bound
 from dashboard.plain import plain
 from dashboard.views import frame
@@ -105,6 +106,7 @@ def _facts(visit: Visit, gold: Gold, results: CoreferenceResults, settings: Core
         "mentions of": gold.name,
         "texts sha256": gold.sha256,
         "texts": str(len(results.windows.texts)),
+        "documents": str(results.scores.n_documents[0]),
         "cases": str(results.scores.judgement.n_cases[0]),
         "candidates": settings.candidates,
         "from word": settings.from_word,
@@ -121,6 +123,7 @@ def _show_source(gold: Gold, results: CoreferenceResults) -> None:
     left_out = wording.left_out(results.windows.n_without, results.windows.n_apart, results.scores.n_unread)
     if left_out:
         st.markdown(left_out)
+    st.markdown(documents_note(int(results.scores.n_documents[0])))
     if n_cases < wording.FEW_CASES:
         st.info(wording.few(n_cases, is_example=gold.name == EXAMPLE))
 
@@ -137,8 +140,9 @@ def _headline(scores: CoreferenceScores, alpha: float) -> None:
     baselines = judged.baselines[:, 0].tolist()
     sentences = [
         wording.headline(names, float(accuracy), int(judged.n_cases[0]), baselines, is_held_out=held_out is not None),
-        wording.beats(dict(zip(BASELINES, p_values.tolist(), strict=True)), alpha),
     ]
+    if np.isfinite(p_values).all():
+        sentences.append(wording.beats(dict(zip(BASELINES, p_values.tolist(), strict=True)), alpha))
     st.markdown(" ".join(sentences))
 
 
@@ -149,11 +153,16 @@ def _table(scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) 
         group: st.column_config.NumberColumn(wording.column(group, int(n_cases)), format="%.1f")
         for group, n_cases in zip(GROUPS, scores.judgement.n_cases, strict=True)
     }
+    effect = {
+        f"{GROUPS[0]} {DESIGN_EFFECT}": st.column_config.NumberColumn(
+            DESIGN_EFFECT, format="%.1f", help=wording.DESIGN_EFFECT_HELP
+        )
+    }
     st.dataframe(
         table.assign(**{group: 100 * table[group] for group in GROUPS}),
         hide_index=True,
-        column_config={"who": st.column_config.TextColumn(wording.WHO, width="medium"), **columns},
-        column_order=["who", *columns],
+        column_config={"who": st.column_config.TextColumn(wording.WHO, width="medium"), **columns, **effect},
+        column_order=["who", *columns, *effect],
         key="antecedents",
         placeholder="–",
     )
@@ -211,15 +220,20 @@ def _details(scores: CoreferenceScores, group: int) -> list[Detail]:
     ends = zip(judged.low[group].tolist(), judged.high[group].tolist())
     return [
         ("right", [[f"{share:.1%}" for share in row] for row in judged.accuracy[group].tolist()]),
-        ("interval", [[f"{low:.1%} to {high:.1%}" for low, high in zip(*rows)] for rows in ends]),
+        ("interval", [[_interval(low, high) for low, high in zip(*rows)] for rows in ends]),
+        (DESIGN_EFFECT, _number(judged.design_effect[group])),
         *(
             (name, np.full(shape, f"{share:.1%}").tolist())
             for name, share in zip(BASELINES, judged.baselines[:, group].tolist(), strict=True)
         ),
-        *((f"p against {name}", _p(judged.p_values[baseline, group])) for baseline, name in enumerate(BASELINES)),
+        *((f"p against {name}", _number(judged.p_values[baseline, group])) for baseline, name in enumerate(BASELINES)),
         ("cases", np.full(shape, f"{judged.n_cases[group]:,}").tolist()),
     ]
 
 
-def _p(values: Float[np.ndarray, "layer head"]) -> list[list[str]]:
-    return [[f"{p:.2g}" for p in row] for row in values.tolist()]
+def _number(values: Float[np.ndarray, "layer head"]) -> list[list[str]]:
+    return [[f"{p:.2g}" if np.isfinite(p) else wording.NO_TEST for p in row] for row in values.tolist()]
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{low:.1%} to {high:.1%}" if np.isfinite(low) else wording.NO_TEST

@@ -47,6 +47,10 @@ TABLE_PAPER: Final = (
     "Corresponds to table 2 of Clark et al. (2019). The rule-based and the neural system in that table are quoted "
     "below, not computed here."
 )
+DESIGN_EFFECT_HELP: Final = (
+    "Variance of the accuracy over all mentions with documents as units, divided by its variance if cases were "
+    "independent. With 2, it takes two cases to say as much as one independent case."
+)
 WHO: Final = "chosen by"
 MAP: Final = "Every head"
 MAP_PAPER: Final = "The paper has no figure of this: its table 2 gives the best head only."
@@ -66,6 +70,7 @@ LEGEND: Final = (
 )
 NO_HEAD: Final = "Click a head in the map to see its choices."
 NOTHING_CHOSEN: Final = "nothing"
+NO_TEST: Final = "none"
 NOT_READ: Final = "not read"
 AS_TABLE: Final = "The same as a table"
 
