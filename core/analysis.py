@@ -23,6 +23,7 @@ from core.passes.question import Item, Question, Result, answer
 from core.relations.accuracy import AS_IN_PAPER, ParsingSettings, RelationAccuracy, TextPredictions, relation_accuracies
 from core.relations.question import ParsedText, prediction_question
 from core.roles.hypotheses import Criterion, HeadTests, role_tests
+from core.roles.intervals import with_syntactic_intervals
 from core.roles.measures import RoleScores, ScoreSettings, role_scores
 from core.roles.question import SCORES
 from core.roles.roles import ROLES
@@ -79,7 +80,8 @@ def roles(of_texts: RoleScores, criterion: Criterion = USUAL_CRITERION) -> HeadT
 
     Source: Pande et al. 2021, section 4.
     """
-    return role_tests(of_texts.scores, ROLES, criterion, of_texts.uniform)
+    tests = role_tests(of_texts.scores, ROLES, criterion, of_texts.uniform)
+    return with_syntactic_intervals(tests, of_texts.scores)
 
 
 def comparison(

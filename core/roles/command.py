@@ -26,11 +26,12 @@ from core.passes.prepare import prepare_all
 from core.roles.anytime import as_odds, holds_by_evidence, role_evidence
 from core.roles.controls import RoleCounts, control_passes, role_counts
 from core.roles.hypotheses import Criterion, Family, HeadTests, Rule, role_tests
+from core.roles.intervals import with_syntactic_intervals
 from core.roles.matched_pairs import MatchedTests, matched_tests
 from core.roles.measures import USUAL_TAU, Direction, Scale, ScoreSettings, role_scores
 from core.roles.question import MATCHED_PAIRS, SCORES
 from core.roles.roles import ROLES
-from core.roles.stability import few_texts, stability
+from core.roles.stability import few_texts, resamples, stability
 from core.roles.tables import (
     counts_by_control,
     counts_table,
@@ -165,15 +166,17 @@ def _write_pairs(path: Path | None, tests: HeadTests, matched: MatchedTests) -> 
 def roles(arguments: argparse.Namespace) -> None:
     """Test a file of scores and write one row per role, layer and head.
 
+    "low" and "high" are the ends of the interval of the mean, Student's or, for syntactic roles, by the bootstrap-t.
     "stability" is the share of corpora, drawn anew from the texts, in which "holds" stays as it is. p-values are valid
-    once, for texts that were chosen before looking; "evidence" (odds against no role) and
-    "holds_anytime" stay valid however often texts are added.
+    once, for texts that were chosen before looking; "evidence" (odds against no role) and "holds_anytime" stay valid
+    however often texts are added.
     """
     table = read_score_table(arguments.scores)
     check_output(arguments.output, others=[arguments.scores])
     criterion = criterion_of(arguments, table.scale)
-    tests = head_table(role_tests(table.scores, table.roles, criterion, table.uniform), ROLE_FIELDS)
-    tests["stability"] = stability(table.scores, table.uniform, table.roles, criterion).ravel()
+    of_heads = role_tests(table.scores, table.roles, criterion, table.uniform)
+    tests = head_table(with_syntactic_intervals(of_heads, table.scores), ROLE_FIELDS)
+    tests["stability"] = stability(of_heads, resamples(table.scores, table.uniform)).ravel()
     if table.scale == "score":  # a bet needs values from 0 upwards
         evidence = role_evidence(table.scores, criterion, table.uniform)
         holds = holds_by_evidence(evidence, criterion)

@@ -15,6 +15,8 @@ Method = Literal["test", "mean"]
 Rule = Literal["role", "paper"]
 Family = Literal["role", "all"]
 
+FAMILY_AXES: Final[dict[Family, int]] = {"role": 2, "all": 3}
+"""Last axes of tests by role, layer and head over which a family extends."""
 CONSTANT_SPREAD: Final = 1e-3
 """A score counts as constant, and is not tested, if its standard deviation is at most this share of its mean; it is
 above a threshold only if its mean is above it by more than this share."""
@@ -89,7 +91,8 @@ class HeadTests:
     p_adjusted: Float[np.ndarray, "role layer head"]
     """p_role after the correction over its family, in [0, 1]."""
     low: Float[np.ndarray, "role layer head"]
-    """Lower end of the two-sided 1 - alpha interval of the mean score; NaN with fewer than 2 texts."""
+    """Lower end of the two-sided 1 - alpha interval of the mean score; NaN with fewer than 2 texts. Student's;
+    `core.roles.intervals` has better ones for syntactic roles."""
     high: Float[np.ndarray, "role layer head"]
     """Upper end of that interval."""
     holds: Bool[np.ndarray, "role layer head"]
@@ -180,10 +183,16 @@ def one_sided(
     squares: Float[np.ndarray, "*cell"],
     threshold: float,
     ddof: int,
+    within: tuple[float, float] = (0.0, 1.0),
 ) -> OneSided:
-    """The test from the number of values, their mean, and the sum of their squared deviations from it."""
-    from scipy.special import stdtr  # takes a quarter of a second
+    """The test from the number of values, their mean, and the sum of their squared deviations from it.
 
+    Args:
+        texts, mean, squares: as of `core.statistics.means.moments`.
+        threshold: of the mean.
+        ddof: of the standard deviation.
+        within: p-values that matter; lower ones are 0 and higher ones 1, which saves most of the time.
+    """
     std = np.sqrt(ratio(squares, texts - ddof))
     constant = (texts >= 2) & (std <= CONSTANT_SPREAD * np.abs(mean))
     t = ratio((mean - threshold) * np.sqrt(texts), np.where(constant, 0, std))
@@ -195,8 +204,27 @@ def one_sided(
         std=std,
         constant=constant,
         t=t,
-        p=stdtr(texts - 1, -t),
+        p=_upper_tail(texts - 1, t, within),
     )
+
+
+def _upper_tail(
+    freedom: Int[np.ndarray, "*cell"], t: Float[np.ndarray, "*cell"], within: tuple[float, float]
+) -> Float[np.ndarray, "*cell"]:
+    """Probability of a larger t; 0 and 1 where it is clearly lower or higher than what matters."""
+    from scipy.special import stdtr, stdtrit  # takes a quarter of a second
+
+    lowest, highest = within
+    if (lowest, highest) == (0, 1) or not t.size:
+        return stdtr(freedom, -t)
+    place = np.maximum(freedom, 0)
+    every = np.arange(place.max() + 1)
+    # Quantiles are a little off, hence "clearly".
+    high, low = (-stdtrit(every, p)[place] for p in (min(1.01 * highest, 0.999), 0.99 * lowest))
+    p = np.where(t > low, 0.0, np.where(np.isnan(t), np.nan, 1.0))
+    between = (t >= high) & (t <= low)
+    p[between] = stdtr(freedom[between], -t[between])
+    return p
 
 
 def decided(parts: Sequence[OneSided], settings: Criterion) -> Bool[np.ndarray, "*cell"]:
@@ -210,7 +238,7 @@ def decided(parts: Sequence[OneSided], settings: Criterion) -> Bool[np.ndarray, 
         return np.all([part.mean > part.threshold for part in parts], axis=0)
     p = _largest(parts)
     constant = np.all([part.constant_above for part in parts], axis=0)
-    n_axes = 3 if settings.family == "all" else 2
+    n_axes = FAMILY_AXES[settings.family]
     families = p.reshape(-1, int(np.prod(p.shape[p.ndim - n_axes :])))
     rejected = rejects(families, settings.correction, settings.alpha).reshape(p.shape)
     return np.where(np.isnan(p), constant, rejected)

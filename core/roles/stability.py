@@ -1,15 +1,18 @@
 """How much a label of a head can be trusted: whether it stays when the texts are drawn anew."""
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from core.roles.hypotheses import Criterion, OneSided, clearly_above, decided, one_sided, role_tests
+from core.roles.hypotheses import FAMILY_AXES, HeadTests, clearly_above, decided, one_sided
 from core.statistics.means import moments, ratio
 
 RESAMPLES: Final = 200
 """Corpora that are drawn."""
+CERTAIN: Final = 0.95
+"""A label that stays in fewer resamples is drawn faint."""
 FEWEST: Final = 10
 """With fewer texts, a map of roles is mostly noise: of the roles that the bundled checkpoint held over 128 texts under
 the paper's rule, it lost 66 % over 5 of them."""
@@ -17,43 +20,58 @@ FEW: Final = 20
 """With fewer texts, it is weak: over 10 of them the checkpoint lost 27 %, over 20 still 13 %."""
 
 
-def stability(
-    scores: Float[np.ndarray, "text role layer head"],
-    uniform: Float[np.ndarray, "text role layer"],
-    roles: tuple[str, ...],
-    settings: Criterion,
-    seed: int = 0,
-) -> Float[np.ndarray, "role layer head"]:
-    """Share of bootstrap resamples of the texts in which a head holds a role, or does not, as it does over the texts.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Drawn:
+    """What a test needs of each of many corpora, over "resample role layer head" each."""
+
+    texts: Int[np.ndarray, "resample role layer head"]
+    """Number of values that are not NaN."""
+    mean: Float[np.ndarray, "resample role layer head"]
+    squares: Float[np.ndarray, "resample role layer head"]
+    """Sum of squared deviations from the mean."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory it takes."""
+        return self.texts.nbytes + self.mean.nbytes + self.squares.nbytes
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Resamples:
+    """Corpora drawn from the texts with replacement; nothing here depends on tau, alpha or the correction."""
+
+    scores: Drawn
+    """Of the scores."""
+    above_uniform: Drawn
+    """Of the scores minus what clearly exceeds uniform attention."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory it takes."""
+        return self.scores.n_bytes + self.above_uniform.n_bytes
+
+
+def resamples(
+    scores: Float[np.ndarray, "text role layer head"], uniform: Float[np.ndarray, "text role layer"], seed: int = 0
+) -> Resamples:
+    """Draw RESAMPLES corpora of as many texts as there are.
 
     Args:
-        scores, uniform, roles, settings: as for `core.roles.hypotheses.role_tests`.
+        scores, uniform: as for `core.roles.hypotheses.role_tests`.
         seed: of the draws.
-
-    Returns: 0 to 1; 1 without texts, as nothing can change.
-    Source: Efron 1979.
     """
-    holds = role_tests(scores, roles, settings, uniform).holds
     n_texts = len(scores)
-    if not n_texts:
-        return np.ones(holds.shape)
-    drawn = np.random.default_rng(seed).integers(n_texts, size=(RESAMPLES, n_texts))
-    times = np.stack([np.bincount(of_one, minlength=n_texts) for of_one in drawn]).astype(float)
-    parts = [_resampled(scores, settings.tau, times, settings.ddof)]
-    if settings.rule == "role":
-        parts.append(_resampled(scores - clearly_above(uniform), 0.0, times, settings.ddof))
-    return (decided(parts, settings) == holds).mean(axis=0)
+    times = np.zeros((RESAMPLES, n_texts))
+    if n_texts:
+        drawn = np.random.default_rng(seed).integers(n_texts, size=(RESAMPLES, n_texts))
+        times[:] = [np.bincount(places, minlength=n_texts) for places in drawn]
+    return Resamples(scores=_drawn(scores, times), above_uniform=_drawn(scores - clearly_above(uniform), times))
 
 
-def _resampled(
-    values: Float[np.ndarray, "text role layer head"],
-    threshold: float,
-    times: Float[np.ndarray, "resample text"],
-    ddof: int,
-) -> OneSided:
-    """The test of all resamples at once, from how many times each holds each text."""
+def _drawn(values: Float[np.ndarray, "text role layer head"], times: Float[np.ndarray, "resample text"]) -> Drawn:
+    """The moments of all resamples at once, from how many times each holds each text."""
     takes_part = ~np.isnan(values)
-    centre = moments(values)[1]
+    centre = np.nan_to_num(moments(values)[1])
     # Around the mean of all texts, sums of squares lose nothing to rounding.
     centred = np.where(takes_part, values - centre, 0)
     texts, total, squares = (
@@ -61,7 +79,27 @@ def _resampled(
     )
     mean = ratio(total, texts)
     around = np.maximum(squares - texts * np.square(np.nan_to_num(mean)), 0)
-    return one_sided(np.rint(texts).astype(int), mean + centre, around, threshold, ddof)
+    return Drawn(texts=np.rint(texts).astype(np.int32), mean=mean + centre, squares=around)
+
+
+def stability(tests: HeadTests, drawn: Resamples) -> Float[np.ndarray, "role layer head"]:
+    """Share of resamples of the texts in which a head holds a role, or does not, as it does over the texts.
+
+    Args:
+        tests: over the texts, with their criterion.
+        drawn: resamples of the same texts.
+
+    Returns: 0 to 1; 1 without texts, as nothing can change.
+    Source: Efron 1979.
+    """
+    settings = tests.settings
+    # A lower p-value is significant under any correction, a higher one under none.
+    within = settings.alpha / max(1, int(np.prod(tests.holds.shape[-FAMILY_AXES[settings.family] :]))), settings.alpha
+    parts = [(drawn.scores, settings.tau)]
+    if settings.rule == "role":
+        parts.append((drawn.above_uniform, 0.0))
+    resampled = [one_sided(of.texts, of.mean, of.squares, threshold, settings.ddof, within) for of, threshold in parts]
+    return (decided(resampled, settings) == tests.holds).mean(axis=0)
 
 
 def few_texts(n_texts: int) -> str | None:

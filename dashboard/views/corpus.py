@@ -1,18 +1,22 @@
 """The corpus as the pages need it: measured, and judged by a test or by evidence; the page says what was left out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
 from cache.answers import Answers
+from cache.store.recent import Recent
 from core.roles.anytime import roles_by_evidence
 from core.roles.hypotheses import HeadTests, role_tests
+from core.roles.intervals import with_syntactic_intervals
 from core.roles.matched_pairs import MatchedTests, matched_tests
 from core.roles.measures import RoleScores, Scale, TextMeasures, role_scores
 from core.roles.question import MATCHED_PAIRS, SCORES
 from core.roles.roles import ROLES
+from core.roles.stability import Resamples, resamples, stability
 from core.texts.text import Text
 from dashboard import provenance, wording
 from dashboard.state import Choice
@@ -23,12 +27,18 @@ from dashboard.views.frame import Visit
 
 Asking = Callable[..., Answers[TextMeasures] | None]
 """`ask` or `kept`."""
+RESAMPLES_BYTES: Final = 128 * 2**20
+"""Of the resamples in memory, for all readers: moving tau asks for the same ones again."""
+TRUST_BYTES: Final = 16 * 2**20
+"""Of the stability and the intervals in memory: a click asks for the same ones again."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Corpus:
     """Scores and tests of the chosen texts."""
 
+    key: Hashable
+    """What the scores answer."""
     scored: RoleScores
     """Scores of the chosen texts, with their references."""
     tests: HeadTests
@@ -63,6 +73,39 @@ class Corpus:
             wording.filled_by_test(tau, self.scale) if self.bets is None else evidence_wording.filled_by_evidence(tau)
         )
 
+    def stability(self) -> Float[np.ndarray, "role layer head"] | None:
+        """Share of resamples of the texts in which each label stays; None where evidence decides."""
+        if self.bets is not None:
+            return None
+        key = (self.key, self.tests.settings)
+        shares = _stability.get(key)
+        if shares is None:
+            drawn = _drawn.get(self.key)
+            if drawn is None:
+                drawn = resamples(self.scored.scores, self.scored.uniform)
+                _drawn.put(self.key, drawn, drawn.n_bytes)
+            shares = stability(self.tests, drawn)
+            _stability.put(key, shares, shares.nbytes)
+        return shares
+
+    def with_intervals(self) -> HeadTests:
+        """The tests with the intervals that are shown, which take longer than the tests; evidence has none."""
+        if self.bets is not None:
+            return self.tests
+        key = (self.key, self.tests.settings.alpha)
+        ends = _ends.get(key)
+        if ends is None:
+            tests = with_syntactic_intervals(self.tests, self.scored.scores)
+            ends = tests.low, tests.high
+            _ends.put(key, ends, 2 * tests.low.nbytes)
+        return replace(self.tests, low=ends[0], high=ends[1])
+
+
+_drawn: Final[Recent[Hashable, Resamples]] = Recent(RESAMPLES_BYTES)
+_stability: Final[Recent[Hashable, Float[np.ndarray, "role layer head"]]] = Recent(TRUST_BYTES)
+_ends: Final[Recent[Hashable, tuple[np.ndarray, np.ndarray]]] = Recent(TRUST_BYTES)
+"""Of the intervals, which do not depend on tau."""
+
 
 def corpus(visit: Visit) -> Corpus | None:
     """Measure the texts under a progress bar where needed, then test; None where the reader has to do something first.
@@ -91,7 +134,7 @@ def _tested(visit: Visit, asking: Asking) -> Corpus | None:
         return None
     if not ledger.is_typed(chosen):
         return judged(measured, chosen)
-    counted = ledger.counted(visit)
+    counted = ledger.counted(visit) if ledger.decides(chosen) else visit.texts
     counts = measured if counted == visit.texts else asking(visit, SCORES, counted)
     if counts is None:
         return None
@@ -116,6 +159,7 @@ def judged(measured: Answers[TextMeasures], chosen: Choice, counts: Answers[Text
     else:
         tests = role_tests(scored.scores, ROLES, criterion, scored.uniform)
     return Corpus(
+        key=(measured, settings),
         scored=scored,
         tests=tests,
         scale=settings.scale,

@@ -18,7 +18,7 @@ from core.roles.anytime import holds_by_evidence, role_evidence
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import SYNTACTIC, ScoreSettings, role_scores
 from core.roles.roles import COARSE_ROLES, ROLES
-from core.roles.stability import stability
+from core.roles.stability import resamples, stability
 from core.texts.text import Text, read_typed
 
 pytestmark = pytest.mark.usefixtures("bundled_is_loaded_once")
@@ -184,7 +184,7 @@ def test_roles_are_written_as_one_row_per_role_layer_and_head(texts_file, tmp_pa
     for name in ROLE_COLUMNS[3:12]:
         np.testing.assert_allclose(table[name], getattr(tests, name).ravel().astype(float), rtol=1e-5, atol=1e-8)
     assert table["holds"].dtype == bool
-    stays = stability(of_library.scores, of_library.uniform, ROLES, Criterion())
+    stays = stability(tests, resamples(of_library.scores, of_library.uniform))
     np.testing.assert_allclose(table["stability"], stays.ravel(), atol=0.02)
     evidence = role_evidence(of_library.scores, Criterion(), of_library.uniform)
     np.testing.assert_allclose(table["evidence"], np.exp(evidence).ravel(), rtol=1e-4)

@@ -7,10 +7,11 @@ from typing import Final
 import numpy as np
 
 from core.attention.settings import Head
+from core.roles.stability import CERTAIN, RESAMPLES
 from dashboard.components.choosing import choose, chosen_heads, register
 from dashboard.components.packing import base64_of
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.roles.grid import RoleGrid
+from dashboard.figures.roles.grid import FAINT, RoleGrid
 from dashboard.figures.scales import WORDS
 
 __all__ = ["Head", "chosen_heads", "role_grid"]
@@ -54,6 +55,10 @@ def role_grid(
         "off": sorted(list(head) for head in grid.off),
         "p_name": grid.p_name,
         "odds": grid.odds,
+        "stays": None if grid.stability is None else base64_of(np.rint(grid.stability * RESAMPLES).astype("u1")),
+        "resamples": RESAMPLES,
+        "certain": CERTAIN,
+        "faint": FAINT,
         "tau": float(grid.tau),
         "noun": WORDS[grid.scale].short,
         "filled": grid.filled,

@@ -34,6 +34,7 @@ class RoleGrid extends HeadGrid {
     this.p = data.p === null ? null : floatsOf(data.p);
     this.uniform = data.uniform === null ? null : floatsOf(data.uniform);
     this.greatest = data.greatest === null ? null : floatsOf(data.greatest);
+    this.stays = data.stays === null ? null : bytesOf(data.stays);
     this.states = bytesOf(data.states);
     this.positional = new Set(data.positional);
     this.off = new Set(off.map(idOf));
@@ -81,8 +82,17 @@ class RoleGrid extends HeadGrid {
     return ["", "gained", "lost", "kept"][state];
   }
 
+  // Whether another corpus could well change what a role is to a head.
+  isFaint(at) {
+    return this.stays !== null && this.stays[at] < this.data.certain * this.data.resamples;
+  }
+
+  staysText(at) {
+    return this.stays === null ? "" : `${Math.floor((100 * this.stays[at]) / this.data.resamples)} %`;
+  }
+
   drawLegend() {
-    const { roles, shown, compared, tau, noun, before, off } = this.data;
+    const { roles, shown, compared, tau, noun, before, off, faint } = this.data;
     const entries = shown.map((role) => legendEntry(this.swatch(roles[role], "held"), roles[role].label));
     if (compared) {
       const states = ["gained", "kept", "lost"].map((state) =>
@@ -92,6 +102,10 @@ class RoleGrid extends HeadGrid {
       entries.push(all);
     } else {
       entries.push(legendEntry(newElement("span", "swatch ramp"), `not held: ${noun} 0 to ${tau}`));
+    }
+    if (this.stays !== null) {
+      const look = { letter: "x", color: "#6B7280", ink: "#FFFFFF" };
+      entries.push(legendEntry(this.swatch(look, "held faint"), faint));
     }
     if (off.length) entries.push(legendEntry(newElement("span", "swatch off"), "switched off"));
     this.legend.replaceChildren(...entries);
@@ -117,7 +131,8 @@ class RoleGrid extends HeadGrid {
       const corner = cell.children[position];
       const state = this.stateOf(role, ...cell.place);
       const score = this.scores[this.index(role, ...cell.place)];
-      corner.className = `corner ${state}`;
+      const faint = state && this.isFaint(this.index(role, ...cell.place)) ? " faint" : "";
+      corner.className = `corner ${state}${faint}`;
       corner.textContent = state ? roles[role].letter : "";
       corner.style.setProperty("--color", roles[role].color);
       corner.style.setProperty("--ink", roles[role].ink);
@@ -130,8 +145,9 @@ class RoleGrid extends HeadGrid {
     const scores = this.data.roles.map((look, role) => {
       const state = this.stateOf(role, layer, head);
       const at = this.index(role, layer, head);
-      const mark = this.markOf(at);
-      if (state) held.push(state === "held" ? look.label + mark : `${look.label} (${state})${mark}`);
+      const faint = this.isFaint(at) ? [`stays in ${this.staysText(at)} of resampled corpora`] : [];
+      const marks = [...(state === "held" ? [] : [state]), ...faint];
+      if (state) held.push(look.label + (marks.length ? ` (${marks.join(", ")})` : "") + this.markOf(at));
       const p = this.p === null || Number.isNaN(this.scores[at]) ? "" : ` (${this.decidedBy(at)})`;
       const most = Number.isNaN(this.scores[at]) ? "" : this.greatestText(role, layer);
       return `${look.label} ${scoreText(this.scores[at])}${most}${p}`;
@@ -149,6 +165,7 @@ class RoleGrid extends HeadGrid {
     names.append(newElement("th", "", "role"), newElement("th", "", this.data.noun));
     if (this.greatest !== null) names.append(newElement("th", "", "uniform"), newElement("th", "", "at most"));
     if (this.p !== null) names.append(newElement("th", "", this.data.p_name));
+    if (this.stays !== null) names.append(newElement("th", "", "stays in"));
     table.createTHead().append(names);
     const body = table.createTBody();
     this.data.roles.forEach((look, role) => {
@@ -165,13 +182,18 @@ class RoleGrid extends HeadGrid {
         row.append(...of.map((value) => newElement("td", "", Number.isNaN(value) ? "" : scoreText(value))));
       }
       if (this.p !== null) row.append(newElement("td", "", Number.isNaN(this.scores[at]) ? "" : this.pOrOdds(at)));
+      if (this.stays !== null) {
+        row.append(newElement("td", "", Number.isNaN(this.scores[at]) ? "" : this.staysText(at)));
+      }
       body.append(row);
     });
     return table;
   }
 
   tipNotes() {
-    return [newElement("p", "", this.data.filled)];
+    const stays = "Stays in: share of resampled corpora that give this head the same label, the role or no role.";
+    const notes = this.stays === null ? [this.data.filled] : [this.data.filled, stays];
+    return notes.map((note) => newElement("p", "", note));
   }
 }
 

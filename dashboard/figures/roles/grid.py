@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -9,6 +10,10 @@ from jaxtyping import Bool, Float
 from core.attention.settings import Head
 from core.roles.measures import Scale
 from core.roles.roles import ROLES
+from core.roles.stability import CERTAIN
+
+FAINT: Final = f"faint: the label stays in fewer than {100 * CERTAIN:g} % of resampled corpora"
+"""Entry of the legend."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,8 +54,15 @@ class RoleGrid:
     """Head of that column, such as "p (Holm)"."""
     odds: bool = False
     """Whether that column holds natural logarithms of evidence, written as odds, in place of p-values."""
+    stability: Float[np.ndarray, "role layer head"] | None = None
+    """Share of resampled corpora in which each label stays; letters under CERTAIN are faint. None leaves it out."""
 
     @property
     def corners(self) -> list[int]:
         """Positions on the role axis of the roles that get a corner."""
         return [self.roles.index(role) for role in (self.roles if self.shown is None else self.shown)]
+
+    @property
+    def faint(self) -> Bool[np.ndarray, "role layer head"]:
+        """Labels that another corpus could well change."""
+        return np.zeros(self.holds.shape, bool) if self.stability is None else self.stability < CERTAIN

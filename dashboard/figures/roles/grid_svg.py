@@ -9,7 +9,7 @@ import numpy as np
 
 from core.attention.settings import Head
 from dashboard.figures.appearance import LOOKS, Look, head_color
-from dashboard.figures.roles.grid import RoleGrid
+from dashboard.figures.roles.grid import FAINT, RoleGrid
 
 # Names that end in a digit must be quoted, or a renderer drops the whole list and with it every text.
 FONT: Final = "'Source Sans 3', Helvetica, Arial, 'Liberation Sans', sans-serif"
@@ -33,6 +33,7 @@ def grid_svg(grid: RoleGrid, *, caption: Sequence[str] = (), chosen: Collection[
     """
     states = _states(grid)
     _, layers, heads = grid.scores.shape
+    caption = [*caption, *([] if grid.stability is None else [FAINT.capitalize()])]
     legend = [LOOKS[grid.roles[role]] for role in grid.corners]
     columns = max(1, (heads * STEP + LEFT - 24) // 170)
     changes = [] if grid.held_before is None else ["gained", "kept", "lost"]
@@ -83,15 +84,22 @@ def _corners(cell: ET.Element, grid: RoleGrid, states: np.ndarray, head: Head) -
         look, score, state = LOOKS[grid.roles[role]], float(grid.scores[role, *head]), states[role, *head]
         x, y = position % columns * wide, position // columns * high
         if state:
-            _corner(cell, (x, y, wide, high), look, str(state))
+            _corner(cell, (x, y, wide, high), look, str(state), faint=bool(grid.faint[role, *head]))
         elif not isnan(score):
             tint = _TINT * min(max(score / grid.tau, 0.0), 1.0)
             square(cell, x, y, wide, high, look.color, opacity=tint, round_=0)
     _frame(cell, 0.5, 0.5, CELL - 1, "#C9C9C9", 1)
 
 
-def _corner(parent: ET.Element, box: tuple[float, float, float, float], look: Look, state: str) -> None:
-    """One role of a head: full where held, framed where gained, pale where kept, hatched and struck where lost."""
+def _corner(
+    parent: ET.Element, box: tuple[float, float, float, float], look: Look, state: str, *, faint: bool = False
+) -> None:
+    """One role of a head: full where held, framed where gained, pale where kept, hatched and struck where lost.
+
+    A faint one is half as strong, letter and colour.
+    """
+    if faint:
+        parent = ET.SubElement(parent, "g", {"opacity": "0.5", "class": "faint"})
     x, y, wide, high = box
     size = min(13, wide * 0.68)
     if state in ("held", "gained"):

@@ -13,6 +13,7 @@ from core.roles.anytime import as_odds
 from core.roles.hypotheses import HeadTests, tests_of
 from core.roles.measures import RoleScores, Scale
 from core.roles.roles import COARSE_ROLES, ROLES, shown_roles, similar_heads
+from core.roles.stability import few_texts
 from core.similarity.distances import HeadDistances, nearest_heads
 from core.statistics.evidence import lower_bound
 from dashboard.downloads import figure_downloads, table_downloads
@@ -44,7 +45,7 @@ def head_card(visit: Visit, passed: PassedText, tested: Corpus, head: Head) -> N
     coarse, fine = shown_roles(tested.tests.mean)
     roles = tuple(role for role in ROLES if role in coarse + fine)
     places = [ROLES.index(role) for role in roles]
-    tests = tests_of(tested.tests, roles)
+    tests = tests_of(tested.with_intervals(), roles)
     over = f"over {counted(n_texts, 'text')}"
     st.subheader(f"Head {name} {over}")
     facts = corpora.facts(visit, tested)
@@ -83,6 +84,8 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
         names = [wording.positional(role) if mark else role for role, mark in zip(ROLES, marked)]
         held = tested.tests.holds[:, *head]
         lines.append(_over_corpus(chosen, tested, names, held, head))
+        if tested.bets is None and (note := few_texts(len(tested.scores))) is not None:
+            lines.append(note)
     st.markdown("  \n".join(lines))
 
 

@@ -131,6 +131,7 @@ def _grid(visit: Visit, screen: OnScreen, filling: Corpus | None, tested: Corpus
         p_values=None if tested is None else tested.strength,
         p_name="p over corpus" if tested is None or tested.bets is None else evidence_wording.NAME,
         odds=tested is not None and tested.bets is not None,
+        stability=None if filling is None else filling.stability(),
     )
     heads = show_role_grid(
         grid,

@@ -166,6 +166,7 @@ def _role_grid(visit: Visit, tested: Corpus, shown: tuple[str, ...]) -> RoleGrid
         p_values=tested.strength,
         p_name=f"p ({st.session_state['correction']})" if tested.bets is None else evidence_wording.NAME,
         odds=tested.bets is not None,
+        stability=tested.stability(),
     )
 
 
@@ -214,7 +215,7 @@ def _details(
             "Score distributions": lambda: _distributions(chosen, tested, facts),
             "Sensitivity": lambda: _sensitivity(chosen, tested, coarse, facts),
             "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
-            "Table": lambda: _table(tested.tests, matched, facts),
+            "Table": lambda: _table(tested, matched, facts),
         },
     )
 
@@ -286,10 +287,12 @@ def _overlaps(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) 
     table_downloads("overlaps", table, facts)
 
 
-def _table(tests: HeadTests, matched: MatchedTests | None, facts: dict[str, str]) -> None:
-    table = head_table(tests)
+def _table(tested: Corpus, matched: MatchedTests | None, facts: dict[str, str]) -> None:
+    table = head_table(tested.with_intervals())
+    if (stability := tested.stability()) is not None:
+        table["stability"] = stability.ravel()
     if matched is not None:
-        table["positional"] = matched.positional(tests).ravel()
+        table["positional"] = matched.positional(tested.tests).ravel()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         shown = some_of("Roles", ROLES, key="table roles", every="all roles")
         numbers = [str(layer) for layer in sorted(table["layer"].unique())]
@@ -300,5 +303,6 @@ def _table(tests: HeadTests, matched: MatchedTests | None, facts: dict[str, str]
     strengths = ("p", "p_uniform", "p_role", "p_adjusted", "evidence")
     number = {name: st.column_config.NumberColumn(format="%.3g") for name in strengths}
     score = {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
-    st.dataframe(table, hide_index=True, column_config={**number, **score})
+    stays = {"stability": st.column_config.NumberColumn(format="percent", help=wording.STABILITY)}
+    st.dataframe(table, hide_index=True, column_config={**number, **score, **stays})
     table_downloads("roles", table, facts)

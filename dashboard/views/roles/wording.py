@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from core.roles import intervals, stability
 from core.roles.controls import SEEDS
 from core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from core.roles.measures import USUAL_TAU, Direction
@@ -21,6 +22,10 @@ NUMBERS: Final = {
     "gain": f"{100 * LEAST_GAIN:g} %",
     "share_tau": f"{USUAL_TAU['share']:g}",
     "seeds": str(len(SEEDS)),
+    "resamples": str(stability.RESAMPLES),
+    "certain": f"{100 * stability.CERTAIN:g} %",
+    "t_resamples": str(intervals.RESAMPLES),
+    "least_texts": str(intervals.LEAST_TEXTS),
 }
 """Of `method.md`."""
 SEE: Final = (
@@ -30,6 +35,9 @@ SEE: Final = (
 SENSITIVITY: Final = (
     "How much the counts above depend on the threshold, and on how many texts there are. A role whose count jumps with "
     "tau is a matter of degree; one whose band is wide needs more texts."
+)
+STABILITY: Final = (
+    "Share of corpora, drawn anew from the texts, in which the head has the same label: the role, or not."
 )
 TOO_FEW_TO_DRAW: Final = (
     f"How the counts depend on the number of texts is drawn from {LEAST_TEXTS} texts on. Choose a larger corpus."

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from core.roles.hypotheses import Criterion, role_tests
-from core.roles.stability import RESAMPLES, few_texts, stability
+from core.roles.stability import RESAMPLES, few_texts, resamples, stability
 
 ROLES = ("local", "block")
 PLAIN = Criterion(correction="none")
@@ -18,9 +18,13 @@ def some_scores(n_texts=25):
     return scores, np.where(np.isnan(scores[..., 0]), NAN, 1.0)
 
 
+def stability_of(scores, uniform, criterion, seed=0):
+    return stability(role_tests(scores, ROLES, criterion, uniform), resamples(scores, uniform, seed))
+
+
 def test_stability_is_the_share_of_resamples_whose_t_test_agrees():
     scores, uniform = some_scores()
-    found = stability(scores, uniform, ROLES, PLAIN, seed=5)
+    found = stability_of(scores, uniform, PLAIN, seed=5)
     random, agreed = np.random.default_rng(5), np.zeros(found.shape)
     holds = role_tests(scores, ROLES, PLAIN, uniform).holds
     for _ in range(RESAMPLES):
@@ -34,19 +38,36 @@ def test_stability_is_the_share_of_resamples_whose_t_test_agrees():
 def test_heads_far_from_tau_are_certain_and_heads_at_it_are_not():
     scores, uniform = some_scores(60)
     means = np.nanmean(scores, axis=0)
-    found = stability(scores, uniform, ROLES, PLAIN)
+    found = stability_of(scores, uniform, PLAIN)
     assert (found[(means > 5) | (means < 2.3)] == 1).all()
     assert found[np.abs(means - 3.35) < 0.3].min() < 1
 
 
 def test_without_texts_nothing_can_change():
-    np.testing.assert_array_equal(stability(np.empty((0, 2, 2, 3)), np.empty((0, 2, 2)), ROLES, PLAIN), 1)
+    np.testing.assert_array_equal(stability_of(np.empty((0, 2, 2, 3)), np.empty((0, 2, 2)), PLAIN), 1)
 
 
 def test_a_correction_is_made_anew_in_each_resample():
     scores, uniform = some_scores()
-    plain, corrected = (stability(scores, uniform, ROLES, Criterion(correction=name)) for name in ("none", "holm"))
+    plain, corrected = (stability_of(scores, uniform, Criterion(correction=name)) for name in ("none", "holm"))
     assert not np.array_equal(plain, corrected)
+
+
+@pytest.mark.parametrize(
+    ("correction", "family", "alpha"),
+    [("bh", "role", 0.05), ("bh", "all", 0.6), ("holm", "role", 0.6), ("holm", "all", 0.05), ("none", "role", 0.05)],
+)
+def test_stability_is_that_of_whole_tests_though_it_computes_only_the_p_values_that_matter(
+    correction, family, alpha, monkeypatch
+):
+    monkeypatch.setattr("core.roles.stability.RESAMPLES", 40)
+    scores, uniform = some_scores(12)
+    scores[:, 0, 1, 2] = 4.0  # a constant score
+    criterion = Criterion(tau=3.4, alpha=alpha, correction=correction, family=family)
+    random, holds = np.random.default_rng(2), role_tests(scores, ROLES, criterion, uniform).holds
+    drawn = random.integers(len(scores), size=(40, len(scores)))
+    agreed = [role_tests(scores[rows], ROLES, criterion, uniform[rows]).holds == holds for rows in drawn]
+    np.testing.assert_allclose(stability_of(scores, uniform, criterion, seed=2), np.mean(agreed, axis=0))
 
 
 @pytest.mark.parametrize(("n_texts", "words"), [(3, "mostly noise"), (9, "mostly noise"), (10, "weak"), (19, "weak")])

@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -61,6 +62,7 @@ def grid_page() -> None:
         filled="Filled: holds.",
         label=st.session_state.get("label", "Roles"),
         off=st.session_state.get("off", ()),
+        stability=st.session_state.get("stability"),
     )
     st.session_state["result"] = role_grid(
         grid,
@@ -244,7 +246,7 @@ def test_highlighted_heads_travel_and_none_differs_from_empty() -> None:
     assert sent(run(grid_page, highlight=[(1, 2), (0, 1)]))["highlight"] == [[0, 1], [1, 2]]
 
 
-def test_a_grid_of_1024_heads_and_ten_roles_stays_below_150_kilobytes() -> None:
+def test_a_grid_of_1024_heads_and_ten_roles_stays_below_160_kilobytes() -> None:
     def page() -> None:
         import numpy as np
 
@@ -253,10 +255,10 @@ def test_a_grid_of_1024_heads_and_ten_roles_stays_below_150_kilobytes() -> None:
         from dashboard.figures.roles.grid import RoleGrid
 
         scores = np.random.default_rng(0).random((len(ROLES), 32, 32))
-        grid = RoleGrid(scores=scores, holds=scores > 0.5, p_values=scores, tau=3.0, label="Big")
+        grid = RoleGrid(scores=scores, holds=scores > 0.5, p_values=scores, stability=scores, tau=3.0, label="Big")
         role_grid(grid, key="grid")
 
-    assert len(payload(run(page))) < 150_000
+    assert len(payload(run(page))) < 160_000
 
 
 def test_an_earlier_checkpoint_makes_gained_kept_and_lost() -> None:
@@ -275,6 +277,24 @@ def test_an_earlier_checkpoint_makes_gained_kept_and_lost() -> None:
     data = sent(run(page))
     assert data["compared"]
     assert numbers(data["states"], "u1").tolist() == [1, 3, 2, 0]
+
+
+def test_how_often_labels_stay_travels_and_the_legend_says_what_is_faint() -> None:
+    assert sent(run(grid_page))["stays"] is None
+    stability = np.linspace(0.4, 1, 11 * 6).reshape(11, 2, 3)
+    data = sent(run(grid_page, stability=stability))
+    np.testing.assert_allclose(numbers(data["stays"], "u1") / data["resamples"], stability.ravel(), atol=0.0026)
+    assert data["faint"] == "faint: the label stays in fewer than 95 % of resampled corpora"
+    assert data["certain"] == 0.95
+
+
+def test_the_file_of_a_grid_draws_labels_that_may_change_faint_and_says_so() -> None:
+    holds, stability = np.array([[[True, True, False]]]), np.array([[[1, 0.9, 0.5]]])
+    grid = RoleGrid(roles=["local"], scores=np.ones((1, 1, 3)), holds=holds, tau=3.0, label="A", stability=stability)
+    svg = ET.fromstring(grid_svg(grid))
+    assert len(svg.findall(".//{*}g[@class='faint']")) == 1, "a label that is not there has no letter"
+    assert "Faint: the label stays in fewer than 95 % of resampled corpora" in "".join(svg.itertext())
+    assert "Faint" not in "".join(ET.fromstring(grid_svg(replace(grid, stability=None))).itertext())
 
 
 def test_heads_that_are_off_travel() -> None:

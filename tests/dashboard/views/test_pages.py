@@ -1,10 +1,14 @@
 """What the pages do with what a reader chose, without a browser."""
 
+import base64
+
+import numpy as np
 import pytest
 from reading import arcs, said, sent
 from small_checkpoints import save
 
 from core.errors import CheckpointError
+from core.roles.stability import RESAMPLES
 from dashboard import controls, wording
 from dashboard.plain import WORD_JOINER, plain
 from dashboard.views.inspect import wording as inspect_wording
@@ -69,6 +73,7 @@ def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_ta
     at.text_area(key="text").set_value("The cat sat on the mat.").run()
     (head,) = written(at, "**Head ")
     assert "This text is too short for local (no head can score more than 2.17)." in head
+    assert "Over 3 texts, a map of roles is mostly noise" in head
 
 
 def test_sensitivity_draws_counts_by_tau_and_asks_for_more_texts_where_there_are_few(app):
@@ -204,6 +209,20 @@ def test_filled_by_the_corpus_the_first_screen_has_its_tests(app):
     at.session_state["first screen is drawn"] = False
     at.run()
     assert sent(at, "Heads of")["p"] is not None
+
+
+def test_how_often_labels_stay_is_shown_wherever_the_roles_of_the_corpus_are(app):
+    at = app("roles", details="Table")
+    (table,) = [frame.value for frame in at.dataframe if "stability" in frame.value]
+    stays = np.frombuffer(base64.b64decode(sent(at, "Roles of")["stays"]), np.uint8) / RESAMPLES
+    shown = table["stability"].to_numpy()
+    np.testing.assert_allclose(stays, shown)
+    assert 0 < shown.min() < 1
+    at.slider(key="tau").set_value(4.9).run()
+    (table,) = [frame.value for frame in at.dataframe if "stability" in frame.value]
+    assert not np.array_equal(table["stability"], shown)
+    assert sent(app(), "Heads of")["stays"] is None, "one text has no other corpus"
+    assert sent(app(by=inspect_wording.BY_CORPUS), "Heads of")["stays"] is not None
 
 
 def test_single_scores_are_drawn_on_demand_where_they_are_many(app, monkeypatch):

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.intervals import LEAST_TEXTS, RESAMPLES, bootstrap_t, with_syntactic_intervals
+
+NAN = float("nan")
+
+
+def by_hand(values, alpha, seed=0):
+    """One resample after another, with SciPy's standard error and NumPy's quantiles."""
+    random, t = np.random.default_rng(seed), []
+    for _ in range(RESAMPLES):
+        drawn = values[random.integers(len(values), size=len(values))]
+        if len(set(drawn)) > 1:
+            t.append((drawn.mean() - values.mean()) / stats.sem(drawn))
+    lowest, highest = np.quantile(t, (alpha / 2, 1 - alpha / 2))
+    return values.mean() - highest * stats.sem(values), values.mean() - lowest * stats.sem(values)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.2])
+def test_intervals_are_those_of_a_studentised_bootstrap_by_hand(alpha):
+    scores = np.random.default_rng(4).lognormal(size=(13, 2, 3))
+    scores[::4, 0, 2] = NAN
+    scores[:8, 1, 1] = NAN  # five are left, so that some resamples are constant
+    low, high = bootstrap_t(scores, alpha)
+    for cell in np.ndindex(2, 3):
+        values = scores[:, *cell]
+        np.testing.assert_allclose((low[cell], high[cell]), by_hand(values[~np.isnan(values)], alpha))
+
+
+@pytest.mark.parametrize(("n_texts", "at_least"), [(5, 0.87), (20, 0.87), (128, 0.91)])
+def test_intervals_of_skewed_scores_cover_more_often_than_students(n_texts, at_least):
+    """Coverage of the mean of a lognormal distribution of s = 1 by 95 % intervals."""
+    scores, mean = np.random.default_rng(11).lognormal(size=(n_texts, 2000)), np.exp(0.5)
+    low, high = bootstrap_t(scores, 0.05)
+    student = stats.t.interval(0.95, n_texts - 1, scores.mean(axis=0), stats.sem(scores))
+    covered = ((low <= mean) & (mean <= high)).mean()
+    assert covered >= at_least
+    assert covered > ((student[0] <= mean) & (mean <= student[1])).mean() + 0.005
+
+
+def test_intervals_of_normal_scores_cover_what_they_say():
+    scores = np.random.default_rng(12).normal(size=(30, 2000))
+    low, high = bootstrap_t(scores, 0.1)
+    assert ((low <= 0) & (high >= 0)).mean() == pytest.approx(0.9, abs=0.02)
+
+
+@pytest.mark.parametrize("n_texts", [0, 1, 2, LEAST_TEXTS - 1])
+def test_intervals_of_very_few_texts_are_students(n_texts):
+    scores = np.random.default_rng(1).lognormal(size=(n_texts, 1, 2, 3))
+    tests = role_tests(scores, ("syntactic:nsubj",), Criterion(), 1.0)
+    np.testing.assert_array_equal(bootstrap_t(scores, 0.05), (tests.low, tests.high))
+
+
+def test_a_constant_score_has_an_interval_without_width():
+    low, high = bootstrap_t(np.full((7, 2), 3.0), 0.05)
+    np.testing.assert_array_equal((low, high), 3.0)
+
+
+def test_intervals_of_other_roles_and_all_p_values_stay():
+    scores = np.random.default_rng(2).lognormal(size=(9, 2, 2, 3))
+    tests = role_tests(scores, ("local", "syntactic:nsubj"), Criterion(alpha=0.1), 1.0)
+    shown = with_syntactic_intervals(tests, scores)
+    np.testing.assert_array_equal(shown.low[0], tests.low[0])
+    np.testing.assert_array_equal((shown.low[1], shown.high[1]), bootstrap_t(scores[:, 1], 0.1))
+    assert (shown.high[1] != tests.high[1]).all()
+    assert shown.p_adjusted is tests.p_adjusted
+
+
+def test_the_interval_of_a_head_does_not_depend_on_the_others():
+    scores = np.random.default_rng(3).lognormal(size=(9, 2, 3))
+    alone, together = bootstrap_t(scores[:, 1:, :1], 0.05), bootstrap_t(scores, 0.05)
+    np.testing.assert_allclose(np.array(alone), np.array(together)[:, 1:, :1])
