@@ -158,7 +158,7 @@ def _evidence_spec(roles: tuple[str, ...], scale: Scale) -> Spec:
     tau_label = tau_label.encode(x=alt.X("value:Q"), y=alt.YValue(0), text=alt.Text("label:N"))
     return template(
         alt.layer(tau, _alpha_line(), marks, tau_label, _alpha_label(), note()),
-        title=f"Evidence against {WORDS[scale].noun}",
+        title=f"Evidence by {WORDS[scale].noun}",
         reading=READING,
         height=320,
     )

@@ -12,7 +12,7 @@ import pytest
 from looks import SIZES, expect_looks_right
 from playwright.sync_api import expect
 from small_checkpoints import save
-from steps import SUMMARY, chosen, download, error, settle, slider, type_texts
+from steps import SUMMARY, choose, chosen, download, error, settle, slider, type_texts
 
 from dashboard.views.compare import wording
 
@@ -92,6 +92,21 @@ def test_the_link_shows_a_colleague_the_same_and_a_typed_text_what_each_predicts
     expect(page.get_by_text(wording.PREDICTIONS)).to_be_visible()
     expect(page.get_by_text("(a) bundled: no classifier")).to_be_visible()
     expect(page.get_by_text("(b) films", exact=True).last).to_be_visible()
+
+
+def test_under_the_share_above_chance_differences_are_those_of_shares(visit):
+    page = visit("/compare?with=films")
+    summary(page)
+    choose(page, "Scale", "share above chance")
+    expect(page.get_by_text("changed a role at tau 0.5 of the share above chance").first).to_be_visible()
+    expect(page.get_by_text("Mean share above chance, b − a: above 0")).to_be_visible()
+    expect(page.get_by_role("progressbar")).to_have_count(0)
+    expect(head(page, r"\(b\) Roles", 0, 2)).to_have_attribute("aria-label", re.compile(r"Shares: local 1\.00 of"))
+    page.get_by_role("tab", name="All scores").click()
+    panel = page.get_by_role("tabpanel", name="All scores")
+    expect(panel.get_by_text("mean share above chance under a, the reference")).to_be_visible()
+    there = visit(page.url)
+    expect(there.get_by_text("changed a role at tau 0.5 of the share above chance").first).to_be_visible()
 
 
 def test_equal_checkpoints_differ_in_nothing(visit):

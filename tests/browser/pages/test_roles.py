@@ -9,7 +9,19 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 from pyarrow import parquet
-from steps import arcs, bright, cell, cells, choose, chosen, download, expect_cells_other_than, slider
+from steps import (
+    arcs,
+    bright,
+    cell,
+    cells,
+    choose,
+    chosen,
+    download,
+    expect_cells,
+    expect_cells_other_than,
+    settle,
+    slider,
+)
 
 from core.roles.roles import ROLES
 from dashboard.wording import IN_WORDS
@@ -44,6 +56,28 @@ def test_tau_alpha_and_the_correction_change_roles_and_p_values(visit):
     expect_cells_other_than(page, before)
     slider(page, "alpha").press("ArrowRight")
     expect(page).to_have_url(re.compile("[?&]alpha=0.1"))
+
+
+def test_the_share_above_chance_is_a_scale_of_its_own_that_a_link_restores(visit):
+    page = visit("/roles?details=Score+distributions")
+    before = cells(page)
+    choose(page, "Scale", "share above chance")
+    expect(page.get_by_text("Over 128 texts at tau 0.5 of the share above chance,")).to_be_visible()
+    expect_cells_other_than(page, before)
+    expect(cell(page, 0, 2)).to_have_attribute("aria-label", re.compile(r"Shares: local 1\.00 of at most 1\.00 \(p"))
+    expect(page.get_by_text("not held: share 0 to 0.5")).to_be_visible()
+    expect_in_words(page, page.get_by_role("tabpanel", name="Score distributions"), "shares above chance from -")
+    slider(page, "tau").press("ArrowLeft")
+    expect(page.get_by_text("at tau 0.45 of the share above chance,")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"[?&]share[+ ]tau=0\.45|[?&]share%20tau=0\.45"))
+    settle(page)
+    shown = cells(page)
+    there = visit(page.url)
+    expect(there.get_by_text("at tau 0.45 of the share above chance,")).to_be_visible()
+    expect_cells(there, shown)
+    choose(page, "Scale", "times uniform attention")
+    expect(page.get_by_text("Over 128 texts at tau 3,")).to_be_visible()
+    expect_cells(page, before)
 
 
 def test_a_region_of_the_venn_diagram_and_a_row_of_the_combinations_highlight_their_heads(visit):
