@@ -448,3 +448,15 @@ def test_an_infinite_score_is_an_error(infinite):
 def test_a_missing_role_name_is_an_error():
     with pytest.raises(ValueError, match="1 role names for 2 roles"):
         verdicts_of(random_scores(), ("local",), Criterion())
+
+
+def test_a_share_is_tested_against_tau_and_against_zero_as_scipy_does():
+    shares = np.random.default_rng(2).normal([[[-0.1, 0.05, 0.6]]], 0.2, (14, 1, 1, 3))
+    tests = role_tests(shares, ("local",), Criterion(tau=0.05, correction="none"), np.zeros((14, 1, 1)))
+    for head in range(3):
+        of_head = shares[:, 0, 0, head]
+        for name, threshold in (("p", 0.05), ("p_uniform", 0)):
+            expected = stats.ttest_1samp(of_head, threshold, alternative="greater").pvalue
+            assert getattr(tests, name)[0, 0, head] == pytest.approx(expected)
+    np.testing.assert_array_equal(tests.p_role, tests.p)  # above tau is above uniform attention, too
+    assert tests.holds.ravel().tolist() == [False, False, True]

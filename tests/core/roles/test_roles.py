@@ -14,6 +14,7 @@ from core.roles.roles import (
     heads_with_several,
     roles_per_layer,
     shown_roles,
+    similar_heads,
 )
 from core.statistics.overlap import Overlap, overlap
 
@@ -166,3 +167,10 @@ def test_roles_are_shown_though_none_applies():
     coarse, fine = shown_roles(applying())
     assert coarse == COARSE_ROLES
     assert "sink" not in fine
+
+
+def test_similar_heads_are_those_with_the_smallest_distance_of_logarithms_or_of_shares():
+    means = np.array([[[0.0, 1.0, 3.0]], [[0.0, 1.0, 0.0]]])
+    assert similar_heads(means, (0, 0)) == [((0, 1), 1.0), ((0, 2), pytest.approx(2**0.5))]
+    shares = np.array([[[-1.5, 0.5, -1.0]], [[1.0, 1.0, np.nan]]])
+    assert similar_heads(shares, (0, 0), logarithmic=False) == [((0, 2), 0.5), ((0, 1), 2.0)]

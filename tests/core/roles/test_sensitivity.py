@@ -65,3 +65,12 @@ def test_heads_far_from_tau_have_no_band():
     counts = counts_by_texts(scored, CHOSEN, Criterion())
     np.testing.assert_array_equal(counts.low, LAYERS * HEADS)
     np.testing.assert_array_equal(counts.high, LAYERS * HEADS)
+
+
+def test_shares_are_counted_at_thresholds_between_zero_and_one():
+    shares = np.random.default_rng(4).normal(0.4, 0.1, (TEXTS, len(ROLES), LAYERS, HEADS))
+    scored = RoleScores(scores=shares, uniform=np.zeros(shares.shape[:3]), greatest=np.ones(shares.shape[:3]))
+    counts = counts_by_tau(scored, CHOSEN, Criterion(tau=0.5), "share")
+    assert counts.taus == TAUS["share"]
+    assert counts.heads[0].tolist() == [LAYERS * HEADS] * len(CHOSEN)
+    assert counts.heads[-1].tolist() == [0] * len(CHOSEN)

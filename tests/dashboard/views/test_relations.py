@@ -568,6 +568,14 @@ def test_argmax_and_sieve_are_counted_beside_each_other(parsing, checkpoint):
     assert neither == (~rule.heads & ~held).sum()
 
 
+def test_under_the_share_the_map_of_heads_by_the_sieve_has_a_place_below_zero(parsing):
+    at = parsing(scale="share above chance", **{"relation details": wording.TWO_RULES})
+    assert not at.exception
+    sieve = sent(at, wording.SIEVE_GRID)
+    assert "mean share above chance" in sieve["title"]
+    assert sieve["ends"]["less"]
+
+
 def test_without_a_relation_of_the_rule_no_head_can_follow_it(parsing):
     at = parsing(corpus_text="Of the cat.\nOn the mat.", **{"relation details": wording.TWO_RULES})
     assert wording.NO_RULE_RELATION in infos(at)

@@ -15,6 +15,8 @@ from core.roles.roles import COARSE_ROLES, ROLES
 from core.roles.tables import head_table
 from core.texts.text import read_typed
 from dashboard import controls
+from dashboard.provenance import caption, corpus_facts
+from dashboard.state import Choice
 
 SHARE = "share above chance"
 TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
@@ -121,3 +123,21 @@ def test_under_the_share_heads_that_are_off_are_compared_on_that_scale(app):
     at = app(scale=SHARE, off="0-2,1-4")
     assert not at.exception
     assert written(at, "(share above chance of more than 0.5)")
+
+
+@pytest.mark.parametrize(("scale", "weight"), [("score", {"block entropy": "yes"}), ("share", {})])
+def test_files_say_the_scale_and_a_share_has_no_weight_of_block(scale, weight):
+    chosen = Choice(
+        checkpoint=BUNDLED,
+        device="cpu",
+        dtype="float32",
+        kind="encoder",
+        off=(),
+        corpus=controls.TYPED,
+        criterion=Criterion(tau=0.4),
+        score_settings=ScoreSettings(scale=scale),
+    )
+    facts = corpus_facts(chosen, Engine(find_checkpoint(BUNDLED)), 3)
+    assert (facts["scale"], facts["tau"]) == (scale, "0.4")
+    assert {name: fact for name, fact in facts.items() if name == "block entropy"} == weight
+    assert f"scale {scale}, tau 0.4" in caption(facts)[-1]
