@@ -1,6 +1,7 @@
 """Typed texts: kept from the page Inspect, judged by evidence, and counted also when they were taken out."""
 
 import base64
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from core.roles.hypotheses import Criterion
 from core.roles.measures import ScoreSettings, role_scores
 from core.roles.question import SCORES
 from core.texts.text import read_typed
-from dashboard import controls
+from dashboard import controls, state
 from dashboard.figures.roles.evidence import odds
 from dashboard.views.evidence import wording
 from dashboard.views.inspect import wording as inspect_wording
@@ -122,6 +123,15 @@ def test_texts_seen_by_the_t_test_count_too_when_evidence_takes_over(app):
     type_corpus(at, ONE, THREE)
     at.selectbox(key="method").set_value("t-test").run()
     expect(at, ONE, TWO, THREE)
+
+
+def test_shares_above_chance_keep_the_test_over_typed_texts_too_and_say_why(app, monkeypatch):
+    chosen = state.choice
+    monkeypatch.setattr(state, "choice", lambda: replace(chosen(), score_settings=ScoreSettings(scale="share")))
+    at = app("roles", tau="1.0")
+    assert not at.exception
+    assert not sent(at, "Roles of the heads")["odds"]
+    assert written(at, wording.BY_SHARE)
 
 
 def test_a_fixed_corpus_keeps_its_test_and_says_that_it_is_valid_once(app):
