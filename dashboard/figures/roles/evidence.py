@@ -20,8 +20,8 @@ HEIGHT: Final = 260
 MOST_ODDS: Final = 1e6
 """More is written as "over 1,000,000 : 1"."""
 READING: Final = (
-    "dashed: what a role needs at least, and what is always enough;",
-    "in between, the evidence for other heads decides too",
+    "dashed: needed at least, and always enough;",
+    "in between, the other heads decide too",
 )
 NOTHING: Final = "No text takes part in these roles."
 AXIS_LABELS: Final = (
@@ -94,7 +94,7 @@ def _spec(roles: tuple[str, ...], name: str) -> Spec:
 
     x = alt.X(
         "texts:Q",
-        title="number of texts, in the order in which they came",
+        title="number of texts",
         scale=alt.Scale(nice=False, zero=True),
         axis=alt.Axis(grid=False, tickMinStep=1, format=",d"),
     )

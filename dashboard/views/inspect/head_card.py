@@ -202,8 +202,8 @@ def _evidence_columns(chosen: Choice) -> dict[str, Any]:
     columns = st.column_config
     return _columns(chosen) | {
         "mean": columns.TextColumn(f"mean (≥, {level} %)", width=112, help=evidence_wording.COLUMN_MEAN),
-        "evidence": columns.TextColumn(width=84, help=evidence_wording.COLUMN_EVIDENCE),
-        "holds": columns.TextColumn(width=54),
+        "evidence": columns.TextColumn(width=76, help=evidence_wording.COLUMN_EVIDENCE),
+        "holds": columns.TextColumn(width=56),
     }
 
 
