@@ -20,7 +20,6 @@ from dashboard.views import corpus as corpora
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
-from dashboard.views.evidence import wording as evidence_wording
 from dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from dashboard.views.evidence.notes import how_decided
 from dashboard.views.frame import Visit
@@ -28,6 +27,7 @@ from dashboard.views.inspect import wording
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import one_of, toggle
+from dashboard.views.roles.grid import grid_over
 from dashboard.views.roles.notes import NOTES
 from dashboard.views.text.attention import thumbnails, where_heads_look
 from dashboard.views.text.on_screen import OnScreen, on_screen
@@ -64,7 +64,7 @@ def _inspect() -> None:
         by_corpus, finer = _grid_controls()
         needs_tests = first_screen_is_drawn() or by_corpus
         tested = kept_corpus(visit) if texts and needs_tests else None
-        heads = _grid(visit, screen, tested if by_corpus else None, tested, finer)
+        heads = _grid(visit, screen, tested if by_corpus else None, finer)
     with right:
         where_heads_look(visit, screen, heads)
     if not first_screen_is_drawn():
@@ -99,40 +99,20 @@ def _corpus_texts(chosen: Choice) -> tuple[tuple[Text, ...], AnalysisError | Non
         return (), error
 
 
-def _grid(visit: Visit, screen: OnScreen, filling: Corpus | None, tested: Corpus | None, finer: bool) -> list[Head]:
-    """The grid of roles: those of the tests that fill its corners, or those that the scores on this text give."""
-    chosen, engine = visit.chosen, visit.engine
-    tau, scale, scores = chosen.criterion.tau, chosen.scale, screen.now.scores
+def _grid(visit: Visit, screen: OnScreen, tested: Corpus | None, finer: bool) -> list[Head]:
+    """The grid of roles over the corpus, or without one of those that the scores on this text give."""
+    chosen, engine, scores = visit.chosen, visit.engine, screen.now.scores
+    n_layers, n_heads = scores.shape[1:]
     shown = shown_roles(scores)[1 if finer else 0]
     facts = provenance.text_facts(chosen, engine, screen.text) | provenance.threshold_facts(chosen)
-    if filling is None:
-        holds, over = screen.now.roles(chosen.criterion), wording.BY_TEXT
-        filled = wording.filled_by_text(tau, chosen.criterion.rule, scale)
-        before = None if screen.all_on is None else screen.all_on.roles(chosen.criterion)
+    label = f"Heads of {engine.files.name}: roles on {wording.BY_TEXT if tested is None else wording.BY_CORPUS}"
+    if tested is None:
+        grid = _grid_of_text(visit, screen, label, shown)
     else:
-        holds, filled, over = filling.tests.holds, filling.filled, wording.BY_CORPUS
-        facts |= corpora.facts(visit, filling)
+        facts |= corpora.facts(visit, tested)
         all_on = kept_corpus(replace(visit, chosen=replace(chosen, off=()))) if chosen.off else None
         before = None if all_on is None else all_on.tests.holds
-    n_layers, n_heads = scores.shape[1:]
-    grid = RoleGrid(
-        label=f"Heads of {engine.files.name}: roles on {over}",
-        scores=scores,
-        holds=holds,
-        tau=tau,
-        shown=shown,
-        off=chosen.off,
-        held_before=before,
-        before=shared_wording.AGAINST,
-        filled=filled,
-        scale=scale,
-        uniform=screen.now.scored.uniform[0],
-        greatest=screen.now.scored.greatest[0],
-        p_values=None if tested is None else tested.strength,
-        p_name="p over corpus" if tested is None or tested.bets is None else evidence_wording.NAME,
-        odds=tested is not None and tested.bets is not None,
-        stability=None if filling is None else filling.stability(),
-    )
+        grid = replace(grid_over(visit, tested, label, shown), held_before=before)
     heads = show_role_grid(
         grid,
         key="inspect grid",
@@ -143,6 +123,25 @@ def _grid(visit: Visit, screen: OnScreen, filling: Corpus | None, tested: Corpus
     )
     state.put_in_link(heads)
     return heads
+
+
+def _grid_of_text(visit: Visit, screen: OnScreen, label: str, shown: tuple[str, ...]) -> RoleGrid:
+    """Roles by the scores on the text, which no test can confirm."""
+    chosen, criterion = visit.chosen, visit.chosen.criterion
+    return RoleGrid(
+        label=label,
+        scores=screen.now.scores,
+        holds=screen.now.roles(criterion),
+        tau=criterion.tau,
+        shown=shown,
+        off=chosen.off,
+        held_before=None if screen.all_on is None else screen.all_on.roles(criterion),
+        before=shared_wording.AGAINST,
+        filled=wording.filled_by_text(criterion.tau, criterion.rule, chosen.scale),
+        scale=chosen.scale,
+        uniform=screen.now.scored.uniform[0],
+        greatest=screen.now.scored.greatest[0],
+    )
 
 
 def _grid_controls() -> tuple[bool, bool]:

@@ -42,6 +42,7 @@ from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import from_list, one_of, some_of, toggle
 from dashboard.views.roles import chance, wording
 from dashboard.views.roles.chance import Controlled
+from dashboard.views.roles.grid import grid_over
 from dashboard.views.roles.notes import NOTES
 
 
@@ -128,46 +129,23 @@ def _grid(
     finer = toggle(shared_wording.FINER, key="roles finer")
     coarse, fine = shown_roles(tests.mean)
     shown = fine if finer else coarse
-    control = chance.choose_grid(found)
+    control, label = chance.choose_grid(found), f"Roles of the heads of {visit.engine.files.name}"
     if control is None:
         held = combinations(tests.holds, tests.roles, coarse)
         highlight = None if region is None else held.get(frozenset(region), ())
         before = None if all_on is None else all_on.tests.holds
         grid = replace(
-            _role_grid(visit, tested, shown),
+            grid_over(visit, tested, label, shown),
             held_before=before,
             positional=None if matched is None else matched.positional(tests),
         )
         _show(visit, grid, tests, "grid", facts, highlight)
     else:
         name = control.asked.name
-        grid = _role_grid(visit, control.tested, shown)
-        grid = replace(grid, label=f"Control, {name}: roles of the heads of {visit.engine.files.name}")
+        label = f"Control, {name}: roles of the heads of {visit.engine.files.name}"
+        grid = grid_over(visit, control.tested, label, shown)
         _show(visit, grid, tests, f"grid, {name}", {**facts, "control": name}, None)
     return shown
-
-
-def _role_grid(visit: Visit, tested: Corpus, shown: tuple[str, ...]) -> RoleGrid:
-    """The roles by the tests over a corpus, or over its control."""
-    chosen, tests = visit.chosen, tested.tests
-    uniform, greatest = tested.scored.mean_references()
-    return RoleGrid(
-        label=f"Roles of the heads of {visit.engine.files.name}",
-        scores=tests.mean,
-        holds=tests.holds,
-        tau=chosen.criterion.tau,
-        shown=shown,
-        off=chosen.off,
-        before=shared_wording.AGAINST,
-        filled=tested.filled,
-        scale=chosen.scale,
-        uniform=uniform,
-        greatest=greatest,
-        p_values=tested.strength,
-        p_name=f"p ({st.session_state['correction']})" if tested.bets is None else evidence_wording.NAME,
-        odds=tested.bets is not None,
-        stability=tested.stability(),
-    )
 
 
 def _show(
