@@ -90,7 +90,7 @@ def counts(tested: Corpus, found: tuple[Controlled, ...], shown: tuple[str, ...]
     table = pd.DataFrame({"role": roles, wording.CHECKPOINT: [str(own.heads[place]) for place in places.values()]})
     for control, of_control in by_control.items():
         table[control] = [wording.count([int(of.heads[place]) for of in of_control]) for place in places.values()]
-    st.dataframe(table, hide_index=True, key="chance counts")
+    st.table(table, border="horizontal", hide_index=True)
     st.markdown(
         "\n".join(
             wording.answer(

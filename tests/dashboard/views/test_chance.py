@@ -29,7 +29,7 @@ def switched_on(app, **link):
 
 
 def table(at):
-    return next(each.value for each in at.dataframe if words.CHECKPOINT in each.value.columns)
+    return next(each.value for each in at.table if words.CHECKPOINT in each.value.columns)
 
 
 def written(at, part):
