@@ -51,8 +51,8 @@ def text_summary(names: list[str], tau: float, scale: Scale) -> str:
 
 
 def positional(role: str) -> str:
-    """A syntactic role of a head that scores no higher on relations than on other words at the same distance."""
-    return f"{role} (positional: no more than other words at the same distance)"
+    """A syntactic role of a head that does not beat other pairs of words at the same distance."""
+    return f"{role} (positional)"
 
 
 def corpus_summary(names: list[str], n_texts: int, is_tested: bool) -> str:
