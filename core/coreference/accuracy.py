@@ -80,6 +80,12 @@ class CoreferenceScores:
         layer, head = self.judgement.best
         return layer, head
 
+    @property
+    def best_accuracy(self) -> float:
+        """Over all cases, of the heads that are best on each half, or with one document of the best head."""
+        judged = self.judgement
+        return float(judged.accuracy[0, *self.best] if judged.held_out is None else judged.held_out.accuracy[0])
+
 
 @dataclass(frozen=True)
 class _Case:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import streamlit as st
 
@@ -57,6 +57,9 @@ class CoreferenceResults:
     windows: Windows
     choices: tuple[MentionChoices, ...]
     scores: CoreferenceScores
+    """Among the candidates of the settings."""
+    among_others: CoreferenceScores
+    """Among the other candidates."""
 
 
 def gold_mentions() -> Gold | None:
@@ -110,8 +113,12 @@ def coreference_results(visit: Visit, gold: Gold, settings: CoreferenceSettings)
     answers = _answers(visit, gold, cut, settings)
     if answers is None:
         return None
-    scores = coreference_scores(cut.texts, answers.results, settings.candidates, alpha)
-    results = CoreferenceResults(windows=cut, choices=answers.results, scores=scores)
+    others = next(candidates for candidates in get_args(Candidates) if candidates != settings.candidates)
+    scores, among_others = (
+        coreference_scores(cut.texts, answers.results, candidates, alpha)
+        for candidates in (settings.candidates, others)
+    )
+    results = CoreferenceResults(windows=cut, choices=answers.results, scores=scores, among_others=among_others)
     _results().put(key, results)
     return results
 

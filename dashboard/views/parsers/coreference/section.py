@@ -8,7 +8,7 @@ import streamlit as st
 from jaxtyping import Float
 
 from core.attention.settings import Head, head_name
-from core.coreference.accuracy import BASELINES, GROUPS, Candidates, CoreferenceScores
+from core.coreference.accuracy import BASELINES, GROUPS, CoreferenceScores
 from core.coreference.mentions import SMALLEST_WINDOW, WINDOW
 from core.statistics.documents import documents_note
 from dashboard import provenance, state
@@ -33,7 +33,7 @@ from dashboard.views.parsers.coreference.text import choices_in_a_text
 from dashboard.views.pickers import one_of
 
 NOTES: Final = frame.read_notes(Path(__file__).parent)
-CANDIDATES: Final[dict[str, Candidates]] = {wording.AMONG_MENTIONS: "mentions", wording.AMONG_WORDS: "words"}
+CANDIDATES: Final = {name: candidates for candidates, name in wording.CANDIDATE_NAMES.items()}
 MINUS: Final[dict[str, int | None]] = {
     BASELINES[1]: 1,
     BASELINES[0]: 0,
@@ -67,7 +67,7 @@ def _coreference() -> None:
     heads = state.chosen_heads(n_layers, n_heads, scores.best)
     facts = _facts(visit, gold, results, settings)
     _show_source(gold, results)
-    _headline(scores, alpha)
+    _headline(results, alpha)
     _table(scores, heads, facts)
     _map(visit, scores, heads, facts)
     choices_in_a_text(results, heads, facts)
@@ -128,7 +128,8 @@ def _show_source(gold: Gold, results: CoreferenceResults) -> None:
         st.info(wording.few(n_cases, is_example=gold.name == EXAMPLE))
 
 
-def _headline(scores: CoreferenceScores, alpha: float) -> None:
+def _headline(results: CoreferenceResults, alpha: float) -> None:
+    scores = results.scores
     judged, held_out = scores.judgement, scores.judgement.held_out
     if held_out is None:
         layer, head = scores.best
@@ -137,12 +138,14 @@ def _headline(scores: CoreferenceScores, alpha: float) -> None:
     else:
         names = [head_name(layer, head) for layer, head in held_out.heads]
         accuracy, p_values = held_out.accuracy[0], held_out.p_values[:, 0]
-    baselines = judged.baselines[:, 0].tolist()
+    baselines = [float(scores.chance[0]), *judged.baselines[:, 0].tolist()]
     sentences = [
         wording.headline(names, float(accuracy), int(judged.n_cases[0]), baselines, is_held_out=held_out is not None),
     ]
     if np.isfinite(p_values).all():
         sentences.append(wording.beats(dict(zip(BASELINES, p_values.tolist(), strict=True)), alpha))
+    others = results.among_others
+    sentences.append(wording.among_others(others.candidates, others.best_accuracy))
     st.markdown(" ".join(sentences))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from core.coreference.accuracy import Candidates
 from core.texts.text import MAX_BYTES
 from dashboard.figures.figure import counted
 
@@ -32,6 +33,7 @@ FEW_CASES: Final = 100
 CANDIDATES: Final = "Candidates"
 AMONG_MENTIONS: Final = "earlier mentions"
 AMONG_WORDS: Final = "all words"
+CANDIDATE_NAMES: Final[dict[Candidates, str]] = {"mentions": AMONG_MENTIONS, "words": AMONG_WORDS}
 CANDIDATES_HELP: Final = (
     "The words among which a mention's antecedent is chosen; the paper does not say. Earlier mentions: their head "
     "words, as for both baselines. All words: any other word of the text, which is harder. Special tokens are never "
@@ -118,11 +120,16 @@ def headline(
         sentence = f"{named}, best on each half of the documents and evaluated on the other, finds {antecedent}"
     else:
         sentence = f"{named}, each best on one half of the documents and evaluated on the other, find {antecedent}"
-    nearest, same_word = (f"{share:.1%}" for share in baselines)
+    at_random, nearest, same_word = (f"{share:.1%}" for share in baselines)
     return (
-        f"{sentence}. Baselines: the nearest mention is right in {nearest}, the nearest with the same head word (or "
-        f"else the nearest) in {same_word}."
+        f"{sentence}. Baselines: an earlier mention taken at random is right in {at_random}, the nearest in {nearest}, "
+        f"the nearest with the same head word (or else the nearest) in {same_word}."
     )
+
+
+def among_others(candidates: Candidates, accuracy: float) -> str:
+    """The accuracy among the candidates that are not chosen."""
+    return f"With {CANDIDATE_NAMES[candidates]} as candidates instead, the best head finds **{accuracy:.1%}**."
 
 
 def beats(p_values: Mapping[str, float], alpha: float) -> str:
