@@ -146,6 +146,14 @@ def test_three_kept_texts_change_the_odds_of_a_head_and_may_be_stopped_at_any_ti
         assert now != cells_of_samples
         cells_of_samples = now
     expect(page.get_by_text("stop whenever you like")).to_be_visible()
+    described = page.get_by_role("button", name=re.compile("^Show data: Evidence .* after each of 3 texts")).first
+    expect(described).to_be_attached()
+    drawn = dict(
+        re.findall("(local|syntactic|delimiter) ([0-9.,]*[0-9] : [0-9.,]*[0-9])", described.get_attribute("aria-label"))
+    )
+    assert len(drawn) == 3
+    for role, odds in drawn.items():
+        expect(cell(page, 1, 8)).to_have_accessible_name(re.compile(f"{role} [^,(]*\\(evidence {odds}\\)"))
     expect(page.get_by_role("textbox", name="Texts, one per line", exact=True)).to_have_value("\n".join(sentences))
     page.get_by_role("textbox", name="Texts, one per line", exact=True).fill("\n".join(sentences[:2]))
     page.get_by_role("textbox", name="Texts, one per line", exact=True).press("Control+Enter")
