@@ -64,16 +64,21 @@ def adjusted(p: Float[np.ndarray, "*cell"], correction: Correction) -> Float[np.
     corrected, tested = p.copy(), ~np.isnan(p)
     if correction == "none":
         return corrected
-    # Both imports take about half a second, which a page that shows no test need not wait for.
     if correction == "bh":
-        from scipy.stats import false_discovery_control
+        from scipy.stats import false_discovery_control  # takes half a second, which a page without tests need not wait
 
         corrected[tested] = false_discovery_control(p[tested])
     else:
-        from statsmodels.stats.multitest import multipletests
-
-        corrected[tested] = multipletests(p[tested], method="holm")[1]
+        corrected[tested] = _holm(p[tested])
     return corrected
+
+
+def _holm(p: Float[np.ndarray, " test"]) -> Float[np.ndarray, " test"]:
+    """Holm's correction. That of statsmodels ends with a garbage collection: half a second in a running dashboard."""
+    order = np.argsort(p)
+    adjusted_p = np.empty_like(p)
+    adjusted_p[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1)
+    return adjusted_p
 
 
 def rejects(

@@ -317,10 +317,10 @@ def test_settings_that_the_checkpoint_has_not_fail_their_own_session_only(infere
 def test_a_bug_in_one_text_fails_nobody_else_in_its_batch(inference, engine, monkeypatch, gate, threads):
     from core.roles.scores import score_batch
 
-    def fails(checkpoint, texts, *rest):
+    def fails(checkpoint, texts, *rest, **named):
         if any(text.n_tokens > 37 for text in texts):
             raise ValueError("a bug")
-        return score_batch(checkpoint, texts, *rest)
+        return score_batch(checkpoint, texts, *rest, **named)
 
     monkeypatch.setattr("core.roles.scores.score_batch", fails)
     held = ask(threads, inference, engine, [sentence(0)])
@@ -339,7 +339,7 @@ def test_a_bug_in_one_text_fails_nobody_else_in_its_batch(inference, engine, mon
 
 
 def test_a_corpus_that_a_bug_has_failed_is_not_passed_to_its_end(inference, engine, monkeypatch, gate):
-    def fails(*args):
+    def fails(*args, **named):
         raise ValueError("a bug")
 
     monkeypatch.setattr("core.roles.scores.score_batch", fails)
@@ -407,7 +407,7 @@ def test_long_lines_that_are_being_read_let_a_typed_text_pass(inference, engine,
 
 def test_a_bug_in_a_batch_is_raised_as_it_is_logged_and_the_worker_goes_on(inference, engine, monkeypatch, caplog):
     with monkeypatch.context() as patch:
-        patch.setattr("core.roles.scores.score_batch", lambda *args: np.zeros(2) + np.zeros(3))
+        patch.setattr("core.roles.scores.score_batch", lambda *args, **named: np.zeros(2) + np.zeros(3))
         with pytest.raises(ValueError, match="could not be broadcast"):
             inference.ask(engine, SCORES, [sentence(0)])
     assert "could not be broadcast" in caplog.text
@@ -426,11 +426,11 @@ def test_a_batch_too_large_for_the_memory_is_halved_and_that_is_said(inference, 
 
     sizes = []
 
-    def small_memory(checkpoint, texts, *rest):
+    def small_memory(checkpoint, texts, *rest, **named):
         sizes.append(len(texts))
         if len(texts) > 4:
             raise error
-        return score_batch(checkpoint, texts, *rest)
+        return score_batch(checkpoint, texts, *rest, **named)
 
     monkeypatch.setattr("core.roles.scores.score_batch", small_memory)
     gate.open()
@@ -450,10 +450,10 @@ def test_what_is_said_of_memory_and_the_smaller_batches_stay_as_long_as_the_chec
 ):
     from core.roles.scores import score_batch
 
-    def small_memory(checkpoint, texts, *rest):
+    def small_memory(checkpoint, texts, *rest, **named):
         if len(texts) > 4:
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return score_batch(checkpoint, texts, *rest)
+        return score_batch(checkpoint, texts, *rest, **named)
 
     gate.open()
     monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
@@ -476,10 +476,10 @@ def test_what_is_said_of_memory_and_the_smaller_batches_stay_as_long_as_the_chec
 def test_one_text_too_large_for_the_memory_is_named_and_the_others_are_passed(inference, engine, monkeypatch):
     from core.roles.scores import score_batch
 
-    def small_memory(checkpoint, texts, *rest):
+    def small_memory(checkpoint, texts, *rest, **named):
         if max(text.n_tokens for text in texts) > 30:
             raise torch.OutOfMemoryError("CUDA out of memory.")
-        return score_batch(checkpoint, texts, *rest)
+        return score_batch(checkpoint, texts, *rest, **named)
 
     monkeypatch.setattr("core.roles.scores.score_batch", small_memory)
     large = Text((" ".join(["cat"] * 36),))
@@ -540,7 +540,7 @@ def test_a_failed_pass_keeps_nothing_of_its_checkpoint(tmp_path, engine, other_e
     monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
     seen = []
 
-    def fails(checkpoint, *args):
+    def fails(checkpoint, *args, **named):
         seen.append(weakref.ref(checkpoint.model))
         raise ValueError("a bug")
 

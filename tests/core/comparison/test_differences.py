@@ -29,14 +29,6 @@ SOME_SCORES = arrays(
 CORRECTIONS = st.sampled_from(["none", "bh", "holm"])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def no_collection_after_each_holm():
-    """statsmodels ends every Holm correction with a garbage collection, which here would take most of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gc.collect", lambda: 0)
-        yield
-
-
 def one_cell(a, b, **chosen) -> PairedTests:
     """Tests of one head; each side is its scores."""
     sides = (np.array(side, float).reshape(-1, 1, 1, 1) for side in (a, b))

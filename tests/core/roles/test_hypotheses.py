@@ -27,14 +27,6 @@ SOME_SCORES = arrays(
 TAUS = st.floats(0.25, 10)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def no_collection_after_each_holm():
-    """statsmodels ends every Holm correction with a garbage collection, which here would take most of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gc.collect", lambda: 0)
-        yield
-
-
 def verdicts_of(scores, roles, chosen, uniform=1.0) -> HeadTests:
     return role_tests(scores, roles, chosen, uniform)
 

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from statsmodels.stats.multitest import multipletests
 
 from core.statistics.means import adjusted, rejects
 
@@ -12,6 +13,12 @@ SOME_P = arrays(
     elements=st.sampled_from([0.0, 0.001, 0.004, 0.006, 0.01, 0.02, 0.03, 0.049, 0.2, 0.8, 1.0, float("nan")]),
     fill=st.nothing(),
 )
+
+
+@pytest.mark.parametrize("n_tests", [1, 2, 72, 720])
+def test_holm_is_that_of_statsmodels(n_tests):
+    p = np.round(np.random.default_rng(n_tests).random(n_tests) ** 3, 2)  # with ties
+    np.testing.assert_allclose(adjusted(p, "holm"), multipletests(p, method="holm")[1], rtol=1e-14)
 
 
 @pytest.mark.parametrize("correction", ["none", "bh", "holm"])

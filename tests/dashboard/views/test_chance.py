@@ -7,20 +7,25 @@ import pytest
 from reading import sent
 
 from core.attention.settings import PassSettings
-from core.roles.controls import SEEDS, control_passes, role_counts
-from core.roles.hypotheses import Criterion
-from core.roles.measures import ScoreSettings
+from core.roles.anytime import roles_by_evidence
+from core.roles.controls import SEEDS, control_passes
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.measures import ScoreSettings, role_scores
 from core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
 from core.texts.text import read_typed
 from dashboard import controls
 from dashboard.views.roles import chance_wording as words
 
+TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
 GRID, CONTROL = "Roles of the heads", "Control, "
 NAMES = ["permuted keys", "shuffled words", *(f"random weights, seed {seed}" for seed in SEEDS)]
 
 
-def switched_on(app, **link):
+def switched_on(app, content="", **link):
+    """The page Roles with the switch on, tested over typed texts, or over a file with a content."""
     at = app("roles", **link)
+    if content:
+        at.file_uploader(key="upload").upload("texts.txt", content.encode()).run()
     assert not at.exception
     at.toggle(key="chance").set_value(True).run()
     assert not at.exception
@@ -45,10 +50,12 @@ def test_without_the_switch_no_control_is_computed(app):
     assert not any(each.key == "grid of" for each in at.selectbox)
 
 
-def test_the_counts_beside_the_checkpoints_are_those_of_core_and_tau_redraws_them_without_a_pass(app):
-    at = switched_on(app, tau=1.5)
+@pytest.mark.parametrize("corpus", [controls.TYPED, controls.UPLOAD])
+def test_the_counts_beside_the_checkpoints_are_those_of_core_and_tau_redraws_them_without_a_pass(app, corpus):
+    """Decided as the checkpoint's own roles are: by evidence over typed texts, by the test over others."""
+    at = switched_on(app, TEXTS if corpus == controls.UPLOAD else "", tau=1.5, corpus=corpus)
     passed, inference = controls.inference().n_passed, controls.inference()
-    engine, texts = at.session_state["engine"], read_typed(at.session_state["corpus_text"])
+    engine, texts = at.session_state["engine"], read_typed(TEXTS)
     for tau in (1.5, 1.2):
         at.slider(key="tau").set_value(tau).run()
         shown = table(at)
@@ -56,8 +63,12 @@ def test_the_counts_beside_the_checkpoints_are_those_of_core_and_tau_redraws_the
         assert shown["role"].tolist() == roles
         for asked in control_passes(engine.files, texts)[:2]:
             measured = inference.kept(engine, asked.question, asked.texts, PassSettings()).results
-            counts = role_counts(measured, ScoreSettings(), Criterion(tau=tau), asked.control)
-            expected = [str(counts.heads[ROLES.index(role)]) for role in roles]
+            scored = role_scores(measured, ScoreSettings())
+            if corpus == controls.TYPED:
+                tests = roles_by_evidence(scored, scored, ROLES, Criterion(tau=tau))
+            else:
+                tests = role_tests(scored.scores, ROLES, Criterion(tau=tau), scored.uniform)
+            expected = [str(tests.holds[ROLES.index(role)].sum()) for role in roles]
             assert shown[asked.control].tolist() == expected
     assert controls.inference().n_passed == passed
 

@@ -16,9 +16,9 @@ from dashboard.views.inspect import wording as inspect_wording
 FILE = b"The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
 
 
-def uploaded(app, **link):
-    """The page Roles, tested over an uploaded file: texts that do not grow while the reader looks."""
-    at = app("roles", corpus=controls.UPLOAD, **link)
+def uploaded(app, page="roles", **link):
+    """A page, tested over an uploaded file: texts that do not grow while the reader looks."""
+    at = app(page, corpus=controls.UPLOAD, **link)
     return at.file_uploader(key="upload").upload("texts.txt", FILE).run()
 
 
@@ -69,7 +69,7 @@ def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_ta
     assert written(at, "Too short") == ["Too short for a score of 3, however a head attends: 3 of 3 texts for local."]
     at.slider(key="tau").set_value(1.5).run()
     assert written(at, "Too short") == []
-    at = app()
+    at = uploaded(app, "inspect")
     at.text_area(key="text").set_value("The cat sat on the mat.").run()
     (head,) = written(at, "**Head ")
     assert "This text is too short for local (no head can score more than 2.17)." in head
@@ -212,7 +212,7 @@ def test_filled_by_the_corpus_the_first_screen_has_its_tests(app):
 
 
 def test_how_often_labels_stay_is_shown_wherever_the_roles_of_the_corpus_are(app):
-    at = app("roles", details="Table")
+    at = uploaded(app, details="Table")
     (table,) = [frame.value for frame in at.dataframe if "stability" in frame.value]
     stays = np.frombuffer(base64.b64decode(sent(at, "Roles of")["stays"]), np.uint8) / RESAMPLES
     shown = table["stability"].to_numpy()
@@ -222,7 +222,8 @@ def test_how_often_labels_stay_is_shown_wherever_the_roles_of_the_corpus_are(app
     (table,) = [frame.value for frame in at.dataframe if "stability" in frame.value]
     assert not np.array_equal(table["stability"], shown)
     assert sent(app(), "Heads of")["stays"] is None, "one text has no other corpus"
-    assert sent(app(by=inspect_wording.BY_CORPUS), "Heads of")["stays"] is not None
+    assert sent(uploaded(app, "inspect", by=inspect_wording.BY_CORPUS), "Heads of")["stays"] is not None
+    assert sent(app(by=inspect_wording.BY_CORPUS), "Heads of")["stays"] is None, "evidence is valid at any look"
 
 
 def test_single_scores_are_drawn_on_demand_where_they_are_many(app, monkeypatch):
