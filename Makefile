@@ -3,7 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/store/keys.py core/roles/sieves.py core/roles/measures.py
+PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/store/keys.py core/roles/sieves.py core/roles/measures.py \
+    core/roles/matched_pairs.py core/roles/permuted_keys.py
 export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: app test bench pictures sample-checkpoint

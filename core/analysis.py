@@ -23,10 +23,10 @@ from core.passes.question import Item, Question, Result, answer
 from core.relations.accuracy import AS_IN_PAPER, ParsingSettings, RelationAccuracy, TextPredictions, relation_accuracies
 from core.relations.question import ParsedText, prediction_question
 from core.roles.hypotheses import Criterion, HeadTests, role_tests
-from core.roles.intervals import with_syntactic_intervals
 from core.roles.measures import RoleScores, ScoreSettings, role_scores
 from core.roles.question import SCORES
 from core.roles.roles import ROLES
+from core.roles.uncertainty.intervals import with_syntactic_intervals
 from core.similarity.distances import USUAL_DISTANCES, DistanceSettings, HeadDistances, head_distances
 from core.similarity.question import distance_question
 from core.surface.key_kinds import USUAL_SURFACE, SurfaceSettings

@@ -23,15 +23,12 @@ from core.commands import (
     write,
 )
 from core.passes.prepare import prepare_all
-from core.roles.anytime import as_odds, holds_by_evidence, role_evidence
 from core.roles.controls import RoleCounts, control_passes, role_counts
 from core.roles.hypotheses import Criterion, Family, HeadTests, Rule, role_tests
-from core.roles.intervals import with_syntactic_intervals
 from core.roles.matched_pairs import MatchedTests, matched_tests
 from core.roles.measures import USUAL_TAU, Direction, Scale, ScoreSettings, role_scores
 from core.roles.question import MATCHED_PAIRS, SCORES
 from core.roles.roles import ROLES
-from core.roles.stability import few_texts, resamples, stability
 from core.roles.tables import (
     counts_by_control,
     counts_table,
@@ -40,6 +37,9 @@ from core.roles.tables import (
     read_score_table,
     score_table,
 )
+from core.roles.uncertainty.anytime import as_odds, holds_by_evidence, role_evidence
+from core.roles.uncertainty.intervals import with_syntactic_intervals
+from core.roles.uncertainty.stability import few_texts, resamples, stability
 from core.texts.text import SUFFIXES, Text, texts_sha256
 
 ROLE_FIELDS: Final = ("texts", "mean", "std", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")

@@ -92,7 +92,7 @@ class HeadTests:
     """p_role after the correction over its family, in [0, 1]."""
     low: Float[np.ndarray, "role layer head"]
     """Lower end of the two-sided 1 - alpha interval of the mean score; NaN with fewer than 2 texts. Student's;
-    `core.roles.intervals` has better ones for syntactic roles."""
+    `core.roles.uncertainty.intervals` has better ones for syntactic roles."""
     high: Float[np.ndarray, "role layer head"]
     """Upper end of that interval."""
     holds: Bool[np.ndarray, "role layer head"]

@@ -10,12 +10,12 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from core.errors import AnalysisError
-from core.roles.anytime import as_odds
 from core.roles.controls import RoleCounts
 from core.roles.hypotheses import HeadTests, tests_of
 from core.roles.matched_pairs import MatchedTests
 from core.roles.measures import SYNTACTIC, RoleScores, Scale
 from core.roles.roles import COARSE_ROLES, ROLES
+from core.roles.uncertainty.anytime import as_odds
 
 SCORE_COLUMNS: Final = ("text", "role", "layer", "head", "score", "uniform", "greatest")
 TEST_FIELDS: Final = (

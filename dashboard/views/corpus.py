@@ -9,14 +9,14 @@ from jaxtyping import Float
 
 from cache.answers import Answers
 from cache.store.recent import Recent
-from core.roles.anytime import roles_by_evidence
 from core.roles.hypotheses import HeadTests, role_tests
-from core.roles.intervals import with_syntactic_intervals
 from core.roles.matched_pairs import MatchedTests, matched_tests
 from core.roles.measures import RoleScores, Scale, TextMeasures, role_scores
 from core.roles.question import MATCHED_PAIRS, SCORES
 from core.roles.roles import ROLES
-from core.roles.stability import Resamples, resamples, stability
+from core.roles.uncertainty.anytime import roles_by_evidence
+from core.roles.uncertainty.intervals import with_syntactic_intervals
+from core.roles.uncertainty.stability import Resamples, resamples, stability
 from core.texts.text import Text
 from dashboard import provenance, wording
 from dashboard.state import Choice

@@ -14,11 +14,11 @@ from small_checkpoints import save
 from core.__main__ import main
 from core.commands import TABLES, check_output
 from core.comparison.differences import paired_tests
-from core.roles.anytime import holds_by_evidence, role_evidence
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import SYNTACTIC, ScoreSettings, role_scores
 from core.roles.roles import COARSE_ROLES, ROLES
-from core.roles.stability import resamples, stability
+from core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
+from core.roles.uncertainty.stability import resamples, stability
 from core.texts.text import Text, read_typed
 
 pytestmark = pytest.mark.usefixtures("bundled_is_loaded_once")

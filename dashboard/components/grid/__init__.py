@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from core.attention.settings import Head
-from core.roles.stability import CERTAIN, RESAMPLES
+from core.roles.uncertainty.stability import CERTAIN, RESAMPLES
 from dashboard.components.choosing import choose, chosen_heads, register
 from dashboard.components.packing import base64_of
 from dashboard.figures.appearance import LOOKS

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from core.attention.settings import Head
 from core.roles.measures import Scale
 from core.roles.roles import ROLES
-from core.roles.stability import CERTAIN
+from core.roles.uncertainty.stability import CERTAIN
 
 FAINT: Final = f"faint: the label stays in fewer than {100 * CERTAIN:g} % of resampled corpora"
 """Entry of the legend."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from core.roles.measures import Scale
-from core.roles.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
+from core.roles.uncertainty.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.axes import lettered_legend, role_colors, role_shapes
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, template

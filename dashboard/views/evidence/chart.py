@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from core.attention.settings import Head, head_name
-from core.roles.anytime import needed_evidence, role_evidence_path
 from core.roles.roles import ROLES
+from core.roles.uncertainty.anytime import needed_evidence, role_evidence_path
 from dashboard.figures.roles.evidence import evidence_by_texts
 from dashboard.views.charts import chart
 from dashboard.views.corpus import Corpus

@@ -9,11 +9,11 @@ import streamlit as st
 from jaxtyping import Bool, Float
 
 from core.attention.settings import Head, head_name
-from core.roles.anytime import as_odds
 from core.roles.hypotheses import HeadTests, tests_of
 from core.roles.measures import RoleScores, Scale
 from core.roles.roles import COARSE_ROLES, ROLES, shown_roles, similar_heads
-from core.roles.stability import few_texts
+from core.roles.uncertainty.anytime import as_odds
+from core.roles.uncertainty.stability import few_texts
 from core.similarity.distances import HeadDistances, nearest_heads
 from core.statistics.evidence import lower_bound
 from dashboard.downloads import figure_downloads, table_downloads

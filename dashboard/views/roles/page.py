@@ -12,9 +12,9 @@ from core.attention.settings import Head
 from core.roles.hypotheses import HeadTests, untested
 from core.roles.matched_pairs import MatchedTests
 from core.roles.roles import ROLES, combinations, shown_roles
-from core.roles.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
-from core.roles.stability import few_texts
 from core.roles.tables import head_table
+from core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
+from core.roles.uncertainty.stability import few_texts
 from core.statistics.overlap import overlap
 from dashboard import provenance, state
 from dashboard import wording as shared_wording

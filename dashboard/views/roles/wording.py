@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from core.roles import intervals, stability
 from core.roles.controls import SEEDS
 from core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from core.roles.measures import USUAL_TAU, Direction
-from core.roles.sensitivity import LEAST_TEXTS
 from core.roles.sieves import LOCAL_RADIUS
+from core.roles.uncertainty import intervals, stability
+from core.roles.uncertainty.sensitivity import LEAST_TEXTS
 from core.statistics.evidence import STAKES
 from core.texts.relations import RELATIONS
 from dashboard.figures.figure import counted

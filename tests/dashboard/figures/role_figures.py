@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from core.roles.anytime import role_evidence_path
 from core.roles.hypotheses import Criterion, HeadTests, role_tests
 from core.roles.measures import RoleScores, Scale
 from core.roles.roles import COARSE_ROLES, ROLES
-from core.roles.sensitivity import counts_by_tau, counts_by_texts
+from core.roles.uncertainty.anytime import role_evidence_path
+from core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
 from dashboard.figures.figure import Figure
 from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
 from dashboard.figures.roles.evidence import evidence_by_texts

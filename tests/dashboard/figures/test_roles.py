@@ -16,7 +16,7 @@ from scipy import stats
 
 from core.roles.hypotheses import Criterion
 from core.roles.roles import COARSE_ROLES, ROLES
-from core.roles.sensitivity import counts_by_tau, counts_by_texts
+from core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
 from dashboard.figures.appearance import LOOKS, SHAPES
 from dashboard.figures.export import figure_png, figure_svg, svg_png, table_csv, table_parquet
 from dashboard.figures.figure import MOST_MARKS

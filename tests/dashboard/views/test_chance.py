@@ -7,11 +7,11 @@ import pytest
 from reading import sent
 
 from core.attention.settings import PassSettings
-from core.roles.anytime import roles_by_evidence
 from core.roles.controls import SEEDS, control_passes
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import ScoreSettings, role_scores
 from core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
+from core.roles.uncertainty.anytime import roles_by_evidence
 from core.texts.text import read_typed
 from dashboard import controls
 from dashboard.views.roles import chance_wording as words

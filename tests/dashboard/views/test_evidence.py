@@ -8,10 +8,10 @@ import pytest
 from reading import button, sent
 
 from core.attention.settings import PassSettings
-from core.roles.anytime import holds_by_evidence, role_evidence
 from core.roles.hypotheses import Criterion
 from core.roles.measures import ScoreSettings, role_scores
 from core.roles.question import SCORES
+from core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
 from core.texts.text import read_typed
 from dashboard import controls, state
 from dashboard.figures.roles.evidence import odds

@@ -8,7 +8,7 @@ from reading import arcs, said, sent
 from small_checkpoints import save
 
 from core.errors import CheckpointError
-from core.roles.stability import RESAMPLES
+from core.roles.uncertainty.stability import RESAMPLES
 from dashboard import controls, wording
 from dashboard.plain import WORD_JOINER, plain
 from dashboard.views.inspect import wording as inspect_wording

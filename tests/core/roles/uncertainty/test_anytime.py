@@ -3,7 +3,10 @@ import pytest
 from scipy.stats import false_discovery_control
 from statsmodels.stats.multitest import multipletests
 
-from core.roles.anytime import (
+from core.roles.hypotheses import LEAST_GAIN, Criterion, role_tests, untested
+from core.roles.hypotheses import tests_of as only
+from core.roles.measures import RoleScores
+from core.roles.uncertainty.anytime import (
     as_odds,
     holds_by_evidence,
     needed_evidence,
@@ -11,9 +14,6 @@ from core.roles.anytime import (
     role_evidence_path,
     roles_by_evidence,
 )
-from core.roles.hypotheses import LEAST_GAIN, Criterion, role_tests, untested
-from core.roles.hypotheses import tests_of as only
-from core.roles.measures import RoleScores
 from core.statistics.evidence import STAKES, log_evidence
 
 ROLES = ("local", "block")

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from core.roles.hypotheses import Criterion, role_tests
-from core.roles.intervals import LEAST_TEXTS, RESAMPLES, bootstrap_t, with_syntactic_intervals
+from core.roles.uncertainty.intervals import LEAST_TEXTS, RESAMPLES, bootstrap_t, with_syntactic_intervals
 
 NAN = float("nan")
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from core.roles.anytime import roles_by_evidence
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import RoleScores
 from core.roles.roles import ROLES
-from core.roles.sensitivity import SIZES, TAUS, counts_by_tau, counts_by_texts
+from core.roles.uncertainty.anytime import roles_by_evidence
+from core.roles.uncertainty.sensitivity import SIZES, TAUS, counts_by_tau, counts_by_texts
 
 CHOSEN = ("delimiter", "block")
 TEXTS, LAYERS, HEADS = 30, 2, 3
