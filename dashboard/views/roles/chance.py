@@ -111,10 +111,12 @@ def say_positional(tested: Corpus, matched: MatchedTests) -> None:
     n_held = int(tested.tests.holds[place].sum())
     marked = matched.positional(tested.tests)[place]
     n_texts, n_compared = int(tested.tests.texts[place].max()), int(matched.texts[0].max())
-    if n_held and n_compared >= 2:
-        st.markdown(wording.positional(n_held, [(int(i), int(j)) for i, j in zip(*marked.nonzero())]))
+    if not n_held or n_compared < 2:
+        return
+    said = [wording.positional(n_held, [(int(i), int(j)) for i, j in zip(*marked.nonzero())])]
     if n_compared < n_texts:
-        st.markdown(wording.without_match(n_texts - n_compared, n_texts))
+        said.append(wording.without_match(n_texts - n_compared, n_texts))
+    st.markdown(" ".join(said))
 
 
 def choose_grid(found: tuple[Controlled, ...]) -> Controlled | None:

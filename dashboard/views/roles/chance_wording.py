@@ -115,8 +115,8 @@ def _of(n_held: int) -> str:
 
 def without_match(n_without: int, n_texts: int) -> str:
     """How many texts could not be compared."""
-    have = "has" if n_without == 1 else "have"
+    have, take = ("has", "takes") if n_without == 1 else ("have", "take")
     return (
         f"{n_without} of {counted(n_texts, 'text')} with a relation {have} no other pair of words at its distance, and "
-        "take no part in that comparison."
+        f"{take} no part in that comparison."
     )

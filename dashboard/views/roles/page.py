@@ -73,10 +73,12 @@ def _roles() -> None:
         st.info(wording.untested(reasons))
     if "sink" in coarse + fine:
         st.markdown(wording.looks_back(visit.chosen.score_settings.direction))
+    about_syntactic = st.container()  # known once the controls have been computed
     found = chance.controlled(visit, tested)
     matched = kept_matches(visit)
     if matched is not None:
-        chance.say_positional(tested, matched)
+        with about_syntactic:
+            chance.say_positional(tested, matched)
     beside = st.container()  # drawn once the switch for the finer roles has been
     left, right = halves()
     with right:
