@@ -69,7 +69,8 @@ def heads_by_texts(counts: CountsByTexts, roles: Sequence[str], n_heads: int) ->
 
 
 def _axis(scale: Scale) -> str:
-    return f"tau ({WORDS[scale].title()})"
+    words = WORDS[scale]
+    return f"tau ({words.unit or words.noun})"
 
 
 def _named(counts: dict[str, Any]) -> str:

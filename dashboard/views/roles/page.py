@@ -63,23 +63,16 @@ def _roles() -> None:
     state.remember_off(visit.chosen)
     all_on = with_all_on(visit)
     facts = corpora.facts(visit, tested)
-    ask_about_long_texts(tested.too_long)
     coarse, fine = shown_roles(tested.tests.mean)
-    _summary(visit.chosen, tested, coarse)
-    how_decided(visit, tested)
-    if all_on is not None:
-        say_role_changes(tested.tests, all_on.tests, coarse)
-    if reasons := {role: why for role, why in untested(tested.tests).items() if role != "sink" or role in fine}:
-        st.info(wording.untested(reasons))
-    if "sink" in coarse + fine:
-        st.markdown(wording.looks_back(visit.chosen.score_settings.direction))
-    about_syntactic = st.container()  # known once the controls have been computed
-    found = chance.controlled(visit, tested)
-    matched = kept_matches(visit)
-    if matched is not None:
-        with about_syntactic:
-            chance.say_positional(tested, matched)
-    beside = st.container()  # drawn once the switch for the finer roles has been
+    with st.container():  # of any length, so that what stands below keeps its place and is not drawn anew
+        _sentences(visit, tested, all_on, coarse, fine)
+        about_syntactic = st.container()  # known once the controls have been computed
+        found = chance.controlled(visit, tested)
+        matched = kept_matches(visit)
+        if matched is not None:
+            with about_syntactic:
+                chance.say_positional(tested, matched)
+        beside = st.container()  # drawn once the switch for the finer roles has been
     left, right = halves()
     with right:
         region = _venn(tested.tests, coarse, facts)
@@ -89,6 +82,21 @@ def _roles() -> None:
         with beside:
             chance.counts(tested, found, shown, facts)
     _details(visit.chosen, tested, matched, coarse, facts)
+
+
+def _sentences(
+    visit: Visit, tested: Corpus, all_on: Corpus | None, coarse: tuple[str, ...], fine: tuple[str, ...]
+) -> None:
+    """How many heads hold which role, how that was decided, and what it leaves out."""
+    ask_about_long_texts(tested.too_long)
+    _summary(visit.chosen, tested, coarse)
+    how_decided(visit, tested)
+    if all_on is not None:
+        say_role_changes(tested.tests, all_on.tests, coarse)
+    if reasons := {role: why for role, why in untested(tested.tests).items() if role != "sink" or role in fine}:
+        st.info(wording.untested(reasons))
+    if "sink" in coarse + fine:
+        st.markdown(wording.looks_back(visit.chosen.score_settings.direction))
 
 
 def _summary(chosen: Choice, tested: Corpus, coarse: tuple[str, ...]) -> None:

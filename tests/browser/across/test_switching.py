@@ -96,7 +96,7 @@ def test_roles_over_the_corpus_show_what_came_and_went(visit):
     expect_off(page, "L2 H2", "L3 H3")
     n_lost = wait_for(
         page,
-        lambda: len(re.findall(r"\b(?:local|syntactic|delimiter|block) \(lost\)", " ".join(cells(page)))),
+        lambda: len(re.findall(r"\b(?:local|syntactic|delimiter|block) \(lost[,)]", " ".join(cells(page)))),
         lambda n_lost: page.get_by_text(f", {n_lost} lost.").is_visible(),
     )
     assert n_lost > 0

@@ -63,6 +63,7 @@ def test_the_share_above_chance_is_a_scale_of_its_own_that_a_link_restores(visit
     before = cells(page)
     choose(page, "Scale", "share above chance")
     expect(page.get_by_text("Over 128 texts at tau 0.5 of the share above chance,")).to_be_visible()
+    settle(page)
     expect_cells_other_than(page, before)
     expect(cell(page, 0, 2)).to_have_attribute("aria-label", re.compile(r"Shares: local 1\.00 of at most 1\.00 \(p"))
     expect(page.get_by_text("not held: share 0 to 0.5")).to_be_visible()
@@ -127,7 +128,7 @@ def test_sensitivity_says_the_counts_at_the_readers_tau_and_over_fewer_texts(vis
     page = visit("/roles?details=Sensitivity&tau=2.5")
     panel = page.get_by_role("tabpanel", name="Sensitivity")
     expect(panel.locator("svg.marks")).to_have_count(2)
-    expect_in_words(page, panel, "Number of heads of 72 that hold each role, by tau. At tau 2.5: local ")
+    expect_in_words(page, panel, "Number of heads of 72 that hold each role, by tau (× uniform). At tau 2.5: local ")
     expect_in_words(page, panel, "by the number of texts: over 5 texts local ", chart=1)
 
 
