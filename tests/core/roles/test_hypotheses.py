@@ -381,6 +381,25 @@ needs_reference = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the authors
 
 
 @needs_reference
+@pytest.mark.parametrize("n_texts", [20, 64])
+def test_at_most_alpha_of_the_heads_with_a_role_are_false_where_scores_are_shaped_like_real_ones(n_texts):
+    """Corpora drawn from the authors' scores, scaled to a mean of 1.5 tau for a third of the heads, else of tau."""
+    scores, names = reference("qnli")
+    known = [place for place in range(len(names)) if not np.isnan(scores[:, place]).any()]
+    real, roles, is_true = scores[:, known], tuple(names[place] for place in known), np.zeros((6, 12), bool)
+    is_true[:2] = True
+    population = real / real.mean(axis=0) * np.where(is_true, 4.5, 3.0)
+    generator, shares = np.random.default_rng(7), []
+    for _ in range(150):
+        drawn = population[generator.integers(len(population), size=n_texts)]
+        holds = verdicts_of(drawn, roles, Criterion(family="role")).holds
+        shares.append((holds & ~is_true).sum(axis=(1, 2)) / np.maximum(1, holds.sum(axis=(1, 2))))
+    of_roles = dict(zip(roles, np.mean(shares, axis=0)))
+    assert {"local", "delim", "block", "syn_all"} <= of_roles.keys()
+    assert 0 < max(of_roles.values()) < 0.05, of_roles
+
+
+@needs_reference
 @pytest.mark.parametrize(("task", "n_roles"), [("qnli", 12), ("sst-2", 11)])
 def test_authors_p_values_and_labels_are_reproduced(task, n_roles):
     scores, names = reference(task)
