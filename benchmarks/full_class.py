@@ -54,7 +54,7 @@ GOAL_THROUGHPUT: Final = 2.0
 GOAL_MEMORY: Final = 1.1
 TOLERANCE: Final = 2e-4
 SMALL: Final = 0.01
-"""A score under this is a head that does not look there at all; 1 is uniform attention."""
+"""A score under this is a head that does not look there at all."""
 SLICES: Final = 4
 """Throughput is measured in so many turns each way, since the machine may be slower at one time than at another."""
 

@@ -33,7 +33,7 @@ CORPUS: Final = "Corpus"
 CORPUS_HELP: Final = (
     "The roles of a head are tested over these texts. The text you type on the page Inspect is scored on its own. "
     "Samples and uploads are judged by a t-test, which is valid once, for texts that were chosen before looking; texts "
-    "that you type, by evidence that stays valid while you add more."
+    "that you type, on the scale of scores, by evidence that stays valid while you add more."
 )
 UPLOAD: Final = "Upload texts"
 UPLOAD_LIMITS: Final = (
@@ -51,15 +51,16 @@ COLUMN_SECOND: Final = "Column with the second segment"
 NO_SECOND: Final = "none (single texts)"
 SCALE: Final = "Scale"
 SCALE_HELP: Final = (
-    "What a score is. **Times uniform attention**, as in the paper: how many times more attention a role's tokens get "
-    "than if it were spread evenly over all tokens. **Share above chance**: 0 is evenly spread attention, 1 is all "
-    "attention on the role's tokens, and less than evenly spread is below 0. It does not grow with the length of the "
-    "text, and can be compared between roles."
+    "What a score is. **Times uniform attention**, as in the paper: how many times as much attention a role's tokens "
+    "get as if it were spread evenly over all tokens (for block, times the entropy). **Share above chance**: 0 is "
+    "evenly spread attention, 1 is all attention on the role's tokens, and less than evenly spread is below 0. It does "
+    "not grow with the length of the text, and can be compared between roles."
 )
 TAU_HELP: Final[dict[Scale, str]] = {
     "score": (
         "How strong the attention must be: a role needs a mean score above tau. A score of 3 is three times as much "
-        "attention in the right place as there would be if it were spread evenly over all tokens. It grows with the "
+        "attention in the right place as there would be if it were spread evenly over all tokens; that of block is "
+        "weighted besides. It grows with the "
         "length of a text: on a short one, no head may be able to reach tau."
     ),
     "share": (
@@ -86,8 +87,8 @@ CORRECTION_HELP: Final = (
     "of false roles among those found; Holm limits the chance of even one; none is what the paper did."
 )
 METHOD_HELP: Final = (
-    "Over texts that you type, evidence takes the place of the t-test. Mean alone is the paper's simpler rule: a mean "
-    "score above tau, without a test."
+    "Over texts that you type, on the scale of scores, evidence takes the place of the t-test. Mean alone is the "
+    "paper's simpler rule: a mean score above tau, without a test."
 )
 DDOF_HELP: Final = "1: sample standard deviation (default). 0: population standard deviation, as in the authors' code."
 DIRECTION_HELP: Final = "Whether the dependent attends to its head, the head to its dependent, or the mean of both."
@@ -302,5 +303,5 @@ def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
 
 
 def filled_by_test(tau: float, scale: Scale) -> str:
-    """What a filled corner means by the test."""
-    return f"Filled letters: roles this head holds by the test ({at_tau(tau, scale)})."
+    """What a filled corner means by the test or the mean."""
+    return f"Filled letters: roles this head holds over the corpus ({at_tau(tau, scale)})."

@@ -114,9 +114,9 @@ def _facts(
 def controls(arguments: argparse.Namespace) -> None:
     """Count the heads that hold each role, beside the same count under random weights, permuted keys, shuffled words.
 
-    A role that as many heads hold under a control is nothing that the checkpoint has learned. "positional" counts the
-    heads that hold a syntactic role and score no higher on pairs of words that a relation joins than on pairs at the
-    same distance that none joins.
+    A count that is no smaller under a control does not show what the control takes away: training, where heads look,
+    or the order of words. "positional" counts the heads that hold a syntactic role and score no higher on pairs of
+    words that a relation joins than on pairs at the same distance that none joins.
     """
     settings, texts = _score_settings(arguments), read_texts(arguments.texts, arguments.text_columns)
     criterion = criterion_of(arguments, arguments.scale)

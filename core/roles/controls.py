@@ -1,4 +1,4 @@
-"""What chance would give: how many heads hold each role where nothing can be learned from the texts.
+"""What chance would give: how many heads hold each role without training, places of keys, or order of words.
 
 Three controls, each of which takes something else away: random weights of the same shape have learned nothing; permuted
 keys keep how sharply a head attends, but not where; shuffled words keep the words of a text, but not its order.

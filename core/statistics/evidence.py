@@ -113,7 +113,7 @@ def _excess(scores: np.ndarray, tau: float | np.ndarray) -> Float[np.ndarray, "t
     thresholds = np.broadcast_to(np.asarray(tau, np.float64), scores.shape)
     unusable = thresholds[takes_part & ~((thresholds > 0) & np.isfinite(thresholds))]
     if len(unusable):
-        raise AnalysisError(f"A threshold is {unusable[0]}. Choose a number above 0; 1 is uniform attention.")
+        raise AnalysisError(f"A threshold is {unusable[0]}. Choose a number above 0.")
     return np.divide(scores, thresholds, out=np.ones(scores.shape), where=takes_part) - 1
 
 

@@ -501,7 +501,7 @@ def test_both_commands_run_as_a_program(texts_file, tmp_path, bundled):
     )
     done = run("roles", output, "--output", tmp_path / "roles.csv")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.startswith("Over 3 texts, a map of roles is mostly noise")
+    assert done.stderr.startswith("With so few texts (3), a map of roles is mostly noise")
     assert list(pd.read_csv(tmp_path / "roles.csv").columns) == ROLE_COLUMNS
 
 

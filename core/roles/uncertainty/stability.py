@@ -106,8 +106,8 @@ def few_texts(n_texts: int) -> str | None:
     """What to say of roles over few texts; None where there are enough."""
     if n_texts >= FEW:
         return None
-    how = "mostly noise" if n_texts < FEWEST else "weak"
+    how, share = ("mostly noise", "many") if n_texts < FEWEST else ("weak", "some")
     return (
-        f"Over {n_texts} texts, a map of roles is {how}: many of its labels would be others over other texts. "
+        f"With so few texts ({n_texts}), a map of roles is {how}: other texts would change {share} of its labels. "
         f"Add texts, {FEW} or more."
     )

@@ -10,8 +10,8 @@ from dashboard.figures.figure import counted
 from dashboard.figures.scales import WORDS
 
 SEE: Final = (
-    "Each square is one attention head. Its coloured letters say which roles it plays in your text: what it pays "
-    "attention to. Click a square to see where the head looks."
+    "Each square is one attention head. Its coloured letters say which roles it plays in your text, or over the "
+    "corpus: what it pays attention to. Click a square to see where the head looks."
 )
 BY: Final = "Show roles for"
 BY_TEXT: Final = "this text"
@@ -20,7 +20,10 @@ COLUMN_HERE: Final[dict[Scale, str]] = {
     "score": "Score on the text above, of the greatest score that any attention could have on it.",
     "share": "Share above chance on the text above: 0 for evenly spread attention, at most 1.",
 }
-COLUMN_P: Final = "p-value of the role, corrected: the larger of those against tau and against uniform attention."
+COLUMN_P: Final = (
+    "p-value of the role, corrected: the larger of those against tau and against uniform attention, or as in the paper "
+    "that against tau alone."
+)
 COLUMN_TEXTS: Final = "Number of texts in which the role is applicable."
 COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so its mean decides without a test."
 

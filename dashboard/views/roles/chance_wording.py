@@ -104,8 +104,8 @@ def positional(n_held: int, heads: Sequence[Head]) -> str:
         )
     does = "does" if len(heads) == 1 else "do"
     return (
-        f"Of {counted(n_held, 'syntactic head')} {len(heads)} {does} not beat pairs of words at the same distance that "
-        f"no relation joins (positional): {head_names(heads)}."
+        f"Of {counted(n_held, 'syntactic head')}, {len(heads)} {does} not score higher on related words than on pairs "
+        f"at the same distance that no relation joins (positional): {head_names(heads)}."
     )
 
 

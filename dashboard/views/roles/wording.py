@@ -29,7 +29,7 @@ NUMBERS: Final = {
 }
 """Of `method.md`."""
 SEE: Final = (
-    "Which heads hold which role, tested over all texts of the corpus. Change tau, alpha or the correction in the "
+    "Which heads hold which role over all texts of the corpus. Change tau, alpha or the correction in the "
     "sidebar: the roles change at once, without running the model."
 )
 SENSITIVITY: Final = (
@@ -40,7 +40,8 @@ STABILITY: Final = (
     "Share of corpora, drawn anew from the texts, in which the head has the same label: the role, or not."
 )
 TOO_FEW_TO_DRAW: Final = (
-    f"How the counts depend on the number of texts is drawn from {LEAST_TEXTS} texts on. Choose a larger corpus."
+    f"How the counts depend on the number of texts is drawn only for {LEAST_TEXTS} texts or more. Choose a larger "
+    "corpus."
 )
 OVERLAP: Final = (
     "How many heads hold both of two roles, also as shares of the heads that hold the first role, the second, or "

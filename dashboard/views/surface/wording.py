@@ -100,7 +100,7 @@ NO_VALUE: Final = "Not applicable: this statistic is not defined for any of thes
 ORDER: Final = (
     "Within a layer, heads are ordered by confidence, the largest first; the paper orders them by relevance (LRP), "
     f"which is not computed here. **Positional** (P): for at least {POSITIONAL} of the tokens, the most attended token "
-    "is at the named offset. **Syntactic** (S): the head holds, by its sieve and test, the syntactic role or that of a "
+    "is at the named offset. **Syntactic** (S): the head holds, as on the page Roles, the syntactic role or that of a "
     f"single relation; the cell names its relations, or their letters if there is little room: {LETTERS}. **Rare** "
     "(R): the most attended token mostly belongs to one of the two rarest words of the text."
 )
@@ -132,7 +132,7 @@ DENOMINATORS: Final = (
     "tokens. With the next token they can therefore add up to more than 1: the first token, for instance, can only "
     "attend to itself and to later ones."
 )
-BY_SIEVE: Final = "by the sieve and its test"
+BY_SIEVE: Final = "by the sieve, as on the page Roles"
 
 KEYS: Final = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": "punctuation", "other": "other tokens"}
 """Kinds of keys, in the figure of gradients."""

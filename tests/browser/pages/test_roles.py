@@ -219,7 +219,9 @@ def test_what_chance_would_give_stands_beside_the_counts_and_its_grids_take_the_
     said = page.get_by_text("Control: roles with shuffled words.")
     page.get_by_text("What would chance give?").click()
     expect(page.get_by_text("Random weights: the same architecture before any training")).to_be_visible()
-    expect(page.get_by_text("Of 4 syntactic heads 1 does not beat pairs of words at the same distance")).to_be_visible()
+    expect(
+        page.get_by_text("Of 4 syntactic heads, 1 does not score higher on related words than on pairs at the")
+    ).to_be_visible()
     expect(cell(page, 1, 8)).to_have_attribute("aria-label", re.compile(r": syntactic \(positional\), delimiter,"))
     cell(page, 1, 8).hover()
     expect(page.locator("th").filter(has_text="syntactic (positional)").first).to_be_visible()

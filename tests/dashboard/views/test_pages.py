@@ -65,7 +65,7 @@ def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_ta
     at = uploaded(app)
     (counts,) = written(at, "heads** hold a role")
     assert counts.endswith("Tokens of a text: median 9, 8 to 9.")
-    assert written(at, "Over 3 texts, a map of roles is mostly noise")
+    assert written(at, "With so few texts (3), a map of roles is mostly noise")
     assert written(at, "Too short") == ["Too short for a score of 3, however a head attends: 3 of 3 texts for local."]
     at.slider(key="tau").set_value(1.5).run()
     assert written(at, "Too short") == []
@@ -73,13 +73,13 @@ def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_ta
     at.text_area(key="text").set_value("The cat sat on the mat.").run()
     (head,) = written(at, "**Head ")
     assert "This text is too short for local (no head can score more than 2.17)." in head
-    assert "Over 3 texts, a map of roles is mostly noise" in head
+    assert "With so few texts (3), a map of roles is mostly noise" in head
 
 
 def test_sensitivity_draws_counts_by_tau_and_asks_for_more_texts_where_there_are_few(app):
     at = uploaded(app, details="Sensitivity")
     assert written(at, "How much the counts above depend on the threshold")
-    assert [info.value for info in at.info if "from 6 texts on" in info.value]
+    assert [info.value for info in at.info if "only for 6 texts or more" in info.value]
     assert not at.exception
 
 

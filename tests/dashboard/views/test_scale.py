@@ -61,7 +61,9 @@ def test_under_the_share_the_grid_the_counts_and_the_table_of_roles_are_the_libr
     np.testing.assert_allclose(array(grid, "p"), tests.p_adjusted, rtol=1e-6)
     np.testing.assert_array_equal(array(grid, "uniform")[..., 0], scored.mean_references()[0])
     assert np.nanmax(array(grid, "greatest")) == 1
-    assert grid["filled"] == "Filled letters: roles this head holds by the test (tau 0.3 of the share above chance)."
+    assert (
+        grid["filled"] == "Filled letters: roles this head holds over the corpus (tau 0.3 of the share above chance)."
+    )
     (counts,) = written(at, "heads** hold a role")
     named = [f"{tests.holds[ROLES.index(role)].sum()} {role}" for role in COARSE_ROLES]
     assert f"Over 3 texts at tau 0.3 of the share above chance, **{tests.holds[:4].any(axis=0).sum()} of 72" in counts

@@ -41,8 +41,9 @@ CANDIDATES_HELP: Final = (
 )
 WINDOW: Final = "Maximum window length"
 WINDOW_HELP: Final = (
-    "In tokens. Longer documents are cut at sentence boundaries into windows of at most this length; the paper cut "
-    "documents at 128. GUM's windows and GAP's snippets stay whole if the checkpoint can read them."
+    "In tokens. Longer documents are cut at sentence boundaries into windows of at most this length, but for a longer "
+    "sentence; the paper cut documents at 128. GUM's windows and GAP's snippets stay whole if the checkpoint can read "
+    "them."
 )
 TABLE: Final = "Accuracy of antecedent selection, in percent"
 TABLE_PAPER: Final = (

@@ -94,8 +94,8 @@ COLUMNS: Final = {
     "gain": ("gain", "Held-out accuracy minus the baseline, in points."),
     "p": (
         "p",
-        "Probability that the best of all heads in both directions would beat the offset this often if none were "
-        "better than it.",
+        "At most this probable: that the best of all heads in both directions would beat the offset by so much if none "
+        "were better than it.",
     ),
     "control": ("random", "Held-out accuracy with random weights."),
     "name": ("best on all texts", "The most accurate head on all texts."),
@@ -143,7 +143,7 @@ TWO_RULES_PAPER: Final = (
 ARGMAX_GRID: Final = "Syntactic by argmax"
 ARGMAX_TITLE: Final = "best accuracy − baseline, in points"
 SIEVE_GRID: Final = "Syntactic by the sieve"
-SIEVE_OUTLINE: Final = "outlined: holds the pooled role by the test"
+SIEVE_OUTLINE: Final = "outlined: holds the pooled role, as on the page Roles"
 NO_RULE_RELATION: Final = (
     "None of nsubj, dobj, amod and advmod has enough cases here, so no head can be syntactic by argmax."
 )

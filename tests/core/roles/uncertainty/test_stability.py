@@ -72,7 +72,7 @@ def test_stability_is_that_of_whole_tests_though_it_computes_only_the_p_values_t
 
 @pytest.mark.parametrize(("n_texts", "words"), [(3, "mostly noise"), (9, "mostly noise"), (10, "weak"), (19, "weak")])
 def test_few_texts_are_said_to_be_few(n_texts, words):
-    assert few_texts(n_texts).startswith(f"Over {n_texts} texts, a map of roles is {words}")
+    assert few_texts(n_texts).startswith(f"With so few texts ({n_texts}), a map of roles is {words}")
 
 
 def test_of_enough_texts_nothing_is_said():
