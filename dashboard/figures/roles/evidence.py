@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,6 @@ from jaxtyping import Float
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.axes import lettered_legend, note, note_rows, role_colors, role_shapes
 from dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, template
-
-if TYPE_CHECKING:
-    pass
 
 HEIGHT: Final = 260
 MOST_ODDS: Final = 1e6
