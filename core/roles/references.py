@@ -7,11 +7,12 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import entr, expit
 
 from core.roles.measures import BLOCK
 
-BISECTIONS: Final = 60
-"""Halvings of an interval of at most 1: to the precision of float64."""
+NEWTON_STEPS: Final = 6
+"""To the precision of float64 for texts of 2 to 100,000 tokens."""
 
 
 def row_references(
@@ -45,23 +46,21 @@ def greatest_weighted_ratio(
     """Greatest value, over all distributions, of attention to the own block relative to uniform, times the entropy.
 
     For a share s inside the block, entropy is greatest where both parts are uniform; s (n / m) H(s) then has one
-    maximum, between the share m / n of uniform attention and 1.
+    maximum, between the share m / n of uniform attention and 1. Newton's method finds where its derivative is zero,
+    in the log-odds of s, in which the derivative soon becomes a straight line.
 
     Args:
         n_keys: number n of keys of each query, at least 1.
         size: number m of keys of its block, 1 to n.
     """
     outside = np.maximum(n_keys - size, 1)
-    low, high = size / n_keys, np.ones_like(n_keys)
-
-    def entropy(share: np.ndarray) -> np.ndarray:
-        rest = 1 - share
-        return -share * np.log(share / size) - rest * np.log(np.where(rest > 0, rest, 1) / outside)
-
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        rest = np.maximum(1 - middle, np.finfo(np.float64).tiny)
-        rises = entropy(middle) + middle * (np.log(rest / outside) - np.log(middle / size)) > 0
-        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
-    share = np.where(size < n_keys, low, 1)
-    return share * n_keys / size * entropy(share)
+    at_chance = np.log(size / outside)
+    log_odds = np.maximum(at_chance, 0)
+    for _ in range(NEWTON_STEPS):
+        share, above_chance = expit(log_odds), log_odds - at_chance
+        derivative = 2 * share * above_chance - np.logaddexp(0, log_odds) - np.log(outside)
+        log_odds = log_odds - derivative / (share * (1 + 2 * (1 - share) * above_chance))
+    share = np.where(size < n_keys, expit(log_odds), 1)
+    rest = 1 - share
+    entropy = entr(share) + share * np.log(size) + entr(rest) + rest * np.log(outside)
+    return share * n_keys / size * entropy
