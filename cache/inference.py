@@ -290,10 +290,6 @@ class Inference:
         """Whether a checkpoint is in memory; never waits."""
         return self._models.is_loaded(engine)
 
-    def is_loading(self, engine: Engine) -> bool:
-        """Whether a checkpoint is being loaded; never waits."""
-        return self._loads_behind.is_loading(engine)
-
     def load_behind(self, engine: Engine) -> None:
         """Load a checkpoint in the background; an error is raised again by the next request that needs it."""
         self._loads_behind.load(engine)

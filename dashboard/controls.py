@@ -13,11 +13,12 @@ from cache.store.store import Store
 from core.attention.settings import ONE_STACK, head_name
 from core.checkpoints.checkpoint import DTYPES, CheckpointFiles
 from core.checkpoints.find import BUNDLED, DEVICES, choose_device, find_checkpoint, local_folder
-from core.errors import ColumnsNeeded, TextError
+from core.errors import CheckpointError, ColumnsNeeded, TextError
 from core.roles.measures import USUAL_TAU, Direction, Scale
 from core.texts.text import MAX_BYTES, Text, read_file, read_typed
 from dashboard import state, wording
 from dashboard.plain import plain
+from dashboard.progress import in_its_place
 from dashboard.samples import read_sample
 from dashboard.state import AUTO, CORRECTIONS, FAMILIES, KINDS, METHODS, RULES, SCALES, TAUS, Choice
 
@@ -34,8 +35,6 @@ SUGGESTED: Final = (
 TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {"score": (1.0, 10.0, 0.1), "share": (0.05, 1.0, 0.05)}
 """Least and greatest tau, and the step between two."""
 ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)
-LOOK_AGAIN: Final = 1.0
-"""Seconds between two looks at a checkpoint that is being loaded."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -191,17 +190,22 @@ def _test_settings() -> None:
         )
 
 
+@in_its_place
 def engine(chosen: Choice) -> Engine:
     """The checkpoint that was chosen, found but not loaded.
 
     Raises: CheckpointError.
     """
     name = chosen.checkpoint.strip()
-    before = st.session_state.pop("engine", None)
+    before = st.session_state.get("engine")
     is_known = before is not None and before.files.name == name
-    # A spinner begins a thread, so it is not shown on every run.
-    with nullcontext() if is_known else st.spinner(wording.finding(plain(name)), show_time=True):
-        files = _files(name)
+    try:
+        # A spinner begins a thread, so it is not shown on every run.
+        with nullcontext() if is_known else st.spinner(wording.finding(plain(name)), show_time=True):
+            files = _files(name)
+    except CheckpointError:
+        st.session_state.pop("engine", None)
+        raise
     if files.kinds != st.session_state.get("kinds", ONE_STACK):
         # The sidebar, drawn before the checkpoint was found, has to offer its attentions.
         st.session_state["kinds"] = files.kinds
@@ -210,6 +214,7 @@ def engine(chosen: Choice) -> Engine:
     return opened
 
 
+@in_its_place
 def other_engine(chosen: Choice, name: str) -> Engine:
     """Another checkpoint, found but not loaded, to be computed like the chosen one.
 
@@ -270,22 +275,11 @@ def load_behind() -> None:
 
 
 def _about_checkpoint(shared: Inference, chosen: Engine) -> None:
-    """What the checkpoint is and where it runs; looks again by itself while it is being loaded."""
+    """What the checkpoint is, and where it runs once it has been loaded."""
     files = chosen.files
-    is_loading = shared.is_loading(chosen)
-
-    @st.fragment(run_every=LOOK_AGAIN if is_loading else None)
-    def about() -> None:
-        where = wording.NOT_LOADED
-        if shared.is_loading(chosen):
-            where = wording.LOADING_BEHIND
-        elif shared.is_loaded(chosen):
-            where = wording.runs_on(choose_device(chosen.device), chosen.dtype)
-        st.markdown(wording.about(plain(files.model_type), (files.n_layers, files.n_heads), where, files.fingerprint))
-        if is_loading and not shared.is_loading(chosen):
-            st.rerun()
-
-    about()
+    device = choose_device(chosen.device) if shared.is_loaded(chosen) else None
+    where = "" if device is None else wording.runs_on(device, chosen.dtype)
+    st.markdown(wording.about(plain(files.model_type), (files.n_layers, files.n_heads), where, files.fingerprint))
 
 
 def from_home(folder: Path) -> str:

@@ -1,7 +1,8 @@
-"""Long work under a progress bar that can be stopped."""
+"""Long work under a progress bar that can be stopped, and the place where a page says that it works."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -10,6 +11,22 @@ from cache.serving.requests import Report, Status
 from dashboard import wording
 
 Answer = TypeVar("Answer")
+Asked = ParamSpec("Asked")
+
+
+def in_its_place(work: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
+    """Let whatever a function shows while it works stand in one place, which is there on every run.
+
+    Without it, the next run, which has nothing to wait for, would draw everything that follows one place higher:
+    Streamlit's front end would build all of it anew, and lose an upload that is under way.
+    """
+
+    @wraps(work)
+    def placed(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
+        with st.container():
+            return work(*args, **kwargs)
+
+    return placed
 
 
 def with_progress(question: object, work: Callable[[Report], Answer], doing: str = wording.SCORING) -> Answer | None:

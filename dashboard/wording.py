@@ -241,10 +241,10 @@ CUT_THIS: Final = "Cut it to what the checkpoint can read"
 
 
 def about(model_type: str, shape: tuple[int | None, int | None], where: str, fingerprint: str) -> str:
-    """What the checkpoint is and where it runs."""
+    """What the checkpoint is, and where it runs; nothing of that before it is loaded."""
     layers, heads = shape
     size = f", {layers} layers x {heads} heads" if layers and heads else ""
-    return f"**{model_type}**{size}, {where}. Fingerprint `{fingerprint[:12]}`."
+    return f"**{model_type}**{size}{where}. Fingerprint `{fingerprint[:12]}`."
 
 
 def arcs_hint(most: int) -> str:
@@ -259,10 +259,7 @@ def last_heads(n_drawn: int, n_chosen: int) -> str:
 
 def runs_on(device: str, dtype: str) -> str:
     """Where a loaded checkpoint runs."""
-    return f"on **{device}** in {dtype}"
-
-
-LOADING_BEHIND: Final = "loading in the background"
+    return f", on **{device}** in {dtype}"
 
 
 def kept(folder: str, n_results: int, n_bytes: int) -> str:
@@ -285,8 +282,6 @@ def without_target(n_left_out: int, n_texts: int) -> str:
 
 
 PAPER_TITLE: Final = "What the paper found"
-
-NOT_LOADED: Final = "not loaded"
 
 
 def token_range(n_tokens: Sequence[int]) -> str:

@@ -18,14 +18,11 @@ class LoadsBehind:
         self._failed: set[Engine] = set()
         self._lock = Lock()
 
-    def is_loading(self, engine: Engine) -> bool:
-        """Whether a checkpoint is being loaded, here or by whoever needs it; never waits."""
-        return engine in self._begun or self._models.is_loading(engine)
-
     def load(self, engine: Engine) -> None:
         """Start loading a checkpoint; an error is raised again by the next request that needs it."""
         with self._lock:
-            if self._models.is_loaded(engine) or self.is_loading(engine) or engine in self._failed:
+            is_known = engine in self._begun or engine in self._failed
+            if is_known or self._models.is_loaded(engine) or self._models.is_loading(engine):
                 return
             self._begun.add(engine)
         Thread(target=self._load_quietly, args=(engine,), name="load checkpoint", daemon=True).start()

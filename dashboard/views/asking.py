@@ -10,12 +10,13 @@ from core.passes.question import Item, Question, Result
 from core.texts.tokens import TooLong
 from dashboard import wording
 from dashboard.plain import plain, show_error
-from dashboard.progress import with_progress
+from dashboard.progress import in_its_place, with_progress
 from dashboard.views.frame import Visit
 
 POLICIES: dict[str, TooLong] = {wording.LEAVE_OUT: "skip", wording.CUT: "truncate"}
 
 
+@in_its_place
 def ask(visit: Visit, question: Question[Item, Result], items: Sequence[Item]) -> Answers[Result] | None:
     """Answer a question about each item; None where the reader has to do something first, which the page says.
 

@@ -16,7 +16,7 @@ from core.roles.hypotheses import HeadTests, role_tests
 from core.roles.measures import RoleScores, role_scores
 from core.roles.roles import ROLES
 from core.texts.text import Text
-from dashboard.progress import with_progress
+from dashboard.progress import in_its_place, with_progress
 from dashboard.provenance import comparison_facts
 from dashboard.state import Choice, chosen_heads
 from dashboard.views.asking import policy
@@ -94,6 +94,7 @@ def all_heads_on(chosen: Choice, engine: Engine) -> PassSettings:
     return PassSettings(chosen.pass_settings(engine).kind)
 
 
+@in_its_place
 def scored(
     inference: Inference, engines: tuple[Engine, Engine], chosen: Choice, texts: tuple[Text, ...]
 ) -> Scored | None:

@@ -10,13 +10,14 @@ from cache.store.recent import Recent
 from core.texts.relations import Dependencies, dependencies
 from core.texts.text import Text
 from dashboard import wording as shared_wording
-from dashboard.progress import with_progress
+from dashboard.progress import in_its_place, with_progress
 
 TREES: Final = 20_000
 """Texts whose trees stay in memory: nothing else that a click asks for again takes as long as parsing."""
 PARSED_PER_REPORT: Final = 20
 
 
+@in_its_place
 def trees_of(texts: tuple[Text, ...]) -> list[Dependencies] | None:
     """The tree of each text, parsed where it is not known yet; None where the reader stops the parsing."""
     known = _trees()

@@ -15,7 +15,7 @@ from core.roles.question import MATCHED_PAIRS
 from core.roles.tables import counts_table
 from dashboard.downloads import table_downloads
 from dashboard.plain import show_error
-from dashboard.progress import with_progress
+from dashboard.progress import in_its_place, with_progress
 from dashboard.views.asking import ask
 from dashboard.views.corpus import Corpus, judged
 from dashboard.views.frame import Visit
@@ -62,6 +62,7 @@ def controlled(visit: Visit, tested: Corpus) -> tuple[Controlled, ...]:
     return tuple(found)
 
 
+@in_its_place
 def _under(visit: Visit, asked: ControlPass) -> Corpus | None:
     """The corpus under a control; None while the reader has stopped it. A text that grew too long is cut."""
     inference, settings = visit.inference, visit.settings

@@ -17,7 +17,7 @@ from core.coreference.question import choice_question
 from core.texts.text import MAX_BYTES
 from core.texts.words import FromWord
 from dashboard import samples
-from dashboard.progress import with_progress
+from dashboard.progress import in_its_place, with_progress
 from dashboard.views.frame import Visit
 from dashboard.views.parsers.coreference import wording
 from dashboard.views.pickers import one_of
@@ -97,6 +97,7 @@ def _read(file_id: str, name: str, _content: Callable[[], bytes]) -> Gold:
     return Gold(name, hashlib.sha256(content).hexdigest(), read_mentions(content))
 
 
+@in_its_place
 def coreference_results(visit: Visit, gold: Gold, settings: CoreferenceSettings) -> CoreferenceResults | None:
     """What every head chooses and how often that is right; None where the reader has stopped the work.
 

@@ -13,6 +13,7 @@ from core.relations.accuracy import TextPredictions, relation_accuracies
 from core.relations.question import ParsedText, prediction_question
 from core.texts.relations import Dependencies
 from core.texts.text import Text
+from dashboard.progress import in_its_place
 from dashboard.views.asking import ask, policy
 from dashboard.views.frame import Visit
 from dashboard.views.parsers.relations.results import RelationResults, RelationSettings
@@ -22,6 +23,7 @@ RESULTS_BYTES: Final = 96 * 2**20
 """Of predictions that stay in memory with their accuracies."""
 
 
+@in_its_place
 def relation_results(visit: Visit, settings: RelationSettings) -> RelationResults | None:
     """Predictions of every head and their accuracies; None where the reader has to do something first.
 

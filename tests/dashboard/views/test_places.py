@@ -1,0 +1,46 @@
+"""Where things stand on a page, without a browser."""
+
+import pytest
+
+VISITS = {
+    "inspect": ("inspect", {}),
+    "roles": ("roles", {}),
+    "surface": ("surface", {}),
+    "relations": ("parsing", {}),
+    "coreference": ("parsing", {"parsing section": "Coreference"}),
+    "probes": ("parsing", {"parsing section": "Probes"}),
+    "similar": ("similar", {}),
+    "compare": ("compare", {"text": "The cat sat."}),
+    "fine-tune": ("fine-tune", {}),
+}
+"""What is visited: a page, and what its link says."""
+
+
+def places(at):
+    """Where each widget stands: the places of all that it is part of, then its own."""
+    found = {}
+
+    def look(block, path):
+        for place, child in block.children.items():
+            if hasattr(child, "children"):
+                look(child, (*path, place))
+            elif identity := getattr(child.proto, "id", ""):
+                found[identity] = (*path, place)
+
+    look(at._tree, ())
+    return found
+
+
+@pytest.mark.parametrize("visit", VISITS)
+def test_what_was_waited_for_leaves_everything_in_its_place(app, small, visit):
+    """Streamlit's front end builds anew what stands in another place, and an upload under way is lost."""
+    where, link = VISITS[visit][0], dict(VISITS[visit][1])
+    texts = f"A first sentence for {visit}.\nThe dog that barked saw its {visit}."  # that no other visit has scored
+    if where == "compare":
+        link |= {"checkpoint": small("bert"), "with": small("bert", "SequenceClassification", num_labels=2)}
+    at = app(where, corpus_text=texts, **link)
+    first = places(at)
+    assert len(first) > 5
+    then = places(at.run())
+    assert not at.exception
+    assert {identity: place for identity, place in first.items() if then.get(identity, place) != place} == {}
