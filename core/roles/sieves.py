@@ -174,7 +174,9 @@ def _row_sieves(text: PassText, live: Int[np.ndarray, "query 2"], causal: bool) 
     none = np.zeros_like(cls)
 
     def of_columns(size: np.ndarray, *columns: int) -> _RowSieve:
-        return _RowSieve(np.isin(np.arange(1 + len(INDICATORS)), columns)[None].repeat(n_queries, axis=0), size)
+        held = np.zeros((n_queries, 1 + len(INDICATORS)), dtype=bool)
+        held[:, columns] = True
+        return _RowSieve(held, size)
 
     local = block = of_columns(none)
     if queries is text.keys:
