@@ -1,0 +1,51 @@
+"""Time of scoring the samples and of what is said of the scores, over the time of the model's output alone (SDPA).
+
+"scoring" is all of it from texts to measures: tokens, words' relations, sieves, references, pass. What follows takes no
+pass: the tests of roles, and how stable they are when the texts are drawn anew, which is kept while tau moves.
+"""
+
+from collections.abc import Callable
+
+from benchmarks.shared import material
+from core import analysis
+from core.passes.prepare import prepare_all, with_relations
+from core.roles.hypotheses import Criterion
+from core.roles.measures import ScoreSettings, role_scores
+from core.roles.question import SCORES
+from core.roles.scores import layer_sieves
+from core.roles.uncertainty.anytime import role_evidence
+from core.roles.uncertainty.stability import resamples, stability
+from dashboard.samples import read_sample
+
+SECONDS = 20
+MOVED_TAU = 2.5
+
+
+def main() -> None:
+    material.print_machine()
+    checkpoint, texts = material.bundled(), read_sample("both")
+    by_text, _ = prepare_all(checkpoint, texts, material.SETTINGS, "error")
+    batches = material.planned(with_relations(list(by_text.values()), texts), checkpoint.device)
+    attention, sdpa = checkpoint.attentions["self"], material.with_attention(checkpoint, "sdpa")
+    measured = analysis.results(checkpoint, SCORES, texts)
+    scored = role_scores(measured, ScoreSettings())
+    drawn = resamples(scored.scores, scored.uniform)
+    tests = analysis.roles(scored)
+    parts: dict[str, Callable[[], object]] = {
+        "model's output": lambda: material.bare(checkpoint, sdpa, batches),
+        "scoring": lambda: analysis.results(checkpoint, SCORES, texts),
+        "  of it, sieves and references": lambda: [layer_sieves(batch, attention) for batch in batches],
+        "scores of roles": lambda: role_scores(measured, ScoreSettings()),
+        "tests of roles, tau moved": lambda: analysis.roles(scored, Criterion(tau=MOVED_TAU)),
+        "resamples of the texts": lambda: resamples(scored.scores, scored.uniform),
+        "stability, tau moved": lambda: stability(tests, drawn),
+        "evidence": lambda: role_evidence(scored.scores, Criterion(tau=MOVED_TAU), scored.uniform),
+    }
+    seconds, ratios = material.median_ratios(list(parts.values()), SECONDS)
+    print(f"{len(texts)} texts of the samples; the model's output alone takes {seconds:.2f} s")
+    for name, ratio in zip(parts, ratios, strict=True):
+        print(f"{name:<32}{ratio:>8.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
