@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import entr, expit
 
 from core.roles.measures import BLOCK
 
@@ -57,10 +56,10 @@ def greatest_weighted_ratio(
     at_chance = np.log(size / outside)
     log_odds = np.maximum(at_chance, 0)
     for _ in range(NEWTON_STEPS):
-        share, above_chance = expit(log_odds), log_odds - at_chance
+        share, above_chance = 1 / (1 + np.exp(-log_odds)), log_odds - at_chance
         derivative = 2 * share * above_chance - np.logaddexp(0, log_odds) - np.log(outside)
         log_odds = log_odds - derivative / (share * (1 + 2 * (1 - share) * above_chance))
-    share = np.where(size < n_keys, expit(log_odds), 1)
+    share = np.where(size < n_keys, 1 / (1 + np.exp(-log_odds)), 1)
     rest = 1 - share
-    entropy = entr(share) + share * np.log(size) + entr(rest) + rest * np.log(outside)
+    entropy = -share * np.log(share / size) - rest * np.log(np.where(rest > 0, rest, 1) / outside)
     return share * n_keys / size * entropy
