@@ -28,6 +28,8 @@ from dashboard.views.text.on_screen import OnScreen
 
 CROSS: Final = ("target", "source")
 """What attends and what is attended to in cross-attention."""
+OVERLAY_WIDTH: Final = 250
+"""Pixels of the list of roles, beside the title of the arcs: its label takes one line."""
 
 
 def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
@@ -38,15 +40,17 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
     chosen, engine = visit.chosen, visit.engine
     drawn = heads[-MOST_HEADS:]
     names = ", ".join(head_name(*head) for head in drawn)
-    st.subheader(f"Where {names} looks" if len(drawn) == 1 else f"Where {names} look")
     with st.container():
         # One element above the arcs, whatever it holds: they would lose pins and switches if they moved.
+        head_row = st.container(horizontal=True, vertical_alignment="bottom")
+        head_row.subheader(f"Where {names} looks" if len(drawn) == 1 else f"Where {names} look")
         if len(heads) > len(drawn):
             st.info(wording.last_heads(len(drawn), len(heads)))
         looked = _before_or_after(screen)
         if looked.overview is not None:
             move_window(engine, screen.text, looked, looked.overview, drawn)
-        overlay = _overlay(chosen, looked)
+        with head_row:
+            overlay = _overlay(chosen, looked)
     queries, keys = sides(looked)
     attention = np.stack([looked.attention[layer, head] for layer, head in drawn])
     attention_arcs(
@@ -156,4 +160,4 @@ def _overlay(chosen: Choice, looked: TextAttention) -> tuple[str, Bool[np.ndarra
     directions = DIRECTIONS if direction == "both" else (direction,)
     cells = {role: sieve_cells(role, looked.text, looked.causal, directions, looked.window) for role in ROLES}
     usable = {role: (role, cells[role]) for role in ROLES if cells[role].any()}
-    return from_list(wording.OVERLAY, {wording.NO_OVERLAY: None, **usable}, key="sieve")
+    return from_list(wording.OVERLAY, {wording.NO_OVERLAY: None, **usable}, key="sieve", width=OVERLAY_WIDTH)
