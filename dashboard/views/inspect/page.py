@@ -23,7 +23,7 @@ from dashboard.views.corpus import Corpus, corpus, kept_corpus
 from dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from dashboard.views.evidence.notes import how_decided
 from dashboard.views.frame import Visit
-from dashboard.views.inspect import wording
+from dashboard.views.inspect import stories, wording
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import one_of, toggle
@@ -40,6 +40,8 @@ def show() -> None:
 
 
 def _inspect() -> None:
+    chosen = state.choice()
+    stories.chips(chosen.kind == "encoder")
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height=80)
@@ -47,7 +49,6 @@ def _inspect() -> None:
     with row:
         keep_button()
     say_what_was_kept(text)
-    chosen = state.choice()
     controls.heads_off(chosen)
     engine = controls.engine(chosen)
     corpus_texts, problem = _corpus_texts(chosen)
@@ -55,6 +56,7 @@ def _inspect() -> None:
     visit = Visit(chosen=chosen, engine=engine, inference=controls.inference(), texts=texts)
     screen = on_screen(visit, text)
     state.remember_off(chosen)
+    stories.tell(typed, screen.now.looked, engine.files.fingerprint)
     if problem is not None:
         show_error(problem)
     if screen.now.looked.text.kind == "cross":

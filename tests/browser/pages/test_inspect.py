@@ -22,6 +22,7 @@ from steps import (
 )
 
 from dashboard.samples import EXAMPLE
+from dashboard.views.inspect import stories, wording
 
 SENTENCE = "Two clever engineers finally repaired the noisy engine."
 
@@ -181,3 +182,22 @@ def test_what_cannot_be_read_is_said_and_the_rest_of_the_page_stays(visit):
     expect(error(page)).to_contain_text("The text has 702 tokens and this checkpoint takes 512.")
     page.get_by_role("switch", name="Cut it to what the checkpoint can read").press("Space")
     expect(arcs(page).get_by_text("Tokens 0 to 255 of 512.")).to_be_visible()
+
+
+def test_a_story_is_one_click_away_and_so_is_the_way_back(visit):
+    page = visit("/?text=A+text+of+my+own.")
+    typed = page.get_by_role("textbox", name="Your texts, one per line")
+    for chip, words in ((wording.OBJECT, "from the verb to its object"), (wording.HER, "whose shop it is")):
+        page.get_by_role("radio", name=chip).click()
+        said = page.get_by_text(words)
+        expect(said).to_be_visible()
+        expect(typed).to_have_value(stories.SENTENCE)
+        head = said.locator("strong").text_content()
+        expect(arcs(page, head)).to_be_visible()
+        expect(page).to_have_url(re.compile(f"head={head[1]}-{head[4:]}&"))
+    there = visit(page.url)
+    expect(there.get_by_text("whose shop it is")).to_be_visible()
+    expect(arcs(there, head)).to_be_visible()
+    page.get_by_role("button", name="Back to my text").click()
+    expect(typed).to_have_value("A text of my own.")
+    expect(page.get_by_text("whose shop it is")).to_have_count(0)

@@ -1,0 +1,187 @@
+"""Stories, each one click: a sentence, and the head of the checkpoint at hand that shows something in it.
+
+Which head that is says the attention of this sentence alone: a story gives an example, and claims no more.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Bool, Float
+
+from core.attention.settings import Head, head_name
+from core.passes.texts import TextAttention
+from core.texts.tokens import SPECIAL, TokenizedText
+from dashboard import state
+from dashboard.progress import in_its_place
+from dashboard.views.inspect import wording
+from dashboard.views.text.typed import EXAMPLE_TYPED
+
+SENTENCE: Final = "The old baker quietly closed her small shop because customers had slowly left."
+"""Of all stories, so that heads can be told apart on the same words."""
+LEAST_SHARE: Final = 0.3
+"""Of a head's attention, for a story to name it: the arcs that are told of are then the ones that are seen."""
+CHIP: Final = "story"
+"""Key of the chips in the session and in the link."""
+_TOLD: Final = "story told"
+"""The story whose head was chosen, and the checkpoint's fingerprint."""
+_OWN: Final = "text before the story"
+
+Links = Bool[np.ndarray, "query key"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """What a head is looked for by."""
+
+    links_of: Callable[[TokenizedText], Links]
+    """The pairs of tokens, query and key, that the head should join."""
+    see: str
+    """What to see, after the head's name and "88 % of "."""
+    see_back: str = ""
+    """The same of the way back, where tokens cannot attend to later tokens; not needed where `see` goes back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The head that gives most of its attention to a story's links."""
+
+    head: Head
+    share: float
+    """Of its attention, mean over the queries that have a link."""
+    even: float
+    """The same of evenly spread attention."""
+
+
+def chips(is_told: bool) -> None:
+    """Draw a chip for each story.
+
+    Args:
+        is_told: whether the checkpoint and the kind of attention can read the sentence.
+    """
+    if st.session_state.get(CHIP) and st.session_state.get("text", SENTENCE) != SENTENCE:
+        st.session_state[CHIP] = None  # the reader has typed something else since
+    with st.container(horizontal=True, vertical_alignment="bottom", key="stories"):
+        if is_told:
+            st.pills(
+                wording.STORIES,
+                list(STORIES),
+                key=CHIP,
+                wrap=True,
+                bind="query-params",
+                persist_state="session",
+                on_change=_begin,
+            )
+        compare = st.session_state["pages"]["compare"]
+        st.page_link(compare, label=wording.BEFORE_AND_AFTER, icon=":material/compare:")
+        if own := st.session_state.get(_OWN):
+            st.button(
+                wording.OWN_TEXT, key="own text", icon=":material/undo:", type="tertiary", on_click=_back, args=(own,)
+            )
+
+
+@in_its_place
+def tell(typed: str, looked: TextAttention, fingerprint: str) -> None:
+    """Choose the head of the story that was clicked, and say what to see; nothing where another text is on screen.
+
+    Args:
+        typed: what stands in the text area.
+        looked: the attention of the text on screen.
+        fingerprint: of the checkpoint; under another one, another head is chosen.
+    """
+    name = st.session_state.get(CHIP)
+    if name not in STORIES or typed != SENTENCE:
+        return
+    story = STORIES[name]
+    links, see = story.links_of(looked.text.queries), story.see
+    if looked.causal and story.see_back:
+        links, see = links.T, story.see_back
+    if not links.any():
+        return  # the words are not there where a checkpoint takes only the beginning of the sentence
+    found = strongest(looked.attention, links, looked.causal)
+    is_named = found.share >= LEAST_SHARE
+    # A link that somebody sent has its own choice of heads.
+    if st.session_state.setdefault(_TOLD, (name, fingerprint)) != (name, fingerprint):
+        st.session_state[_TOLD] = (name, fingerprint)
+        if is_named:
+            state.push_heads([found.head])
+    say = wording.story if is_named else wording.no_such_head
+    st.markdown(say(head_name(*found.head), found.share, found.even, see))
+
+
+def strongest(attention: Float[np.ndarray, "layer head query key"], links: Links, causal: bool) -> Found:
+    """The head that gives most of its attention to some links.
+
+    Args:
+        attention: of one text.
+        links: at least one to a key that its query can attend to.
+        causal: whether tokens cannot attend to later tokens.
+    """
+    links = np.tril(links) if causal else links
+    queries = np.flatnonzero(links.any(axis=1))
+    shares = (attention[:, :, queries] * links[queries]).sum(axis=-1).mean(axis=-1)
+    layer, head = np.unravel_index(int(shares.argmax()), shares.shape)
+    visible = queries + 1 if causal else np.full(len(queries), links.shape[1])
+    even = float((links[queries].sum(axis=1) / visible).mean())
+    return Found(head=(int(layer), int(head)), share=float(shares[layer, head]), even=even)
+
+
+def _begin() -> None:
+    """Put the sentence on screen; the reader's own text can be brought back."""
+    if st.session_state.get(CHIP) is None:
+        return
+    before = st.session_state.get("text", "")
+    if before not in ("", SENTENCE, EXAMPLE_TYPED):
+        st.session_state[_OWN] = before
+    st.session_state["text"] = SENTENCE
+    st.session_state[_TOLD] = None
+
+
+def _back(own: str) -> None:
+    st.session_state["text"] = own
+    st.session_state[CHIP] = None
+    del st.session_state[_OWN]
+
+
+def _previous_word(text: TokenizedText) -> Links:
+    is_word = text.segments != SPECIAL
+    before = text.words[:, None] - 1 == text.words
+    return before & is_word[:, None] & is_word
+
+
+def _words(*pairs: tuple[str, str]) -> Callable[[TokenizedText], Links]:
+    """From the tokens of one word to those of another, for each pair of words of SENTENCE."""
+
+    def links(text: TokenizedText) -> Links:
+        found = np.zeros((len(text.ids), len(text.ids)), dtype=bool)
+        for word, other in pairs:
+            found |= _tokens(text, word)[:, None] & _tokens(text, other)
+        return found
+
+    return links
+
+
+def _tokens(text: TokenizedText, word: str) -> Bool[np.ndarray, " token"]:
+    start = SENTENCE.index(f" {word}") + 1
+    return (text.segments != SPECIAL) & (text.spans[:, 0] < start + len(word)) & (text.spans[:, 1] > start)
+
+
+def _resting(text: TokenizedText) -> Links:
+    """From every word to the special tokens, or to the first token where the tokenizer adds none."""
+    special = text.segments == SPECIAL
+    rest = special if special.any() else np.arange(len(text.ids)) == 0
+    return ~rest[:, None] & rest
+
+
+STORIES: Final[dict[str, Story]] = {
+    wording.PREVIOUS_WORD: Story(links_of=_previous_word, see=wording.SEE_PREVIOUS_WORD),
+    wording.OBJECT: Story(
+        links_of=_words(("closed", "shop")), see=wording.SEE_OBJECT, see_back=wording.SEE_OBJECT_BACK
+    ),
+    wording.SUBJECT: Story(links_of=_words(("closed", "baker"), ("left", "customers")), see=wording.SEE_SUBJECT),
+    wording.HER: Story(links_of=_words(("her", "baker")), see=wording.SEE_HER),
+    wording.RESTING: Story(links_of=_resting, see=wording.SEE_RESTING),
+}
+"""By what stands on the chip."""

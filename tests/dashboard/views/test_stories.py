@@ -1,0 +1,125 @@
+"""The stories of Inspect, without a browser."""
+
+import numpy as np
+import pytest
+from reading import sent
+
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.texts.text import Text
+from core.texts.tokens import tokenize
+from dashboard.views.inspect import stories, wording
+from dashboard.views.inspect.stories import SENTENCE, STORIES, strongest
+
+BULB = ":material/lightbulb: "
+FOUND = [name for name in STORIES if name != wording.SUBJECT]
+"""Those for which the bundled checkpoint has a head."""
+
+
+def arcs_of(at):
+    """Names of the heads whose arcs are drawn."""
+    return [head["name"] for head in sent(at, "Attention of")["heads"]]
+
+
+def told(at):
+    """What the page says of a story."""
+    return [each.value.removeprefix(BULB) for each in at.markdown if each.value.startswith(BULB)]
+
+
+@pytest.fixture(scope="module")
+def tokens():
+    """The sentence's tokens under the bundled checkpoint."""
+    return tokenize(Text((SENTENCE,)), load_checkpoint(find_checkpoint("bundled")).tokenizer, 100)
+
+
+@pytest.mark.parametrize(
+    ("name", "joined"),
+    [
+        (wording.OBJECT, {("closed", "shop")}),
+        (wording.SUBJECT, {("closed", "baker"), ("left", "customers")}),
+        (wording.HER, {("her", "baker")}),
+    ],
+)
+def test_a_story_links_the_words_it_names(tokens, name, joined):
+    links = STORIES[name].links_of(tokens)
+    assert {(tokens.tokens[query], tokens.tokens[key]) for query, key in np.argwhere(links)} == joined
+
+
+def test_the_previous_word_is_that_of_every_word_but_the_first(tokens):
+    links = np.argwhere(STORIES[wording.PREVIOUS_WORD].links_of(tokens))
+    assert [(query, key) for query, key in links] == [(at, at - 1) for at in range(2, len(tokens.ids) - 1)]
+
+
+def test_every_word_rests_on_both_special_tokens(tokens):
+    links = STORIES[wording.RESTING].links_of(tokens)
+    special = tokens.is_cls | tokens.is_sep
+    assert np.array_equal(links, ~special[:, None] & special)
+
+
+def test_the_strongest_head_is_the_one_with_the_greatest_mean_share_by_hand():
+    attention = np.full((2, 2, 3, 3), 1 / 3)
+    attention[1, 0, 1] = 0.8, 0.1, 0.1
+    attention[1, 0, 2] = 0.0, 0.6, 0.4
+    links = np.eye(3, k=-1, dtype=bool)
+    found = strongest(attention, links, causal=False)
+    assert (found.head, found.share, found.even) == ((1, 0), pytest.approx(0.7), pytest.approx(1 / 3))
+    # Where later tokens cannot be seen, the second query has two keys to choose from, and a link to a later key none.
+    links[0, 2] = True
+    assert strongest(attention, links, causal=True).even == pytest.approx((1 / 2 + 1 / 3) / 2)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_click_puts_the_sentence_on_screen_and_chooses_its_head(app, name):
+    at = app("inspect", text="A text of my own.")
+    at.button_group(key=stories.CHIP).set_value(name).run()
+    assert not at.exception
+    assert at.text_area(key="text").value == SENTENCE
+    (said,) = told(at)
+    (head,) = arcs_of(at)
+    assert said.startswith(f"**{head}**: ")
+    at.button(key="own text").click().run()
+    assert at.text_area(key="text").value == "A text of my own."
+    assert told(at) == []
+    assert at.button_group(key=stories.CHIP).value is None
+
+
+def test_a_checkpoint_without_such_a_head_says_so_and_keeps_the_choice(app):
+    at = app("inspect", head="1-2")
+    at.button_group(key=stories.CHIP).set_value(wording.SUBJECT).run()
+    (said,) = told(at)
+    assert said.startswith("This checkpoint has no such head in this sentence. Closest is L")
+    assert arcs_of(at) == ["L1 H2"]
+
+
+def test_a_link_restores_the_story_and_its_own_heads(app):
+    at = app("inspect", text=SENTENCE, story=wording.PREVIOUS_WORD, head="3-1")
+    (said,) = told(at)
+    assert "goes to the word before" in said
+    assert arcs_of(at) == ["L3 H1"]
+
+
+def test_typing_ends_a_story(app):
+    at = app("inspect", text="A text of my own.")
+    at.button_group(key=stories.CHIP).set_value(wording.SUBJECT).run()
+    at.text_area(key="text").set_value("Another text.").run()
+    assert told(at) == []
+    assert at.run().button_group(key=stories.CHIP).value is None
+
+
+def test_a_decoder_only_checkpoint_tells_them_too(app, small):
+    at = app("inspect", checkpoint=small("gpt2", max_position_embeddings=400))
+    for name, there in (
+        (wording.RESTING, "to the first token where there are none"),
+        (wording.OBJECT, "back to its verb"),
+    ):
+        at.button_group(key=stories.CHIP).set_value(name).run()
+        assert not at.exception
+        (said,) = told(at)
+        assert there in said
+
+
+def test_a_sentence_that_was_cut_before_the_words_of_a_story_tells_nothing(app, small):
+    at = app(
+        "inspect", checkpoint=small("bert", max_position_embeddings=12), text=SENTENCE, story=wording.HER, cut="true"
+    )
+    assert not at.exception
+    assert told(at) == []
