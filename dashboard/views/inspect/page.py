@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 from jaxtyping import Float
 
-from core.attention.settings import Head
+from core.attention.settings import ONE_STACK, Head
 from core.errors import AnalysisError
 from core.roles.roles import ROLES, shown_roles
 from core.texts.text import Text, read_typed
@@ -41,7 +41,8 @@ def show() -> None:
 
 def _inspect() -> None:
     chosen = state.choice()
-    stories.chips(chosen.kind == "encoder")
+    is_one_stack = st.session_state.get("kinds", ONE_STACK) == ONE_STACK
+    stories.chips(is_one_stack or chosen.kind == "encoder")
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height=80)

@@ -15,6 +15,7 @@ from core.attention.settings import Head, head_name
 from core.passes.texts import TextAttention
 from core.texts.tokens import SPECIAL, TokenizedText
 from dashboard import state
+from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.progress import in_its_place
 from dashboard.views.inspect import wording
 from dashboard.views.text.typed import EXAMPLE_TYPED
@@ -74,8 +75,9 @@ def chips(is_told: bool) -> None:
                 persist_state="session",
                 on_change=_begin,
             )
-        compare = st.session_state["pages"]["compare"]
-        st.page_link(compare, label=wording.BEFORE_AND_AFTER, icon=":material/compare:")
+        if first_screen_is_drawn():
+            compare = st.session_state["pages"]["compare"]
+            st.page_link(compare, label=wording.BEFORE_AND_AFTER, icon=":material/compare:")
         if own := st.session_state.get(_OWN):
             st.button(
                 wording.OWN_TEXT, key="own text", icon=":material/undo:", type="tertiary", on_click=_back, args=(own,)

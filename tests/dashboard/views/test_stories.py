@@ -123,3 +123,11 @@ def test_a_sentence_that_was_cut_before_the_words_of_a_story_tells_nothing(app, 
     )
     assert not at.exception
     assert told(at) == []
+
+
+def test_stories_are_of_an_encoder_or_of_the_only_stack(app, small):
+    at = app("inspect", checkpoint=small("t5"), attention="decoder", text="A source. ||| A target.")
+    assert not at.exception
+    assert not [each for each in at.button_group if each.key == stories.CHIP]
+    at.selectbox(key="checkpoint").set_value("bundled").run()
+    assert at.button_group(key=stories.CHIP).options == list(STORIES)
