@@ -56,16 +56,16 @@ class Found:
     """The same of evenly spread attention."""
 
 
-def chips(is_told: bool) -> None:
+def chips(can_read: bool) -> None:
     """Draw a chip for each story.
 
     Args:
-        is_told: whether the checkpoint and the kind of attention can read the sentence.
+        can_read: whether the chosen attention can read one sentence without a target.
     """
     if st.session_state.get(CHIP) and st.session_state.get("text", SENTENCE) != SENTENCE:
         st.session_state[CHIP] = None  # the reader has typed something else since
     with st.container(horizontal=True, vertical_alignment="bottom", key="stories"):
-        if is_told:
+        if can_read:
             st.pills(
                 wording.STORIES,
                 list(STORIES),

@@ -10,8 +10,8 @@ from dashboard.figures.figure import counted
 from dashboard.figures.scales import WORDS
 
 SEE: Final = (
-    "Each square is an attention head; its letters say which roles it plays in your text. Click one to see where it "
-    "looks."
+    "Each square is an attention head; its letters say which roles it plays in your text, or over the corpus. Click "
+    "one to see where it looks."
 )
 STORIES: Final = "See a head that looks at"
 PREVIOUS_WORD: Final = "the previous word"
@@ -21,7 +21,7 @@ HER: Final = "whom “her” means"
 RESTING: Final = "special tokens"
 BEFORE_AND_AFTER: Final = "Before and after training"
 OWN_TEXT: Final = "Back to my text"
-SEE_PREVIOUS_WORD: Final = "each word's attention goes to the word before, so that every arc falls by one row"
+SEE_PREVIOUS_WORD: Final = "the words' attention goes to the word before: look for arcs that rise by one row"
 SEE_OBJECT: Final = "the attention of *closed* goes to *shop*, from the verb to its object"
 SEE_OBJECT_BACK: Final = "the attention of *shop* goes to *closed*, from the object back to its verb"
 SEE_SUBJECT: Final = (
@@ -29,8 +29,8 @@ SEE_SUBJECT: Final = (
 )
 SEE_HER: Final = "the attention of *her* goes to *baker*, whose shop it is"
 SEE_RESTING: Final = (
-    "each word's attention goes to the special tokens, or to the first token where there are none: it rests there, as "
-    "if there were nothing to look for"
+    "the words' attention goes to the special tokens (the first token, where there are none), which is often read as "
+    "having nothing else to look for"
 )
 BY: Final = "Show roles for"
 BY_TEXT: Final = "this text"
@@ -51,7 +51,7 @@ def story(head: str, share: float, even: float, see: str) -> str:
     """The head that shows most of what a story is about, and what to see."""
     return (
         f":material/lightbulb: **{head}**: {100 * share:.0f} % of {see}. Evenly spread attention would give "
-        f"{100 * even:.0f} %. No other head does this more in this sentence, which is an example and no proof."
+        f"{100 * even:.0f} %. No other head does this more in this sentence: an example, not a test."
     )
 
 

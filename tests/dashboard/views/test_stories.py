@@ -108,7 +108,7 @@ def test_typing_ends_a_story(app):
 def test_a_decoder_only_checkpoint_tells_them_too(app, small):
     at = app("inspect", checkpoint=small("gpt2", max_position_embeddings=400))
     for name, there in (
-        (wording.RESTING, "to the first token where there are none"),
+        (wording.RESTING, "(the first token, where there are none)"),
         (wording.OBJECT, "back to its verb"),
     ):
         at.button_group(key=stories.CHIP).set_value(name).run()
