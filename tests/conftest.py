@@ -7,10 +7,12 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import hypothesis
 import pytest
 from small_checkpoints import save
+from type_checks import check_shapes_of_arrays_only
 
 # A slow machine is no failure.
 hypothesis.settings.register_profile("no deadline", deadline=None)
 hypothesis.settings.load_profile("no deadline")
+check_shapes_of_arrays_only()
 
 SHARED = Path(__file__).parents[2] / "shared"
 

@@ -1,0 +1,32 @@
+"""What the checker of types spends its time on: shapes are followed only where a function has arrays."""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import get_args
+
+import jaxtyping
+
+
+def check_shapes_of_arrays_only() -> None:
+    """Give functions without an array to the type checker alone.
+
+    The import hook of jaxtyping keeps the axes of arrays for every call of every function, whether it has an array or
+    not: a quarter of the time of these tests.
+    """
+    jaxtyping.jaxtyped = partial(_checked, keep_axes=jaxtyping.jaxtyped)
+
+
+def _checked(*function: Callable, typechecker: Callable, keep_axes: Callable) -> Callable:
+    if not function:
+        return partial(_checked, typechecker=typechecker, keep_axes=keep_axes)
+    if inspect.isfunction(function[0]) and not any(map(_may_name_axes, function[0].__annotations__.values())):
+        return typechecker(function[0])
+    return keep_axes(*function, typechecker=typechecker)
+
+
+def _may_name_axes(annotation: object) -> bool:
+    """Whether it is or holds an array; a name that is not resolved yet may be one."""
+    if isinstance(annotation, str) or (inspect.isclass(annotation) and issubclass(annotation, jaxtyping.AbstractArray)):
+        return True
+    return any(map(_may_name_axes, get_args(annotation)))
