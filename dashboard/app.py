@@ -17,7 +17,7 @@ from dashboard.components.first_screen import first_screen_is_drawn, go_on_when_
 from dashboard.figures.appearance import icon
 from dashboard.figures.figure import import_altair
 
-st.set_page_config(page_title=wording.TITLE, page_icon=Image.fromarray(icon()), layout="wide")
+st.set_page_config(page_title=wording.TITLE, page_icon=Image.fromarray(icon()), layout="wide", initial_sidebar_state="collapsed")
 st.html(Path(__file__).with_name("page.css"))
 
 
@@ -38,7 +38,7 @@ pages = {
     "finetune": st.Page(page_of("finetune"), title="Fine-tune", url_path="fine-tune", icon=":material/model_training:"),
 }
 st.session_state["pages"] = pages
-page = st.navigation(list(pages.values()))
+page = st.navigation(list(pages.values()), position="top")
 controls.sidebar()
 page.run()
 if first_screen_is_drawn():

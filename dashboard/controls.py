@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, Literal
 
 import streamlit as st
 
@@ -11,16 +11,15 @@ from cache.engine import Engine
 from cache.inference import Inference
 from cache.store.store import Store
 from core.attention.settings import ONE_STACK, head_name
-from core.checkpoints.checkpoint import DTYPES, CheckpointFiles
-from core.checkpoints.find import BUNDLED, DEVICES, choose_device, find_checkpoint, local_folder
+from core.checkpoints.checkpoint import CheckpointFiles
+from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
 from core.errors import CheckpointError, ColumnsNeeded, TextError
-from core.roles.measures import USUAL_TAU, Direction, Scale
 from core.texts.text import MAX_BYTES, Text, read_file, read_typed
 from dashboard import state, wording
 from dashboard.plain import plain
 from dashboard.progress import in_its_place
 from dashboard.samples import read_sample
-from dashboard.state import AUTO, CORRECTIONS, FAMILIES, KINDS, METHODS, RULES, SCALES, TAUS, Choice
+from dashboard.state import KINDS, Choice
 
 SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
 UPLOAD: Final = "upload a file"
@@ -32,9 +31,6 @@ SUGGESTED: Final = (
     "FacebookAI/roberta-base",
     "distilbert/distilbert-base-uncased",
 )
-TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {"score": (1.0, 10.0, 0.1), "share": (0.05, 1.0, 0.05)}
-"""Least and greatest tau, and the step between two."""
-ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)
 
 
 @st.cache_resource(show_spinner=False)
@@ -67,9 +63,6 @@ def sidebar() -> None:
                 on_change=state.switch_off,
                 args=((),),
             )
-        with st.expander("Device and number format"):
-            st.selectbox("Device", (AUTO, *DEVICES), key="device", help=wording.DEVICE_HELP, bind="query-params")
-            st.selectbox("Number format", (AUTO, *DTYPES), key="dtype", help=wording.DTYPE_HELP, bind="query-params")
         st.selectbox(
             wording.CORPUS,
             CORPORA,
@@ -78,7 +71,6 @@ def sidebar() -> None:
             bind="query-params",
         )
         _corpus_inputs(st.session_state["corpus"])
-        _test_settings()
 
 
 def _corpus_inputs(corpus: str) -> None:
@@ -95,14 +87,14 @@ def _corpus_inputs(corpus: str) -> None:
         typed_texts(wording.CORPUS_TYPED, "corpus_text", height=160)
 
 
-def typed_texts(label: str, key: str, otherwise: str = "", *, height: int) -> str:
+def typed_texts(label: str, key: str, otherwise: str = "", *, height: int | Literal["content"]) -> str:
     """What a reader types, which the link holds unless it is too long for one; says so then.
 
     Args:
         label: of the text area.
         key: its key, and the name of the query parameter.
         otherwise: what stands there at first.
-        height: in pixels.
+        height: in pixels, or as many lines as it holds.
     """
     so_far, left_out = st.session_state.get(key) or "", f"{key} is not in the link"
     fits = state.fits_link(so_far)
@@ -135,59 +127,6 @@ def _column_pickers() -> None:
         st.selectbox(wording.COLUMN_SECOND, (wording.NO_SECOND, *needed.columns), key=f"second {uploaded.file_id}")
     except TextError:
         return  # The page says what is wrong.
-
-
-def _test_settings() -> None:
-    named = st.selectbox(wording.SCALE, tuple(SCALES), key="scale", help=wording.SCALE_HELP, bind="query-params")
-    scale = SCALES[named]
-    low, high, step = TAU_RANGES[scale]
-    st.slider(
-        "tau",
-        low,
-        high,
-        USUAL_TAU[scale],
-        step,
-        key=TAUS[scale],
-        help=wording.TAU_HELP[scale],
-        bind="query-params",
-        persist_state="session",
-    )
-    st.select_slider("alpha", ALPHAS, 0.05, key="alpha", help=wording.ALPHA_HELP, bind="query-params")
-    st.selectbox(
-        "Correction",
-        tuple(CORRECTIONS),
-        key="correction",
-        help=wording.CORRECTION_HELP,
-        bind="query-params",
-    )
-    with st.expander("More settings"):
-        st.selectbox(wording.RULE, tuple(RULES), key="role rule", help=wording.RULE_HELP, bind="query-params")
-        st.selectbox(wording.FAMILY, tuple(FAMILIES), key="family", help=wording.FAMILY_HELP, bind="query-params")
-        st.selectbox(
-            "Decide by",
-            tuple(METHODS),
-            key="method",
-            help=wording.METHOD_HELP,
-            bind="query-params",
-        )
-        st.selectbox(
-            "Degrees of freedom taken off (ddof)", (1, 0), key="ddof", help=wording.DDOF_HELP, bind="query-params"
-        )
-        st.selectbox(
-            "Syntactic direction",
-            get_args(Direction),
-            key="direction",
-            help=wording.DIRECTION_HELP,
-            bind="query-params",
-        )
-        st.toggle(
-            "Weight block with entropy",
-            True,
-            key="entropy",
-            help=wording.ENTROPY_HELP if scale == "score" else wording.ENTROPY_HELP_SHARE,
-            disabled=scale == "share",
-            bind="query-params",
-        )
 
 
 @in_its_place

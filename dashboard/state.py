@@ -66,30 +66,40 @@ class Choice:
 
 
 def choice() -> Choice:
-    """The shared choices, from the widgets of the sidebar.
+    """The shared choices, from the widgets of the sidebar and of the drawer of test settings.
 
     Raises: AnalysisError for a value that a hand-written link brought and no widget offers.
     """
     values = st.session_state
-    scale = SCALES[values["scale"]]
+    dtype = values.get("dtype", AUTO)
+    # A page that tests nothing has no drawer for tests: opened first, it goes by the usual settings.
+    criterion, score_settings = _of_tests() if "scale" in values else (Criterion(), ScoreSettings())
     return Choice(
         checkpoint=values["checkpoint"] or "",
-        device=values["device"],
-        dtype="float32" if values["dtype"] == AUTO else values["dtype"],
+        device=values.get("device", AUTO),
+        dtype="float32" if dtype == AUTO else dtype,
         kind=KINDS[values.get("attention") or "encoder"],
         off=tuple(sorted(heads_off())),
         corpus=values["corpus"],
-        criterion=Criterion(
-            tau=float(values[TAUS[scale]]),
-            alpha=float(values["alpha"]),
-            rule=RULES[values["role rule"]],
-            correction=CORRECTIONS[values["correction"]],
-            family=FAMILIES[values["family"]],
-            ddof=int(values["ddof"]),  # type: ignore[arg-type]
-            method=METHODS[values["method"]],
-        ),
-        score_settings=ScoreSettings(direction=values["direction"], block_entropy=values["entropy"], scale=scale),
+        criterion=criterion,
+        score_settings=score_settings,
     )
+
+
+def _of_tests() -> tuple[Criterion, ScoreSettings]:
+    """What the drawer of test settings holds."""
+    values = st.session_state
+    scale = SCALES[values["scale"]]
+    criterion = Criterion(
+        tau=float(values[TAUS[scale]]),
+        alpha=float(values["alpha"]),
+        rule=RULES[values["role rule"]],
+        correction=CORRECTIONS[values["correction"]],
+        family=FAMILIES[values["family"]],
+        ddof=int(values["ddof"]),  # type: ignore[arg-type]
+        method=METHODS[values["method"]],
+    )
+    return criterion, ScoreSettings(direction=values["direction"], block_entropy=values["entropy"], scale=scale)
 
 
 def heads_from_link(parameter: str = HEADS) -> list[Head] | None:

@@ -24,6 +24,9 @@ ATTENTION_HELP: Final = (
     "An encoder-decoder has three attentions: in the encoder (source to source), in the decoder (target to earlier "
     "tokens of the target), and cross-attention (target to source). Give source and target as a pair."
 )
+TEST_SETTINGS: Final = "Test settings"
+MORE_SETTINGS: Final = "More settings"
+DEVICE: Final = "Device and number format"
 DEVICE_HELP: Final = "auto: CUDA where there is a GPU, else Apple's MPS, else the CPU."
 DTYPE_HELP: Final = (
     "Number format of the weights. auto is float32, which all checks use. Scores are summed in float32, or in float64 "

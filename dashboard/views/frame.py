@@ -13,7 +13,7 @@ from cache.inference import Inference
 from core.attention.settings import Head, Kind, PassSettings, head_name
 from core.errors import AnalysisError
 from core.texts.text import Text
-from dashboard import controls, state, wording
+from dashboard import controls, drawer, state, wording
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.plain import show_error
 from dashboard.state import Choice
@@ -77,7 +77,15 @@ def read_notes(folder: Path, numbers: Mapping[str, str] = NO_NUMBERS, *, paper_t
     )
 
 
-def page(title: str, see: str, body: Callable[[], None], notes: Notes) -> None:
+def page(
+    title: str,
+    see: str,
+    body: Callable[[], None],
+    notes: Notes,
+    *,
+    promise: str = "",
+    settings: Callable[[], None] = drawer.test_settings,
+) -> None:
     """Draw a page.
 
     Args:
@@ -85,8 +93,13 @@ def page(title: str, see: str, body: Callable[[], None], notes: Notes) -> None:
         see: what the reader sees, in a sentence or two.
         body: draws the rest; an AnalysisError that it raises is shown as a sentence in its place.
         notes: what stands folded below.
+        promise: what the page is for, in a sentence beside its title.
+        settings: draws the drawer of the settings that the page goes by.
     """
-    st.title(title)
+    with st.container(horizontal=True, vertical_alignment="center", key="page head"):
+        st.title(title, anchor=False, width="content")
+        st.markdown(promise, width="stretch")
+        settings()
     section(see, body, notes)
 
 

@@ -5,7 +5,7 @@ from typing import Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-NARROWEST: Final = 430
+NARROWEST: Final = 370
 """Pixels of half a page: a grid of 12 heads and the switches of the arcs fit into it."""
 
 

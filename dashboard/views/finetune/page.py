@@ -13,7 +13,7 @@ from core.checkpoints.folders import checkpoints_folder
 from core.checkpoints.saved_runs import Progress
 from core.errors import AnalysisError
 from core.finetuning.settings import TrainingSettings
-from dashboard import controls, state
+from dashboard import controls, drawer, state
 from dashboard.controls import from_home
 from dashboard.figures.finetune.training import training_curve
 from dashboard.plain import plain, show_error
@@ -37,7 +37,7 @@ DEFAULTS: Final = TrainingSettings()
 
 def show() -> None:
     """Draw the page."""
-    frame.page("Fine-tune", wording.SEE, _finetune, NOTES)
+    frame.page("Fine-tune", wording.SEE, _finetune, NOTES, settings=drawer.device_settings)
 
 
 def _finetune() -> None:

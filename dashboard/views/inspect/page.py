@@ -36,7 +36,7 @@ from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
 def show() -> None:
     """Draw the page."""
-    frame.page("Inspect", wording.SEE, _inspect, replace(NOTES, paper=""))
+    frame.page(shared_wording.TITLE, wording.SEE, _inspect, replace(NOTES, paper=""), promise=wording.PROMISE)
 
 
 def _inspect() -> None:
@@ -45,7 +45,7 @@ def _inspect() -> None:
     stories.chips(is_one_stack or chosen.kind == "encoder")
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height=80)
+        typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height="content")
     text = text_on_screen(read_typed(typed))
     with row:
         keep_button()

@@ -9,6 +9,7 @@ from dashboard import wording as shared_wording
 from dashboard.figures.figure import counted
 from dashboard.figures.scales import WORDS
 
+PROMISE: Final = "See what every attention head of a model looks at."
 SEE: Final = (
     "Each square is an attention head; its letters say which roles it plays in your text, or over the corpus. Click "
     "one to see where it looks."

@@ -1,0 +1,86 @@
+"""The drawer of test settings, which stands on the pages that test, beside what it changes."""
+
+from typing import Final, TypeVar, get_args
+
+import streamlit as st
+
+from core.checkpoints.checkpoint import DTYPES
+from core.checkpoints.find import DEVICES
+from core.roles.measures import USUAL_TAU, Direction, Scale
+from dashboard import wording
+from dashboard.state import AUTO, CORRECTIONS, FAMILIES, METHODS, RULES, SCALES, TAUS
+
+TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {"score": (1.0, 10.0, 0.1), "share": (0.05, 1.0, 0.05)}
+"""Least and greatest tau, and the step between two."""
+Option = TypeVar("Option")
+ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)
+
+
+def test_settings() -> None:
+    """What decides which head has which role, and where the model runs; read it with state.choice()."""
+    with st.popover(wording.TEST_SETTINGS, icon=":material/tune:", key="test settings"):
+        _thresholds()
+        with st.expander(wording.MORE_SETTINGS):
+            _finer_settings()
+        with st.expander(wording.DEVICE):
+            _device()
+
+
+def device_settings() -> None:
+    """Where the model runs, for a page that tests nothing."""
+    with st.popover(wording.DEVICE, icon=":material/memory:", key="device settings"):
+        _device()
+
+
+def _thresholds() -> None:
+    scale = SCALES[_one_of(wording.SCALE, tuple(SCALES), "scale", wording.SCALE_HELP)]
+    low, high, step = TAU_RANGES[scale]
+    st.slider(
+        "tau",
+        low,
+        high,
+        USUAL_TAU[scale],
+        step,
+        key=TAUS[scale],
+        help=wording.TAU_HELP[scale],
+        bind="query-params",
+        persist_state="session",
+    )
+    st.select_slider(
+        "alpha",
+        ALPHAS,
+        0.05,
+        key="alpha",
+        help=wording.ALPHA_HELP,
+        bind="query-params",
+        persist_state="session",
+    )
+    _one_of("Correction", tuple(CORRECTIONS), "correction", wording.CORRECTION_HELP)
+
+
+def _finer_settings() -> None:
+    _one_of(wording.RULE, tuple(RULES), "role rule", wording.RULE_HELP)
+    _one_of(wording.FAMILY, tuple(FAMILIES), "family", wording.FAMILY_HELP)
+    _one_of("Decide by", tuple(METHODS), "method", wording.METHOD_HELP)
+    _one_of("Degrees of freedom taken off (ddof)", (1, 0), "ddof", wording.DDOF_HELP)
+    _one_of("Syntactic direction", get_args(Direction), "direction", wording.DIRECTION_HELP)
+    by_share = SCALES[st.session_state["scale"]] == "share"
+    st.toggle(
+        "Weight block with entropy",
+        True,
+        key="entropy",
+        help=wording.ENTROPY_HELP_SHARE if by_share else wording.ENTROPY_HELP,
+        disabled=by_share,
+        bind="query-params",
+        persist_state="session",
+    )
+
+
+def _device() -> None:
+    _one_of("Device", (AUTO, *DEVICES), "device", wording.DEVICE_HELP)
+    _one_of("Number format", (AUTO, *DTYPES), "dtype", wording.DTYPE_HELP)
+
+
+def _one_of(label: str, options: tuple[Option, ...], key: str, help: str) -> Option:
+    """One of a few values, from a list that unfolds."""
+    return st.selectbox(label, options, key=key, help=help, bind="query-params", persist_state="session")
