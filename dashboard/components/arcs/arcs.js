@@ -2,7 +2,6 @@
 
 const MOST_HEADS_WITH_NUMBERS = 3;
 const NARROW = 560;
-const ROW_HEIGHT = 24;
 
 const views = new WeakMap();
 const choicesOf = new WeakMap(); // outlives the view, so that new data finds what the reader has set
@@ -146,10 +145,10 @@ function layOut(view) {
   style.setProperty("--number", `${number}px`);
   style.setProperty("--boxes", `${view.numbered ? nHeads * (box + number) : nHeads * box + number}px`);
   style.setProperty("--label", `${width >= NARROW ? 180 : Math.round(width * 0.2)}px`);
-  style.setProperty("--row", `${ROW_HEIGHT}px`);
   view.drawnWidth = width;
-  const height = ROW_HEIGHT * Math.max(table.nQueries, table.nKeys);
-  return { rowHeight: ROW_HEIGHT, width: elements.drawing.clientWidth, height };
+  const rowHeight = parseFloat(getComputedStyle(elements.columns).getPropertyValue("--row"));
+  const height = rowHeight * Math.max(table.nQueries, table.nKeys);
+  return { rowHeight, width: elements.drawing.clientWidth, height };
 }
 
 function drawBase(view) {
@@ -238,11 +237,11 @@ function clearedPart(view, canvas, { top, end }) {
 /** What the box and the screen show of the rows, in pixels from the first row and with half a screen to spare. */
 function seenPart(view) {
   const { box, drawing } = view.elements;
-  const { height } = view.frameSize;
+  const { height, rowHeight } = view.frameSize;
   const [shown, whole] = [box.getBoundingClientRect(), drawing.getBoundingClientRect()];
   const spare = window.innerHeight / 2;
-  const top = Math.max(0, Math.min(height, Math.max(shown.top, -spare) - whole.top - ROW_HEIGHT));
-  const end = Math.min(height, Math.min(shown.bottom, window.innerHeight + spare) - whole.top + ROW_HEIGHT);
+  const top = Math.max(0, Math.min(height, Math.max(shown.top, -spare) - whole.top - rowHeight));
+  const end = Math.min(height, Math.min(shown.bottom, window.innerHeight + spare) - whole.top + rowHeight);
   return { top, end: Math.max(top, end) };
 }
 

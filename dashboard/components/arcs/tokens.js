@@ -94,7 +94,8 @@ function showBoxes(view, focus, links) {
   const heads = visibleHeads(view);
   const weights = new Map();
   const { top, end } = seenPart(view);
-  const [first, last] = [top / ROW_HEIGHT - 1, end / ROW_HEIGHT];
+  const { rowHeight } = view.frameSize;
+  const [first, last] = [top / rowHeight - 1, end / rowHeight];
   for (const { other, head, weight } of links) {
     if (Math.abs(weight) < LEAST_SHOWN) break;
     if (other < first || other > last) continue;

@@ -60,6 +60,7 @@ class HeadGrid {
     this.root.setAttribute("aria-label", label);
     this.root.setAttribute("aria-multiselectable", "true");
     this.root.style.setProperty("--heads", heads);
+    this.root.style.setProperty("--layers", layers);
     const shape = `${layers} ${heads} ${this.parts()}`;
     if (this.shape === shape) return;
     this.shape = shape;
