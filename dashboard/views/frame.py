@@ -15,6 +15,7 @@ from core.errors import AnalysisError
 from core.texts.text import Text
 from dashboard import controls, drawer, state, wording
 from dashboard.components.first_screen import first_screen_is_drawn
+from dashboard.components.terms import sentence
 from dashboard.plain import show_error
 from dashboard.state import Choice
 
@@ -105,7 +106,7 @@ def page(
 
 def section(see: str, body: Callable[[], None], notes: Notes) -> None:
     """Draw a page without a title of its own: one of several in tabs. The arguments are those of `page`."""
-    st.markdown(see)
+    sentence(see, key=f"see {see[:16]}")
     try:
         body()
     except AnalysisError as error:

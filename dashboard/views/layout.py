@@ -5,8 +5,15 @@ from typing import Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-NARROWEST: Final = 370
+NARROWEST: Final = 360
 """Pixels of half a page: a grid of 12 heads and the switches of the arcs fit into it."""
+
+
+def first_screen() -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
+    """Two halves of a first screen, and what follows: below the first half, or last where the page is too narrow."""
+    with st.container(key="first halves"):
+        grid = st.grid(2, min_column_width=NARROWEST, gap="medium")
+    return grid.cell(), grid.cell(), grid.cell()
 
 
 def halves() -> tuple[DeltaGenerator, DeltaGenerator]:

@@ -7,6 +7,7 @@ from dashboard import provenance, state
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.grid import role_grid
 from dashboard.components.head_map import head_map
+from dashboard.components.terms.sieve_pictures import Sieves
 from dashboard.downloads import drawing_downloads
 from dashboard.figures.head_map import HeadMap
 from dashboard.figures.head_map_svg import head_map_svg
@@ -43,6 +44,7 @@ def show_role_grid(
     reset: Hashable,
     facts: Mapping[str, str],
     highlight: Collection[Head] | None = None,
+    sieves: Sieves | None = None,
 ) -> list[Head]:
     """Draw the grid of roles, with its files.
 
@@ -54,10 +56,13 @@ def show_role_grid(
         reset: any value.
         facts: where the roles come from, written into the files.
         highlight: heads that stay bright while the others step back; None keeps all bright.
+        sieves: of the text on screen; None where there is none.
 
     Returns: the heads that are chosen now.
     """
-    chosen = role_grid(grid, key=key, chosen=heads, reset=reset, highlight=highlight, on_change=state.choose_heads)
+    chosen = role_grid(
+        grid, key=key, chosen=heads, reset=reset, highlight=highlight, sieves=sieves, on_change=state.choose_heads
+    )
     if first_screen_is_drawn():
         drawing_downloads(file, lambda: grid_svg(grid, caption=provenance.caption(facts)))
     return chosen

@@ -10,9 +10,11 @@ from jaxtyping import Bool, Float, Int
 
 from core.attention.settings import head_name
 from dashboard.components.packing import as_text, base64_of
+from dashboard.components.terms import TERM_STYLE
 from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
 from dashboard.figures.text.arcs_svg import DEFAULT_SHARE, LEAST_DIFFERENCE, visible
 from dashboard.figures.text.sides import Side
+from dashboard.glossary import TERMS
 
 MOST_HEADS: Final = 12
 MOST_TOKENS_UNSCROLLED: Final = 256
@@ -21,6 +23,7 @@ ROW_SUM_SLACK: Final = 0.02
 """Rows of half-precision attention miss 1 by about this much in a long text."""
 SCRIPTS: Final = (
     "../page.js",
+    "../terms/term.js",
     "numbers.js",
     "table.js",
     "links.js",
@@ -39,7 +42,7 @@ _HERE = Path(__file__).parent
 _mount = st.components.v2.component(
     "attention_sieve.arcs",
     html=(_HERE / "arcs.html").read_text("utf-8"),
-    css=(_HERE / "arcs.css").read_text("utf-8"),
+    css="\n".join(path.read_text("utf-8") for path in (TERM_STYLE, _HERE / "arcs.css")),
     js="\n".join((_HERE / script).read_text("utf-8") for script in SCRIPTS),
     isolate_styles=True,
 )
@@ -105,6 +108,7 @@ def attention_arcs(
     scrolls = max(shape) > MOST_TOKENS_UNSCROLLED or queries.is_part or keys.is_part
     data = {
         "label": label,
+        "means": {"query": TERMS["query"], "key": TERMS["key"]},
         "queries": _side_data(queries),
         "keys": None if same else _side_data(keys),
         "heads": [

@@ -27,8 +27,9 @@ function nameSide(view, side) {
   const { headings, ...columns } = view.elements;
   const { name } = side === "from" ? view.source.queries : view.source.keys;
   const [axis, short] = side === "from" ? ["queries", "query"] : ["keys", "key"];
-  const [strong, plain] = name ? [name, `, ${axis}`] : [side, ` ${short}`];
-  headings[side].replaceChildren(newElement("b", "", strong), plain);
+  const [strong, between, word] = name ? [name, ", ", axis] : [side, " ", short];
+  const term = termElement(word, view.source.data.means[short]);
+  headings[side].replaceChildren(newElement("b", "", strong), between, term);
   columns[side].setAttribute("aria-label", `${side === "from" ? "From" : "To"}${name && ` ${name}`}: ${axis}`);
 }
 

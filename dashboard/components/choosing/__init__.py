@@ -9,6 +9,7 @@ import streamlit as st
 from core.attention.settings import Head
 from dashboard.components.packing import as_text
 from dashboard.components.selection import push, said
+from dashboard.components.terms import TERM_SCRIPT, TERM_STYLE
 from dashboard.figures.appearance import HEAD_COLORS
 
 _HERE: Final = Path(__file__).parent
@@ -21,9 +22,9 @@ def register(name: str, folder: Path) -> Callable[..., Any]:
         name: The component's name.
         folder: Where its files are.
     """
-    styles = (_HERE / "choosing.css", folder / f"{folder.name}.css")
+    styles = (TERM_STYLE, _HERE / "choosing.css", folder / f"{folder.name}.css")
     # Joined to one module: a component takes a single script.
-    scripts = (_HERE.parent / "page.js", _HERE / "choosing.js", folder / f"{folder.name}.js")
+    scripts = (_HERE.parent / "page.js", TERM_SCRIPT, _HERE / "choosing.js", folder / f"{folder.name}.js")
     return st.components.v2.component(
         f"attention_sieve.{name}",
         html=(_HERE / "choosing.html").read_text("utf-8"),

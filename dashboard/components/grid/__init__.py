@@ -10,9 +10,11 @@ from core.attention.settings import Head
 from core.roles.uncertainty.stability import CERTAIN, RESAMPLES
 from dashboard.components.choosing import choose, chosen_heads, register
 from dashboard.components.packing import base64_of
+from dashboard.components.terms.sieve_pictures import Sieves
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.roles.grid import FAINT, RoleGrid
 from dashboard.figures.scales import WORDS
+from dashboard.glossary import TERMS
 
 __all__ = ["Head", "chosen_heads", "role_grid"]
 
@@ -26,6 +28,7 @@ def role_grid(
     chosen: Sequence[Head] = (),
     reset: Hashable = None,
     highlight: Collection[Head] | None = None,
+    sieves: Sieves | None = None,
     on_change: Callable[[list[Head]], None] | None = None,
 ) -> list[Head]:
     """Draw the grid and return the heads the reader has chosen.
@@ -36,6 +39,7 @@ def role_grid(
         chosen: Heads to start from, and to return to whenever `reset` changes. Ignored on every other run.
         reset: A token; a new value makes the grid take `chosen`.
         highlight: Heads that stay bright while the others step back; None keeps all bright.
+        sieves: Of the text on screen, for the legend to show; None where there is none.
         on_change: Called with the chosen heads before the run that follows a choice.
 
     Returns: the chosen heads in the order they were chosen, each within the grid.
@@ -43,6 +47,9 @@ def role_grid(
     _, layers, heads = grid.scores.shape
     data = {
         "roles": [_look(role) for role in grid.roles],
+        "means": [TERMS.get(role) for role in grid.roles],
+        "pictures": [sieves and sieves.picture(role) for role in grid.roles],
+        "noun_means": TERMS.get(WORDS[grid.scale].short),
         "shown": grid.corners,
         "scores": base64_of(grid.scores.astype("<f4")),
         "uniform": None if grid.uniform is None else base64_of(grid.uniform.astype("<f4")),

@@ -92,8 +92,8 @@ class RoleGrid extends HeadGrid {
   }
 
   drawLegend() {
-    const { roles, shown, compared, tau, noun, before, off, faint } = this.data;
-    const entries = shown.map((role) => legendEntry(this.swatch(roles[role], "held"), roles[role].label));
+    const { roles, shown, compared, tau, noun, noun_means, before, off, faint } = this.data;
+    const entries = shown.map((role) => legendEntry(this.swatch(roles[role], "held"), this.nameOf(role)));
     if (compared) {
       const states = ["gained", "kept", "lost"].map((state) =>
         legendEntry(this.swatch({ letter: "x", color: "#6B7280", ink: "#FFFFFF" }, state), state));
@@ -101,7 +101,9 @@ class RoleGrid extends HeadGrid {
       all.append(...states);
       entries.push(all);
     } else {
-      entries.push(legendEntry(newElement("span", "swatch ramp"), `not held: ${noun} 0 to ${tau}`));
+      const ramp = newElement("span", "", "not held: ");
+      ramp.append(noun_means === null ? noun : termElement(noun, noun_means), ` 0 to ${tau}`);
+      entries.push(legendEntry(newElement("span", "swatch ramp"), ramp));
     }
     if (this.stays !== null) {
       const look = { letter: "x", color: "#6B7280", ink: "#FFFFFF" };
@@ -109,6 +111,12 @@ class RoleGrid extends HeadGrid {
     }
     if (off.length) entries.push(legendEntry(newElement("span", "swatch off"), "switched off"));
     this.legend.replaceChildren(...entries);
+  }
+
+  nameOf(role) {
+    const { roles, means, pictures } = this.data;
+    const { label } = roles[role];
+    return means[role] === null ? label : termElement(label, means[role], pictures[role]);
   }
 
   swatch(look, state) {

@@ -24,12 +24,12 @@ from dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from dashboard.views.evidence.notes import how_decided
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import stories, wording
-from dashboard.views.layout import halves
+from dashboard.views.layout import first_screen
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import one_of, toggle
 from dashboard.views.roles.grid import grid_over
 from dashboard.views.roles.notes import NOTES
-from dashboard.views.text.attention import thumbnails, where_heads_look
+from dashboard.views.text.attention import sieves_on, thumbnails, where_heads_look
 from dashboard.views.text.on_screen import OnScreen, on_screen
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
@@ -62,7 +62,7 @@ def _inspect() -> None:
         show_error(problem)
     if screen.now.looked.text.kind == "cross":
         st.info(shared_wording.ACROSS)
-    left, right = halves()
+    left, right, below = first_screen()
     with left:
         by_corpus, finer = _grid_controls()
         needs_tests = first_screen_is_drawn() or by_corpus
@@ -77,7 +77,7 @@ def _inspect() -> None:
     from dashboard.views.inspect.head_card import head_card, head_summary
 
     if heads:
-        with left:
+        with below:
             head_summary(visit, screen.now, tested, heads[-1])
             switch_buttons(chosen, heads)
             thumbnails(screen.now.looked, heads[-1])
@@ -123,6 +123,7 @@ def _grid(visit: Visit, screen: OnScreen, tested: Corpus | None, finer: bool) ->
         heads=state.chosen_heads(n_layers, n_heads, _most_local(scores)),
         reset=(engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed()),
         facts=facts,
+        sieves=sieves_on(chosen, screen.now.looked),
     )
     state.put_in_link(heads)
     return heads

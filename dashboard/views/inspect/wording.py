@@ -11,7 +11,8 @@ from dashboard.figures.scales import WORDS
 
 PROMISE: Final = "See what every attention head of a model looks at."
 SEE: Final = (
-    "Each square is an attention head; its letters are the roles it plays in your text. Click one to see where it looks."
+    "Each square is an attention head; its letters are the roles it plays in your text. Click one to see where it "
+    "looks."
 )
 STORIES: Final = "See a head that looks at"
 PREVIOUS_WORD: Final = "the previous word"

@@ -17,6 +17,7 @@ from dashboard import provenance, state, wording
 from dashboard.components.arcs import MOST_HEADS, attention_arcs
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.overview import attention_overview
+from dashboard.components.terms.sieve_pictures import Sieves
 from dashboard.components.thumbnails import head_thumbnails
 from dashboard.downloads import drawing_downloads
 from dashboard.figures.text.arcs_svg import DEFAULT_SHARE, arcs_svg
@@ -154,10 +155,16 @@ def _take_thumbnail() -> None:
     state.push_heads([(int(layer), int(head))])
 
 
-def _overlay(chosen: Choice, looked: TextAttention) -> tuple[str, Bool[np.ndarray, "query key"]] | None:
-    """The sieve the reader wants to see, of those that this text has in the window."""
+def sieves_on(chosen: Choice, looked: TextAttention) -> Sieves:
+    """The sieves of the text on screen, of those that it has in the window."""
     direction = chosen.score_settings.direction
     directions = DIRECTIONS if direction == "both" else (direction,)
     cells = {role: sieve_cells(role, looked.text, looked.causal, directions, looked.window) for role in ROLES}
-    usable = {role: (role, cells[role]) for role in ROLES if cells[role].any()}
+    tokens = looked.text.queries.tokens[slice(*looked.window.queries)]
+    return Sieves(tokens=tuple(tokens), cells={role: of_role for role, of_role in cells.items() if of_role.any()})
+
+
+def _overlay(chosen: Choice, looked: TextAttention) -> tuple[str, Bool[np.ndarray, "query key"]] | None:
+    """The sieve the reader wants to see, of those that this text has in the window."""
+    usable = {role: (role, cells) for role, cells in sieves_on(chosen, looked).cells.items()}
     return from_list(wording.OVERLAY, {wording.NO_OVERLAY: None, **usable}, key="sieve", width=OVERLAY_WIDTH)

@@ -1,0 +1,44 @@
+"""Small pictures of sieves on the text on screen, for the terms that name roles."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Bool
+
+from dashboard.components.packing import base64_of
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.figure import counted
+from dashboard.figures.text.arcs_svg import visible
+
+MOST_TOKENS: Final = 32
+"""Of either side that a picture shows."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sieves:
+    """Where the roles expect the tokens of a text to look."""
+
+    tokens: tuple[str, ...]
+    """Those that attend."""
+    cells: Mapping[str, Bool[np.ndarray, "query key"]]
+    """Of each role that applies."""
+
+    def picture(self, role: str) -> dict[str, Any] | None:
+        """What `pictureOf` in `term.js` draws: the beginning of a sieve; None where the role does not apply."""
+        if role not in self.cells:
+            return None
+        cells = self.cells[role]
+        part = cells[:MOST_TOKENS, :MOST_TOKENS]
+        of = "your text" if part.shape == cells.shape else f"the first {part.shape[0]} tokens of your text"
+        return {
+            "tokens": [visible(token) for token in self.tokens[: len(part)]],
+            "keys": part.shape[1],
+            "cells": base64_of(np.packbits(part)),
+            "color": LOOKS[role].color,
+            "caption": (
+                f"On {of}: each row is a token that looks, each column a token that it can look at, in the same order; "
+                f"{counted(int(part.sum()), 'square')} in colour: where the role expects it to look."
+            ),
+        }

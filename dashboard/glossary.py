@@ -1,0 +1,83 @@
+"""The terms that explain themselves where they stand, and the one sentence that each of them opens."""
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from core.roles.sieves import LOCAL_RADIUS
+
+TERMS: Final = {
+    "head": (
+        "A part of the model that decides, for every token, how much attention it pays to each token. Every layer has "
+        "several."
+    ),
+    "role": (
+        "What a head does: it gives some kind of token, such as its neighbours, clearly more attention than an even "
+        "spread over all tokens would."
+    ),
+    "local": f"Looks at what is near: the token itself and up to {LOCAL_RADIUS} tokens before and after it.",
+    "syntactic": (
+        "Looks along the grammar: subjects, objects, adjectives and adverbs, and the words that they belong to."
+    ),
+    "delimiter": "Looks at the special tokens that mark where a text begins and ends, such as [CLS] and [SEP].",
+    "block": "Looks at the tokens of its own segment, in a text that has two.",
+    "sieve": "For every token, the tokens that a role expects it to look at.",
+    "score": (
+        "How much attention falls on the tokens that a role expects, compared with an even spread over all tokens, "
+        "which scores 1 (block is weighted besides)."
+    ),
+    "tau": "The threshold of a role: the mean score has to be above it.",
+    "corpus": "The texts over which roles are tested. Choose them in the sidebar.",
+    "query": "The token that looks.",
+    "key": "The token that is looked at.",
+    "checkpoint": "A model as it was saved, with the weights that it had learnt until then. Choose it in the sidebar.",
+}
+"""By the word; those of the roles are also their names in `core.roles.roles`."""
+
+# A word's syntactic head is not an attention head. The names of roles are marked in legends only: in a sentence they
+# have their everyday meaning.
+_IN_SENTENCES: Final = re.compile(
+    r"(?<!syntactic )\b(?:(?P<head>heads?)|(?P<role>roles?)|(?P<sieve>sieves?)|(?P<score>scores?)|(?P<tau>tau)"
+    r"|(?P<corpus>corpus)|(?P<query>query|queries)|(?P<key>keys?)|(?P<checkpoint>checkpoints?))\b"
+)
+_EMPHASIS: Final = re.compile(r"(\*\*.+?\*\*|\*.+?\*)")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a sentence."""
+
+    text: str
+    style: Literal["plain", "strong", "emphasis"] = "plain"
+    means: str | None = None
+    """What a term means; None where the part is none."""
+
+
+def pieces(sentence: str) -> list[Piece]:
+    """Cut a sentence where a term stands for the first time, and where Markdown emphasises something.
+
+    Args:
+        sentence: of the project's own wording, with `**strong**` and `*emphasised*` words.
+    """
+    found: list[Piece] = []
+    seen: set[str] = set()
+    for part in _EMPHASIS.split(sentence):
+        if part.startswith("**"):
+            found.append(Piece(part[2:-2], "strong"))
+        elif part.startswith("*"):
+            found.append(Piece(part[1:-1], "emphasis"))
+        else:
+            found += _with_terms(part, seen)
+    return [piece for piece in found if piece.text]
+
+
+def _with_terms(text: str, seen: set[str]) -> list[Piece]:
+    """Mark the terms of a text that were not seen before, and remember them."""
+    found, start = [], 0
+    for match in _IN_SENTENCES.finditer(text):
+        term = str(match.lastgroup)
+        if term not in seen:
+            seen.add(term)
+            found += [Piece(text[start : match.start()]), Piece(match[0], means=TERMS[term])]
+            start = match.end()
+    return [*found, Piece(text[start:])]
