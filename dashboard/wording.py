@@ -61,14 +61,13 @@ SCALE_HELP: Final = (
 )
 TAU_HELP: Final[dict[Scale, str]] = {
     "score": (
-        "How strong the attention must be: a role needs a mean score above tau. A score of 3 is three times as much "
-        "attention in the right place as there would be if it were spread evenly over all tokens; that of block is "
-        "weighted besides. It grows with the "
-        "length of a text: on a short one, no head may be able to reach tau."
+        "How strong attention must be: 3 = three times an even spread over all tokens (block is weighted besides). A "
+        "role needs a mean score above it. Scores grow with the length of a text: on a short one, no head may be able "
+        "to reach tau."
     ),
     "share": (
-        "How strong the attention must be: a role needs a mean share above tau. A share of 0.5 is half of the way from "
-        "evenly spread attention to all attention in the right place. On a text of any length, a head can reach it."
+        "How strong attention must be: 0.5 = half of the way from an even spread to all attention in the right place. "
+        "A role needs a mean share above it. On a text of any length, a head can reach it."
     ),
 }
 RULE: Final = "A role asks for more than"
@@ -82,8 +81,8 @@ FAMILY_HELP: Final = (
     "The tests of all heads for one role, as maps are read role by role (the default), or the tests of all roles."
 )
 ALPHA_HELP: Final = (
-    "Level of the test: without a correction, how often a head without a role is given it by chance (0.05 is 1 in 20). "
-    "Intervals cover 1 − alpha."
+    "How often a head without the role may be given it by chance. 0.05 = 1 in 20. That is for each head by itself; the "
+    "correction below is for all of them together. Intervals cover 1 − alpha."
 )
 CORRECTION_HELP: Final = (
     "Many tests are made at once, one for each head and role. Benjamini-Hochberg (the default) limits the share "

@@ -112,6 +112,7 @@ def visit(server, context_of):
         page = context_of(colours).new_page()
         pages.append(page)
         page.set_viewport_size({**WIDE, **size})
+        page.add_init_script("localStorage.clear()")  # what an earlier visitor unfolded is folded again
         slow_down(page)
         page.on("pageerror", lambda error: wrong.append(f"script error: {error}"))
         page.on("console", lambda message: _is_wrong(message, server) and wrong.append(message.text))

@@ -19,6 +19,9 @@ PATIENCE = 180_000
 BETWEEN_LOOKS = 200
 """Milliseconds."""
 expect.set_options(timeout=PATIENCE)
+SIDEBAR = ("Checkpoint", "Corpus", "Attention")
+DRAWER = ("Scale", "Correction", "tau", "alpha")
+"""What is found only in what unfolds."""
 SUMMARY = re.compile(r"(\d+) of 72 heads changed a role at tau 3")
 """How the sentence on Compare begins."""
 FILMS, PRAISE, BLAME = ("film", "plot", "cast", "score"), ("lovely", "warm", "superb"), ("dull", "cold", "awful")
@@ -149,6 +152,7 @@ def type_texts(page, typed, box="Your texts"):
 def choose(page, label, option):
     """Pick from a selectbox."""
     settle(page)
+    unfold(page, label)
     box = page.get_by_role("combobox", name=label, exact=True)
     wanted = page.get_by_role("option", name=option, exact=True)
     box.scroll_into_view_if_needed()
@@ -165,6 +169,29 @@ def choose(page, label, option):
         return True
 
     wait_for(page, take, bool)
+    if label in DRAWER:
+        fold_drawer(page)
+
+
+def unfold(page, label):
+    """Open what a widget is in: the sidebar or the drawer of test settings."""
+    if label in SIDEBAR and (button := page.get_by_test_id("stExpandSidebarButton")).is_visible():
+        button.click()
+        expect(button).to_be_hidden()
+    elif label in DRAWER and drawer(page).get_attribute("aria-expanded") == "false":
+        drawer(page).click()
+        expect(drawer(page)).to_have_attribute("aria-expanded", "true")
+
+
+def fold_drawer(page):
+    """Close the drawer of test settings, which may lie over what is clicked next."""
+    if drawer(page).get_attribute("aria-expanded") == "true":
+        page.keyboard.press("Escape")
+        expect(drawer(page)).to_have_attribute("aria-expanded", "false")
+
+
+def drawer(page):
+    return page.get_by_role("button", name="Test settings")
 
 
 def choose_by_keyboard(box):
@@ -184,6 +211,7 @@ def choose_by_keyboard(box):
 
 def name_checkpoint(page, name):
     settle(page)
+    unfold(page, "Checkpoint")
     box = page.get_by_role("combobox", name="Checkpoint", exact=True)
     box.click()
     box.fill(str(name))
@@ -191,6 +219,8 @@ def name_checkpoint(page, name):
 
 
 def slider(page, name):
+    """A slider, in sight."""
+    unfold(page, name)
     return page.get_by_role("slider", name=name)
 
 

@@ -29,8 +29,8 @@ NUMBERS: Final = {
 }
 """Of `method.md`."""
 SEE: Final = (
-    "Which heads hold which role over all texts of the corpus. Change tau, alpha or the correction in the "
-    "sidebar: the roles change at once, without running the model."
+    "Which heads hold which role over all texts of the corpus. Change tau, alpha or the correction in "
+    "*Test settings*: the roles change at once, without running the model."
 )
 SENSITIVITY: Final = (
     "How much the counts above depend on the threshold, and on how many texts there are. A role whose count jumps with "

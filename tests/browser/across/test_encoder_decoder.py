@@ -1,13 +1,14 @@
 """An encoder-decoder: three attentions, and source and target as a pair."""
 
 from playwright.sync_api import expect
-from steps import arcs, choose, error, expect_number_of_cells, tokens, type_texts, wait_for
+from steps import arcs, choose, error, expect_number_of_cells, tokens, type_texts, unfold, wait_for
 
 PAIR = "the cat sat on a mat ||| the dog ran"
 
 
 def test_a_link_opens_cross_attention_and_the_choice_goes_with_the_checkpoint(visit, encoder_decoder):
     page = visit(f"/?checkpoint={encoder_decoder}&attention=cross-attention&text={PAIR}&head=2-3")
+    unfold(page, "Attention")
     expect(page.get_by_role("combobox", name="Attention", exact=True)).to_have_value("cross-attention")
     expect(arcs(page, "L2 H3")).to_be_visible()
     target, source = (tokens(page, side) for side in ("From target: queries", "To source: keys"))

@@ -11,10 +11,12 @@ from steps import (
     choose,
     chosen,
     expect_cells_other_than,
+    fold_drawer,
     settle,
     slider,
     steady,
     type_texts,
+    unfold,
     wait_until_alike,
     wait_until_equal,
 )
@@ -24,13 +26,15 @@ SETTINGS = "Checkpoint", "Corpus", "Correction"
 
 
 def what_is_shared(page):
+    unfold(page, "Corpus")
+    unfold(page, "Correction")
     settings = {name: page.get_by_role("combobox", name=name, exact=True).input_value() for name in SETTINGS}
     sliders = {name: slider(page, name).get_attribute("aria-valuetext") for name in ("tau", "alpha")}
     return {"cells": cells(page), "chosen": chosen(page).all_text_contents(), **settings, **sliders}
 
 
 def move_settings(page, marker):
-    """Away from every default, in the sidebar; wait for what the page says only once all are applied."""
+    """Away from every default, in the drawer and the sidebar; wait for what the page says only once all are applied."""
     before = cells(page)
     slider(page, "tau").press("ArrowLeft")
     slider(page, "tau").press("ArrowLeft")
@@ -94,15 +98,20 @@ def test_a_change_of_page_keeps_text_heads_and_settings(visit):
     expect(arcs(page, "L3 H7")).to_be_visible()
     move_settings(page, "Head L3 H7 over 64 texts")
     here = steady(page, lambda: what_is_shared(page))
+    fold_drawer(page)
     page.get_by_role("link", name="Roles").click()
     expect(page.get_by_role("grid", name="Roles of the heads of bundled")).to_be_visible()
     expect(cell(page, 3, 7)).to_have_attribute("aria-selected", "true")
     wait_until_equal(page, lambda: what_is_shared(page) | {"cells": here["cells"]}, here)
+    fold_drawer(page)
     cell(page, 1, 1).click()
     expect(page.get_by_role("link", name="Inspect L1 H1")).to_be_visible()
     page.get_by_role("link", name="Inspect", exact=True).click()
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value(SENTENCE)
     expect(arcs(page, "L1 H1")).to_be_visible()
+    wait_until_equal(page, lambda: what_is_shared(page), here | {"chosen": ["L1 H1"]})
+    page.reload()
+    settle(page)
     wait_until_equal(page, lambda: what_is_shared(page), here | {"chosen": ["L1 H1"]})
 
 

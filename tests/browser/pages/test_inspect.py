@@ -15,15 +15,19 @@ from steps import (
     expect_drawn,
     expect_links_other_than,
     expect_number_of_cells,
+    grid_of,
     links,
     tokens,
     type_texts,
     wait_for,
 )
 
+from dashboard.glossary import TERMS
 from dashboard.samples import EXAMPLE
 from dashboard.views.inspect import stories, wording
 
+LEAST_ROWS = {(1440, 900): 10, (1280, 720): 10, (853, 480): 8}
+"""Of arcs that are seen with the grid when nothing has been scrolled, by the size of the window."""
 SENTENCE = "Two clever engineers finally repaired the noisy engine."
 
 
@@ -51,6 +55,34 @@ def test_a_first_visit_shows_grid_and_arcs_of_the_example(visit):
     expect(tokens(page, "To: keys")).to_have_text(queries)
     expect_drawn(links(page))
     expect(page.get_by_role("heading", name="Head L0 H2 over 128 texts")).to_be_visible()
+    for (width, height), least in LEAST_ROWS.items():
+        page.set_viewport_size({"width": width, "height": height})
+        wait_for(page, lambda: rows_beside_the_grid(page), lambda rows, least=least: rows >= least)
+    expect_a_term_to_explain_itself(page)
+
+
+def rows_beside_the_grid(page):
+    """Rows of arcs that nothing covers; 0 where not every head is seen, or the arcs are not beside them."""
+    corners = "all => all.map((each) => each.getBoundingClientRect()).map(({ right, bottom }) => [right, bottom])"
+    right, bottom = map(max, zip(*grid_of(page).get_by_role("gridcell").evaluate_all(corners)))
+    left = tokens(page).first.bounding_box()["x"]
+    end = arcs(page).locator(".status").bounding_box()["y"]
+    if bottom > page.viewport_size["height"] or left < right:
+        return 0
+    return sum(of <= end for _, of in tokens(page).evaluate_all(corners))
+
+
+def expect_a_term_to_explain_itself(page):
+    """To the keyboard and to the pointer, roles with the sieve of the text on screen."""
+    term = page.get_by_role("button", name="local", exact=True)
+    term.focus()
+    expect(term).to_have_accessible_description(re.compile(re.escape(TERMS["local"])))
+    expect(page.get_by_role("tooltip")).to_contain_text("On your text: each row is a token that looks")
+    expect_drawn(page.get_by_role("tooltip").locator("canvas"))
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("tooltip")).to_have_count(0)
+    page.get_by_role("button", name="head", exact=True).hover()
+    expect(page.get_by_role("tooltip")).to_have_text(TERMS["head"])
 
 
 def test_typed_texts_change_grid_and_arcs_and_the_reader_picks_the_one_on_screen(visit):
@@ -175,7 +207,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_of_the_page_stays(visit):
     ):
         type_texts(page, typed)
         expect(error(page)).to_contain_text(sentence)
-        expect(page.get_by_role("heading", name="Inspect")).to_be_visible()
+        expect(page.get_by_role("heading", name="Attention Sieve")).to_be_visible()
         expect(page.get_by_role("textbox", name="Your texts")).to_be_editable()
         expect(page.get_by_text("How it is computed")).to_be_visible()
     type_texts(page, "word " * 700)

@@ -22,7 +22,7 @@ def uploaded(app, page="roles", **link):
     return at.file_uploader(key="upload").upload("texts.txt", FILE).run()
 
 
-@pytest.mark.parametrize(("where", "title"), [("inspect", "Inspect"), ("roles", "Roles")])
+@pytest.mark.parametrize(("where", "title"), [("inspect", wording.TITLE), ("roles", "Roles")])
 def test_a_page_runs_without_an_exception(app, where, title):
     at = app(where)
     assert not at.exception

@@ -41,7 +41,7 @@ class Gold:
 
 @dataclass(frozen=True, kw_only=True)
 class CoreferenceSettings:
-    """Settings of the section, besides those of the sidebar."""
+    """Settings of the section, besides those that pages share."""
 
     candidates: Candidates
     from_word: FromWord

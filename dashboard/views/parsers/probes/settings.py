@@ -23,7 +23,7 @@ USUAL_TEST_SHARE: Final = 0.25
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingPlan:
-    """What to train and how, besides the sidebar's choices."""
+    """What to train and how, besides what pages share."""
 
     kinds: tuple[ProbeKind, ...]
     settings: ProbeSettings

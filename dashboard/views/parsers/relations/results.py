@@ -43,7 +43,7 @@ RULE_RELATIONS: Final = (*RELATIONS, *UNIVERSAL)
 
 @dataclass(frozen=True, kw_only=True)
 class RelationSettings:
-    """Settings of the section, besides those of the sidebar."""
+    """Settings of the section, besides those that pages share."""
 
     from_word: FromWord = "mean"
     min_cases: int | None = None

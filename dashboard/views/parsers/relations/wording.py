@@ -133,8 +133,8 @@ TWO_RULES: Final = "Argmax and sieve"
 TWO_RULES_SEE: Final = (
     "Two rules for what makes a head syntactic. **By argmax** (Voita et al.): the most attended word is often enough "
     "the right one, for nsubj, dobj, amod or advmod in either direction. **By the sieve** (Pande et al.): the "
-    "attention to the right word is on average above tau, on the scale of the sidebar, whether or not it is the most. "
-    "Heads by the sieve are those with the pooled role, the mean over these relations."
+    "attention to the right word is on average above tau, on the scale of *Test settings*, whether or not it is the "
+    "most. Heads by the sieve are those with the pooled role, the mean over these relations."
 )
 TWO_RULES_PAPER: Final = (
     "By argmax: corresponds to the green cells of figure 1 of Voita et al. (2019). By the sieve, and the comparison of "

@@ -1,0 +1,83 @@
+"""Terms that explain themselves where they stand."""
+
+import base64
+
+import numpy as np
+import pytest
+from reading import sent
+
+from core.roles.roles import COARSE_ROLES
+from dashboard.components.terms.sieve_pictures import MOST_TOKENS, Sieves
+from dashboard.glossary import TERMS, Piece, pieces
+
+
+def test_a_term_is_marked_where_it_stands_first():
+    assert pieces("A head is a head; **no head** has *roles*.") == [
+        Piece("A "),
+        Piece("head", means=TERMS["head"]),
+        Piece(" is a head; "),
+        Piece("no head", "strong"),
+        Piece(" has "),
+        Piece("roles", "emphasis"),
+        Piece("."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "terms"),
+    [
+        ("each query looks at keys, at tau 3, over the corpus", ["query", "key", "tau", "corpus"]),
+        ("scores of two checkpoints in a sieve", ["score", "checkpoint", "sieve"]),
+        ("a word's syntactic head, found by attention heads with a role", ["head", "role"]),
+        ("overhead, keyboard, scored, taus; local or block", []),
+    ],
+)
+def test_whole_words_are_terms_in_the_singular_and_the_plural(sentence, terms):
+    assert [piece.means for piece in pieces(sentence) if piece.means] == [TERMS[term] for term in terms]
+
+
+def test_every_coarse_role_has_a_sentence():
+    assert all(TERMS[role].endswith(".") for role in COARSE_ROLES)
+
+
+def test_a_picture_is_the_sieve_of_a_role_that_applies():
+    sieves = Sieves(tokens=("a", "b", "c"), cells={"local": np.eye(3, 4, dtype=bool)})
+    picture = sieves.picture("local")
+    assert (picture["tokens"], picture["keys"], cells_of(picture).tolist()) == (
+        ["a", "b", "c"],
+        4,
+        np.eye(3, 4).tolist(),
+    )
+    assert "your text" in picture["caption"]
+    assert "3 squares in colour" in picture["caption"]
+    assert sieves.picture("block") is None
+
+
+def test_a_picture_of_a_long_text_is_that_of_its_beginning():
+    tokens = tuple(f"t{number}" for number in range(MOST_TOKENS + 9))
+    picture = Sieves(tokens=tokens, cells={"local": np.ones((len(tokens), len(tokens)), dtype=bool)}).picture("local")
+    assert (len(picture["tokens"]), picture["keys"]) == (MOST_TOKENS, MOST_TOKENS)
+    assert f"the first {MOST_TOKENS} tokens of your text" in picture["caption"]
+
+
+def test_the_legend_of_inspect_shows_the_sieves_of_the_text_on_screen(app):
+    grid = sent(app("inspect", text="The old dog slept."), "Heads of")
+    pictures = dict(zip(COARSE_ROLES, grid["pictures"]))
+    tokens = ["[CLS]", "the", "old", "dog", "slept", ".", "[SEP]"]
+    assert pictures["local"]["tokens"] == tokens
+    # Two tokens before and two after, as far as there are any.
+    near = np.abs(np.subtract.outer(np.arange(7), np.arange(7))) <= 2
+    assert np.array_equal(cells_of(pictures["local"]), near)
+    ends = [token.startswith("[") for token in tokens]
+    assert np.array_equal(cells_of(pictures["delimiter"]), np.tile(ends, (7, 1)))
+    # nsubj and amod: from the dependent to its head.
+    assert np.argwhere(cells_of(pictures["syntactic"])).tolist() == [[2, 3], [3, 4]]
+    assert pictures["block"] is None
+    assert grid["means"][:4] == [TERMS[role] for role in COARSE_ROLES]
+
+
+def cells_of(picture):
+    """The sieve that a picture draws."""
+    n_cells = len(picture["tokens"]) * picture["keys"]
+    packed = np.frombuffer(base64.b64decode(picture["cells"]), np.uint8)
+    return np.unpackbits(packed, count=n_cells).reshape(-1, picture["keys"]).astype(bool)
