@@ -26,7 +26,7 @@ from streamlit.file_util import get_static_dir
 
 ADDRESSES: Final = ("", "roles", "surface", "parsing", "similar", "compare", "fine-tune")
 """Of the pages; any other address brings Streamlit's page as it is."""
-FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "Slider", "TextArea")
+FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "TextArea")
 """As Streamlit names their scripts."""
 
 _HERE: Final = Path(__file__).parent
