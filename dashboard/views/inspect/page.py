@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-import numpy as np
 import streamlit as st
-from jaxtyping import Float
 
 from core.attention.settings import ONE_STACK, Head
 from core.errors import AnalysisError
-from core.roles.roles import ROLES, shown_roles
+from core.roles.roles import shown_roles
+from core.roles.telling import telling_head
 from core.texts.text import Text, read_typed
 from dashboard import controls, provenance, state
 from dashboard import wording as shared_wording
@@ -120,7 +119,7 @@ def _grid(visit: Visit, screen: OnScreen, tested: Corpus | None, finer: bool) ->
         grid,
         key="inspect grid",
         file="grid",
-        heads=state.chosen_heads(n_layers, n_heads, _most_local(scores)),
+        heads=state.chosen_heads(n_layers, n_heads, telling_head(screen.now.looked)),
         reset=(engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed()),
         facts=facts,
         sieves=sieves_on(chosen, screen.now.looked),
@@ -153,10 +152,3 @@ def _grid_controls() -> tuple[bool, bool]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by_corpus = one_of(wording.BY, {wording.BY_TEXT: False, wording.BY_CORPUS: True}, key="by")
         return by_corpus, toggle(shared_wording.FINER, key="finer")
-
-
-def _most_local(scores: Float[np.ndarray, "role layer head"]) -> Head:
-    """The head that looks at its neighbours most: a clear picture to begin with."""
-    local = np.nan_to_num(scores[ROLES.index("local")])
-    layer, head = np.unravel_index(local.argmax(), local.shape)
-    return int(layer), int(head)

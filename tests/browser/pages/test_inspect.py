@@ -54,7 +54,7 @@ def test_a_first_visit_shows_grid_and_arcs_of_the_example(visit):
     assert queries[:4] == ["[CLS]", "why", "did", "the"]
     expect(tokens(page, "To: keys")).to_have_text(queries)
     expect_drawn(links(page))
-    expect(page.get_by_role("heading", name="Head L0 H2 over 128 texts")).to_be_visible()
+    expect(page.get_by_role("heading", name="Head L1 H7 over 128 texts")).to_be_visible()
     for (width, height), least in LEAST_ROWS.items():
         page.set_viewport_size({"width": width, "height": height})
         wait_for(page, lambda: rows_beside_the_grid(page), lambda rows, least=least: rows >= least)

@@ -197,7 +197,7 @@ def test_figures_download_as_svg_and_png_with_where_they_come_from(visit):
         page.get_by_role("tab", name=tab).click()
         for name in names:
             expect_figure(page, name, "tau 3, alpha 0.05")
-    page = visit("/")
+    page = visit("/?head=0-2")
     for name, about in (("grid", TEXT), ("arcs", TEXT), ("scores of L0 H2", "tau 3, alpha 0.05")):
         expect_figure(page, name, about)
 

@@ -149,7 +149,7 @@ def test_a_link_with_nonsense_opens_with_what_the_page_offers(app, where):
     assert at.selectbox(key="corpus").value == "sample pairs and texts"
 
 
-@pytest.mark.parametrize(("named", "read"), [("2-3,2-3,0-1", [(2, 3), (0, 1)]), ("abc", [(0, 2)]), ("none", [])])
+@pytest.mark.parametrize(("named", "read"), [("2-3,2-3,0-1", [(2, 3), (0, 1)]), ("abc", [(1, 7)]), ("none", [])])
 def test_heads_of_a_link_are_read_once_each(app, named, read):
     at = app(head=named)
     assert not at.exception

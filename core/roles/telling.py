@@ -1,0 +1,39 @@
+"""The head to show first of a text: one whose arcs tell something, such as which words belong together."""
+
+import numpy as np
+
+from core.attention.settings import Head
+from core.passes.texts import TextAttention
+from core.roles.measures import DIRECTIONS
+from core.roles.sieves import sieve_cells
+from core.texts.tokens import SPECIAL
+
+
+def telling_head(looked: TextAttention) -> Head:
+    """The head that attends to related words most, beyond what it gives to other words at the same distance.
+
+    Each word counts with the related word for which a head's attention, less its mean attention between words at the
+    same distance, is greatest; the head with the greatest sum is chosen, the first in case of a tie. A head that always
+    looks one word back, or that spreads its attention evenly, has a sum of 0. In a text without relations all words
+    count as related.
+
+    Args:
+        looked: a text and its attention; of a long text the window counts.
+    """
+    text, window, attention = looked.text, looked.window, looked.attention
+    is_query = text.queries.segments[slice(*window.queries)] != SPECIAL
+    is_key = text.keys.segments[slice(*window.keys)] != SPECIAL
+    queries, keys = np.nonzero(is_query[:, None] & is_key)
+    related = sieve_cells("syntactic", text, looked.causal, DIRECTIONS, window)[queries, keys]
+    if not related.any():
+        related = np.ones(len(queries), dtype=bool)
+    best = np.full(attention.shape[:3], -np.inf)
+    for distance in np.unique((keys - queries)[related]):
+        alike = keys - queries == distance
+        at_distance = attention[:, :, queries[alike], keys[alike]]
+        gains = (at_distance - at_distance.mean(axis=-1, keepdims=True))[..., related[alike]]
+        rows = queries[alike & related]  # no query has two keys at one distance
+        best[:, :, rows] = np.maximum(best[:, :, rows], gains)
+    sums = np.where(np.isfinite(best), best, 0).sum(axis=-1)
+    layer, head = np.unravel_index(int(sums.argmax()), sums.shape)
+    return int(layer), int(head)
