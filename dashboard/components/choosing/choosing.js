@@ -1,10 +1,12 @@
 // Heads to choose from: layers down, heads across. What the cells show, a view that extends this says:
 // read() unpacks its data, parts() counts the marks in a cell, drawLegend() and drawCell(cell) draw, describe(place)
-// is a cell for screen readers, tipTable(place) and tipNotes(place) fill the tooltip.
+// is a cell for screen readers, tipTitle(place), tipTable(place) and tipNotes(place) fill the tooltip.
 const grids = new WeakMap();
 // What was chosen under a key, for when the page throws the elements away and builds them again.
 const remembered = new Map();
 
+// Pixels to the right of a grid that may hold a picture.
+const ROOM = 200;
 const HINT = "Click a head to choose it; Shift-click adds one.";
 
 function withRole(element, role) {
@@ -155,6 +157,7 @@ class HeadGrid {
       cell.focus({ preventScroll: true });
       const several = this.several.getAttribute("aria-pressed") === "true";
       this.pick(cell.place, several || event.shiftKey || event.ctrlKey || event.metaKey);
+      this.hideTip();
     };
     // Shift-click would otherwise mark text.
     this.root.onmousedown = (event) => event.shiftKey && event.preventDefault();
@@ -163,9 +166,10 @@ class HeadGrid {
       const cell = cellOf(event);
       if (cell && cell !== this.shownCell) this.showTip(cell);
     };
-    this.root.onpointerover = show;
+    // A tap chooses; the focus that it brings is none that the keyboard has moved.
+    this.root.onpointerover = (event) => event.pointerType !== "touch" && show(event);
     this.root.onpointerleave = () => this.hideTip();
-    this.root.addEventListener("focusin", show);
+    this.root.addEventListener("focusin", (event) => event.target.matches(":focus-visible") && show(event));
     this.root.addEventListener("focusout", () => this.hideTip());
     this.several.onclick = () => {
       const pressed = this.several.getAttribute("aria-pressed") === "true";
@@ -192,6 +196,7 @@ class HeadGrid {
     else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       this.pick(this.active, event.shiftKey || far);
+      this.hideTip();
       return;
     } else if (event.key === "Escape") {
       if (this.chosen.length) this.choose(this.chosen.length > 1 ? this.chosen.slice(0, 1) : []);
@@ -205,7 +210,14 @@ class HeadGrid {
 
   showTip(cell) {
     this.shownCell = cell;
-    this.tip.replaceChildren(this.tipTable(cell.place), ...this.tipNotes(cell.place));
+    const [layer, head] = cell.place;
+    const sentence = this.data.sentences?.[layer][head];
+    this.tip.replaceChildren(
+      newElement("p", "title", `Layer ${layer}, head ${head}${this.tipTitle(cell.place)}`),
+      ...(sentence ? [newElement("p", "sentence", sentence)] : []),
+      this.tipTable(cell.place),
+      ...this.tipNotes(cell.place),
+    );
     if (!this.tip.matches(":popover-open")) {
       this.tip.showPopover();
       window.addEventListener("scroll", this.onScroll, { capture: true, passive: true });
@@ -221,21 +233,20 @@ class HeadGrid {
     if (this.tip.matches(":popover-open")) this.tip.hidePopover();
   }
 
-  // Beside the cell where there is room, else below or above it, and always inside the window.
+  // In the grid's own column, where it covers no picture beside it: under the grid, or above it, or else over rows next
+  // to the cell. A grid that nothing can stand beside has its picture below, so there the tooltip may not reach below it.
   placeTip() {
-    const cell = this.shownCell.getBoundingClientRect();
+    const [cell, grid, column] = [this.shownCell, this.root, this.root.closest(".wrap")].map((each) =>
+      each.getBoundingClientRect());
+    const [right, bottom, gap] = [document.documentElement.clientWidth - 8, window.innerHeight - 8, 10];
+    this.tip.style.maxWidth = `${Math.min(column.width, right - 8)}px`;
     const { offsetWidth: width, offsetHeight: height } = this.tip;
-    const [right, bottom] = [document.documentElement.clientWidth - 8, window.innerHeight - 8];
-    const gap = 10;
-    let [x, y] = [cell.right + gap, cell.top];
-    if (x + width > right) x = cell.left - gap - width;
-    if (x < 8) {
-      x = cell.left;
-      y = cell.bottom + gap;
-      if (y + height > bottom) y = cell.top - gap - height;
-    }
-    this.tip.style.left = `${Math.max(8, Math.min(x, right - width))}px`;
-    this.tip.style.top = `${Math.max(8, Math.min(y, bottom - height))}px`;
+    const lowest = right - column.right > ROOM ? bottom : Math.min(grid.bottom, bottom);
+    const above = cell.top - gap - height;
+    const tops = [grid.bottom + gap, grid.top - gap - height, cell.bottom + gap];
+    const top = tops.find((each) => each >= 8 && each + height <= lowest) ?? above;
+    this.tip.style.left = `${Math.max(8, Math.min(cell.left, column.right - width, right - width))}px`;
+    this.tip.style.top = `${Math.max(8, Math.min(top, bottom - height))}px`;
   }
 }
 

@@ -165,10 +165,15 @@ class RoleGrid extends HeadGrid {
     return `Layer ${layer}, head ${head}: ${off}${held.join(", ") || "no role"}. ${nouns}: ${scores.join(", ")}.`;
   }
 
+  tipTitle([layer, head]) {
+    const { roles } = this.data;
+    const held = roles.filter((_, role) => ["held", "gained", "kept"].includes(this.stateOf(role, layer, head)));
+    const off = this.off.has(idOf([layer, head])) ? ", switched off" : "";
+    return `${off}: ${held.map(({ label }) => label).join(", ") || "no role"}`;
+  }
+
   tipTable([layer, head]) {
     const table = newElement("table");
-    const off = this.off.has(idOf([layer, head])) ? ", switched off" : "";
-    table.append(newElement("caption", "", `Layer ${layer}, head ${head}${off}`));
     const names = newElement("tr");
     names.append(newElement("th", "", "role"), newElement("th", "", this.data.noun));
     if (this.greatest !== null) names.append(newElement("th", "", "uniform"), newElement("th", "", "at most"));
@@ -178,6 +183,7 @@ class RoleGrid extends HeadGrid {
     const body = table.createTBody();
     this.data.roles.forEach((look, role) => {
       const state = this.stateOf(role, layer, head);
+      if (!state && !this.data.shown.includes(role)) return;
       const at = this.index(role, layer, head);
       const holds = state !== "" && state !== "lost";
       const row = newElement("tr", holds ? "holds" : "");

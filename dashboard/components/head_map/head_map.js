@@ -67,9 +67,12 @@ class HeadMap extends HeadGrid {
     return `Layer ${layer}, head ${head}: ${texts[layer][head] || missing}${marks}.${more}`;
   }
 
+  tipTitle() {
+    return "";
+  }
+
   tipTable([layer, head]) {
     const table = newElement("table");
-    table.append(newElement("caption", "", `Layer ${layer}, head ${head}`));
     const body = table.createTBody();
     for (const { label, texts } of this.data.details) {
       const row = body.insertRow();

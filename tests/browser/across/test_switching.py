@@ -50,7 +50,7 @@ def test_chosen_heads_are_switched_off_struck_through_and_restored_by_the_link(v
     expect_off(page, "L0 H2", "L1 H4")
     expect(page.get_by_text("against all heads on:")).to_be_visible()
     cell(page, 0, 2).hover()
-    expect(page.locator(".tip caption").first).to_have_text("Layer 0, head 2, switched off")
+    expect(page.locator(".tip .title").first).to_have_text("Layer 0, head 2, switched off: local")
     expect(page).to_have_url(re.compile("off=0-2"))
     there = visit(page.url)
     expect(there.get_by_role("heading", name="What changes without them")).to_be_visible()

@@ -113,16 +113,25 @@ def test_a_click_on_a_head_shows_its_arcs_and_a_shift_click_adds_one(visit):
 
 def test_keyboard_and_thumbnails_choose_heads(visit):
     page = visit("/")
+    tip = page.locator(".tip:popover-open")
     cell(page, 3, 7).click()
     expect(arcs(page, "L3 H7")).to_be_visible()
-    for key in ("ArrowDown", "ArrowRight", "Enter"):
+    expect(tip).to_have_count(0)
+    for key in ("ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
+    expect(tip).to_contain_text("Layer 4, head 8")
+    page.keyboard.press("Enter")
+    expect(tip).to_have_count(0)
     expect(arcs(page, "L4 H8")).to_be_visible()
     expect(cell(page, 4, 8)).to_have_attribute("aria-selected", "true")
     for key in ("Home", "Shift+Enter"):
         page.keyboard.press(key)
     expect(arcs(page, "L4 H8", "L4 H0")).to_be_visible()
-    page.keyboard.press("Escape")  # closes the tooltip
+    page.keyboard.press("ArrowRight")
+    expect(tip).to_contain_text("Layer 4, head 1")
+    page.keyboard.press("Escape")
+    expect(tip).to_have_count(0)
+    expect(chosen(page)).to_have_text(["L4 H8", "L4 H0"])
     page.keyboard.press("Escape")
     expect(arcs(page, "L4 H8")).to_be_visible()
     page.keyboard.press("Escape")
@@ -131,6 +140,24 @@ def test_keyboard_and_thumbnails_choose_heads(visit):
     page.get_by_role("button", name="Layer 3, head 9").click()
     expect(arcs(page, "L3 H9")).to_be_visible()
     expect(cell(page, 3, 9)).to_have_attribute("aria-selected", "true")
+
+
+def test_the_tooltip_covers_no_arcs_and_a_tap_opens_none(visit):
+    page = visit("/")
+    tip = page.locator(".tip:popover-open")
+    for width, height in ((1440, 900), (853, 480), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        for layer, head in ((0, 0), (5, 9)):
+            cell(page, layer, head).hover()
+            expect(tip).to_contain_text(f"Layer {layer}, head {head}")
+            box, below = tip.bounding_box(), arcs(page).bounding_box()
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+            assert 0 <= box["y"] <= box["y"] + box["height"] <= height
+            assert box["x"] + box["width"] <= below["x"] or box["y"] + box["height"] <= below["y"]
+    page.mouse.move(0, 0)
+    expect(tip).to_have_count(0)
+    cell(page, 5, 9).dispatch_event("pointerover", {"pointerType": "touch", "bubbles": True})
+    expect(tip).to_have_count(0)
 
 
 def test_the_arcs_pin_a_token_show_a_sieve_and_become_matrices(visit):
