@@ -12,14 +12,13 @@ from cache.serving.requests import Report, Status
 from cache.store.store import Store
 from core.checkpoints.find import BUNDLED, check_bundled, find_checkpoint
 from core.errors import AnalysisError
-from core.relations.question import ParsedText, prediction_question
+from core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
 from core.roles.controls import ControlPass, control_passes
 from core.roles.question import MATCHED_PAIRS, SCORES
 from core.similarity.distances import DistanceSettings
 from core.similarity.question import distance_question
 from core.surface.key_kinds import SurfaceSettings
 from core.surface.question import surface_question
-from core.texts.relations import dependencies
 from dashboard.samples import EXAMPLE, read_sample
 
 
@@ -33,12 +32,14 @@ def prepare() -> None:
     inference = Inference(store)
     engine = Engine(find_checkpoint(BUNDLED))
     texts = read_sample("both")
-    parsed = [ParsedText.of(text, tree.words) for text, tree in zip(texts, dependencies(texts), strict=True)]
     surface, distances = surface_question(SurfaceSettings()), distance_question(DistanceSettings())
     predictions = prediction_question("mean")
     _with_bar("Scoring", lambda report: inference.ask(engine, SCORES, (EXAMPLE, *texts), report=report))
     inference.look(engine, EXAMPLE)
     _with_bar("Surface", lambda report: inference.ask(engine, surface, texts, report=report))
+    _with_bar("Trees", lambda report: inference.ask(engine, PARSED_PREDICTIONS, texts, report=report))
+    of_texts = inference.ask(engine, PARSED_PREDICTIONS, texts).results
+    parsed = [ParsedText.of(text, found.dependencies.words) for text, found in zip(texts, of_texts, strict=True)]
     _with_bar("Relations", lambda report: inference.ask(engine, predictions, parsed, report=report))
     _with_bar("Distances", lambda report: inference.ask(engine, distances, texts, report=report))
     _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))

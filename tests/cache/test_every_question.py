@@ -21,7 +21,7 @@ from core.coreference.question import choice_question
 from core.errors import AnalysisError
 from core.passes.prepare import prepare_all
 from core.passes.question import Question, answer
-from core.relations.question import ParsedText, prediction_question
+from core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
 from core.roles.question import MATCHED_PAIRS, SCORES, permuted_keys_question
 from core.similarity.distances import DistanceSettings
 from core.similarity.question import distance_question
@@ -71,6 +71,7 @@ CASES = {
     "gradients": Case(GRADIENTS, TEXTS, 1e-4),
     "predictions": Case(prediction_question("mean"), parsed()),
     "predictions, first piece": Case(prediction_question("first"), parsed()),
+    "predictions with trees": Case(PARSED_PREDICTIONS, TEXTS),
     "coreference": Case(choice_question("mean"), MENTIONS),
     "coreference, first piece": Case(choice_question("first"), MENTIONS),
     "distances": Case(distance_question(DistanceSettings()), TEXTS),
@@ -113,7 +114,9 @@ def check(result, expected, **tolerance):
         return
     for field in fields(expected):
         value, wanted = getattr(result, field.name), getattr(expected, field.name)
-        if isinstance(wanted, np.ndarray):
+        if is_dataclass(wanted):
+            check(value, wanted, **tolerance)
+        elif isinstance(wanted, np.ndarray):
             np.testing.assert_allclose(value, wanted, err_msg=field.name, **tolerance)
             assert value.shape == wanted.shape
         else:

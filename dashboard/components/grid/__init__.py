@@ -69,6 +69,7 @@ def role_grid(
         "tau": float(grid.tau),
         "noun": WORDS[grid.scale].short,
         "filled": grid.filled,
+        "sentences": grid.sentences,
         "highlight": None if highlight is None else sorted(list(head) for head in highlight),
     }
     return choose(

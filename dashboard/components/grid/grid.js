@@ -182,8 +182,8 @@ class RoleGrid extends HeadGrid {
     table.createTHead().append(names);
     const body = table.createTBody();
     this.data.roles.forEach((look, role) => {
+      if (!this.data.shown.includes(role)) return;
       const state = this.stateOf(role, layer, head);
-      if (!state && !this.data.shown.includes(role)) return;
       const at = this.index(role, layer, head);
       const holds = state !== "" && state !== "lost";
       const row = newElement("tr", holds ? "holds" : "");

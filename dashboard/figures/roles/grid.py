@@ -56,6 +56,8 @@ class RoleGrid:
     """Whether that column holds natural logarithms of evidence, written as odds, in place of p-values."""
     stability: Float[np.ndarray, "role layer head"] | None = None
     """Share of resampled corpora in which each label stays; letters under CERTAIN are faint. None leaves it out."""
+    sentences: Sequence[Sequence[str]] | None = None
+    """What each head mostly does, by layer: for the tooltip and the file; None leaves it out."""
 
     @property
     def corners(self) -> list[int]:

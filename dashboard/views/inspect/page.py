@@ -19,6 +19,7 @@ from dashboard.views import corpus as corpora
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
+from dashboard.views.descriptions.show import kept_sentences, show_description
 from dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from dashboard.views.evidence.notes import how_decided
 from dashboard.views.frame import Visit
@@ -66,7 +67,7 @@ def _inspect() -> None:
         by_corpus, finer = _grid_controls()
         needs_tests = first_screen_is_drawn() or by_corpus
         tested = kept_corpus(visit) if texts and needs_tests else None
-        heads = _grid(visit, screen, tested if by_corpus else None, finer)
+        heads = _grid(visit, screen, tested, by_corpus, finer)
     with right:
         where_heads_look(visit, screen, heads)
     if not first_screen_is_drawn():
@@ -78,6 +79,8 @@ def _inspect() -> None:
     if heads:
         with below:
             head_summary(visit, screen.now, tested, heads[-1])
+            if tested is not None:
+                show_description(visit, tested, heads[-1])
             switch_buttons(chosen, heads)
             thumbnails(screen.now.looked, heads[-1])
     what_changes(visit, screen)
@@ -101,8 +104,9 @@ def _corpus_texts(chosen: Choice) -> tuple[tuple[Text, ...], AnalysisError | Non
         return (), error
 
 
-def _grid(visit: Visit, screen: OnScreen, tested: Corpus | None, finer: bool) -> list[Head]:
-    """The grid of roles over the corpus, or without one of those that the scores on this text give."""
+def _grid(visit: Visit, screen: OnScreen, known: Corpus | None, by_corpus: bool, finer: bool) -> list[Head]:
+    """The grid of roles over the corpus, or of those that the scores on this text give, with what is known of heads."""
+    tested = known if by_corpus else None
     chosen, engine, scores = visit.chosen, visit.engine, screen.now.scores
     n_layers, n_heads = scores.shape[1:]
     shown = shown_roles(scores)[1 if finer else 0]
@@ -116,7 +120,7 @@ def _grid(visit: Visit, screen: OnScreen, tested: Corpus | None, finer: bool) ->
         before = None if all_on is None else all_on.tests.holds
         grid = replace(grid_over(visit, tested, label, shown), held_before=before)
     heads = show_role_grid(
-        grid,
+        grid if known is None or not first_screen_is_drawn() else replace(grid, sentences=kept_sentences(visit, known)),
         key="inspect grid",
         file="grid",
         heads=state.chosen_heads(n_layers, n_heads, telling_head(screen.now.looked)),

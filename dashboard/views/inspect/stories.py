@@ -29,6 +29,7 @@ CHIP: Final = "story"
 _TOLD: Final = "story told"
 """The story whose head was chosen, and the checkpoint's fingerprint."""
 _OWN: Final = "text before the story"
+_PUT: Final = "text put on screen"
 
 Links = Bool[np.ndarray, "query key"]
 
@@ -134,11 +135,16 @@ def _begin() -> None:
     """Put the sentence on screen; the reader's own text can be brought back."""
     if st.session_state.get(CHIP) is None:
         return
-    before = st.session_state.get("text", "")
-    if before not in ("", SENTENCE, EXAMPLE_TYPED):
-        st.session_state[_OWN] = before
-    st.session_state["text"] = SENTENCE
+    put_on_screen(SENTENCE)
     st.session_state[_TOLD] = None
+
+
+def put_on_screen(typed: str) -> None:
+    """Put a text on screen that the reader has not typed; the reader's own can be brought back."""
+    before = st.session_state.get("text", "")
+    if before not in ("", SENTENCE, EXAMPLE_TYPED, st.session_state.get(_PUT)):
+        st.session_state[_OWN] = before
+    st.session_state["text"] = st.session_state[_PUT] = typed
 
 
 def _back(own: str) -> None:

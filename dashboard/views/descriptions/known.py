@@ -1,0 +1,117 @@
+"""Descriptions of all heads over the corpus: from what is stored, or after a click from passes."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from cache.answers import Answers
+from cache.store.recent import Recent
+from core.attention.settings import Head
+from core.descriptions.describe import Known, describe_heads
+from core.descriptions.facts import HeadDescription
+from core.passes.prepare import queries_text
+from core.relations.accuracy import TextPredictions
+from core.relations.question import PARSED_PREDICTIONS
+from core.roles.measures import SHARES, TextMeasures
+from core.roles.question import SCORES
+from core.roles.roles import COARSE_ROLES, ROLES
+from core.surface.key_kinds import USUAL_SURFACE
+from core.surface.per_text import TextSurface
+from core.surface.question import surface_question
+from core.texts.text import Text
+from dashboard.progress import in_its_place
+from dashboard.views.asking import ask, kept
+from dashboard.views.corpus import Corpus
+from dashboard.views.frame import Visit
+
+Asking = Callable[..., Answers | None]
+"""`ask` or `kept`."""
+DESCRIBED_BYTES: Final = 64 * 2**20
+"""Of the answers under the latest descriptions, for all readers."""
+ASKED: Final = "descriptions asked for"
+"""The corpora, each under a checkpoint, whose heads the reader wants described."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Described:
+    """The heads over a corpus."""
+
+    heads: dict[Head, HeadDescription]
+    texts: tuple[Text, ...]
+    """What the queries read, of each text."""
+    surface: tuple[TextSurface, ...]
+    predictions: tuple[TextPredictions, ...] | None
+    """None where they are not known."""
+
+
+_recent: Final[Recent[Hashable, Described]] = Recent(DESCRIBED_BYTES)
+
+
+def kept_descriptions(visit: Visit, tested: Corpus) -> Described | None:
+    """The heads over the corpus, as far as no pass is needed; None where nothing is known without one."""
+    return _described(visit, tested, kept)
+
+
+@in_its_place
+def asked_descriptions(visit: Visit, tested: Corpus) -> Described | None:
+    """The same with passes where the reader has asked for them; None where passes are needed and nobody has.
+
+    Raises: AnalysisError of any stage.
+    """
+    is_asked = (visit.engine, visit.settings, visit.texts) in _asked()
+    return _described(visit, tested, ask if is_asked else kept)
+
+
+def can_parse(visit: Visit) -> bool:
+    """Whether the words that attend and those that are attended to are of one text, which a tree can join."""
+    return visit.settings.kind in PARSED_PREDICTIONS.kinds
+
+
+def ask_for_them(visit: Visit) -> None:
+    """Remember that the reader wants the heads described over this corpus."""
+    _asked().add((visit.engine, visit.settings, visit.texts))
+
+
+def _asked() -> set[Hashable]:
+    return st.session_state.setdefault(ASKED, set())
+
+
+def _described(visit: Visit, tested: Corpus, asking: Asking) -> Described | None:
+    surface = asking(visit, surface_question(USUAL_SURFACE), visit.texts)
+    if surface is None:
+        return None
+    predictions = asking(visit, PARSED_PREDICTIONS, visit.texts) if can_parse(visit) else None
+    key = (surface, predictions, tested.key, tested.tests.settings)
+    known = _recent.get(key)
+    if known is None:
+        known = _describe(visit, tested, surface, predictions)
+        _recent.put(key, known, surface.n_bytes + (0 if predictions is None else predictions.n_bytes))
+    return known
+
+
+def _describe(
+    visit: Visit, tested: Corpus, surface: Answers[TextSurface], predictions: Answers[TextPredictions] | None
+) -> Described:
+    coarse = [ROLES.index(role) for role in COARSE_ROLES]
+    measured = kept(visit, SCORES, visit.texts)
+    of_texts = None if predictions is None else predictions.results
+    known = Known(
+        surface=surface.results,
+        predictions=of_texts,
+        first_token=None if measured is None else _first_token(measured),
+        holds=tested.tests.holds[coarse],
+    )
+    return Described(
+        heads=describe_heads(known, tested.tests.settings.alpha),
+        texts=tuple(queries_text(visit.texts[place], visit.settings.kind) for place in surface.positions),
+        surface=surface.results,
+        predictions=of_texts,
+    )
+
+
+def _first_token(measured: Answers[TextMeasures]) -> Float[np.ndarray, "text layer head"]:
+    return np.stack([of_text.shares[SHARES.index("sink")] for of_text in measured.results])

@@ -1,0 +1,152 @@
+"""What a head mostly does, in words: the one place where facts become a sentence."""
+
+from typing import Final
+
+from core.descriptions.describe import MOSTLY
+from core.descriptions.facts import Fact, HeadDescription, RelationFact, RoleFact, ShareFact, SpreadFact, Target
+from core.relations.accuracy import DIRECTIONS
+
+NOTHING: Final = "shows no clear pattern on these texts"
+EXAMPLES: Final = "Where it does so most clearly (click one to put it on screen)"
+ASK: Final = "Say in a sentence what each head does"
+ASK_RELATIONS: Final = "Add what each head finds of grammar"
+ASK_HELP: Final = "Runs the corpus through the model once more, and through spaCy's parser. The results are kept."
+AT: Final[dict[Target, str]] = {
+    "self": "the same token",
+    "previous": "the previous token",
+    "next": "the next token",
+    "cls": "[CLS]",
+    "sep": "[SEP]",
+    "punctuation": "full stops and commas",
+    "first": "the first token",
+}
+RESTS: Final = ("cls", "sep", "first")
+"""Targets that carry no words of the text: attention rests there."""
+LOOKS_AT: Final = {
+    "local": "neighbouring tokens",
+    "syntactic": "words that are related to each other",
+    "block": "tokens of the same segment",
+}
+"""Roles; what the delimiter role says is told by the shares already."""
+RELATIONS: Final[dict[str, tuple[str, str]]] = {
+    "nsubj": ("a subject", "its verb"),
+    "nsubjpass": ("a subject", "its passive verb"),
+    "dobj": ("an object", "its verb"),
+    "obj": ("an object", "its verb"),
+    "amod": ("an adjective", "its noun"),
+    "advmod": ("an adverb", "the word that it modifies"),
+    "det": ("an article", "its noun"),
+    "poss": ("a possessor", "what is owned"),
+    "nummod": ("a number", "its noun"),
+    "aux": ("an auxiliary", "its verb"),
+    "auxpass": ("an auxiliary", "its passive verb"),
+    "prep": ("a preposition", "the word before it that it belongs to"),
+    "pobj": ("a noun", "its preposition"),
+    "compound": ("the first part of a compound", "its last part"),
+    "conj": ("a later part of a list", "the part before"),
+    "cc": ("“and” or “or”", "what it joins"),
+    "mark": ("a word such as “because”", "the verb of its clause"),
+    "case": ("a case marker", "its noun"),
+    "neg": ("“not”", "its verb"),
+}
+"""Dependent and head of a relation, in words."""
+
+
+def does(description: HeadDescription) -> str:
+    """What a head mostly does, as the rest of a sentence that begins with its name."""
+    facts = description.facts
+    shares = [fact for fact in facts if isinstance(fact, ShareFact)]
+    most = [fact for fact in shares if fact.share > MOSTLY]
+    some = [fact for fact in shares if fact.share <= MOSTLY][:2]
+    relation = next((fact for fact in facts if isinstance(fact, RelationFact)), None)
+    parts = []
+    if most:
+        verb = "rests on" if most[0].target in RESTS else "looks at"
+        parts.append(f"mostly {verb} {AT[most[0].target]} ({_percent(most[0].share)} of its attention)")
+    if relation is not None:
+        looks = "among words, it looks" if most else "mostly looks"
+        parts.append(f"{looks} from {_from_to(relation)} ({_right(relation)})")
+    if parts and some:
+        parts.append(f"otherwise at {AT[some[0].target]} ({_percent(some[0].share)} of its attention)")
+    elif some:
+        parts.append(
+            "gives " + " and ".join(f"{_percent(fact.share)} of its attention to {AT[fact.target]}" for fact in some)
+        )
+    if roles := [LOOKS_AT[fact.role] for fact in facts if isinstance(fact, RoleFact) and fact.role in LOOKS_AT]:
+        looks = "by the test, it looks" if parts else "looks, by the test,"
+        parts.append(f"{looks} at {' and '.join(roles)}")
+    parts += [
+        f"spreads its attention almost evenly ({_percent(fact.ratio)} of the greatest entropy)"
+        for fact in facts
+        if isinstance(fact, SpreadFact)
+    ]
+    return f"{'; '.join(parts) or NOTHING}."
+
+
+def tip(description: HeadDescription) -> str:
+    """The same as a sentence of its own, below the head's name."""
+    words = does(description)
+    return f"{words[0].upper()}{words[1:]}"
+
+
+def evidence(description: HeadDescription) -> str:
+    """What the numbers of the sentence stand on."""
+    parts = [text for fact in description.facts if (text := _evidence(fact))]
+    return f"{'; '.join(parts)}. Over {description.n_texts} texts." if parts else f"Over {description.n_texts} texts."
+
+
+def _from_to(fact: RelationFact) -> str:
+    dependent, head = RELATIONS.get(fact.relation, (f"a word ({fact.relation})", "its head"))
+    if fact.direction == DIRECTIONS[0]:
+        return f"{dependent} to {head}"
+    return f"{_with_article(head)} to {_its(dependent)}"
+
+
+def _with_article(noun: str) -> str:
+    """ "its verb" as what attention starts from: "a verb"."""
+    return f"a {noun.removeprefix('its ')}" if noun.startswith("its ") else noun
+
+
+def _its(noun: str) -> str:
+    """ "a subject" as what attention goes to: "its subject"."""
+    for article in ("a ", "an ", "the "):
+        if noun.startswith(article):
+            return f"its {noun.removeprefix(article)}"
+    return noun
+
+
+def _right(fact: RelationFact) -> str:
+    return (
+        f"right in {_percent(fact.accuracy)} of {fact.n_cases:,} held-out cases; always guessing one distance gets "
+        f"{_percent(fact.baseline)}"
+    )
+
+
+def _evidence(fact: Fact) -> str:
+    match fact:
+        case RelationFact():
+            return (
+                f"{fact.relation}: {_interval(fact.low, fact.high)}, relation and distance ({fact.offset:+d}) chosen "
+                "on one half of the texts and judged on the other; "
+                f"p {_p(fact.p_value)}, corrected for the number of heads"
+            )
+        case ShareFact() if fact.even > 0:
+            even = f"evenly spread attention would give {_percent(fact.even)}"
+            return f"{AT[fact.target]}: {_interval(fact.low, fact.high)}, {even}"
+        case ShareFact():
+            beyond = ", above chance" if fact.target == "first" else ""
+            return f"{AT[fact.target]}: {_interval(fact.low, fact.high)}{beyond}"
+        case _:
+            return ""
+
+
+def _interval(low: float, high: float) -> str:
+    return "no interval from one text" if low != low else f"{100 * low:.0f} to {_percent(high)}"
+
+
+def _p(p_value: float) -> str:
+    return "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
