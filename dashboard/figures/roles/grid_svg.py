@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from core.attention.settings import Head
+from core.attention.settings import Head, head_name
 from dashboard.figures.appearance import LOOKS, Look, head_color
 from dashboard.figures.roles.grid import FAINT, RoleGrid
 
@@ -59,6 +59,8 @@ def grid_svg(grid: RoleGrid, *, caption: Sequence[str] = (), chosen: Collection[
         for head in range(heads):
             cell = ET.SubElement(svg, "g", transform=f"translate({LEFT + head * STEP} {top + layer * STEP})")
             cell.set("clip-path", "url(#cell)")
+            if grid.sentences is not None:
+                ET.SubElement(cell, "title").text = f"{head_name(layer, head)}: {grid.sentences[layer][head]}"
             _corners(cell, grid, states, (layer, head))
             if (layer, head) in grid.off:
                 _strike(cell)

@@ -5,12 +5,13 @@ import streamlit as st
 from core.attention.settings import Head, head_name
 from core.descriptions.examples import Example, examples
 from core.errors import AnalysisError
+from core.relations.accuracy import TextPredictions
 from core.texts.text import Text, write_typed
-from core.texts.words import Words
+from dashboard.components.marked_texts import Mark, MarkedText, marked_texts
 from dashboard.plain import plain
 from dashboard.views.corpus import Corpus
 from dashboard.views.descriptions import wording
-from dashboard.views.descriptions.known import Described, ask_for_them, asked_descriptions, can_parse, kept_descriptions
+from dashboard.views.descriptions.known import Described, ask_for_them, asked_descriptions, can_parse
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import stories
 
@@ -20,8 +21,8 @@ def show_description(visit: Visit, tested: Corpus, head: Head) -> None:
     described = asked_descriptions(visit, tested)
     if described is not None:
         description = described.heads[head]
-        st.markdown(f"**{head_name(*head)}** {plain(wording.does(description))}")
-        st.caption(plain(wording.evidence(description)))
+        said = f"**{head_name(*head)}** {plain(wording.does(description))}"
+        st.markdown(said, help=plain(wording.evidence(description)))
         _examples(described, head)
     if described is None or (described.predictions is None and can_parse(visit)):
         st.button(
@@ -34,60 +35,44 @@ def show_description(visit: Visit, tested: Corpus, head: Head) -> None:
         )
 
 
-def kept_sentences(visit: Visit, tested: Corpus) -> list[list[str]] | None:
-    """The sentence of every head, by layer, for the tooltip; None where that needs a pass."""
-    described = kept_descriptions(visit, tested)
-    if described is None:
-        return None
-    by_layer: dict[int, list[str]] = {}
-    for (layer, _), description in described.heads.items():
-        by_layer.setdefault(layer, []).append(wording.tip(description))
-    return list(by_layer.values())
-
-
 def _examples(described: Described, head: Head) -> None:
     """The texts that show it most clearly; a click puts one on screen."""
     if described.predictions is None:
         return
     _, clearest = examples(described.heads[head], described.surface, described.predictions)
-    if not clearest:
+    shown = {typed: example for example in clearest if (typed := _typed(described.texts[example.position])) is not None}
+    if not shown:
         return
-    st.markdown(wording.EXAMPLES)
-    for number, example in enumerate(clearest):
-        text, words = described.texts[example.position], described.predictions[example.position].dependencies.words
-        typed = _typed(text)
-        st.button(
-            _marked(text, words, example),
-            key=f"example {number}",
-            type="tertiary",
-            icon=":material/format_quote:",
-            on_click=stories.put_on_screen,
-            args=(typed,),
-            disabled=typed is None,
-        )
+    st.caption(wording.EXAMPLES)
+    marked_texts(
+        [
+            _marked(described.texts[example.position], described.predictions[example.position], example)
+            for example in shown.values()
+        ],
+        key="examples",
+        label=wording.examples_of(head_name(*head)),
+        on_pick=lambda place: stories.put_on_screen(list(shown)[place]),
+    )
 
 
-def _marked(text: Text, words: Words, example: Example) -> str:
-    """A text whose linked words stand out: those that look bold, those looked at on a coloured ground."""
-    signs = {link.query: ("**", "**") for link in example.links} | {
-        link.key: (":primary-background[", "]") for link in example.links
-    }
-    parts = [_marked_segment(text, words, side, signs) for side in range(len(text.segments))]
+def _marked(text: Text, predictions: TextPredictions, example: Example) -> MarkedText:
+    """A text cut into its marked words and what stands between them."""
+    words = predictions.dependencies.words
+    marks: dict[int, Mark] = {link.query: "query" for link in example.links}
+    marks |= {link.key: "key" for link in example.links}
+    parts: list[tuple[str, Mark]] = []
+    for side, segment in enumerate(text.segments):
+        at = 0
+        for place in sorted(place for place in marks if words.segments[place] == side):
+            start, end = words.spans[place].tolist()
+            parts += [(segment[at:start], ""), (segment[start:end], marks[place])]
+            at = end
+        parts += [(segment[at:], ""), (wording.BETWEEN_SEGMENTS if side + 1 < len(text.segments) else "", "")]
     shown = words.shown(text)
-    links = ", ".join(f"{plain(shown[link.query])} → {plain(shown[link.key])}" for link in example.links)
-    return f"{' / '.join(parts)} ({links})"
-
-
-def _marked_segment(text: Text, words: Words, side: int, signs: dict[int, tuple[str, str]]) -> str:
-    segment, at, parts = text.segments[side], 0, []
-    for place in sorted(signs):
-        if words.segments[place] != side:
-            continue
-        start, end = words.spans[place].tolist()
-        before, after = signs[place]
-        parts += [plain(segment[at:start]), before, plain(segment[start:end]), after]
-        at = end
-    return "".join([*parts, plain(segment[at:])])
+    return MarkedText(
+        parts=tuple((words, mark) for words, mark in parts if words),
+        links=tuple((shown[link.query], shown[link.key]) for link in example.links),
+    )
 
 
 def _typed(text: Text) -> str | None:

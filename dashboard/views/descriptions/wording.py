@@ -7,7 +7,8 @@ from core.descriptions.facts import Fact, HeadDescription, RelationFact, RoleFac
 from core.relations.accuracy import DIRECTIONS
 
 NOTHING: Final = "shows no clear pattern on these texts"
-EXAMPLES: Final = "Where it does so most clearly (click one to put it on screen)"
+EXAMPLES: Final = "Seen most clearly in these texts: bold words look at underlined ones. Click one to put it on screen."
+BETWEEN_SEGMENTS: Final = " / "
 ASK: Final = "Say in a sentence what each head does"
 ASK_RELATIONS: Final = "Add what each head finds of grammar"
 ASK_HELP: Final = "Runs the corpus through the model once more, and through spaCy's parser. The results are kept."
@@ -83,6 +84,11 @@ def does(description: HeadDescription) -> str:
     return f"{'; '.join(parts) or NOTHING}."
 
 
+def examples_of(head: str) -> str:
+    """Names the list of texts for screen readers."""
+    return f"Texts in which {head} does so most clearly"
+
+
 def tip(description: HeadDescription) -> str:
     """The same as a sentence of its own, below the head's name."""
     words = does(description)
@@ -117,8 +123,8 @@ def _its(noun: str) -> str:
 
 def _right(fact: RelationFact) -> str:
     return (
-        f"right in {_percent(fact.accuracy)} of {fact.n_cases:,} held-out cases; always guessing one distance gets "
-        f"{_percent(fact.baseline)}"
+        f"right in {_percent(fact.accuracy)} of {fact.n_cases:,} held-out cases, interval "
+        f"{_interval(fact.low, fact.high)}; always guessing one distance gets {_percent(fact.baseline)}"
     )
 
 
@@ -126,9 +132,8 @@ def _evidence(fact: Fact) -> str:
     match fact:
         case RelationFact():
             return (
-                f"{fact.relation}: {_interval(fact.low, fact.high)}, relation and distance ({fact.offset:+d}) chosen "
-                "on one half of the texts and judged on the other; "
-                f"p {_p(fact.p_value)}, corrected for the number of heads"
+                f"{fact.relation}: relation and distance ({fact.offset:+d}) chosen on one half of the texts and judged "
+                f"on the other; p {_p(fact.p_value)}, corrected for the number of heads"
             )
         case ShareFact() if fact.even > 0:
             even = f"evenly spread attention would give {_percent(fact.even)}"
@@ -149,4 +154,4 @@ def _p(p_value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"

@@ -25,6 +25,8 @@ from dashboard.figures.scales import WORDS
 from dashboard.state import Choice
 from dashboard.views import corpus as corpora
 from dashboard.views.corpus import Corpus, kept_matches
+from dashboard.views.descriptions.known import kept_descriptions
+from dashboard.views.descriptions.wording import does
 from dashboard.views.evidence import wording as evidence_wording
 from dashboard.views.evidence.chart import evidence_chart
 from dashboard.views.frame import Visit
@@ -56,7 +58,9 @@ def head_card(visit: Visit, passed: PassedText, tested: Corpus, head: Head) -> N
             table = _with_evidence(table, tests, tested.bets.scores[:, places, *head], head)
             columns = _evidence_columns(visit.chosen)
         st.dataframe(_shown(table), hide_index=True, column_config=columns, height="content", placeholder="n/a")
-        table_downloads(f"head {name}", table, facts)
+        described = kept_descriptions(visit, tested)
+        mostly = {} if described is None else {"mostly": f"{name} {does(described.heads[head])}"}
+        table_downloads(f"head {name}", table, facts | mostly)
         _alike(tests, head, scale)
         _attending_alike(kept_distances(visit), head)
     with right:

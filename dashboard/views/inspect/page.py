@@ -19,7 +19,8 @@ from dashboard.views import corpus as corpora
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
-from dashboard.views.descriptions.show import kept_sentences, show_description
+from dashboard.views.descriptions.sentences import kept_sentences
+from dashboard.views.descriptions.show import show_description
 from dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from dashboard.views.evidence.notes import how_decided
 from dashboard.views.frame import Visit
@@ -78,9 +79,9 @@ def _inspect() -> None:
 
     if heads:
         with below:
-            head_summary(visit, screen.now, tested, heads[-1])
             if tested is not None:
                 show_description(visit, tested, heads[-1])
+            head_summary(visit, screen.now, tested, heads[-1])
             switch_buttons(chosen, heads)
             thumbnails(screen.now.looked, heads[-1])
     what_changes(visit, screen)
@@ -119,8 +120,10 @@ def _grid(visit: Visit, screen: OnScreen, known: Corpus | None, by_corpus: bool,
         all_on = kept_corpus(replace(visit, chosen=replace(chosen, off=()))) if chosen.off else None
         before = None if all_on is None else all_on.tests.holds
         grid = replace(grid_over(visit, tested, label, shown), held_before=before)
+    if known is not None and first_screen_is_drawn():
+        grid = replace(grid, sentences=kept_sentences(visit, known))
     heads = show_role_grid(
-        grid if known is None or not first_screen_is_drawn() else replace(grid, sentences=kept_sentences(visit, known)),
+        grid,
         key="inspect grid",
         file="grid",
         heads=state.chosen_heads(n_layers, n_heads, telling_head(screen.now.looked)),

@@ -32,6 +32,7 @@ from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.charts import chart
 from dashboard.views.corpus import Corpus, corpus, kept_matches
+from dashboard.views.descriptions.sentences import kept_sentences
 from dashboard.views.evidence import wording as evidence_wording
 from dashboard.views.evidence.chart import evidence_chart
 from dashboard.views.evidence.notes import how_decided
@@ -81,7 +82,7 @@ def _roles() -> None:
     if found:
         with beside:
             chance.counts(tested, found, shown, facts)
-    _details(visit.chosen, tested, matched, coarse, facts)
+    _details(visit, tested, matched, coarse, facts)
 
 
 def _sentences(
@@ -147,6 +148,7 @@ def _grid(
         grid = replace(
             grid_over(visit, tested, label, shown),
             held_before=before,
+            sentences=kept_sentences(visit, tested),
             positional=None if matched is None else matched.positional(tests),
         )
         _show(visit, grid, tests, "grid", facts, highlight)
@@ -190,8 +192,9 @@ def _busiest(tests: HeadTests) -> Head:
 
 
 def _details(
-    chosen: Choice, tested: Corpus, matched: MatchedTests | None, coarse: tuple[str, ...], facts: dict[str, str]
+    visit: Visit, tested: Corpus, matched: MatchedTests | None, coarse: tuple[str, ...], facts: dict[str, str]
 ) -> None:
+    chosen = visit.chosen
     by_test = {"p-values": lambda: _p_values(chosen, tested.tests, coarse, facts)}
     by_evidence = {"Evidence": lambda: _evidence(tested, facts)}
     strength = by_test if tested.bets is None else by_evidence
@@ -203,7 +206,7 @@ def _details(
             "Score distributions": lambda: _distributions(chosen, tested, facts),
             "Sensitivity": lambda: _sensitivity(chosen, tested, coarse, facts),
             "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
-            "Table": lambda: _table(tested, matched, facts),
+            "Table": lambda: _table(visit, tested, matched, facts),
         },
     )
 
@@ -275,8 +278,10 @@ def _overlaps(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) 
     table_downloads("overlaps", table, facts)
 
 
-def _table(tested: Corpus, matched: MatchedTests | None, facts: dict[str, str]) -> None:
+def _table(visit: Visit, tested: Corpus, matched: MatchedTests | None, facts: dict[str, str]) -> None:
     table = head_table(tested.with_intervals())
+    if (sentences := kept_sentences(visit, tested)) is not None:
+        table["mostly"] = [sentences[layer][head] for layer, head in zip(table["layer"], table["head"])]
     if (stability := tested.stability()) is not None:
         table["stability"] = stability.ravel()
     if matched is not None:

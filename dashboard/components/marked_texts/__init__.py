@@ -1,0 +1,53 @@
+"""A few texts whose words are marked in two ways; a click picks one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import streamlit as st
+
+Mark = Literal["", "query", "key"]
+"""What a stretch of a text is: nothing in particular, a word that looks, or one that is looked at."""
+
+_HERE: Final = Path(__file__).parent
+_mount: Final = st.components.v2.component(
+    "attention_sieve.marked_texts",
+    html='<ul class="texts"></ul>',
+    css=(_HERE / "marked_texts.css").read_text("utf-8"),
+    js="\n".join(path.read_text("utf-8") for path in (_HERE.parent / "page.js", _HERE / "marked_texts.js")),
+    isolate_styles=True,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkedText:
+    """One text as it is drawn."""
+
+    parts: tuple[tuple[str, Mark], ...]
+    """Stretches of it and what they are; together the whole text."""
+    links: tuple[tuple[str, str], ...]
+    """Word and word that it looks at, for screen readers."""
+
+
+def marked_texts(texts: Sequence[MarkedText], *, key: str, label: str, on_pick: Callable[[int], None]) -> None:
+    """Draw texts below each other.
+
+    Args:
+        texts: one or more.
+        key: the view's own key.
+        label: what the texts show, for screen readers.
+        on_pick: called with the place of the text that the reader clicked, before the run that follows.
+    """
+
+    def tell() -> None:
+        picked = st.session_state[key]["picked"]
+        if type(picked) is int and 0 <= picked < len(texts):
+            on_pick(picked)
+
+    data = {
+        "label": label,
+        "texts": [[list(part) for part in text.parts] for text in texts],
+        "links": [[list(link) for link in text.links] for text in texts],
+    }
+    _mount(key=key, data=data, on_picked_change=tell, width="stretch", height="content")
