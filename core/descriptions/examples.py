@@ -92,7 +92,7 @@ def _offset_links(
     """The attention to a neighbouring token, and the words whose most attended other word stands there."""
     attended = text.predicted[0][*head]
     words = np.arange(len(attended))
-    at_offset = words[attended == words + OFFSETS[target]]
+    at_offset = words[(attended >= 0) & (attended == words + OFFSETS[target])]
     share = _of(surface.shares, target, head)
     return share if np.isfinite(share) else 0.0, _links(np.stack([at_offset, attended[at_offset]], axis=1))
 

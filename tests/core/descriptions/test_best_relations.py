@@ -1,0 +1,45 @@
+"""What each head finds best, on predictions made by hand."""
+
+import pytest
+from made_heads import BACK, FINDER, TURNED, text
+
+from core.descriptions.best_relations import LEAST_CASES, best_relations
+
+
+@pytest.fixture(scope="module")
+def facts():
+    return best_relations([text(place) for place in range(4 * LEAST_CASES)])
+
+
+def test_a_head_is_judged_on_the_other_half_against_the_offset_of_its_own(facts):
+    fact = facts[FINDER]
+    assert (fact.relation, fact.direction) == ("nsubj", "dependent-to-head")
+    assert (fact.n_cases, fact.accuracy, fact.offset, fact.baseline) == (2 * LEAST_CASES, 1.0, 1, 0.5)
+    assert fact.low < 1 <= fact.high
+
+
+def test_a_p_value_is_that_of_all_heads(facts):
+    # On half of the unseen cases only the head is right: a sign test on them, times 6 heads.
+    assert facts[FINDER].p_value == pytest.approx(6 * 0.5**LEAST_CASES)
+    assert facts[BACK].p_value == 1
+
+
+def test_a_head_that_is_right_on_unseen_texts_alone_is_not_chosen_for_it(facts):
+    assert facts[TURNED].relation != "nsubj" or facts[TURNED].accuracy == 0
+
+
+def test_a_head_that_looks_at_a_fixed_distance_is_no_better_than_it(facts):
+    fact = facts[BACK]
+    assert fact.relation == "advmod"
+    assert fact.accuracy == fact.baseline == 1
+
+
+def test_a_relation_with_few_cases_in_one_half_judges_no_head():
+    assert best_relations([text(place) for place in range(2 * LEAST_CASES - 1)]) == {}
+
+
+def test_halves_are_of_documents_where_these_are_known():
+    n_texts = 8 * LEAST_CASES
+    found = best_relations([text(place, document=str(place // 4)) for place in range(n_texts)])
+    assert found[FINDER].n_cases == n_texts / 2
+    assert found[TURNED].accuracy == pytest.approx(0.5), "half of the texts of each document show what it finds"
