@@ -1,7 +1,7 @@
 """Describes every head by its facts, the one that it mostly does first."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -37,8 +37,6 @@ class Known:
     """Of each text, with its trees; None where they are not known."""
     first_token: Float[np.ndarray, "text layer head"] | None = None
     """Share above chance of the first token of a causal model; NaN, or None, where that is not asked."""
-    holds: Bool[np.ndarray, "role layer head"] | None = None
-    """Which head holds which of COARSE_ROLES by the test."""
 
 
 def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescription]:
@@ -46,8 +44,8 @@ def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescript
 
     What a head gives more than MOSTLY of its attention to comes first. Next comes the relation that it finds, chosen on
     one half of the texts, if it is right in more than MOSTLY of the cases of the other half, and significantly more
-    often than a fixed offset. Then follow the other targets with more than OTHERWISE of its attention. Only where it
-    does nothing mostly, roles count; and only where it has none, that its attention is spread almost evenly.
+    often than a fixed offset. Then follow the other targets with more than OTHERWISE of its attention. Only where there
+    is none of these, it counts that attention is spread almost evenly.
 
     Args:
         known: of one or more texts.
@@ -64,22 +62,38 @@ def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescript
         most = [fact for fact in of_head if fact.share > MOSTLY]
         some = [fact for fact in of_head if OTHERWISE < fact.share <= MOSTLY]
         relation = [] if found is None or not _is_found(found, alpha) else [found]
-        roles = [] if most or relation else _held(known.holds, head)
-        facts: tuple[Fact, ...] = (*most, *relation, *some, *roles)
+        facts: tuple[Fact, ...] = (*most, *relation, *some)
         if not facts and spread[head] > EVENLY:
             facts = (SpreadFact(ratio=float(spread[head])),)
         descriptions[head] = HeadDescription(head=head, n_texts=n_texts, facts=facts)
     return descriptions
 
 
+def with_roles(
+    descriptions: Mapping[Head, HeadDescription], holds: Bool[np.ndarray, "role layer head"]
+) -> dict[Head, HeadDescription]:
+    """The same, with the roles of each head that does nothing mostly; where it has one, even attention does not count.
+
+    Args:
+        descriptions: of every head.
+        holds: which head holds which of COARSE_ROLES.
+    """
+    told = {}
+    for head, description in descriptions.items():
+        roles = [RoleFact(role=role) for role, held in zip(COARSE_ROLES, holds[:, *head], strict=True) if held]
+        if roles and not any(_is_mostly(fact) for fact in description.facts):
+            facts = [fact for fact in description.facts if not isinstance(fact, SpreadFact)]
+            description = replace(description, facts=(*facts, *roles))
+        told[head] = description
+    return told
+
+
+def _is_mostly(fact: Fact) -> bool:
+    return isinstance(fact, RelationFact) or (isinstance(fact, ShareFact) and fact.share > MOSTLY)
+
+
 def _is_found(fact: RelationFact, alpha: float) -> bool:
     return fact.accuracy > MOSTLY and fact.p_value < alpha
-
-
-def _held(holds: Bool[np.ndarray, "role layer head"] | None, head: Head) -> list[RoleFact]:
-    if holds is None:
-        return []
-    return [RoleFact(role=role) for role, held in zip(COARSE_ROLES, holds[:, *head], strict=True) if held]
 
 
 def _shares(known: Known, alpha: float) -> list[dict[Head, ShareFact]]:

@@ -1,7 +1,7 @@
 """Descriptions of all heads over the corpus: from what is stored, or after a click from passes."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from cache.answers import Answers
 from cache.store.recent import Recent
 from core.attention.settings import Head
-from core.descriptions.describe import Known, describe_heads
+from core.descriptions.describe import Known, describe_heads, with_roles
 from core.descriptions.facts import HeadDescription
 from core.passes.prepare import queries_text
 from core.relations.accuracy import TextPredictions
@@ -85,28 +85,29 @@ def _described(visit: Visit, tested: Corpus, asking: Asking) -> Described | None
     if surface is None:
         return None
     predictions = asking(visit, PARSED_PREDICTIONS, visit.texts) if can_parse(visit) else None
-    key = (surface, predictions, tested.key, tested.tests.settings)
+    alpha = tested.tests.settings.alpha
+    key = (surface, predictions, alpha)
     known = _recent.get(key)
     if known is None:
-        known = _describe(visit, tested, surface, predictions)
+        known = _describe(visit, surface, predictions, alpha)
         _recent.put(key, known, surface.n_bytes + (0 if predictions is None else predictions.n_bytes))
-    return known
+    coarse = [ROLES.index(role) for role in COARSE_ROLES]
+    return replace(known, heads=with_roles(known.heads, tested.tests.holds[coarse]))
 
 
 def _describe(
-    visit: Visit, tested: Corpus, surface: Answers[TextSurface], predictions: Answers[TextPredictions] | None
+    visit: Visit, surface: Answers[TextSurface], predictions: Answers[TextPredictions] | None, alpha: float
 ) -> Described:
-    coarse = [ROLES.index(role) for role in COARSE_ROLES]
+    """Everything but the roles, which move with tau."""
     measured = kept(visit, SCORES, visit.texts)
     of_texts = None if predictions is None else predictions.results
     known = Known(
         surface=surface.results,
         predictions=of_texts,
         first_token=None if measured is None else _first_token(measured),
-        holds=tested.tests.holds[coarse],
     )
     return Described(
-        heads=describe_heads(known, tested.tests.settings.alpha),
+        heads=describe_heads(known, alpha),
         texts=tuple(queries_text(visit.texts[place], visit.settings.kind) for place in surface.positions),
         surface=surface.results,
         predictions=of_texts,

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from core.descriptions.best_relations import LEAST_CASES
+from core.descriptions.describe import MOSTLY, OTHERWISE
 from core.roles.controls import SEEDS
 from core.roles.hypotheses import CONSTANT_SPREAD, LEAST_GAIN
 from core.roles.measures import USUAL_TAU, Direction
@@ -26,6 +28,9 @@ NUMBERS: Final = {
     "certain": f"{100 * stability.CERTAIN:g} %",
     "t_resamples": str(intervals.RESAMPLES),
     "least_texts": str(intervals.LEAST_TEXTS),
+    "mostly": f"{100 * MOSTLY:g} %",
+    "otherwise": f"{100 * OTHERWISE:g} %",
+    "least_cases": str(LEAST_CASES),
 }
 """Of `method.md`."""
 SEE: Final = (

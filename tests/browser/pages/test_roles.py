@@ -178,6 +178,8 @@ def test_tables_download_as_csv_and_parquet_with_where_they_come_from(visit):
     assert len(csv) == len(ROLES) * 72
     assert csv["checkpoint"].unique() == ["bundled"]
     assert csv["tau"].unique() == [2.5]
+    (of_head,) = csv.loc[(csv["layer"] == 0) & (csv["head"] == 2), "mostly"].unique()
+    assert of_head.startswith("Mostly looks at the previous token")
     file = io.BytesIO(download(page, "Parquet of roles"))
     facts = json.loads(parquet.read_schema(file).metadata[b"provenance"])
     assert facts["corpus texts"] == "128"

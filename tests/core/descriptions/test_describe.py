@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from made_heads import FINDER, SHAPE, surface, text
 
-from core.descriptions.describe import Known, describe_heads
+from core.descriptions.describe import Known, describe_heads, with_roles
 from core.descriptions.facts import RelationFact, RoleFact, ShareFact, SpreadFact
 
 N_TEXTS = 80
@@ -42,10 +42,11 @@ def test_a_relation_that_a_fixed_distance_finds_as_well_is_not_told():
 def test_roles_count_only_for_a_head_that_does_nothing_mostly():
     holds = np.zeros((4, *SHAPE), bool)
     holds[3, 0, :] = True
-    found = described(shares={"cls": {(0, 0): 0.9}, "sep": {(0, 1): 0.3}}, holds=holds)
+    found = with_roles(described(shares={"cls": {(0, 0): 0.9}, "sep": {(0, 1): 0.3}}, entropy=0.95), holds)
     assert [type(fact) for fact in found[0, 0].facts] == [ShareFact]
     assert [type(fact) for fact in found[0, 1].facts] == [ShareFact, RoleFact]
     assert found[0, 2].facts == (RoleFact(role="block"),)
+    assert [type(fact) for fact in found[1, 2].facts] == [SpreadFact]
 
 
 def test_even_attention_is_told_where_nothing_else_is_and_a_head_may_have_no_pattern():

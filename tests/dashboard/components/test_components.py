@@ -297,6 +297,13 @@ def test_the_file_of_a_grid_draws_labels_that_may_change_faint_and_says_so() -> 
     assert "Faint" not in "".join(ET.fromstring(grid_svg(replace(grid, stability=None))).itertext())
 
 
+def test_the_file_of_a_grid_says_of_each_head_what_it_mostly_does() -> None:
+    sentences = [["Rests on <b>.", "Looks back."]]
+    grid = RoleGrid(roles=["local"], scores=np.ones((1, 1, 2)), holds=np.ones((1, 1, 2), bool), tau=3.0, label="A")
+    svg = ET.fromstring(grid_svg(replace(grid, sentences=sentences)))
+    assert [each.text for each in svg.findall(".//{*}g/{*}title")] == ["L0 H0: Rests on <b>.", "L0 H1: Looks back."]
+
+
 def test_heads_that_are_off_travel() -> None:
     assert sent(run(grid_page))["off"] == []
     assert sent(run(grid_page, off=[(1, 2), (0, 1)]))["off"] == [[0, 1], [1, 2]]
