@@ -55,7 +55,7 @@ class SpreadFact:
 
 @dataclass(frozen=True, kw_only=True)
 class RoleFact:
-    """A role that a head holds by the test."""
+    """A role that a head holds."""
 
     role: str
 

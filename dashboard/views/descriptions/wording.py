@@ -5,6 +5,7 @@ from typing import Final
 from core.descriptions.describe import MOSTLY
 from core.descriptions.facts import Fact, HeadDescription, RelationFact, RoleFact, ShareFact, SpreadFact, Target
 from core.relations.accuracy import DIRECTIONS
+from dashboard.figures.figure import counted
 
 NOTHING: Final = "shows no clear pattern on these texts"
 EXAMPLES: Final = "Seen most clearly in these texts: bold words look at underlined ones. Click one to put it on screen."
@@ -35,22 +36,22 @@ RELATIONS: Final[dict[str, tuple[str, str]]] = {
     "dobj": ("an object", "its verb"),
     "obj": ("an object", "its verb"),
     "amod": ("an adjective", "its noun"),
-    "advmod": ("an adverb", "the word that it modifies"),
+    "advmod": ("an adverb", "its verb or adjective"),
     "det": ("an article", "its noun"),
-    "poss": ("a possessor", "what is owned"),
+    "poss": ("a possessor", "its noun"),
     "nummod": ("a number", "its noun"),
     "aux": ("an auxiliary", "its verb"),
     "auxpass": ("an auxiliary", "its passive verb"),
-    "prep": ("a preposition", "the word before it that it belongs to"),
+    "prep": ("a preposition", "its governing word"),
     "pobj": ("a noun", "its preposition"),
-    "compound": ("the first part of a compound", "its last part"),
-    "conj": ("a later part of a list", "the part before"),
-    "cc": ("“and” or “or”", "what it joins"),
-    "mark": ("a word such as “because”", "the verb of its clause"),
+    "compound": ("a modifying noun", "its main noun"),
+    "conj": ("a later list item", "its first list item"),
+    "cc": ("an “and” or “or”", "its first list item"),
+    "mark": ("a subordinating word", "its clause's verb"),
     "case": ("a case marker", "its noun"),
-    "neg": ("“not”", "its verb"),
+    "neg": ("a “not”", "its verb"),
 }
-"""Dependent and head of a relation, in words."""
+"""Dependent and head of a relation, in words; a dependent begins with an article, a head with "its"."""
 
 
 def does(description: HeadDescription) -> str:
@@ -74,7 +75,7 @@ def does(description: HeadDescription) -> str:
             "gives " + " and ".join(f"{_percent(fact.share)} of its attention to {AT[fact.target]}" for fact in some)
         )
     if roles := [LOOKS_AT[fact.role] for fact in facts if isinstance(fact, RoleFact) and fact.role in LOOKS_AT]:
-        looks = "by the test, it looks" if parts else "looks, by the test,"
+        looks = "by its role, it looks" if parts else "looks, by its role,"
         parts.append(f"{looks} at {' and '.join(roles)}")
     parts += [
         f"spreads its attention almost evenly ({_percent(fact.ratio)} of the greatest entropy)"
@@ -98,27 +99,15 @@ def tip(description: HeadDescription) -> str:
 def evidence(description: HeadDescription) -> str:
     """What the numbers of the sentence stand on."""
     parts = [text for fact in description.facts if (text := _evidence(fact))]
-    return f"{'; '.join(parts)}. Over {description.n_texts} texts." if parts else f"Over {description.n_texts} texts."
+    over = f"Over {counted(description.n_texts, 'text')}."
+    return f"{'; '.join(parts)}. {over}" if parts else over
 
 
 def _from_to(fact: RelationFact) -> str:
     dependent, head = RELATIONS.get(fact.relation, (f"a word ({fact.relation})", "its head"))
     if fact.direction == DIRECTIONS[0]:
         return f"{dependent} to {head}"
-    return f"{_with_article(head)} to {_its(dependent)}"
-
-
-def _with_article(noun: str) -> str:
-    """ "its verb" as what attention starts from: "a verb"."""
-    return f"a {noun.removeprefix('its ')}" if noun.startswith("its ") else noun
-
-
-def _its(noun: str) -> str:
-    """ "a subject" as what attention goes to: "its subject"."""
-    for article in ("a ", "an ", "the "):
-        if noun.startswith(article):
-            return f"its {noun.removeprefix(article)}"
-    return noun
+    return f"a {head.removeprefix('its ')} to its {dependent.split(' ', 1)[1]}"
 
 
 def _right(fact: RelationFact) -> str:

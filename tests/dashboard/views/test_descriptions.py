@@ -45,10 +45,10 @@ def said(*facts):
         ((replace(SUBJECT, relation="xyz"),), f"mostly looks from a word (xyz) to its head {CASES}."),
         (
             (SOME, replace(SOME, target="punctuation"), RoleFact(role="syntactic")),
-            "gives 30 % of its attention to [CLS] and 30 % of its attention to full stops and commas; by the test, it "
+            "gives 30 % of its attention to [CLS] and 30 % of its attention to full stops and commas; by its role, it "
             "looks at words that are related to each other.",
         ),
-        ((RoleFact(role="block"),), "looks, by the test, at tokens of the same segment."),
+        ((RoleFact(role="block"),), "looks, by its role, at tokens of the same segment."),
         ((SpreadFact(ratio=0.95),), "spreads its attention almost evenly (95 % of the greatest entropy)."),
     ],
 )
@@ -64,8 +64,11 @@ def test_the_evidence_says_how_a_relation_was_chosen_and_what_even_attention_wou
     )
 
 
-def test_the_relations_of_roles_have_words():
+def test_the_relations_of_roles_have_words_that_can_be_turned_around():
     assert set(RELATIONS) <= set(wording.RELATIONS)
+    for dependent, head in wording.RELATIONS.values():
+        assert dependent.startswith(("a ", "an "))
+        assert head.startswith("its ")
 
 
 def test_a_click_says_what_each_head_does_in_the_card_the_tooltip_and_the_files(app):
