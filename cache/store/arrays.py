@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from core.attention.settings import Window
+from core.attention.settings import Reach, Window
 from core.passes.arrays import Arrays, array_to_text, text_to_array
 from core.passes.texts import PassText, TextAttention
 from core.texts.relations import TokenPair
@@ -28,6 +28,7 @@ def packed_attention(looked: TextAttention) -> dict[str, np.ndarray]:
         "causal": np.array(looked.causal),
         "window": np.array(astuple(looked.window)),
         "block": np.array(looked.block),
+        "reaches": text_to_array(json.dumps([astuple(reach) for reach in looked.reaches])),
         "attention": looked.attention.astype(np.float16),
         **overview,
     }
@@ -49,6 +50,7 @@ def unpacked_attention(kept: Arrays) -> TextAttention:
         attention=kept["attention"].astype(np.float32),
         block=int(kept["block"]),
         overview=kept["overview"].astype(np.float32) if "overview" in kept else None,
+        reaches=tuple(Reach(*reach) for reach in json.loads(array_to_text(kept["reaches"]))),
     )
 
 

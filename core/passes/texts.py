@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import Kind, Window
+from core.attention.settings import Kind, Reach, Window
 from core.texts.relations import TokenPair
 from core.texts.tokens import TokenizedText
 
@@ -52,6 +52,8 @@ class TextAttention:
     """Block size of the overview in tokens; 0 if the window is the whole text."""
     overview: Float[np.ndarray, "layer head query_block key_block"] | None
     """Mean attention between the tokens of two blocks; None if the window is the whole text."""
+    reaches: tuple[Reach, ...] = ()
+    """Attention window of each layer; empty if no layer of the checkpoint has one."""
 
 
 def same_tokens(a: PassText, b: PassText) -> bool:

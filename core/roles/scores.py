@@ -176,7 +176,7 @@ def score_batch(
         gates=gates(checkpoint, settings),
         stops=True,
     )
-    seen = {row: _seen(texts[row], attention.causal, window, maps[row]) for row, window in (windows or {}).items()}
+    seen = {row: _seen(texts[row], attention, window, maps[row]) for row, window in (windows or {}).items()}
     measures, shares = scores.scores()
     return BatchScores(
         measures=measures,
@@ -199,15 +199,16 @@ def _map_observer(text: PassText, row: int, window: Window) -> MapObserver:
     return MapObserver(row, len(text.queries.ids), len(text.keys.ids), window, _block(text, window))
 
 
-def _seen(text: PassText, causal: bool, window: Window, observer: MapObserver) -> TextAttention:
+def _seen(text: PassText, attention: AttentionLayers, window: Window, observer: MapObserver) -> TextAttention:
     block = _block(text, window)
     return TextAttention(
         text=text,
-        causal=causal,
+        causal=attention.causal,
         window=window,
         attention=observer.attention().cpu().numpy(),
         block=block,
         overview=observer.overview().cpu().numpy() if block else None,
+        reaches=attention.reaches,
     )
 
 

@@ -1,0 +1,1 @@
+"""Word links: which heads look from one word to another."""

@@ -1,0 +1,177 @@
+"""Which heads look from one word to another, by attention made by hand."""
+
+import numpy as np
+import pytest
+
+from core.attention.settings import Reach, Window
+from core.errors import AnalysisError
+from core.passes.texts import PassText, TextAttention
+from core.texts.tokens import SPECIAL, TokenizedText
+from core.word_links.on_text import other_words, word_links, words_on
+
+TOKENS = ("[CLS]", "the", "ba", "##ker", "saw", "the", "shop", "[SEP]")
+WORDS = (SPECIAL, 0, 1, 1, 2, 3, 4, SPECIAL)
+
+
+def tokenized(tokens=TOKENS, words=WORDS, segments=None):
+    words, n_tokens = np.array(words), len(tokens)
+    return TokenizedText(
+        ids=np.arange(n_tokens),
+        type_ids=np.zeros(n_tokens, dtype=int),
+        tokens=tokens,
+        spans=np.zeros((n_tokens, 2), dtype=int),
+        segments=np.where(words == SPECIAL, SPECIAL, 0) if segments is None else np.array(segments),
+        words=words,
+        is_cls=words == SPECIAL,
+        is_sep=words == SPECIAL,
+        n_cut=0,
+    )
+
+
+def even(n_layers=2, n_heads=3, n_queries=8, n_keys=8, *, causal=False):
+    """Attention that is spread evenly."""
+    live = np.tril(np.ones((n_queries, n_keys))) if causal else np.ones((n_queries, n_keys))
+    return np.tile(live / live.sum(axis=1, keepdims=True), (n_layers, n_heads, 1, 1))
+
+
+def looked(attention, *, text=None, causal=False, window=None, reaches=()):
+    text = text or PassText(kind="self", source=tokenized())
+    return TextAttention(
+        text=text,
+        causal=causal,
+        window=window or Window((0, len(text.queries.ids)), (0, len(text.keys.ids))),
+        attention=attention,
+        block=0,
+        overview=None,
+        reaches=reaches,
+    )
+
+
+def word(name, occurrence=1, window=(0, 8)):
+    return next(each for each in words_on(tokenized(), window) if (each.text, each.occurrence) == (name, occurrence))
+
+
+def test_words_of_several_tokens_are_one_and_repeated_ones_are_counted():
+    words = words_on(tokenized(), (0, 8))
+    assert [each.text for each in words] == ["[CLS]", "the", "baker", "saw", "the", "shop", "[SEP]"]
+    assert [(each.occurrence, each.n_occurrences) for each in words if each.text == "the"] == [(1, 2), (2, 2)]
+    assert word("baker").tokens == (2, 3)
+    assert [each.segment for each in words] == [SPECIAL, 0, 0, 0, 0, 0, SPECIAL]
+
+
+def test_a_window_has_whole_words_only_and_counts_them_over_the_whole_text():
+    words = words_on(tokenized(), (3, 6))
+    assert [(each.text, each.occurrence) for each in words] == [("saw", 1), ("the", 2)]
+
+
+def test_each_special_token_stands_for_itself():
+    words = words_on(tokenized(("[CLS]", "a", "[SEP]", "b", "[SEP]"), (-1, 0, -1, 1, -1)), (0, 5))
+    assert [(each.text, each.tokens, each.occurrence) for each in words if each.segment == SPECIAL] == [
+        ("[CLS]", (0,), 1),
+        ("[SEP]", (2,), 1),
+        ("[SEP]", (4,), 2),
+    ]
+
+
+def test_the_planted_head_comes_first_with_its_attention_by_hand():
+    attention = even()
+    attention[1, 2, 2] = 0, 0, 0, 0, 0.1, 0, 0.7, 0.2
+    attention[1, 2, 3] = 0, 0, 0, 0, 0.5, 0, 0.5, 0
+    # To a word its tokens' sum, from a word its tokens' mean.
+    there = word_links(looked(attention), [word("baker")], [word("shop")])
+    assert there.ranked[0] == (1, 2)
+    assert there.shares[1, 2] == pytest.approx((0.7 + 0.5) / 2)
+    assert there.even == pytest.approx(np.full((2, 3), 1 / 8))
+    assert there.n_above_even == 1
+    attention[0, 1, 6] = 0, 0, 0.3, 0.6, 0.1, 0, 0, 0
+    back = word_links(looked(attention), [word("shop")], [word("baker")])
+    assert (back.ranked[0], back.shares[0, 1]) == ((0, 1), pytest.approx(0.9))
+    assert back.even == pytest.approx(np.full((2, 3), 2 / 8))
+
+
+def test_the_other_occurrence_of_a_word_is_another_word():
+    attention = even()
+    attention[0, 0, 6] = np.eye(8)[5]
+    shares = [word_links(looked(attention), [word("shop")], [word("the", which)]).shares[0, 0] for which in (1, 2)]
+    assert shares == [0, 1]
+
+
+def test_any_other_word_is_the_one_of_the_strongest_link_and_neither_special_nor_itself():
+    attention = even()
+    attention[1, 0, 4] = 0.5, 0, 0.1, 0.1, 0.1, 0.12, 0.08, 0
+    words = words_on(tokenized(), (0, 8))
+    saw = word("saw")
+    others = other_words(words, saw, same_text=True)
+    assert [each.text for each in others] == ["the", "baker", "the", "shop"]
+    links = word_links(looked(attention), [saw], others)
+    assert (others[links.keys[1, 0]].text, links.shares[1, 0]) == ("baker", pytest.approx(0.2))
+    assert links.even[1, 0] == pytest.approx(2 / 8)
+    attention[0, 2, 6] = np.eye(8)[4]
+    back = word_links(looked(attention), others, [saw])
+    assert (others[back.queries[0, 2]].text, back.shares[0, 2], back.ranked[0]) == ("shop", 1, (0, 2))
+    assert set(other_words(words, saw, same_text=False)) == {*others, saw}
+
+
+def test_equal_heads_are_ranked_by_layer_and_head():
+    links = word_links(looked(even()), [word("shop")], [word("saw")])
+    assert links.ranked == [(layer, head) for layer in range(2) for head in range(3)]
+    assert links.n_above_even == 0
+
+
+def test_chance_counts_the_keys_that_a_query_can_see():
+    causal = word_links(looked(even(causal=True), causal=True), [word("shop")], [word("baker")])
+    assert causal.even == pytest.approx(np.full((2, 3), 2 / 7))
+    assert causal.shares == pytest.approx(causal.even)
+    near = looked(even(), reaches=(Reach(), Reach(back=1, ahead=1)))
+    assert word_links(near, [word("shop")], [word("the", 2)]).even[:, 0] == pytest.approx([1 / 8, 1 / 3])
+
+
+def test_a_layer_whose_window_hides_the_word_is_not_ranked():
+    links = word_links(looked(even(), reaches=(Reach(back=1), Reach())), [word("shop")], [word("baker")])
+    assert links.ranked == [(1, 0), (1, 1), (1, 2)]
+    assert np.isnan(links.shares[0]).all()
+    assert np.isnan(links.even[0]).all()
+
+
+def test_a_window_of_a_long_text_gives_what_the_whole_map_gives():
+    attention = np.random.default_rng(0).dirichlet(np.ones(8), size=(2, 3, 8))
+    whole = word_links(looked(attention), [word("baker")], [word("the", 2)])
+    window = Window((2, 5), (4, 7))
+    part = looked(attention[:, :, 2:5, 4:7], window=window)
+    inside = word_links(part, [word("baker", window=(2, 5))], [word("the", 2, window=(4, 7))])
+    assert inside.shares == pytest.approx(whole.shares)
+    assert inside.even == pytest.approx(whole.even)
+
+
+def test_words_of_two_texts_are_linked_across_them():
+    source, target = tokenized(), tokenized(("<s>", "le", "magasin"), (-1, 0, 1))
+    across = PassText(kind="cross", source=source, target=target)
+    attention = even(n_queries=3)
+    attention[1, 1, 2] = np.eye(8)[6]
+    links = word_links(looked(attention, text=across), [words_on(target, (0, 3))[2]], [word("shop")])
+    assert (links.ranked[0], links.shares[1, 1], links.even[0, 0]) == ((1, 1), 1, 1 / 8)
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "sentence"),
+    [
+        (["saw"], ["shop"], "“saw” cannot look at “shop”: here each token sees only itself and what comes before it."),
+        (["the"], ["baker", "saw"], "“the” cannot look at another word: here each token sees only itself"),
+        (["the", "saw"], ["shop"], "No other word can look at “shop”: here each token sees only itself"),
+    ],
+)
+def test_a_later_word_cannot_be_seen(queries, keys, sentence):
+    with pytest.raises(AnalysisError, match=sentence):
+        word_links(looked(even(causal=True), causal=True), [word(of) for of in queries], [word(of) for of in keys])
+
+
+def test_words_too_far_apart_are_said_to_be():
+    reaches = (Reach(back=1, ahead=1),) * 2
+    with pytest.raises(AnalysisError, match="“saw” cannot look at “shop”: in every layer they are too far apart"):
+        word_links(looked(even(), reaches=reaches), [word("saw")], [word("shop")])
+
+
+def test_a_text_of_one_word_has_no_other():
+    words = words_on(tokenized(("[CLS]", "shop", "[SEP]"), (-1, 0, -1)), (0, 3))
+    with pytest.raises(AnalysisError, match="There is no other word than “shop” to link it with. Type a longer text."):
+        other_words(words, words[1], same_text=True)
