@@ -65,7 +65,7 @@ def words_on(text: TokenizedText, window: tuple[int, int]) -> tuple[TextWord, ..
     tokens: dict[tuple[int, int], list[int]] = {}
     for token, (word, segment) in enumerate(zip(text.words.tolist(), text.segments.tolist())):
         tokens.setdefault((word, token if segment == SPECIAL else SPECIAL), []).append(token)
-    shown = [_joined([text.tokens[token] for token in of_word]) for of_word in tokens.values()]
+    shown = [_shown(text, of_word) for of_word in tokens.values()]
     n_so_far, n_all = Counter[str](), Counter(shown)
     words = []
     for name, of_word in zip(shown, tokens.values()):
@@ -163,5 +163,12 @@ def _members(words: Sequence[TextWord], tokens: Int[np.ndarray, " token"]) -> Bo
     return np.repeat(np.arange(len(words)), [len(word.tokens) for word in words]) == np.arange(len(words))[:, None]
 
 
-def _joined(tokens: Sequence[str]) -> str:
-    return tokens[0] + "".join(token.removeprefix("##") for token in tokens[1:])
+def _shown(text: TokenizedText, tokens: Sequence[int]) -> str:
+    """A word as its tokens show it, without a space before it, and each character of several tokens once."""
+    shown, end = list[str](), 0
+    for token in tokens:
+        start, stop = text.spans[token].tolist()
+        if start < stop and end < stop:
+            shown.append(text.tokens[token].removeprefix("##") if shown else text.tokens[token])
+            end = stop
+    return "".join(shown) or "".join(text.tokens[token] for token in tokens)

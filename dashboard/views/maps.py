@@ -1,6 +1,6 @@
 """Views of all heads on a page, with their files: a click chooses heads, for every page."""
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from core.attention.settings import Head
 from dashboard import provenance, state
@@ -16,7 +16,14 @@ from dashboard.figures.roles.grid_svg import grid_svg
 
 
 def show_head_map(
-    picture: HeadMap, *, key: str, file: str, heads: Sequence[Head], reset: Hashable, facts: Mapping[str, str]
+    picture: HeadMap,
+    *,
+    key: str,
+    file: str,
+    heads: Sequence[Head],
+    reset: Hashable,
+    facts: Mapping[str, str],
+    on_change: Callable[[list[Head]], None] = state.choose_heads,
 ) -> list[Head]:
     """Draw one number per head, with its files.
 
@@ -27,10 +34,11 @@ def show_head_map(
         heads: the chosen heads, which the view takes whenever `reset` changes.
         reset: any value.
         facts: where the numbers come from, written into the files.
+        on_change: takes the heads that a click chose.
 
     Returns: the heads that are chosen now.
     """
-    chosen = head_map(picture, key=key, chosen=heads, reset=reset, on_change=state.choose_heads)
+    chosen = head_map(picture, key=key, chosen=heads, reset=reset, on_change=on_change)
     drawing_downloads(file, lambda: head_map_svg(picture, caption=provenance.caption(facts)))
     return chosen
 

@@ -1,6 +1,6 @@
 """Attention arcs of chosen heads: the Python face of the view that the html, css and scripts beside it draw."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,8 @@ from dashboard.figures.text.sides import Side
 from dashboard.glossary import TERMS
 
 MOST_HEADS: Final = 12
+SIDES: Final = ("from", "to")
+"""Queries and keys, as the scripts call them."""
 MOST_TOKENS_UNSCROLLED: Final = 256
 SCROLL_HEIGHT: Final = 640
 ROW_SUM_SLACK: Final = 0.02
@@ -64,6 +66,8 @@ def attention_arcs(
     signed: bool = False,
     more: str = "more attention",
     less: str = "less attention",
+    ask: tuple[str, str] | None = None,
+    on_ask: Callable[[str, int], None] | None = None,
 ) -> None:
     """Show where chosen heads look in one text: arcs under the pointer, or the same heads as matrices.
 
@@ -71,7 +75,8 @@ def attention_arcs(
     colours. Shares are then of what a query's differences come to, more and less alike, and hidden special tokens leave
     the rest as it is.
 
-    Pointer, pin and switches stay in the browser: nothing comes back, and no interaction runs the page again.
+    Pointer, pin and switches stay in the browser: nothing comes back, and no interaction runs the page again, but for
+    the button of `ask`.
 
     Args:
         key: the view's name on the page.
@@ -91,6 +96,9 @@ def attention_arcs(
         signed: whether `attention` is a difference: the compared checkpoint minus the reference.
         more: what a weight above 0 means.
         less: what a weight below 0 means.
+        ask: what a button says beside a pinned query, and beside a pinned key; None for no such button.
+        on_ask: called with "from" or "to" and the position of the pinned token in the whole text, before the run that
+            follows a press of that button.
 
     Raises: ValueError where shapes, heads or row sums do not fit.
     """
@@ -122,8 +130,17 @@ def attention_arcs(
         "height": height or (SCROLL_HEIGHT if scrolls else None),
         "share": share,
         "group": group,
+        "ask": None if ask is None else dict(zip(SIDES, ask)),
     }
-    _mount(key=key, data=as_text(data), width="stretch", height="content")
+
+    def tell() -> None:
+        asked = st.session_state[key]["asked"]
+        side, token = asked["side"], int(asked["token"])
+        whole = {"from": queries, "to": keys}.get(side)
+        if on_ask is not None and whole is not None and 0 <= token < whole.length:
+            on_ask(side, token)
+
+    _mount(key=key, data=as_text(data), width="stretch", height="content", on_asked_change=tell)
 
 
 def _check_heads(attention: np.ndarray, shape: tuple[int, int], heads: Sequence[tuple[int, int]]) -> None:

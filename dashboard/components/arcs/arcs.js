@@ -6,10 +6,11 @@ const NARROW = 560;
 const views = new WeakMap();
 const choicesOf = new WeakMap(); // outlives the view, so that new data finds what the reader has set
 
-export default function ({ data: sent, parentElement }) {
+export default function ({ data: sent, parentElement, setTriggerValue }) {
   const data = dataOf(sent);
   if (!views.has(parentElement)) views.set(parentElement, newView(parentElement, data));
   const view = views.get(parentElement);
+  view.send = (asked) => setTriggerValue("asked", asked);
   receive(view, data);
   return () => {
     dispose(view);
@@ -40,6 +41,7 @@ function newView(parent, data) {
       to: find(".tokens.to"),
       matrices: find(".matrices"),
       summary: find(".summary"),
+      ask: find(".ask"),
       free: find(".free"),
       live: find(".live"),
     },
@@ -209,6 +211,7 @@ function drawFocus(view) {
   const pin = shownPin(view);
   elements.view.classList.toggle("focused", Boolean(focus));
   elements.free.hidden = !pin;
+  offerToAsk(view, pin);
   markTokens(view, focus, pin);
   if (choices.matrix) {
     showSummary(view, restingSummary(view));

@@ -3,7 +3,7 @@
 const HOVER_GRACE = 300;
 
 function listen(view) {
-  const { box, columns, matrices, free, view: root } = view.elements;
+  const { box, columns, matrices, ask, free, view: root } = view.elements;
   const options = { signal: view.listening.signal };
   columns.addEventListener("pointermove", (event) => onPointerMove(view, event), options);
   columns.addEventListener("pointerleave", () => leaveSoon(view), options);
@@ -14,6 +14,7 @@ function listen(view) {
   box.addEventListener("scroll", () => onBoxScroll(view), { ...options, passive: true });
   document.addEventListener("scroll", () => onScroll(view), { ...options, capture: true, passive: true });
   root.addEventListener("keydown", (event) => event.key === "Escape" && unpin(view), options);
+  ask.addEventListener("click", () => askAbout(view), options);
   free.addEventListener("click", () => unpin(view), options);
   matrices.addEventListener("pointermove", (event) => onMatrixMove(view, event), options);
   matrices.addEventListener("pointerleave", () => leaveMatrices(view), options);
@@ -127,6 +128,20 @@ function unpin(view) {
   else drawFocus(view);
   announce(view);
   tellGroup(view);
+}
+
+/** The button that asks about the pinned token, where the page answers it. */
+function offerToAsk(view, pin) {
+  const { ask } = view.elements;
+  const { data } = view.source;
+  ask.hidden = !pin || !data.ask;
+  if (!ask.hidden) ask.textContent = data.ask[pin.side];
+}
+
+function askAbout(view) {
+  const { side, token } = view.choices.pin;
+  const { start } = side === "from" ? view.source.queries : view.source.keys;
+  view.send({ side, token: start + token });
 }
 
 function onTokenKey(view, event) {

@@ -70,13 +70,16 @@ def _inspect() -> None:
         tested = kept_corpus(visit) if texts and needs_tests else None
         heads = _grid(visit, screen, tested, by_corpus, finer)
     with right:
-        where_heads_look(visit, screen, heads)
+        drawn = where_heads_look(visit, screen, heads)
     if not first_screen_is_drawn():
         return
     # These bring pandas and SciPy, half a second that the first grid does not wait for.
     from dashboard.views.heads_off import switch_buttons, what_changes
     from dashboard.views.inspect.head_card import head_card, head_summary
+    from dashboard.views.word_links.on_text import linking_heads
 
+    with right:
+        linking_heads(visit, screen, drawn, heads)
     if heads:
         with below:
             if tested is not None:

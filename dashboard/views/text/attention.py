@@ -26,6 +26,8 @@ from dashboard.state import Choice
 from dashboard.views.frame import Visit
 from dashboard.views.pickers import from_list, one_of
 from dashboard.views.text.on_screen import OnScreen
+from dashboard.views.word_links import wording as words_wording
+from dashboard.views.word_links.choice import take_token
 
 CROSS: Final = ("target", "source")
 """What attends and what is attended to in cross-attention."""
@@ -33,11 +35,14 @@ OVERLAY_WIDTH: Final = 250
 """Pixels of the list of roles, beside the title of the arcs: its label takes one line."""
 
 
-def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
-    """Draw the arcs of the chosen heads, and for a long text the overview that moves their window."""
+def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head]) -> TextAttention:
+    """Draw the arcs of the chosen heads, and for a long text the overview that moves their window.
+
+    Returns: the attention that they are of, or would be where no head is chosen.
+    """
     if not heads:
         st.info(wording.arcs_hint(MOST_HEADS))
-        return
+        return screen.now.looked
     chosen, engine = visit.chosen, visit.engine
     drawn = heads[-MOST_HEADS:]
     names = ", ".join(head_name(*head) for head in drawn)
@@ -63,6 +68,8 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
         causal=looked.causal,
         sieve=overlay,
         label=f"Attention of {names} in {engine.files.name}",
+        ask=(words_wording.ASK_FROM, words_wording.ASK_TO),
+        on_ask=lambda side, token: take_token(looked, side, token),
     )
     facts = provenance.text_facts(chosen, engine, screen.text)
     facts |= {"drawn": f"the top {DEFAULT_SHARE:.0%} of each query's attention"}
@@ -73,6 +80,7 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head]) -> None:
                 queries, attention, drawn, keys=keys, title=f"Attention of {names}", caption=provenance.caption(facts)
             ),
         )
+    return looked
 
 
 def _before_or_after(screen: OnScreen) -> TextAttention:

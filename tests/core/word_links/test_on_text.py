@@ -13,14 +13,16 @@ TOKENS = ("[CLS]", "the", "ba", "##ker", "saw", "the", "shop", "[SEP]")
 WORDS = (SPECIAL, 0, 1, 1, 2, 3, 4, SPECIAL)
 
 
-def tokenized(tokens=TOKENS, words=WORDS, segments=None):
+def tokenized(tokens=TOKENS, words=WORDS, spans=None):
     words, n_tokens = np.array(words), len(tokens)
+    ends = np.cumsum([len(token) for token in tokens])
+    spans = np.stack([ends - [len(token) for token in tokens], ends], axis=1) if spans is None else np.array(spans)
     return TokenizedText(
         ids=np.arange(n_tokens),
         type_ids=np.zeros(n_tokens, dtype=int),
         tokens=tokens,
-        spans=np.zeros((n_tokens, 2), dtype=int),
-        segments=np.where(words == SPECIAL, SPECIAL, 0) if segments is None else np.array(segments),
+        spans=np.where(words[:, None] == SPECIAL, 0, spans),
+        segments=np.where(words == SPECIAL, SPECIAL, 0),
         words=words,
         is_cls=words == SPECIAL,
         is_sep=words == SPECIAL,
@@ -71,6 +73,13 @@ def test_each_special_token_stands_for_itself():
         ("[SEP]", (2,), 1),
         ("[SEP]", (4,), 2),
     ]
+
+
+def test_a_word_is_shown_without_the_space_before_it_and_each_character_once():
+    tokens = tokenized(
+        ("▁", "s", "hop", "é", "é", "</s>"), (0, 0, 0, 1, 1, SPECIAL), [(1, 1), (1, 2), (2, 5), *((5, 6),) * 2, (0, 0)]
+    )
+    assert [each.text for each in words_on(tokens, (0, 6))] == ["shop", "é", "</s>"]
 
 
 def test_the_planted_head_comes_first_with_its_attention_by_hand():
@@ -173,5 +182,5 @@ def test_words_too_far_apart_are_said_to_be():
 
 def test_a_text_of_one_word_has_no_other():
     words = words_on(tokenized(("[CLS]", "shop", "[SEP]"), (-1, 0, -1)), (0, 3))
-    with pytest.raises(AnalysisError, match="There is no other word than “shop” to link it with. Type a longer text."):
+    with pytest.raises(AnalysisError, match="There is no other word than “shop” to link it with"):
         other_words(words, words[1], same_text=True)

@@ -1,0 +1,1 @@
+"""Which heads look from one word to another, as a map and a table."""

@@ -1,0 +1,140 @@
+"""The choice of two words: lists of the words in view, kept in the session and in the link by the words' names."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from core.passes.texts import TextAttention
+from core.texts.tokens import TokenizedText
+from core.word_links.on_text import TextWord, other_words, words_on
+from dashboard.figures.text.arcs_svg import visible
+from dashboard.views.word_links import wording
+
+FROM: Final = "from"
+"""Key of the word that looks, in the session and in the link, which hold its name."""
+TO: Final = "to"
+SEGMENTS: Final = "AB"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Words:
+    """Words that may look, and words that may be looked at, by name; one on a side where the reader chose it."""
+
+    queries: dict[str, TextWord]
+    keys: dict[str, TextWord]
+
+
+def pick_words(looked: TextAttention) -> Words | None:
+    """Let the reader choose one or two words; None where none is chosen.
+
+    Args:
+        looked: the attention that is drawn.
+
+    Raises: AnalysisError for a text without a second word.
+    """
+    all_queries, all_keys = _named(looked, FROM), _named(looked, TO)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        query = _pick(wording.FROM, all_queries, FROM)
+        if _is_one_text(looked):
+            st.button(wording.SWAP, key="swap words", icon=":material/swap_horiz:", type="tertiary", on_click=_swap)
+        key = _pick(wording.TO, all_keys, TO)
+    for side in (FROM, TO):
+        if missing := st.session_state.get(_missing(side)):
+            st.warning(wording.missing(missing), icon=":material/search_off:")
+    if query is None and key is None:
+        return None
+    return Words(
+        queries=_chosen_or_others(looked, all_queries, query, all_keys.get(key or "")),
+        keys=_chosen_or_others(looked, all_keys, key, all_queries.get(query or "")),
+    )
+
+
+def take_token(looked: TextAttention, side: str, token: int) -> None:
+    """Choose the word of a token, which the reader pinned in the arcs.
+
+    Args:
+        looked: the attention that is drawn.
+        side: FROM or TO.
+        token: its position in the whole text.
+    """
+    name = next((name for name, word in _named(looked, side).items() if token in word.tokens), None)
+    _remember(side, name or visible(_side(looked, side)[0].tokens[token]))
+
+
+def _named(looked: TextAttention, side: str) -> dict[str, TextWord]:
+    text, window = _side(looked, side)
+    return {_name(word, text.n_segments): word for word in words_on(text, window)}
+
+
+def _side(looked: TextAttention, side: str) -> tuple[TokenizedText, tuple[int, int]]:
+    text, window = looked.text, looked.window
+    return (text.queries, window.queries) if side == FROM else (text.keys, window.keys)
+
+
+def _name(word: TextWord, n_segments: int) -> str:
+    if word.n_occurrences == 1:
+        return visible(word.text)
+    segment = SEGMENTS[word.segment] if n_segments > 1 and word.segment >= 0 else ""
+    return wording.occurrence(visible(word.text), word.occurrence, word.n_occurrences, segment)
+
+
+def _chosen_or_others(
+    looked: TextAttention, words: dict[str, TextWord], name: str | None, other: TextWord | None
+) -> dict[str, TextWord]:
+    if name is not None or other is None:
+        return {name: words[name]} if name else words
+    others = other_words(tuple(words.values()), other, same_text=_is_one_text(looked))
+    return {name: word for name, word in words.items() if word in others}
+
+
+def _is_one_text(looked: TextAttention) -> bool:
+    return looked.text.queries is looked.text.keys
+
+
+def _pick(label: str, words: dict[str, TextWord], side: str) -> str | None:
+    """One of the words, or None for any; a name that is not there is said until another word is chosen.
+
+    The link is written by hand: a bound list would drop such a name without a word.
+    """
+    if side not in st.session_state:
+        st.session_state[side] = st.query_params.get(side, wording.ANY)
+    wanted = st.session_state[side]
+    if wanted != wording.ANY and wanted not in words:
+        st.session_state[_missing(side)], st.session_state[side] = wanted, wording.ANY
+    elif (missing := st.session_state.get(_missing(side))) in words:
+        _remember(side, missing)
+    picked = st.selectbox(
+        label,
+        [wording.ANY, *words],
+        key=side,
+        persist_state="session",
+        on_change=_forget_missing,
+        args=(side,),
+    )
+    if picked == wording.ANY:
+        st.query_params.pop(side, None)
+        return None
+    if st.query_params.get(side) != picked:
+        st.query_params[side] = picked
+    return picked
+
+
+def _swap() -> None:
+    one, other = (st.session_state.get(side, wording.ANY) for side in (FROM, TO))
+    _remember(FROM, other)
+    _remember(TO, one)
+
+
+def _remember(side: str, name: str) -> None:
+    st.session_state[side] = name
+    _forget_missing(side)
+
+
+def _forget_missing(side: str) -> None:
+    st.session_state.pop(_missing(side), None)
+
+
+def _missing(side: str) -> str:
+    return f"{side} missing"

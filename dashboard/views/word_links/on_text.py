@@ -1,0 +1,86 @@
+"""Which heads look from one word of the text on screen to another: a ranked list and a map of all heads."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from core.attention.settings import Head, head_name
+from core.errors import AnalysisError
+from core.passes.texts import TextAttention
+from core.word_links.on_text import WordLinks, word_links
+from dashboard import provenance, state
+from dashboard.downloads import table_downloads
+from dashboard.figures.word_links.on_text import link_map, link_table
+from dashboard.plain import plain, show_error
+from dashboard.progress import in_its_place
+from dashboard.views.frame import Visit
+from dashboard.views.maps import show_head_map
+from dashboard.views.text.on_screen import OnScreen
+from dashboard.views.word_links import wording
+from dashboard.views.word_links.choice import Words, pick_words
+
+LISTED: Final = 5
+
+
+@in_its_place
+def linking_heads(visit: Visit, screen: OnScreen, looked: TextAttention, heads: list[Head]) -> None:
+    """Let the reader choose words, and rank the heads by the attention from the one to the other.
+
+    Args:
+        visit: what the page works with.
+        screen: the text on screen.
+        looked: its attention that is drawn.
+        heads: the chosen heads.
+    """
+    with st.container(key="word-links"):
+        st.subheader(wording.TITLE)
+        try:
+            words = pick_words(looked)
+            links = None if words is None else word_links(looked, [*words.queries.values()], [*words.keys.values()])
+        except AnalysisError as error:
+            show_error(error)
+            return
+        if looked.overview is not None:
+            st.caption(wording.IN_VIEW)
+        if words is None or links is None:
+            st.caption(wording.HINT)
+            return
+        _ranking(links, words, visit.chosen.off)
+        _all_heads(visit, screen, links, words, heads)
+
+
+def _ranking(links: WordLinks, words: Words, off: Sequence[Head]) -> None:
+    """The strongest heads, each one click away from its arcs."""
+    queries, keys = list(words.queries), list(words.keys)
+    best, *_ = links.ranked
+    found = (head_name(*best), queries[links.queries[best]], keys[links.keys[best]])
+    share, even, n_above = float(links.shares[best]), float(links.even[best]), links.n_above_even
+    if share <= even:
+        st.markdown(wording.none_above_even(*found, share, even))
+        return
+    st.markdown(wording.strongest(*found, share, even, n_above, links.shares.size))
+    with st.container(horizontal=True, gap="small"):
+        for place, head in enumerate(links.ranked[: min(LISTED, n_above)]):
+            query = queries[links.queries[head]] if len(queries) > 1 else ""
+            key = keys[links.keys[head]] if len(keys) > 1 else ""
+            label = wording.entry(head_name(*head), float(links.shares[head]), head in off, query, key)
+            st.button(label, key=f"linking head {place}", on_click=state.push_heads, args=([head],))
+
+
+def _all_heads(visit: Visit, screen: OnScreen, links: WordLinks, words: Words, heads: Sequence[Head]) -> None:
+    """The same number of every head, and its files."""
+    engine, names = visit.engine, (list(words.queries), list(words.keys))
+    query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in names)
+    facts = provenance.text_facts(visit.chosen, engine, screen.text) | {"from": query, "to": key}
+    title = wording.map_title(query, key)
+    show_head_map(
+        link_map(links, *names, title=title, label=f"Word links in {plain(engine.files.name)}: {title}"),
+        key="word link map",
+        file="map of word links",
+        heads=heads,
+        reset=(engine.files.fingerprint, links.shares.shape, tuple(heads)),
+        facts=facts,
+        on_change=state.push_heads,
+    )
+    table_downloads("word links", link_table(links, *names), facts)
