@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -11,6 +12,9 @@ from core.attention.settings import UNLIMITED, Head, live_keys
 from core.errors import AnalysisError
 from core.passes.texts import TextAttention
 from core.texts.tokens import SPECIAL, TokenizedText
+
+ROUNDING: Final = 0.001
+"""Part of a share that half precision, in which the attention of a text is kept, may add or take away."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class WordLinks:
     @property
     def n_above_even(self) -> int:
         """Number of heads whose link is stronger than under evenly spread attention."""
-        return int((self.shares > self.even).sum())
+        return int((self.shares > self.even * (1 + ROUNDING)).sum())
 
 
 def words_on(text: TokenizedText, window: tuple[int, int]) -> tuple[TextWord, ...]:

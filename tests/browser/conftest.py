@@ -163,3 +163,11 @@ def small_checkpoint(tmp_path_factory):
     from small_checkpoints import save
 
     return save("bert", tmp_path_factory.mktemp("checkpoint") / "small-bert")
+
+
+@pytest.fixture(scope="session")
+def planted_checkpoint(tmp_path_factory):
+    """Folder of a small BERT in which L1 H2 looks from "she" to "cat", and all other heads evenly."""
+    from planted import save_planted
+
+    return save_planted(tmp_path_factory.mktemp("checkpoint") / "planted", "she", "cat", (1, 2))

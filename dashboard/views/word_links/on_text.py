@@ -20,7 +20,7 @@ from dashboard.views.text.on_screen import OnScreen
 from dashboard.views.word_links import wording
 from dashboard.views.word_links.choice import Words, pick_words
 
-LISTED: Final = 5
+LISTED: Final = 4
 
 
 @in_its_place
@@ -56,7 +56,7 @@ def _ranking(links: WordLinks, words: Words, off: Sequence[Head]) -> None:
     best, *_ = links.ranked
     found = (head_name(*best), queries[links.queries[best]], keys[links.keys[best]])
     share, even, n_above = float(links.shares[best]), float(links.even[best]), links.n_above_even
-    if share <= even:
+    if not n_above:
         st.markdown(wording.none_above_even(*found, share, even))
         return
     st.markdown(wording.strongest(*found, share, even, n_above, links.shares.size))

@@ -2,6 +2,7 @@
 
 import re
 
+from looks import expect_accessible, expect_fits
 from playwright.sync_api import expect
 from steps import (
     arcs,
@@ -17,6 +18,7 @@ from steps import (
     expect_number_of_cells,
     grid_of,
     links,
+    name_checkpoint,
     tokens,
     type_texts,
     wait_for,
@@ -25,6 +27,7 @@ from steps import (
 from dashboard.glossary import TERMS
 from dashboard.samples import EXAMPLE
 from dashboard.views.inspect import stories, wording
+from dashboard.views.word_links import wording as words_wording
 
 LEAST_ROWS = {(1440, 900): 10, (1280, 720): 10, (853, 480): 8}
 """Of arcs that are seen with the grid when nothing has been scrolled, by the size of the window."""
@@ -269,3 +272,29 @@ def test_a_story_is_one_click_away_and_so_is_the_way_back(visit):
     page.get_by_role("button", name="Back to my text").click()
     expect(typed).to_have_value("A text of my own.")
     expect(page.get_by_text("whose shop it is")).to_have_count(0)
+
+
+def test_words_first_finds_the_planted_head(visit, planted_checkpoint):
+    page = visit("/?text=She+chased+the+cat+on+the+mat&corpus=type+texts&corpus_text=She+sat.&head=0-0")
+    name_checkpoint(page, planted_checkpoint)
+    arcs(page).get_by_role("option", name="she, 2 of 9").first.click()
+    page.get_by_role("button", name=words_wording.ASK_FROM).click()
+    expect(page.get_by_role("button", name="L1 H2: 100 % to “cat”")).to_be_visible()
+    choose(page, words_wording.TO, "the (2 of 2)")
+    expect(page.get_by_text("No head looks there more than evenly spread attention would.")).to_be_visible()
+    choose(page, words_wording.TO, "cat")
+    said = page.get_by_text("Strongest in L1 H2: “she” gives 100 % of its attention to “cat”.")
+    expect(said).to_contain_text("Evenly spread attention would give 11 %. No other head gives more than that.")
+    page.get_by_role("button", name="L1 H2: 100 %").press("Enter")
+    expect(arcs(page, "L1 H2")).to_be_visible()
+    for part in ("from=she", "to=cat", "head=1-2"):
+        expect(page).to_have_url(re.compile(f"[?&]{part}(&|$)"))
+    numbers = page.get_by_role("grid", name=re.compile("^Word links in "))
+    expect(numbers.get_by_role("gridcell", name="Layer 1, head 2: 100. link: she → cat.")).to_have_attribute(
+        "aria-selected", "true"
+    )
+    numbers.get_by_role("gridcell", name="Layer 0, head 1: 11.").click()
+    expect(arcs(page, "L0 H1")).to_be_visible()
+    expect(cell(page, 0, 1)).to_have_attribute("aria-selected", "true")
+    expect_accessible(page, ".st-key-word-links")
+    expect_fits(page)

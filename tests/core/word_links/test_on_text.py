@@ -122,7 +122,7 @@ def test_any_other_word_is_the_one_of_the_strongest_link_and_neither_special_nor
 
 
 def test_equal_heads_are_ranked_by_layer_and_head():
-    links = word_links(looked(even()), [word("shop")], [word("saw")])
+    links = word_links(looked(even() * 1.0005), [word("shop")], [word("saw")])  # as half precision may round it
     assert links.ranked == [(layer, head) for layer in range(2) for head in range(3)]
     assert links.n_above_even == 0
 
