@@ -34,6 +34,9 @@ from core.surface.question import GRADIENTS, surface_question
 from core.surface.statistics import HeadStatistics, LayerStatistics, gradient_statistics, head_statistics
 from core.texts.relations import dependencies
 from core.texts.text import Text
+from core.word_links.on_corpus import PatternLinks, pattern_links
+from core.word_links.pattern import Pattern, PatternText
+from core.word_links.question import WORD_LINKS
 
 USUAL_SCORES: Final = ScoreSettings()
 USUAL_CRITERION: Final = Criterion()
@@ -143,6 +146,20 @@ def coreference(
     Source: Clark et al. 2019, section 4.3.
     """
     return coreference_scores(texts, results(checkpoint, choice_question("mean"), texts, settings), candidates)
+
+
+def word_links(
+    checkpoint: Checkpoint, texts: Sequence[Text], pattern: Pattern, settings: PassSettings | None = None
+) -> PatternLinks:
+    """How much each head looks from the first word of a pattern to the second, against other words at that distance.
+
+    Raises: AnalysisError where no text has the pattern.
+    """
+    settings = settings or PassSettings(checkpoint.files.kinds[0])
+    WORD_LINKS.check(settings.kind)
+    read = [queries_text(text, settings.kind) for text in texts]
+    found = [PatternText.of(text, tree, pattern) for text, tree in zip(read, dependencies(read), strict=True)]
+    return pattern_links(results(checkpoint, WORD_LINKS, [item for item in found if item is not None], settings))
 
 
 def similarity(

@@ -30,6 +30,8 @@ from core.surface.question import GRADIENTS, surface_question
 from core.texts.relations import dependencies
 from core.texts.text import Text
 from core.texts.words import words_of
+from core.word_links.pattern import Pattern, PatternText
+from core.word_links.question import WORD_LINKS
 
 TEXTS = (
     Text(("the cat sat on the mat, quickly.", "She drinks hot coffee.")),
@@ -50,6 +52,12 @@ MENTIONS = read_mentions(
 
 def parsed(texts=TEXTS):
     return tuple(ParsedText.of(text, tree.words) for text, tree in zip(texts, dependencies(texts)))
+
+
+def linked():
+    trees = zip(TEXTS, dependencies(TEXTS))
+    found = (PatternText.of(text, tree, Pattern(relation="nsubj")) for text, tree in trees)
+    return tuple(item for item in found if item is not None)
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,7 @@ CASES = {
     "predictions with trees": Case(PARSED_PREDICTIONS, TEXTS),
     "coreference": Case(choice_question("mean"), MENTIONS),
     "coreference, first piece": Case(choice_question("first"), MENTIONS),
+    "word links": Case(WORD_LINKS, linked()),
     "distances": Case(distance_question(DistanceSettings()), TEXTS),
     "distances, smoothed": Case(distance_question(DistanceSettings(smoothed=True)), TEXTS),
     "distances, sampled": Case(distance_question(DistanceSettings(rows=3)), TEXTS),

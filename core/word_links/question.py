@@ -1,0 +1,72 @@
+"""Word links as a question: how much of its attention a word gives to another, wherever texts have a pattern."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from core.attention.settings import ONE_STACK, PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.passes.arrays import Arrays
+from core.passes.question import Question, text_alone
+from core.passes.texts import PassText
+from core.word_links.pattern import PatternText
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PatternAttention:
+    """Attention between the words of a pattern in one text; NaN where the text has no such pair that can be seen."""
+
+    n_pairs: int
+    """Pairs of the pattern of which the first word sees the second."""
+    shares: Float[np.ndarray, "layer head"]
+    """Attention from the first word to the second, 0 to 1, mean over those pairs."""
+    even: Float[np.ndarray, " layer"]
+    """What evenly spread attention gives to them."""
+    compared: Float[np.ndarray, "layer head"]
+    """As `shares`, over those pairs with others at their distance."""
+    others: Float[np.ndarray, "layer head"]
+    """Mean over the same pairs of the mean attention between other words at the same distance."""
+
+
+def _compute(
+    checkpoint: Checkpoint, texts: Sequence[PatternText], prepared: Sequence[PassText], settings: PassSettings
+) -> Iterator[list[tuple[int, PatternAttention]]]:
+    from core.word_links.observer import pattern_attention
+
+    return pattern_attention(checkpoint, texts, prepared, settings)
+
+
+def _depends_on(item: PatternText) -> Mapping[str, object]:
+    words = {"segments": item.segments, "spans": item.spans}
+    return {**text_alone(item.text), **words, "pairs": item.pairs, "others": item.others}
+
+
+def _pack(result: PatternAttention) -> Arrays:
+    return {
+        "n_pairs": np.array(result.n_pairs, np.int32),
+        **{name: getattr(result, name).astype(np.float32) for name in ("shares", "even", "compared", "others")},
+    }
+
+
+def _unpack(arrays: Arrays) -> PatternAttention:
+    return PatternAttention(
+        n_pairs=int(arrays["n_pairs"]),
+        shares=arrays["shares"],
+        even=arrays["even"],
+        compared=arrays["compared"],
+        others=arrays["others"],
+    )
+
+
+WORD_LINKS: Question[PatternText, PatternAttention] = Question(
+    name="word links",
+    text_of=lambda item: item.text,
+    depends_on=_depends_on,
+    compute=_compute,
+    pack=_pack,
+    unpack=_unpack,
+    kinds=(*ONE_STACK, "encoder"),
+    why_not="A pattern is of words of one text, but decoder and cross-attention need two. Choose encoder attention.",
+)

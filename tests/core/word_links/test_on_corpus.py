@@ -1,0 +1,146 @@
+"""Which heads link the words of a pattern over many texts."""
+
+import numpy as np
+import pytest
+from planted import save_planted
+from scipy.stats import ttest_rel
+
+from core import analysis
+from core.attention.settings import PassSettings
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.errors import AnalysisError
+from core.texts.relations import Dependencies
+from core.texts.text import Text
+from core.texts.words import words_of
+from core.word_links.on_corpus import pattern_links
+from core.word_links.pattern import Pattern, PatternText
+from core.word_links.question import PatternAttention
+
+HEADS, RELATIONS = (2, 0, 2, 2), ("nsubj", "root", "obj", "punct")
+
+
+def read(words=("She", "saw", "her", "!"), heads=HEADS, relations=RELATIONS):
+    """A text, and its tree without a parser."""
+    text = Text((" ".join(words),), (words,))
+    tree = Dependencies(words=words_of(text), heads=np.array(heads) - 1, relations=relations)
+    return text, tree
+
+
+@pytest.mark.parametrize(
+    ("pattern", "pairs"),
+    [
+        (Pattern(query="she", key="HER"), ((0, 2),)),
+        (Pattern(relation="nsubj"), ((0, 1),)),
+        (Pattern(relation="dobj", from_dependent=False), ((1, 2),)),
+        (Pattern(query="her", relation="obj"), ((2, 1),)),
+    ],
+)
+def test_a_text_has_the_pairs_of_a_pattern(pattern, pairs):
+    assert PatternText.of(*read(), pattern).pairs == pairs
+
+
+@pytest.mark.parametrize("pattern", [Pattern(query="she", key="him"), Pattern(key="she", relation="obj")])
+def test_a_text_without_the_pattern_is_none(pattern):
+    assert PatternText.of(*read(), pattern) is None
+
+
+def test_other_pairs_are_words_at_the_same_signed_distance():
+    # "!" is no word to compare with, and the pairs of the pattern are none either.
+    assert PatternText.of(*read(), Pattern(relation="nsubj")).others == ((1, 2),)
+    words = ("the", "cat", "saw", "the", "dog")
+    of_pair = PatternText.of(
+        *read(words, (2, 3, 0, 5, 3), ("det", "nsubj", "root", "det", "obj")), Pattern("the", "cat")
+    )
+    assert of_pair.pairs == ((0, 1), (3, 1))
+    assert of_pair.others == ((2, 0), (4, 2), (1, 2), (2, 3), (3, 4))
+
+
+def test_a_pattern_of_one_word_alone_is_refused():
+    with pytest.raises(AnalysisError, match="A pattern needs two words or a relation"):
+        Pattern(query="her")
+
+
+def attended(shares, others, n_pairs=1, even=0.1):
+    shares, others = np.array(shares), np.array(others)
+    return PatternAttention(
+        n_pairs=n_pairs, shares=shares, even=np.full(len(shares), even), compared=shares, others=others
+    )
+
+
+def test_texts_are_summed_up_by_hand_and_tested_in_pairs():
+    rng = np.random.default_rng(3)
+    shares, others = rng.uniform(0.3, 0.5, (5, 2, 3)), rng.uniform(0.2, 0.4, (5, 2, 3))
+    shares[:, 1, 2] += 0.4
+    texts = [attended(*of_text, n_pairs=number) for number, of_text in enumerate(zip(shares, others), start=1)]
+    empty = attended(shares[0] * np.nan, others[0] * np.nan, n_pairs=0)
+    found = pattern_links([*texts[:2], empty, *texts[2:]], correction="none")
+    assert (found.n_texts, found.n_pairs, found.n_compared) == (5, 15, 5)
+    assert found.shares == pytest.approx(shares.mean(axis=0))
+    assert found.others == pytest.approx(others.mean(axis=0))
+    assert found.p == pytest.approx(ttest_rel(shares, others, alternative="greater").pvalue)
+    assert (found.low < found.shares).all()
+    assert (found.shares < found.high).all()
+    assert found.held_out.heads == ((1, 2), (1, 2))
+    # Best on each half is the same head: its held-out share is that of all texts.
+    assert found.held_out.share == pytest.approx(found.shares[1, 2])
+    assert found.held_out.low == pytest.approx(found.low[1, 2])
+    assert found.held_out.others == pytest.approx(found.others[1, 2])
+    assert (pattern_links(texts).p >= found.p).all()
+
+
+def test_a_head_is_chosen_on_one_half_and_judged_on_the_other():
+    texts = [attended([[1.0, 0.2]], [[0.1, 0.1]]), attended([[0.4, 0.6]], [[0.1, 0.3]])]
+    found = pattern_links(texts).held_out
+    assert found.heads == ((0, 0), (0, 1))
+    assert found.share == pytest.approx((0.4 + 0.2) / 2)
+    assert found.others == pytest.approx(0.1)
+
+
+def test_one_text_has_neither_test_nor_held_out_head():
+    found = pattern_links([attended([[0.9]], [[np.nan]])])
+    assert found.held_out is None
+    assert np.isnan([found.low, found.p]).all()
+    assert (found.n_compared, found.beats(0.05).any()) == (0, False)
+
+
+def test_texts_without_the_pattern_are_said_to_have_none():
+    with pytest.raises(AnalysisError, match="No text has this pattern"):
+        pattern_links([])
+
+
+SENTENCES = (
+    "a dog ran where she chased the cat .",
+    "the cat sat on the mat where she ran .",
+    "who ran and sat ?",
+    "two birds eat red apples where she chased a black cat .",
+)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    return load_checkpoint(find_checkpoint(save_planted(tmp_path_factory.mktemp("planted"), "she", "cat", (1, 2))))
+
+
+def test_the_planted_head_links_its_words_over_the_texts(planted):
+    texts = [Text((sentence,)) for sentence in SENTENCES]
+    found = analysis.word_links(planted, texts, Pattern("she", "cat"))
+    assert (found.n_texts, found.n_pairs, found.n_compared) == (3, 3, 3)
+    assert found.shares[1, 2] == pytest.approx(1, abs=1e-4)
+    assert found.held_out.heads == ((1, 2), (1, 2))
+    # All other heads spread their attention evenly; the special tokens are two more.
+    even = np.mean([1 / (len(sentence.split()) + 2) for sentence in SENTENCES if "cat" in sentence])
+    assert found.even == pytest.approx(np.full(2, even))
+    rest = np.delete(found.shares.ravel(), 5)
+    assert rest == pytest.approx(np.full(5, even), abs=1e-5)
+    assert np.argwhere(found.beats(0.05)).tolist() == [[1, 2]]
+    back = analysis.word_links(planted, texts, Pattern("cat", "she"))
+    assert not back.beats(0.05).any()
+
+
+def test_a_later_word_is_no_pair_of_a_causal_checkpoint(loaded):
+    checkpoint = loaded("gpt2")
+    texts = [Text((sentence.replace(" .", ""),)) for sentence in SENTENCES]
+    found = analysis.word_links(checkpoint, texts, Pattern("she", "cat"))
+    assert (found.n_texts, found.n_pairs) == (1, 1)  # in the others the cat comes later
+    with pytest.raises(AnalysisError, match="A pattern is of words of one text"):
+        analysis.word_links(loaded("t5"), texts, Pattern("she", "cat"), PassSettings("cross"))
