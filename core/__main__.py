@@ -14,6 +14,7 @@ from core.relations import command as relations
 from core.roles import command as roles
 from core.similarity import command as similarity
 from core.surface import command as surface
+from core.word_links import command as word_links
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m core", description=__doc__)
     commands = parser.add_subparsers(required=True)
     roles.add_commands(commands)
-    for room in (comparison, surface, relations, coreference, probing, similarity, maps):
+    for room in (comparison, surface, relations, coreference, word_links, probing, similarity, maps):
         room.add_command(commands)
     finetuning.add_commands(commands)
     return parser

@@ -15,8 +15,7 @@ from core.passes.between_words import WordCollector
 from core.passes.collect import collect
 from core.passes.texts import PassText
 from core.texts.words import FIRST_WORD, WordMap, word_map
-from core.word_links.pattern import PatternText, WordPair
-from core.word_links.question import PatternAttention
+from core.word_links.pattern import PatternAttention, PatternText, WordPair
 
 SHARES, COMPARED, OTHERS = range(3)
 Weights = list[tuple[int, WordPair, float]]

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from core.attention.settings import Head
 from core.errors import AnalysisError
 from core.statistics.means import Correction, adjusted, half_interval, moments, ratio
-from core.word_links.question import PatternAttention
+from core.word_links.pattern import PatternAttention
 
 LEAST_TEXTS: Final = 2
 """With fewer texts there is neither an interval nor a test."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from core.errors import AnalysisError
 from core.texts.relations import ROOT, UNIVERSAL, Dependencies
@@ -72,6 +73,22 @@ class PatternText:
     def place(self, pair: WordPair) -> tuple[int, int, int]:
         """Signed distance of two words, and their segments: what pairs that are compared have in common."""
         return _place(self.segments, pair)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PatternAttention:
+    """Attention between the words of a pattern in one text; NaN where the text has no such pair that can be seen."""
+
+    n_pairs: int
+    """Pairs of the pattern of which the first word sees the second."""
+    shares: Float[np.ndarray, "layer head"]
+    """Attention from the first word to the second, 0 to 1, mean over those pairs."""
+    even: Float[np.ndarray, " layer"]
+    """What evenly spread attention gives to them."""
+    compared: Float[np.ndarray, "layer head"]
+    """As `shares`, over those pairs with others at their distance."""
+    others: Float[np.ndarray, "layer head"]
+    """Mean over the same pairs of the mean attention between other words at the same distance."""
 
 
 def _pairs(tree: Dependencies, shown: tuple[str, ...], pattern: Pattern) -> tuple[WordPair, ...]:

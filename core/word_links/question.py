@@ -1,33 +1,15 @@
 """Word links as a question: how much of its attention a word gives to another, wherever texts have a pattern."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from core.attention.settings import ONE_STACK, PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.passes.arrays import Arrays
 from core.passes.question import Question, text_alone
 from core.passes.texts import PassText
-from core.word_links.pattern import PatternText
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PatternAttention:
-    """Attention between the words of a pattern in one text; NaN where the text has no such pair that can be seen."""
-
-    n_pairs: int
-    """Pairs of the pattern of which the first word sees the second."""
-    shares: Float[np.ndarray, "layer head"]
-    """Attention from the first word to the second, 0 to 1, mean over those pairs."""
-    even: Float[np.ndarray, " layer"]
-    """What evenly spread attention gives to them."""
-    compared: Float[np.ndarray, "layer head"]
-    """As `shares`, over those pairs with others at their distance."""
-    others: Float[np.ndarray, "layer head"]
-    """Mean over the same pairs of the mean attention between other words at the same distance."""
+from core.word_links.pattern import PatternAttention, PatternText
 
 
 def _compute(

@@ -83,6 +83,11 @@ def round_bound(largest: float) -> float:
     return float(next(step * size for step in ROUND_NUMBERS if step * size >= largest * (1 - 1e-9)))
 
 
+def percents(shares: Float[np.ndarray, "layer head"]) -> list[list[str]]:
+    """Shares from 0 to 1 of every head as text for the tooltip; NaN is not applicable."""
+    return [[NOT_APPLICABLE if isnan(share) else f"{100 * share:.1f} %" for share in row] for row in shares.tolist()]
+
+
 def short_number(value: float, bound: float, signed: bool) -> str:
     """A number as a cell has room for it: at most three characters and, where numbers have one, a sign.
 

@@ -582,6 +582,7 @@ def test_no_command_writes_over_what_it_reads_or_writes(texts_file, tmp_path, mo
         ["surface", *given, str(texts_file), "--output", "a.csv", "--gradients", str(tmp_path / "a.csv")],
         ["parse-heads", *given, "t.csv", "--output", str(table)],
         ["coreference", *given, "t.csv", "--output", str(table)],
+        ["word-links", *given, "t.csv", "--relation", "nsubj", "--output", str(table)],
         ["distances", *given, "t.csv", "--output", str(table)],
     ):
         before = table.read_bytes(), scores.read_bytes()

@@ -1,15 +1,13 @@
 """Links between words of one text, head by head: the map and the table of all heads."""
 
 from collections.abc import Sequence
-from math import isnan
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from core.attention.settings import head_name
 from core.word_links.on_text import WordLinks
-from dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, round_bound
+from dashboard.figures.head_map import HeadMap, percents, round_bound
 
 
 def link_map(links: WordLinks, queries: Sequence[str], keys: Sequence[str], *, title: str, label: str) -> HeadMap:
@@ -31,12 +29,8 @@ def link_map(links: WordLinks, queries: Sequence[str], keys: Sequence[str], *, t
         label=label,
         values=100 * links.shares,
         bound=min(round_bound(100 * float(np.nanmax(links.shares))), 100),
-        details=(("link", named), ("attention", _percents(links.shares)), ("evenly spread", _percents(links.even))),
+        details=(("link", named), ("attention", percents(links.shares)), ("evenly spread", percents(links.even))),
     )
-
-
-def _percents(shares: Float[np.ndarray, "layer head"]) -> list[list[str]]:
-    return [[NOT_APPLICABLE if isnan(share) else f"{100 * share:.1f} %" for share in row] for row in shares.tolist()]
 
 
 def link_table(links: WordLinks, queries: Sequence[str], keys: Sequence[str]) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from dashboard.views.maps import show_head_map
 from dashboard.views.text.on_screen import OnScreen
 from dashboard.views.word_links import wording
 from dashboard.views.word_links.choice import Words, pick_words
+from dashboard.views.word_links.on_corpus import over_the_corpus
 
 LISTED: Final = 4
 
@@ -45,9 +46,10 @@ def linking_heads(visit: Visit, screen: OnScreen, looked: TextAttention, heads: 
             st.caption(wording.IN_VIEW)
         if words is None or links is None:
             st.caption(wording.HINT)
-            return
-        _ranking(links, words, visit.chosen.off)
-        _all_heads(visit, screen, links, words, heads)
+        else:
+            _ranking(links, words, visit.chosen.off)
+            _all_heads(visit, screen, links, words, heads)
+        over_the_corpus(visit, words, heads)
 
 
 def _ranking(links: WordLinks, words: Words, off: Sequence[Head]) -> None:

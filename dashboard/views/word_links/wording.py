@@ -1,7 +1,9 @@
 """Sentences about heads that look from one word to another."""
 
+from math import isnan
 from typing import Final
 
+from dashboard.figures.figure import counted
 from dashboard.plain import plain
 
 TITLE: Final = "Which heads link two words?"
@@ -17,6 +19,21 @@ ASK_FROM: Final = "Which heads look from this word?"
 ASK_TO: Final = "Which heads look at this word?"
 ONE_TEXT: Final = "One text is an example, not a test."
 IN_VIEW: Final = "Only words of the part of the text that the arcs show can be chosen."
+
+OVER: Final = "Over the corpus: which heads link such words?"
+RELATION: Final = "Joined by the relation"
+NO_RELATION: Final = "none: any two such words of a text"
+WAY: Final = "Looking"
+FROM_DEPENDENT: Final = "from the dependent to its head"
+FROM_HEAD: Final = "from the head to its dependent"
+TWO_OR_RELATION: Final = "Choose both words above, or a relation that joins them."
+BEATS: Final = "more than chance and other words"
+OVER_NOTE: Final = (
+    "Words are compared in any case. *Other words*: the attention between other words of the same texts at the same "
+    "distance, so that a head that only looks at a distance is seen through. Outlined heads give at least 10 % more "
+    "than evenly spread attention would, and significantly more than between such other words (paired t-test over "
+    "texts, corrected over all heads)."
+)
 
 
 def occurrence(word: str, number: int, n_all: int, segment: str) -> str:
@@ -56,6 +73,27 @@ def map_title(query: str, key: str) -> str:
     """What the numbers of the map are."""
     words = [word if word == ANY else f"“{word}”" for word in (query, key)]
     return f"% of attention from {words[0]} to {words[1]}"
+
+
+def pattern(query: str | None, key: str | None, relation: str | None) -> str:
+    """The pattern in words."""
+    words = ["any word" if word is None else f"“{word}”" for word in (query, key)]
+    return f"from {words[0]} to {words[1]}" + (f" ({relation})" if relation else "")
+
+
+def over(of: str, n_pairs: int, n_texts: int) -> str:
+    """What was found, where there is only one text."""
+    return f"{of[0].upper()}{of[1:]}: {counted(n_pairs, 'pair')} in {counted(n_texts, 'text')}."
+
+
+def held_out(heads: list[str], share: float, low: float, high: float, even: float, others: float) -> str:
+    """The best head, chosen on one half of the texts and judged on the other."""
+    beside = "" if isnan(others) else f", and to other words at the same distance it gives {_percent(others)}"
+    return (
+        f"Best find: **{' or '.join(heads)}**, chosen on one half of the texts, gives the other word {_percent(share)} "
+        f"of the attention in the other half ({_percent(low)} to {_percent(high)}). Evenly spread attention would give "
+        f"{_percent(even)}{beside}."
+    )
 
 
 def _percent(share: float) -> str:

@@ -13,8 +13,7 @@ from core.texts.relations import Dependencies
 from core.texts.text import Text
 from core.texts.words import words_of
 from core.word_links.on_corpus import pattern_links
-from core.word_links.pattern import Pattern, PatternText
-from core.word_links.question import PatternAttention
+from core.word_links.pattern import Pattern, PatternAttention, PatternText
 
 HEADS, RELATIONS = (2, 0, 2, 2), ("nsubj", "root", "obj", "punct")
 

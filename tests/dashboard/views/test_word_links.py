@@ -106,3 +106,22 @@ def test_a_head_that_is_off_is_marked_and_the_arcs_shown_decide(app):
     at = app("inspect", text=SENTENCE, off=off, **{FROM: "her", TO: "baker"})
     (label,) = [each.label for each in entries(at) if each.label.startswith(head)]
     assert label.endswith("(switched off)")
+
+
+def test_over_the_corpus_two_words_or_a_relation_are_judged(app):
+    texts = "The nurse washed it.\nA dog saw the nurse.\nThe old nurse left."
+    at = app("inspect", text="The nurse left.", corpus_text=texts)
+    at.session_state["links over corpus"] = True
+    at.run()
+    assert wording.TWO_OR_RELATION in [each.value for each in at.caption]
+    at.selectbox(key="linked by").set_value("nsubj").run()
+    assert not at.exception
+    assert any(each.value.startswith("From any word to any word") for each in at.markdown)
+    assert any(each.value.startswith("Best find: **L") for each in at.markdown)
+    at.selectbox(key=FROM).set_value("nurse").run()
+    assert "in 2 texts" in next(each.value for each in at.markdown if each.value.startswith("From “nurse” to any word"))
+    at.selectbox(key="linked by").set_value(wording.NO_RELATION).run()
+    at.selectbox(key=TO).set_value("the").run()
+    assert sent(at, "Links from “nurse” to “the” in ")["title"] == "% of attention from “nurse” to “the”"
+    at.selectbox(key=TO).set_value("[CLS]").run()
+    assert said(at) == ["No text has this pattern where its first word sees the second. Choose other words."]

@@ -1,0 +1,124 @@
+"""Which heads link the chosen words, or words of a relation, over the corpus."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.attention.settings import Head, head_name
+from core.errors import AnalysisError
+from core.passes.prepare import queries_text
+from core.texts.relations import ROOT, UNIVERSAL, Dependencies
+from core.texts.text import Text
+from core.word_links.on_corpus import PatternLinks, pattern_links
+from core.word_links.on_text import TextWord
+from core.word_links.pattern import Pattern, PatternText
+from core.word_links.question import WORD_LINKS
+from dashboard import provenance, state
+from dashboard.downloads import table_downloads
+from dashboard.figures.word_links.on_corpus import pattern_map, pattern_table
+from dashboard.plain import plain, show_error
+from dashboard.views.asking import ask
+from dashboard.views.frame import Visit
+from dashboard.views.maps import show_head_map
+from dashboard.views.parsers.trees import trees_of
+from dashboard.views.pickers import from_list, one_of
+from dashboard.views.word_links import wording
+from dashboard.views.word_links.choice import Words
+
+
+def over_the_corpus(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
+    """Draw the same over the corpus, once the reader opens it.
+
+    Args:
+        visit: what the page works with.
+        words: the words that are chosen in the text on screen.
+        heads: the chosen heads.
+    """
+    with st.expander(wording.OVER, key="links over corpus", on_change="rerun") as expander:
+        if not expander.open:
+            return
+        try:
+            _answer(visit, words, heads)
+        except AnalysisError as error:
+            show_error(error)
+
+
+def _answer(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
+    WORD_LINKS.check(visit.settings.kind)
+    texts = tuple(queries_text(text, visit.settings.kind) for text in visit.texts)
+    trees = trees_of(texts)
+    if trees is None:
+        return
+    pattern = _pattern(words, trees)
+    if pattern is None:
+        st.caption(wording.TWO_OR_RELATION)
+        return
+    links = _links(visit, texts, trees, pattern)
+    if links is None:
+        return
+    title = wording.pattern(pattern.query, pattern.key, pattern.relation)
+    _best(links, title)
+    alpha, name = visit.chosen.criterion.alpha, visit.engine.files.name
+    facts = provenance.engine_facts(visit.chosen, visit.engine) | {
+        "texts": str(links.n_texts),
+        "pattern": title,
+        "alpha": f"{alpha:g}",
+        "correction": visit.chosen.criterion.correction,
+    }
+    show_head_map(
+        pattern_map(
+            links, alpha, title=f"% of attention {title}", label=f"Links {title} in {name}", beats=wording.BEATS
+        ),
+        key="pattern map",
+        file="map of links over the corpus",
+        heads=heads,
+        reset=(visit.engine.files.fingerprint, links.shares.shape, tuple(heads)),
+        facts=facts,
+        on_change=state.push_heads,
+    )
+    st.caption(wording.OVER_NOTE)
+    table_downloads("links over the corpus", pattern_table(links, alpha), facts)
+
+
+def _pattern(words: Words | None, trees: Sequence[Dependencies]) -> Pattern | None:
+    """The chosen words and relation; None where they are too few for a pattern."""
+    counts = Counter(
+        UNIVERSAL.get(name, name)
+        for tree in trees
+        for name, head in zip(tree.relations, tree.heads.tolist())
+        if head != ROOT
+    )
+    names = {name: name for name, _ in counts.most_common()}
+    relation = from_list(wording.RELATION, {wording.NO_RELATION: None, **names}, key="linked by")
+    ways = {wording.FROM_DEPENDENT: True, wording.FROM_HEAD: False}
+    way = True if relation is None else one_of(wording.WAY, ways, key="links from")
+    query, key = (None, None) if words is None else (_only(words.queries), _only(words.keys))
+    if relation is None and (query is None or key is None):
+        return None
+    return Pattern(query, key, relation, from_dependent=way)
+
+
+def _only(words: dict[str, TextWord]) -> str | None:
+    """The chosen word, wherever it occurs; None for any."""
+    return next(iter(words.values())).text if len(words) == 1 else None
+
+
+def _links(visit: Visit, texts: Sequence[Text], trees: Sequence[Dependencies], pattern: Pattern) -> PatternLinks | None:
+    found = (PatternText.of(text, tree, pattern) for text, tree in zip(texts, trees, strict=True))
+    items = [item for item in found if item is not None]
+    criterion = visit.chosen.criterion
+    if not items:
+        return pattern_links([])
+    answers = ask(visit, WORD_LINKS, items)
+    if answers is None:
+        return None
+    return pattern_links(answers.results, alpha=criterion.alpha, correction=criterion.correction)
+
+
+def _best(links: PatternLinks, title: str) -> None:
+    st.markdown(wording.over(plain(title), links.n_pairs, links.n_texts))
+    if (held := links.held_out) is not None:
+        names = [head_name(*head) for head in dict.fromkeys(held.heads)]
+        even = float(links.even[[layer for layer, _ in held.heads]].mean())
+        st.markdown(wording.held_out(names, held.share, held.low, held.high, even, held.others))
