@@ -57,7 +57,7 @@ def _answer(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
     links = _links(visit, texts, trees, pattern)
     if links is None:
         return
-    title = wording.pattern(pattern.query, pattern.key, pattern.relation)
+    title = wording.pattern(pattern.query, pattern.key, pattern.relation, pattern.from_dependent)
     _best(links, title)
     alpha, name = visit.chosen.criterion.alpha, visit.engine.files.name
     facts = provenance.engine_facts(visit.chosen, visit.engine) | {
@@ -90,7 +90,8 @@ def _pattern(words: Words | None, trees: Sequence[Dependencies]) -> Pattern | No
         if head != ROOT
     )
     names = {name: name for name, _ in counts.most_common()}
-    relation = from_list(wording.RELATION, {wording.NO_RELATION: None, **names}, key="linked by")
+    options = {wording.NO_RELATION: None, **names}
+    relation = from_list(wording.RELATION, options, key="linked by", help=wording.RELATION_HELP)
     ways = {wording.FROM_DEPENDENT: True, wording.FROM_HEAD: False}
     way = True if relation is None else one_of(wording.WAY, ways, key="links from")
     query, key = (None, None) if words is None else (_only(words.queries), _only(words.keys))

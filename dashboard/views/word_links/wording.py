@@ -22,12 +22,16 @@ IN_VIEW: Final = "Only words of the part of the text that the arcs show can be c
 
 OVER: Final = "Over the corpus: which heads link such words?"
 RELATION: Final = "Joined by the relation"
+RELATION_HELP: Final = (
+    "As the parser names them: nsubj joins a subject to its verb, dobj an object to its verb, amod an adjective to its "
+    "noun. The first of the two is the dependent, the other its head."
+)
 NO_RELATION: Final = "none: any two such words of a text"
 WAY: Final = "Looking"
 FROM_DEPENDENT: Final = "from the dependent to its head"
 FROM_HEAD: Final = "from the head to its dependent"
 TWO_OR_RELATION: Final = "Choose both words above, or a relation that joins them."
-BEATS: Final = "more than chance and other words"
+BEATS: Final = "clearly more than evenly spread, and than other words"
 OVER_NOTE: Final = (
     "Words are compared in any case. *Other words*: the attention between other words of the same texts at the same "
     "distance, so that a head that only looks at a distance is seen through. Outlined heads give at least 10 % more "
@@ -75,14 +79,15 @@ def map_title(query: str, key: str) -> str:
     return f"% of attention from {words[0]} to {words[1]}"
 
 
-def pattern(query: str | None, key: str | None, relation: str | None) -> str:
+def pattern(query: str | None, key: str | None, relation: str | None, from_dependent: bool) -> str:
     """The pattern in words."""
     words = ["any word" if word is None else f"“{word}”" for word in (query, key)]
-    return f"from {words[0]} to {words[1]}" + (f" ({relation})" if relation else "")
+    way = "dependent → head" if from_dependent else "head → dependent"
+    return f"from {words[0]} to {words[1]}" + (f" ({relation}, {way})" if relation else "")
 
 
 def over(of: str, n_pairs: int, n_texts: int) -> str:
-    """What was found, where there is only one text."""
+    """How often the corpus has a pattern."""
     return f"{of[0].upper()}{of[1:]}: {counted(n_pairs, 'pair')} in {counted(n_texts, 'text')}."
 
 

@@ -1,0 +1,18 @@
+"""The attention of a text as it is stored."""
+
+from passing import SELF
+
+from cache.store.arrays import packed_attention, unpacked_attention
+from core.attention.settings import Window
+from core.passes.prepare import prepare
+from core.roles.scores import score_batch
+from core.texts.text import Text
+
+
+def test_the_windows_of_the_layers_are_stored_with_the_attention(loaded):
+    checkpoint = loaded("gemma3")
+    text = prepare(checkpoint, Text(("the black cat sat",)), SELF)
+    whole = (0, len(text.queries.ids))
+    looked = score_batch(checkpoint, [text], SELF, {0: Window(whole, whole)}).maps[0]
+    assert len(set(looked.reaches)) == 2
+    assert unpacked_attention(packed_attention(looked)).reaches == checkpoint.attentions["self"].reaches
