@@ -58,7 +58,7 @@ function newView(parent, data) {
 
 function firstChoices(data) {
   const switches = { matrix: false, byWord: false, hideSpecials: false, pair: null, showSieve: true };
-  return { ...switches, headsOff: [], share: data.share, pin: null, text: null };
+  return { ...switches, headsOff: [], strongest: null, share: data.share, pin: null, text: null };
 }
 
 function dispose(view) {
@@ -187,9 +187,10 @@ function isBeyondBand(view) {
 function keptOf(view) {
   const { table, choices } = view;
   const heads = visibleHeads(view);
-  const asked = JSON.stringify([heads, choices.share, choices.pair]);
+  const limit = limitOf(choices);
+  const asked = JSON.stringify([heads, limit, choices.pair]);
   if (view.kept?.table !== table || view.kept.asked !== asked) {
-    view.kept = { table, asked, ...keptLinks(table, heads, choices.share, choices.pair) };
+    view.kept = { table, asked, ...keptLinks(table, heads, limit, choices.pair) };
   }
   return view.kept;
 }
@@ -251,6 +252,6 @@ function seenPart(view) {
 function drawFocusLinks(view, context, frame, focus, links) {
   const { table, choices, colors } = view;
   if (table.sieve && choices.showSieve) drawSieveOfRow(context, frame, table, colors, focus, choices.pair);
-  const kept = links.filter(({ at }) => isKept(table, choices.share, at)).slice(0, MOST_FOCUS_LINKS);
+  const kept = links.filter(({ at }) => isKept(table, limitOf(choices), at)).slice(0, MOST_FOCUS_LINKS);
   drawLinks(context, frame, table, kept.map(({ at }) => at), colors, true);
 }

@@ -1,6 +1,7 @@
 // The switches above the drawing. All text is written as text; tokens never become markup.
 
 const SHARE_STEP = 0.05;
+const STRONGEST = [["Strongest 1", 1], ["2", 2], ["3", 3], ["By share", null]];
 const LAST_HEAD = "At least one head stays on.";
 
 /** Build the switches this text needs; again only if other switches are needed, so that focus stays where it is. */
@@ -32,6 +33,7 @@ function buildControls(view, needs) {
     needs.specials && switchOf(view, "Special tokens", "hideSpecials", [["Shown", false], ["Hidden", true]]),
     needs.pairs.length > 0 && switchOf(view, "Segments", "pair", [["All", null], ...needs.pairs]),
     needs.sieve && sieveSwitch(view, needs.sieve),
+    switchOf(view, "Links per word", "strongest", STRONGEST),
     shareSlider(view),
   ];
   view.elements.controls.replaceChildren(...controls.filter(Boolean));
@@ -87,11 +89,14 @@ function syncControls(view) {
   const { choices, elements } = view;
   elements.controls.querySelectorAll("fieldset").forEach((group) => {
     const chosen = JSON.stringify(choices[group.dataset.choice]);
+    group.disabled = group.dataset.choice === "strongest" && choices.matrix;
     group.querySelectorAll("input").forEach((radio) => (radio.checked = radio.value === chosen));
   });
   const box = elements.controls.querySelector(".sieve-switch input");
   if (box) box.checked = choices.showSieve;
-  const [slider, output] = elements.controls.querySelector(".share").querySelectorAll("input, output");
+  const share = elements.controls.querySelector(".share");
+  share.hidden = choices.strongest !== null;
+  const [slider, output] = share.querySelectorAll("input, output");
   slider.value = choices.share;
   slider.disabled = choices.matrix;
   slider.setAttribute("aria-valuetext", percent(choices.share));

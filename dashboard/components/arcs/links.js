@@ -8,9 +8,13 @@ const MOST_LINK_ROWS = 1e6; // a link through a tall drawing takes as long as se
 const MOST_FOCUS_LINKS = 500;
 const SHARE_BINS = 1000;
 
-/** For each weight, the sum of the heavier ones in its row: a link belongs to the top share if this is below it. */
-function reachedBefore(attention, nKeys) {
+/**
+ * For each weight, the sum of the heavier ones in its row, and how many these are, counted up to 255: a link belongs to
+ * the top share if the first is below it, and to the strongest few if the second is below their number.
+ */
+function heavierInRow(attention, nKeys) {
   const reached = new Float32Array(attention.length);
+  const rank = new Uint8Array(attention.length);
   const order = new Float64Array(nKeys);
   for (let start = 0; start < attention.length; start += nKeys) {
     for (let key = 0; key < nKeys; key++) {
@@ -19,13 +23,14 @@ function reachedBefore(attention, nKeys) {
     }
     order.sort();
     let sum = 0;
-    for (let rank = nKeys - 1; rank >= 0; rank--) {
-      const key = nKeys - 1 - (order[rank] % nKeys);
+    for (let place = nKeys - 1; place >= 0; place--) {
+      const key = nKeys - 1 - (order[place] % nKeys);
       reached[start + key] = sum;
+      rank[start + key] = Math.min(255, nKeys - 1 - place);
       sum += attention[start + key];
     }
   }
-  return reached;
+  return { reached, rank };
 }
 
 function sharesOfRows(strength, nKeys) {
@@ -36,26 +41,32 @@ function sharesOfRows(strength, nKeys) {
   return shares;
 }
 
-function isKept(table, share, at) {
-  return table.strength[at] > table.least && table.reached[at] < share - ROUNDING;
+/** What the reader wants to see of each row: its strongest links, or all of them in a share of the attention. */
+function limitOf({ strongest, share }) {
+  return { strongest, share: strongest ? 1 : share };
+}
+
+function isKept(table, { strongest, share }, at) {
+  if (table.strength[at] <= table.least) return false;
+  return strongest ? table.rank[at] < strongest : table.reached[at] < share - ROUNDING;
 }
 
 /**
  * Places in the table of the links to draw. Where they are too many, the share is lowered for all queries alike, so
  * that a head that spreads its attention thinly keeps its part of the picture.
  */
-function keptLinks(table, heads, share, pair) {
+function keptLinks(table, heads, limit, pair) {
   const links = [];
   for (const head of heads) {
     for (let query = 0; query < table.nQueries; query++) {
       const start = (head * table.nQueries + query) * table.nKeys;
       for (let key = 0; key < table.nKeys; key++) {
-        if (isKept(table, share, start + key) && inPair(table, pair, query, key)) links.push(start + key);
+        if (isKept(table, limit, start + key) && inPair(table, pair, query, key)) links.push(start + key);
       }
     }
   }
   const most = Math.min(MOST_LINKS, Math.ceil(MOST_LINK_ROWS / Math.max(table.nQueries, table.nKeys)));
-  if (links.length <= most) return { links, total: links.length, share };
+  if (links.length <= most) return { links, total: links.length, share: limit.share };
   const lowered = affordableShare(table, links, most);
   return { links: linksBelow(table, links, lowered), total: links.length, share: lowered };
 }

@@ -122,7 +122,7 @@ function buildTable(source, choices) {
     hidden: hides,
     strength,
     least: table.signed ? data.signed.least : 0,
-    reached: reachedBefore(table.signed ? sharesOfRows(strength, table.nKeys) : strength, table.nKeys),
+    ...heavierInRow(table.signed ? sharesOfRows(strength, table.nKeys) : strength, table.nKeys),
     sieve: sieveBetweenRows(source, table),
     rowOf: {
       from: rowOfToken(table.rows.from, queries.tokens.length),

@@ -17,15 +17,23 @@ function shownWeight({ signed }, weight) {
 function restingSummary(view) {
   if (view.choices.matrix) return matrixHint(view.source);
   const { signed } = view.source.data;
+  const { strongest, pair } = view.choices;
   const of = signed ? "difference" : "attention";
   const { total, drawn, share } = view.links;
   const part = share < 0.01 ? "each query’s heaviest" : `those in the top ${percent(share)} of each query’s ${of}`;
   const cut = `Of ${counted(total)} links, ${part} are drawn: ${counted(drawn)}`;
-  const links = share < view.choices.share ? cut : `${counted(total)} links shown`;
+  const links = share < limitOf(view.choices).share ? cut : `${counted(total)} links shown${strongestWords(view)}`;
   if (!total && signed && !hasLinks(view)) return `No weight differs by more than ${signed.least}.`;
+  if (!total && strongest) return `No strongest link${pair ? " is between these segments" : ""}. Choose By share to see weaker ones.`;
   if (!total) return "No link is in the share that is kept. Raise it to see weaker ones.";
-  const whole = view.source.data.inside === null ? "" : " Shares count what leaves the window, too.";
+  const whole = view.source.data.inside === null || strongest ? "" : " Shares count what leaves the window, too.";
   return `${links}.${whole} Point at a token for its own; click to pin it.`;
+}
+
+/** Which links of each row are drawn, where they are counted. */
+function strongestWords({ choices: { strongest, byWord } }) {
+  if (!strongest) return "";
+  return `, the ${strongest > 1 ? `${strongest} ` : ""}strongest of each ${byWord ? "word" : "token"}`;
 }
 
 function hasLinks({ table }) {
@@ -65,8 +73,8 @@ function differenceSummary(view, { side }, token, parts, links) {
 
 /** Says so where not all of a token's links in the share are drawn, or none is in it. */
 function undrawn({ table, choices }, links) {
-  const total = links.filter(({ at }) => isKept(table, choices.share, at)).length;
-  if (!total) return " None of it is in the share that is kept.";
+  const total = links.filter(({ at }) => isKept(table, limitOf(choices), at)).length;
+  if (!total) return ` None of it is ${choices.strongest ? "among the strongest links" : "in the share that is kept"}.`;
   return total > MOST_FOCUS_LINKS ? ` Of ${counted(total)} links the heaviest ${MOST_FOCUS_LINKS} are drawn.` : "";
 }
 

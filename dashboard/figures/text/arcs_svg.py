@@ -51,6 +51,23 @@ def top_share(
     return kept
 
 
+def strongest_links(attention: Float[np.ndarray, "*rows key"], count: int) -> Bool[np.ndarray, "*rows key"]:
+    """The keys that get most of each query's attention.
+
+    Args:
+        attention: weights, at least 0.
+        count: keys of each query at most, at least 1.
+
+    Returns: True for the kept keys; of equal weights the earlier key is kept first; a weight of 0 is never kept.
+    """
+    if count < 1:
+        raise ValueError(f"At least 1 link of each query is drawn, got {count}.")
+    order = np.argsort(-attention, axis=-1, kind="stable")
+    kept = np.zeros(attention.shape, dtype=bool)
+    np.put_along_axis(kept, order[..., :count], True, axis=-1)
+    return kept & (attention > 0)
+
+
 def visible(token: str) -> str:
     """A token with every character showing: signs for line ends, tabs and outer blanks, none that reorders text."""
     if not token:
@@ -79,6 +96,7 @@ def arcs_svg(
     *,
     keys: Side | None = None,
     share: float = DEFAULT_SHARE,
+    strongest: int | None = None,
     signed: bool = False,
     more: str = "more attention",
     less: str = "less attention",
@@ -97,6 +115,7 @@ def arcs_svg(
         keys: one row each; None where these are the queries.
         share: part of each query's attention that is drawn, heaviest arcs first; with `signed` of what its differences
             come to, more and less alike.
+        strongest: how many links of each query and head are drawn, in place of a share; None for the share.
         signed: whether `attention` is a difference.
         more: what a weight above 0 means.
         less: what a weight below 0 means.
@@ -124,7 +143,7 @@ def arcs_svg(
     _legend(svg, _signs(heads, more, less) if signed else _heads(heads), MARGIN + 38)
     _write(svg, MARGIN + COLUMN - 8, top - 8, _heading("from", "query", queries), anchor="end", weight="600", size=12)
     _write(svg, MARGIN + COLUMN + SPAN + 8, top - 8, _heading("to", "key", keys), weight="600", size=12)
-    _arcs(svg, attention, _kept(attention, share, signed, keys.is_part), top, signed)
+    _arcs(svg, attention, _kept(attention, share, strongest, signed, keys.is_part), top, signed)
     for row, token in enumerate(queries.tokens):
         _write(svg, MARGIN + COLUMN - 8, top + ROW * row + ROW / 2 + 5, _label(token), anchor="end")
     for row, token in enumerate(keys.tokens):
@@ -139,13 +158,15 @@ def _heading(direction: str, axis: str, side: Side) -> str:
 
 
 def _kept(
-    attention: Float[np.ndarray, "chosen query key"], share: float, signed: bool, is_part: bool
+    attention: Float[np.ndarray, "chosen query key"], share: float, strongest: int | None, signed: bool, is_part: bool
 ) -> Bool[np.ndarray, "chosen query key"]:
     """Which arcs are drawn."""
-    if not signed:
-        return top_share(attention, share, 1.0 if is_part else None)
-    sizes = np.abs(attention)
-    return top_share(sizes, share) & (sizes > LEAST_DIFFERENCE)
+    sizes = np.abs(attention) if signed else attention
+    if strongest is None:
+        kept = top_share(sizes, share, 1.0 if is_part and not signed else None)
+    else:
+        kept = strongest_links(sizes, strongest)
+    return kept & (sizes > (LEAST_DIFFERENCE if signed else 0))
 
 
 def _window_line(queries: Side, keys: Side, attention: Float[np.ndarray, "chosen query key"] | None) -> list[str]:

@@ -8,7 +8,7 @@ from steps import slow_down
 
 from dashboard.components import arcs
 from dashboard.components.arcs import attention_arcs
-from dashboard.figures.text.arcs_svg import top_share
+from dashboard.figures.text.arcs_svg import strongest_links, top_share
 from dashboard.figures.text.sides import Side
 
 FOLDER = Path(arcs.__file__).parent
@@ -22,7 +22,7 @@ TABLE = """
   const sieve = data.sieve && decodeSieve(data.sieve.cells, queries.tokens.length * keys.tokens.length);
   const table = buildTable({ data, queries, keys, inside, attention, sieve }, choices);
   const heads = data.heads.map((_, head) => head);
-  const { links } = keptLinks(table, heads, share, choices.pair ?? null);
+  const { links } = keptLinks(table, heads, limitOf({ strongest: null, share, ...choices }), choices.pair ?? null);
   return {
     shape: [table.nHeads, table.nQueries, table.nKeys],
     labels: [table.rows.from, table.rows.to].map((rows) => rows.map((row) => row.label)),
@@ -75,6 +75,19 @@ def test_the_page_draws_the_links_that_the_file_draws(table, share):
         assert read.sum(axis=-1) == pytest.approx(attention.sum(axis=-1), abs=1e-4)
         assert found["leaving"] == pytest.approx(1 - attention.sum(axis=-1), abs=1e-4)
         expected = top_share(read, share, 1.0 if keys.is_part else None)
+        assert sorted(found["links"]) == np.flatnonzero(expected).tolist()
+
+
+def test_the_page_draws_the_strongest_links_that_the_file_draws(table):
+    weights = np.random.default_rng(2).dirichlet(np.full(7, 0.4), size=(2, 7))
+    weights[0, 1] = [0, 0.25, 0, 0.25, 0.25, 0.25, 0]  # of equal links the earlier ones
+    weights[1, 2] = [0, 0, 0, 0, 1, 0, 0]
+    whole = side([str(number) for number in range(7)])
+    for count in (1, 2, 3):
+        found = table({"queries": whole, "attention": weights, "heads": [(0, 1), (0, 2)]}, {"strongest": count})
+        expected = strongest_links(found["attention"], count)
+        assert expected[0, 1].nonzero()[0].tolist() == [1, 3, 4][:count]
+        assert expected[1, 2].nonzero()[0].tolist() == [4]
         assert sorted(found["links"]) == np.flatnonzero(expected).tolist()
 
 

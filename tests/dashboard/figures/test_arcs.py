@@ -396,6 +396,15 @@ def test_a_file_draws_the_top_share():
     assert len(list(drawn(tokens, share=0.6).iter(f"{SVG}path"))) == top_share(attention, 0.6).sum()
 
 
+def test_a_file_draws_the_strongest_links_of_each_query():
+    attention = np.array([[[0.5, 0.3, 0.2], [0.0, 1.0, 0.0], [0.3, 0.35, 0.35]]])
+    svg = arcs_svg(plain(["a", "b", "c"]), attention, [(0, 1)], share=0.1, strongest=2, title="T", caption=[])
+    widths = [float(path.get("stroke-width")) for path in ElementTree.fromstring(svg).iter(f"{SVG}path")]
+    assert widths == [round(0.8 + 3.2 * weight, 2) for weight in (0.3, 0.35, 0.35, 0.5, 1)]
+    with pytest.raises(ValueError, match="At least 1 link of each query is drawn, got 0"):
+        arcs_svg(plain(["a"]), np.ones((1, 1, 1)), [(0, 1)], strongest=0, title="T", caption=[])
+
+
 def test_a_file_carries_its_caption():
     assert [text.text for text in drawn(["a", "b"]).iter(f"{SVG}text")][-2:] == ["bert", "<text 1>"]
 
