@@ -4,7 +4,8 @@ The first grid is measured in turns with an empty Streamlit page, which says how
 counts is the ratio of the two. The waits after it are measured inside the page, from the event that the browser gives
 the page to the frame that shows the answer. Their goals are for a machine with nothing else to do; a busy one is best
 judged by the column "best". At the end stands how long the page stands still while somebody looks at a text of
-thousands of tokens, and as many times as long as at one that is shown whole.
+thousands of tokens, and as many times as long as at one that is shown whole. Before it stands how long the patterns of
+144 heads take to be drawn again.
 """
 
 import shutil
@@ -26,6 +27,7 @@ ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-backgroun
 STARTS, VISITS = 5, 7
 REPEATS, SENTENCES = 20, 10
 LONG = 60_000
+PATTERN_TOKENS = 60
 SETTLES = 500
 """Milliseconds in which a second run of the script would have begun."""
 FINISHED = "[data-testid=stApp][data-test-script-state=notRunning]:not(:has(.st-key-first-screen))"
@@ -45,6 +47,7 @@ WATCH = """
     grid: [".grid", (root) => root.querySelector(".legend").textContent
       + [...root.querySelectorAll("[role=gridcell]")].map((cell) => cell.ariaLabel)],
     arcs: [".view .drawing", (root) => root.querySelector(".view").ariaLabel],
+    preview: [".view .drawing", (root) => root.querySelector(".heads").textContent],
   };
   const rootOf = (part) => [...document.querySelectorAll("*")]
     .map((each) => each.shadowRoot).find((root) => root?.querySelector(part));
@@ -78,6 +81,22 @@ WATCH = """
 }
 """
 
+# `redrawn` takes the milliseconds of each drawing of all patterns: what comes before and after is the page's layout.
+REDRAWN = """
+() => {
+  const { createImageData, putImageData } = CanvasRenderingContext2D.prototype;
+  let begun = 0;
+  window.redrawn = [];
+  CanvasRenderingContext2D.prototype.createImageData = function (...size) {
+    begun = performance.now();
+    return createImageData.apply(this, size);
+  };
+  CanvasRenderingContext2D.prototype.putImageData = function (...image) {
+    putImageData.apply(this, image);
+    if (this.canvas.matches(".drawn")) window.redrawn.push(performance.now() - begun);
+  };
+}
+"""
 
 LONGEST_TASK = """
 () => {
@@ -122,6 +141,7 @@ def main() -> None:
                 page = browser.new_page(viewport=WINDOW)
                 measure(page, server.address)
                 page.close()
+            patterns(browser, server.address, random_checkpoint(Path(folder) / "many", 12, 12))
             long_text(browser, server.address, long_checkpoint(Path(folder) / "long"))
         browser.close()
 
@@ -202,10 +222,36 @@ def sentence(page: Page, address: str) -> None:
     report("typed sentence to redrawn grid (warm model)", 0.8, waits, runs)
 
 
+def patterns(browser: Browser, address: str, checkpoint: Path) -> None:
+    """The patterns of all heads drawn again at other sizes, and from the pointer on one to its arcs."""
+    page = browser.new_page(viewport=WINDOW)
+    text = "+".join(SUBJECTS[place % len(SUBJECTS)] for place in range(PATTERN_TOKENS - 2))
+    open_page(page, f"{address}?checkpoint={checkpoint}&head=0-0&patterns=true&text={text}")
+    page.evaluate(REDRAWN)
+    for number in range(REPEATS):
+        drawn = page.evaluate("window.redrawn.length")
+        page.set_viewport_size(WINDOW | {"width": WINDOW["width"] - 40 * (1 + number % 5)})
+        page.wait_for_function("drawn => window.redrawn.length > drawn", arg=drawn, timeout=LONG)
+    report(f"144 patterns of {PATTERN_TOKENS} tokens redrawn", 0.1, page.evaluate("window.redrawn"))
+    cells = [page.locator(GRID).nth(7 * number % 144) for number in range(1, REPEATS + 1)]
+    waits, runs = repeated(page, "pointerover", "preview", [cell.hover for cell in cells])
+    report("  pointer on a pattern to its arcs", 0.1, waits, runs)
+    page.close()
+
+
 def long_checkpoint(folder: Path) -> Path:
-    """Random weights of 2 layers of 4 heads that take texts of thousands of tokens, with the bundled tokenizer."""
+    """Random weights of 2 layers of 4 heads that take texts of thousands of tokens."""
+    return random_checkpoint(folder, 2, 4, max_position_embeddings=8192)
+
+
+def random_checkpoint(folder: Path, layers: int, heads: int, max_position_embeddings: int = 512) -> Path:
+    """Random weights, with the bundled tokenizer."""
     config = transformers.BertConfig(
-        num_hidden_layers=2, num_attention_heads=4, hidden_size=64, intermediate_size=64, max_position_embeddings=8192
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        hidden_size=16 * heads,
+        intermediate_size=64,
+        max_position_embeddings=max_position_embeddings,
     )
     transformers.BertModel(config).save_pretrained(folder)
     tokenizer = transformers.AutoTokenizer.from_pretrained(bundled_folder())

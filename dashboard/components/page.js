@@ -4,6 +4,11 @@ const MOST_PIXELS = 12e6;
 const MOST_SIDE = 30000;
 const LEAST_CONTRAST = 3;
 
+// What the views of heads say to each other: a grid to the arcs which head to preview, the arcs to their grid that the
+// reader wants the next head or layer.
+const PREVIEW = "attention-sieve:preview";
+const STEP = "attention-sieve:step";
+
 function newElement(tag, className, text) {
   const element = document.createElement(tag);
   if (className) element.className = className;

@@ -6,6 +6,7 @@ from core.attention.settings import Head
 from dashboard import provenance, state
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.grid import role_grid
+from dashboard.components.grid.patterns import Patterns
 from dashboard.components.head_map import head_map
 from dashboard.components.terms.sieve_pictures import Sieves
 from dashboard.downloads import drawing_downloads
@@ -53,6 +54,8 @@ def show_role_grid(
     facts: Mapping[str, str],
     highlight: Collection[Head] | None = None,
     sieves: Sieves | None = None,
+    frame: str | None = None,
+    patterns: Patterns | None = None,
 ) -> list[Head]:
     """Draw the grid of roles, with its files.
 
@@ -65,11 +68,21 @@ def show_role_grid(
         facts: where the roles come from, written into the files.
         highlight: heads that stay bright while the others step back; None keeps all bright.
         sieves: of the text on screen; None where there is none.
+        frame: what the arcs of the same text are called.
+        patterns: what every head does in that text, which the cells then show in place of roles.
 
     Returns: the heads that are chosen now.
     """
     chosen = role_grid(
-        grid, key=key, chosen=heads, reset=reset, highlight=highlight, sieves=sieves, on_change=state.choose_heads
+        grid,
+        key=key,
+        chosen=heads,
+        reset=reset,
+        highlight=highlight,
+        sieves=sieves,
+        frame=frame,
+        patterns=patterns,
+        on_change=state.choose_heads,
     )
     if first_screen_is_drawn():
         drawing_downloads(file, lambda: grid_svg(grid, caption=provenance.caption(facts)))

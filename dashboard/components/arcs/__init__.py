@@ -36,6 +36,7 @@ SCRIPTS: Final = (
     "words.js",
     "pointer.js",
     "together.js",
+    "preview.js",
     "arcs.js",
 )
 """Joined to one module, in this order: a component takes a single script."""
@@ -63,6 +64,8 @@ def attention_arcs(
     height: int | None = None,
     share: float = DEFAULT_SHARE,
     group: str | None = None,
+    frame: str | None = None,
+    grid: str | None = None,
     signed: bool = False,
     more: str = "more attention",
     less: str = "less attention",
@@ -93,6 +96,8 @@ def attention_arcs(
             row, whether it lies in the window or not.
         group: views of the same text and the same group point, pin and scroll together and have the same switches and
             share; where one has too many links to draw, all draw the share that it can.
+        frame: what a grid of the same text calls it, whose patterns are then previewed.
+        grid: key of the grid that the arrow keys take to the next head or layer; None where there is none.
         signed: whether `attention` is a difference: the compared checkpoint minus the reference.
         more: what a weight above 0 means.
         less: what a weight below 0 means.
@@ -131,6 +136,8 @@ def attention_arcs(
         "share": share,
         "group": group,
         "ask": None if ask is None else dict(zip(SIDES, ask)),
+        "frame": frame,
+        "grid": grid,
     }
 
     def tell() -> None:

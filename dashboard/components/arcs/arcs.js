@@ -52,6 +52,7 @@ function newView(parent, data) {
   listen(view);
   watchSize(view);
   joinGroup(view);
+  listenForPreviews(view);
   document.fonts?.ready.then(() => !view.listening.signal.aborted && redraw(view));
   return view;
 }
@@ -81,6 +82,7 @@ function receive(view, data) {
   const isOther = view.text !== text;
   if (isOther || view.source.data.attention !== data.attention) view.hover = null;
   view.text = text;
+  view.own = null;
   const [nQueries, nKeys] = [queries.tokens.length, keys.tokens.length];
   const inside = decodeInside(data.inside, data.heads.length * nQueries);
   view.source = {

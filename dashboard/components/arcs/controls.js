@@ -2,6 +2,8 @@
 
 const SHARE_STEP = 0.05;
 const STRONGEST = [["Strongest 1", 1], ["2", 2], ["3", 3], ["By share", null]];
+const PREVIEWED = "preview: click to choose it";
+const KEYS = "Arrow keys: next head (← →), next layer (↑ ↓)";
 const LAST_HEAD = "At least one head stays on.";
 
 /** Build the switches this text needs; again only if other switches are needed, so that focus stays where it is. */
@@ -81,7 +83,8 @@ function shareSlider(view) {
   Object.assign(slider, { type: "range", min: SHARE_STEP, max: 1, step: SHARE_STEP });
   slider.addEventListener("input", () => choose(view, { share: Number(slider.value) }));
   const of = view.source.data.signed ? "difference" : "attention";
-  label.append(newElement("span", "", `Keep the top share of each query’s ${of}`), slider, newElement("output"));
+  slider.ariaLabel = label.title = `Keep the top share of each query’s ${of}`;
+  label.append(slider, newElement("output"));
   return label;
 }
 
@@ -107,12 +110,17 @@ function renderHeadChips(view) {
   const { data } = view.source;
   const { elements, colors } = view;
   const visible = visibleHeads(view);
-  const names = data.heads.map((head) => head.name).join();
-  if (view.chipsBuilt !== names) {
-    view.chipsBuilt = names;
-    elements.heads.replaceChildren(...data.heads.map((head, number) => headChip(view, head.name, number)));
+  const isPreview = view.own !== null;
+  const built = JSON.stringify([isPreview, data.heads.map((head) => head.name)]);
+  if (view.chipsBuilt !== built) {
+    view.chipsBuilt = built;
+    const hadFocus = elements.heads.matches(":focus-within");
+    const hint = newElement("span", isPreview ? "hint" : "hint keys", isPreview ? PREVIEWED : KEYS);
+    const hints = isPreview || data.grid !== null ? [hint] : [];
+    elements.heads.replaceChildren(...data.heads.map((head, number) => headChip(view, head.name, number)), ...hints);
+    if (hadFocus) elements.heads.firstElementChild.focus();
   }
-  [...elements.heads.children].forEach((chip, head) => {
+  elements.heads.querySelectorAll(".chip").forEach((chip, head) => {
     const isOn = visible.includes(head);
     const isLast = isOn && visible.length === 1;
     chip.style.setProperty("--head", colors.pens[head]);

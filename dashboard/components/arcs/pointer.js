@@ -13,6 +13,7 @@ function listen(view) {
   columns.addEventListener("keydown", (event) => onTokenKey(view, event), options);
   box.addEventListener("scroll", () => onBoxScroll(view), { ...options, passive: true });
   document.addEventListener("scroll", () => onScroll(view), { ...options, capture: true, passive: true });
+  root.addEventListener("keydown", (event) => stepHead(view, event), { ...options, capture: true });
   root.addEventListener("keydown", (event) => event.key === "Escape" && unpin(view), options);
   ask.addEventListener("click", () => askAbout(view), options);
   free.addEventListener("click", () => unpin(view), options);

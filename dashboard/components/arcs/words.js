@@ -15,6 +15,13 @@ function shownWeight({ signed }, weight) {
 }
 
 function restingSummary(view) {
+  const { preview, data } = view.source;
+  if (!preview) return linksSummary(view);
+  const known = preview.each === null ? "" : ` Of each token its ${preview.each} strongest links at most.`;
+  return `Preview of ${data.heads[0].name}.${known} ${linksSummary(view)}`;
+}
+
+function linksSummary(view) {
   if (view.choices.matrix) return matrixHint(view.source);
   const { signed } = view.source.data;
   const { strongest, pair } = view.choices;

@@ -15,21 +15,23 @@ from dashboard.figures.appearance import HEAD_COLORS
 _HERE: Final = Path(__file__).parent
 
 
-def register(name: str, folder: Path) -> Callable[..., Any]:
+def register(name: str, folder: Path, *scripts: str) -> Callable[..., Any]:
     """A component of its own: the shared grid, then the style sheet and the script named as their folder.
 
     Args:
         name: The component's name.
         folder: Where its files are.
+        scripts: Further files in it, which its own script builds on.
     """
     styles = (TERM_STYLE, _HERE / "choosing.css", folder / f"{folder.name}.css")
     # Joined to one module: a component takes a single script.
-    scripts = (_HERE.parent / "page.js", TERM_SCRIPT, _HERE / "choosing.js", folder / f"{folder.name}.js")
+    names = (*scripts, f"{folder.name}.js")
+    paths = (_HERE.parent / "page.js", TERM_SCRIPT, _HERE / "choosing.js", *(folder / name for name in names))
     return st.components.v2.component(
         f"attention_sieve.{name}",
         html=(_HERE / "choosing.html").read_text("utf-8"),
         css="\n".join(path.read_text("utf-8") for path in styles),
-        js="\n".join(path.read_text("utf-8") for path in scripts),
+        js="\n".join(path.read_text("utf-8") for path in paths),
         isolate_styles=True,
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 from core.attention.settings import Head
 from core.roles.uncertainty.stability import CERTAIN, RESAMPLES
 from dashboard.components.choosing import choose, chosen_heads, register
+from dashboard.components.grid.patterns import Patterns
 from dashboard.components.packing import base64_of
 from dashboard.components.terms.sieve_pictures import Sieves
 from dashboard.figures.appearance import LOOKS
@@ -18,7 +19,7 @@ from dashboard.glossary import TERMS
 
 __all__ = ["Head", "chosen_heads", "role_grid"]
 
-_mount: Final = register("role_grid", Path(__file__).parent)
+_mount: Final = register("role_grid", Path(__file__).parent, "patterns.js")
 
 
 def role_grid(
@@ -29,6 +30,8 @@ def role_grid(
     reset: Hashable = None,
     highlight: Collection[Head] | None = None,
     sieves: Sieves | None = None,
+    frame: str | None = None,
+    patterns: Patterns | None = None,
     on_change: Callable[[list[Head]], None] | None = None,
 ) -> list[Head]:
     """Draw the grid and return the heads the reader has chosen.
@@ -40,6 +43,8 @@ def role_grid(
         reset: A token; a new value makes the grid take `chosen`.
         highlight: Heads that stay bright while the others step back; None keeps all bright.
         sieves: Of the text on screen, for the legend to show; None where there is none.
+        frame: What the arcs of the same text are called, which then preview the heads of `patterns`.
+        patterns: What every head does in that text, which the cells then show in place of roles.
         on_change: Called with the chosen heads before the run that follows a choice.
 
     Returns: the chosen heads in the order they were chosen, each within the grid.
@@ -70,6 +75,8 @@ def role_grid(
         "noun": WORDS[grid.scale].short,
         "filled": grid.filled,
         "sentences": grid.sentences,
+        "frame": frame,
+        "patterns": None if patterns is None else patterns.data(),
         "highlight": None if highlight is None else sorted(list(head) for head in highlight),
     }
     return choose(

@@ -26,7 +26,16 @@ function oddsText(value) {
   return value >= 0 ? `${written} : 1` : `1 : ${written}`;
 }
 
+const STEP_RESTS = 300; // milliseconds after which the head that the arrow keys have come to is chosen
+
 class RoleGrid extends HeadGrid {
+  patterns = new Patterns(this);
+
+  show(data) {
+    super.show(data);
+    this.patterns.draw();
+  }
+
   read() {
     const { data } = this;
     const { shown, compared, highlight, off } = data;
@@ -44,7 +53,8 @@ class RoleGrid extends HeadGrid {
     this.root.style.setProperty("--columns", columns);
     this.root.style.setProperty("--rows", Math.ceil(shown.length / columns));
     this.root.style.setProperty("--least", `${Math.max(24, columns * 12)}px`);
-    this.root.style.setProperty("--most", `${columns < 3 ? 46 : columns * 17}px`);
+    this.root.style.setProperty("--most", `${data.patterns ? 64 : columns < 3 ? 46 : columns * 17}px`);
+    this.patterns.receive(data.patterns);
   }
 
   parts() {
@@ -93,6 +103,11 @@ class RoleGrid extends HeadGrid {
 
   drawLegend() {
     const { roles, shown, compared, tau, noun, noun_means, before, off, faint } = this.data;
+    if (this.data.patterns) {
+      const isOff = off.length ? [legendEntry(newElement("span", "swatch off"), "switched off")] : [];
+      this.legend.replaceChildren(...this.patterns.legend(), ...isOff);
+      return;
+    }
     const entries = shown.map((role) => legendEntry(this.swatch(roles[role], "held"), this.nameOf(role)));
     if (compared) {
       const states = ["gained", "kept", "lost"].map((state) =>
@@ -204,6 +219,39 @@ class RoleGrid extends HeadGrid {
     return table;
   }
 
+  // Where the cells show patterns, the arcs show what a table would cover.
+  showTip(cell) {
+    if (!this.data.patterns) {
+      super.showTip(cell);
+      return;
+    }
+    this.shownCell = cell;
+    this.patterns.preview(cell.place);
+  }
+
+  hideTip() {
+    super.hideTip();
+    this.patterns.end();
+  }
+
+  choose(chosen) {
+    this.patterns.hold();
+    super.choose(chosen);
+  }
+
+  // The next head or layer, for a reader who plays through them elsewhere: seen at once, chosen when the keys rest.
+  step([layers, heads]) {
+    const [layer, head] = this.chosen.at(-1) ?? this.active;
+    const next = [atMost(layer + layers, this.data.layers - 1), atMost(head + heads, this.data.heads - 1)];
+    if (idOf(next) === idOf([layer, head])) return;
+    this.active = next;
+    this.chosen = [next];
+    this.paint();
+    this.patterns.preview(next);
+    clearTimeout(this.stepping);
+    this.stepping = setTimeout(() => this.choose([next]), STEP_RESTS);
+  }
+
   tipNotes() {
     const stays = "Stays in: share of resampled corpora that give this head the same label, the role or no role.";
     const notes = this.stays === null ? [this.data.filled] : [this.data.filled, stays];
@@ -212,5 +260,12 @@ class RoleGrid extends HeadGrid {
 }
 
 export default function (given) {
-  return showHeads(RoleGrid, given);
+  const leave = showHeads(RoleGrid, given);
+  const grid = grids.get(given.parentElement);
+  const step = ({ detail }) => detail.grid === grid.data.key && grid.step(detail.by);
+  document.addEventListener(STEP, step);
+  return () => {
+    document.removeEventListener(STEP, step);
+    leave();
+  };
 }

@@ -1,6 +1,7 @@
 """Inspect: type a text, see which heads do what in it, and where a chosen head looks."""
 
 from dataclasses import replace
+from typing import Final
 
 import streamlit as st
 
@@ -12,6 +13,7 @@ from core.texts.text import Text, read_typed
 from dashboard import controls, provenance, state
 from dashboard import wording as shared_wording
 from dashboard.components.first_screen import first_screen_is_drawn
+from dashboard.components.grid.patterns import frame_of, patterns_of
 from dashboard.figures.roles.grid import RoleGrid
 from dashboard.plain import show_error
 from dashboard.state import Choice
@@ -30,9 +32,12 @@ from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import one_of, toggle
 from dashboard.views.roles.grid import grid_over
 from dashboard.views.roles.notes import NOTES
-from dashboard.views.text.attention import sieves_on, thumbnails, where_heads_look
+from dashboard.views.text.attention import sieves_on, where_heads_look
 from dashboard.views.text.on_screen import OnScreen, on_screen
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
+
+GRID: Final = "inspect grid"
+"""Key of the grid of roles."""
 
 
 def show() -> None:
@@ -65,12 +70,12 @@ def _inspect() -> None:
         st.info(shared_wording.ACROSS)
     left, right, below = first_screen()
     with left:
-        by_corpus, finer = _grid_controls()
+        by_corpus, finer, patterns = _grid_controls()
         needs_tests = first_screen_is_drawn() or by_corpus
         tested = kept_corpus(visit) if texts and needs_tests else None
-        heads = _grid(visit, screen, tested, by_corpus, finer)
+        heads = _grid(visit, screen, tested, by_corpus, finer, patterns)
     with right:
-        drawn = where_heads_look(visit, screen, heads)
+        drawn = where_heads_look(visit, screen, heads, GRID)
     if not first_screen_is_drawn():
         return
     # These bring pandas and SciPy, half a second that the first grid does not wait for.
@@ -86,7 +91,6 @@ def _inspect() -> None:
                 show_description(visit, tested, heads[-1])
             head_summary(visit, screen.now, tested, heads[-1])
             switch_buttons(chosen, heads)
-            thumbnails(screen.now.looked, heads[-1])
     what_changes(visit, screen)
     if not texts and problem is None:
         frame.ask_for_texts(chosen, corpus_texts)
@@ -108,8 +112,13 @@ def _corpus_texts(chosen: Choice) -> tuple[tuple[Text, ...], AnalysisError | Non
         return (), error
 
 
-def _grid(visit: Visit, screen: OnScreen, known: Corpus | None, by_corpus: bool, finer: bool) -> list[Head]:
-    """The grid of roles over the corpus, or of those that the scores on this text give, with what is known of heads."""
+def _grid(
+    visit: Visit, screen: OnScreen, known: Corpus | None, by_corpus: bool, finer: bool, patterns: bool
+) -> list[Head]:
+    """The grid of roles over the corpus, or of those that the scores on this text give, with what is known of heads.
+
+    With `patterns` its cells show what each head does in this text.
+    """
     tested = known if by_corpus else None
     chosen, engine, scores = visit.chosen, visit.engine, screen.now.scores
     n_layers, n_heads = scores.shape[1:]
@@ -127,12 +136,14 @@ def _grid(visit: Visit, screen: OnScreen, known: Corpus | None, by_corpus: bool,
         grid = replace(grid, sentences=kept_sentences(visit, known))
     heads = show_role_grid(
         grid,
-        key="inspect grid",
+        key=GRID,
         file="grid",
         heads=state.chosen_heads(n_layers, n_heads, telling_head(screen.now.looked)),
         reset=(engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed()),
         facts=facts,
         sieves=sieves_on(chosen, screen.now.looked),
+        frame=frame_of(screen.now.looked),
+        patterns=patterns_of(screen.now.looked) if patterns else None,
     )
     state.put_in_link(heads)
     return heads
@@ -157,8 +168,9 @@ def _grid_of_text(visit: Visit, screen: OnScreen, label: str, shown: tuple[str, 
     )
 
 
-def _grid_controls() -> tuple[bool, bool]:
-    """Whether the corners show the roles over the corpus, and whether they show the finer roles."""
+def _grid_controls() -> tuple[bool, bool, bool]:
+    """Whether the corners show the roles over the corpus, whether the finer roles, and whether cells show patterns."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by_corpus = one_of(wording.BY, {wording.BY_TEXT: False, wording.BY_CORPUS: True}, key="by")
-        return by_corpus, toggle(shared_wording.FINER, key="finer")
+        finer = toggle(shared_wording.FINER, key="finer")
+        return by_corpus, finer, toggle(wording.PATTERNS, key="patterns", help=wording.PATTERNS_HELP)

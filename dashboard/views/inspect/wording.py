@@ -36,6 +36,12 @@ SEE_RESTING: Final = (
 BY: Final = "Show roles for"
 BY_TEXT: Final = "this text"
 BY_CORPUS: Final = "the corpus"
+PATTERNS: Final = "Patterns"
+PATTERNS_HELP: Final = (
+    "Shows in each square where that head looks in your text. Down: the token that looks. Across: the token it looks "
+    "at. Point at a square, or go there with the arrow keys, to see the head's arcs; click it or press Enter to choose "
+    "it."
+)
 COLUMN_HERE: Final[dict[Scale, str]] = {
     "score": "Score on the text above, of the greatest score that any attention could have on it.",
     "share": "Share above chance on the text above: 0 for evenly spread attention, at most 1.",

@@ -1,4 +1,4 @@
-"""Where chosen heads look: arcs, the overview of a long text, and thumbnails of a layer."""
+"""Where chosen heads look: arcs, and the overview of a long text."""
 
 from typing import Final
 
@@ -16,9 +16,9 @@ from core.texts.text import Text
 from dashboard import provenance, state, wording
 from dashboard.components.arcs import MOST_HEADS, attention_arcs
 from dashboard.components.first_screen import first_screen_is_drawn
+from dashboard.components.grid.patterns import frame_of
 from dashboard.components.overview import attention_overview
 from dashboard.components.terms.sieve_pictures import Sieves
-from dashboard.components.thumbnails import head_thumbnails
 from dashboard.downloads import drawing_downloads
 from dashboard.figures.text.arcs_svg import DEFAULT_SHARE, arcs_svg
 from dashboard.figures.text.sides import Side
@@ -35,8 +35,14 @@ OVERLAY_WIDTH: Final = 250
 """Pixels of the list of roles, beside the title of the arcs: its label takes one line."""
 
 
-def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head]) -> TextAttention:
+def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: str) -> TextAttention:
     """Draw the arcs of the chosen heads, and for a long text the overview that moves their window.
+
+    Args:
+        visit: whose checkpoint it is.
+        screen: the text.
+        heads: the chosen ones.
+        grid: key of the grid in which they were chosen.
 
     Returns: the attention that they are of, or would be where no head is chosen.
     """
@@ -70,6 +76,8 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head]) -> TextA
         label=f"Attention of {names} in {engine.files.name}",
         ask=(words_wording.ASK_FROM, words_wording.ASK_TO),
         on_ask=lambda side, token: take_token(looked, side, token),
+        frame=frame_of(looked),
+        grid=grid,
     )
     facts = provenance.text_facts(chosen, engine, screen.text)
     facts |= {"drawn": f"the top {DEFAULT_SHARE:.0%} of each query's attention"}
@@ -133,38 +141,8 @@ def move_window(
     )
 
 
-def thumbnails(looked: TextAttention, head: Head) -> None:
-    """All heads of the chosen head's layer as small maps; a click chooses one."""
-    layer = head[0]
-    with st.expander(f"All heads of layer {layer}", True, key="thumbnails open", on_change="rerun") as expander:
-        if expander.open:
-            head_thumbnails(
-                key="thumbnails",
-                attention=_small_maps(looked),
-                layer=layer,
-                chosen=head,
-                label=f"Heads of layer {layer}",
-                names=_names(looked.text),
-                on_change=_take_thumbnail,
-            )
-
-
-def _small_maps(looked: TextAttention) -> Float[np.ndarray, "layer head query key"]:
-    """Whole maps, or shares of a query's attention by blocks of keys for a long text."""
-    if looked.overview is None:
-        return looked.attention
-    n_keys = len(looked.text.keys.ids)
-    blocks = np.bincount(np.arange(n_keys) // looked.block)
-    return looked.overview * blocks
-
-
-def _take_thumbnail() -> None:
-    layer, head = st.session_state["thumbnails"]["head"]
-    state.push_heads([(int(layer), int(head))])
-
-
-def sieves_on(chosen: Choice, looked: TextAttention) -> Sieves:
-    """The sieves of the text on screen, of those that it has in the window."""
+def _overlay(chosen: Choice, looked: TextAttention) -> tuple[str, Bool[np.ndarray, "query key"]] | None:
+    """The sieve the reader wants to see, of those that this text has in the window."""
     direction = chosen.score_settings.direction
     directions = DIRECTIONS if direction == "both" else (direction,)
     cells = {role: sieve_cells(role, looked.text, looked.causal, directions, looked.window) for role in ROLES}

@@ -114,7 +114,7 @@ def test_a_click_on_a_head_shows_its_arcs_and_a_shift_click_adds_one(visit):
     expect(page.get_by_role("heading", name="Head L2 H5 over 128 texts")).to_be_visible()
 
 
-def test_keyboard_and_thumbnails_choose_heads(visit):
+def test_heads_are_chosen_by_keyboard_and_previewed_by_their_patterns(visit):
     page = visit("/")
     tip = page.locator(".tip:popover-open")
     cell(page, 3, 7).click()
@@ -140,9 +140,33 @@ def test_keyboard_and_thumbnails_choose_heads(visit):
     page.keyboard.press("Escape")
     expect(page.get_by_text("Click a head in the grid to see its arcs here.")).to_be_visible()
     cell(page, 3, 7).click()
-    page.get_by_role("button", name="Layer 3, head 9").click()
-    expect(arcs(page, "L3 H9")).to_be_visible()
-    expect(cell(page, 3, 9)).to_have_attribute("aria-selected", "true")
+    expect(arcs(page, "L3 H7")).to_be_visible()
+    page.get_by_role("switch", name="Patterns").press("Space")
+    expect_drawn(grid_of(page).locator("canvas"))
+    own = drawn_links(page)
+    heads = arcs(page).get_by_role("group", name="Heads shown")
+    cell(page, 3, 9).hover()
+    expect(heads).to_have_text("L3 H9preview: click to choose it")
+    expect_links_other_than(page, own)
+    page.get_by_role("heading", name="Inspect").hover()
+    expect(heads.get_by_role("button", name="L3 H7")).to_be_visible()
+    expect(heads).not_to_contain_text("preview")
+    cell(page, 3, 7).focus()
+    for key in ("ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(heads).to_contain_text("L4 H8")
+    expect(cell(page, 3, 7)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    expect(arcs(page, "L4 H8")).to_be_visible()
+    heads.get_by_role("button", name="L4 H8").press("ArrowUp")
+    expect(heads).to_contain_text("L3 H8")
+    expect(chosen(page)).to_have_text(["L3 H8"])
+    expect(arcs(page, "L3 H8")).to_be_visible()
+    expect(heads.get_by_role("button", name="L3 H8")).to_be_focused()
+    own = drawn_links(page)
+    arcs(page).get_by_role("radio", name="Strongest 1").check()
+    expect(arcs(page).locator(".summary")).to_have_text(re.compile("^26 links shown, the strongest of each token"))
+    expect_links_other_than(page, own)
 
 
 def test_the_tooltip_covers_no_arcs_and_a_tap_opens_none(visit):

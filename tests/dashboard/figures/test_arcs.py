@@ -1,5 +1,4 @@
 import base64
-import json
 from collections.abc import Callable
 from xml.etree import ElementTree
 
@@ -12,7 +11,6 @@ from reading import data_of
 from streamlit.testing.v1 import AppTest
 
 from dashboard.components.arcs import attention_arcs
-from dashboard.components.thumbnails import head_thumbnails
 from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE
 from dashboard.figures.text.arcs_svg import arcs_svg, top_share, visible
 from dashboard.figures.text.sides import Side
@@ -463,63 +461,3 @@ def test_a_file_of_a_difference_in_a_window_says_nothing_of_what_leaves_it():
 def test_a_file_draws_one_difference_at_a_time():
     with pytest.raises(ValueError, match="one head at a time, got 2"):
         arcs_svg(plain(["a"]), np.zeros((2, 1, 1)), [(0, 0), (0, 1)], signed=True, title="T", caption=[])
-
-
-# Thumbnails
-
-
-def thumbnails(**changes: object) -> AppTest:
-    attention = np.full((2, 3, 40, 40), 1 / 40)
-    attention[1, 2] = np.eye(40)
-    given_arguments = {"key": "heads", "attention": attention, "layer": None, "chosen": None, "label": "All heads"}
-    return shown(head_thumbnails, **given_arguments | changes)
-
-
-def pixels(data: dict) -> np.ndarray:
-    return unpacked(data["pixels"]).reshape(len(data["heads"]), *data["shape"])
-
-
-def test_thumbnails_show_every_head_of_the_model_or_of_one_layer():
-    assert len(json.loads(mounted(thumbnails()))["heads"]) == 6
-    assert json.loads(mounted(thumbnails(layer=1)))["heads"] == [[1, head, f"L1 H{head}"] for head in range(3)]
-
-
-def test_even_attention_gives_an_even_thumbnail():
-    images = pixels(json.loads(mounted(thumbnails())))
-    assert images.shape == (6, 32, 32)
-    assert np.unique(images[0]).tolist() == [round((1 / 32) ** 0.5 * 255)]
-
-
-def test_a_diagonal_head_gives_a_diagonal_thumbnail():
-    image = pixels(json.loads(mounted(thumbnails())))[5]
-    assert (np.diagonal(image) > 190).all()
-    assert image.sum() == np.diagonal(image).astype(int).sum()
-
-
-def test_thumbnails_of_two_texts_are_as_long_as_each():
-    attention = np.zeros((1, 2, 3, 50))
-    attention[0, 1, :, 49] = 1
-    data = json.loads(mounted(thumbnails(attention=attention, names=("target queries", "source keys"))))
-    assert data["shape"] == [3, 32]
-    assert data["names"] == ["target queries", "source keys"]
-    images = pixels(data)
-    assert not images[0].any()
-    assert (images[1, :, 31] > 200).all()
-    assert not images[1, :, :31].any()
-
-
-def test_thumbnails_of_many_heads_stay_small():
-    attention = np.full((32, 32, 64, 64), 1 / 64, dtype=np.float32)
-    assert len(mounted(thumbnails(attention=attention))) < 300_000
-
-
-def test_an_unknown_layer_is_named():
-    with pytest.raises(ValueError, match="Layer 2 is not one of the 2 layers"):
-        head_thumbnails(key="k", attention=np.ones((2, 3, 4, 4)), layer=2, chosen=None, label="")
-
-
-def test_a_head_chosen_elsewhere_is_pushed_to_the_browser_once():
-    at = thumbnails(chosen=(1, 2))
-    first = mounted(at)
-    assert json.loads(first)["push"] == {"number": 1, "head": [1, 2]}
-    assert mounted(at.run()) == first

@@ -1,0 +1,137 @@
+// The pattern of every head in the text on screen: drawn on one canvas behind the cells, and previewed by the arcs.
+
+const AXES = "Down: the token that looks. Across: the token it looks at. Point at a head for its arcs.";
+const POOLED = "There are more tokens than dots: a dot shows the strongest link that it stands for.";
+
+class Patterns {
+  constructor(grid) {
+    this.grid = grid;
+    this.canvas = newElement("canvas", "drawn");
+    this.canvas.setAttribute("aria-hidden", "true");
+    this.sizes = new ResizeObserver(() => this.draw());
+    this.shown = null;
+  }
+
+  /** Take what Python sent; null where the cells show something else. */
+  receive(data) {
+    if (data?.cells !== this.data?.cells) this.drawn = null;
+    this.data = data;
+    this.grid.root.classList.toggle("patterns", data !== null);
+    if (data) {
+      this.cells = this.drawn ? this.cells : bytesOf(data.cells);
+      this.links = data.links && { keys: new Uint16Array(bytesOf(data.links.keys).buffer), weights: bytesOf(data.links.weights) };
+      this.sizes.observe(this.grid.root);
+    } else {
+      this.sizes.disconnect();
+      this.canvas.remove();
+      this.end();
+    }
+  }
+
+  /** Draw all heads, unless they stand there already in the same size and colour. */
+  draw() {
+    const { root, cells } = this.grid;
+    if (!this.data || !root.isConnected) return;
+    if (this.canvas.parentElement !== root) root.prepend(this.canvas);
+    const first = cells.values().next().value;
+    const { layers, heads } = this.grid.data;
+    const sizes = [root.clientWidth, root.clientHeight, first.clientWidth, window.devicePixelRatio];
+    const asked = JSON.stringify([layers, heads, ...sizes]);
+    const ink = themeColors(root, []).ink;
+    if (this.drawn === asked + ink) return;
+    this.drawn = asked + ink;
+    const context = clearedCanvas(this.canvas, root.clientWidth, root.clientHeight);
+    this.canvas.style.width = `${root.clientWidth}px`;
+    const scale = this.canvas.width / Math.max(1, root.clientWidth);
+    const side = Math.max(1, Math.round(first.clientWidth * scale));
+    const image = context.createImageData(this.canvas.width, this.canvas.height);
+    this.fill(image, side, scale, channels(ink));
+    context.putImageData(image, 0, 0);
+    const isPooled = this.data.links || side < Math.max(...this.data.shape);
+    this.grid.legend.querySelector(".pooled").hidden = !isPooled;
+  }
+
+  legend() {
+    const ramp = legendEntry(newElement("span", "swatch ramp strong"), "more attention");
+    const pooled = newElement("span", "pooled", POOLED);
+    pooled.hidden = true;
+    return [newElement("span", "", AXES), ramp, pooled];
+  }
+
+  fill(image, side, scale, [red, green, blue]) {
+    const [down, across] = this.data.shape;
+    const pixels = new Uint32Array(image.data.buffer);
+    const ink = (blue << 16) | (green << 8) | red;
+    const [rows, columns] = [stretches(down, side), stretches(across, side)];
+    let start = 0;
+    for (const cell of this.grid.cells.values()) {
+      const left = Math.round((cell.offsetLeft + cell.clientLeft) * scale);
+      const top = Math.round((cell.offsetTop + cell.clientTop) * scale);
+      const pattern = this.cells.subarray(start, (start += down * across));
+      for (let y = 0; y < side && top + y < image.height; y++) {
+        let at = (top + y) * image.width + left;
+        for (let x = 0; x < side; x++, at++) {
+          const most = largest(pattern, across, rows.first[y], rows.end[y], columns.first[x], columns.end[x]);
+          pixels[at] = (most << 24) | ink;
+        }
+      }
+    }
+  }
+
+  /** Have the arcs show a head; they show their own again at `end`. */
+  preview([layer, head]) {
+    if (!this.data) return;
+    this.isHeld = false;
+    this.shown = `L${layer} H${head}`;
+    this.tell({ name: this.shown, ...this.weightsOf(layer * this.grid.data.heads + head) });
+  }
+
+  end() {
+    if (this.shown && !this.isHeld) this.tell(null);
+    this.shown = null;
+  }
+
+  /** The previewed head is chosen: the arcs keep it until it comes from Python. */
+  hold() {
+    this.isHeld = this.shown !== null;
+  }
+
+  tell(head) {
+    document.dispatchEvent(new CustomEvent(PREVIEW, { detail: { frame: this.grid.data.frame, head } }));
+  }
+
+  /** A head's weights, and how many of each query's links these are at most; null where they are all. */
+  weightsOf(head) {
+    const { queries, keys, links } = this.data;
+    const size = queries * keys;
+    if (!links) {
+      const steps = this.cells.subarray(head * size, (head + 1) * size);
+      return { attention: Float32Array.from(steps, (step) => (step / 255) ** 2), each: null };
+    }
+    const attention = new Float32Array(size);
+    for (let query = 0, at = head * queries * links.each; query < queries; query++) {
+      for (let link = 0; link < links.each; link++, at++) {
+        attention[query * keys + this.links.keys[at]] = (this.links.weights[at] / 255) ** 2;
+      }
+    }
+    return { attention, each: links.each };
+  }
+}
+
+/** For each pixel of a side the first cell that it shows and the one after its last: at least one. */
+function stretches(nCells, side) {
+  const first = Int32Array.from({ length: side }, (_, pixel) => Math.floor((pixel * nCells) / side));
+  const end = first.map((start, pixel) => Math.max(start + 1, Math.floor(((pixel + 1) * nCells) / side)));
+  return { first, end };
+}
+
+function largest(pattern, across, top, bottom, left, right) {
+  let most = 0;
+  for (let row = top; row < bottom; row++) {
+    for (let column = left; column < right; column++) {
+      const value = pattern[row * across + column];
+      if (value > most) most = value;
+    }
+  }
+  return most;
+}
