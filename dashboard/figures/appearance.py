@@ -77,6 +77,12 @@ HEAD_COLORS: Final = (
 )
 """Colours of chosen heads in the order they were chosen; each has at least 3:1 on white and on near-black."""
 
+WORD_COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#C2609A")
+"""Colours of one word's links after another's, which every common colour blindness tells apart; each has at least 3:1
+on white and on near-black.
+
+Source: Okabe and Ito, Color Universal Design, 2008; the last one darkened.
+"""
 
 MIDDLE_LUMINANCE: Final = 0.179
 """Of the fill on which black and white text stand out alike."""

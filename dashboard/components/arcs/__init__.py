@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from core.attention.settings import head_name
 from dashboard.components.packing import as_text, base64_of
 from dashboard.components.terms import TERM_STYLE
-from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
+from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
 from dashboard.figures.text.arcs_svg import DEFAULT_SHARE, LEAST_DIFFERENCE, visible
 from dashboard.figures.text.sides import Side
 from dashboard.glossary import TERMS
@@ -128,6 +128,7 @@ def attention_arcs(
             {"name": head_name(layer, head), "color": head_color(number), "dashed": number >= len(HEAD_COLORS)}
             for number, (layer, head) in enumerate(heads)
         ],
+        "wordPens": [{"color": color, "dashed": False} for color in WORD_COLORS],
         "signed": _signs(more, less) if signed else None,
         "attention": _steps(attention) if signed else _quantised(attention),
         "inside": _row_sums(attention) if keys.is_part and not signed else None,

@@ -58,7 +58,7 @@ function newView(parent, data) {
 }
 
 function firstChoices(data) {
-  const switches = { matrix: false, byWord: false, hideSpecials: false, pair: null, showSieve: true };
+  const switches = { matrix: false, byWord: false, penPerWord: false, hideSpecials: false, pair: null, showSieve: true };
   return { ...switches, headsOff: [], strongest: null, share: data.share, pin: null, text: null };
 }
 
@@ -109,6 +109,7 @@ function rebuild(view) {
 function redraw(view) {
   const { elements, choices, source } = view;
   view.colors = themeColors(elements.view, source.data.signed?.pens ?? source.data.heads);
+  view.linkColors = linkColors(view);
   renderHeadChips(view);
   renderSigns(view);
   renderControls(view);
@@ -164,6 +165,7 @@ function drawBase(view) {
   drawBand(view);
   tellShare(view, share);
   markOutside(view);
+  colorQueries(view);
 }
 
 /** All links where they can be seen, and a screen above and below, so that few scrolls need a new drawing. */
@@ -175,7 +177,7 @@ function drawBand(view) {
   const context = clearedPart(view, elements.base, view.band);
   const frame = { ...frameSize, ...view.band };
   if (table.sieve && choices.showSieve) drawSieveRails(context, frame, table, colors, choices.pair);
-  drawLinks(context, frame, table, view.links.kept, colors, false);
+  drawLinks(context, frame, table, view.links.kept, view.linkColors, false);
 }
 
 /** Whether the reader sees rows whose links are not drawn. */
@@ -255,5 +257,5 @@ function drawFocusLinks(view, context, frame, focus, links) {
   const { table, choices, colors } = view;
   if (table.sieve && choices.showSieve) drawSieveOfRow(context, frame, table, colors, focus, choices.pair);
   const kept = links.filter(({ at }) => isKept(table, limitOf(choices), at)).slice(0, MOST_FOCUS_LINKS);
-  drawLinks(context, frame, table, kept.map(({ at }) => at), colors, true);
+  drawLinks(context, frame, table, kept.map(({ at }) => at), view.linkColors, true);
 }

@@ -25,6 +25,7 @@ function neededControls({ queries, keys, data }) {
     pairs: pairOptions(queries, keys),
     sieve: data.sieve && data.sieve.queries > 0 ? data.sieve.role : null,
     signed: data.signed !== null,
+    pens: data.signed === null && data.heads.length === 1,
   };
 }
 
@@ -37,6 +38,7 @@ function buildControls(view, needs) {
     needs.sieve && sieveSwitch(view, needs.sieve),
     switchOf(view, "Links per word", "strongest", STRONGEST),
     shareSlider(view),
+    needs.pens && switchOf(view, "Colour", "penPerWord", [["One", false], ["Per word", true]]),
   ];
   view.elements.controls.replaceChildren(...controls.filter(Boolean));
 }
@@ -92,7 +94,7 @@ function syncControls(view) {
   const { choices, elements } = view;
   elements.controls.querySelectorAll("fieldset").forEach((group) => {
     const chosen = JSON.stringify(choices[group.dataset.choice]);
-    group.disabled = group.dataset.choice === "strongest" && choices.matrix;
+    group.disabled = choices.matrix && ["strongest", "penPerWord"].includes(group.dataset.choice);
     group.querySelectorAll("input").forEach((radio) => (radio.checked = radio.value === chosen));
   });
   const box = elements.controls.querySelector(".sieve-switch input");
@@ -123,7 +125,7 @@ function renderHeadChips(view) {
   elements.heads.querySelectorAll(".chip").forEach((chip, head) => {
     const isOn = visible.includes(head);
     const isLast = isOn && visible.length === 1;
-    chip.style.setProperty("--head", colors.pens[head]);
+    chip.style.setProperty("--head", view.linkColors.ofQuery ? colors.ink : colors.pens[head]);
     chip.firstChild.classList.toggle("dashed", colors.dashed[head]);
     chip.setAttribute("aria-pressed", String(isOn));
     chip.title = isLast ? `${LAST_HEAD} Shift and click: all heads` : "Shift and click: only this head";

@@ -14,12 +14,13 @@ function addCurve(path, frame, query, key) {
 
 /** Draw links with few strokes: one path for each pen and step of strength, weak ones first. */
 function drawLinks(context, frame, table, links, colors, strong) {
-  const nPens = table.signed ? 2 : table.nHeads;
+  const nPens = colors.pens.length;
   const paths = Array.from({ length: ALPHA_BUCKETS * nPens });
   for (const at of links) {
     const [head, query, key] = placeOf(table, at);
     const bucket = Math.min(ALPHA_BUCKETS - 1, Math.floor(table.strength[at] * ALPHA_BUCKETS));
-    const path = (paths[bucket * nPens + penOf(table, head, table.attention[at])] ??= new Path2D());
+    const pen = colors.ofQuery?.[query] ?? penOf(table, head, table.attention[at]);
+    const path = (paths[bucket * nPens + pen] ??= new Path2D());
     addCurve(path, frame, query, key);
   }
   paths.forEach((path, number) => {
@@ -34,6 +35,24 @@ function drawLinks(context, frame, table, links, colors, strong) {
   });
   context.setLineDash([]);
   context.globalAlpha = 1;
+}
+
+/** A pen for each head, or on the reader's wish one for each word that looks; pieces of a word share theirs. */
+function linkColors(view) {
+  const { table, colors, source } = view;
+  if (!usesWordPens(view)) return colors;
+  const nPens = source.data.wordPens.length;
+  let [count, last] = [-1, null];
+  const ofQuery = table.rows.from.map(({ word }) => {
+    if (word < 0 || word !== last) count++;
+    last = word;
+    return count % nPens;
+  });
+  return { ...themeColors(view.elements.view, source.data.wordPens), ofQuery };
+}
+
+function usesWordPens(view) {
+  return view.choices.penPerWord && !view.choices.matrix && !view.table.signed && visibleHeads(view).length === 1;
 }
 
 /** A pen for each head; of a difference one for more and one for less. */

@@ -86,6 +86,13 @@ function markOutside(view) {
   });
 }
 
+/** Beside each query the colour of its links, where these differ. */
+function colorQueries(view) {
+  const { pens, ofQuery } = view.linkColors;
+  view.elements.view.classList.toggle("word-pens", Boolean(ofQuery));
+  if (ofQuery) view.tokens.from.forEach((token, row) => token.style.setProperty("--pen", pens[ofQuery[row]]));
+}
+
 function otherSide(side) {
   return side === "from" ? "to" : "from";
 }
@@ -122,7 +129,8 @@ function shades(view, heads, byHead) {
   const bands = heads.map((head, place) => {
     const weight = byHead.get(head) ?? 0;
     const shade = LEAST_SHADE + (100 - LEAST_SHADE) * shadeOf(weight);
-    const color = `${view.colors.pens[penOf(view.table, head, weight)]}${Math.round(2.55 * shade).toString(16).padStart(2, "0")}`;
+    const pen = view.linkColors.ofQuery ? view.colors.ink : view.colors.pens[penOf(view.table, head, weight)];
+    const color = `${pen}${Math.round(2.55 * shade).toString(16).padStart(2, "0")}`;
     const [start, end] = [place * view.boxWidth, (place + 1) * view.boxWidth];
     return `${color} ${start}px ${end - 1}px, transparent ${end - 1}px ${end}px`;
   });

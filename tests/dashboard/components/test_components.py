@@ -22,7 +22,7 @@ from core.roles.roles import COARSE_ROLES, FINE_ROLES, ROLES
 from dashboard.components.grid import chosen_heads
 from dashboard.components.overview import attention_overview, chosen_window
 from dashboard.components.venn import selected_combination
-from dashboard.figures.appearance import HEAD_COLORS, LOOKS, head_color
+from dashboard.figures.appearance import HEAD_COLORS, LOOKS, WORD_COLORS, head_color
 from dashboard.figures.roles.combinations import code, exact_name, ordered, total
 from dashboard.figures.roles.grid import RoleGrid
 from dashboard.figures.roles.grid_svg import grid_svg
@@ -140,9 +140,9 @@ def test_letters_are_readable_on_their_colour(role: str) -> None:
     assert contrast(LOOKS[role].color, LOOKS[role].ink) >= 4.5
 
 
-@pytest.mark.parametrize("color", HEAD_COLORS)
+@pytest.mark.parametrize("color", [*HEAD_COLORS, *WORD_COLORS])
 @pytest.mark.parametrize("background", ["#FFFFFF", "#181715"])
-def test_head_colours_stand_out_on_light_and_dark(color: str, background: str) -> None:
+def test_colours_of_heads_and_words_stand_out_on_light_and_dark(color: str, background: str) -> None:
     assert contrast(color, background) >= 3
 
 
