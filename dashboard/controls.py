@@ -93,9 +93,10 @@ def typed_texts(label: str, key: str, otherwise: str = "", *, height: int | Lite
     Args:
         label: of the text area.
         key: its key, and the name of the query parameter.
-        otherwise: what stands there at first.
+        otherwise: what stands there at first, and instead of what stood there at first on another page.
         height: in pixels, or as many lines as it holds.
     """
+    state.follow(key, otherwise)
     so_far, left_out = st.session_state.get(key) or "", f"{key} is not in the link"
     fits = state.fits_link(so_far)
     if fits and st.session_state.pop(left_out, False):

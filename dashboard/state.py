@@ -24,6 +24,8 @@ WINDOW: Final = "window"
 """Query parameter of the part of a long text that is drawn: first query and first key, as `512-0`."""
 LONGEST_IN_LINK: Final = 4_000
 """Characters that typed texts may take in a link: servers refuse longer ones, and what sends them breaks them."""
+_IS_AUTOMATIC: Final = "head is automatic"
+"""Key of whether the chosen head is one that no reader chose."""
 AUTO: Final = "auto"
 NO_HEAD: Final = "none"
 
@@ -148,24 +150,31 @@ def put_off_in_link() -> None:
         del st.query_params[OFF]
 
 
-def chosen_heads(n_layers: int, n_heads: int, otherwise: Head) -> list[Head]:
+def chosen_heads(n_layers: int, n_heads: int, otherwise: Head, *, anew: bool = False) -> list[Head]:
     """Chosen heads that this checkpoint has.
 
     On a first visit those of the link, or `otherwise` where it says nothing; `otherwise` too when this checkpoint has
     none of those that were chosen. None at all only where the reader cleared the choice.
+
+    Args:
+        n_layers, n_heads: of the checkpoint.
+        otherwise: the head to show where the reader has chosen none.
+        anew: whether `otherwise` takes the place of a head that no reader chose, on this page or another.
     """
     if HEADS not in st.session_state:
         st.session_state[HEADS] = heads_from_link()
-    chosen = st.session_state[HEADS]
+    chosen = None if anew and st.session_state.get(_IS_AUTOMATIC) else st.session_state[HEADS]
     inside = [(layer, head) for layer, head in chosen or () if layer < n_layers and head < n_heads]
     if not inside and chosen != []:
         inside = st.session_state[HEADS] = [otherwise]
+        st.session_state[_IS_AUTOMATIC] = True
     return inside
 
 
 def choose_heads(heads: list[Head]) -> None:
     """Remember heads across pages and in the link."""
     st.session_state[HEADS] = heads
+    st.session_state[_IS_AUTOMATIC] = False
     put_in_link(heads)
 
 
@@ -210,6 +219,19 @@ def move_window(text: Text, start: tuple[int, int]) -> None:
         st.query_params.pop(WINDOW, None)
     elif st.query_params.get(WINDOW) != wanted:
         st.query_params[WINDOW] = wanted
+
+
+def follow(key: str, start: str) -> None:
+    """Let a choice that the reader has left as it was at first move to where it starts now; call it before its widget.
+
+    Args:
+        key: of the choice in the session.
+        start: its value until the reader changes it.
+    """
+    at_first = f"{key} at first"
+    if st.session_state.get(key) == st.session_state.get(at_first, start) != start:
+        st.session_state[key] = start
+    st.session_state[at_first] = start
 
 
 def fits_link(typed: str) -> bool:

@@ -30,8 +30,22 @@ class RoleChange:
     gained: int
     lost: int
     kept: int
-    p: float
-    """McNemar's exact test, two-sided: are heads as likely to gain as to lose the role? 1 if none gains or loses it."""
+    where_gained: tuple[int, int, int] | None
+    """Where most of those are that gain it, as `busiest_layers` says."""
+    where_lost: tuple[int, int, int] | None
+    """Where most of those are that lose it."""
+
+    @property
+    def changed(self) -> int:
+        """Number of heads that gain or lose it."""
+        return self.gained + self.lost
+
+    @property
+    def p(self) -> float:
+        """McNemar's exact test, two-sided: are heads as likely to gain as to lose the role? 1 if none does either."""
+        from scipy.stats import binomtest  # half a second, which a page that shows no p need not wait for
+
+        return float(binomtest(min(self.gained, self.lost), self.changed).pvalue) if self.changed else 1.0
 
 
 def transitions(
@@ -85,17 +99,16 @@ def role_changes(
 def _role_change(
     role: str, before: Bool[np.ndarray, "layer head"], after: Bool[np.ndarray, "layer head"]
 ) -> RoleChange:
-    from scipy.stats import binomtest  # half a second, which a page that compares nothing need not wait for
-
-    gained, lost = int((after & ~before).sum()), int((before & ~after).sum())
+    gained, lost = after & ~before, before & ~after
     return RoleChange(
         role=role,
         before=int(before.sum()),
         after=int(after.sum()),
-        gained=gained,
-        lost=lost,
+        gained=int(gained.sum()),
+        lost=int(lost.sum()),
         kept=int((before & after).sum()),
-        p=float(binomtest(min(gained, lost), gained + lost).pvalue) if gained + lost else 1.0,
+        where_gained=busiest_layers(gained),
+        where_lost=busiest_layers(lost),
     )
 
 

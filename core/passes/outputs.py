@@ -24,11 +24,13 @@ Unit = Literal["probability", "independent probability", "value"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prediction:
-    """Output of a classifier or regression head for a text."""
+    """Output of a checkpoint's head for a text: of all classes, or of the most likely tokens."""
 
     names: tuple[str, ...]
-    values: Float[np.ndarray, " class"]
+    values: Float[np.ndarray, " choice"]
     unit: Unit
+    masked: str | None = None
+    """The token that a masked language model predicts from a mask in its place."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -85,17 +87,30 @@ def output_change(
 
 
 def prediction(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> Prediction | None:
-    """Prediction of a classifier for a text; None for other checkpoints, and for an encoder without its decoder.
+    """Prediction for a text: classes, the token of its last word from a mask there, or the token after it (causal).
 
     Args:
         checkpoint: loaded.
         text: prepared for the kind of attention in the settings.
         settings: which heads are off.
+
+    Returns: None for a checkpoint without a head, and for an encoder without its decoder.
     """
-    if checkpoint.head != "classes" or text.kind == "encoder":
+    if checkpoint.head is None or text.kind == "encoder":
         return None
-    unit, values = _class_values(checkpoint, _logits(checkpoint, text, settings))
-    return Prediction(names=_class_names(checkpoint), values=values.numpy(), unit=unit)
+    if checkpoint.head == "classes":
+        unit, values = _class_values(checkpoint, _logits(checkpoint, text, settings))
+        return Prediction(names=_class_names(checkpoint), values=values.numpy(), unit=unit)
+    is_masked = checkpoint.head == "masked token"
+    token = _last_word_token(text) if is_masked else _last_own_token(text)
+    shares = _logits(checkpoint, text, settings, token).softmax(-1)
+    likely = shares.topk(min(MOST_LIKELY, len(shares)))
+    return Prediction(
+        names=tuple(checkpoint.tokenizer.decode([int(i)]) for i in likely.indices),
+        values=likely.values.numpy(),
+        unit="probability",
+        masked=text.queries.tokens[token] if is_masked else None,
+    )
 
 
 def _text_vector(checkpoint: Checkpoint, text: PassText, settings: PassSettings) -> Float[Tensor, " channel"]:
@@ -126,6 +141,13 @@ def _last_own_token(text: PassText) -> int:
     """Index of the last token that was not added by the tokenizer."""
     own = np.flatnonzero(text.queries.segments != SPECIAL)
     return int(own[-1]) if len(own) else len(text.queries.ids) - 1
+
+
+def _last_word_token(text: PassText) -> int:
+    """Index of the last token with a letter or digit: a full stop is easily guessed."""
+    is_word = [any(character.isalnum() for character in token) for token in text.queries.tokens]
+    words = np.flatnonzero((text.queries.segments != SPECIAL) & is_word)
+    return int(words[-1]) if len(words) else _last_own_token(text)
 
 
 def _classes(checkpoint: Checkpoint, before: Float[Tensor, " choice"], after: Float[Tensor, " choice"]) -> HeadOutput:

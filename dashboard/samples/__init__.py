@@ -13,6 +13,9 @@ EXAMPLE = Text(
 )
 """The text on screen before a reader types one: subjects, objects, adjectives and adverbs in both segments."""
 
+REVIEW = Text(("The plot is thin, but the ending is wonderful.",))
+"""The text on screen at first where a checkpoint has learnt to judge movie reviews: it praises and blames."""
+
 FILES = {"pairs": ("pairs.tsv",), "texts": ("texts.txt",), "both": ("pairs.tsv", "texts.txt")}
 
 

@@ -7,6 +7,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 NARROWEST: Final = 360
 """Pixels of half a page: a grid of 12 heads and the switches of the arcs fit into it."""
+NARROWEST_ARCS: Final = 300
+"""Pixels of a picture of arcs whose switches stand elsewhere."""
 
 
 def first_screen() -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
@@ -20,3 +22,9 @@ def halves() -> tuple[DeltaGenerator, DeltaGenerator]:
     """Two halves side by side, or one below the other where the page is too narrow."""
     grid = st.grid(2, min_column_width=NARROWEST, gap="medium")
     return grid.cell(), grid.cell()
+
+
+def thirds() -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
+    """Three pictures side by side, whose rows stand level, or fewer where the page is too narrow."""
+    grid = st.grid(3, min_column_width=NARROWEST_ARCS, gap="medium", vertical_alignment="bottom")
+    return grid.cell(), grid.cell(), grid.cell()

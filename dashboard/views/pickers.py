@@ -5,6 +5,8 @@ from typing import Literal, TypeVar
 
 import streamlit as st
 
+from dashboard import state
+
 Value = TypeVar("Value")
 
 
@@ -50,12 +52,13 @@ def from_list(
         label: above the list.
         options: the values by name.
         key: of the choice in the session and in the link, which hold its name.
-        start: name of the first choice.
+        start: name of the first choice; where it becomes another one, a choice that nobody changed goes with it.
         help: explains the choice.
         disabled: whether the choice is fixed for now.
         width: of the list, in pixels.
     """
     names = list(options)
+    state.follow(key, names[0] if start is None else start)
     name = st.selectbox(
         label,
         names,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import streamlit as st
@@ -66,6 +66,7 @@ def attention_arcs(
     group: str | None = None,
     frame: str | None = None,
     grid: str | None = None,
+    controls: Literal["with", "without", "alone"] = "with",
     signed: bool = False,
     more: str = "more attention",
     less: str = "less attention",
@@ -98,6 +99,8 @@ def attention_arcs(
             share; where one has too many links to draw, all draw the share that it can.
         frame: what a grid of the same text calls it, whose patterns are then previewed.
         grid: key of the grid that the arrow keys take to the next head or layer; None where there is none.
+        controls: whether the switches stand above the picture, or are left out, or stand alone: of a group, one view
+            can be the switches for the pictures of the others.
         signed: whether `attention` is a difference: the compared checkpoint minus the reference.
         more: what a weight above 0 means.
         less: what a weight below 0 means.
@@ -139,6 +142,7 @@ def attention_arcs(
         "ask": None if ask is None else dict(zip(SIDES, ask)),
         "frame": frame,
         "grid": grid,
+        "controls": controls,
     }
 
     def tell() -> None:

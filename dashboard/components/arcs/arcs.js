@@ -95,6 +95,7 @@ function receive(view, data) {
   };
   if (isOther) adoptChoices(view);
   elements.view.setAttribute("aria-label", data.label);
+  elements.view.dataset.controls = data.controls;
   elements.box.style.maxHeight = data.height ? `${data.height}px` : "";
   rebuild(view);
   redraw(view);

@@ -2,7 +2,7 @@
 // the same text, side by side, where whatever differs must come from the checkpoints.
 
 const GROUP_EVENT = "attention-sieve:arcs";
-const LINKED_CHOICES = ["strongest", "penPerWord", "share", "matrix", "byWord", "hideSpecials", "pair"];
+const LINKED_CHOICES = ["headsOff", "strongest", "penPerWord", "share", "matrix", "byWord", "hideSpecials", "pair"];
 
 function joinGroup(view) {
   const answer = ({ detail: { group, text, found } }) => {

@@ -1,10 +1,9 @@
-"""One typed text under both checkpoints: the same heads' arcs, their difference, and what each says of it."""
+"""One typed text under both checkpoints: a head's arcs in each, their difference, and what each predicts."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 from jaxtyping import Float
 
@@ -13,25 +12,25 @@ from core.attention.settings import Head, head_name
 from core.comparison.words import WordAttention, common_words, word_attention
 from core.errors import AnalysisError, TextTooLong
 from core.passes.texts import TextAttention, same_tokens
-from core.texts.text import Text, read_typed
+from core.texts.text import Text
 from core.texts.tokens import SPECIAL, TooLong
-from dashboard import controls, state
+from dashboard import state
 from dashboard import wording as shared_wording
 from dashboard.components.arcs import MOST_HEADS, attention_arcs
 from dashboard.figures.text.sides import Side
 from dashboard.plain import plain, show_error
 from dashboard.views.compare import wording
 from dashboard.views.compare.numbers import Focus, all_heads_on
-from dashboard.views.layout import halves
+from dashboard.views.layout import thirds
+from dashboard.views.pickers import toggle
 from dashboard.views.text.attention import move_window, sides
 from dashboard.views.text.on_screen import waiting
-from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
 if TYPE_CHECKING:
     from core.passes.outputs import Prediction
 
 GROUP: Final = "compare"
-"""Of the three views of arcs, which point, pin, scroll and are set together."""
+"""Of the views of arcs, which point, pin, scroll and are set together."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,28 +44,31 @@ class _Drawn:
     causal: bool
 
 
-def same_head_in_both(inference: Inference, focus: Focus) -> None:
-    """Draw the chosen heads' arcs under both and their difference, and what each checkpoint says of the text."""
-    st.subheader(wording.TEXT)
-    typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height=80)
+def same_head_in_both(inference: Inference, focus: Focus, text: Text) -> None:
+    """Draw the chosen heads' arcs under both and their difference, and say what each checkpoint predicts."""
     try:
-        text = text_on_screen(read_typed(typed))
         heads = focus.heads[-MOST_HEADS:]
         looks = _looks(inference, focus, text)
+        predictions = _predictions(inference, focus, text)
         drawn = _aligned(text, *looks, heads) if heads else wording.ARCS_HINT
         if isinstance(drawn, str):
             st.info(drawn)
-        else:
-            st.markdown(wording.TEXT_SEE)
-            if looks[0].overview is not None:
-                move_window(focus.pair.engines[0], text, looks[0], looks[0].overview, heads)
-            _both(focus, drawn, heads)
-        left, right = halves()
-        with left:
-            if not isinstance(drawn, str):
-                _difference(drawn, heads[-1])
-        with right if not isinstance(drawn, str) else left:
-            _predictions(inference, focus, text)
+            for letter, name, said in zip("ab", focus.names, predictions):
+                st.markdown(wording.side(letter, plain(name), said))
+            return
+        if looks[0].overview is not None:
+            move_window(focus.pair.engines[0], text, looks[0], looks[0].overview, heads)
+        _controls(drawn, heads)
+        left, middle, right = thirds()
+        for place, letter, name, said, attention in zip(
+            (left, middle), "ab", focus.names, predictions, (drawn.a, drawn.b)
+        ):
+            with place:
+                st.markdown(wording.side(letter, plain(name), said))
+                _one_side(drawn, heads, letter, name, attention)
+        with right:
+            st.markdown(wording.difference(head_name(*heads[-1])))
+            _difference(drawn, heads[-1])
     except AnalysisError as error:
         show_error(error)
 
@@ -76,7 +78,7 @@ def _looks(inference: Inference, focus: Focus, text: Text) -> tuple[TextAttentio
     try:
         return _looked(inference, focus, text, "error")
     except TextTooLong:
-        if not st.toggle(shared_wording.CUT_THIS, key="cut", bind="query-params", persist_state="session"):
+        if not toggle(shared_wording.CUT_THIS, key="cut"):
             raise
     return _looked(inference, focus, text, "truncate")
 
@@ -95,25 +97,38 @@ def _looked(inference: Inference, focus: Focus, text: Text, too_long: TooLong) -
     return a, b
 
 
-def _both(focus: Focus, drawn: _Drawn, heads: list[Head]) -> None:
-    names = ", ".join(head_name(*head) for head in heads)
-    for place, letter, name, attention in zip(halves(), "ab", focus.names, (drawn.a, drawn.b)):
-        with place:
-            st.markdown(f"**({letter})** {plain(name)}")
-            attention_arcs(
-                key=f"arcs {letter}",
-                queries=drawn.queries,
-                keys=drawn.keys,
-                attention=attention,
-                heads=heads,
-                causal=drawn.causal,
-                label=f"Attention of {names} in {name}",
-                group=GROUP,
-            )
+def _controls(drawn: _Drawn, heads: list[Head]) -> None:
+    """The switches of all three pictures: a view of their group that is nothing else."""
+    attention_arcs(
+        key="arcs controls",
+        queries=drawn.queries,
+        keys=drawn.keys,
+        attention=drawn.a,
+        heads=heads,
+        causal=drawn.causal,
+        label=wording.CONTROLS,
+        group=GROUP,
+        controls="alone",
+    )
+
+
+def _one_side(
+    drawn: _Drawn, heads: list[Head], letter: str, name: str, attention: Float[np.ndarray, "chosen query key"]
+) -> None:
+    attention_arcs(
+        key=f"arcs {letter}",
+        queries=drawn.queries,
+        keys=drawn.keys,
+        attention=attention,
+        heads=heads,
+        causal=drawn.causal,
+        label=f"Attention of {', '.join(head_name(*head) for head in heads)} in {name}",
+        group=GROUP,
+        controls="without",
+    )
 
 
 def _difference(drawn: _Drawn, head: Head) -> None:
-    st.markdown(wording.difference(head_name(*head)))
     attention_arcs(
         key="arcs difference",
         queries=drawn.queries,
@@ -123,6 +138,7 @@ def _difference(drawn: _Drawn, head: Head) -> None:
         causal=drawn.causal,
         label=f"Difference of the attention of {head_name(*head)}, b minus a",
         group=GROUP,
+        controls="without",
         signed=True,
         more=wording.MORE_ATTENTION,
         less=wording.LESS_ATTENTION,
@@ -162,28 +178,23 @@ def _side(words: WordAttention, n_left_out: int) -> Side:
     return Side(tokens=words.words, special=special, segments=segments, words=numbers, n_whole=n_whole)
 
 
-def _predictions(inference: Inference, focus: Focus, text: Text) -> None:
-    """What each checkpoint's classifier says of the text, where one has any."""
-    report = waiting()
-    predictions = [
-        inference.prediction(engine, text, all_heads_on(focus.chosen, engine), report=report)
-        for engine in focus.pair.engines
-    ]
-    if all(one is None for one in predictions):
-        return
-    st.markdown(f"**{wording.PREDICTIONS}**")
-    for letter, name, one in zip("ab", focus.names, predictions):
-        named = f"**({letter})** {plain(name)}"
-        st.markdown(f"{named}: {wording.NO_CLASSES}" if one is None else named)
-        if one is not None:
-            _prediction(one)
+def _predictions(inference: Inference, focus: Focus, text: Text) -> list[str]:
+    """What each checkpoint predicts for the text, in a sentence."""
+    place = st.empty()
+    with place.container():
+        report = waiting()
+        predictions: list[Prediction | None] = [
+            inference.prediction(engine, text, all_heads_on(focus.chosen, engine), report=report)
+            for engine in focus.pair.engines
+        ]
+    place.empty()
+    return [wording.NO_PREDICTION if one is None else _said(one) for one in predictions]
 
 
-def _prediction(prediction: "Prediction") -> None:
-    share = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
-    value = st.column_config.NumberColumn(format="%.3f")
-    st.dataframe(
-        pd.DataFrame({"class": prediction.names, prediction.unit: prediction.values}),
-        hide_index=True,
-        column_config={prediction.unit: value if prediction.unit == "value" else share},
-    )
+def _said(prediction: "Prediction") -> str:
+    """The likeliest first; all of two classes."""
+    order = np.argsort(-prediction.values, kind="stable")
+    names = [plain(prediction.names[place].strip()) for place in order]
+    values = [float(prediction.values[place]) for place in order]
+    masked = None if prediction.masked is None else plain(prediction.masked)
+    return wording.predicted(names, values, prediction.unit, masked)

@@ -1,4 +1,6 @@
-"""Two checkpoints of one shape as a whole: differences by head, by layer, transitions between roles, and tables."""
+"""Two checkpoints of one shape: which heads changed, and more, folded by the question that it answers."""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import streamlit as st
@@ -6,62 +8,103 @@ import streamlit as st
 from core.comparison.tables import comparison_table, role_change_table, transition_table
 from core.comparison.transitions import changes_per_layer, role_changes, transitions
 from core.roles.roles import ROLES
+from dashboard import controls
+from dashboard import wording as shared_wording
 from dashboard.downloads import table_downloads
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.compare.changes import roles_gained_and_lost
-from dashboard.figures.compare.score_changes import score_change_scatter
 from dashboard.figures.compare.shifts import divergence_by_layer, shift_by_layer
 from dashboard.views import frame
 from dashboard.views.charts import chart
 from dashboard.views.compare import wording
-from dashboard.views.compare.differences import differences
+from dashboard.views.compare.differences import FINER, differences, divergence, grids, which_heads
 from dashboard.views.compare.flow import flow
 from dashboard.views.compare.numbers import Focus, divergence_of_heads, paired, shift
-from dashboard.views.pickers import some_of, toggle
+from dashboard.views.compare.runs import over_checkpoints
+from dashboard.views.compare.sureness import how_sure
+from dashboard.views.layout import halves
+from dashboard.views.pickers import from_list, some_of, toggle
+
+ROLE_WIDTH = 250
+"""Pixels of the list of roles."""
 
 
-def changes(focus: Focus) -> None:
-    """One view at a time."""
-    frame.tabs(
-        "compare details",
-        {
-            wording.DIFFERENCES: lambda: differences(focus),
-            "Per layer": lambda: _per_layer(focus),
-            "Transitions": lambda: _transitions(focus),
-            "All scores": lambda: _scatter(focus),
-            "Table": lambda: _table(focus),
-        },
-    )
+def changes(focus: Focus, steps: Sequence[int] | None) -> None:
+    """Which heads changed, and below it one question at a time.
+
+    Args:
+        focus: the checkpoint that the page is about, among the others.
+        steps: as for `over_checkpoints`.
+    """
+    st.subheader(wording.CHANGES)
+    if focus.chosen.corpus == controls.TYPED and focus.chosen.criterion.method == "test":
+        st.info(wording.TYPED)
+    role = _controls(focus)
+    which_heads(focus, role)
+    views: dict[str, Callable[[], None]] = {
+        wording.EACH: lambda: grids(focus),
+        wording.DIFFERENCES: lambda: differences(focus, role),
+        wording.LAYERS: lambda: _per_layer(focus, role),
+        wording.DIVERGENCE: lambda: _divergence(focus),
+        wording.TRANSITIONS: lambda: _transitions(focus),
+        wording.SURE: lambda: how_sure(focus),
+        wording.TABLE: lambda: _table(focus),
+    }
+    if len(focus.pairs) > 1:
+        over = wording.OVER_CHECKPOINTS if steps is None else wording.OVER_STEPS
+        views = {over: lambda: over_checkpoints(focus, steps, role), **views}
+    frame.tabs("compare details", views)
 
 
-def _per_layer(focus: Focus) -> None:
+def _controls(focus: Focus) -> str:
+    """The role that is looked at, at first the one that moved most, and whether finer ones are shown."""
+    labels = {LOOKS[role].label: role for role in _with_scores(focus)}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        role = from_list(
+            wording.ROLE,
+            labels,
+            key="compare role",
+            start=LOOKS[focus.role].label,
+            help=wording.ROLE_HELP,
+            width=ROLE_WIDTH,
+        )
+        toggle(shared_wording.FINER, key=FINER)
+    return role
+
+
+def _with_scores(focus: Focus) -> list[str]:
+    means = np.stack([tests.mean for tests in focus.pair.tests])
+    roles = (*focus.coarse, *focus.fine)
+    return [role for role in roles if role == focus.role or np.isfinite(means[:, ROLES.index(role)]).any()]
+
+
+def _per_layer(focus: Focus, role: str) -> None:
     tests_a, tests_b = focus.pair.tests
-    places = [ROLES.index(role) for role in focus.coarse]
+    places = [ROLES.index(each) for each in focus.coarse]
     gained, lost = changes_per_layer(tests_a.holds[places], tests_b.holds[places])
-    criterion, scale = focus.chosen.criterion, focus.chosen.scale
-    figure = roles_gained_and_lost(gained, lost, focus.coarse, tests_a.mean.shape[2])
-    chart("roles gained and lost", figure, focus.facts)
-    means = np.stack([tests_a.mean, tests_b.mean])
-    roles = [role for role in (*focus.coarse, *focus.fine) if np.isfinite(means[:, ROLES.index(role)]).any()]
-    usual = "delimiter:sep" if "delimiter:sep" in roles else roles[0]
-    role = st.selectbox(
-        wording.ROLE_SHIFT,
-        roles,
-        index=roles.index(usual),
-        format_func=lambda name: LOOKS[name].label,
-        key="shift role",
-        persist_state="session",
-    )
-    moved = shift(focus.pair, focus.chosen, role or usual)
-    chart("score change by layer", shift_by_layer([moved], criterion.alpha, scale), focus.facts)
-    divergence = focus.pair.scored.divergence
-    if divergence is not None and divergence_of_heads(focus.pair) is not None:
-        chart("divergence by layer", divergence_by_layer(divergence), focus.facts)
+    moved = shift(focus.pair, focus.chosen, role)
+    left, right = halves()
+    with left:
+        figure = roles_gained_and_lost(gained, lost, focus.coarse, tests_a.mean.shape[2])
+        chart("roles gained and lost", figure, focus.facts)
+    with right:
+        figure = shift_by_layer([moved], focus.chosen.criterion.alpha, focus.chosen.scale)
+        chart("score change by layer", figure, focus.facts)
+
+
+def _divergence(focus: Focus) -> None:
+    left, right = halves()
+    with left:
+        divergence(focus)
+    of_texts = focus.pair.scored.divergence
+    if of_texts is not None and divergence_of_heads(focus.pair) is not None:
+        with right:
+            chart("divergence by layer", divergence_by_layer(of_texts), focus.facts)
 
 
 def _transitions(focus: Focus) -> None:
     holds_a, holds_b = (tests.holds for tests in focus.pair.tests)
-    st.markdown(wording.TRANSITIONS)
+    st.markdown(wording.TRANSITIONS_SEE)
     between = transitions(holds_a, holds_b, ROLES, focus.coarse)
     flow(focus, between)
     table = transition_table(between)
@@ -72,11 +115,6 @@ def _transitions(focus: Focus) -> None:
     counts = role_change_table([one for one in role_changes(holds_a, holds_b, ROLES) if one.role in shown])
     st.dataframe(counts, hide_index=True, column_config={"p": st.column_config.NumberColumn(format="%.3g")})
     table_downloads("role changes", counts, focus.facts)
-
-
-def _scatter(focus: Focus) -> None:
-    scale = focus.chosen.scale
-    chart("all scores", score_change_scatter(paired(focus.pair, focus.chosen), focus.coarse, scale), focus.facts)
 
 
 def _table(focus: Focus) -> None:

@@ -1,4 +1,4 @@
-"""Two checkpoints of one shape, head by head: grids of their roles, of what changed, and maps of differences."""
+"""Two checkpoints of one shape, head by head: grids of their roles and of what changed, and maps of differences."""
 
 from typing import Final
 
@@ -8,7 +8,6 @@ from jaxtyping import Bool, Float
 
 from core.comparison.differences import PairedTests
 from core.roles.roles import ROLES
-from dashboard import state
 from dashboard import wording as shared_wording
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.head_map import Detail, HeadMap, round_bound
@@ -18,32 +17,32 @@ from dashboard.views.compare import wording
 from dashboard.views.compare.numbers import Focus, divergence_of_heads, paired
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_head_map, show_role_grid
-from dashboard.views.pickers import toggle
 
 MOST_DIVERGENCE: Final = float(np.log(2))
 FINER: Final = "compare finer"
+"""Key of whether the finer roles are shown."""
+
+
+def which_heads(focus: Focus, role: str) -> None:
+    """Roles gained, kept and lost beside a map of how far the scores of one role moved."""
+    left, right = halves()
+    with left:
+        before, (reference, compared) = focus.pair.tests[0], focus.names
+        title = f"Roles gained, kept and lost by {compared} against {reference}"
+        p_values = paired(focus.pair, focus.chosen).p_adjusted
+        _roles(focus, "changes", 1, p_values, "p of b − a", title, held_before=before.holds)
+    with right:
+        _difference(focus, role)
 
 
 def grids(focus: Focus) -> None:
-    """Roles under each checkpoint, those gained, kept and lost, and how far apart each head looks."""
-    toggle(shared_wording.FINER, key=FINER)
-    st.subheader(wording.BOTH_SIDES)
+    """Roles under each checkpoint."""
     for place, side, letter in zip(halves(), (0, 1), "ab"):
         with place:
             name, p_values = focus.names[side], focus.pair.tests[side].p_adjusted
             st.markdown(f"**({letter})** {plain(name)}")
             p_name = f"p ({st.session_state['correction']})"
             _roles(focus, letter, side, p_values, p_name, f"({letter}) Roles of the heads of {name}")
-    left, right = halves()
-    with left:
-        st.subheader(wording.CHANGES)
-        before, (reference, compared) = focus.pair.tests[0], focus.names
-        title = f"Roles gained, kept and lost by {compared} against {reference}"
-        p_values = paired(focus.pair, focus.chosen).p_adjusted
-        _roles(focus, "changes", 1, p_values, "p of b − a", title, held_before=before.holds)
-    with right:
-        _divergence(focus)
-    state.put_in_link(focus.heads)
 
 
 def _shown(focus: Focus) -> tuple[str, ...]:
@@ -87,32 +86,38 @@ def _roles(
     )
 
 
-def _divergence(focus: Focus) -> None:
+def divergence(focus: Focus) -> None:
+    """How far apart each head's attention is under the two."""
     moved = divergence_of_heads(focus.pair)
     if moved is None:
+        st.info(wording.NO_DIVERGENCE)
         return
-    st.subheader(wording.DIVERGENCE)
     st.markdown(wording.DIVERGENCE_NOTE)
     others = [of_one for pair in focus.pairs if (of_one := divergence_of_heads(pair)) is not None]
     bound = min(round_bound(max(float(of_one.max()) for of_one in others)), MOST_DIVERGENCE)
     _map(focus, "divergence", moved, bound, wording.DIVERGENCE_TITLE)
 
 
-def differences(focus: Focus) -> None:
-    """A map of b - a for each role, all on one scale, which all compared checkpoints share."""
-    tests = paired(focus.pair, focus.chosen)
-    places = [ROLES.index(role) for role in _shown(focus)]
-    places = [place for place in places if np.isfinite(tests.difference[place]).any()]
-    if not places:
-        st.info(wording.NO_SCORES)
+def differences(focus: Focus, role: str) -> None:
+    """A map of b - a for each role but the one that is drawn already."""
+    st.markdown(wording.sign(focus.chosen.scale))
+    others = [other for other in _shown(focus) if other != role]
+    for start in range(0, len(others), 2):
+        for column, other in zip(halves(), others[start : start + 2]):
+            with column:
+                _difference(focus, other)
+
+
+def _difference(focus: Focus, role: str) -> None:
+    """The map of b - a of one role, on a scale that all roles and all compared checkpoints share."""
+    tests, place = paired(focus.pair, focus.chosen), ROLES.index(role)
+    if not np.isfinite(tests.difference[place]).any():
+        st.info(wording.no_scores(LOOKS[role].label))
         return
+    places = [ROLES.index(shown) for shown in dict.fromkeys((*_shown(focus), role))]
     moved = [np.abs(pair.tests[1].mean[places] - pair.tests[0].mean[places]) for pair in focus.pairs]
     bound = round_bound(max(float(np.nanmax(of_one)) for of_one in moved))
-    st.markdown(f"{wording.sign(focus.chosen.scale)} {wording.scale(bound)}")
-    for start in range(0, len(places), 2):
-        for column, place in zip(halves(), places[start : start + 2]):
-            with column:
-                _map(focus, ROLES[place], tests.difference[place], bound, f"{LOOKS[ROLES[place]].label}, b − a", tests)
+    _map(focus, role, tests.difference[place], bound, f"{LOOKS[role].label}, b − a", tests)
 
 
 def _map(

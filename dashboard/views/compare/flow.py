@@ -36,6 +36,7 @@ def flow(focus: Focus, between: Sequence[Transition]) -> None:
         key=TRANSITION,
         placeholder=wording.TRANSITION_NONE,
         help=wording.TRANSITION_HELP,
+        bind="query-params",
         persist_state="session",
     )
     if mark is not None:

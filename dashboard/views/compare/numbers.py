@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from cache.inference import Inference
 from cache.store.recent import Recent
 from core.attention.settings import Head, PassSettings
 from core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift, paired_tests
+from core.comparison.moved import head_moved_most, role_moved_most
 from core.roles.hypotheses import HeadTests, role_tests
 from core.roles.measures import RoleScores, role_scores
 from core.roles.roles import ROLES
@@ -212,6 +214,15 @@ class Focus:
     coarse: tuple[str, ...]
     """Coarse roles that apply under either checkpoint."""
     fine: tuple[str, ...]
+    training: str = ""
+    """What made the compared checkpoint out of the reference, as a sentence begins with it; empty where that is not
+    known."""
+
+    @cached_property
+    def role(self) -> str:
+        """The role that moved most: the one to look at first."""
+        holds_a, holds_b = (tests.holds for tests in self.pair.tests)
+        return role_moved_most(holds_a, holds_b, paired(self.pair, self.chosen).difference, ROLES, self.coarse)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -228,18 +239,14 @@ class Focus:
     def heads(self) -> list[Head]:
         """The heads that are chosen in every view."""
         n_layers, n_heads = self.pair.tests[0].mean.shape[1:]
-        return chosen_heads(n_layers, n_heads, _most_moved(self.pair))
+        return chosen_heads(n_layers, n_heads, self.moved_most, anew=True)
+
+    @cached_property
+    def moved_most(self) -> Head:
+        """The head whose score for that role moved most: the one to look at before another is chosen."""
+        return head_moved_most(paired(self.pair, self.chosen).difference[ROLES.index(self.role)])
 
     @property
     def reset(self) -> Hashable:
         """Changes where the views have to take the choice over: a head chosen in one is pushed to all others."""
         return (*(engine.files.fingerprint for engine in self.pair.engines), tuple(self.heads))
-
-
-def _most_moved(pair: Compared) -> Head:
-    """The head whose attention is furthest apart: something to look at before one is chosen."""
-    moved = divergence_of_heads(pair)
-    if moved is None:
-        moved = np.nan_to_num(np.abs(pair.tests[1].mean - pair.tests[0].mean)).sum(axis=0)
-    layer, head = np.unravel_index(moved.argmax(), moved.shape)
-    return int(layer), int(head)

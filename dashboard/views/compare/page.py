@@ -1,49 +1,39 @@
 """Compare: two or more checkpoints on the same texts, and what changes from the reference to each other."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import streamlit as st
 
 from cache.engine import Engine
 from cache.inference import Inference
 from core.checkpoints.saved_runs import SavedRun, list_runs
-from core.comparison.transitions import busiest_layers, changed_heads
 from core.errors import AnalysisError, EveryTextTooLong
-from core.roles.roles import ROLES, shown_roles_of_all
-from core.texts.text import Text
+from core.finetuning.command import SAMPLE
+from core.roles.roles import shown_roles_of_all
+from core.texts.text import Text, read_typed, write_typed
 from dashboard import controls, state
 from dashboard import wording as shared_wording
+from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.plain import plain, show_error
+from dashboard.samples import REVIEW
 from dashboard.state import Choice
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.compare import wording
 from dashboard.views.compare.both_texts import same_head_in_both
-from dashboard.views.compare.changes import changes
-from dashboard.views.compare.differences import grids
-from dashboard.views.compare.numbers import (
-    Compared,
-    Focus,
-    Scored,
-    divergence_of_heads,
-    n_other_tokens,
-    on_common_texts,
-    paired,
-    scored,
-    shift,
-    tested,
-)
-from dashboard.views.compare.runs import over_checkpoints
-from dashboard.views.compare.shapes import unlike_shapes
+from dashboard.views.compare.numbers import Compared, Focus, Scored, on_common_texts, scored, tested
+from dashboard.views.compare.summary import summary
 from dashboard.views.finetune import runs as training_runs
 from dashboard.views.finetune.page import running_panel
+from dashboard.views.layout import halves
+from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 STEP: Final = re.compile(r"(.+)/checkpoint-(\d+)")
+REVIEW_TYPED: Final = write_typed([REVIEW])
 
 
 def show() -> None:
@@ -54,7 +44,13 @@ def show() -> None:
 def _compare() -> None:
     chosen = state.choice()
     runs = list_runs()
-    names = _names(chosen, runs)
+    left, right = halves()
+    with left:
+        names = _names(chosen, runs)
+    text = None
+    if names:
+        with right:
+            text = _typed([chosen.checkpoint, *names])
     reference, inference = controls.engine(chosen), controls.inference()
     if chosen.off:
         st.info(wording.ALL_ON)
@@ -71,7 +67,7 @@ def _compare() -> None:
         return
     pairs = _pairs(inference, chosen, reference, others, texts)
     if pairs:
-        _draw(inference, chosen, pairs, runs)
+        _draw(inference, chosen, pairs, runs, text)
 
 
 def _names(chosen: Choice, runs: Sequence[SavedRun]) -> list[str]:
@@ -102,6 +98,18 @@ def _names(chosen: Choice, runs: Sequence[SavedRun]) -> list[str]:
                     args=(steps,),
                 )
     return list(dict.fromkeys(name.strip() for name in st.session_state[state.WITH]))
+
+
+def _typed(names: Sequence[str]) -> Text | None:
+    """The typed text on screen, at first a movie review where one of the checkpoints has learnt from reviews."""
+    of_reviews = SAMPLE in {step[1] if (step := STEP.fullmatch(name)) else name for name in names}
+    start = REVIEW_TYPED if of_reviews else EXAMPLE_TYPED
+    typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", start, height=80)
+    try:
+        return text_on_screen(read_typed(typed))
+    except AnalysisError as error:
+        show_error(error)
+        return None
 
 
 def _choose(names: Sequence[str]) -> None:
@@ -176,22 +184,29 @@ def _say_too_long(scores: Sequence[Scored]) -> None:
     ask_about_long_texts(tuple(lengths.items()), ", ".join(guilty))
 
 
-def _draw(inference: Inference, chosen: Choice, pairs: Sequence[Compared], runs: Sequence[SavedRun]) -> None:
+def _draw(
+    inference: Inference, chosen: Choice, pairs: Sequence[Compared], runs: Sequence[SavedRun], text: Text | None
+) -> None:
     pair = pairs[0] if len(pairs) == 1 else _picked(pairs)
     coarse, fine = shown_roles_of_all([tests.mean for tests in pair.tests])
     alike = [each for each in pairs if each.same_shape]
-    focus = Focus(chosen=chosen, pair=pair, pairs=alike, coarse=coarse, fine=fine)
-    if not pair.same_shape:
-        unlike_shapes(focus)
+    training = training_of(pair.name, pair.engines[0].files.name, runs)
+    focus = Focus(chosen=chosen, pair=pair, pairs=alike, coarse=coarse, fine=fine, training=training)
+    if pair.same_shape:
+        summary(focus)
+        if text is not None:
+            same_head_in_both(inference, focus, text)
+        state.put_in_link(focus.heads)
+    if not first_screen_is_drawn():
         return
-    if chosen.corpus == controls.TYPED and chosen.criterion.method == "test":
-        st.info(wording.TYPED)
-    _summary(focus)
-    if len(alike) > 1:
-        over_checkpoints(focus, steps_of([each.name for each in alike], focus.names[0], runs))
-    grids(focus)
-    changes(focus)
-    same_head_in_both(inference, focus)
+    # Charts and tables bring pandas, which the first pictures do not wait for.
+    from dashboard.views.compare.changes import changes
+    from dashboard.views.compare.shapes import unlike_shapes
+
+    if pair.same_shape:
+        changes(focus, steps_of([each.name for each in alike], focus.names[0], runs))
+    else:
+        unlike_shapes(focus)
 
 
 def _picked(pairs: Sequence[Compared]) -> Compared:
@@ -220,48 +235,10 @@ def steps_of(names: Sequence[str], reference: str, runs: Sequence[SavedRun]) -> 
     return steps if begun and steps == sorted(set(steps)) else None
 
 
-def _summary(focus: Focus) -> None:
-    pair, chosen, scale = focus.pair, focus.chosen, focus.chosen.scale
-    tests_a, tests_b = pair.tests
-    tests = paired(pair, chosen)
-    changed = changed_heads(tests_a.holds, tests_b.holds, ROLES, focus.coarse)
-    effects = np.abs(tests.effect[~np.isnan(tests.effect)])
-    sentences = [
-        wording.corpus(pair.n_texts, shared_wording.token_range(pair.scored.n_tokens)),
-        wording.summary(
-            int(changed.sum()),
-            changed.size,
-            shared_wording.at_tau(chosen.criterion.tau, scale),
-            busiest_layers(changed),
-        ),
-        wording.n_differ(
-            int(tests.differs.sum()),
-            int((tests.texts >= 2).sum()),
-            chosen.criterion.alpha,
-            st.session_state["correction"],
-            float(np.median(effects)) if effects.size else None,
-            scale,
-        ),
-        *_shifts(focus),
-    ]
-    divergence = divergence_of_heads(pair)
-    if divergence is not None and divergence.max() > 0:
-        per_layer = divergence.mean(axis=1)
-        sentences.append(wording.moved(float(divergence.mean()), int(per_layer.argmax())))
-    st.markdown(" ".join(sentences))
-    if pair.engines[0].files.fingerprint == pair.engines[1].files.fingerprint:
-        st.info(wording.SAME)
-    if n_other := n_other_tokens(pair):
-        st.info(wording.other_tokens(n_other, pair.n_texts))
-
-
-def _shifts(focus: Focus) -> Iterator[str]:
-    """The coarse role that moved most, and what the paper speaks of: attention to [SEP]."""
-    moved = {role: shift(focus.pair, focus.chosen, role) for role in focus.coarse}
-    known = {role: of_role for role, of_role in moved.items() if not np.isnan(of_role.overall)}
-    if known:
-        most = max(known, key=lambda role: abs(known[role].overall))
-        yield wording.shift(most, known[most].overall, known[most].p, known[most].texts)
-    if "delimiter:sep" in focus.fine:
-        of_sep = shift(focus.pair, focus.chosen, "delimiter:sep")
-        yield wording.shift("delimiter:sep", of_sep.overall, of_sep.p, of_sep.texts)
+def training_of(name: str, reference: str, runs: Sequence[SavedRun]) -> str:
+    """The training that made one checkpoint out of another, as a sentence begins with it; empty where none is known."""
+    step = STEP.fullmatch(name)
+    run_name = step[1] if step else name
+    if not any(run.name == run_name and run.progress.checkpoint == reference for run in runs):
+        return ""
+    return wording.training(int(step[2]) if step else None)

@@ -3,23 +3,22 @@
 from collections.abc import Sequence
 
 import numpy as np
-import streamlit as st
 
 from core.roles.roles import ROLES
 from dashboard.figures.compare.checkpoints import role_small_multiples
 from dashboard.figures.compare.steps import roles_over_steps, shift_over_steps
 from dashboard.views.charts import chart
-from dashboard.views.compare import wording
 from dashboard.views.compare.numbers import Focus, shift
 from dashboard.views.layout import halves
 
 
-def over_checkpoints(focus: Focus, steps: Sequence[int] | None) -> None:
+def over_checkpoints(focus: Focus, steps: Sequence[int] | None, role: str) -> None:
     """Small multiples of the roles under each checkpoint, and lines over them.
 
     Args:
         focus: the checkpoint that the rest of the page is about, among the others.
         steps: of one training run that began at the reference, which is its step 0; None for other checkpoints.
+        role: whose score is followed.
     """
     names = [focus.names[0], *(pair.name for pair in focus.pairs)]
     places = [ROLES.index(role) for role in focus.coarse]
@@ -27,12 +26,10 @@ def over_checkpoints(focus: Focus, steps: Sequence[int] | None) -> None:
     holds = np.stack([of_one.holds[places] for of_one in (reference, *(pair.tests[1] for pair in focus.pairs))])
     marked = 1 + list(focus.pairs).index(focus.pair)
     over = None if steps is None else [0, *steps]
-    st.subheader(wording.OVER_CHECKPOINTS if steps is None else wording.OVER_STEPS)
     left, right = halves()
     with left:
         counts = holds.sum(axis=(2, 3))
         chart("roles over checkpoints", roles_over_steps(names, over, counts, focus.coarse, marked), focus.facts)
-    role = "delimiter:sep" if "delimiter:sep" in focus.fine else focus.coarse[0]
     moved = np.array([0.0, *(shift(pair, focus.chosen, role).overall for pair in focus.pairs)])
     with right:
         figure = shift_over_steps(names, over, moved, role, marked, focus.chosen.scale)

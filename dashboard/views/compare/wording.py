@@ -1,20 +1,25 @@
 """Sentences of the page Compare."""
 
 import math
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from core.comparison.differences import ROUNDING
 from core.finetuning.movie_reviews import N_TRAINING, REQUIREMENT
 from core.roles.measures import Scale
+from core.roles.uncertainty.stability import CERTAIN, RESAMPLES
 from core.similarity.distances import MOST
 from dashboard.figures.figure import counted
 from dashboard.figures.scales import WORDS
 
+if TYPE_CHECKING:
+    from core.passes.outputs import Unit
+
 NUMBERS: Final = {"rounding": f"{ROUNDING['float32']:g}"}
 """Of `method.md`."""
 SEE: Final = (
-    "What changes from one checkpoint to another, head by head, on the same texts. The reference (a) is the checkpoint "
-    "in the sidebar; every difference is **b − a**: the compared checkpoint minus the reference."
+    "What changes from one checkpoint, the reference (a), to another (b), head by head, on the same texts. Every "
+    "difference is **b − a**."
 )
 WITH: Final = "Compare with (b)"
 WITH_HELP: Final = (
@@ -42,27 +47,36 @@ TYPED: Final = (
     "looking. Only the pages on one checkpoint judge typed texts by evidence that stays valid while you add more."
 )
 SAME: Final = "This is the reference itself, so nothing differs."
-BOTH_SIDES: Final = "Roles of each checkpoint"
-CHANGES: Final = "Roles gained, kept and lost"
-DIFFERENCES: Final = "Score differences"
+CHANGES: Final = "Which heads changed?"
+EACH: Final = "Which roles in each?"
+DIFFERENCES: Final = "Which other scores?"
+LAYERS: Final = "In which layers?"
+DIVERGENCE: Final = "How far apart?"
+TRANSITIONS: Final = "From what to what?"
+SURE: Final = "How sure?"
+TABLE: Final = "All numbers"
+ROLE: Final = "Role"
+ROLE_HELP: Final = (
+    "Its score is followed in the map and in the charts. At first it is the role that most heads gain or lose; of "
+    "several, or where none does, the one whose score differs most, as the mean over all heads."
+)
 OUTLINE: Final = "outlined: the difference is significant"
 MORE: Final = "higher under b"
 LESS: Final = "lower under b"
-ROLE_SHIFT: Final = "Role whose score is followed"
-DIVERGENCE: Final = "How much the attention of each head changed"
 DIVERGENCE_TITLE: Final = "Jensen-Shannon divergence, in nats"
 DIVERGENCE_NOTE: Final = (
-    f"Mean over the texts and their queries; 0 for equal attention, at most ln 2 = {MOST:.3f} where two rows share no "
-    "key."
+    "How much the attention of each head changed: mean over the texts and their queries, 0 for equal attention, at "
+    f"most ln 2 = {MOST:.3f} where two rows share no key."
 )
-TEXT: Final = "The same head in both"
-TEXT_SEE: Final = (
-    "Point at a token: the other views follow. The third view is the difference: red where b attends more, blue where "
-    "it attends less."
+NO_DIVERGENCE: Final = "The tokenizers split every text differently, so attention cannot be compared token by token."
+CONTROLS: Final = "What the pictures of attention show"
+HEAD_SHOWN_HELP: Final = (
+    "Before you choose a head, the one is shown whose mean score over the corpus differs most, up or down, for the "
+    "role that most heads gain or lose. Click another in a grid or map below; the pictures follow."
 )
-ARCS_HINT: Final = "Click a head in any grid above to see its arcs under both checkpoints."
-MORE_ATTENTION: Final = "more attention under b"
-LESS_ATTENTION: Final = "less attention under b"
+ARCS_HINT: Final = "Click a head in any grid below to see its arcs under both checkpoints."
+MORE_ATTENTION: Final = "more under b"
+LESS_ATTENTION: Final = "less under b"
 ON_WORDS: Final = (
     "The two tokenizers split this text differently, so attention is shown between words: to a word, the sum over its "
     "pieces; from a word, their mean. All special tokens together are the word [special]."
@@ -71,9 +85,10 @@ WINDOWS_DIFFER: Final = (
     "Only a part of this text is drawn, and the two tokenizers split it differently. Type a shorter text to see both."
 )
 OTHER_KIND: Final = "The two checkpoints attend to different texts here, so their arcs cannot be shown side by side."
-PREDICTIONS: Final = "What each predicts for this text"
-NO_CLASSES: Final = "no classifier"
-TRANSITIONS: Final = (
+NO_PREDICTION: Final = "This model only embeds text; it predicts no words or classes."
+MOST_PREDICTED: Final = 2
+"""Classes or words that are named; of more, the likeliest."""
+TRANSITIONS_SEE: Final = (
     "The set of roles that each head holds under the reference, and the set it holds under b. Heads that change come "
     "first."
 )
@@ -87,20 +102,19 @@ TRANSITION_HELP: Final = (
     "First the transitions from one set of roles to another, then all heads that hold a set of roles under a or b."
 )
 HEADS_OF: Final = "Heads"
-HEADS_HELP: Final = "Choosing a head shows its arcs under both checkpoints below, and leads on to Inspect."
+HEADS_HELP: Final = "Choosing a head shows its arcs under both checkpoints at the top, and leads on to Inspect."
 MCNEMAR: Final = (
     "For each role, how many heads hold it before and after. p is McNemar's exact test of whether heads are as likely "
     "to gain the role as to lose it. The heads of one model are not independent, so take it as a guide."
 )
 OVER_STEPS: Final = "Over the training run"
 OVER_CHECKPOINTS: Final = "Over the checkpoints"
-NO_SCORES: Final = "None of these roles applies to these texts under both checkpoints."
 DEPTH: Final = "Shares by relative depth: 0 is the layer next to the input, 1 the last."
 
 
 def reference(name: str) -> str:
     """Which checkpoint is the reference."""
-    return f"Reference (a): **{name}**, chosen in the sidebar."
+    return f"Reference (a): **{name}**"
 
 
 def all_steps(name: str, n_steps: int) -> str:
@@ -108,20 +122,55 @@ def all_steps(name: str, n_steps: int) -> str:
     return f"{counted(n_steps, 'saved step')} of {name}"
 
 
-def corpus(n_texts: int, lengths: str) -> str:
-    """What both checkpoints were scored on; the lengths are those of `token_range`."""
-    return f"Over {counted(n_texts, 'text')} (tokens: {lengths}):"
-
-
 def sign(scale: Scale) -> str:
     """How a difference is to be read."""
-    return f"Mean {WORDS[scale].noun}, b − a: above 0 it is higher under the compared checkpoint."
+    return f"Mean {WORDS[scale].noun}, b − a: above 0 it is higher under b. One colour scale for all roles."
 
 
-def summary(n_changed: int, n_heads: int, at_tau: str, busiest: tuple[int, int, int] | None) -> str:
-    """How many heads changed a role, and where."""
-    where = f"; {layers(*busiest)}" if busiest is not None and n_changed else ""
-    return f"**{n_changed:,} of {counted(n_heads, 'head')}** changed a role at {at_tau}{where}."
+def training(steps: int | None) -> str:
+    """What made one checkpoint out of another; `steps` where it is one of those saved on the way."""
+    return "Fine-tuning" if steps is None else f"Fine-tuning for {counted(steps, 'step')}"
+
+
+def summary(n_changed: int, n_heads: int, at_tau: str, n_differ: int, scale: Scale) -> str:
+    """How many heads changed a role, and of how many of these the scores differ too."""
+    changed = f"{n_changed:,} of {counted(n_heads, 'head')} changed a role at {at_tau}"
+    if not n_changed:
+        return f"{changed}."
+    which = "all" if n_differ == n_changed else f"{n_differ:,}"
+    return f"{changed}; in {which} of them the {WORDS[scale].noun} of that role differs significantly too."
+
+
+def n_stable(n_stable: int, n_changed: int, n_texts: int) -> str:
+    """Of how many changed heads the labels do not depend on the texts that happen to be there."""
+    return (
+        f"**{n_stable:,}** of the {counted(n_changed, 'head')} that changed a role would in at least {CERTAIN:.0%} of "
+        f"{RESAMPLES} corpora drawn anew from the {counted(n_texts, 'text')} hold the same roles under a, and likewise "
+        "under b."
+    )
+
+
+def head_shown(head: str, role: str, a: float, b: float, scale: Scale, *, is_most: bool) -> str:
+    """How the score of the role that moved most differs for the head that is shown."""
+    of_role = f"**{head}**: its {role} {WORDS[scale].noun}"
+    if is_most:
+        return f"{of_role} moved most, from {a:.2f} under a to {b:.2f} under b."
+    return f"{of_role} is {a:.2f} under a and {b:.2f} under b."
+
+
+def side(letter: str, name: str, predicted: str) -> str:
+    """Above the arcs of one checkpoint."""
+    return f"**({letter}) {name}**  \n:small[{predicted}]"
+
+
+def predicted(names: Sequence[str], values: Sequence[float], unit: "Unit", masked: str | None) -> str:
+    """What a checkpoint predicts, the likeliest first."""
+    written = [
+        f"{name} {value:.2f}" if unit == "value" else f"{name} {100 * value:.0f} %"
+        for name, value in zip(names, values)
+    ]
+    said = ", ".join(written[:MOST_PREDICTED])
+    return f"Predicts {said}" if masked is None else f"In place of “{masked}”: {said}"
 
 
 def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect: float | None, scale: Scale) -> str:
@@ -131,12 +180,6 @@ def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect
         f"**{n_differ:,}** of {n_tested:,} {WORDS[scale].nouns} (one for each head and role) differ significantly at "
         f"alpha {alpha:g} (correction: {correction}){size}."
     )
-
-
-def layers(first: int, last: int, n_heads: int) -> str:
-    """Where most of the changed heads are."""
-    named = f"layer {first} holds" if first == last else f"layers {first}–{last} hold"
-    return f"{named} {n_heads:,} of them"
 
 
 def shift(role: str, overall: float, p: float, n_texts: int) -> str:
@@ -184,11 +227,11 @@ def against(name: str) -> str:
     return f"against {name}"
 
 
-def scale(bound: float) -> str:
-    """The scale that several maps share."""
-    return f"One colour scale for all maps, −{bound:g} to {bound:g}."
+def no_scores(role: str) -> str:
+    """In place of the map of a role."""
+    return f"No text has a score for the role {role} under both checkpoints."
 
 
 def difference(head: str) -> str:
     """Above the arcs of a difference, which are those of one head."""
-    return f"**b − a** of {head}, the head chosen last"
+    return f"**b − a**  \n:small[Where {head} attends more, and where less]"

@@ -1,0 +1,36 @@
+"""What moved most between two checkpoints: the role, and the head under it, that are worth looking at first."""
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from core.attention.settings import Head
+from core.comparison.transitions import role_changes
+
+
+def role_moved_most(
+    holds_a: Bool[np.ndarray, "role layer head"],
+    holds_b: Bool[np.ndarray, "role layer head"],
+    difference: Float[np.ndarray, "role layer head"],
+    roles: tuple[str, ...],
+    of: tuple[str, ...],
+) -> str:
+    """The role that most heads gain or lose; of several, or where none does, the one whose scores differ most.
+
+    Args:
+        holds_a, holds_b: which head has which role under the reference, and under the compared checkpoint.
+        difference: mean of b - a; NaN where a role is not applicable.
+        roles: names along the role axis.
+        of: the roles to choose from, at least one; of equals the first is taken.
+
+    Returns: one of `of`. Scores differ by the mean over heads of the size of their difference.
+    Raises: AnalysisError for different layers or heads; ValueError for a wrong number of role names.
+    """
+    n_changed = {change.role: change.changed for change in role_changes(holds_a, holds_b, roles)}
+    sizes = np.nan_to_num(np.abs(difference)).mean(axis=(1, 2))
+    return max(of, key=lambda role: (n_changed[role], sizes[roles.index(role)]))
+
+
+def head_moved_most(difference: Float[np.ndarray, "layer head"]) -> Head:
+    """The head whose score differs most, up or down; of equals the first in reading order, NaN counting as 0."""
+    layer, head = np.unravel_index(np.nan_to_num(np.abs(difference)).argmax(), difference.shape)
+    return int(layer), int(head)
