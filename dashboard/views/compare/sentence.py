@@ -9,8 +9,8 @@ from dashboard.figures.appearance import LOOKS
 from dashboard.figures.figure import counted
 
 DOES: Final = {
-    "local": "looking at the words nearby",
-    "syntactic": "looking from word to word by grammar",
+    "local": "looking at nearby words",
+    "syntactic": "following grammar",
     "delimiter": "resting on special tokens",
     "block": "staying within the segment",
     "sink": "resting on the first token",

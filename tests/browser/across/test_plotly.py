@@ -9,6 +9,8 @@ from looks import SIZES, expect_accessible, expect_fits
 from playwright.sync_api import expect
 from steps import choose_by_keyboard, download, settle, steady, wait_for, wait_until_equal
 
+from dashboard.views.compare import wording
+
 SPOT = """
     (path) => {
         const toScreen = path.getScreenCTM();
@@ -65,7 +67,7 @@ def plots(page):
 def flow_page(visit, colours="light", size="wide"):
     """The reference against itself costs no pass, and its flow has bands like any other."""
     width, height = SIZES[size]
-    link = {"with": "bundled", "compare details": "Transitions", "corpus": TYPED, "corpus_text": FEW}
+    link = {"with": "bundled", "compare details": wording.TRANSITIONS, "corpus": TYPED, "corpus_text": FEW}
     link |= {"head": "0-0", "method": "mean alone", "tau": "1.5"}
     page = visit(f"/compare?{urlencode(link)}", colours, width=width, height=height)
     expect(plots(page).locator(".sankey-link").first).to_be_attached()

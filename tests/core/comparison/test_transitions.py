@@ -95,12 +95,12 @@ def test_transitions_back_are_the_same_turned_round(before, after):
 
 def test_changes_of_roles_worked_by_hand():
     assert role_changes(BEFORE, AFTER, NAMES) == (
-        RoleChange("local", before=2, after=3, gained=2, lost=1, kept=1, p=1.0),
-        RoleChange("block", before=2, after=3, gained=1, lost=0, kept=2, p=1.0),
-        RoleChange("delimiter:sep", before=1, after=1, gained=1, lost=1, kept=0, p=1.0),
+        RoleChange("local", 2, 3, gained=2, lost=1, kept=1, where_gained=(1, 1, 2), where_lost=(0, 0, 1)),
+        RoleChange("block", 2, 3, gained=1, lost=0, kept=2, where_gained=(1, 1, 1), where_lost=None),
+        RoleChange("delimiter:sep", 1, 1, gained=1, lost=1, kept=0, where_gained=(0, 0, 1), where_lost=(1, 1, 1)),
     )
-    all_lost = role_changes(holding(shape=(1, 2, 3)) | True, holding(shape=(1, 2, 3)), ("local",))
-    assert all_lost == (RoleChange("local", before=6, after=0, gained=0, lost=6, kept=0, p=2 / 2**6),)
+    (all_lost,) = role_changes(holding(shape=(1, 2, 3)) | True, holding(shape=(1, 2, 3)), ("local",))
+    assert (all_lost.lost, all_lost.where_lost, all_lost.p) == (6, (0, 1, 6), 2 / 2**6)
 
 
 @given(SOME_ROLES, SOME_ROLES)

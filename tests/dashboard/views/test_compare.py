@@ -1,6 +1,7 @@
 """The page Compare without a browser: what it computes once, what it says, and what it sends to its views."""
 
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,18 @@ import pytest
 from reading import sent
 
 from core.checkpoints.saved_runs import Progress, SavedRun
+from core.comparison.transitions import RoleChange
 from dashboard import controls
 from dashboard import wording as shared_wording
+from dashboard.samples import REVIEW
 from dashboard.views.compare import wording
 from dashboard.views.compare.flow import HEAD as HEAD_OF
 from dashboard.views.compare.flow import TRANSITION, _take_mark
-from dashboard.views.compare.page import steps_of
+from dashboard.views.compare.page import steps_of, training_of
+from dashboard.views.compare.sentence import what_changed
+from dashboard.views.text.typed import EXAMPLE_TYPED
 
+ROLE = "compare role"
 SHORT = "The old cat sat.\nShe drank hot coffee.\nA bird sang softly.\nHe sold red apples."
 
 
@@ -28,7 +34,8 @@ def pair(small):
 def compare(app, pair):
     def opened(**link):
         a, b = pair
-        return app("compare", **({"checkpoint": a, "with": b, "corpus_text": SHORT, "text": "The cat sat."} | link))
+        usual = {"checkpoint": a, "with": b, "corpus_text": SHORT, "text": "The cat sat."}
+        return app("compare", **{name: value for name, value in (usual | link).items() if value is not None})
 
     return opened
 
@@ -38,19 +45,60 @@ def summary(at):
 
 
 def test_the_page_says_what_changed_and_sends_it_to_every_view(compare):
-    at = compare()
+    at = compare(tau="1", method="mean alone")
     assert not at.exception
     assert not at.error
-    assert re.match(
-        r"Over \d texts \(tokens: median [\d.]+, \d+ to \d+\): \*\*\d of 6 heads\*\* changed a role at tau 3",
-        summary(at),
-    )
+    assert re.match(r"\*\*From \(a\) to \(b\), .+\.\*\* \d of 6 heads changed a role at tau 1; in ", summary(at))
     assert sent(at, "Roles gained, kept and lost")["compared"]
-    for label in ("(a) Roles of the heads", "(b) Roles of the heads", "local, b − a", "Jensen-Shannon divergence"):
+    for label in ("(a) Roles of the heads", "(b) Roles of the heads", f"{at.selectbox(key=ROLE).value}, b − a"):
         assert sent(at, label)
     difference = sent(at, "Difference of the attention")
     assert difference["signed"]
-    assert sent(at, "Attention of")["group"] == difference["group"] == "compare"
+    pictures = [sent(at, wording.CONTROLS), sent(at, "Attention of"), difference]
+    assert [each["controls"] for each in pictures] == ["alone", "without", "without"]
+    assert {each["group"] for each in pictures} == {"compare"}
+
+
+def test_the_head_and_the_role_first_shown_moved_most_and_what_the_reader_chose_stays(compare, small, pair):
+    other = small("bert", initializer_range=1.6)
+    firsts = []
+    for focus in (pair[1], other):
+        at = compare(**{"with": [pair[1], other], "focus": focus})
+        (said,) = (each.value for each in at.markdown if "moved most" in each.value)
+        head, role = re.match(r"\*\*(L\d H\d)\*\*: its (.+) score moved most", said).groups()
+        assert at.selectbox(key=ROLE).value == role
+        shown = sent(at, f"{role}, b − a")
+        sizes = np.abs([[float(text.replace("−", "-") or 0) for text in row] for row in shown["texts"]])
+        layer, place = (int(number) for number in re.findall(r"\d", head))
+        assert sizes[layer, place] == sizes.max()
+        assert sent(at, "Attention of")["label"].startswith(f"Attention of {head} in ")
+        firsts.append((role, head))
+    at.select_slider(key="focus").set_value(pair[1]).run()
+    assert at.selectbox(key=ROLE).value == firsts[0][0]
+    assert sent(at, f"Attention of {firsts[0][1]} in ")
+    chosen = next(role for role in at.selectbox(key=ROLE).options if role not in dict(firsts))
+    at.selectbox(key=ROLE).set_value(chosen).run()
+    at.select_slider(key="focus").set_value(other).run()
+    assert at.selectbox(key=ROLE).value == chosen
+    linked = compare(**{"with": [pair[1], other], "focus": other, "head": "1-1", "compare role": chosen})
+    assert sent(linked, "Attention of L1 H1 in ")
+    assert linked.selectbox(key=ROLE).value == chosen
+
+
+def test_a_movie_review_begins_where_one_of_the_two_has_learnt_from_reviews(compare, store, pair):
+    reviews = store / "checkpoints" / "movie-reviews"
+    shutil.copytree(pair[1], reviews)
+    try:
+        at = compare(**{"with": "movie-reviews", "text": None})
+        assert at.text_area(key="text").value == REVIEW.segments[0]
+        at.multiselect(key="with").set_value([]).run()
+        at.multiselect(key="with").set_value(["movie-reviews"]).run()
+        assert at.text_area(key="text").value == REVIEW.segments[0]
+        at.text_area(key="text").set_value("The reader's own.").run()
+        assert at.text_area(key="text").value == "The reader's own."
+        assert compare(**{"with": pair[1], "text": None}).text_area(key="text").value == EXAMPLE_TYPED
+    finally:
+        shutil.rmtree(reviews)
 
 
 def test_moving_tau_or_the_correction_runs_no_model(compare):
@@ -67,9 +115,17 @@ def test_moving_tau_or_the_correction_runs_no_model(compare):
 
 def test_the_reference_against_itself_differs_in_nothing(compare, pair):
     at = compare(**{"with": pair[0]})
-    assert "): **0 of 6 heads** changed" in summary(at)
-    assert re.search(r"\*\*0\*\* of \d+ scores \(one for each head and role\) differ significantly", summary(at))
+    assert summary(at).startswith("**Every head has the same roles under (a) and (b).** 0 of 6 heads changed")
     assert wording.SAME in [each.value for each in at.info]
+
+
+def test_how_sure_it_is_says_tests_and_other_texts(compare):
+    at = compare(**{"compare details": wording.SURE})
+    assert not at.exception
+    (said,) = (each.value for each in at.markdown if "differ significantly" in each.value)
+    assert re.search(r"^- \*\*\d+\*\* of \d+ scores \(one for each head and role\) differ significantly", said)
+    assert re.search(r"\n- \*\*\d\*\* of the \d heads? that changed a role would in at least 95% of 200 corpora", said)
+    assert len(re.findall(r"\n- \*\*(?:local|syntactic|delimiter|block|delimiter:sep)\*\*", said)) == 5
 
 
 def test_a_head_chosen_in_one_view_is_pushed_to_the_others(compare):
@@ -101,12 +157,23 @@ def test_no_text_asks_for_texts(compare):
 
 def test_each_says_what_it_predicts(compare):
     at = compare()
-    said = [each.value for each in at.markdown]
-    assert f"**{wording.PREDICTIONS}**" in said
-    assert any(each.endswith(f": {wording.NO_CLASSES}") for each in said)
-    table = next(each.value for each in at.dataframe if "class" in each.value.columns)
-    assert table["probability"].sum() == pytest.approx(1)
-    assert len(table) == 2
+    a, b = (next(each.value for each in at.markdown if each.value.startswith(f"**({side}) ")) for side in "ab")
+    assert a.endswith(f":small[{wording.NO_PREDICTION}]")
+    shares = re.search(r":small\[Predicts LABEL\\_[01] (\d+) %, LABEL\\_[01] (\d+) %\]$", b).groups()
+    assert int(shares[0]) >= int(shares[1])
+    assert sum(int(share) for share in shares) == pytest.approx(100, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "unit", "masked", "said"),
+    [
+        (["bad", "good", "so"], [0.612, 0.3, 0.088], "probability", None, "Predicts bad 61 %, good 30 %"),
+        (["score"], [1.5], "value", None, "Predicts score 1.50"),
+        (["great", "good"], [0.21, 0.09], "probability", "film", "In place of “film”: great 21 %, good 9 %"),
+    ],
+)
+def test_predictions_in_words(names, values, unit, masked, said):
+    assert wording.predicted(names, values, unit, masked) == said
 
 
 def run(name, checkpoint):
@@ -134,7 +201,8 @@ def test_several_checkpoints_are_held_against_each_other_on_the_texts_that_all_c
     short = small("bert", max_position_embeddings=14)
     few = "The cat.\nShe ate.\nA dog."
     typed = few + "\nThe old cat sat on the old mat and drank."
-    at = compare(**{"with": [pair[1], short], "corpus_text": typed, "focus": pair[1]})
+    each = {"compare details": wording.EACH}
+    at = compare(**{"with": [pair[1], short], "corpus_text": typed, "focus": pair[1]} | each)
     assert not at.exception
     alone = compare(**{"with": pair[1], "corpus_text": typed})
     both = sent(at, "(b) Roles of the heads")
@@ -148,9 +216,10 @@ def test_maps_of_all_checkpoints_share_one_scale(compare, small, pair):
     other = small("bert", initializer_range=1.6)
     ends = set()
     for focus in (pair[1], other):
-        at = compare(**{"with": [pair[1], other], "focus": focus})
+        details = {"compare details": wording.DIFFERENCES, "compare role": "local"}
+        at = compare(**{"with": [pair[1], other], "focus": focus} | details)
         assert sent(at, "local, b − a")["label"].startswith(f"local, b − a of {focus}")
-        ends.add(next(each.value for each in at.markdown if "One colour scale" in each.value))
+        ends |= {sent(at, f"{role}, b − a")["high"][0] for role in ("local", "syntactic", "delimiter")}
     assert len(ends) == 1
 
 
@@ -174,20 +243,81 @@ def test_the_shift_in_words(overall, p, expected):
     assert wording.shift("delimiter:sep", overall, p, 7) == expected
 
 
-def test_where_the_changed_heads_are_in_words():
-    assert (
-        wording.summary(12, 72, "tau 3", (4, 5, 9))
-        == "**12 of 72 heads** changed a role at tau 3; layers 4–5 hold 9 of them."
-    )
-    assert (
-        wording.summary(2, 72, "tau 2.5", (1, 1, 2))
-        == "**2 of 72 heads** changed a role at tau 2.5; layer 1 holds 2 of them."
-    )
-    assert wording.summary(0, 72, "tau 3", None) == "**0 of 72 heads** changed a role at tau 3."
+def change(role, before, gained=0, lost=0, where_gained=None, where_lost=None):
+    counts = {"before": before, "after": before + gained - lost, "kept": before - lost}
+    return RoleChange(role=role, gained=gained, lost=lost, where_gained=where_gained, where_lost=where_lost, **counts)
+
+
+SYNTACTIC = change("syntactic", 4, gained=2, lost=1, where_gained=(1, 2, 2), where_lost=(4, 4, 1))
+DELIMITER = change("delimiter", 53, lost=19, where_lost=(1, 4, 16))
+BLOCK = change("block", 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "training", "sentence"),
+    [
+        (
+            [SYNTACTIC, DELIMITER, BLOCK],
+            "Fine-tuning",
+            "Fine-tuning took the delimiter role (resting on special tokens) from 19 of 53 heads, mostly in layers "
+            "1–4, gave the syntactic role (following grammar) to 2 and took it from 1 of 4.",
+        ),
+        (
+            [SYNTACTIC, DELIMITER, BLOCK],
+            "",
+            "From (a) to (b), 19 of 53 heads lose the delimiter role (resting on special tokens), mostly in layers "
+            "1–4, 2 gain the syntactic role (following grammar) and 1 of 4 loses it.",
+        ),
+        (
+            [change("local", 0, gained=1, where_gained=(0, 0, 1))],
+            "Fine-tuning for 63 steps",
+            "Fine-tuning for 63 steps gave the local role (looking at nearby words) to 1 head.",
+        ),
+        (
+            [change("block", 1_200, lost=1_100, where_lost=(5, 5, 1_100))],
+            "",
+            "From (a) to (b), 1,100 of 1,200 heads lose the block role (staying within the segment), all in layer 5.",
+        ),
+        (
+            [change("sink", 9, lost=9, where_lost=(0, 5, 9))],
+            "Fine-tuning",
+            "Fine-tuning took the attention sink role (resting on the first token) from 9 of 9 heads.",
+        ),
+        ([BLOCK], "Fine-tuning", "Fine-tuning changed no head’s role."),
+        ([BLOCK], "", "Every head has the same roles under (a) and (b)."),
+    ],
+)
+def test_what_changed_in_one_sentence(changes, training, sentence):
+    assert what_changed(changes, 6, training) == sentence
+
+
+def test_training_is_named_only_where_it_made_one_out_of_the_other():
+    runs = [run("run", "bundled")]
+    assert training_of("run", "bundled", runs) == "Fine-tuning"
+    assert training_of("run/checkpoint-1063", "bundled", runs) == "Fine-tuning for 1,063 steps"
+    for name, reference in (("run", "another"), ("bundled", "run"), ("other/checkpoint-5", "bundled")):
+        assert training_of(name, reference, runs) == ""
+
+
+def test_what_the_sentence_stands_on_in_words():
+    for n_changed, n_differ, said in (
+        (
+            12,
+            9,
+            "12 of 72 heads changed a role at tau 3; in 9 of them the score of that role differs significantly too.",
+        ),
+        (
+            2,
+            2,
+            "2 of 72 heads changed a role at tau 3; in all of them the score of that role differs significantly too.",
+        ),
+        (0, 0, "0 of 72 heads changed a role at tau 3."),
+    ):
+        assert wording.summary(n_changed, 72, "tau 3", n_differ, "score") == said
 
 
 def transitions_page(compare, **link):
-    at = compare(**{"compare details": "Transitions", "tau": "1", "method": "mean alone"} | link)
+    at = compare(**{"compare details": wording.TRANSITIONS, "tau": "1", "method": "mean alone"} | link)
     assert not at.exception
     return at
 
@@ -232,13 +362,18 @@ def test_a_transition_that_another_tau_does_not_have_is_forgotten(compare):
 
 def test_under_the_share_every_view_says_so_and_runs_no_model(compare):
     at = compare()
-    before, first = controls.inference().n_passed, sent(at, "local, b − a")
+    before, first = controls.inference().n_passed, sent(at, "(a) Roles of the heads")
     at.selectbox(key="scale").set_value("share above chance").run()
     assert controls.inference().n_passed == before
     assert "changed a role at tau 0.5 of the share above chance" in summary(at)
-    assert "shares above chance (one for each head and role) differ" in summary(at)
     assert {sent(at, f"({side}) Roles of the heads")["noun"] for side in "ab"} == {"share"}
-    assert sent(at, "local, b − a")["details"] != first["details"]
-    assert any("Mean share above chance, b − a: above 0" in each.value for each in at.markdown)
-    for tab in ("Per layer", "Transitions", "All scores", "Table"):
+    assert sent(at, "(a) Roles of the heads")["scores"] != first["scores"]
+    for tab in (
+        wording.DIFFERENCES,
+        wording.LAYERS,
+        wording.DIVERGENCE,
+        wording.TRANSITIONS,
+        wording.SURE,
+        wording.TABLE,
+    ):
         assert not compare(scale="share above chance", **{"compare details": tab}).exception
