@@ -15,7 +15,11 @@ from dashboard.figures.scales import WORDS
 if TYPE_CHECKING:
     from core.passes.outputs import Unit
 
-NUMBERS: Final = {"rounding": f"{ROUNDING['float32']:g}"}
+NUMBERS: Final = {
+    "rounding": f"{ROUNDING['float32']:g}",
+    "certain": f"{100 * CERTAIN:g} %",
+    "resamples": str(RESAMPLES),
+}
 """Of `method.md`."""
 SEE: Final = (
     "What changes from one checkpoint, the reference (a), to another (b), head by head, on the same texts. Every "
@@ -144,9 +148,9 @@ def summary(n_changed: int, n_heads: int, at_tau: str, n_differ: int, scale: Sca
 def n_stable(n_stable: int, n_changed: int, n_texts: int) -> str:
     """Of how many changed heads the labels do not depend on the texts that happen to be there."""
     return (
-        f"**{n_stable:,}** of the {counted(n_changed, 'head')} that changed a role would in at least {CERTAIN:.0%} of "
-        f"{RESAMPLES} corpora drawn anew from the {counted(n_texts, 'text')} hold the same roles under a, and likewise "
-        "under b."
+        f"**{n_stable:,}** of the {counted(n_changed, 'head')} that changed a role would keep the labels before and "
+        f"after the change, each in at least {100 * CERTAIN:g} % of {RESAMPLES} corpora drawn anew from the "
+        f"{counted(n_texts, 'text')}."
     )
 
 

@@ -5,7 +5,7 @@ from small_checkpoints import TOKENIZERS, config, save
 
 from core.attention.settings import PassSettings
 from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.passes.outputs import output_change
+from core.passes.outputs import output_change, prediction
 from core.passes.prepare import prepare
 from core.texts.text import Text
 
@@ -101,6 +101,22 @@ def test_a_masked_language_model_guesses_the_token_that_is_hidden_from_it(with_h
     np.testing.assert_allclose(found.head.before[:5], before[best], rtol=1e-9)
     np.testing.assert_allclose(found.head.after[:5], after[best], rtol=1e-9)
     assert change(checkpoint).head.token == len(ids) - 2  # the last one before [SEP]
+
+
+@pytest.mark.parametrize(("family", "auto_class"), [("bert", "AutoModelForMaskedLM"), ("gpt2", "AutoModelForCausalLM")])
+def test_a_prediction_is_of_the_last_word_from_a_mask_or_of_what_follows_the_text(with_head, family, auto_class):
+    checkpoint, settings = with_head(family, auto_class), PassSettings()
+    text = prepare(checkpoint, TEXT, settings)
+    ids, place = text.source.ids.copy(), len(text.source.ids) - 1
+    if family == "bert":
+        place -= 2  # before the full stop and [SEP]
+        ids[place] = checkpoint.tokenizer.mask_token_id
+    found = prediction(checkpoint, text, settings)
+    shares = plain(checkpoint, ids)[place].softmax(-1)
+    best = shares.topk(5).indices.tolist()
+    assert found.masked == (text.queries.tokens[place] if family == "bert" else None)
+    assert found.names == tuple(checkpoint.tokenizer.decode([i]) for i in best)
+    np.testing.assert_allclose(found.values, shares[best], rtol=1e-9)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
