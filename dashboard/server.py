@@ -1,12 +1,16 @@
 """The dashboard's server: Streamlit's own, whose pages begin with what is needed first.
 
 `streamlit run dashboard/server.py` starts it; `dashboard/app.py` is what it shows. To the head of Streamlit's page it
-adds two things, which have to be there before anything is drawn:
+adds three things, which have to be there before anything is drawn:
 
 - A style sheet that keeps room. Streamlit draws an empty page as wide as the window, then moves it beside the sidebar,
   and lets each widget grow when its code has come.
 - The names of the scripts that the first grid waits for. Chromium would ask for them only once it has been told which
   widgets there are, and fetches them meanwhile.
+- A script that keeps one entry a page in the browser's history. Streamlit makes a new one whenever the app writes a
+  query parameter, so that Back would step through every click.
+
+The first page has an address without a name; its name in the address, `/inspect`, leads there too.
 """
 
 import inspect
@@ -20,12 +24,14 @@ from typing import Final
 
 import streamlit as st
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.routing import Route
 from streamlit.file_util import get_static_dir
 
 ADDRESSES: Final = ("", "roles", "surface", "parsing", "similar", "compare", "fine-tune")
 """Of the pages; any other address brings Streamlit's page as it is."""
+FIRST_PAGE: Final = "inspect"
+"""The name of the first page, for which Streamlit has no address."""
 FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "TextArea")
 """As Streamlit names their scripts."""
 
@@ -43,7 +49,9 @@ def first_page() -> str:
         for name in scripts_of(FIRST_WIDGETS)
         if name not in page
     ]
-    return page.replace("</head>", "\n".join((*links, f"<style>\n{room}</style>\n</head>")), 1)
+    history = (_HERE / "history.js").read_text("utf-8")
+    added = (*links, f"<style>\n{room}</style>", f"<script>\n{history}</script>", "</head>")
+    return page.replace("</head>", "\n".join(added), 1)
 
 
 def scripts_of(widgets: tuple[str, ...]) -> list[str]:
@@ -59,7 +67,7 @@ def scripts_of(widgets: tuple[str, ...]) -> list[str]:
     return sorted(names)
 
 
-_FIRST_PAGE: Final = first_page()
+_PAGE: Final = first_page()
 
 
 def warm_up() -> None:
@@ -74,10 +82,16 @@ def warm_up() -> None:
 
 
 async def _send(request: Request) -> HTMLResponse:
-    return HTMLResponse(_FIRST_PAGE, headers={"Cache-Control": "no-cache"})
+    return HTMLResponse(_PAGE, headers={"Cache-Control": "no-cache"})
+
+
+async def _send_on(request: Request) -> RedirectResponse:
+    query = request.url.query
+    return RedirectResponse(f"./?{query}" if query else "./")
 
 
 # `streamlit run` puts this file's folder on the path, not the project's.
 sys.path.insert(0, str(_HERE.parent))
 Thread(target=warm_up, name="warm up", daemon=True).start()
-app = st.App(_HERE / "app.py", routes=[Route(f"/{address}", _send) for address in ADDRESSES])
+routes = [*(Route(f"/{address}", _send) for address in ADDRESSES), Route(f"/{FIRST_PAGE}", _send_on)]
+app = st.App(_HERE / "app.py", routes=routes)
