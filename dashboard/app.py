@@ -12,7 +12,8 @@ from PIL import Image
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
-from dashboard import controls, wording
+from dashboard import controls, link, wording
+from dashboard.components.copy_link import copy_link
 from dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
 from dashboard.figures.appearance import icon
 from dashboard.figures.figure import import_altair
@@ -41,9 +42,15 @@ pages = {
 }
 st.session_state["pages"] = pages
 page = st.navigation(list(pages.values()), position="top")
+link.begin(page.url_path)
+above = st.container()
 controls.sidebar()
 page.run()
+link.check_widgets()
+link.show(above)
 if first_screen_is_drawn():
+    with above:
+        copy_link(link.left_out())
     controls.load_behind()
 else:
     go_on_when_drawn()

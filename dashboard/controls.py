@@ -15,7 +15,8 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
 from core.errors import CheckpointError, ColumnsNeeded, TextError
 from core.texts.text import MAX_BYTES, Text, read_file, read_typed
-from dashboard import state, wording
+from dashboard import link, state, wording
+from dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from dashboard.plain import plain
 from dashboard.progress import in_its_place
 from dashboard.samples import read_sample
@@ -31,6 +32,8 @@ SUGGESTED: Final = (
     "FacebookAI/roberta-base",
     "distilbert/distilbert-base-uncased",
 )
+IN_TAB: Final = " in this tab"
+"""Ends the query parameter that stands for a text which the reader's tab keeps."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -88,7 +91,7 @@ def _corpus_inputs(corpus: str) -> None:
 
 
 def typed_texts(label: str, key: str, otherwise: str = "", *, height: int | Literal["content"]) -> str:
-    """What a reader types, which the link holds unless it is too long for one; says so then.
+    """What a reader types, which the link holds unless it is too long for one; the reader's tab keeps it then.
 
     Args:
         label: of the text area.
@@ -97,23 +100,55 @@ def typed_texts(label: str, key: str, otherwise: str = "", *, height: int | Lite
         height: in pixels, or as many lines as it holds.
     """
     state.follow(key, otherwise)
-    so_far, left_out = st.session_state.get(key) or "", f"{key} is not in the link"
-    fits = state.fits_link(so_far)
-    if fits and st.session_state.pop(left_out, False):
-        st.query_params[key] = so_far  # from here on the browser keeps it up to date
-    typed = st.text_area(
-        label,
-        otherwise,
-        key=key,
-        height=height,
-        help=wording.PAIRS_HOWTO,
-        bind="query-params" if fits else None,
-        persist_state="session",
-    )
-    st.session_state[left_out] = not fits
-    if not state.fits_link(typed):
-        st.markdown(wording.NOT_IN_LINK)
+    with st.container():
+        _fetch(key)
+        so_far, left_out = st.session_state.get(key) or "", f"{key} is not in the link"
+        fits = state.fits_link(so_far)
+        if fits and st.session_state.pop(left_out, False):
+            st.query_params[key] = so_far  # from here on the browser keeps it up to date
+        typed = st.text_area(
+            label,
+            otherwise,
+            key=key,
+            height=height,
+            help=wording.PAIRS_HOWTO,
+            bind="query-params" if fits else None,
+            persist_state="session",
+        )
+        st.session_state[left_out] = not fits
+        _keep(key, typed)
     return typed
+
+
+def _keep(key: str, typed: str) -> None:
+    """Keep a text that is too long for the link in the reader's tab, and put what stands for it in the link."""
+    if state.fits_link(typed):
+        link.put([key + IN_TAB], {})
+        return
+    link.leave_out_text()
+    link.put([key + IN_TAB], {key + IN_TAB: mark_of(typed)})
+    place = st.empty()
+    place.markdown(wording.NOT_IN_LINK if keep_text(key, typed) else wording.NOT_IN_LINK_NOR_TAB)
+
+
+def _fetch(key: str) -> None:
+    """Bring back the text that the link stands for; nothing else is drawn before the reader's tab has answered."""
+    waiting = f"{key} to fetch"
+    if (asked := link.take(key + IN_TAB)) is not None and mark_of(st.session_state.get(key) or "") != asked:
+        st.session_state[waiting] = asked
+    if waiting not in st.session_state:
+        return
+
+    def answer(text: str | None) -> None:
+        del st.session_state[waiting]
+        if text is None:
+            link.say(wording.NOT_IN_THIS_TAB)
+        else:
+            st.session_state[key] = text
+
+    st.markdown(wording.FETCHING)
+    fetch_text(key, st.session_state[waiting], answer)
+    st.stop()
 
 
 def _column_pickers() -> None:
@@ -149,6 +184,8 @@ def engine(chosen: Choice) -> Engine:
     if files.kinds != st.session_state.get("kinds", ONE_STACK):
         # The sidebar, drawn before the checkpoint was found, has to offer its attentions.
         st.session_state["kinds"] = files.kinds
+        st.rerun()
+    if chosen.off and files.n_layers and files.n_heads and state.keep_off(files.n_layers, files.n_heads):
         st.rerun()
     opened = st.session_state["engine"] = Engine(files, chosen.device, chosen.dtype)
     return opened

@@ -1,5 +1,6 @@
 """What the reader has chosen: session state, and the query parameters of the link that restores it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -8,11 +9,13 @@ from urllib.parse import quote_plus
 import streamlit as st
 
 from cache.engine import Engine
-from core.attention.settings import Head, Kind, PassSettings
+from core.attention.settings import Head, Kind, PassSettings, head_name
 from core.roles.hypotheses import Criterion, Family, Method, Rule
 from core.roles.measures import Scale, ScoreSettings
 from core.statistics.means import Correction
 from core.texts.text import Text
+from dashboard import link, wording
+from dashboard.link import quoted
 
 HEADS: Final = "head"
 """Query parameter of the chosen heads, as `3-7,2-5`: layer and head, both 0-based."""
@@ -26,6 +29,8 @@ LONGEST_IN_LINK: Final = 4_000
 """Characters that typed texts may take in a link: servers refuse longer ones, and what sends them breaks them."""
 _IS_AUTOMATIC: Final = "head is automatic"
 """Key of whether the chosen head is one that no reader chose."""
+PAIR: Final = re.compile("([0-9]{1,6})-([0-9]{1,6})")
+"""Two numbers of a link: layer and head, or first query and first key."""
 AUTO: Final = "auto"
 NO_HEAD: Final = "none"
 
@@ -104,24 +109,38 @@ def _of_tests() -> tuple[Criterion, ScoreSettings]:
     return criterion, ScoreSettings(direction=values["direction"], block_entropy=values["entropy"], scale=scale)
 
 
-def heads_from_link(parameter: str = HEADS) -> list[Head] | None:
-    """Heads named in the link, each once; None where it names none. What is not `layer-head` is left out."""
-    named = st.query_params.get(parameter)
-    if named is None:
-        return None
-    heads = []
-    for part in named.split(","):
-        layer, _, head = part.partition("-")
-        if layer.isascii() and layer.isdigit() and head.isascii() and head.isdigit():
-            heads.append((int(layer), int(head)))
-    return list(dict.fromkeys(heads)) if heads or named == NO_HEAD else None
+def _pairs(asked: str) -> tuple[list[tuple[int, int]], list[str]]:
+    """The pairs of numbers that a link names as `3-7,2-5`, each once, and what is no such pair."""
+    parts = list(dict.fromkeys(asked.split(",")))
+    matches = [PAIR.fullmatch(part) for part in parts]
+    return (
+        list(dict.fromkeys((int(match[1]), int(match[2])) for match in matches if match)),
+        [part for part, match in zip(parts, matches) if not match],
+    )
 
 
 def heads_off() -> list[Head]:
     """Heads that are switched off: on a first visit those of the link."""
-    if OFF not in st.session_state:
-        st.session_state[OFF] = sorted(set(heads_from_link(OFF) or ()))
-    return st.session_state[OFF]
+    asked = link.take(OFF)
+    if asked is not None:
+        heads, wrong = _pairs(asked)
+        st.session_state[OFF] = sorted(heads)
+        if wrong:
+            link.say(wording.no_head_names(OFF, quoted(", ".join(wrong))))
+    return st.session_state.setdefault(OFF, [])
+
+
+def keep_off(n_layers: int, n_heads: int) -> bool:
+    """Switch on again what this checkpoint does not have; says so, and whether there was any."""
+    missing = [head for head in heads_off() if not _is_in(head, n_layers, n_heads)]
+    if missing:
+        link.say(wording.no_heads_to_switch_off([head_name(*head) for head in missing], (n_layers, n_heads)))
+        switch_off([head for head in heads_off() if head not in missing])
+    return bool(missing)
+
+
+def _is_in(head: Head, n_layers: int, n_heads: int) -> bool:
+    return head[0] < n_layers and head[1] < n_heads
 
 
 def switch_off(heads: Sequence[Head]) -> None:
@@ -161,13 +180,22 @@ def chosen_heads(n_layers: int, n_heads: int, otherwise: Head, *, anew: bool = F
         otherwise: the head to show where the reader has chosen none.
         anew: whether `otherwise` takes the place of a head that no reader chose, on this page or another.
     """
-    if HEADS not in st.session_state:
-        st.session_state[HEADS] = heads_from_link()
-    chosen = None if anew and st.session_state.get(_IS_AUTOMATIC) else st.session_state[HEADS]
-    inside = [(layer, head) for layer, head in chosen or () if layer < n_layers and head < n_heads]
+    asked = link.take(HEADS)
+    heads, wrong = ([], []) if asked in (None, NO_HEAD) else _pairs(asked)
+    if asked is not None:
+        st.session_state[HEADS] = [] if asked == NO_HEAD else heads or None
+        st.session_state[_IS_AUTOMATIC] = False
+    held = st.session_state.setdefault(HEADS, None)
+    chosen = None if anew and st.session_state.get(_IS_AUTOMATIC) else held
+    inside = [head for head in chosen or () if _is_in(head, n_layers, n_heads)]
     if not inside and chosen != []:
         inside = st.session_state[HEADS] = [otherwise]
         st.session_state[_IS_AUTOMATIC] = True
+    shown = [head_name(*head) for head in inside]
+    if wrong:
+        link.say(wording.no_head_names(HEADS, quoted(", ".join(wrong)), shown))
+    if missing := [head_name(*head) for head in heads if head not in inside]:
+        link.say(wording.no_such_heads(missing, (n_layers, n_heads), shown))
     return inside
 
 
@@ -202,11 +230,13 @@ def window_start(text: Text) -> tuple[int, int]:
     Another text begins at its beginning.
     """
     of, start = st.session_state.get(WINDOW, (None, (0, 0)))
-    if of is None:
-        linked = heads_from_link(WINDOW)
-        start = linked[0] if linked else (0, 0)
-    elif of != hash(text):
+    if of != hash(text):
         start = (0, 0)
+    if (asked := link.take(WINDOW)) is not None:
+        match = PAIR.fullmatch(asked)
+        start = (int(match[1]), int(match[2])) if match else (0, 0)
+        if not match:
+            link.say(wording.no_window(quoted(asked)))
     move_window(text, start)
     return start
 

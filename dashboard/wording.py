@@ -111,7 +111,73 @@ def heads_off(names: Sequence[str]) -> str:
     return f"**Switched off: {', '.join(names)}.** The model runs without these heads. Where they look is still shown."
 
 
-NOT_IN_LINK: Final = "Too long for the link, which restores everything else: send the texts along with it."
+NOT_IN_LINK: Final = (
+    "Too long for the link: send the text separately. It survives a reload, as this tab keeps it until you close it."
+)
+NOT_IN_LINK_NOR_TAB: Final = "Too long for the link: send the text separately. It is lost when you reload."
+FETCHING: Final = "Fetching your text from this tab ..."
+NOT_IN_THIS_TAB: Final = (
+    "The link was made with a text that is too long for a link. Only the tab in which it was typed has it: ask the "
+    "sender for the text."
+)
+TEXT_LEFT_OUT: Final = "It does not hold your text, which is too long: send it along."
+CLOSE: Final = "Close"
+
+
+def uploads_left_out(n_files: int) -> str:
+    """Files that the link does not hold."""
+    return f"It does not hold your uploaded {'file: send it' if n_files == 1 else 'files: send them'} along."
+
+
+def not_offered(name: str, asked: str, shown: str) -> str:
+    """A value in the link that its widget does not offer."""
+    return f"The link asks for {name} “{asked}”, which is not offered here. Showing {shown} instead."
+
+
+def not_in_text(name: str, asked: str) -> str:
+    """A setting of the arcs that this text does not allow."""
+    return f"The link asks for {name} “{asked}”, which this text does not have. Showing its arcs without it."
+
+
+def no_such_look(name: str, asked: str) -> str:
+    """A setting of the arcs that there is not."""
+    return f"The link asks for {name} “{asked}”, which the arcs do not offer. Showing them as usual."
+
+
+def no_such_number(asked: str, n_texts: int, shown: int) -> str:
+    """A text that is not there."""
+    return f"The link asks for text “{asked}” of {counted(n_texts, 'text')}. Showing text {shown} instead."
+
+
+def no_window(asked: str) -> str:
+    """A part of a long text that cannot be read from the link."""
+    return f"The link asks for window “{asked}”; a window is written as in 512-0. Showing the beginning instead."
+
+
+def no_head_names(name: str, asked: str, shown: Sequence[str] = ()) -> str:
+    """Heads that cannot be read from the link."""
+    instead = f" Showing {', '.join(shown)}." if shown else ""
+    return f"The link asks for {name} “{asked}”; heads are written as in 3-7,2-5.{instead}"
+
+
+def no_such_heads(missing: Sequence[str], shape: tuple[int, int], shown: Sequence[str]) -> str:
+    """Heads of the link that the checkpoint does not have."""
+    heads = "head" if len(missing) == 1 else "heads"
+    return (
+        f"The link asks for {heads} {some_of(missing)}; this checkpoint has {counted(shape[0], 'layer')} of "
+        f"{counted(shape[1], 'head')}. Showing {some_of(shown)} instead."
+    )
+
+
+def no_heads_to_switch_off(missing: Sequence[str], shape: tuple[int, int]) -> str:
+    """Heads that the link switches off and the checkpoint does not have."""
+    heads = "head" if len(missing) == 1 else "heads"
+    return (
+        f"The link switches off {heads} {some_of(missing)}; this checkpoint has {counted(shape[0], 'layer')} of "
+        f"{counted(shape[1], 'head')}. They are left out."
+    )
+
+
 COMPARE: Final = "Also score the corpus with all heads on, to see which roles change"
 AGAINST: Final = "against all heads on"
 

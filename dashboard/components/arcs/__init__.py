@@ -1,6 +1,6 @@
 """Attention arcs of chosen heads: the Python face of the view that the html, css and scripts beside it draw."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -9,7 +9,9 @@ import streamlit as st
 from jaxtyping import Bool, Float, Int
 
 from core.attention.settings import head_name
+from dashboard.components.arcs.look import Look, read_look
 from dashboard.components.packing import as_text, base64_of
+from dashboard.components.selection import push
 from dashboard.components.terms import TERM_STYLE
 from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, WORD_COLORS, head_color
 from dashboard.figures.text.arcs_svg import DEFAULT_SHARE, LEAST_DIFFERENCE, visible
@@ -37,9 +39,12 @@ SCRIPTS: Final = (
     "pointer.js",
     "together.js",
     "preview.js",
+    "look.js",
     "arcs.js",
 )
 """Joined to one module, in this order: a component takes a single script."""
+
+AS_IT_WAS: Final = Look()
 
 _HERE = Path(__file__).parent
 _mount = st.components.v2.component(
@@ -51,6 +56,7 @@ _mount = st.components.v2.component(
 )
 
 
+@st.fragment
 def attention_arcs(
     *,
     key: str,
@@ -63,6 +69,8 @@ def attention_arcs(
     label: str,
     height: int | None = None,
     share: float = DEFAULT_SHARE,
+    look: Look = AS_IT_WAS,
+    on_look: Callable[[Look], None] | None = None,
     group: str | None = None,
     frame: str | None = None,
     grid: str | None = None,
@@ -79,8 +87,8 @@ def attention_arcs(
     colours. Shares are then of what a query's differences come to, more and less alike, and hidden special tokens leave
     the rest as it is.
 
-    Pointer, pin and switches stay in the browser: nothing comes back, and no interaction runs the page again, but for
-    the button of `ask`.
+    Pointer, pin and switches stay in the browser. What the reader has set comes back a moment later, for the link, and
+    runs nothing of the page but this view; the button of `ask` runs the page again.
 
     Args:
         key: the view's name on the page.
@@ -95,6 +103,8 @@ def attention_arcs(
         height: most pixels the rows take before they scroll; by default windows and long texts (over 256) scroll.
         share: where the slider starts: the top share of each query's attention that is drawn, counted of the whole
             row, whether it lies in the window or not.
+        look: how the view is set when it comes to the page.
+        on_look: called with what the reader has set.
         group: views of the same text and the same group point, pin and scroll together and have the same switches and
             share; where one has too many links to draw, all draw the share that it can.
         frame: what a grid of the same text calls it, whose patterns are then previewed.
@@ -143,16 +153,31 @@ def attention_arcs(
         "frame": frame,
         "grid": grid,
         "controls": controls,
+        "look": push(key, "look", look.parameters, None)[1],
+        "tells": on_look is not None,
     }
 
-    def tell() -> None:
+    def take_look() -> None:
+        state = st.session_state.get(key)
+        said = state.get("look") if isinstance(state, Mapping) else None
+        if on_look is not None and isinstance(said, Mapping):
+            on_look(read_look(said))
+
+    def take_ask() -> None:
         asked = st.session_state[key]["asked"]
         side, token = asked["side"], int(asked["token"])
         whole = {"from": queries, "to": keys}.get(side)
         if on_ask is not None and whole is not None and 0 <= token < whole.length:
             on_ask(side, token)
 
-    _mount(key=key, data=as_text(data), width="stretch", height="content", on_asked_change=tell)
+    _mount(
+        key=key,
+        data=as_text(data),
+        width="stretch",
+        height="content",
+        on_asked_change=take_ask,
+        on_look_change=take_look,
+    )
 
 
 def _check_heads(attention: np.ndarray, shape: tuple[int, int], heads: Sequence[tuple[int, int]]) -> None:

@@ -6,11 +6,12 @@ const NARROW = 560;
 const views = new WeakMap();
 const choicesOf = new WeakMap(); // outlives the view, so that new data finds what the reader has set
 
-export default function ({ data: sent, parentElement, setTriggerValue }) {
+export default function ({ data: sent, parentElement, setStateValue, setTriggerValue }) {
   const data = dataOf(sent);
   if (!views.has(parentElement)) views.set(parentElement, newView(parentElement, data));
   const view = views.get(parentElement);
   view.send = (asked) => setTriggerValue("asked", asked);
+  view.tell = (look) => setStateValue("look", look);
   receive(view, data);
   return () => {
     dispose(view);
@@ -58,8 +59,7 @@ function newView(parent, data) {
 }
 
 function firstChoices(data) {
-  const switches = { matrix: false, byWord: false, penPerWord: false, hideSpecials: false, pair: null, showSieve: true };
-  return { ...switches, headsOff: [], strongest: null, share: data.share, pin: null, text: null };
+  return { ...choicesOfLook(data), pin: null, text: null };
 }
 
 function dispose(view) {
@@ -67,6 +67,7 @@ function dispose(view) {
   leaveGroup(view);
   view.sizes.disconnect();
   clearTimeout(view.grace);
+  clearTimeout(view.telling);
   cancelAnimationFrame(view.frame);
 }
 
@@ -76,7 +77,7 @@ function receive(view, data) {
   const queries = data.queries;
   const keys = data.keys ?? queries;
   const text = JSON.stringify([queries, keys].map(({ start, tokens }) => [start, tokens]));
-  if (choices.text !== text) Object.assign(choices, { text, pin: null });
+  if (choices.text !== text) Object.assign(choices, { text, pin: firstPin(choices, queries, keys), pinned: null });
   const pairs = pairOptions(queries, keys).map(([, pair]) => String(pair));
   if (!pairs.includes(String(choices.pair))) choices.pair = null;
   const isOther = view.text !== text;
@@ -99,6 +100,14 @@ function receive(view, data) {
   elements.box.style.maxHeight = data.height ? `${data.height}px` : "";
   rebuild(view);
   redraw(view);
+}
+
+/** The pin that the link asks for, on the text of the link. */
+function firstPin({ text, pinned }, queries, keys) {
+  if (text !== null || !pinned) return null;
+  const { start, tokens } = pinned.side === "from" ? queries : keys;
+  const token = pinned.position - start;
+  return token >= 0 && token < tokens.length ? { side: pinned.side, token } : null;
 }
 
 function rebuild(view) {
@@ -125,6 +134,7 @@ function redraw(view) {
 function choose(view, change) {
   take(view, change);
   tellChoice(view, change);
+  tellLook(view);
   requestAnimationFrame(() => announce(view));
 }
 

@@ -120,6 +120,7 @@ function pin(view, { side, row }) {
   drawFocus(view);
   announce(view);
   tellGroup(view);
+  tellLook(view);
 }
 
 function unpin(view) {
@@ -129,6 +130,7 @@ function unpin(view) {
   else drawFocus(view);
   announce(view);
   tellGroup(view);
+  tellLook(view);
 }
 
 /** The button that asks about the pinned token, where the page answers it. */

@@ -24,6 +24,7 @@ from dashboard.views.compare.numbers import Focus, all_heads_on
 from dashboard.views.layout import thirds
 from dashboard.views.pickers import toggle
 from dashboard.views.text.attention import move_window, sides
+from dashboard.views.text.look import look_at, take_look
 from dashboard.views.text.on_screen import waiting
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ def _controls(drawn: _Drawn, heads: list[Head]) -> None:
         heads=heads,
         causal=drawn.causal,
         label=wording.CONTROLS,
+        look=look_at(drawn.queries, drawn.keys),
+        on_look=take_look,
         group=GROUP,
         controls="alone",
     )
@@ -123,6 +126,8 @@ def _one_side(
         heads=heads,
         causal=drawn.causal,
         label=f"Attention of {', '.join(head_name(*head) for head in heads)} in {name}",
+        look=look_at(drawn.queries, drawn.keys),
+        on_look=take_look,
         group=GROUP,
         controls="without",
     )
@@ -137,6 +142,8 @@ def _difference(drawn: _Drawn, head: Head) -> None:
         heads=[head],
         causal=drawn.causal,
         label=f"Difference of the attention of {head_name(*head)}, b minus a",
+        look=look_at(drawn.queries, drawn.keys),
+        on_look=take_look,
         group=GROUP,
         controls="without",
         signed=True,

@@ -25,6 +25,7 @@ from dashboard.figures.text.sides import Side
 from dashboard.state import Choice
 from dashboard.views.frame import Visit
 from dashboard.views.pickers import from_list, one_of
+from dashboard.views.text.look import look_at, take_look
 from dashboard.views.text.on_screen import OnScreen
 from dashboard.views.word_links import wording as words_wording
 from dashboard.views.word_links.choice import take_token
@@ -78,6 +79,8 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
         on_ask=lambda side, token: take_token(looked, side, token),
         frame=frame_of(looked),
         grid=grid,
+        look=look_at(queries, keys),
+        on_look=take_look,
     )
     facts = provenance.text_facts(chosen, engine, screen.text)
     facts |= {"drawn": f"the top {DEFAULT_SHARE:.0%} of each query's attention"}

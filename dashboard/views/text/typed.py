@@ -1,29 +1,37 @@
 """The typed texts, and the one of them on screen; Inspect and Compare share both."""
 
+import re
 from typing import Final
 
 import streamlit as st
 
 from core.texts.text import Text, write_typed
-from dashboard import provenance, wording
+from dashboard import link, provenance, wording
 from dashboard.samples import EXAMPLE
 
 EXAMPLE_TYPED: Final = write_typed([EXAMPLE])
+NUMBER: Final = "number"
+"""Query parameter of the text on screen, counted from 1."""
 
 
 def text_on_screen(texts: tuple[Text, ...]) -> Text:
     """The one text, or the one of several that the reader picks; the link holds its number."""
+    if (asked := link.take(NUMBER)) is not None:
+        number = int(asked) if re.fullmatch("[0-9]{1,6}", asked) else 1
+        at = min(max(number, 1), len(texts)) - 1
+        st.session_state[NUMBER] = at
+        if str(at + 1) != asked:
+            link.say(wording.no_such_number(link.quoted(asked), len(texts), at + 1))
     if len(texts) == 1:
+        link.put([NUMBER], {})
         return texts[0]
-    linked = st.query_params.get("number", "1")
-    number = st.session_state.get("number", int(linked) - 1 if linked.isascii() and linked.isdigit() else 0)
-    st.session_state["number"] = min(max(number, 0), len(texts) - 1)
+    st.session_state[NUMBER] = min(st.session_state.get(NUMBER, 0), len(texts) - 1)
     picked = st.selectbox(
         wording.ON_SCREEN,
         range(len(texts)),
         format_func=lambda i: f"{i + 1}: {provenance.shortened(' ||| '.join(texts[i].segments))}",
-        key="number",
+        key=NUMBER,
         persist_state="session",
     )
-    st.query_params["number"] = str(picked + 1)
+    link.put([NUMBER], {NUMBER: str(picked + 1)} if picked else {})
     return texts[picked]

@@ -1,0 +1,87 @@
+"""How the reader has set the arcs, in the words of the link, which the view and the session share."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Final
+
+from dashboard.figures.text.sides import Side
+
+LONGEST: Final = 100
+"""Characters that one setting may take."""
+_PATTERNS: Final = {
+    "view": re.compile("matrix"),
+    "rows": re.compile("words"),
+    "colours": re.compile("words"),
+    "specials": re.compile("hidden"),
+    "overlay": re.compile("hidden"),
+    "segments": re.compile("[AB]-[AB]"),
+    "strongest": re.compile("[123]"),
+    "share": re.compile(r"1|0\.(05|[1-9]5?)"),
+    "pin": re.compile(r"(from|to)-[0-9]{1,6}"),
+    "hidden": re.compile(r"[0-9]{1,3}-[0-9]{1,3}(,[0-9]{1,3}-[0-9]{1,3})*"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """The settings of the arcs. Each field is a query parameter, and empty where the reader has left it as it was."""
+
+    view: str = ""
+    """`matrix` instead of arcs."""
+    rows: str = ""
+    """`words` instead of word pieces."""
+    colours: str = ""
+    """`words` gives each word's links a colour of their own."""
+    specials: str = ""
+    """`hidden` leaves special tokens out."""
+    overlay: str = ""
+    """`hidden` leaves a role's sieve out, where one is chosen."""
+    segments: str = ""
+    """Only links from one segment to another: `A-B`."""
+    strongest: str = ""
+    """How many links of each word are drawn, the strongest: 1, 2 or 3, whatever their share."""
+    share: str = ""
+    """Top share of each query's attention that is drawn: 0.05 to 1 in steps of 0.05."""
+    pin: str = ""
+    """The pinned token: `from-5` or `to-5`, by its position in the whole text, 0-based."""
+    hidden: str = ""
+    """Chosen heads whose links are left out: `3-7,2-5`."""
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """What the link says: nothing of what is as it was."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    def on(self, queries: Side, keys: Side) -> "Look":
+        """The same without a pin and segments that these tokens do not have."""
+        return replace(
+            self,
+            pin=self.pin if _is_on(self.pin, queries, keys) else "",
+            segments=self.segments if self.segments in _pairs(queries, keys) else "",
+        )
+
+
+NAMES: Final = tuple(field.name for field in fields(Look))
+
+
+def read_look(values: Mapping[str, object]) -> Look:
+    """The settings among some values; those that are no such setting are left out."""
+    return Look(**{name: _fitting(name, values.get(name)) for name in NAMES})
+
+
+def _fitting(name: str, value: object) -> str:
+    fits = isinstance(value, str) and len(value) <= LONGEST and _PATTERNS[name].fullmatch(value)
+    return str(value) if fits else ""
+
+
+def _is_on(pin: str, queries: Side, keys: Side) -> bool:
+    side, _, position = pin.partition("-")
+    tokens = queries if side == "from" else keys
+    return bool(position) and 0 <= int(position) - tokens.start < len(tokens.tokens)
+
+
+def _pairs(queries: Side, keys: Side) -> set[str]:
+    """The pairs of segments to choose from: none where each side has only one."""
+    from_, to = ([letter for number, letter in enumerate("AB") if number in side.segments] for side in (queries, keys))
+    return {f"{one}-{other}" for one in from_ for other in to} if len(from_) > 1 or len(to) > 1 else set()
