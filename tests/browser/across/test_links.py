@@ -12,16 +12,18 @@ from steps import (
     chosen,
     expect_cells_other_than,
     fold_drawer,
+    grid_of,
     settle,
     slider,
     steady,
+    tokens,
     type_texts,
     unfold,
     wait_until_alike,
     wait_until_equal,
 )
 
-SENTENCE = "A tired pilot & her crew slowly left the + old plane. ||| 50 % of it: rust?"
+SENTENCE = "A tired pilot & her mosquitoes slowly left the + old plane. ||| 50 % of it: rust?"
 SETTINGS = "Checkpoint", "Corpus", "Correction"
 
 
@@ -50,8 +52,31 @@ def move_settings(page, marker):
     settle(page)
 
 
-def test_a_link_to_inspect_restores_text_heads_overlay_and_settings(visit):
-    page = visit("/")
+def set_arcs(page):
+    """Away from every default, in the arcs alone."""
+    for name in ("Words", "Hidden", "A to B"):
+        arcs(page).get_by_role("radio", name=name, exact=True).check()
+    arcs(page).get_by_role("slider").fill("0.8")
+    tokens(page).filter(has_text="pilot").click()
+    for part in ("rows=words", "specials=hidden", "segments=A-B", "share=0.8", "pin=from-3"):
+        expect(page).to_have_url(re.compile(part))
+
+
+def seen(page):
+    """The pixels of the arcs and of the grid, once they rest."""
+    page.mouse.move(0, 0)
+    return [steady(page, view.screenshot) for view in (arcs(page), grid_of(page))]
+
+
+def copy(page):
+    """Press the button; give what the page then says."""
+    page.get_by_role("button", name="Copy link").click()
+    return page.locator(".st-key-copy-link").get_by_role("status")
+
+
+def test_a_copied_link_to_inspect_gives_a_fresh_browser_the_same_picture(visit, server):
+    page = visit("/inspect")
+    expect(page).to_have_url(re.compile(f"^{server}/[?]"))
     before = cells(page)
     type_texts(page, SENTENCE)
     expect_cells_other_than(page, before)
@@ -64,12 +89,21 @@ def test_a_link_to_inspect_restores_text_heads_overlay_and_settings(visit):
     choose(page, "Highlight the tokens that a role expects", "local")
     expect(arcs(page).get_by_text("In the local sieve:")).to_be_visible()
     move_settings(page, "Head L2 H5 over 64 texts")
-    there = visit(page.url)
+    set_arcs(page)
+    expect(copy(page)).to_contain_text("does not let the page copy")
+    expect(page.get_by_role("textbox", name="Link to this view")).to_have_value(page.url)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    expect(copy(page)).to_have_text("Link copied.")
+    link = page.evaluate("navigator.clipboard.readText()")
+    page.context.grant_permissions([])
+    there = visit(link)
     expect(there.get_by_role("textbox", name="Your texts")).to_have_value(SENTENCE)
     expect(arcs(there, "L3 H7", "L2 H5")).to_be_visible()
+    expect(tokens(there).filter(has_text="pilot")).to_have_attribute("aria-selected", "true")
     expect(arcs(there).get_by_text("In the local sieve:")).to_be_visible()
     expect(cell(there, 0, 0).locator(".corner")).to_have_count(6)
     wait_until_alike(page, there, what_is_shared)
+    wait_until_alike(page, there, seen)
 
 
 def test_a_link_to_roles_restores_heads_tab_and_settings(visit):
@@ -113,11 +147,22 @@ def test_a_change_of_page_keeps_text_heads_and_settings(visit):
     page.reload()
     settle(page)
     wait_until_equal(page, lambda: what_is_shared(page), here | {"chosen": ["L1 H1"]})
+    page.go_back()
+    expect(page.get_by_role("heading", name="Roles", exact=True)).to_be_visible()
+    settle(page)
+    page.go_back()
+    expect(page.get_by_role("textbox", name="Your texts")).to_have_value(SENTENCE)
+    wait_until_equal(page, lambda: what_is_shared(page), here)
 
 
-def test_a_link_with_nonsense_opens_the_page_with_what_it_has(visit):
+def test_a_link_with_nonsense_opens_the_page_with_what_it_has_and_says_so(visit):
     page = visit("/?tau=abc&head=99-99,x&corpus=zzz&number=77&alpha=7&sieve=y&by=z&checkpoint=bundled")
     expect(arcs(page)).to_be_visible()
     expect(slider(page, "tau")).to_have_attribute("aria-valuetext", "3.00")
+    said = page.get_by_role("alert").filter(has_text="The link asks for")
+    expect(said).to_contain_text("The link asks for head L99 H99; this checkpoint has 6 layers of 12 heads.")
+    expect(said).to_contain_text("The link asks for tau “abc”, which is not offered here. Showing 3 instead.")
+    page.get_by_role("button", name="Close", exact=True).click()
+    expect(said).to_have_count(0)
     page = visit("/roles?details=nothing&roles+finer=maybe&tau=99")
     expect(bright(page)).to_have_count(72)

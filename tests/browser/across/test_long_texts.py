@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from steps import arcs, cell, error, settle, slider, type_texts, wait_for, wait_until_equal
 
 from dashboard import wording
+from dashboard.views.text.typed import EXAMPLE_TYPED
 
 CLAUSE = "the dog sat on the red mat and ran to a coffee house. "
 TEXT = CLAUSE * 170
@@ -53,15 +54,23 @@ def test_a_window_moves_over_four_thousand_tokens_and_only_it_is_sent(visit, lon
     assert max(sent) < MOST_BYTES
 
 
-def test_a_text_too_long_for_the_link_is_left_out_of_it_until_it_is_short_again(visit):
+def test_a_text_too_long_for_the_link_survives_a_reload_and_is_shown_to_nobody_else(visit):
     page = visit("/?tau=2.5&head=0-2")
     said = page.get_by_text(wording.NOT_IN_LINK)
     type_texts(page, TEXT)
     expect(said).to_be_visible()
     expect(error(page)).to_contain_text("this checkpoint takes 512")
-    page.wait_for_url(lambda url: "text=" not in url and "tau=2.5" in url and len(url) < 400)
+    page.wait_for_url(lambda url: "text=" not in url and "in+this+tab=" in url and "tau=2.5" in url and len(url) < 400)
+    settle(page)
+    page.reload()
+    expect(page.get_by_role("textbox", name="Your texts")).to_have_value(TEXT)
+    expect(said).to_be_visible()
+    there = visit(page.url)
+    expect(there.get_by_text(wording.NOT_IN_THIS_TAB)).to_be_visible()
+    expect(there.get_by_role("textbox", name="Your texts")).to_have_value(EXAMPLE_TYPED)
+    settle(page)
     type_texts(page, "the black cat")
-    page.wait_for_url(lambda url: "text=the+black+cat" in url)
+    page.wait_for_url(lambda url: "text=the+black+cat" in url and "tab=" not in url)
     expect(said).to_have_count(0)
     type_texts(page, TEXT)
     expect(said).to_be_visible()

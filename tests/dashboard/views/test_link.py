@@ -1,0 +1,161 @@
+"""What a link restores and what it asks for in vain, without a browser."""
+
+import pytest
+from reading import arcs, sent
+
+from dashboard import controls, link, wording
+from dashboard.components.kept_text import mark_of
+from dashboard.plain import WORD_JOINER
+
+TEXT = "Why did mosquitoes leave? ||| They had lost a kitten."
+LINKS = {
+    "inspect": {
+        "text": f"The cat sat.\n{TEXT}",
+        "number": "2",
+        "head": "3-7,2-5",
+        "off": "0-1",
+        "arcs of": "with all heads on",
+        "by": "the corpus",
+        "finer": "true",
+        "sieve": "delimiter",
+        "thumbnails open": "false",
+        "window": "0-0",
+        "view": "matrix",
+        "rows": "words",
+        "specials": "hidden",
+        "segments": "A-B",
+        "share": "0.8",
+        "pin": "from-4",
+        "hidden": "3-7",
+        "overlay": "hidden",
+        "tau": "2.5",
+        "alpha": "0.01",
+        "correction": "Holm",
+        "role rule": "tau alone, as in the paper",
+        "family": "heads of all roles",
+        "method": "mean alone",
+        "ddof": "0",
+        "direction": "both",
+        "entropy": "false",
+        "device": "cpu",
+        "dtype": "float64",
+    },
+    "roles": {
+        "scale": "share above chance",
+        "share tau": "0.3",
+        "details": "Table",
+        "roles finer": "true",
+        "head": "1-2",
+    },
+    "surface": {"head": "1-2"},
+    "parsing": {"relation sentence": "2.1", "every guess": "true", "head": "1-2"},
+    "similar": {"similar details": "Two layers", "similar layer": "2", "similar other layer": "3", "head": "1-2"},
+}
+"""A page, and what its link asks for: nothing of it is as on a first visit."""
+VAIN = {
+    "a head that is not there": (
+        {"head": "9-20"},
+        "The link asks for head L9 H20; this checkpoint has 6 layers of 12 heads. Showing L0 H2 instead.",
+    ),
+    "one head of two": (
+        {"head": "3-7,9-20"},
+        "The link asks for head L9 H20; this checkpoint has 6 layers of 12 heads. Showing L3 H7 instead.",
+    ),
+    "no head at all": (
+        {"head": "x,3-7"},
+        "The link asks for head “x”; heads are written as in 3-7,2-5. Showing L3 H7.",
+    ),
+    "a head to switch off": (
+        {"off": "50-1"},
+        "The link switches off head L50 H1; this checkpoint has 6 layers of 12 heads. They are left out.",
+    ),
+    "a window": (
+        {"window": "zz"},
+        "The link asks for window “zz”; a window is written as in 512-0. Showing the beginning instead.",
+    ),
+    "a text": ({"number": "9"}, "The link asks for text “9” of 1 text. Showing text 1 instead."),
+    "a pin": (
+        {"pin": "from-77"},
+        "The link asks for pin “from-77”, which this text does not have. Showing its arcs without it.",
+    ),
+    "a share": (
+        {"share": "3"},
+        "The link asks for share “3”, which the arcs do not offer. Showing them as usual.",
+    ),
+    "a number": ({"tau": "abc"}, "The link asks for tau “abc”, which is not offered here. Showing 3 instead."),
+    "a number out of range": (
+        {"tau": "99"},
+        "The link asks for tau “99”, which is not offered here. Showing 3 instead.",
+    ),
+    "an option": (
+        {"correction": "<b>x</b>"},
+        "The link asks for correction “<b>x</b>”, which is not offered here. Showing Benjamini-Hochberg instead.",
+    ),
+}
+
+
+def said_of_link(at):
+    """Sentences about the link, without the signs that keep Markdown from reading them."""
+    text = "\n\n".join(warning.value for warning in at.warning)
+    return [
+        sentence for sentence in text.replace("\\", "").replace(WORD_JOINER, "").split("\n\n") if "link" in sentence
+    ]
+
+
+@pytest.mark.parametrize("page", LINKS)
+def test_every_choice_of_a_link_is_taken_up(app, page):
+    at = app(page, **LINKS[page])
+    assert not at.exception
+    assert said_of_link(at) == []
+    assert at.session_state[link._ASKED] == {}
+    if page == "inspect":
+        assert arcs(at)["look"] == {name: LINKS[page][name] for name in arcs(at)["look"]}
+        assert len(arcs(at)["look"]) == 8
+
+
+def test_what_a_link_asks_for_in_vain_is_said_in_a_sentence_each_and_the_rest_stays(app):
+    for asked, sentence in VAIN.values():
+        at = app(**asked, text="The cat sat.", alpha="0.01")
+        assert not at.exception
+        assert said_of_link(at) == [sentence]
+        assert at.session_state["alpha"] == 0.01
+        assert not at.error
+
+
+def test_a_link_without_settings_of_the_arcs_writes_none(app):
+    at = app(text="The cat sat.")
+    assert set(at.query_params) == {"corpus", "corpus_text", "text", "head"}
+    assert said_of_link(at) == []
+
+
+def test_a_text_that_only_another_tab_has_is_fetched_before_anything_is_drawn(app):
+    at = app(**{"text in this tab": mark_of("long " * 2000)})
+    assert wording.FETCHING in [each.value for each in at.markdown]
+    assert not at.get("text_area")[1:]
+
+
+def test_the_copied_link_says_what_it_does_not_hold(app):
+    at = app(text="word " * 2000, corpus=controls.UPLOAD)
+    views = [view for view in at.get("bidi_component") if "left_out" in view.proto.json]
+    assert wording.TEXT_LEFT_OUT in views[0].proto.json
+    assert wording.NOT_IN_LINK in [each.value for each in at.markdown]
+    assert at.query_params["text in this tab"] == mark_of("word " * 2000)
+    assert sent(at, "Heads of")
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown", "same"),
+    [
+        (("2.80",), 2.8, True),
+        (("99",), 3.0, False),
+        (("abc",), 3.0, False),
+        (("TRUE",), True, True),
+        (("maybe",), False, False),
+        (("a", "b"), ["a", "b"], True),
+        (("a",), ["a", "b"], False),
+        (("",), None, True),
+        (("x",), None, False),
+    ],
+)
+def test_a_widget_shows_what_the_link_asks_for_or_not(asked, shown, same):
+    assert link.is_shown(asked, shown) is same
