@@ -1,9 +1,11 @@
 """The page that the server sends before anything is drawn."""
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
 
 from dashboard import server
 
@@ -14,6 +16,13 @@ def test_every_page_of_the_app_begins_with_what_is_needed_first():
     addresses = re.findall(r'url_path="([^"]+)"', APP)
     default = re.search(r'url_path="([^"]+)".*default=True', APP)[1]
     assert sorted(server.ADDRESSES) == sorted("" if address == default else address for address in addresses)
+
+
+def test_the_name_of_the_first_page_leads_to_its_address_and_keeps_what_the_link_asks_for():
+    assert re.search(r'url_path="([^"]+)".*default=True', APP)[1] == server.FIRST_PAGE
+    request = Request({"type": "http", "method": "GET", "path": "/inspect", "query_string": b"text=a+b", "headers": []})
+    answer = asyncio.run(server._send_on(request))
+    assert (answer.status_code, answer.headers["location"]) == (307, "./?text=a+b")
 
 
 @pytest.mark.parametrize("widget", server.FIRST_WIDGETS)

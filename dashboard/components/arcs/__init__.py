@@ -56,7 +56,6 @@ _mount = st.components.v2.component(
 )
 
 
-@st.fragment
 def attention_arcs(
     *,
     key: str,
@@ -87,8 +86,7 @@ def attention_arcs(
     colours. Shares are then of what a query's differences come to, more and less alike, and hidden special tokens leave
     the rest as it is.
 
-    Pointer, pin and switches stay in the browser. What the reader has set comes back a moment later, for the link, and
-    runs nothing of the page but this view; the button of `ask` runs the page again.
+    Pointer, pin and switches work in the browser; what the reader has set comes back a moment later, for the link.
 
     Args:
         key: the view's name on the page.

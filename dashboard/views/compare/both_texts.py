@@ -16,7 +16,7 @@ from core.texts.text import Text
 from core.texts.tokens import SPECIAL, TooLong
 from dashboard import state
 from dashboard import wording as shared_wording
-from dashboard.components.arcs import MOST_HEADS, attention_arcs
+from dashboard.components.arcs import MOST_HEADS
 from dashboard.figures.text.sides import Side
 from dashboard.plain import plain, show_error
 from dashboard.views.compare import wording
@@ -24,7 +24,7 @@ from dashboard.views.compare.numbers import Focus, all_heads_on
 from dashboard.views.layout import thirds
 from dashboard.views.pickers import toggle
 from dashboard.views.text.attention import move_window, sides
-from dashboard.views.text.look import look_at, take_look
+from dashboard.views.text.look import linked_arcs, look_at, take_look
 from dashboard.views.text.on_screen import waiting
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _looked(inference: Inference, focus: Focus, text: Text, too_long: TooLong) -
 
 def _controls(drawn: _Drawn, heads: list[Head]) -> None:
     """The switches of all three pictures: a view of their group that is nothing else."""
-    attention_arcs(
+    linked_arcs(
         key="arcs controls",
         queries=drawn.queries,
         keys=drawn.keys,
@@ -118,7 +118,7 @@ def _controls(drawn: _Drawn, heads: list[Head]) -> None:
 def _one_side(
     drawn: _Drawn, heads: list[Head], letter: str, name: str, attention: Float[np.ndarray, "chosen query key"]
 ) -> None:
-    attention_arcs(
+    linked_arcs(
         key=f"arcs {letter}",
         queries=drawn.queries,
         keys=drawn.keys,
@@ -134,7 +134,7 @@ def _one_side(
 
 
 def _difference(drawn: _Drawn, head: Head) -> None:
-    attention_arcs(
+    linked_arcs(
         key="arcs difference",
         queries=drawn.queries,
         keys=drawn.keys,

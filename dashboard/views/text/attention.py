@@ -14,7 +14,7 @@ from core.roles.roles import ROLES
 from core.roles.sieves import sieve_cells
 from core.texts.text import Text
 from dashboard import provenance, state, wording
-from dashboard.components.arcs import MOST_HEADS, attention_arcs
+from dashboard.components.arcs import MOST_HEADS
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.grid.patterns import frame_of
 from dashboard.components.overview import attention_overview
@@ -25,7 +25,7 @@ from dashboard.figures.text.sides import Side
 from dashboard.state import Choice
 from dashboard.views.frame import Visit
 from dashboard.views.pickers import from_list, one_of
-from dashboard.views.text.look import look_at, take_look
+from dashboard.views.text.look import linked_arcs, look_at, take_look
 from dashboard.views.text.on_screen import OnScreen
 from dashboard.views.word_links import wording as words_wording
 from dashboard.views.word_links.choice import take_token
@@ -66,7 +66,7 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
             overlay = _overlay(chosen, looked)
     queries, keys = sides(looked)
     attention = np.stack([looked.attention[layer, head] for layer, head in drawn])
-    attention_arcs(
+    linked_arcs(
         key="arcs",
         queries=queries,
         keys=keys,
@@ -76,7 +76,7 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
         sieve=overlay,
         label=f"Attention of {names} in {engine.files.name}",
         ask=(words_wording.ASK_FROM, words_wording.ASK_TO),
-        on_ask=lambda side, token: take_token(looked, side, token),
+        on_ask=lambda side, token: _ask(looked, side, token),
         frame=frame_of(looked),
         grid=grid,
         look=look_at(queries, keys),
@@ -92,6 +92,12 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
             ),
         )
     return looked
+
+
+def _ask(looked: TextAttention, side: str, token: int) -> None:
+    """Ask about the word of a token; the answer stands below the arcs, which else run alone."""
+    take_token(looked, side, token)
+    st.rerun()
 
 
 def _before_or_after(screen: OnScreen) -> TextAttention:

@@ -6,9 +6,12 @@ from typing import Final
 import streamlit as st
 
 from dashboard import link, wording
+from dashboard.components.arcs import attention_arcs
 from dashboard.components.arcs.look import NAMES, Look, read_look
 from dashboard.figures.text.sides import Side
 
+linked_arcs: Final = st.fragment(attention_arcs)
+"""The same arcs, of which a change of their settings runs nothing else of the page."""
 LOOK: Final = "arcs look"
 
 
