@@ -185,7 +185,9 @@ def engine(chosen: Choice) -> Engine:
         # The sidebar, drawn before the checkpoint was found, has to offer its attentions.
         st.session_state["kinds"] = files.kinds
         st.rerun()
-    if chosen.off and files.n_layers and files.n_heads and state.keep_off(files.n_layers, files.n_heads):
+    # Of several attentions, each may have another number of layers and heads.
+    has_one_shape = len(files.kinds) == 1 and files.n_layers and files.n_heads
+    if has_one_shape and chosen.off and state.keep_off(files.n_layers or 0, files.n_heads or 0):
         st.rerun()
     opened = st.session_state["engine"] = Engine(files, chosen.device, chosen.dtype)
     return opened

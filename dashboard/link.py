@@ -14,6 +14,8 @@ LONGEST_QUOTED: Final = 60
 """Characters of a link's value that are quoted."""
 MOST_SAID: Final = 8
 """Sentences about one link."""
+PAGES_OWN: Final = frozenset({"head", "off", "window", "number"})
+"""Parameters that no widget is bound to: pages take and check them by themselves."""
 _ASKED: Final = "the link asks for"
 _SAID: Final = "said about the link"
 _PAGE: Final = "page of the link"
@@ -73,7 +75,7 @@ def say(sentence: str) -> None:
 def check_widgets() -> None:
     """Say which values of the link no widget has taken; Streamlit drops what one does not offer. To be called last."""
     asked: dict[str, tuple[str, ...]] = st.session_state.get(_ASKED, {})
-    for name in [name for name in asked if name in st.session_state]:
+    for name in [name for name in asked if name in st.session_state and name not in PAGES_OWN]:
         values, shown = asked.pop(name), st.session_state[name]
         if not is_shown(values, shown):
             say(wording.not_offered(plain(name), quoted(", ".join(values)), plain(_named(shown))))

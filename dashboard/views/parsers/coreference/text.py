@@ -8,6 +8,8 @@ import streamlit as st
 from core.attention.settings import Head, head_name
 from core.coreference.accuracy import NO_CHOICE, Candidates, MentionChoices
 from core.coreference.mentions import MentionText
+from dashboard import link
+from dashboard import wording as shared_wording
 from dashboard.downloads import table_downloads
 from dashboard.figures.coreference.table import choices_table
 from dashboard.plain import plain
@@ -50,10 +52,10 @@ def _picked(texts: Sequence[MentionText]) -> int:
     """
     numbers, names = range(1, len(texts) + 1), tuple(map(_beginning, texts))
     key = f"{PICKED} {hash(names)}"  # other texts, another list
-    if PICKED not in st.session_state:
-        linked = st.query_params.get(PICKED, "")
-        st.session_state[PICKED] = True
-        st.session_state[key] = next((number for number in numbers if str(number) == linked), 1)
+    if (asked := link.take(PICKED)) is not None:
+        linked = st.session_state[key] = next((number for number in numbers if str(number) == asked), 1)
+        if str(linked) != asked:
+            link.say(shared_wording.no_such_number(link.quoted(asked), len(texts), linked))
     number = st.selectbox(
         wording.PICK_TEXT,
         numbers,
