@@ -12,7 +12,7 @@ from PIL import Image
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
-from dashboard import controls, link, wording
+from dashboard import controls, downloads, link, wording
 from dashboard.components.copy_link import copy_link
 from dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
 from dashboard.figures.appearance import icon
@@ -45,6 +45,7 @@ page = st.navigation(list(pages.values()), position="top")
 link.begin(page.url_path)
 above = st.container()
 controls.sidebar()
+downloads.begin_page()
 page.run()
 link.check_widgets()
 link.show(above)

@@ -3,17 +3,22 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from cache.engine import Engine
 from core.attention.settings import head_name
+from core.checkpoints.find import BUNDLED, BUNDLED_MODEL
 from core.texts.relations import parser_name
 from core.texts.text import Text
-from dashboard import wording
+from dashboard import controls, wording
 from dashboard.state import Choice
 
 LONGEST_LINE: Final = 110
+LONGEST_QUOTE: Final = 60
+COMPARED: Final = "compared checkpoint"
+CORPUS_NAMES: Final = {controls.UPLOAD: "uploaded texts", controls.TYPED: "typed texts"}
+"""Of those corpora whose choice is no name."""
 VERSION: Final = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 NAMED: Final = ("attention", "heads off")
 """Facts about the engine whose values do not say by themselves what they are."""
@@ -53,7 +58,7 @@ def comparison_facts(
     reference, compared = engines
     return {
         **corpus_facts(replace(chosen, off=()), reference, n_texts, n_tokens),
-        "compared checkpoint": compared.files.name,
+        COMPARED: compared.files.name,
         "its revision": compared.files.revision or "local",
         "its fingerprint": compared.files.fingerprint,
         "differences": "compared minus reference (b - a)",
@@ -95,6 +100,32 @@ def caption(facts: Mapping[str, str]) -> tuple[str, ...]:
         *(shortened(f"{name}: {facts[name]}") for name in names[n_engine:] if name == "text"),
         ", ".join(f"{name} {facts[name]}" for name in names[n_engine:] if name != "text"),
     )
+
+
+def titled(what: str, facts: Mapping[str, str]) -> str:
+    """A figure's title with its checkpoint and its texts, such as "Roles of 72 heads, bert-base, 128 sample texts"."""
+    return ", ".join(part for part in (what, models(facts), texts(facts)) if part)
+
+
+def models(facts: Mapping[str, str]) -> str:
+    """The checkpoint, or the compared one against its reference; of a folder its own name."""
+    reference = _model(facts["checkpoint"])
+    return f"{_model(facts[COMPARED])} against {reference}" if COMPARED in facts else reference
+
+
+def texts(facts: Mapping[str, str]) -> str:
+    """The texts: how many of which corpus, or the one text; empty where nothing says."""
+    if "corpus texts" in facts:
+        return f"{int(facts['corpus texts']):,} {CORPUS_NAMES.get(facts['corpus'], facts['corpus'])}"
+    if "text" in facts:
+        text = facts["text"]
+        return "“" + (text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1].rstrip() + "…") + "”"
+    return facts.get("mentions of", "")
+
+
+def _model(name: str) -> str:
+    """A checkpoint's name for titles and files: of a folder the last part, and of the bundled one what it is."""
+    return BUNDLED_MODEL if name == BUNDLED else name if name.count("/") < 2 else PurePath(name).name
 
 
 def shortened(text: str) -> str:

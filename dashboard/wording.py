@@ -271,6 +271,18 @@ NOT_EXPLANATION: Final = (
 HOW: Final = "How it is computed"
 IN_WORDS: Final = "In words"
 """Opens what a chart shows, as screen readers read it."""
+FILE_KINDS: Final = {"svg": "SVG", "png": "PNG", "csv": "CSV", "parquet": "Parquet"}
+"""What files are called on their buttons, by suffix."""
+DOWNLOAD_ALL: Final = "Download all figures and tables"
+DOWNLOAD_ALL_HELP: Final = (
+    "A ZIP file of what this page shows now: figures as SVG and PNG, tables as CSV and Parquet, a README with the "
+    "checkpoint and all settings, and the works as BibTeX. For the figures in a tab, open it first."
+)
+REFERENCES: Final = "Works to cite, as BibTeX"
+ARCHIVE: Final = (
+    "Figures (SVG, PNG) and tables (CSV, Parquet) of one page of Attention Sieve, as it was when this was downloaded.\n"
+    "What each was computed from also stands in every file. The works to cite are in references.bib."
+)
 
 
 def scoring(done: int, total: int, seconds_left: float | None, n_before: int, doing: str = SCORING) -> str:

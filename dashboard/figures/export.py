@@ -2,19 +2,18 @@
 
 import io
 import json
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from dashboard.figures.figure import INK, Figure
-from dashboard.figures.names import drawable
+from dashboard.figures.sheet import DARK, FONT, MARGIN, PAGE, PER_INCH, nested, sheet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-WIDTH: Final = 720
-LINE: Final = 130
-"""Characters of a caption line that fit the width."""
+DOTS_PER_INCH: Final = 300
+"""Of a PNG file, as printers ask for."""
+_POINTS_PER_INCH: Final = 72
 FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a cell that starts with one of these for a formula."""
 PROVENANCE: Final = "provenance"
@@ -22,35 +21,29 @@ PROVENANCE: Final = "provenance"
 
 
 def figure_svg(figure: Figure, *, title: str, caption: Sequence[str]) -> str:
-    """The figure as an SVG file of its own: white background, title and caption above the chart.
+    """The figure as an SVG file of its own, as wide as a page of print, title above and caption below.
 
     Args:
         figure: what to draw.
         title: replaces the title that the figure has on its page.
-        caption: provenance, one line each; a line that is too long is wrapped.
+        caption: provenance; a line that is too long is wrapped.
     """
     import vl_convert
 
-    return vl_convert.vegalite_to_svg(_whole_spec(figure, title, caption), allowed_base_urls=[])
+    chart = vl_convert.vegalite_to_svg(_chart(figure), allowed_base_urls=[])
+    return sheet(title, [nested(chart)], reading=figure.spec["title"].get("subtitle", ()), caption=caption)
 
 
-def figure_png(figure: Figure, *, title: str, caption: Sequence[str], scale: float = 2) -> bytes:
-    """The figure of `figure_svg` as a PNG file.
-
-    Args:
-        figure: what to draw.
-        title: replaces the title that the figure has on its page.
-        caption: provenance, one line each.
-        scale: pixels of the file for each pixel of the SVG.
-    """
-    return svg_png(figure_svg(figure, title=title, caption=caption), scale)
+def figure_png(figure: Figure, *, title: str, caption: Sequence[str]) -> bytes:
+    """The figure of `figure_svg` as a PNG file."""
+    return svg_png(figure_svg(figure, title=title, caption=caption))
 
 
-def svg_png(svg: str, scale: float = 2) -> bytes:
-    """An SVG file as a PNG file; what the SVG leaves free stays transparent."""
+def svg_png(svg: str) -> bytes:
+    """An SVG file as a PNG file that is as large in print, with 300 dots to the inch."""
     import vl_convert
 
-    return vl_convert.svg_to_png(svg, scale=scale)
+    return vl_convert.svg_to_png(svg, scale=_POINTS_PER_INCH / PER_INCH, ppi=DOTS_PER_INCH)
 
 
 def table_csv(table: "pd.DataFrame", provenance: Mapping[str, str]) -> bytes:
@@ -80,23 +73,18 @@ def table_parquet(table: "pd.DataFrame", provenance: Mapping[str, str]) -> bytes
     return file.getvalue()
 
 
-def _whole_spec(figure: Figure, title: str, caption: Sequence[str]) -> dict[str, Any]:
+def _chart(figure: Figure) -> dict[str, Any]:
+    """The chart with its data and without its title, for a sheet."""
     # A file has no text around it to take a colour from.
-    spec = json.loads(json.dumps(figure.spec).replace(f'"{INK}"', '"#1A1A1A"'))
-    lines = [*spec["title"]["subtitle"], *(part for line in caption for part in _lines(line))]
+    spec = json.loads(json.dumps({**figure.spec, "title": ""}).replace(f'"{INK}"', f'"{DARK}"'))
     return {
         **spec,
         "data": {"values": json.loads(figure.data.to_json(orient="records", double_precision=15))},
-        "title": {"text": _lines(title, LINE * 2 // 3), "subtitle": lines, "anchor": "start", "offset": 12},
-        "width": WIDTH,
+        "width": PAGE - 2 * MARGIN,
         "background": "white",
-        "padding": 12,
-        "config": {"view": {"stroke": None}, "title": {"fontSize": 15, "subtitleFontSize": 11}},
+        "padding": 1,
+        "config": {**spec.get("config", {}), "view": {"stroke": None}, "font": FONT},
     }
-
-
-def _lines(text: str, width: int = LINE) -> list[str]:
-    return textwrap.wrap(drawable(text), width) or [""]
 
 
 def _no_formula(cell: Any) -> Any:

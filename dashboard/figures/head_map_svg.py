@@ -9,7 +9,8 @@ import numpy as np
 
 from dashboard.figures.appearance import AMOUNT, LESS, MORE, head_color, ink_on, mixed
 from dashboard.figures.head_map import NOT_APPLICABLE, HeadMap
-from dashboard.figures.roles.grid_svg import CELL, DARK, LEFT, STEP, sheet, square, text_width, write, write_caption
+from dashboard.figures.roles.grid_svg import ABOVE, CELL, LEFT, SIGN, STEP, matrix_axes
+from dashboard.figures.sheet import DARK, Block, legend, room_for, sheet, square, text_width, write
 
 FAINT: Final = "#C9C9C9"
 RAMP: Final = 120
@@ -17,38 +18,32 @@ _STEPS: Final = 24
 """Of the ramp in the legend."""
 
 
-def head_map_svg(head_map: HeadMap, *, caption: Sequence[str] = (), chosen: Collection[tuple[int, int]] = ()) -> str:
+def head_map_svg(
+    head_map: HeadMap, *, title: str = "", caption: Sequence[str] = (), chosen: Collection[tuple[int, int]] = ()
+) -> str:
     """The map on white: rows layers, columns heads.
 
     Args:
-        head_map: what to draw; its label is the first line of the picture.
+        head_map: what to draw.
+        title: above the map; by default its label.
         caption: lines beneath the picture: checkpoints, settings, number of texts.
         chosen: heads to frame, in the colours of their order.
 
     Returns: an SVG document.
     """
-    values, outlined, signed = head_map.values, head_map.outlined, head_map.signed
-    layers, heads = values.shape
-    low, high = head_map.ends
-    ends = f"{head_map.low_label} {low}".strip(), f"{high} {head_map.high_label}".strip()
-    marks = [("outline", head_map.outline)] if outlined is not None else []
-    marks += [("hatch", NOT_APPLICABLE)] if np.isnan(values).any() else []
-    top = 112 + 26 * len(marks)
-    ramp = RAMP + sum(text_width([end], 13) for end in ends) + 16
-    texts = max(text_width([head_map.label], 20), text_width([*caption, *(text for _, text in marks)], 13), ramp) + 48
-    width = max(LEFT + heads * STEP + 16, texts)
-    svg = sheet(width, top + layers * STEP + 20 + 18 * len(caption) + 12, head_map.label)
-    _hatching(svg)
-    _ramp(svg, ends, signed)
-    for order, (mark, text) in enumerate(marks):
-        _mark(svg, 16, 76 + 26 * order, mark, text)
-    _axes(svg, layers, heads, top)
+    layers, heads = head_map.values.shape
+    drawn, width, height = matrix_axes(layers, heads)
     for layer, head in np.ndindex(layers, heads):
-        _cell(svg, LEFT + head * STEP, top + layer * STEP, head_map, (layer, head))
+        _cell(drawn, LEFT + head * STEP, ABOVE + layer * STEP, head_map, (layer, head))
     for order, (layer, head) in enumerate(chosen):
-        _frame(svg, LEFT + head * STEP - 2, top + layer * STEP - 2, CELL + 4, head_color(order), 3)
-    write_caption(svg, 16, top + layers * STEP + 22, caption)
-    return ET.tostring(svg, encoding="unicode")
+        _frame(drawn, LEFT + head * STEP - 2, ABOVE + layer * STEP - 2, CELL + 4, head_color(order), 3)
+    marks = [("outline", head_map.outline)] if head_map.outlined is not None else []
+    marks += [("hatch", NOT_APPLICABLE)] if np.isnan(head_map.values).any() else []
+    blocks = [_ramp(head_map), Block(drawn, width, height)]
+    if marks:
+        blocks.insert(1, legend([(_sign(mark), text) for mark, text in marks], room_for(width)))
+    _hatching(drawn)
+    return sheet(title or head_map.label, blocks, caption=caption)
 
 
 def _hatching(svg: ET.Element) -> None:
@@ -57,40 +52,36 @@ def _hatching(svg: ET.Element) -> None:
     ET.SubElement(pattern, "line", {"x1": "0", "y1": "0", "x2": "0", "y2": "7", "stroke": "#8A8A8A"})
 
 
-def _ramp(svg: ET.Element, ends: tuple[str, str], signed: bool) -> None:
-    """The scale as a bar between what its ends mean."""
-    write(svg, 16, 62, ends[0], 13)
-    start = 16 + text_width([ends[0]], 13) + 8
+def _ramp(head_map: HeadMap) -> Block:
+    """The scale as a bar between what its ends mean; a line each where a column has no room for one."""
+    drawn, (low, high) = ET.Element("g"), head_map.ends
+    low, high = f"{head_map.low_label} {low}".strip(), f"{high} {head_map.high_label}".strip()
+    before, after = (text_width(end, 12) + 8 for end in (low, high))
+    width = before + RAMP + after
+    write(drawn, 0, 12, low, 12)
     for step in range(_STEPS):
         part = (step + 0.5) / _STEPS
-        color = _color(2 * part - 1 if signed else part, signed)
-        square(svg, start + step * RAMP / _STEPS, 50, RAMP / _STEPS + 0.3, 16, color, round_=0)
-    _frame(svg, start, 50, RAMP, "#767676", 1, height=16)
-    write(svg, start + RAMP + 8, 62, ends[1], 13)
+        color = _color(2 * part - 1 if head_map.signed else part, head_map.signed)
+        square(drawn, before + step * RAMP / _STEPS, 0, RAMP / _STEPS + 0.3, 16, color, round_=0)
+    _frame(drawn, before, 0, RAMP, "#767676", 1, height=16)
+    write(drawn, before + RAMP + 8, 12, high, 12)
+    return Block(drawn, width, 16)
 
 
-def _mark(svg: ET.Element, x: float, y: float, mark: str, text: str) -> None:
-    """A sign in a cell, and what it means."""
+def _sign(mark: str) -> ET.Element:
+    """A sign in a cell, for the legend."""
+    sign = ET.Element("g")
     if mark == "outline":
-        _frame(svg, x + 1.5, y + 1.5, 15, DARK, 3)
+        _frame(sign, 1.5, 1.5, SIGN - 3, DARK, 3)
     else:
-        _hatched(svg, x, y, 18)
-        _frame(svg, x + 0.5, y + 0.5, 17, FAINT, 1)
-    write(svg, x + 25, y + 14, text, 13)
+        _hatched(sign, 0, 0, SIGN)
+        _frame(sign, 0.5, 0.5, SIGN - 1, FAINT, 1)
+    return sign
 
 
 def _hatched(svg: ET.Element, x: float, y: float, side: float) -> None:
     box = {"x": f"{x:g}", "y": f"{y:g}", "width": f"{side:g}", "height": f"{side:g}", "rx": "5"}
     ET.SubElement(svg, "rect", box | {"fill": "url(#hatch)"})
-
-
-def _axes(svg: ET.Element, layers: int, heads: int, top: float) -> None:
-    write(svg, 16, top - 8, "Layer", 12)
-    write(svg, LEFT + heads * STEP / 2, top - 25, "Head", 12, anchor="middle")
-    for head in range(heads):
-        write(svg, LEFT + head * STEP + CELL / 2, top - 8, str(head), 12, anchor="middle")
-    for layer in range(layers):
-        write(svg, LEFT - 10, top + layer * STEP + CELL / 2 + 4, str(layer), 12, anchor="end")
 
 
 def _cell(svg: ET.Element, x: float, y: float, head_map: HeadMap, at: tuple[int, int]) -> None:

@@ -31,7 +31,7 @@ def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", 
     )
     if paper:
         st.caption(paper)
-    figure_downloads(name, figure, name.capitalize(), facts)
+    figure_downloads(name, figure, facts)
 
 
 def _choose(key: str) -> None:

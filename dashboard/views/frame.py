@@ -16,6 +16,7 @@ from core.texts.text import Text
 from dashboard import controls, drawer, state, wording
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.terms import sentence
+from dashboard.downloads import all_downloads, references_download
 from dashboard.plain import show_error
 from dashboard.state import Choice
 
@@ -117,9 +118,12 @@ def section(see: str, body: Callable[[], None], notes: Notes) -> None:
         st.markdown(notes.method)
         if notes.caveat:
             st.markdown(notes.caveat)
+        references_download()
     if notes.paper:
         with st.expander(notes.paper_title):
             st.markdown(notes.paper)
+    # Last, for it comes and goes with what the page draws.
+    all_downloads()
 
 
 def visit() -> Visit | None:

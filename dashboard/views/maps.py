@@ -10,6 +10,7 @@ from dashboard.components.grid.patterns import Patterns
 from dashboard.components.head_map import head_map
 from dashboard.components.terms.sieve_pictures import Sieves
 from dashboard.downloads import drawing_downloads
+from dashboard.figures.figure import counted
 from dashboard.figures.head_map import HeadMap
 from dashboard.figures.head_map_svg import head_map_svg
 from dashboard.figures.roles.grid import RoleGrid
@@ -40,7 +41,8 @@ def show_head_map(
     Returns: the heads that are chosen now.
     """
     chosen = head_map(picture, key=key, chosen=heads, reset=reset, on_change=on_change)
-    drawing_downloads(file, lambda: head_map_svg(picture, caption=provenance.caption(facts)))
+    title = provenance.titled(picture.title[:1].upper() + picture.title[1:], facts)
+    drawing_downloads(file, title, facts, lambda: head_map_svg(picture, title=title, caption=provenance.caption(facts)))
     return chosen
 
 
@@ -56,6 +58,7 @@ def show_role_grid(
     sieves: Sieves | None = None,
     frame: str | None = None,
     patterns: Patterns | None = None,
+    title: str = "",
 ) -> list[Head]:
     """Draw the grid of roles, with its files.
 
@@ -70,6 +73,7 @@ def show_role_grid(
         sieves: of the text on screen; None where there is none.
         frame: what the arcs of the same text are called.
         patterns: what every head does in that text, which the cells then show in place of roles.
+        title: of its files, before the checkpoint and the texts; by default the number of heads.
 
     Returns: the heads that are chosen now.
     """
@@ -85,5 +89,7 @@ def show_role_grid(
         on_change=state.choose_heads,
     )
     if first_screen_is_drawn():
-        drawing_downloads(file, lambda: grid_svg(grid, caption=provenance.caption(facts)))
+        titled = provenance.titled(title or f"Roles of {counted(grid.holds[0].size, 'head')}", facts)
+        caption = provenance.caption(facts)
+        drawing_downloads(file, titled, facts, lambda: grid_svg(grid, title=titled, caption=caption))
     return chosen

@@ -34,8 +34,9 @@ def plotly_chart(
         paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
         on_click: takes the `customdata` of a clicked mark and the camera, as the browser sends them.
     """
-    box = f"plotly-{NOT_A_NAME.sub('-', name)}"
-    camera_button = {"format": "png", "filename": f"attention-sieve {name}", "scale": 2}
+    safe = NOT_A_NAME.sub("-", name)
+    box = f"plotly-{safe}"
+    camera_button = {"format": "png", "filename": f"attention-sieve_{safe}", "scale": 2}
     with st.container(key=box):
         st.plotly_chart(
             figure.chart,
@@ -48,4 +49,4 @@ def plotly_chart(
             chart_clicks(key=f"clicks {name}", box=box, on_click=on_click)
     if paper:
         st.caption(paper)
-    figure_downloads(name, figure.still, name.capitalize(), facts)
+    figure_downloads(name, figure.still, facts)

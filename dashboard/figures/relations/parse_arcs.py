@@ -2,7 +2,6 @@
 
 import unicodedata
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import Final
 from xml.etree import ElementTree as ET
 
@@ -12,7 +11,7 @@ from core.texts.relations import ROOT
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.figure import INK
 from dashboard.figures.relations.sentences import NOWHERE, Sentence
-from dashboard.figures.roles.grid_svg import FONT, printable
+from dashboard.figures.sheet import DARK, FONT, Block, printable, sheet
 from dashboard.figures.text.arcs_svg import visible
 
 RIGHT_COLOR, WRONG_COLOR = HEAD_COLORS[:2]
@@ -37,21 +36,12 @@ CHECK: Final = "✓"
 OUTSIDE: Final = {-1: "←", 1: "→"}
 """Signs of a prediction before the sentence, and of one after it."""
 LONGEST_WORD: Final = 24
-LONGEST_LINE: Final = 110
 
 Arc = tuple[int, int, str]
 """Word at its beginning, word at its end, where the arrow is, and its name: of a relation, or RIGHT or WRONG."""
 
 
-def parse_arcs_svg(
-    drawn: Sentence,
-    *,
-    attends: str,
-    title: str = "",
-    caption: Sequence[str] = (),
-    label: str,
-    ink: str = INK,
-) -> str:
+def parse_arcs_svg(drawn: Sentence, *, attends: str, label: str) -> str:
     """The sentence in a row, the arcs of its tree above, and below those of a head of the checkpoint.
 
     Above, arrows go from head to dependent. Below, from the word that attends to the one it attends to most: solid with
@@ -61,23 +51,43 @@ def parse_arcs_svg(
     Args:
         drawn: the sentence.
         attends: "dependent-to-head" where each word's own row predicts its head, else "head-to-dependent".
-        title: first line of a file; a page has its own.
-        caption: lines beneath: where the figure comes from.
         label: what is drawn, for screen readers.
-        ink: colour of words and lines; a file is drawn on white.
 
     Returns: an SVG element, safe to be put into a page: whatever text it holds stays text.
     """
+    picture = _picture(drawn, attends, INK)
+    size = {"width": f"{picture.width:g}", "height": f"{picture.height:g}"}
+    size["viewBox"] = f"0 0 {picture.width:g} {picture.height:g}"
+    svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONT, "role": "img", **size})
+    svg.attrib |= {"aria-label": printable(label), "fill": INK}
+    svg.extend(picture.drawn)
+    return ET.tostring(svg, encoding="unicode")
+
+
+def parse_arcs_file(drawn: Sentence, *, attends: str, title: str, reading: str, caption: Sequence[str]) -> str:
+    """The same as a file of its own, on white; a long sentence is drawn smaller, so that it fits a page.
+
+    Args:
+        drawn: the sentence.
+        attends: as above.
+        title: above it.
+        reading: what the arcs mean.
+        caption: lines beneath: where the figure comes from.
+
+    Returns: an SVG document.
+    """
+    picture = _picture(drawn, attends, DARK)
+    picture.drawn.set("fill", DARK)
+    return sheet(title, [picture], reading=[reading], caption=caption)
+
+
+def _picture(drawn: Sentence, attends: str, ink: str) -> Block:
     middles, width = _middles(drawn)
     above = [(head, word, drawn.relations[word]) for word, head in enumerate(drawn.heads.tolist()) if head != ROOT]
     below, leaving = _predictions(drawn, attends)
-    top = MARGIN + (34 if title else 0)
-    baseline = top + ABOVE_WORDS + _height(above) + 12
+    baseline = MARGIN + ABOVE_WORDS + _height(above) + 12
     end = baseline + BELOW_WORDS + _height(below) + (44 if leaving else 22)
-    lines = [part for line in caption for part in wrap(line, LONGEST_LINE)]
-    svg = _svg(max(width, 640 if title else 0), end + 14 + 18 * len(lines), label, ink, on_white=bool(title))
-    if title:
-        _write(svg, MARGIN, MARGIN + 14, title, 18, "start", weight="600")
+    svg = ET.Element("g")
     for arc, level in zip(above, _levels(above)):
         _arc(svg, middles, arc, baseline - ABOVE_WORDS, -LOWEST - STEP * level, ink)
     for arc, level in zip(below, _levels(below)):
@@ -85,9 +95,7 @@ def parse_arcs_svg(
     for word, side in leaving:
         _stub(svg, middles[word], baseline + BELOW_WORDS, end - 12, side)
     _words(svg, drawn, middles, baseline)
-    for number, line in enumerate(lines):
-        _write(svg, MARGIN, end + 14 + 18 * number, line, 12, "start")
-    return ET.tostring(svg, encoding="unicode")
+    return Block(svg, width, end + 14)
 
 
 def _words(svg: ET.Element, drawn: Sentence, middles: Sequence[float], baseline: float) -> None:
@@ -144,16 +152,6 @@ def _middles(drawn: Sentence) -> tuple[list[float], float]:
         middles.append(middle)
         x = middle + width / 2 + GAP
     return middles, x - GAP + MARGIN
-
-
-def _svg(width: float, height: float, label: str, ink: str, on_white: bool) -> ET.Element:
-    size = {"width": f"{width:g}", "height": f"{height:g}", "viewBox": f"0 0 {width:g} {height:g}"}
-    svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONT, "role": "img", **size})
-    svg.set("aria-label", printable(label))
-    svg.set("fill", ink)
-    if on_white:
-        ET.SubElement(svg, "rect", {"width": "100%", "height": "100%", "fill": "#FFFFFF"})
-    return svg
 
 
 def _arc(svg: ET.Element, middles: Sequence[float], arc: Arc, feet: float, height: float, ink: str) -> None:

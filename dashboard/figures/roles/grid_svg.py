@@ -10,22 +10,28 @@ import numpy as np
 from core.attention.settings import Head, head_name
 from dashboard.figures.appearance import LOOKS, Look, head_color
 from dashboard.figures.roles.grid import FAINT, RoleGrid
+from dashboard.figures.scales import WORDS
+from dashboard.figures.sheet import DARK, PAGE, Block, legend, room_for, sheet, square, write
 
-# Names that end in a digit must be quoted, or a renderer drops the whole list and with it every text.
-FONT: Final = "'Source Sans 3', Helvetica, Arial, 'Liberation Sans', sans-serif"
-DARK: Final = "#1A1A1A"
 CELL: Final = 44
 STEP: Final = 48
-LEFT: Final = 64
+LEFT: Final = 56
+ABOVE: Final = 40
+"""Pixels for the numbers of the heads."""
+SIGN: Final = 18
+"""Side of a sign in a legend."""
 _TINT: Final = 0.3
 _STROKE: Final = {"fill": "none", "stroke": DARK, "stroke-width": "2"}
 
 
-def grid_svg(grid: RoleGrid, *, caption: Sequence[str] = (), chosen: Collection[tuple[int, int]] = ()) -> str:
-    """The grid on white: rows layers, columns heads, one corner per shown role.
+def grid_svg(
+    grid: RoleGrid, *, title: str = "", caption: Sequence[str] = (), chosen: Collection[tuple[int, int]] = ()
+) -> str:
+    """The grid on white: rows layers, columns heads, one corner per shown role, and what letters and tints mean.
 
     Args:
-        grid: What to draw; its label is the first line of the picture.
+        grid: What to draw.
+        title: Above the grid; by default its label.
         caption: Lines beneath the picture: checkpoint, settings, number of texts.
         chosen: Heads to frame, in the colours of their order.
 
@@ -33,42 +39,67 @@ def grid_svg(grid: RoleGrid, *, caption: Sequence[str] = (), chosen: Collection[
     """
     states = _states(grid)
     _, layers, heads = grid.scores.shape
-    caption = [*caption, *([] if grid.stability is None else [FAINT.capitalize()])]
-    legend = [LOOKS[grid.roles[role]] for role in grid.corners]
-    columns = max(1, (heads * STEP + LEFT - 24) // 170)
-    changes = [] if grid.held_before is None else ["gained", "kept", "lost"]
-    top = 112 + 26 * (ceil((len(legend) + len(changes)) / columns) - 1)
-    width = max(LEFT + heads * STEP + 16, text_width([grid.label], 20) + 48, text_width(caption, 13) + 48)
-    svg = sheet(width, top + layers * STEP + 20 + 18 * len(caption) + 12, grid.label)
-    clip = ET.SubElement(ET.SubElement(svg, "defs"), "clipPath", id="cell")
+    drawn, width, height = matrix_axes(layers, heads)
+    clip = ET.SubElement(ET.SubElement(drawn, "defs"), "clipPath", id="cell")
     ET.SubElement(clip, "rect", width=str(CELL), height=str(CELL), rx="5")
-    for order, look in enumerate(legend):
-        x, y = 24 + 170 * (order % columns), 50 + 26 * (order // columns)
-        square(svg, x, y, 18, 18, look.color, look.letter, look.ink, 12)
-        write(svg, x + 25, y + 14, look.label, 13)
-    for order, state in enumerate(changes, start=len(legend)):
-        x, y = 24 + 170 * (order % columns), 50 + 26 * (order // columns)
-        _corner(svg, (x, y, 18, 18), Look(state, "", "#7A7A7A", DARK, state), state)
-        write(svg, x + 25, y + 14, state, 13)
-    write(svg, 16, top - 8, "Layer", 12)
-    write(svg, LEFT + heads * STEP / 2, top - 25, "Head", 12, anchor="middle")
-    for head in range(heads):
-        write(svg, LEFT + head * STEP + CELL / 2, top - 8, str(head), 12, anchor="middle")
-    for layer in range(layers):
-        write(svg, LEFT - 10, top + layer * STEP + CELL / 2 + 4, str(layer), 12, anchor="end")
-        for head in range(heads):
-            cell = ET.SubElement(svg, "g", transform=f"translate({LEFT + head * STEP} {top + layer * STEP})")
-            cell.set("clip-path", "url(#cell)")
-            if grid.sentences is not None:
-                ET.SubElement(cell, "title").text = f"{head_name(layer, head)}: {grid.sentences[layer][head]}"
-            _corners(cell, grid, states, (layer, head))
-            if (layer, head) in grid.off:
-                _strike(cell)
+    for layer, head in np.ndindex(layers, heads):
+        cell = ET.SubElement(drawn, "g", transform=f"translate({LEFT + head * STEP} {ABOVE + layer * STEP})")
+        cell.set("clip-path", "url(#cell)")
+        if grid.sentences is not None:
+            ET.SubElement(cell, "title").text = f"{head_name(layer, head)}: {grid.sentences[layer][head]}"
+        _corners(cell, grid, states, (layer, head))
+        if (layer, head) in grid.off:
+            _strike(cell)
     for order, (layer, head) in enumerate(chosen):
         color = head_color(order) if len(chosen) > 1 else DARK
-        _frame(svg, LEFT + head * STEP - 2, top + layer * STEP - 2, CELL + 4, color, 3)
-    write_caption(svg, 16, top + layers * STEP + 22, caption)
-    return ET.tostring(svg, encoding="unicode")
+        _frame(drawn, LEFT + head * STEP - 2, ABOVE + layer * STEP - 2, CELL + 4, color, 3)
+    blocks = [legend(_entries(grid, states), room_for(width)), Block(drawn, width, height)]
+    return sheet(title or grid.label, blocks, caption=caption)
+
+
+def matrix_axes(layers: int, heads: int) -> tuple[ET.Element, float, float]:
+    """The numbers of layers and heads around cells that begin at `LEFT` and `ABOVE`; with its width and height.
+
+    Of a matrix that is drawn smaller to fit a page, the numbers are larger, so that they can still be read.
+    """
+    drawn, width = ET.Element("g"), LEFT + heads * STEP
+    size = min(28.0, 12 * max(1.0, width / room_for(PAGE)))
+    write(drawn, 0, ABOVE - 8, "Layer", min(size, 20))
+    write(drawn, LEFT + heads * STEP / 2, ABOVE - 14 - size, "Head", size, anchor="middle")
+    for head in range(heads):
+        write(drawn, LEFT + head * STEP + CELL / 2, ABOVE - 8, str(head), size, anchor="middle")
+    for layer in range(layers):
+        write(drawn, LEFT - 10, ABOVE + layer * STEP + CELL / 2 + size / 3, str(layer), size, anchor="end")
+    return drawn, width, ABOVE + layers * STEP
+
+
+def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None, str]]:
+    """The legend: each role's colour and letter, what a tint says, and whatever else is drawn."""
+    looks = [LOOKS[grid.roles[role]] for role in grid.corners]
+    entries: list[tuple[ET.Element | None, str]] = []
+    for look in looks:
+        sign = ET.Element("g")
+        square(sign, 0, 0, SIGN, SIGN, look.color, look.letter, look.ink, 12)
+        entries.append((sign, look.label))
+    for state in ("gained", "kept", "lost") if grid.held_before is not None else ():
+        sign = ET.Element("g")
+        _corner(sign, (0, 0, SIGN, SIGN), Look(state, "", "#7A7A7A", DARK, state), state)
+        entries.append((sign, state))
+    tinted = ET.Element("g")
+    for step in range(3):
+        square(tinted, step * SIGN / 3, 0, SIGN / 3, SIGN, looks[0].color, opacity=_TINT * (step + 1) / 3, round_=0)
+    noun = WORDS[grid.scale].noun
+    entries.append((tinted, f"tint: not that role; the stronger, the closer the {noun} to tau {grid.tau:g}"))
+    if grid.off:
+        sign = ET.Element("g", transform=f"scale({SIGN / CELL:.3g})")
+        _frame(sign, 1, 1, CELL - 2, "#8A8A8A", 2)
+        _strike(sign)
+        entries.append((sign, "switched off"))
+    if grid.filled:
+        entries.append((None, grid.filled))
+    if grid.stability is not None:
+        entries.append((None, FAINT.capitalize()))
+    return entries
 
 
 def _states(grid: RoleGrid) -> np.ndarray:
@@ -134,63 +165,3 @@ def _frame(parent: ET.Element, x: float, y: float, size: float, color: str, stro
     attributes = {"x": x, "y": y, "width": size, "height": size, "rx": 5, "stroke-width": stroke}
     frame = {name: f"{value:g}" for name, value in attributes.items()}
     ET.SubElement(parent, "rect", frame | {"fill": "none", "stroke": color})
-
-
-def sheet(width: float, height: float, title: str) -> ET.Element:
-    """A white SVG page of this size with its title."""
-    size = {"width": f"{width:g}", "height": f"{height:g}", "viewBox": f"0 0 {width:g} {height:g}"}
-    svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONT, "role": "img", **size})
-    ET.SubElement(svg, "title").text = printable(title)
-    ET.SubElement(svg, "rect", width="100%", height="100%", fill="#FFFFFF")
-    write(svg, 16, 30, title, 20, weight="600")
-    return svg
-
-
-def write(
-    parent: ET.Element, x: float, y: float, text: str, size: float, *, anchor: str = "start", weight: str = "400"
-) -> None:
-    """One line of text whose baseline is at y."""
-    where = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{size:g}"}
-    how = {"text-anchor": anchor, "font-weight": weight, "fill": DARK}
-    ET.SubElement(parent, "text", where | how).text = printable(text)
-
-
-def write_caption(svg: ET.Element, x: float, y: float, lines: Sequence[str]) -> None:
-    """Lines beneath a picture."""
-    for order, line in enumerate(lines):
-        write(svg, x, y + 18 * order, line, 13)
-
-
-def square(
-    parent: ET.Element,
-    x: float,
-    y: float,
-    width: float,
-    height: float,
-    color: str,
-    letter: str = "",
-    ink: str = DARK,
-    size: float = 12,
-    *,
-    opacity: float = 1.0,
-    round_: float = 4,
-) -> None:
-    """A filled box with a letter in its middle."""
-    box = {"x": x, "y": y, "width": width, "height": height, "rx": round_, "fill-opacity": opacity}
-    ET.SubElement(parent, "rect", {name: f"{value:.4g}" for name, value in box.items()} | {"fill": color})
-    if letter:
-        write(parent, x + width / 2, y + height / 2 + size * 0.36, letter, size, anchor="middle", weight="700")
-        parent[-1].set("fill", ink)
-
-
-def text_width(lines: Sequence[str], size: float) -> float:
-    """About how wide the longest of these lines is drawn."""
-    return ceil(max((len(line) for line in lines), default=0) * size * 0.56)
-
-
-def printable(text: str) -> str:
-    """The text with every character that XML cannot hold shown as a replacement character."""
-    return "".join(
-        letter if letter >= " " and not "\ud800" <= letter <= "\udfff" and letter not in "\ufffe\uffff" else "\ufffd"
-        for letter in text
-    )

@@ -2,15 +2,15 @@
 
 import unicodedata
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import Final
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from core.attention.settings import head_name
 from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
+from dashboard.figures.sheet import MARGIN, PAGE, Block, legend, sheet, write
 from dashboard.figures.text.sides import Side
 
 DEFAULT_SHARE: Final = 0.5
@@ -19,10 +19,13 @@ LEAST_DIFFERENCE: Final = 0.005
 SIGNS: Final = {"\n": "↵", "\r": "↵", "\t": "⇥"}
 UNSEEN_CATEGORIES: Final = {"Cc", "Cs", "Zl", "Zp"}
 BIDI_CONTROLS: Final = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-LONGEST_LABEL: Final = 22
-LONGEST_CAPTION: Final = 120
-ROW, MARGIN, COLUMN, SPAN = 24, 20, 180, 440
-WIDTH: Final = 2 * MARGIN + 2 * COLUMN + SPAN
+LONGEST_LABEL: Final = 18
+ABOVE, COLUMN = 24, 144
+"""Pixels above the rows, for what they are, and beside the arcs, for their tokens."""
+SPAN: Final = PAGE - 2 * MARGIN - 2 * COLUMN
+TALLEST: Final = 840
+"""Pixels of the rows on one page of print; those of longer texts go on below it."""
+LOWEST_ROW, HIGHEST_ROW = 11, 22
 ROUNDING: Final = 1e-6
 """Shares are compared with this slack, so that a sum of rounded weights counts as reached."""
 
@@ -134,23 +137,19 @@ def arcs_svg(
         )
     if signed and len(heads) > 1:
         raise ValueError(f"A difference of attention is drawn for one head at a time, got {len(heads)}.")
-    top = MARGIN + 76
-    bottom = top + ROW * max(shape[1:])
+    row = min(max(TALLEST / max(shape[1:]), LOWEST_ROW), HIGHEST_ROW)
+    drawn, end, size = ET.Element("g"), COLUMN + SPAN, round(0.6 * row, 1)
+    write(drawn, COLUMN - 8, ABOVE - 8, _heading("from", "query", queries), 12, anchor="end", weight="600")
+    write(drawn, end + 8, ABOVE - 8, _heading("to", "key", keys), 12, weight="600")
+    _arcs(drawn, attention, _kept(attention, share, strongest, signed, keys.is_part), row, signed)
+    for place, token in enumerate(queries.tokens):
+        write(drawn, COLUMN - 8, ABOVE + row * (place + 0.7), visible(_label(token)), size, anchor="end")
+    for place, token in enumerate(keys.tokens):
+        write(drawn, end + 8, ABOVE + row * (place + 0.7), visible(_label(token)), size)
+    signs = [(_line(stroke), name) for name, stroke in (_signs(heads, more, less) if signed else _heads(heads))]
+    picture = Block(drawn, end + COLUMN, ABOVE + row * max(shape[1:]))
     window = _window_line(queries, keys, None if signed else attention)
-    caption = [part for line in (*window, *caption) for part in wrap(line, LONGEST_CAPTION)]
-    svg = _svg(bottom + MARGIN + 18 * len(caption))
-    _write(svg, MARGIN, MARGIN + 14, title, size=18, weight="600")
-    _legend(svg, _signs(heads, more, less) if signed else _heads(heads), MARGIN + 38)
-    _write(svg, MARGIN + COLUMN - 8, top - 8, _heading("from", "query", queries), anchor="end", weight="600", size=12)
-    _write(svg, MARGIN + COLUMN + SPAN + 8, top - 8, _heading("to", "key", keys), weight="600", size=12)
-    _arcs(svg, attention, _kept(attention, share, strongest, signed, keys.is_part), top, signed)
-    for row, token in enumerate(queries.tokens):
-        _write(svg, MARGIN + COLUMN - 8, top + ROW * row + ROW / 2 + 5, _label(token), anchor="end")
-    for row, token in enumerate(keys.tokens):
-        _write(svg, MARGIN + COLUMN + SPAN + 8, top + ROW * row + ROW / 2 + 5, _label(token))
-    for line, text in enumerate(caption):
-        _write(svg, MARGIN, bottom + MARGIN + 18 * line, text, size=12, fill="#444444")
-    return ElementTree.tostring(svg, encoding="unicode")
+    return sheet(visible(title), [legend(signs, picture.width), picture], caption=[*window, *map(visible, caption)])
 
 
 def _heading(direction: str, axis: str, side: Side) -> str:
@@ -183,39 +182,9 @@ def _window_line(queries: Side, keys: Side, attention: Float[np.ndarray, "chosen
     return [f"Window: {', '.join(stretches)}; on average {100 * leaving:.0f} % of the attention leaves it."]
 
 
-def _svg(height: float) -> ElementTree.Element:
-    size = {"width": f"{WIDTH}", "height": f"{height:g}", "viewBox": f"0 0 {WIDTH} {height:g}"}
-    svg = ElementTree.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **size})
-    svg.set("font-family", "Arial, sans-serif")
-    ElementTree.SubElement(svg, "rect", {"width": "100%", "height": "100%", "fill": "#ffffff"})
-    return svg
-
-
-def _write(
-    svg: ElementTree.Element,
-    x: float,
-    y: float,
-    text: str,
-    *,
-    size: int = 14,
-    fill: str = "#111111",
-    weight: str = "400",
-    anchor: str = "start",
-) -> None:
-    place = {"x": f"{x:g}", "y": f"{y:g}", "text-anchor": anchor}
-    look = {"font-size": f"{size}", "font-weight": weight, "fill": fill}
-    ElementTree.SubElement(svg, "text", place | look).text = visible(text)
-
-
-def _legend(svg: ElementTree.Element, entries: Sequence[tuple[str, dict[str, str]]], y: float) -> None:
-    """What each kind of line is, from left to right."""
-    longest = max(len(name) for name, _ in entries)
-    step = min(max(88, 30 + 8 * longest), (WIDTH - 2 * MARGIN) / max(1, len(entries)))
-    for number, (name, stroke) in enumerate(entries):
-        x = MARGIN + step * number
-        line = {"x1": f"{x:g}", "x2": f"{x + 17:g}", "y1": f"{y - 4:g}", "y2": f"{y - 4:g}", "stroke-width": "5"}
-        ElementTree.SubElement(svg, "line", line | stroke)
-        _write(svg, x + 22, y, name, size=13)
+def _line(stroke: dict[str, str]) -> ET.Element:
+    """A piece of an arc, for the legend."""
+    return ET.Element("line", {"x1": "0", "x2": "18", "y1": "9", "y2": "9", "stroke-width": "5"} | stroke)
 
 
 def _heads(heads: Sequence[tuple[int, int]]) -> list[tuple[str, dict[str, str]]]:
@@ -239,23 +208,23 @@ def _sign_stroke(weight: float) -> dict[str, str]:
 
 
 def _arcs(
-    svg: ElementTree.Element,
+    drawn: ET.Element,
     attention: Float[np.ndarray, "chosen query key"],
     kept: Bool[np.ndarray, "chosen query key"],
-    top: float,
+    row: float,
     signed: bool,
 ) -> None:
-    start, end = MARGIN + COLUMN, MARGIN + COLUMN + SPAN
-    group = ElementTree.SubElement(svg, "g", {"fill": "none"})
+    start, end = COLUMN, COLUMN + SPAN
+    group = ET.SubElement(drawn, "g", {"fill": "none"})
     # Heavy arcs last, so that they lie on top.
     for chosen, query, key in sorted(np.argwhere(kept).tolist(), key=lambda at: abs(attention[tuple(at)])):
         weight = float(attention[chosen, query, key])
-        from_y, to_y = top + ROW * (query + 0.5), top + ROW * (key + 0.5)
+        from_y, to_y = ABOVE + row * (query + 0.5), ABOVE + row * (key + 0.5)
         curve = f"M{start} {from_y:g}C{start + SPAN * 0.4:g} {from_y:g} {start + SPAN * 0.6:g} {to_y:g} {end} {to_y:g}"
         size = abs(weight)
         look = {"stroke-width": f"{0.8 + 3.2 * size:.2f}", "stroke-opacity": f"{0.1 + 0.85 * size:.2f}"}
         stroke = _sign_stroke(weight) if signed else _stroke(chosen)
-        ElementTree.SubElement(group, "path", {"d": curve} | stroke | look)
+        ET.SubElement(group, "path", {"d": curve} | stroke | look)
 
 
 def _label(token: str) -> str:

@@ -83,6 +83,7 @@ def _roles(
         heads=focus.heads,
         reset=focus.reset,
         facts=focus.facts,
+        title=f"({name}) Roles of the heads" if held_before is None else "Roles gained, kept and lost",
     )
 
 

@@ -68,7 +68,7 @@ def head_card(visit: Visit, passed: PassedText, tested: Corpus, head: Head) -> N
         on_text = zip(roles, passed.scores[places, *head])
         here = {role: float(score) for role, score in on_text if np.isfinite(score)}
         uniform = tested.scored.mean_references()[0][places, head[0]]
-        title = f"{WORDS[scale].nouns.capitalize()} of {name} {over}"
+        title = f"{WORDS[scale].nouns.capitalize()} of {name}"
         _scores(tested.scores[:, places], tests, head, uniform, here, scale, title, facts)
 
 
@@ -129,7 +129,7 @@ def _scores(
         return
     figure = head_scores(scores, tests, *head, uniform, here, scale)
     st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key="head scores")
-    figure_downloads(name, figure, title, facts)
+    figure_downloads(name, figure, facts, title)
 
 
 def _table(on_text: RoleScores, tests: HeadTests, places: Sequence[int], head: Head) -> pd.DataFrame:

@@ -117,11 +117,9 @@ def _summary(chosen: Choice, tested: Corpus, coarse: tuple[str, ...]) -> None:
 def _venn(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> tuple[str, ...] | None:
     counts = {held: len(heads) for held, heads in combinations(tests.holds, tests.roles, coarse).items()}
     region = role_venn(key="venn", roles=coarse, combinations=counts, label="Heads by the roles they hold")
+    title, caption = provenance.titled("Heads by the roles they hold", facts), provenance.caption(facts)
     drawing_downloads(
-        "overlap",
-        lambda: venn_svg(
-            roles=coarse, combinations=counts, title="Heads by the roles they hold", caption=provenance.caption(facts)
-        ),
+        "overlap", title, facts, lambda: venn_svg(roles=coarse, combinations=counts, title=title, caption=caption)
     )
     return region
 
@@ -156,7 +154,8 @@ def _grid(
         name = control.asked.name
         label = f"Control, {name}: roles of the heads of {visit.engine.files.name}"
         grid = grid_over(visit, control.tested, label, shown)
-        _show(visit, grid, tests, f"grid, {name}", {**facts, "control": name}, None)
+        title = f"Roles of the heads under a control, {name}"
+        _show(visit, grid, tests, f"grid, {name}", {**facts, "control": name}, None, title)
     return shown
 
 
@@ -167,6 +166,7 @@ def _show(
     file: str,
     facts: dict[str, str],
     highlight: Collection[Head] | None,
+    title: str = "",
 ) -> None:
     """Draw a grid, and lead to the chosen heads of the checkpoint."""
     files = visit.engine.files
@@ -179,6 +179,7 @@ def _show(
         reset=(files.name, files.fingerprint, state.n_pushed()),
         facts=facts,
         highlight=highlight,
+        title=title,
     )
     state.put_in_link(heads)
     frame.link_to_inspect(heads)

@@ -83,13 +83,11 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
         on_look=take_look,
     )
     facts = provenance.text_facts(chosen, engine, screen.text)
-    facts |= {"drawn": f"the top {DEFAULT_SHARE:.0%} of each query's attention"}
+    facts |= {"heads": names, "drawn": f"the top {DEFAULT_SHARE:.0%} of each query's attention"}
     if first_screen_is_drawn():
+        title, caption = provenance.titled(f"Attention of {names}", facts), provenance.caption(facts)
         drawing_downloads(
-            "arcs",
-            lambda: arcs_svg(
-                queries, attention, drawn, keys=keys, title=f"Attention of {names}", caption=provenance.caption(facts)
-            ),
+            "arcs", title, facts, lambda: arcs_svg(queries, attention, drawn, keys=keys, title=title, caption=caption)
         )
     return looked
 

@@ -14,9 +14,8 @@ from dashboard import provenance
 from dashboard.components.drawing import drawing
 from dashboard.downloads import drawing_downloads
 from dashboard.figures.relations.directions import DIRECTION_NAMES
-from dashboard.figures.relations.parse_arcs import parse_arcs_svg
+from dashboard.figures.relations.parse_arcs import parse_arcs_file, parse_arcs_svg
 from dashboard.figures.relations.sentences import Sentence, sentence, sentences
-from dashboard.figures.roles.grid_svg import DARK
 from dashboard.figures.text.arcs_svg import visible
 from dashboard.plain import plain
 from dashboard.views.parsers.relations import wording
@@ -122,14 +121,17 @@ def _draw(focus: Focus, drawn: Sentence, title: str) -> None:
     svg = parse_arcs_svg(drawn, attends=focus.direction, label=label)
     drawing(svg, key="relation arcs", label=f"{title}, on a sentence")
     st.caption(wording.ARCS_PAPER)
+    facts = focus.facts | {"sentence": " ".join(drawn.words)}
+    titled = provenance.titled(f"{title}: {focus.relation.relation}", facts)
     drawing_downloads(
         "arcs",
-        lambda: parse_arcs_svg(
+        titled,
+        facts,
+        lambda: parse_arcs_file(
             drawn,
             attends=focus.direction,
-            title=f"{title}: {focus.relation.relation}",
-            caption=[wording.ARCS_LEGEND, *provenance.caption(focus.facts)],
-            label=label,
-            ink=DARK,
+            title=titled,
+            reading=wording.ARCS_LEGEND,
+            caption=provenance.caption(focus.facts),
         ),
     )

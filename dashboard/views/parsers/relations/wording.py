@@ -125,7 +125,8 @@ ARCS_READ: Final = (
 ARCS_PAPER: Final = "Corresponds to figure 5 of Clark et al. (2019)."
 ARCS_LEGEND: Final = (
     "Above: from each syntactic head to its dependents; roots are underlined. Below: predictions, from the attending "
-    "word to the attended word, solid with ✓ if right, dashed if wrong; ← and → stand for a word in another sentence."
+    "word to the attended word, solid with a check mark if right, dashed if wrong; an arrow at the end of a line "
+    "stands for a word in another sentence."
 )
 SENTENCE: Final = "Sentence"
 EVERY_WORD: Final = "Predictions for every word"
