@@ -18,10 +18,12 @@ from dashboard.components.first_screen import first_screen_is_drawn, go_on_when_
 from dashboard.figures.appearance import icon
 from dashboard.figures.figure import import_altair
 
+STYLES = ("page.css", "print.css")
+
 st.set_page_config(
     page_title=wording.TITLE, page_icon=Image.fromarray(icon()), layout="wide", initial_sidebar_state="collapsed"
 )
-st.html(Path(__file__).with_name("page.css"))
+st.html(f"<style>{''.join(Path(__file__).with_name(name).read_text('utf-8') for name in STYLES)}</style>")
 
 
 def page_of(folder: str) -> Callable[[], None]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
@@ -101,10 +101,10 @@ def references_download() -> None:
 
 
 def _page_and_address() -> tuple[str, str]:
-    """The page's name and the link to what it shows now; empty where no browser says them."""
-    url = (st.context.url or "").rstrip("/")
+    """The page's name, empty for the first one, and the link to what it shows now, empty without a browser."""
+    url = st.context.url or ""
     query = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
-    return url.rpartition("/")[2].partition("?")[0], url + (f"?{query}" if query else "")
+    return urlsplit(url).path.strip("/"), url + (f"?{query}" if query else "")
 
 
 def _row(download: Download, words: str = "") -> None:

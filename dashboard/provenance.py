@@ -20,8 +20,6 @@ COMPARED: Final = "compared checkpoint"
 CORPUS_NAMES: Final = {controls.UPLOAD: "uploaded texts", controls.TYPED: "typed texts"}
 """Of those corpora whose choice is no name."""
 VERSION: Final = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-NAMED: Final = ("attention", "heads off")
-"""Facts about the engine whose values do not say by themselves what they are."""
 
 
 def corpus_facts(chosen: Choice, engine: Engine, n_texts: int, n_tokens: Sequence[int] = ()) -> dict[str, str]:
@@ -96,7 +94,7 @@ def caption(facts: Mapping[str, str]) -> tuple[str, ...]:
     names = list(facts)
     n_engine = names.index("parser") + 1
     return (
-        ", ".join(f"{name} {facts[name]}" if name in NAMED else facts[name] for name in names[:n_engine]),
+        ", ".join(facts[name] if name == "program" else f"{name} {facts[name]}" for name in names[:n_engine]),
         *(shortened(f"{name}: {facts[name]}") for name in names[n_engine:] if name == "text"),
         ", ".join(f"{name} {facts[name]}" for name in names[n_engine:] if name != "text"),
     )
@@ -118,7 +116,7 @@ def texts(facts: Mapping[str, str]) -> str:
     if "corpus texts" in facts:
         return f"{int(facts['corpus texts']):,} {CORPUS_NAMES.get(facts['corpus'], facts['corpus'])}"
     if "text" in facts:
-        text = facts["text"]
+        text = facts["text"].replace(" ||| ", " / ")
         return "“" + (text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1].rstrip() + "…") + "”"
     return facts.get("mentions of", "")
 

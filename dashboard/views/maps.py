@@ -89,6 +89,8 @@ def show_role_grid(
         on_change=state.choose_heads,
     )
     if first_screen_is_drawn():
+        if grid.shown is not None:
+            facts = {**facts, "shown roles": ", ".join(grid.shown)}
         titled = provenance.titled(title or f"Roles of {counted(grid.holds[0].size, 'head')}", facts)
         caption = provenance.caption(facts)
         drawing_downloads(file, titled, facts, lambda: grid_svg(grid, title=titled, caption=caption))
