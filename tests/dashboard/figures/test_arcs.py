@@ -383,7 +383,7 @@ def drawn(tokens: list[str], share: float = 0.5) -> ElementTree.Element:
 def test_a_file_of_hostile_tokens_is_well_formed_and_only_text():
     svg = drawn(HOSTILE)
     assert {element.tag for element in svg.iter()} <= {
-        SVG + tag for tag in ("svg", "rect", "g", "line", "path", "text")
+        SVG + tag for tag in ("svg", "title", "rect", "g", "line", "path", "text")
     }
     assert sum(text.text == "</script>" for text in svg.iter(f"{SVG}text")) == 2
 

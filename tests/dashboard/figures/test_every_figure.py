@@ -3,6 +3,7 @@
 import json
 from functools import cache
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import compare_figures
 import probe_figures
@@ -17,6 +18,7 @@ from jsonschema_rs import Draft7Validator, ValidationError
 
 from dashboard.figures.export import figure_svg
 from dashboard.figures.figure import INK, Figure
+from dashboard.figures.sheet import PAGE
 
 SUBJECTS = {
     "compare": compare_figures.CASES,
@@ -91,6 +93,7 @@ def test_each_field_of_a_tooltip_has_a_name_and_is_there(figure: Figure):
 @pytest.mark.parametrize("figure", EACH)
 def test_it_becomes_a_picture_that_names_its_axes(figure: Figure):
     svg = figure_svg(figure, title="A title", caption=["checkpoint: bundled"])
+    assert float(ElementTree.fromstring(svg).get("width")) == PAGE
     drawn = texts_of(svg)
     assert {"A title", "checkpoint: bundled"} <= set(drawn)
     axes = [

@@ -16,7 +16,7 @@ from core.texts.relations import ROOT
 from dashboard.figures.export import figure_svg, svg_png
 from dashboard.figures.relations.bars import relation_bars
 from dashboard.figures.relations.distance_histogram import MOST, REACH, distance_histogram, distances
-from dashboard.figures.relations.parse_arcs import CHECK, OUTSIDE, parse_arcs_svg
+from dashboard.figures.relations.parse_arcs import CHECK, OUTSIDE, parse_arcs_file, parse_arcs_svg
 from dashboard.figures.relations.sentences import NOWHERE, sentence, sentences
 
 
@@ -218,7 +218,8 @@ def test_arcs_that_overlap_have_other_heights():
 
 
 def test_words_of_the_text_stay_text():
-    _, svg = drawn(words=("a", "b", *HOSTILE), title=HOSTILE[0], caption=[HOSTILE[2]], ink="#1A1A1A")
+    found, _ = drawn(words=("a", "b", *HOSTILE))
+    svg = parse_arcs_file(found, attends="dependent-to-head", title=HOSTILE[0], reading="", caption=[HOSTILE[2]])
     assert "<img" not in svg
     assert "<script" not in svg
     found = texts_of(svg)
@@ -228,8 +229,8 @@ def test_words_of_the_text_stay_text():
 
 
 def test_a_file_is_on_white_and_a_page_takes_its_colours():
-    _, page = drawn()
-    _, file = drawn(title="A title", ink="#1A1A1A")
+    found, page = drawn()
+    file = parse_arcs_file(found, attends="dependent-to-head", title="A title", reading="How", caption=[])
     assert "currentColor" in page
     assert "#FFFFFF" not in page
     assert "currentColor" not in file

@@ -1,0 +1,124 @@
+"""The sheet of every figure's file: how wide it is, what fits on it, and how much of it is drawn."""
+
+import io
+import itertools
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+import vl_convert
+from PIL import Image
+from relation_figures import FIRST
+from role_figures import FIGURES
+from test_arcs import plain
+
+from core.roles.roles import COARSE_ROLES, ROLES
+from dashboard.figures.export import figure_svg
+from dashboard.figures.head_map import HeadMap
+from dashboard.figures.head_map_svg import head_map_svg
+from dashboard.figures.relations.parse_arcs import parse_arcs_file
+from dashboard.figures.relations.sentences import sentence
+from dashboard.figures.roles.grid import RoleGrid
+from dashboard.figures.roles.grid_svg import grid_svg
+from dashboard.figures.roles.venn_svg import venn_svg
+from dashboard.figures.sheet import COLUMN, MARGIN, PAGE, sheet_width, text_width, wrapped
+from dashboard.figures.text.arcs_svg import arcs_svg
+
+LONG = ", ".join(f"setting {number} with its value {number**3}" for number in range(20))
+WORDS = {"title": LONG[:90], "caption": [LONG, LONG[:130]]}
+"""More than fits a line, as provenance often is."""
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def grid(layers, heads):
+    scores = np.linspace(0, 6, len(ROLES) * layers * heads).reshape(len(ROLES), layers, heads)
+    return grid_svg(RoleGrid(label="Roles", scores=scores, holds=scores > 3, tau=3.0, shown=COARSE_ROLES), **WORDS)
+
+
+def arcs(n_tokens):
+    attention = np.random.default_rng(1).dirichlet(np.ones(n_tokens), size=(1, n_tokens))
+    return arcs_svg(plain([f"token{at}" for at in range(n_tokens)]), attention, [(0, 1)], **WORDS)
+
+
+def parsed():
+    heads = np.array(FIRST.heads)
+    drawn = sentence(FIRST.words.words, FIRST, heads, np.ones(len(heads), bool), (0, len(heads)))
+    return parse_arcs_file(drawn, attends="dependent-to-head", reading=LONG, **WORDS)
+
+
+def head_map():
+    values = np.linspace(-2, 2, 72).reshape(6, 12)
+    outlined = values > 1
+    picture = HeadMap(
+        title="t", label="l", values=values, bound=2.0, signed=True, outlined=outlined, outline=LONG, high_label="more"
+    )
+    return head_map_svg(picture, **WORDS)
+
+
+def venn():
+    counts = {frozenset(held): 3 for n in (0, 1, 2) for held in itertools.combinations(COARSE_ROLES, n)}
+    return venn_svg(roles=COARSE_ROLES, combinations=counts, **WORDS)
+
+
+FILES = {
+    "grid of 12 heads": grid(6, 12),
+    "grid of 32 heads": grid(32, 32),
+    "map of heads": head_map(),
+    "venn": venn(),
+    "arcs": arcs(26),
+    "arcs of a long text": arcs(128),
+    "chart": figure_svg(FIGURES[""]["layers"], **WORDS),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_file_is_wider_than_a_page_and_none_is_nearly_empty(name):
+    root = ET.fromstring(FILES[name])
+    assert float(root.get("width")) == PAGE == round(6.9 * 96)
+    image = np.asarray(Image.open(io.BytesIO(vl_convert.svg_to_png(FILES[name], scale=0.5))).convert("L"))
+    ink = image < 245
+    rows, columns = np.flatnonzero(ink.any(axis=1)), np.flatnonzero(ink.any(axis=0))
+    assert ink.mean() > 0.05
+    assert np.ptp(rows) * np.ptp(columns) > 0.7 * image.size
+    # Nothing is drawn on the edge: it would be cut off there.
+    assert not ink[:, :2].any()
+    assert not ink[:, -2:].any()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_titles_and_captions_keep_every_word_on_lines_that_fit(name):
+    top = list(ET.fromstring(FILES[name]).findall(f"{SVG}text"))
+    assert " ".join(line.text for line in top).count(LONG) == 1
+    assert all(text_width(line.text, float(line.get("font-size"))) <= PAGE - 2 * MARGIN for line in top)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_font_ends_in_one_that_is_everywhere(name):
+    fonts = {element.get("font-family") for element in ET.fromstring(FILES[name]).iter()} - {None}
+    assert fonts
+    assert all(font.endswith("sans-serif") and "Helvetica" in font for font in fonts)
+
+
+def test_a_sheet_is_as_wide_as_a_column_where_that_is_enough():
+    assert pytest.approx(3.3 * 96, abs=1) == COLUMN
+    assert sheet_width(COLUMN - 2 * MARGIN) == COLUMN
+    assert sheet_width(COLUMN - 2 * MARGIN + 1) == PAGE
+    assert ET.fromstring(grid(2, 4)).get("width") == str(COLUMN)
+
+
+def test_the_grid_says_what_its_tints_and_letters_mean():
+    written = " ".join(ET.fromstring(FILES["grid of 12 heads"]).itertext())
+    assert "tint: not that role; the stronger, the closer the score to tau 3" in written
+    assert all(role in written for role in COARSE_ROLES)
+
+
+def test_a_word_longer_than_a_line_is_cut_and_one_that_fits_is_not():
+    lines = wrapped("a " + "x" * 30 + " b", width=12 * 10 * 0.58, size=10)
+    assert "".join(lines).replace(" ", "") == "a" + "x" * 30 + "b"
+    assert max(map(len, lines)) == 12
+    assert wrapped("", 100, 10) == [""]
+
+
+def test_letters_of_east_asian_scripts_take_more_room():
+    assert text_width("漢字", 10) == pytest.approx(20)
+    assert text_width("ab", 10) == pytest.approx(2 * 5.8)
