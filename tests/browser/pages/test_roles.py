@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import zipfile
+from collections import Counter
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -24,7 +26,7 @@ from steps import (
 )
 
 from core.roles.roles import ROLES
-from dashboard.wording import IN_WORDS
+from dashboard.wording import DOWNLOAD_ALL, IN_WORDS
 
 PNG = b"\x89PNG\r\n\x1a\n"
 TEXT = "Why did the old baker"
@@ -187,6 +189,17 @@ def test_tables_download_as_csv_and_parquet_with_where_they_come_from(visit):
     assert facts["tau"] == "2.5"
     assert facts["program"].startswith("Attention Sieve ")
     assert len(pd.read_parquet(file)) == len(ROLES) * 72
+    with zipfile.ZipFile(io.BytesIO(download(page, DOWNLOAD_ALL))) as packed:
+        suffixes = Counter(name.rpartition(".")[2] for name in packed.namelist())
+        assert suffixes == {"svg": 2, "png": 2, "csv": 1, "parquet": 1, "txt": 1, "bib": 1}
+        assert "tau=2.5" in packed.read("README.txt").decode()
+    page.emulate_media(media="print")
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    expect(page.get_by_role("button", name="CSV of roles")).to_be_hidden()
+    box = page.get_by_role("grid", name=re.compile("^Roles of the heads")).bounding_box()
+    main = page.get_by_test_id("stMain").bounding_box()
+    assert main["height"] > page.viewport_size["height"], "paper has no window to scroll in"
+    assert box["x"] + box["width"] <= main["x"] + main["width"]
 
 
 def test_figures_download_as_svg_and_png_with_where_they_come_from(visit):

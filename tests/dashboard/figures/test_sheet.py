@@ -2,17 +2,19 @@
 
 import io
 import itertools
+import re
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 import vl_convert
 from PIL import Image
-from relation_figures import FIRST
+from relation_figures import tree
 from role_figures import FIGURES
 from test_arcs import plain
 
 from core.roles.roles import COARSE_ROLES, ROLES
+from core.texts.relations import ROOT
 from dashboard.figures.export import figure_svg
 from dashboard.figures.head_map import HeadMap
 from dashboard.figures.head_map_svg import head_map_svg
@@ -38,12 +40,6 @@ def grid(layers, heads):
 def arcs(n_tokens):
     attention = np.random.default_rng(1).dirichlet(np.ones(n_tokens), size=(1, n_tokens))
     return arcs_svg(plain([f"token{at}" for at in range(n_tokens)]), attention, [(0, 1)], **WORDS)
-
-
-def parsed():
-    heads = np.array(FIRST.heads)
-    drawn = sentence(FIRST.words.words, FIRST, heads, np.ones(len(heads), bool), (0, len(heads)))
-    return parse_arcs_file(drawn, attends="dependent-to-head", reading=LONG, **WORDS)
 
 
 def head_map():
@@ -104,6 +100,16 @@ def test_a_sheet_is_as_wide_as_a_column_where_that_is_enough():
     assert sheet_width(COLUMN - 2 * MARGIN) == COLUMN
     assert sheet_width(COLUMN - 2 * MARGIN + 1) == PAGE
     assert ET.fromstring(grid(2, 4)).get("width") == str(COLUMN)
+
+
+def test_a_long_sentence_is_drawn_smaller_and_fits_a_page():
+    parsed = tree([*range(1, 60), ROOT], ["dep"] * 60)
+    drawn = sentence(["word"] * 60, parsed, parsed.heads, np.ones(60, bool), (0, 60))
+    root = ET.fromstring(parse_arcs_file(drawn, attends="dependent-to-head", reading="How.", **WORDS))
+    assert float(root.get("width")) == PAGE
+    scale = float(re.search(r"scale\(([\d.]+)\)", root.find(f"{SVG}g").get("transform"))[1])
+    rightmost = max(float(text.get("x")) for text in root.find(f"{SVG}g").iter(f"{SVG}text"))
+    assert scale * rightmost < PAGE - 2 * MARGIN < rightmost
 
 
 def test_the_grid_says_what_its_tints_and_letters_mean():
