@@ -320,6 +320,11 @@ def too_long(texts: Sequence[tuple[int, int]], guilty: str = "") -> str:
 CUT_THIS: Final = "Cut it to what the checkpoint can read"
 
 
+def cut_to(limit: int) -> str:
+    """The switch that cuts a text that is too long."""
+    return f"Use the first {limit:,} tokens"
+
+
 def about(model_type: str, shape: tuple[int | None, int | None], where: str, fingerprint: str) -> str:
     """What the checkpoint is, and where it runs; nothing of that before it is loaded."""
     layers, heads = shape

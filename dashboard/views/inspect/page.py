@@ -62,6 +62,8 @@ def _inspect() -> None:
     texts = frame.readable(chosen, engine, corpus_texts)
     visit = Visit(chosen=chosen, engine=engine, inference=controls.inference(), texts=texts)
     screen = on_screen(visit, text)
+    if screen is None:
+        return
     state.remember_off(chosen)
     stories.tell(typed, screen.now.looked, engine.files.fingerprint)
     if problem is not None:

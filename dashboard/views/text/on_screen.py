@@ -18,7 +18,7 @@ from core.roles.question import SCORES
 from core.texts.text import Text
 from core.texts.tokens import TooLong
 from dashboard import state, wording
-from dashboard.plain import plain
+from dashboard.plain import plain, show_error
 from dashboard.views.frame import Visit
 from dashboard.views.pickers import toggle
 
@@ -55,16 +55,19 @@ class OnScreen:
     """With all heads on; None where none is off."""
 
 
-def on_screen(visit: Visit, text: Text) -> OnScreen:
-    """Look at a text; one that is too long is cut only when the reader says so.
+def on_screen(visit: Visit, text: Text) -> OnScreen | None:
+    """Look at a text; None for one that is too long, which is said, until the reader has it cut.
 
-    Raises: AnalysisError of any stage.
+    Raises: AnalysisError of any other kind.
     """
     try:
         return _seen_both(visit, text, "error")
-    except TextTooLong:
-        if not toggle(wording.CUT_THIS, key="cut"):
-            raise
+    except TextTooLong as error:
+        refusal = st.container()
+        if not toggle(wording.cut_to(error.limit), key="cut"):
+            with refusal:
+                show_error(error)
+            return None
     return _seen_both(visit, text, "truncate")
 
 
@@ -85,20 +88,21 @@ def _seen_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
     loading = wording.loading(plain(engine.files.name))
     # A place of its own keeps what follows where it is, whether there is something to wait for or not.
     place = st.empty()
-    with place.container(), st.spinner(loading, show_time=True) if waits else nullcontext():
-        start, report = state.window_start(text), waiting()
+    try:
+        with place.container(), st.spinner(loading, show_time=True) if waits else nullcontext():
+            start, report = state.window_start(text), waiting()
 
-        def seen(asked: PassSettings) -> PassedText:
-            looked, record = inference.look(engine, text, asked, start=start, too_long=too_long, report=report)
-            if record.arrays is None:
-                raise TextTooLong(None, record.n_tokens, record.n_tokens - record.n_cut)
-            measures = SCORES.unpack(record.arrays)
-            return PassedText(looked=looked, scored=role_scores([measures], visit.chosen.score_settings))
+            def seen(asked: PassSettings) -> PassedText:
+                looked, record = inference.look(engine, text, asked, start=start, too_long=too_long, report=report)
+                if record.arrays is None:
+                    raise TextTooLong(None, record.n_tokens, record.n_tokens - record.n_cut)
+                measures = SCORES.unpack(record.arrays)
+                return PassedText(looked=looked, scored=role_scores([measures], visit.chosen.score_settings))
 
-        on_screen = OnScreen(
-            text=text,
-            now=seen(settings),
-            all_on=seen(PassSettings(settings.kind)) if settings.off else None,
-        )
-    place.empty()
-    return on_screen
+            return OnScreen(
+                text=text,
+                now=seen(settings),
+                all_on=seen(PassSettings(settings.kind)) if settings.off else None,
+            )
+    finally:
+        place.empty()  # also beside a refusal, where nothing is waited for any more

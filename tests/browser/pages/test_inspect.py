@@ -266,7 +266,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_of_the_page_stays(visit):
         expect(page.get_by_text("How it is computed")).to_be_visible()
     type_texts(page, "word " * 700)
     expect(error(page)).to_contain_text("The text has 702 tokens and this checkpoint takes 512.")
-    page.get_by_role("switch", name="Cut it to what the checkpoint can read").press("Space")
+    page.get_by_role("switch", name="Use the first 512 tokens").press("Space")
     expect(arcs(page).get_by_text("Tokens 0 to 255 of 512.")).to_be_visible()
 
 

@@ -3,6 +3,7 @@
 import pytest
 from reading import arcs, overview, said, sent
 
+from cache.serving.requests import Status
 from dashboard import controls, wording
 from dashboard.samples import read_sample
 from dashboard.views.roles.wording import looks_back
@@ -180,9 +181,24 @@ def test_a_long_text_is_cut_only_when_the_reader_says_so(llama):
     at = llama()
     at.text_area(key="text").set_value(LONG * 4).run()
     assert "this checkpoint takes 1,024" in said(at)[0]
+    assert at.toggle(key="cut").label == "Use the first 1,024 tokens"
     at.toggle(key="cut").set_value(True).run()
     assert not at.error
     assert overview(at)["tokens"] == [1024, 1024]
+
+
+def test_nothing_is_waited_for_beside_a_refusal(llama, monkeypatch):
+    look = controls.inference().look
+
+    def busy(*asked, report, **more):
+        report(Status(done=0, total=1, seconds_left=14.0, n_waiting_before=0))
+        return look(*asked, report=report, **more)
+
+    monkeypatch.setattr(controls.inference(), "look", busy)
+    at = llama()
+    at.text_area(key="text").set_value(LONG * 4).run()
+    assert said(at)
+    assert not [each.value for each in at.markdown if "s left" in each.value]
 
 
 def test_texts_too_long_for_a_link_are_read_from_one_all_the_same(app):
