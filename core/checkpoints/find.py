@@ -150,8 +150,9 @@ def _fetch_from_hub(name: str) -> tuple[Path, str]:
             f"The hub has no checkpoint {name}. Check the spelling, or log in if it is private."
         ) from None
     except (LocalEntryNotFoundError, HTTPError, OSError) as error:
+        reason = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
         raise CheckpointError(
-            f"The hub could not be reached for {name} ({type(error).__name__}), and no copy is on this machine. "
+            f"The hub could not be reached for {name}{reason}, and no copy is on this machine. "
             "Check the connection, or give a local folder."
         ) from None
     return folder, folder.name
