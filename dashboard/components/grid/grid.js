@@ -52,7 +52,7 @@ class RoleGrid extends HeadGrid {
     this.root.classList.toggle("compared", compared);
     this.root.style.setProperty("--columns", columns);
     this.root.style.setProperty("--rows", Math.ceil(shown.length / columns));
-    this.root.style.setProperty("--least", `${Math.max(24, columns * 12)}px`);
+    this.root.style.setProperty("--least", `${Math.max(24, columns * 9)}px`);
     this.root.style.setProperty("--most", `${data.patterns ? 64 : columns < 3 ? 46 : columns * 17}px`);
     this.patterns.receive(data.patterns);
   }

@@ -212,6 +212,8 @@ def test_corners_are_filled_by_the_corpus_and_finer_roles_get_their_own(visit):
     expect(cell(page, 0, 0).locator(".corner")).to_have_count(4)
     page.get_by_role("switch", name="Finer roles").press("Space")
     expect(cell(page, 0, 0).locator(".corner")).to_have_count(6)
+    hidden = grid_of(page).evaluate("grid => grid.closest('.scroll').scrollWidth - grid.closest('.scroll').clientWidth")
+    assert hidden == 0
 
 
 def test_three_kept_texts_change_the_odds_of_a_head_and_may_be_stopped_at_any_time(visit):
