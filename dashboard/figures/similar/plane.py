@@ -82,8 +82,9 @@ def _axes(span: tuple[float, float, float]) -> "tuple[alt.X, alt.Y]":
 
     def scale(middle: float, sides: str) -> alt.Scale:
         reach = f"{span[2]!r} * max(1, {sides})"
-        ends = {"domainMin": alt.expr(f"{middle!r} - {reach}"), "domainMax": alt.expr(f"{middle!r} + {reach}")}
-        return alt.Scale(**ends, nice=False, zero=False)
+        # Both ends, or Vega would first look for those of data that have yet to come, and warn that there are none.
+        ends = [alt.expr(f"{middle!r} - {reach}"), alt.expr(f"{middle!r} + {reach}")]
+        return alt.Scale(domain=ends, nice=False, zero=False)
 
     x = alt.X("x:Q", axis=None, scale=scale(span[0], "width / height"))
     return x, alt.Y("y:Q", axis=None, scale=scale(span[1], "height / width"))

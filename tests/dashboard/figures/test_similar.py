@@ -39,10 +39,10 @@ def test_chosen_heads_are_ringed_and_named_and_marks_choose(name):
 def test_both_planes_have_as_many_pixels_to_a_unit_on_both_axes():
     for name in ("by kind", "by layer"):
         scales = [FIGURES[name].spec["layer"][0]["encoding"][axis]["scale"] for axis in "xy"]
-        halves = [scale["domainMax"]["expr"].split(" + ")[1].split(" * ")[0] for scale in scales]
+        halves = [scale["domain"][1]["expr"].split(" + ")[1].split(" * ")[0] for scale in scales]
         assert halves[0] == halves[1]
-        assert "width / height" in scales[0]["domainMin"]["expr"]
-        assert "height / width" in scales[1]["domainMin"]["expr"]
+        assert "width / height" in scales[0]["domain"][0]["expr"]
+        assert "height / width" in scales[1]["domain"][0]["expr"]
 
 
 def test_layers_are_told_apart_by_number_and_colour():
