@@ -8,6 +8,7 @@ requests the run to stop.
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -133,6 +134,27 @@ def ask_to_stop(folder: Path) -> None:
     except OSError as error:
         raise AnalysisError(
             f"The run in {folder} cannot be asked to stop ({error.strerror or error}). Make room there, and ask again."
+        ) from None
+
+
+def delete_run(name: str) -> None:
+    """Delete a run in `checkpoints_folder()` with all of its checkpoints.
+
+    Args:
+        name: of the run's folder, which has to lie in that folder itself and to hold a run's report.
+
+    Raises: AnalysisError where there is no such run, it is in progress, or its folder cannot be removed.
+    """
+    run = next((run for run in list_runs() if run.name == name and not run.folder.is_symlink()), None)
+    if run is None:
+        raise AnalysisError(f"{name!r} is no run that was fine-tuned here, so nothing was deleted.")
+    if run.progress.state == "running":
+        raise AnalysisError(f"{name} is being fine-tuned now, so it cannot be deleted. Stop it first.")
+    try:
+        shutil.rmtree(run.folder)
+    except OSError as error:
+        raise AnalysisError(
+            f"{run.folder} cannot be deleted ({error.strerror or error}). Remove the folder by hand."
         ) from None
 
 

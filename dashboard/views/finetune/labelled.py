@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.errors import TextError
+from core.checkpoints.folders import program_folder
+from core.errors import AnalysisError, TextError
 from core.finetuning.data import Task, TrainingData, column_names, read_training_data
+from core.finetuning.movie_reviews import movie_reviews
 from core.texts.tables import KNOWN_COLUMNS
 from core.texts.text import MAX_BYTES
 from dashboard.plain import plain, show_error
@@ -18,6 +20,8 @@ from dashboard.views.finetune import wording
 
 LABELS: Final = ("label", "labels", "gold_label", "class", "category", "sentiment", "polarity", "score", "rating")
 """Headers that name their labels, in lower case."""
+SAMPLE: Final = "labelled sample"
+"""Key of whether the reader uses the sample."""
 N_FIRST: Final = 5
 SHOWN_CHARACTERS: Final = 300
 """Of a text among the first rows."""
@@ -32,8 +36,38 @@ class Labelled:
     """The bytes of the file."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Table:
+    """A file of labelled texts."""
+
+    file_id: str
+    """Of one upload: a file that is uploaded again is read again."""
+    name: str
+    content: Callable[[], bytes]
+
+
 def labelled_texts() -> Labelled | None:
     """Ask for a table and its columns, and say what is in it or what is wrong with it; None until it can be used."""
+    table = _sample() if st.session_state.get(SAMPLE) else _uploaded()
+    if table is None:
+        return None
+    try:
+        columns = _columns(table.file_id, table.name, table.content)
+        segments, label, task = _pick(table.file_id, columns)
+        if not segments or label is None:
+            st.info(wording.PICK_COLUMNS)
+            return None
+        if commas := [name for name in segments if "," in name]:
+            raise TextError(wording.comma_in_column(commas[0]))  # as the command line could not tell it from two
+        data = _read(table.file_id, table.name, table.content, segments, label, task)
+    except TextError as error:
+        show_error(error)
+        return None
+    _preview(data)
+    return Labelled(data=data, content=table.content)
+
+
+def _uploaded() -> _Table | None:
     uploaded = st.file_uploader(
         wording.UPLOAD,
         type=["csv", "tsv", "gz"],
@@ -44,21 +78,26 @@ def labelled_texts() -> Labelled | None:
     st.markdown(wording.STAYS_HERE)
     if uploaded is None:
         st.info(wording.WAIT)
+        st.button(wording.SAMPLE, icon=":material/movie:", help=wording.SAMPLE_HELP, on_click=_use_sample, args=(True,))
         return None
+    return _Table(file_id=uploaded.file_id, name=uploaded.name, content=uploaded.getvalue)
+
+
+def _sample() -> _Table | None:
+    """The movie reviews that the sample checkpoint learns from; fetched once."""
+    st.button(wording.OWN, icon=":material/undo:", on_click=_use_sample, args=(False,))
     try:
-        columns = _columns(uploaded.file_id, uploaded.name, uploaded.getvalue)
-        segments, label, task = _pick(uploaded.file_id, columns)
-        if not segments or label is None:
-            st.info(wording.PICK_COLUMNS)
-            return None
-        if commas := [name for name in segments if "," in name]:
-            raise TextError(wording.comma_in_column(commas[0]))  # as the command line could not tell it from two
-        data = _read(uploaded.file_id, uploaded.name, uploaded.getvalue, segments, label, task)
-    except TextError as error:
+        with st.spinner(wording.FETCHING, show_time=True):
+            training, _ = movie_reviews(program_folder() / "downloads")
+    except AnalysisError as error:
         show_error(error)
         return None
-    _preview(data)
-    return Labelled(data=data, content=uploaded.getvalue)
+    st.markdown(wording.ABOUT_SAMPLE)
+    return _Table(file_id=training.name, name=training.name, content=training.read_bytes)
+
+
+def _use_sample(wanted: bool) -> None:
+    st.session_state[SAMPLE] = wanted
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -126,12 +165,13 @@ def _preview(data: TrainingData) -> None:
         labels = wording.values(min(data.labels), max(data.labels), float(np.mean(data.labels)))
     st.markdown(wording.data_summary(len(data.texts), len(data.texts[0].segments) == 2, labels))
     rows = [
-        [*(segment[:SHOWN_CHARACTERS] for segment in text.segments), label]
+        [label, *(segment[:SHOWN_CHARACTERS] for segment in text.segments)]
         for text, label in zip(data.texts[:N_FIRST], names)
     ]
     columns = [wording.SHOWN_TEXT, wording.SHOWN_SECOND][: len(data.texts[0].segments)]
     st.dataframe(
-        pd.DataFrame(rows, columns=[*columns, wording.SHOWN_LABEL]),
+        # The label first: a text may take more than the width of the page.
+        pd.DataFrame(rows, columns=[wording.SHOWN_LABEL, *columns]),
         hide_index=True,
         alt=wording.FIRST_ROWS,
         key="first rows",

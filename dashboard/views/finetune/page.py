@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.folders import checkpoints_folder
-from core.checkpoints.saved_runs import Progress
+from core.checkpoints.saved_runs import Progress, delete_run
 from core.errors import AnalysisError
 from core.finetuning.settings import TrainingSettings
 from dashboard import controls, drawer, state
@@ -248,3 +248,21 @@ def _made_here() -> None:
                 st.markdown(plain(made.progress.message))
             with st.container(horizontal=True):
                 _next_step(made, "list")
+                if made.progress.state != "running":
+                    _delete(made)
+
+
+def _delete(made: Made) -> None:
+    """Delete a run, once the reader has said so twice."""
+    with st.popover(wording.DELETE, icon=":material/delete:"):
+        st.markdown(wording.about_to_delete(plain(made.name), made.n_bytes))
+        if st.button(plain(wording.delete(made.name)), key=f"delete {made.name}", type="primary"):
+            try:
+                delete_run(made.name)
+            except AnalysisError as error:
+                show_error(error)
+                return
+            watched = st.session_state.get(WATCHED)
+            if watched is not None and watched.name == made.name:
+                del st.session_state[WATCHED]
+            st.rerun()

