@@ -44,6 +44,7 @@ pages = {
 }
 st.session_state["pages"] = pages
 page = st.navigation(list(pages.values()), position="top")
+st.session_state["page"] = page.url_path
 link.begin(page.url_path)
 above = st.container()
 controls.sidebar()

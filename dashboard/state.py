@@ -19,6 +19,8 @@ from dashboard.link import quoted
 
 HEADS: Final = "head"
 """Query parameter of the chosen heads, as `3-7,2-5`: layer and head, both 0-based."""
+SHOWN: Final = "head shown"
+"""Key of the page, and of the head that it chose itself because the reader had not."""
 WITH: Final = "with"
 """Query parameter and key of the checkpoints that are compared with the one of the sidebar."""
 OFF: Final = "off"
@@ -27,8 +29,6 @@ WINDOW: Final = "window"
 """Query parameter of the part of a long text that is drawn: first query and first key, as `512-0`."""
 LONGEST_IN_LINK: Final = 4_000
 """Characters that typed texts may take in a link: servers refuse longer ones, and what sends them breaks them."""
-_IS_AUTOMATIC: Final = "head is automatic"
-"""Key of whether the chosen head is one that no reader chose."""
 PAIR: Final = re.compile("([0-9]{1,6})-([0-9]{1,6})")
 """Two numbers of a link: layer and head, or first query and first key."""
 AUTO: Final = "auto"
@@ -169,28 +169,32 @@ def put_off_in_link() -> None:
         del st.query_params[OFF]
 
 
-def chosen_heads(n_layers: int, n_heads: int, otherwise: Head, *, anew: bool = False) -> list[Head]:
-    """Chosen heads that this checkpoint has.
+def chosen_heads(
+    n_layers: int, n_heads: int, otherwise: Head, *, follow: bool = False, anew: bool = False
+) -> list[Head]:
+    """Chosen heads that this checkpoint has: on a first visit those of the link.
 
-    On a first visit those of the link, or `otherwise` where it says nothing; `otherwise` too when this checkpoint has
-    none of those that were chosen. None at all only where the reader cleared the choice.
+    While the reader has chosen none that it has, each page begins with a head of its own, and keeps to it. None at all
+    only where the reader cleared the choice.
 
     Args:
         n_layers, n_heads: of the checkpoint.
-        otherwise: the head to show where the reader has chosen none.
-        anew: whether `otherwise` takes the place of a head that no reader chose, on this page or another.
+        otherwise: the head that the page begins with.
+        follow: begin with the head that was shown on the page before instead, if there was one.
+        anew: do not keep to the head that the page began with, where `otherwise` is another now.
     """
     asked = link.take(HEADS)
     heads, wrong = ([], []) if asked in (None, NO_HEAD) else _pairs(asked)
     if asked is not None:
         st.session_state[HEADS] = [] if asked == NO_HEAD else heads or None
-        st.session_state[_IS_AUTOMATIC] = False
-    held = st.session_state.setdefault(HEADS, None)
-    chosen = None if anew and st.session_state.get(_IS_AUTOMATIC) else held
+    chosen = st.session_state.setdefault(HEADS, None)
     inside = [head for head in chosen or () if _is_in(head, n_layers, n_heads)]
     if not inside and chosen != []:
-        inside = st.session_state[HEADS] = [otherwise]
-        st.session_state[_IS_AUTOMATIC] = True
+        page = st.session_state.get("page")
+        shown_on, last = st.session_state.get(SHOWN, (None, otherwise))
+        stays = (follow or (shown_on == page and not anew)) and _is_in(last, n_layers, n_heads)
+        inside = [last if stays else otherwise]
+        st.session_state[SHOWN] = page, inside[0]
     shown = [head_name(*head) for head in inside]
     if wrong:
         link.say(wording.no_head_names(HEADS, quoted(", ".join(wrong)), shown))
@@ -202,7 +206,6 @@ def chosen_heads(n_layers: int, n_heads: int, otherwise: Head, *, anew: bool = F
 def choose_heads(heads: list[Head]) -> None:
     """Remember heads across pages and in the link."""
     st.session_state[HEADS] = heads
-    st.session_state[_IS_AUTOMATIC] = False
     put_in_link(heads)
 
 

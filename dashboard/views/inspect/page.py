@@ -140,7 +140,7 @@ def _grid(
         grid,
         key=GRID,
         file="grid",
-        heads=state.chosen_heads(n_layers, n_heads, telling_head(screen.now.looked)),
+        heads=state.chosen_heads(n_layers, n_heads, telling_head(screen.now.looked), follow=True),
         reset=(engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed()),
         facts=facts,
         sieves=sieves_on(chosen, screen.now.looked),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from reading import arcs, said, sent
 from small_checkpoints import save
+from streamlit.util import calc_hash
 
 from core.errors import CheckpointError
 from core.roles.uncertainty.stability import RESAMPLES
@@ -111,6 +112,22 @@ def test_heads_that_a_smaller_checkpoint_lacks_are_dropped(app, tmp_path, monkey
     assert not at.exception
     assert (sent(at, "Heads of")["layers"], sent(at, "Heads of")["heads"]) == (2, 3)
     assert sent(at, "Attention of")["label"] == f"Attention of L1 H2 in {small}"
+
+
+def test_a_page_begins_with_its_own_head_until_the_reader_chooses_one_and_inspect_follows(app):
+    def turn_to(at, page):
+        at._page_hash = calc_hash(page)
+        at.run()
+        return sent(at, "Heads of" if page == "inspect" else "Roles of the heads")["chosen"]
+
+    at = app("inspect")
+    (first,) = sent(at, "Heads of")["chosen"]
+    (own,) = sent(app("roles"), "Roles of the heads")["chosen"]
+    assert first != own, "the two pages choose different heads here"
+    assert turn_to(at, "roles") == [own]
+    assert turn_to(at, "inspect") == [own], "as the link on Roles promises"
+    at.session_state["head"] = [(3, 7)]
+    assert turn_to(at, "roles") == turn_to(at, "inspect") == [[3, 7]]
 
 
 @pytest.mark.parametrize("where", ["inspect", "roles"])
