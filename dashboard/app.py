@@ -34,10 +34,8 @@ def page_of(folder: str) -> Callable[[], None]:
 pages = {
     "inspect": st.Page(page_of("inspect"), title="Inspect", url_path="inspect", icon=":material/search:", default=True),
     "roles": st.Page(page_of("roles"), title="Roles", url_path="roles", icon=":material/grid_view:"),
-    "surface": st.Page(page_of("surface"), title="Surface", url_path="surface", icon=":material/bar_chart:"),
-    "parsing": st.Page(
-        page_of("parsers"), title="Heads as parsers", url_path="parsing", icon=":material/account_tree:"
-    ),
+    "surface": st.Page(page_of("surface"), title="Where heads look", url_path="surface", icon=":material/bar_chart:"),
+    "parsing": st.Page(page_of("parsers"), title="Grammar", url_path="parsing", icon=":material/account_tree:"),
     "similar": st.Page(page_of("similar"), title="Similar heads", url_path="similar", icon=":material/scatter_plot:"),
     "compare": st.Page(page_of("compare"), title="Compare", url_path="compare", icon=":material/compare:"),
     "finetune": st.Page(page_of("finetune"), title="Fine-tune", url_path="fine-tune", icon=":material/model_training:"),

@@ -108,7 +108,12 @@ ALL_HEADS_ON: Final = "with all heads on"
 
 def heads_off(names: Sequence[str]) -> str:
     """Which heads are switched off."""
-    return f"**Switched off: {', '.join(names)}.** The model runs without these heads. Where they look is still shown."
+    without = (
+        "this head. Where it looks is still shown."
+        if len(names) == 1
+        else "these heads. Where they look is still shown."
+    )
+    return f"**Switched off: {', '.join(names)}.** The model runs without {without}"
 
 
 NOT_IN_LINK: Final = (
@@ -202,13 +207,19 @@ SWITCH_HELP: Final = (
     "A head that is switched off outputs zeros. Its own arcs stay the same; the later layers and the model's output "
     "change."
 )
-WHAT_CHANGES: Final = "What changes without them"
+
+
+def what_changes(n_off: int) -> str:
+    """The heading above what switching heads off does."""
+    return f"What changes without {'it' if n_off == 1 else 'them'}"
+
+
 COSINE: Final = "Cosine of the text's two vectors"
 COSINE_HELP: Final = (
     "Between the vectors with all heads on and without these. Each is the mean of the last hidden states over all "
     "tokens; 1 means that nothing changed."
 )
-NO_HEAD_OUTPUT: Final = "This checkpoint predicts no tokens or classes for this text."
+NO_HEAD_OUTPUT: Final = "This checkpoint turns text into vectors only; it predicts no tokens or classes for this text."
 GUESS: Final = "Token to predict"
 GUESS_HELP: Final = (
     "A masked language model predicts this token from a mask in its place; a causal one predicts the token after it."

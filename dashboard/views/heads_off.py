@@ -56,7 +56,7 @@ def what_changes(visit: Visit, screen: OnScreen) -> None:
     """Show what the heads that are off did: to the model's output, and to the roles of later heads on this text."""
     if screen.all_on is None:
         return
-    st.subheader(wording.WHAT_CHANGES)
+    st.subheader(wording.what_changes(len(visit.chosen.off)))
     left, right = halves()
     with left:
         _output(visit, screen)

@@ -12,8 +12,8 @@ from dashboard.figures.figure import counted
 NUMBERS: Final = {"warm_up": f"{100 * WARM_UP:g} %", "weight_decay": f"{WEIGHT_DECAY:g}"}
 """Of `method.md`."""
 SEE: Final = (
-    "Train the checkpoint in the sidebar on your own labelled texts, on this machine, and compare what its heads do "
-    "before and after."
+    "Train the model chosen in the sidebar on your labelled texts, on this machine, and see what its heads do before "
+    "and after."
 )
 FORM: Final = "Data and settings"
 UPLOAD: Final = "Labelled texts"

@@ -1,4 +1,4 @@
-"""Heads as parsers: what each head finds of a sentence's structure, in three sections of which one is open."""
+"""Grammar: what each head finds of a sentence's structure, in three sections of which one is open."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from dashboard.views.parsers.relations import section as relations
 
 def show() -> None:
     """Draw the page."""
-    st.title("Heads as parsers")
+    st.title("Grammar")
     st.markdown(wording.SEE)
     frame.tabs(
         "parsing section",

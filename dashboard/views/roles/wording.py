@@ -34,8 +34,9 @@ NUMBERS: Final = {
 }
 """Of `method.md`."""
 SEE: Final = (
-    "Which heads hold which role over all texts of the corpus. Change tau, alpha or the correction in "
-    "*Test settings*: the roles change at once, without running the model."
+    "Each square is an attention head, one of the parts of the model that pick which words to look at. A letter names "
+    "its role over all texts: it looks at nearby words (local), along grammar (syntactic), at special tokens "
+    "(delimiter), or within its own sentence of a pair (block)."
 )
 SENSITIVITY: Final = (
     "How much the counts above depend on the threshold, and on how many texts there are. A role whose count jumps with "

@@ -147,15 +147,15 @@ def _roles(visit: Visit, shape: tuple[int, int]) -> HeadKinds:
 
 
 def _draw(similar: Similar) -> None:
-    points(similar)
-    nearest(similar)
     frame.tabs(
         "similar details",
         {
+            wording.MAP: lambda: points(similar),
             wording.TREE: lambda: tree(similar),
             wording.LAYERS: lambda: layers(similar),
             wording.PAIR: lambda: pairs(similar),
             wording.TABLE: lambda: table(similar),
         },
     )
+    nearest(similar)
     frame.link_to_inspect(similar.heads)

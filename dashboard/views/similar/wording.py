@@ -19,10 +19,11 @@ NUMBERS: Final = {
 }
 """Of `method.md`."""
 SEE: Final = (
-    "Which heads attend alike: each point is a head, and heads that look at the same tokens lie close together. Click "
-    "a point or a cell to choose a head and see which are most similar to it."
+    "Each point is an attention head; heads that look at the same words lie close together. Click a point or a cell to "
+    "see which heads are most like it."
 )
 CHOSEN: Final = "Most similar heads"
+MAP: Final = "Map"
 TREE: Final = "Dendrogram"
 LAYERS: Final = "Layers"
 PAIR: Final = "Two layers"
@@ -51,9 +52,9 @@ COLOUR_HELP: Final = (
     "holds over the corpus, as on the page Roles. Each needs a forward pass of its own, unless it has been made."
 )
 TWO_LABELS: Final = (
-    "Behaviour goes by shares of all attention. The page Surface calls a head positional by its most attended token "
-    "with special tokens left out. So a head that keeps most of its attention on [CLS] and gives the rest to the "
-    "previous token is *[CLS]* here and *positional* there."
+    "Behaviour goes by shares of all attention. The page Where heads look calls a head positional by its most "
+    "attended token, special tokens left out. So a head that keeps most of its attention on [CLS] and gives the rest "
+    "to the previous token is *[CLS]* here and *positional* there."
 )
 NO_SECOND_HEAD: Final = "This checkpoint has only one head, so there is nothing to compare it with."
 NO_BEHAVIOUR: Final = "Behaviours are left out until the forward pass for them has finished."
@@ -127,19 +128,17 @@ def groups_of(sizes: Sequence[int], cut: float, unit: str) -> str:
     """The groups of the dendrogram where it is cut."""
     several = [size for size in sizes if size > 1]
     n_alone = len(sizes) - len(several)
+    half = f"within {cut:.3g} {unit}, half the mean distance"
     if not several:
-        return f"No two heads are within {cut:.3g} {unit} of each other, half the mean distance of all pairs."
-    alone = f"; {counted(n_alone, 'head')} {'is' if n_alone == 1 else 'are'} in none" if n_alone else ""
-    return (
-        f"Cut at {cut:.3g} {unit}, half the mean distance of all pairs, the dendrogram has "
-        f"{counted(len(several), 'group')} of heads (the largest has {several[0]}){alone}."
-    )
+        return f"No two heads are similar ({half})."
+    alone = f", {counted(n_alone, 'head')} {'stands' if n_alone == 1 else 'stand'} alone" if n_alone else ""
+    return f"{counted(len(several), 'group')} of similar heads ({half}); the largest has {several[0]}{alone}."
 
 
 def nearest(head: str, others: Sequence[tuple[str, float]], unit: str) -> str:
     """The heads that attend most like one."""
     named = ", ".join(f"{name} ({distance:.3g})" for name, distance in others)
-    return f"Attention most similar to {head} ({unit}, 0 = equal): {named}."
+    return f"Most similar to {head}: {named}; 0 would be equal ({unit})."
 
 
 def mean_over(n_texts: int) -> str:

@@ -28,7 +28,7 @@ from dashboard.views.surface.numbers import Surface
 
 KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
 AS_USUAL: Final = RelationSettings()
-"""Those of the page Heads as parsers unless the reader changes them."""
+"""Those of the page Grammar unless the reader changes them."""
 
 
 def frequency_list(texts: tuple[Text, ...]) -> FrequencyList:

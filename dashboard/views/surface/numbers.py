@@ -1,4 +1,4 @@
-"""What the page Surface shows: the statistics of every head over the corpus, and how a figure of them is drawn."""
+"""What the page Where heads look shows: the statistics of every head over the corpus."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass

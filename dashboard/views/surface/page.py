@@ -1,4 +1,4 @@
-"""Surface: where every head looks, over a corpus."""
+"""Where heads look: the surface statistics of every head, over a corpus."""
 
 from collections import Counter
 from pathlib import Path
@@ -38,7 +38,7 @@ MOSTLY: Final = {"cls": "[CLS]", "sep": "[SEP]"}
 
 def show() -> None:
     """Draw the page."""
-    frame.page("Surface", wording.SEE, _surface, NOTES)
+    frame.page("Where heads look", wording.SEE, _surface, NOTES)
 
 
 def _surface() -> None:

@@ -1,4 +1,4 @@
-"""Sentences of the page Surface."""
+"""Sentences of the page Where heads look."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -25,17 +25,18 @@ NUMBERS: Final = {
 }
 """Of `method.md`."""
 SEE: Final = (
-    "What each head attends to, before any grammar: special tokens, punctuation, neighbouring and rare tokens, how "
-    "broadly it spreads its attention, and how far it looks. Click a dot or a cell to choose a head."
+    "Each dot is an attention head, one of the parts of the model that pick which words to look at. Its height says "
+    "how much of its attention goes to special tokens, to punctuation or to neighbouring words, on average over all "
+    "texts. Click a dot to choose its head."
 )
 MOST: Final = 0.5
 """A share of attention above which the page says that most of it goes there."""
 NAMED_LAYERS: Final = 12
 
-SHARES: Final = "Shares"
+SHARES: Final = "Special tokens and neighbours"
 ENTROPY: Final = "Entropy"
-HEADS: Final = "Heads"
-FUNCTIONS: Final = "Functions"
+HEADS: Final = "All heads"
+FUNCTIONS: Final = "Labels"
 LAYERS: Final = "Layers"
 TABLE: Final = "Table"
 
@@ -57,7 +58,7 @@ VOITA_1B: Final = "Corresponds to Figure 1 (b) of Voita et al. (2019)."
 VOITA_1C: Final = "Corresponds to Figure 1 (c) of Voita et al. (2019)."
 MICHEL: Final = "The papers have no such figure: the code of Michel et al. (2019) prints these statistics."
 DOTS_2: Final = (
-    "The papers have no such grid: Figure 2 of Clark et al. (2019) shows these numbers as dots, see the tab Shares."
+    f"The papers have no such grid: Figure 2 of Clark et al. (2019) shows these numbers as dots, see the tab {SHARES}."
 )
 DOTS_4: Final = (
     "The papers have no such grid: Figure 4 of Clark et al. (2019) shows these numbers as dots, see the tab Entropy."
@@ -107,7 +108,7 @@ ORDER: Final = (
 ARGMAX: Final = "Add syntactic by argmax, the rule of the paper"
 ARGMAX_HELP: Final = (
     f"Heads whose most attended word is the related one at least {100 * VOITA_MARGIN:g} points more often than with "
-    f"the best fixed offset, for {', '.join(RELATIONS)} (D), as on the page Heads as parsers. The texts are parsed and "
+    f"the best fixed offset, for {', '.join(RELATIONS)} (D), as on the page Grammar. The texts are parsed and "
     "passed through the model for it, unless that page has done so."
 )
 NO_RULE_RELATION: Final = "None of the relations of the paper's rule has enough cases in these texts."
@@ -128,9 +129,8 @@ LIST_HELP: Final = (
 WAIT_LIST: Final = "Upload a frequency list. Until then, the frequencies are those of these texts."
 CHOSEN: Final = "Chosen heads"
 DENOMINATORS: Final = (
-    "Attention to the previous token is averaged over the tokens that have one, that to the token itself over all "
-    "tokens. With the next token they can therefore add up to more than 1: the first token, for instance, can only "
-    "attend to itself and to later ones."
+    "Attention to the previous token is averaged over the tokens that have one, so the shares of neighbours can add up "
+    "to a little more than 1."
 )
 BY_SIEVE: Final = "by the sieve, as on the page Roles"
 
@@ -143,8 +143,8 @@ GRADIENT_SEE: Final = (
     "gradient means that attention to that kind of token does not matter for the loss."
 )
 NO_LANGUAGE_MODEL: Final = (
-    "This checkpoint has no head for masked language modelling, so there is no loss to take gradients of. Checkpoints "
-    "with one are, for instance, google-bert/bert-base-uncased, FacebookAI/roberta-base and "
+    "This checkpoint does not predict masked words, so there is no loss to take gradients of. Checkpoints that do "
+    "are, for instance, google-bert/bert-base-uncased, FacebookAI/roberta-base and "
     "distilbert/distilbert-base-uncased."
 )
 
@@ -227,7 +227,7 @@ def by_sieve(n_pooled: int, n_single: int) -> str:
     return (
         f"By the sieve, **{counted(n_pooled + n_single, 'head')}** {'is' if n_pooled + n_single == 1 else 'are'} "
         f"syntactic here: {n_pooled} over all relations pooled, which is what the page Roles counts as syntactic, and "
-        f"{n_single} only for single relations, which are finer roles there. The page Heads as parsers asks whether "
+        f"{n_single} only for single relations, which are finer roles there. The page Grammar asks whether "
         "the related word gets the *most* attention, so it finds other heads."
     )
 
@@ -250,8 +250,8 @@ def by_rarest(share: float, chance: float) -> str:
 def rare_texts(n_texts: int, n_all: int, source: str) -> str:
     """How many texts say something about rare words, and by which list."""
     return (
-        f"Rare words: {n_texts:,} of {counted(n_all, 'text')} have a word beyond the {FREQUENT} most frequent and are "
-        f"used. Frequencies: {source}; choose others below."
+        f"Rare words: {n_texts:,} of {counted(n_all, 'text')} have one (beyond the {FREQUENT} most frequent). "
+        f"Frequencies: {source}; choose others below."
     )
 
 

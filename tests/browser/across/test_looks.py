@@ -102,7 +102,7 @@ def test_a_long_text_and_cross_attention_are_accessible_and_fit_a_narrow_screen(
     for path in (f"/?text={'word+' * 300}&off=1-3&head=2-1", across):
         page = visit(path, width=390, height=844)
         drawn(page)
-        expect(page.get_by_role("heading", name="What changes without them")).to_be_visible()
+        expect(page.get_by_role("heading", name="What changes without it")).to_be_visible()
         expect_fits(page)
         expect_accessible(page)
 

@@ -79,7 +79,7 @@ def space_page(visit, colours="light", size="wide"):
     width, height = SIZES[size]
     page = visit("/similar?similar+texts=16&similar+dimensions=3&head=2-2", colours, width=width, height=height)
     expect(plots(page).nth(1).locator("canvas").first).to_be_visible()
-    expect(page.get_by_text("Attention most similar to L2 H2 (")).to_be_visible()
+    expect(page.get_by_text("Most similar to L2 H2: ")).to_be_visible()
     settle(page)
     return page
 
@@ -149,7 +149,7 @@ def test_a_click_in_space_chooses_the_head_and_leaves_the_view_as_it_was_turned(
     page.mouse.down()
     page.evaluate("async () => { await window.clicked; }")
     page.mouse.up()
-    expect(page.get_by_text(f"Attention most similar to {head['name']} (")).to_be_visible()
+    expect(page.get_by_text(f"Most similar to {head['name']}: ")).to_be_visible()
     settle(page)
     layer, number = head["name"][1:].split(" H")
     expect(page).to_have_url(re.compile(f"head={layer}-{number}"))

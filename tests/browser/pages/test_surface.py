@@ -1,4 +1,4 @@
-"""The page Surface, as a person meets it."""
+"""The page Where heads look, as a person meets it."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""The figures of the page Surface, drawn of random statistics."""
+"""The figures of the page Where heads look, drawn of random statistics."""
 
 import numpy as np
 

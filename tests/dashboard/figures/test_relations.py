@@ -1,4 +1,4 @@
-"""The figures of the page Heads as parsers: what they draw of known relations, and that names from files stay text."""
+"""The figures of the page Grammar: what they draw of known relations, and that names from files stay text."""
 
 from collections import Counter
 from itertools import pairwise

@@ -98,7 +98,7 @@ def test_with_all_heads_on_nothing_is_compared(bert):
     at = bert("roles")
     assert not sent(at, "Roles of the heads")["compared"]
     assert wording.COMPARE not in [each.label for each in at.toggle]
-    assert wording.WHAT_CHANGES not in [each.value for each in bert().subheader]
+    assert wording.what_changes(1) not in [each.value for each in bert().subheader]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_with_all_heads_on_nothing_is_compared(bert):
 def test_what_changes_names_tokens_or_classes(app, small, family, head, column, n_rows):
     at = app(checkpoint=small(family, head), text=TEXT, off="0-1")
     assert not at.exception
-    assert wording.WHAT_CHANGES in [each.value for each in at.subheader]
+    assert wording.what_changes(1) in [each.value for each in at.subheader]
     assert 0 < float(at.metric[0].value) < 1
     table = next(each.value for each in at.dataframe if column in each.value)
     assert len(table) == n_rows if n_rows else len(table) >= 5

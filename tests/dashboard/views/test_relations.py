@@ -1,4 +1,4 @@
-"""The page Heads as parsers without a browser: that it shows what core computes, and says what it cannot."""
+"""The page Grammar without a browser: that it shows what core computes, and says what it cannot."""
 
 import base64
 import re
@@ -168,12 +168,12 @@ def dependencies_of(text):
 
 def test_the_headline_names_the_heads_whose_accuracy_it_gives():
     assert wording.best_head("det", ["**L0 H1** (dep → head)"], 0.5, 0.25) == (
-        "Largest gain over a baseline: **L0 H1** (dep → head) on **det**, right in 50.0% of held-out cases; the best "
-        "fixed offset gets 25.0%."
+        "Best find: **L0 H1** (dep → head) on **det**, right in 50.0% of unseen cases. Always guessing the word at the "
+        "best fixed distance gets 25.0%."
     )
     assert wording.none_above("det", ["A", "B"], 0.2, 0.25) == (
         "No head beats its baseline on held-out texts. Closest: A or B (one chosen on each half of the texts) on "
-        "**det**, right in 20.0% of held-out cases; the best fixed offset gets 25.0%."
+        "**det**, right in 20.0% of unseen cases. Always guessing the word at the best fixed distance gets 25.0%."
     )
 
 
@@ -218,7 +218,7 @@ def test_the_headline_counts_relations_and_heads(parsing, checkpoint):
     best = max(named, key=lambda one: one.best_accuracy - one.baseline.share)
     assert best.best_of_halves == (best.best, best.best)
     head = f"**L{best.best[1]} H{best.best[2]}** ({DIRECTION_NAMES[best.best[0]]})"
-    assert headline.startswith(f"Largest gain over a baseline: {head} on **{best.relation}**")
+    assert headline.startswith(f"Best find: {head} on **{best.relation}**")
     rule = by_argmax(computed(find_checkpoint(checkpoint), given, reading="row"), "points")
     assert f"**{rule.heads.sum()} of 6 heads** are *syntactic by argmax* (baseline + 10 points): " in headline
     assert all(f"{n} for {name}" in headline for name, n in rule.n_heads.items() if n)
@@ -255,7 +255,7 @@ def test_where_no_head_is_above_its_baseline_the_headline_says_so(parsing, monke
     at = parsing(alpha="0.01")
     said = " ".join(each.value for each in at.markdown)
     assert "No head beats its baseline on held-out texts. Closest: " in said
-    assert "Largest gain" not in said
+    assert "Best find" not in said
     assert "beats the best fixed offset in **0**" in said
 
 
@@ -281,7 +281,7 @@ def test_the_headline_names_the_heads_that_were_judged_where_they_are_not_the_be
     assert best.best_accuracy == best.baseline.share
     assert headline_of(at).startswith(
         f"No head beats its baseline on held-out texts. Closest: {heads} on **{best.relation}**, right in "
-        f"{best.best_accuracy:.1%} of held-out cases"
+        f"{best.best_accuracy:.1%} of unseen cases"
     )
     assert best.best_of_halves != (best.best, best.best)
     row = table(at).set_index("relation").loc[best.relation]

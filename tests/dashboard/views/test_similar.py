@@ -53,14 +53,15 @@ def test_every_view_is_drawn(app, tab):
 
 
 def test_the_card_of_a_head_takes_distances_from_the_store_and_computes_none(app):
-    said = "Attention most similar to"
+    said = "Most similar to"
     link = {"corpus_text": "The card compares nothing.\nIt only looks into the store.\nA pass is too dear."}
     at = app(**link)
     assert not any(said in each.value for each in at.markdown)
     assert app("similar", **link).exception == []
     at = app(**link, head="2-5")
     found = next(each.value for each in at.markdown if said in each.value)
-    assert "to L2 H5 (nats, mean over the rows of 3 texts, 0 = equal)" in found
+    assert found.startswith("Most similar to L2 H5: ")
+    assert found.endswith("; 0 would be equal (nats, mean over the rows of 3 texts).")
 
 
 def test_two_kinds_of_labels_are_told_apart_where_heads_are_coloured_by_behaviour(app):
@@ -85,7 +86,9 @@ def test_sentences_say_what_there_is_and_nothing_else():
     assert "**L0 H1 and L1 H0** attend most alike (0.0123 nats)" in said
     assert "no closer to each other" in said
     assert "within 0.1 nats" in wording.groups_of([1, 1], 0.1, "nats")
-    assert "has 2 groups of heads (the largest has 5); 1 head is in none" in wording.groups_of([5, 2, 1], 0.1, "nats")
+    assert wording.groups_of([5, 2, 1], 0.1, "nats") == (
+        "2 groups of similar heads (within 0.1 nats, half the mean distance); the largest has 5, 1 head stands alone."
+    )
 
 
 def shown_pairs(app):

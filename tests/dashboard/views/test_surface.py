@@ -1,4 +1,4 @@
-"""The page Surface without a browser: what it computes, what it says, and what it leaves out."""
+"""The page Where heads look without a browser: what it computes, what it says, and what it leaves out."""
 
 import base64
 import re
@@ -65,7 +65,7 @@ def test_every_tab_opens_without_an_exception(opened, tab):
     at = opened(tab)
     assert not at.exception
     assert not at.error
-    assert [each.value for each in at.title] == ["Surface"]
+    assert [each.value for each in at.title] == ["Where heads look"]
     assert any(f"Over {N_TEXTS} texts, of **72 heads**," in each for each in sentences(at))
 
 

@@ -1,4 +1,4 @@
-"""Every sentence of the section Probes of the page Heads as parsers, once."""
+"""Every sentence of the section Probes of the page Grammar, once."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -121,17 +121,19 @@ def _views(focus: Focus, table: "pd.DataFrame", random_name: str) -> None:
     with left:
         grid(focus)
     with right:
-        _bars(focus, table, random_name)
-    head_on_a_sentence(focus)
+        head_on_a_sentence(focus)
     frame.tabs(
         "relation details",
-        {wording.DISTANCES: lambda: _distances(focus), wording.TWO_RULES: lambda: two_rules(focus)},
+        {
+            wording.BARS: lambda: _bars(focus, table, random_name),
+            wording.DISTANCES: lambda: _distances(focus),
+            wording.TWO_RULES: lambda: two_rules(focus),
+        },
     )
 
 
 def _bars(focus: Focus, table: "pd.DataFrame", random_name: str) -> None:
     """The best heads and their baselines as bars."""
-    st.subheader(wording.BARS)
     if not table["held_out"].notna().any():
         st.info(wording.no_bars(focus.results.unit))
         return

@@ -1,4 +1,4 @@
-"""Every sentence of the section Relations of the page Heads as parsers, once."""
+"""Every sentence of the section Relations of the page Grammar, once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -204,8 +204,8 @@ def source(n_gold: int, n_texts: int, parser: str) -> str:
 def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: float) -> str:
     """The best head, or the two heads of the halves, and the held-out accuracy."""
     return (
-        f"Largest gain over a baseline: {_heads(heads)} on **{relation}**, right in {accuracy:.1%} of held-out cases; "
-        f"the best fixed offset gets {baseline:.1%}."
+        f"Best find: {_heads(heads)} on **{relation}**, right in {accuracy:.1%} of unseen cases. Always guessing "
+        f"the word at the best fixed distance gets {baseline:.1%}."
     )
 
 
@@ -213,7 +213,7 @@ def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: f
     """That no best head is above its baseline on held-out texts, and which comes closest."""
     return (
         f"No head beats its baseline on held-out texts. Closest: {_heads(heads)} on **{relation}**, right in "
-        f"{accuracy:.1%} of held-out cases; the best fixed offset gets {baseline:.1%}."
+        f"{accuracy:.1%} of unseen cases. Always guessing the word at the best fixed distance gets {baseline:.1%}."
     )
 
 
@@ -274,8 +274,8 @@ def both_rules(shared: Overlap, n_all: int) -> str:
     neither = n_all - shared.first - shared.second + shared.both
     return (
         f"Of {counted(n_all, 'head')}, **{shared.first:,}** are syntactic by argmax, **{shared.second:,}** by the "
-        f"sieve (its pooled syntactic role), **{shared.both:,}** by both and {neither:,} by neither. The page Surface "
-        "also counts heads that hold the role of a single relation, so it can show more by the sieve."
+        f"sieve (its pooled syntactic role), **{shared.both:,}** by both and {neither:,} by neither. The page Where "
+        "heads look also counts heads that hold the role of a single relation, so it can show more by the sieve."
     )
 
 
