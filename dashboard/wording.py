@@ -5,7 +5,7 @@ from typing import Final
 
 from core.roles.measures import Scale
 from core.texts.text import MAX_BYTES, MAX_TEXTS
-from dashboard.figures.figure import counted
+from dashboard.figures.figure import counted, percent
 from dashboard.figures.scales import WORDS
 
 TITLE: Final = "Attention Sieve"
@@ -236,7 +236,7 @@ def output_moves(unit: str, distance: float | None) -> str:
     if distance is None:
         return f"The output of the checkpoint, each a {unit}."
     return (
-        f"{100 * distance:.1f} % of the probability moves to other predictions (total variation distance). "
+        f"{percent(distance, 1)} of the probability moves to other predictions (total variation distance). "
         "The most likely ones, before and after:"
     )
 

@@ -56,7 +56,7 @@ def add_command(commands: Any) -> None:
 def coreference(chosen: argparse.Namespace) -> None:
     """Write one row per group of mentions (all, pronoun, proper, nominal), layer and head: cases (mentions that refer
     back to an earlier one), documents (with cases; texts of one name are one document), accuracy (share whose head word
-    attends most to the head word of an antecedent), low and high (95 % interval), design_effect (variance of the
+    attends most to the head word of an antecedent), low and high (95% interval), design_effect (variance of the
     accuracy with documents as units over that with independent cases), accuracy of the baselines nearest mention, same
     head word (else the nearest) and random mention, and p_nearest and p_same_head (one-sided tests against two of them,
     times the number of heads). Documents are the units of intervals and tests: cases of one text are not independent.

@@ -253,7 +253,7 @@ def beats_baseline(
         by: the margin, as a share.
         margin: whether it is added to the baseline, or is a share of it.
 
-    Source: Voita et al. 2019, section 5.2: "at least 10 % higher than the baseline"; which of the two is not stated.
+    Source: Voita et al. 2019, section 5.2: "at least 10% higher than the baseline"; which of the two is not stated.
         Their baseline is the share of the most frequent distance; here offsets stop at the end of the segment, as in
         Clark's code.
     """

@@ -29,7 +29,7 @@ def overlap(holds: Bool[np.ndarray, "role layer head"], roles: tuple[str, ...], 
 
     Raises:
         ValueError: for a role that is not in `roles`.
-    Source: Pande et al. 2021, overlap of local and syntactic heads. The denominator of their 42 % to 88 % (89 % in
+    Source: Pande et al. 2021, overlap of local and syntactic heads. The denominator of their 42% to 88% (89% in
         their article) is not recoverable, so all three are given.
     """
     in_first, in_second = holds[roles.index(first)], holds[roles.index(second)]

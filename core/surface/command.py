@@ -72,7 +72,7 @@ def add_command(commands: Any) -> None:
 
 
 def surface(chosen: argparse.Namespace) -> None:
-    """Write one row per statistic, layer and head: mean over the texts that have it, low and high (95 % interval over
+    """Write one row per statistic, layer and head: mean over the texts that have it, low and high (95% interval over
     texts), and how many texts; a text without [CLS], [SEP] or punctuation has a share of 0 of it where another has
     some. Shares, confidence: 0 to 1; entropy: nats; distance: tokens. Statistics of a whole layer (agreement, output
     agreement, uniform entropy) have no head. Rows "offset share" say how often the most attended key is at an offset

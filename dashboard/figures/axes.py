@@ -33,7 +33,7 @@ class ValueAxis:
 
     def written(self, value: float) -> str:
         """A value in a sentence."""
-        return f"{100 * value:.3g} %" if self.format.endswith("%") else f"{value:.3g}"
+        return f"{100 * value:.3g}%" if self.format.endswith("%") else f"{value:.3g}"
 
 
 def values_axis(axis: ValueAxis) -> "alt.Y":

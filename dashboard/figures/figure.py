@@ -88,3 +88,13 @@ def template(chart: "alt.LayerChart", *, title: str, reading: Sequence[str] = ()
 def counted(number: int, noun: str) -> str:
     """A number and what it counts."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def percent(share: float, decimals: int | None = None) -> str:
+    """A share as it is written everywhere, such as "79%".
+
+    Args:
+        share: 0 to 1.
+        decimals: how many; None for as many as the number has, as for a threshold.
+    """
+    return f"{100 * share:g}%" if decimals is None else f"{share:.{decimals}%}"

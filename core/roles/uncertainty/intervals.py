@@ -39,7 +39,7 @@ def bootstrap_t(
 
     Of each resample of the texts with a score, t is its mean minus that of the texts, over its own standard error. The
     interval takes its quantiles where Student's takes those of the t distribution. Resamples that are constant (one
-    text drawn every time, or texts of one score) have no t and are dropped: with 5 different scores 0.2 % of them. With
+    text drawn every time, or texts of one score) have no t and are dropped: with 5 different scores 0.2% of them. With
     fewer than LEAST_TEXTS, and for a constant score, the interval is Student's.
 
     Args:

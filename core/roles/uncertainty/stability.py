@@ -15,9 +15,9 @@ CERTAIN: Final = 0.95
 """A label that stays in fewer resamples is drawn faint."""
 FEWEST: Final = 10
 """With fewer texts, a map of roles is mostly noise: of the roles that the bundled checkpoint held over 128 texts under
-the paper's rule, it lost 66 % over 5 of them."""
+the paper's rule, it lost 66% over 5 of them."""
 FEW: Final = 20
-"""With fewer texts, it is weak: over 10 of them the checkpoint lost 27 %, over 20 still 13 %."""
+"""With fewer texts, it is weak: over 10 of them the checkpoint lost 27%, over 20 still 13%."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

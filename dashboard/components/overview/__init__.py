@@ -192,7 +192,7 @@ def _uniform(
 def _coded(
     attention: Float[np.ndarray, "chosen query_block key_block"], uniform: Float[np.ndarray, "query_block key_block"]
 ) -> UInt16[np.ndarray, "chosen query_block key_block"]:
-    """Attention over uniform attention on a log scale, right to 0.02 %; NOT_SEEN where no query sees a key."""
+    """Attention over uniform attention on a log scale, right to 0.02%; NOT_SEEN where no query sees a key."""
     seen = np.broadcast_to(uniform > 0, attention.shape)
     ratio = np.divide(attention, uniform, out=np.zeros(attention.shape), where=seen)
     octaves = np.log2(ratio, out=np.full(attention.shape, -np.inf), where=ratio > 0)

@@ -11,7 +11,7 @@ from core.attention.settings import head_name
 from core.relations.accuracy import ALL, Direction
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.axes import note, note_rows
-from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, percent, template
 from dashboard.figures.names import drawable
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 
@@ -184,7 +184,7 @@ def _description(table: pd.DataFrame, alpha: float, control: str, no_share: str)
     of_control = f" Crosses: the best heads of {control}." if control else ""
     intervals = "intervals by document" if _by_document(table) else "Wilson intervals"
     return (
-        f"Share of cases that each relation's best head gets right on held-out texts, with {100 * (1 - alpha):g} % "
+        f"Share of cases that each relation's best head gets right on held-out texts, with {percent(1 - alpha)} "
         f"{intervals}, against the best fixed offset: {_above(table)}. {'; '.join(parts)}.{of_control}{left_out}"
     )
 

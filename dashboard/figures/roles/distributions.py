@@ -19,7 +19,7 @@ from core.roles.hypotheses import HeadTests
 from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.axes import LAYER_AXIS, note, note_rows, places_axis, role_colors, score_position
-from dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, template
+from dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, percent, template
 from dashboard.figures.roles.densities import outline
 from dashboard.figures.scales import WORDS
 
@@ -383,8 +383,8 @@ def _description(
     return (
         f"Violins by {noun} ({what}) of {counted(len(values), words.short)}{words.rest} from {values.min():.3g} to "
         f"{values.max():.3g} (uniform attention: {uniform:.3g}). The highest median is {medians[high]:.3g} in "
-        f"{noun} {high}, the lowest {medians[low]:.3g} in {noun} {low}; {100 * np.mean(values > tau):.0f} % of the "
-        f"{words.short}s are above tau {tau:g}.{missing}"
+        f"{noun} {high}, the lowest {medians[low]:.3g} in {noun} {low}; {percent(float(np.mean(values > tau)), 0)} of "
+        f"the {words.short}s are above tau {tau:g}.{missing}"
     )
 
 
@@ -400,7 +400,7 @@ def _head_description(means: pd.DataFrame, tests: HeadTests, name: str, many: bo
     hidden = f" Single texts are not drawn, because they are more than {MOST_MARKS:,}." if many else ""
     if not parts:
         return f"No {short} to draw for {name}.{missing}"
-    level = f"{100 * (1 - tests.settings.alpha):g} %"
+    level = percent(1 - tests.settings.alpha)
     intervals = f" and {level} intervals of the mean" if (means["kind"] == "interval").any() else ""
     return (
         f"{WORDS[scale].nouns.capitalize()} of {name} by role, with tau at {tests.settings.tau:g}{intervals}. "

@@ -11,8 +11,9 @@ from core.attention.settings import Head
 from core.roles.measures import Scale
 from core.roles.roles import ROLES
 from core.roles.uncertainty.stability import CERTAIN
+from dashboard.figures.figure import percent
 
-FAINT: Final = f"faint: the label stays in fewer than {100 * CERTAIN:g} % of resampled corpora"
+FAINT: Final = f"faint: the label stays in fewer than {percent(CERTAIN)} of resampled corpora"
 """Entry of the legend."""
 
 

@@ -10,14 +10,14 @@ from core.roles.measures import Scale
 from core.roles.uncertainty.sensitivity import BAND, RESAMPLES, CountsByTau, CountsByTexts
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.axes import lettered_legend, role_colors, role_shapes
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
 from dashboard.figures.scales import WORDS
 
 if TYPE_CHECKING:
     import altair as alt
 
 HEIGHT: Final = 260
-BAND_READING: Final = f"band: {100 * BAND:g} % of {RESAMPLES} corpora drawn from these texts; line: median"
+BAND_READING: Final = f"band: {percent(BAND)} of {RESAMPLES} corpora drawn from these texts; line: median"
 
 
 def heads_by_tau(counts: CountsByTau, roles: Sequence[str], tau: float, n_heads: int, scale: Scale = "score") -> Figure:

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 
 from core.attention.settings import head_name
 from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, head_color
+from dashboard.figures.figure import percent
 from dashboard.figures.sheet import MARGIN, PAGE, Block, legend, sheet, write
 from dashboard.figures.text.sides import Side
 
@@ -179,7 +180,7 @@ def _window_line(queries: Side, keys: Side, attention: Float[np.ndarray, "chosen
     if attention is None:
         return [f"Window: {', '.join(stretches)}."]
     leaving = max(0.0, 1 - float(attention.sum(axis=-1, dtype=np.float64).mean()))
-    return [f"Window: {', '.join(stretches)}; on average {100 * leaving:.0f} % of the attention leaves it."]
+    return [f"Window: {', '.join(stretches)}; on average {percent(leaving, 0)} of the attention leaves it."]
 
 
 def _line(stroke: dict[str, str]) -> ET.Element:

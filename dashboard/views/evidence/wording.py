@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dashboard import controls
-from dashboard.figures.figure import counted
+from dashboard.figures.figure import counted, percent
 
 KEEP: Final = "Keep this text"
 KEEP_HELP: Final = "Adds the text on screen to the texts that you type in the sidebar, and makes these the corpus."
@@ -45,7 +45,7 @@ def evidence(alpha: float) -> str:
     return (
         "**Roles by evidence: stop whenever you like.** Odds such as 34 : 1 are what a bet of 1 on the role has become "
         f"over your texts. Where the head does not have the role, they ever reach {1 / alpha:g} : 1 in at most "
-        f"{100 * alpha:g} % of cases, however often you look and however many texts you add. What they say is about "
+        f"{percent(alpha)} of cases, however often you look and however many texts you add. What they say is about "
         "the way you choose texts: choosing a text because a head likes it is not covered."
     )
 

@@ -7,9 +7,9 @@ from core.checkpoints.saved_runs import Progress
 from core.finetuning.data import MOST_CLASSES_OF_NUMBERS, Task
 from core.finetuning.movie_reviews import N_TRAINING
 from core.finetuning.settings import WARM_UP, WEIGHT_DECAY
-from dashboard.figures.figure import counted
+from dashboard.figures.figure import counted, percent
 
-NUMBERS: Final = {"warm_up": f"{100 * WARM_UP:g} %", "weight_decay": f"{WEIGHT_DECAY:g}"}
+NUMBERS: Final = {"warm_up": percent(WARM_UP), "weight_decay": f"{WEIGHT_DECAY:g}"}
 """Of `method.md`."""
 SEE: Final = (
     "Train the model chosen in the sidebar on your labelled texts, on this machine, and see what its heads do before "

@@ -12,7 +12,7 @@ from core.roles.uncertainty import intervals, stability
 from core.roles.uncertainty.sensitivity import LEAST_TEXTS
 from core.statistics.evidence import STAKES
 from core.texts.relations import RELATIONS
-from dashboard.figures.figure import counted
+from dashboard.figures.figure import counted, percent
 
 NUMBERS: Final = {
     "radius": str(LOCAL_RADIUS),
@@ -21,11 +21,11 @@ NUMBERS: Final = {
     "stakes": str(len(STAKES)),
     "least_stake": f"{STAKES[0]:g}",
     "most_stake": f"{STAKES[-1]:g}",
-    "gain": f"{100 * LEAST_GAIN:g} %",
+    "gain": percent(LEAST_GAIN),
     "share_tau": f"{USUAL_TAU['share']:g}",
     "seeds": str(len(SEEDS)),
     "resamples": str(stability.RESAMPLES),
-    "certain": f"{100 * stability.CERTAIN:g} %",
+    "certain": percent(stability.CERTAIN),
     "t_resamples": str(intervals.RESAMPLES),
     "least_texts": str(intervals.LEAST_TEXTS),
     "mostly": f"{100 * MOSTLY:g} %",

@@ -5,14 +5,14 @@ from math import ceil, exp, isnan
 from typing import Final
 
 from core.similarity.distances import BROAD, FLOOR, MOST, ROWS, SMOOTHING, THRESHOLDS
-from dashboard.figures.figure import counted
+from dashboard.figures.figure import counted, percent
 
 NUMBERS: Final = {
     "rows": str(ROWS),
     "rest": f"{1 - SMOOTHING:g}",
     "smoothing": f"{SMOOTHING:g}",
-    "neighbour": f"{100 * THRESHOLDS['next']:g} %",
-    "special": f"{100 * THRESHOLDS['sep']:g} %",
+    "neighbour": percent(THRESHOLDS["next"]),
+    "special": percent(THRESHOLDS["sep"]),
     "broad": f"{BROAD:g}",
     "fewest_keys": str(ceil(exp(BROAD))),
     "floor": f"{FLOOR:g}",
@@ -164,5 +164,5 @@ def distances_shown(plane: float, space: float | None = None) -> str:
     """
     if isnan(plane):
         return ""
-    of_space = "" if space is None else f"; three dimensions show {100 * space:.1f} %"
-    return f"The plane shows {100 * plane:.1f} % of the squared distances{of_space}."
+    of_space = "" if space is None else f"; three dimensions show {percent(space, 1)}"
+    return f"The plane shows {percent(plane, 1)} of the squared distances{of_space}."

@@ -9,19 +9,19 @@ from core.surface.labels import FREQUENT, POSITIONAL_SHARE, RARE_OVER_CHANCE, RA
 from core.surface.per_text import MASKED_SHARE
 from core.texts.relations import RELATIONS
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.figure import counted
+from dashboard.figures.figure import counted, percent
 
-POSITIONAL: Final = f"{100 * POSITIONAL_SHARE:g} %"
+POSITIONAL: Final = percent(POSITIONAL_SHARE)
 LETTERS: Final = ", ".join(f"{LOOKS[f'syntactic:{relation}'].letter} {relation}" for relation in RELATIONS)
 NUMBERS: Final = {
     "separators": str(CODE_SEPARATORS),
     "rest": f"{1 - SMOOTHED:g}",
     "smoothed": f"{SMOOTHED:.4f}",
     "positional": POSITIONAL,
-    "rare": f"{100 * RARE_SHARE:g} %",
+    "rare": percent(RARE_SHARE),
     "over_chance": f"{RARE_OVER_CHANCE:g}",
     "frequent": str(FREQUENT),
-    "masked": f"{100 * MASKED_SHARE:g} %",
+    "masked": percent(MASKED_SHARE),
 }
 """Of `method.md`."""
 SEE: Final = (
@@ -191,7 +191,7 @@ def summary(
 
 def interval(alpha: float) -> str:
     """What an interval covers."""
-    return f"{100 * (1 - alpha):g} % interval"
+    return f"{percent(1 - alpha)} interval"
 
 
 def offset_name(offset: int) -> str:

@@ -430,7 +430,7 @@ def test_a_file_of_a_window_counts_shares_of_the_whole_row():
     attention = np.array([[[0.1, 0.1], [0.6, 0.4]]])
     svg = arcs_svg(whole.part(4, 6), attention, [(0, 1)], keys=whole.part(0, 2), title="T", caption=["bert"])
     assert texts_of(svg)[-2:] == [
-        "Window: queries 4 to 5 of 8, keys 0 to 1 of 8; on average 40 % of the attention leaves it.",
+        "Window: queries 4 to 5 of 8, keys 0 to 1 of 8; on average 40% of the attention leaves it.",
         "bert",
     ]
     # Of the first row 0.2 is in the window, all of it in the top half of the row; of the second, 0.6 is enough.

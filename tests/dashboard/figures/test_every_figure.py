@@ -17,7 +17,7 @@ from drawn import layers, rows, texts_of
 from jsonschema_rs import Draft7Validator, ValidationError
 
 from dashboard.figures.export import figure_svg
-from dashboard.figures.figure import INK, Figure
+from dashboard.figures.figure import INK, Figure, percent
 from dashboard.figures.sheet import PAGE
 
 SUBJECTS = {
@@ -58,6 +58,11 @@ def test_a_chart_with_an_unknown_mark_is_not_valid():
     spec = {"layer": [{"mark": "bars", "encoding": {}}]}
     with pytest.raises(ValidationError):
         vega_lite_validator().validate(spec)
+
+
+def test_a_share_is_written_in_one_way():
+    assert [percent(0.07), percent(0.999), percent(1 - 0.05)] == ["7%", "99.9%", "95%"]
+    assert [percent(0.6441, 1), percent(0.785, 0), percent(1, 1)] == ["64.4%", "78%", "100.0%"]
 
 
 @pytest.mark.parametrize("figure", EACH)

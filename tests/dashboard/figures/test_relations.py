@@ -68,7 +68,7 @@ def test_bars_are_the_rows_of_the_table():
     assert heads["judged"].tolist()[0] == "40.0% (35.0% to 45.0%)"
     assert "above it for 0 of 2 relations ('all' left out)" in figure.description
     assert "det 90.0% with L1 H2 dep → head or L0 H0 head → dep against 95.0% at -2" in figure.description
-    assert "90 % Wilson" in figure.description
+    assert "90% Wilson" in figure.description
     assert "the best heads of bundled (random weights, seed 0)" in figure.description
     assert rows(FIGURES["bars"], "control").empty
 
@@ -85,7 +85,7 @@ def test_with_documents_intervals_and_halves_are_of_documents():
     nan = {name: [0.4, np.nan, 0.7] for name in ("held_out", "low", "high")}
     documents = pd.array([9, 1, 7], dtype="Int64")
     figure = relation_bars(some_rows(documents=documents, **nan), [HALVES[0], (), HALVES[2]])
-    assert "95 % intervals by document, against the best fixed offset" in figure.description
+    assert "95% intervals by document, against the best fixed offset" in figure.description
     assert "det needs 2 documents against" in figure.description
     assert rows(figure, "head")["judged"].tolist()[1] == "needs 2 documents"
 

@@ -190,7 +190,7 @@ def test_violins_hold_every_score_of_their_layer():
     medians = middles["median"]
     assert f"highest median is {medians.max():.3g} in layer {int(medians.idxmax())}" in figure.description
     above = 100 * np.mean(SCORES[3:, 1] > 3)
-    assert f"{above:.0f} % of the scores are above tau 3" in figure.description
+    assert f"{above:.0f}% of the scores are above tau 3" in figure.description
     assert f"{12 * LAYERS * HEADS} scores" in figure.description
 
 
@@ -251,7 +251,7 @@ def test_one_head_shows_each_text_its_mean_its_interval_and_this_text():
         )
     assert rows(figure, "here")[["role", "score"]].values.tolist() == [["local", 2.5]]
     assert f"local {tests.mean[0, 2, 3]:.3g} (this text 2.5)" in figure.description
-    assert "95 % intervals" in figure.description
+    assert "95% intervals" in figure.description
 
 
 def test_many_texts_are_shapes_without_dots_and_the_description_says_so():

@@ -47,8 +47,8 @@ def test_a_share_that_does_not_apply_is_said_and_leaves_the_others():
 def test_the_description_names_the_highest_head():
     random = some_statistics().mean[NAMES.index("self")]
     at = np.unravel_index(random.argmax(), random.shape)
-    assert f"the token itself: {100 * random.mean():.3g} % on average" in FIGURES["neighbours"].description
-    assert f"highest {100 * random.max():.3g} % for L{at[0]} H{at[1]}" in FIGURES["neighbours"].description
+    assert f"the token itself: {100 * random.mean():.3g}% on average" in FIGURES["neighbours"].description
+    assert f"highest {100 * random.max():.3g}% for L{at[0]} H{at[1]}" in FIGURES["neighbours"].description
 
 
 def test_the_line_of_uniform_attention_is_drawn_where_it_is_known():

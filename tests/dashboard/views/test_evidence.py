@@ -74,7 +74,7 @@ def test_evidence_over_typed_texts_changes_with_each_text_as_the_library_compute
     at.selectbox(key="role rule").set_value("tau alone, as in the paper").run()
     expect(at, ONE, TWO, THREE, PAIR, tau=1.1, alpha=0.1, correction="none", rule="paper")
     assert written(at, "stop whenever you like")
-    assert written(at, "they ever reach 10 : 1 in at most 10 % of cases")
+    assert written(at, "they ever reach 10 : 1 in at most 10% of cases")
     assert written(at, "mostly noise") == []
 
 

@@ -131,4 +131,4 @@ def test_three_dimensions_show_more_of_the_distances_than_a_plane(app):
 
 def test_all_heads_alike_have_no_share():
     assert wording.distances_shown(float("nan"), float("nan")) == ""
-    assert wording.distances_shown(0.5) == "The plane shows 50.0 % of the squared distances."
+    assert wording.distances_shown(0.5) == "The plane shows 50.0% of the squared distances."

@@ -89,7 +89,7 @@ def test_the_grid_shows_what_whole_eager_maps_give(opened, statistic, of_map):
     details = {each["label"]: each["texts"] for each in sent(at, words.STATISTICS[statistic])["details"]}
     assert details[words.MEAN][2][5] == f"{expected[2, 5]:.3g}"
     assert details[words.TEXTS][0][0] == str(N_TEXTS)
-    assert " to " in details["95 % interval"][0][0]
+    assert " to " in details["95% interval"][0][0]
 
 
 def test_the_formulas_of_the_code_are_a_setting(opened):
@@ -142,7 +142,7 @@ def test_moving_alpha_widens_the_intervals_and_runs_no_model(opened):
     before, passed = sent(at, words.STATISTICS["sep"])["details"][1], controls.inference().n_passed
     at.select_slider(key="alpha").set_value(0.001).run()
     after = sent(at, words.STATISTICS["sep"])["details"][1]
-    assert (before["label"], after["label"]) == ("95 % interval", "99.9 % interval")
+    assert (before["label"], after["label"]) == ("95% interval", "99.9% interval")
     assert before["texts"] != after["texts"]
     assert controls.inference().n_passed == passed
 

@@ -56,7 +56,7 @@ RULE: Final = "Syntactic by argmax if accuracy is at least"
 POINTS: Final = f"baseline + {NUMBERS['points']} points"
 RELATIVE: Final = f"baseline × {NUMBERS['factor']}"
 RULE_HELP: Final = (
-    f"Voita et al. require {NUMBERS['points']} % above the baseline, but do not say whether they mean points or a "
+    f"Voita et al. require {NUMBERS['points']}% above the baseline, but do not say whether they mean points or a "
     "relative increase."
 )
 TABLE: Final = "Best head for each relation"
