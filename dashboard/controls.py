@@ -258,7 +258,10 @@ def _about_checkpoint(shared: Inference, chosen: Engine) -> None:
     files = chosen.files
     device = choose_device(chosen.device) if shared.is_loaded(chosen) else None
     where = "" if device is None else wording.runs_on(device, chosen.dtype)
-    st.markdown(wording.about(plain(files.model_type), (files.n_layers, files.n_heads), where, files.fingerprint))
+    shapes = {"": (files.n_layers, files.n_heads)}
+    if len(files.kinds) > 1:
+        shapes = {"encoder ": (files.n_layers, files.n_heads), "decoder ": files.decoder}
+    st.markdown(wording.about(plain(files.model_type), shapes, where, files.fingerprint))
 
 
 def from_home(folder: Path) -> str:

@@ -336,10 +336,21 @@ def cut_to(limit: int) -> str:
     return f"Use the first {limit:,} tokens"
 
 
-def about(model_type: str, shape: tuple[int | None, int | None], where: str, fingerprint: str) -> str:
-    """What the checkpoint is, and where it runs; nothing of that before it is loaded."""
-    layers, heads = shape
-    size = f", {layers} layers x {heads} heads" if layers and heads else ""
+def about(model_type: str, shapes: Mapping[str, tuple[int | None, int | None]], where: str, fingerprint: str) -> str:
+    """What the checkpoint is, and where it runs; nothing of that before it is loaded.
+
+    Args:
+        model_type: as its configuration names it.
+        shapes: layers and heads of each stack by its name, which is empty where there is only one.
+        where: device and number format, or nothing.
+        fingerprint: of its files.
+    """
+    known = [
+        f"{stack}{counted(layers, 'layer')} x {counted(heads, 'head')}"
+        for stack, (layers, heads) in shapes.items()
+        if layers and heads
+    ]
+    size = "".join(f", {shape}" for shape in known)
     return f"**{model_type}**{size}{where}. Fingerprint `{fingerprint[:12]}`."
 
 

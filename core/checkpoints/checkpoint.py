@@ -31,12 +31,15 @@ class CheckpointFiles:
     n_layers: int | None
     """According to the configuration; the loaded model is checked again."""
     n_heads: int | None
+    """Like the layers of an encoder-decoder, those of its encoder."""
     fingerprint: str
     """SHA-256 over configuration, weights and tokenizer files."""
     states: tuple[FileState, ...] = field(compare=False, repr=False)
     """The state of each of these files, to detect which has changed."""
     kinds: tuple[Kind, ...] = ONE_STACK
     """Kinds of attention: one, or the three of an encoder-decoder."""
+    decoder: tuple[int | None, int | None] = (None, None)
+    """Layers and heads of an encoder-decoder's decoder, likewise."""
     seed: int | None = None
     """Seed of randomly initialised weights; None for the checkpoint's own weights."""
 

@@ -43,16 +43,23 @@ def find_checkpoint(name: str) -> CheckpointFiles:
         folder, revision = _fetch_from_hub(name)
     config = checked_config(name, folder)
     states = file_states(name, folder, HUB_FILES)
+    has_decoder = config.get("is_encoder_decoder") is True
     return CheckpointFiles(
         name=name,
         folder=folder,
         revision=revision,
         model_type=str(config.get("model_type", "")),
-        n_layers=_first_number(config, "num_hidden_layers", "n_layers", "n_layer", "encoder_layers"),
-        n_heads=_first_number(config, "num_attention_heads", "n_heads", "n_head", "encoder_attention_heads"),
+        n_layers=_first_number(config, "encoder_layers", "num_hidden_layers", "num_layers", "n_layers", "n_layer"),
+        n_heads=_first_number(
+            config, "encoder_attention_heads", "num_attention_heads", "num_heads", "n_heads", "n_head"
+        ),
         fingerprint=fingerprint(states),
         states=states,
-        kinds=TWO_STACKS if config.get("is_encoder_decoder") is True else ONE_STACK,
+        kinds=TWO_STACKS if has_decoder else ONE_STACK,
+        decoder=(
+            _first_number(config, "decoder_layers", "num_decoder_layers", "num_layers") if has_decoder else None,
+            _first_number(config, "decoder_attention_heads", "num_heads") if has_decoder else None,
+        ),
     )
 
 

@@ -87,6 +87,14 @@ def test_a_name_that_leads_nowhere_gets_its_sentence(name, message):
         find_checkpoint(name)
 
 
+@pytest.mark.parametrize(
+    ("family", "encoder", "decoder"), [("t5", (2, 3), (3, 3)), ("bart", (2, 3), (3, 4)), ("bert", (2, 3), (None, None))]
+)
+def test_layers_and_heads_of_both_stacks_are_read(folders, family, encoder, decoder):
+    found = find_checkpoint(str(folders(family)))
+    assert ((found.n_layers, found.n_heads), found.decoder) == (encoder, decoder)
+
+
 def test_a_file_is_no_checkpoint(folder):
     with pytest.raises(CheckpointError, match="There is no folder"):
         find_checkpoint(str(folder / "config.json"))

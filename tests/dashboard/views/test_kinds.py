@@ -187,6 +187,11 @@ def test_a_long_text_is_cut_only_when_the_reader_says_so(llama):
     assert overview(at)["tokens"] == [1024, 1024]
 
 
+def test_the_sidebar_counts_layers_and_heads_of_both_stacks():
+    said = wording.about("t5", {"encoder ": (2, 3), "decoder ": (3, 4)}, "", "0123456789abcdef")
+    assert said == "**t5**, encoder 2 layers x 3 heads, decoder 3 layers x 4 heads. Fingerprint `0123456789ab`."
+
+
 def test_nothing_is_waited_for_beside_a_refusal(llama, monkeypatch):
     look = controls.inference().look
 
