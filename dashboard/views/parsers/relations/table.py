@@ -62,7 +62,8 @@ def best_heads(
         drawn,
         hide_index=True,
         column_config=columns,
-        column_order=list(columns),
+        # With the held-out columns there is no room for it; a chosen row shows it, and the files have it.
+        column_order=[name for name in columns if name != "way" or "chosen" not in columns],
         key=TABLE,
         on_select=lambda: _choose_row(accuracies),
         selection_mode="single-row",
