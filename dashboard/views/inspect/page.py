@@ -54,6 +54,7 @@ def _inspect() -> None:
         typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height="content")
     text = text_on_screen(read_typed(typed))
     with row:
+        st.button(wording.LOOK, key="look", icon=":material/visibility:", help=wording.LOOK_HELP)  # a click is enough
         keep_button()
     say_what_was_kept(text)
     controls.heads_off(chosen)

@@ -10,6 +10,8 @@ from dashboard.figures.figure import counted
 from dashboard.figures.scales import WORDS
 
 PROMISE: Final = "See what every attention head of a model looks at."
+LOOK: Final = "Look"
+LOOK_HELP: Final = "Runs the model on what you have typed, as Ctrl+Enter does (on a Mac: ⌘+Enter)."
 SEE: Final = (
     "Each square is an attention head; its letters are the roles it plays in your text. Click one to see where it "
     "looks."
