@@ -21,8 +21,8 @@ NUMBERS: Final = {
 """What method.md leaves open."""
 
 SEE: Final = (
-    "For each word, an attention head predicts the word it attends to most as the word's syntactic head. Below: the "
-    "most accurate head for each relation, next to the best fixed-offset baseline."
+    "For each word, a head's guess is the word that it looks at most: from a subject, its verb? Below: the head that "
+    "guesses each relation best, next to always guessing a word at a fixed distance."
 )
 LOOKS_BACK: Final = (
     "This attention only looks back: no word attends to a later one. A syntactic head that follows its dependent can "
