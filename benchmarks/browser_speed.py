@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import transformers
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from benchmarks.shared.server import DASHBOARD, prepare, serve
 from core.checkpoints.find import bundled_folder
@@ -197,10 +197,16 @@ def report_ratio(what: str, goal: float, empty: list[float], grid: list[float]) 
 
 def tau(page: Page, address: str) -> None:
     open_page(page, f"{address}/roles")
-    slider = page.get_by_role("slider", name="tau")
+    slider = tau_slider(page)
     keys = ["ArrowRight" if number % 2 else "ArrowLeft" for number in range(REPEATS)]
     waits, runs = repeated(page, "keydown", "grid", [lambda key=key: slider.press(key) for key in keys])
     report("tau to redrawn grid (Roles, 128 texts)", 0.3, waits, runs)
+
+
+def tau_slider(page: Page) -> Locator:
+    """The slider of tau, in the open drawer of test settings."""
+    page.get_by_role("button", name="Test settings").click()
+    return page.get_by_role("slider", name="tau")
 
 
 def click(page: Page, address: str) -> None:
@@ -271,7 +277,7 @@ def long_text(browser: Browser, address: str, checkpoint: Path) -> None:
         repeated(page, "keydown", "grid", [lambda page=page, text=text: type_text(page, text)])
         heads = [page.locator(GRID).nth(place).click for place in (1, 5, 2, 6)]
         repeated(page, "pointerdown", "arcs", heads)
-        slider = page.get_by_role("slider", name="tau")
+        slider = tau_slider(page)
         repeated(page, "keydown", "grid", [lambda slider=slider: slider.press("PageUp")])
         longest.append(page.evaluate("window.longest"))
         page.close()

@@ -3,8 +3,8 @@
 `streamlit run dashboard/server.py` starts it; `dashboard/app.py` is what it shows. To the head of Streamlit's page it
 adds three things, which have to be there before anything is drawn:
 
-- A style sheet that keeps room. Streamlit draws an empty page as wide as the window, then moves it beside the sidebar,
-  and lets each widget grow when its code has come.
+- A style sheet that lays out the first screen and keeps room in it. Streamlit lets each widget grow when its code has
+  come, which would move what stands below.
 - The names of the scripts that the first grid waits for. Chromium would ask for them only once it has been told which
   widgets there are, and fetches them meanwhile.
 - A script that keeps one entry a page in the browser's history. Streamlit makes a new one whenever the app writes a
