@@ -100,7 +100,7 @@ def _describe(
 ) -> Described:
     """Everything but the roles, which move with tau."""
     measured = kept(visit, SCORES, visit.texts)
-    of_texts = None if predictions is None else predictions.results
+    of_texts = None if predictions is None else _with_documents(visit, predictions)
     known = Known(
         surface=surface.results,
         predictions=of_texts,
@@ -111,6 +111,15 @@ def _describe(
         texts=tuple(queries_text(visit.texts[place], visit.settings.kind) for place in surface.positions),
         surface=surface.results,
         predictions=of_texts,
+    )
+
+
+def _with_documents(visit: Visit, predictions: Answers[TextPredictions]) -> tuple[TextPredictions, ...]:
+    """The predictions of each text with the text's document, which no stored answer depends on."""
+    documents = [visit.texts[place].document for place in predictions.positions]
+    return tuple(
+        of_text if document is None else replace(of_text, document=document)
+        for of_text, document in zip(predictions.results, documents, strict=True)
     )
 
 
