@@ -28,4 +28,4 @@ def test_command_line_examples_are_accepted_as_written():
     named = [_parser().parse_args(line).run.__name__ for line in lines]
     assert named[:2] == ["parse_heads", "parse_heads"]
     assert named[2:8] == ["score", "roles", "controls", "finetune", "score", "compare"]
-    assert named[8:] == ["surface", "parse_heads", "coreference", "probe", "distances", "attention"]
+    assert named[8:] == ["surface", "parse_heads", "coreference", "word_links", "probe", "distances", "attention"]

@@ -3,6 +3,7 @@
 from math import isnan
 from typing import Final
 
+from core.word_links.on_corpus import LEAST_GAIN
 from dashboard.figures.figure import counted
 from dashboard.plain import plain
 
@@ -19,7 +20,6 @@ ASK_FROM: Final = "Which heads look from this word?"
 ASK_TO: Final = "Which heads look at this word?"
 ONE_TEXT: Final = "One text is an example, not a test."
 IN_VIEW: Final = "Only words of the part of the text that the arcs show can be chosen."
-
 OVER: Final = "Over the corpus: which heads link such words?"
 RELATION: Final = "Joined by the relation"
 RELATION_HELP: Final = (
@@ -34,9 +34,9 @@ TWO_OR_RELATION: Final = "Choose both words above, or a relation that joins them
 BEATS: Final = "clearly more than evenly spread, and than other words"
 OVER_NOTE: Final = (
     "Words are compared in any case. *Other words*: the attention between other words of the same texts at the same "
-    "distance, so that a head that only looks at a distance is seen through. Outlined heads give at least 10 % more "
-    "than evenly spread attention would, and significantly more than between such other words (paired t-test over "
-    "texts, corrected over all heads)."
+    "distance, so that a head that only looks at a distance is seen through. Outlined heads give at least "
+    f"{100 * LEAST_GAIN:.0f} % more than evenly spread attention would, and significantly more than between such other "
+    "words (paired t-test over texts, with the correction of the test settings)."
 )
 
 
