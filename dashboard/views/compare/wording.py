@@ -148,8 +148,8 @@ def summary(n_changed: int, n_heads: int, at_tau: str, n_differ: int, scale: Sca
 def n_stable(n_stable: int, n_changed: int, n_texts: int) -> str:
     """Of how many changed heads the labels do not depend on the texts that happen to be there."""
     return (
-        f"**{n_stable:,}** of the {counted(n_changed, 'head')} that changed a role would keep the labels before and "
-        f"after the change, each in at least {100 * CERTAIN:g} % of {RESAMPLES} corpora drawn anew from the "
+        f"For **{n_stable:,}** of the {counted(n_changed, 'head')} that changed a role, the labels under a and under b "
+        f"each stay in at least {100 * CERTAIN:g} % of {RESAMPLES} corpora drawn anew from the "
         f"{counted(n_texts, 'text')}."
     )
 

@@ -124,7 +124,7 @@ def test_how_sure_it_is_says_tests_and_other_texts(compare):
     assert not at.exception
     (said,) = (each.value for each in at.markdown if "differ significantly" in each.value)
     assert re.search(r"^- \*\*\d+\*\* of \d+ scores \(one for each head and role\) differ significantly", said)
-    assert re.search(r"\n- \*\*\d\*\* of the \d heads? that changed a role would keep the labels", said)
+    assert re.search(r"\n- For \*\*\d\*\* of the \d heads? that changed a role, the labels under a and under b", said)
     assert len(re.findall(r"\n- \*\*(?:local|syntactic|delimiter|block|delimiter:sep)\*\*", said)) == 5
 
 
