@@ -262,7 +262,7 @@ class Inference:
     def prediction(
         self, engine: Engine, text: Text, settings: PassSettings | None = None, *, report: Report | None = None
     ) -> "Prediction | None":
-        """Prediction of a classifier for the displayed text, truncated if too long; None for other checkpoints.
+        """Classes or likeliest tokens for the displayed text, truncated if too long; None without an output head.
 
         Args:
             engine, settings: as for `ask`.
