@@ -137,7 +137,7 @@ def main() -> None:
         empty.write_text(EMPTY[0], encoding="utf-8")
         first_grid(browser, store, empty)
         with serve(store) as server:
-            for measure in (tau, click, sentence):
+            for measure in (tau, click, preview, sentence):
                 page = browser.new_page(viewport=WINDOW)
                 measure(page, server.address)
                 page.close()
@@ -216,6 +216,13 @@ def click(page: Page, address: str) -> None:
     report("click on a head to its arcs", 0.3, waits, runs)
 
 
+def preview(page: Page, address: str) -> None:
+    open_page(page, f"{address}?head=0-0&patterns=true")
+    cells = [page.locator(GRID).nth(7 * number % 72) for number in range(1, REPEATS + 1)]
+    waits, runs = repeated(page, "pointerover", "preview", [cell.hover for cell in cells])
+    report("pointer on a head's pattern to its arcs", 0.1, waits, runs)
+
+
 def sentence(page: Page, address: str) -> None:
     open_page(page, address)
 
@@ -229,7 +236,7 @@ def sentence(page: Page, address: str) -> None:
 
 
 def patterns(browser: Browser, address: str, checkpoint: Path) -> None:
-    """The patterns of all heads drawn again at other sizes, and from the pointer on one to its arcs."""
+    """The patterns of all heads drawn again at other sizes."""
     page = browser.new_page(viewport=WINDOW)
     text = "+".join(SUBJECTS[place % len(SUBJECTS)] for place in range(PATTERN_TOKENS - 2))
     open_page(page, f"{address}?checkpoint={checkpoint}&head=0-0&patterns=true&text={text}")
@@ -239,9 +246,6 @@ def patterns(browser: Browser, address: str, checkpoint: Path) -> None:
         page.set_viewport_size(WINDOW | {"width": WINDOW["width"] - 40 * (1 + number % 5)})
         page.wait_for_function("drawn => window.redrawn.length > drawn", arg=drawn, timeout=LONG)
     report(f"144 patterns of {PATTERN_TOKENS} tokens redrawn", 0.1, page.evaluate("window.redrawn"))
-    cells = [page.locator(GRID).nth(7 * number % 144) for number in range(1, REPEATS + 1)]
-    waits, runs = repeated(page, "pointerover", "preview", [cell.hover for cell in cells])
-    report("  pointer on a pattern to its arcs", 0.1, waits, runs)
     page.close()
 
 
