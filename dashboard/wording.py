@@ -364,6 +364,13 @@ def last_heads(n_drawn: int, n_chosen: int) -> str:
     return f"Arcs of the last {n_drawn} of {n_chosen} chosen heads."
 
 
+def links_drawn(share: float, strongest: int | None) -> str:
+    """Which links a picture of arcs has: those in a share of the attention, or the strongest few."""
+    if strongest is None:
+        return f"the top {percent(share, 0)} of each query's attention"
+    return f"the {counted(strongest, 'strongest link')} of each query"
+
+
 def runs_on(device: str, dtype: str) -> str:
     """Where a loaded checkpoint runs."""
     return f", on **{device}** in {dtype}"

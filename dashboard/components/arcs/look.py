@@ -53,6 +53,16 @@ class Look:
         """What the link says: nothing of what is as it was."""
         return {name: value for name, value in asdict(self).items() if value}
 
+    @property
+    def top_share(self) -> float | None:
+        """The share that is drawn; None where it is as it was."""
+        return float(self.share) if self.share else None
+
+    @property
+    def n_strongest(self) -> int | None:
+        """How many links of each query are drawn; None where they are drawn by share."""
+        return int(self.strongest) if self.strongest else None
+
     def on(self, queries: Side, keys: Side) -> "Look":
         """The same without a pin and segments that these tokens do not have."""
         return replace(

@@ -1,5 +1,7 @@
 """Where chosen heads look: arcs, and the overview of a long text."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -14,7 +16,7 @@ from core.roles.roles import ROLES
 from core.roles.sieves import sieve_cells
 from core.texts.text import Text
 from dashboard import provenance, state, wording
-from dashboard.components.arcs import MOST_HEADS
+from dashboard.components.arcs import MOST_HEADS, attention_arcs
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.grid.patterns import frame_of
 from dashboard.components.overview import attention_overview
@@ -25,7 +27,7 @@ from dashboard.figures.text.sides import Side
 from dashboard.state import Choice
 from dashboard.views.frame import Visit
 from dashboard.views.pickers import from_list, one_of
-from dashboard.views.text.look import linked_arcs, look_at, take_look
+from dashboard.views.text.look import look_at, look_now, take_look
 from dashboard.views.text.on_screen import OnScreen
 from dashboard.views.word_links import wording as words_wording
 from dashboard.views.word_links.choice import take_token
@@ -66,7 +68,8 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
             overlay = _overlay(chosen, looked)
     queries, keys = sides(looked)
     attention = np.stack([looked.attention[layer, head] for layer, head in drawn])
-    linked_arcs(
+    arcs = partial(
+        attention_arcs,
         key="arcs",
         queries=queries,
         keys=keys,
@@ -83,13 +86,22 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
         on_look=take_look,
     )
     facts = provenance.text_facts(chosen, engine, screen.text)
-    facts |= {"heads": names, "drawn": f"the top {DEFAULT_SHARE:.0%} of each query's attention"}
-    if first_screen_is_drawn():
-        title, caption = provenance.titled(f"Attention of {names}", facts), provenance.caption(facts)
-        drawing_downloads(
-            "arcs", title, facts, lambda: arcs_svg(queries, attention, drawn, keys=keys, title=title, caption=caption)
-        )
+    facts |= {"heads": names}
+    _arcs_and_files(arcs, partial(arcs_svg, queries, attention, drawn, keys=keys), facts)
     return looked
+
+
+@st.fragment
+def _arcs_and_files(arcs: Callable[[], None], svg: Callable[..., str], facts: Mapping[str, str]) -> None:
+    """The arcs, and their files, which draw the same links: a change of the settings runs nothing else of the page."""
+    arcs()
+    if not first_screen_is_drawn():
+        return
+    look = look_now()
+    share, strongest = look.top_share or DEFAULT_SHARE, look.n_strongest
+    facts = {**facts, "drawn": wording.links_drawn(share, strongest)}
+    title, caption = provenance.titled(f"Attention of {facts['heads']}", facts), provenance.caption(facts)
+    drawing_downloads("arcs", title, facts, lambda: svg(share=share, strongest=strongest, title=title, caption=caption))
 
 
 def _ask(looked: TextAttention, side: str, token: int) -> None:
@@ -148,8 +160,8 @@ def move_window(
     )
 
 
-def _overlay(chosen: Choice, looked: TextAttention) -> tuple[str, Bool[np.ndarray, "query key"]] | None:
-    """The sieve the reader wants to see, of those that this text has in the window."""
+def sieves_on(chosen: Choice, looked: TextAttention) -> Sieves:
+    """The sieves of the text on screen, of those that it has in the window."""
     direction = chosen.score_settings.direction
     directions = DIRECTIONS if direction == "both" else (direction,)
     cells = {role: sieve_cells(role, looked.text, looked.causal, directions, looked.window) for role in ROLES}

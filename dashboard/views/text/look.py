@@ -41,6 +41,12 @@ def look_at(queries: Side, keys: Side) -> Look:
     return look
 
 
+def look_now() -> Look:
+    """How the arcs are set at this moment."""
+    held: _Held = st.session_state[LOOK]
+    return held.look
+
+
 def take_look(look: Look) -> None:
     """Remember what the reader has set, and write it to the address bar."""
     st.session_state[LOOK] = _Held(st.session_state[LOOK].tokens, look)
