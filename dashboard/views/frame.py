@@ -98,11 +98,16 @@ def page(
         promise: what the page is for, in a sentence beside its title.
         settings: draws the drawer of the settings that the page goes by.
     """
+    head(title, promise=promise, settings=settings)
+    section(see, body, notes)
+
+
+def head(title: str, *, promise: str = "", settings: Callable[[], None] = drawer.test_settings) -> None:
+    """Draw the first line of a page. The arguments are those of `page`."""
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(title, anchor=False, width="content")
         st.markdown(promise, width="stretch")
         settings()
-    section(see, body, notes)
 
 
 def section(see: str, body: Callable[[], None], notes: Notes) -> None:

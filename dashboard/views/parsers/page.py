@@ -1,7 +1,6 @@
 """Grammar: what each head finds of a sentence's structure, in three sections of which one is open."""
 
-import streamlit as st
-
+from dashboard.components.terms import sentence
 from dashboard.views import frame
 from dashboard.views.parsers import wording
 from dashboard.views.parsers.coreference import section as coreference
@@ -11,8 +10,8 @@ from dashboard.views.parsers.relations import section as relations
 
 def show() -> None:
     """Draw the page."""
-    st.title("Grammar")
-    st.markdown(wording.SEE)
+    frame.head("Grammar")
+    sentence(wording.SEE, key="see grammar")
     frame.tabs(
         "parsing section",
         {

@@ -8,6 +8,7 @@ import streamlit as st
 from core.passes.texts import TextAttention
 from core.texts.tokens import TokenizedText
 from core.word_links.on_text import TextWord, other_words, words_on
+from dashboard import link
 from dashboard.figures.text.arcs_svg import visible
 from dashboard.views.word_links import wording
 
@@ -98,9 +99,9 @@ def _pick(label: str, words: dict[str, TextWord], side: str) -> str | None:
 
     The link is written by hand: a bound list would drop such a name without a word.
     """
-    if side not in st.session_state:
-        st.session_state[side] = st.query_params.get(side, wording.ANY)
-    wanted = st.session_state[side]
+    if (asked := link.take(side)) is not None:
+        st.session_state[side] = asked
+    wanted = st.session_state.setdefault(side, wording.ANY)
     if wanted != wording.ANY and wanted not in words:
         st.session_state[_missing(side)], st.session_state[side] = wanted, wording.ANY
     elif (missing := st.session_state.get(_missing(side))) in words:

@@ -4,7 +4,7 @@ import base64
 
 import numpy as np
 import pytest
-from reading import button, choose_heads, said, sent
+from reading import button, choose_heads, sent
 
 from core.roles.roles import ROLES
 from dashboard import controls, wording
@@ -61,11 +61,12 @@ def test_a_head_that_is_off_changes_later_layers_only(bert):
 
 def test_a_head_that_the_checkpoint_lacks_is_named_and_all_can_be_switched_on_from_there(bert):
     at = bert(off="9-9,0-1")
-    assert said(at)[0].startswith("Head L9 H9 cannot be switched off")
+    assert "The link switches off head L9 H9; this checkpoint has 2 layers of 3 heads." in at.warning[0].value
+    assert off(at) == [[0, 1]]
     button(at, wording.ALL_ON).click().run()
     assert not at.error
     assert off(at) == []
-    assert not [each for each in at.button if each.label.endswith("again")]
+    assert button(at, "Switch L0 H1 off again")
 
 
 def test_another_checkpoint_begins_with_all_heads_on_and_the_first_remembers(bert, small):

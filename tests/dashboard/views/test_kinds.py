@@ -1,5 +1,7 @@
 """Encoder-decoders: which of their attentions is looked at; and texts too long for one picture."""
 
+import re
+
 import pytest
 from reading import arcs, overview, said, sent
 
@@ -107,7 +109,7 @@ def test_a_corpus_without_any_target_is_said_and_nothing_is_tested(bart):
     (only,) = at.info
     assert f"{n_texts} of {n_texts} texts have no target" in only.value
     assert not at.exception
-    assert not at.get("bidi_component")
+    assert not [each for each in at.get("bidi_component") if "grid" in each.key]
 
 
 def test_a_decoders_attention_has_a_sink_in_place_of_delimiters(app, small):
@@ -203,7 +205,7 @@ def test_nothing_is_waited_for_beside_a_refusal(llama, monkeypatch):
     at = llama()
     at.text_area(key="text").set_value(LONG * 4).run()
     assert said(at)
-    assert not [each.value for each in at.markdown if "s left" in each.value]
+    assert not [each.value for each in at.markdown if re.search(r"\d s left", each.value)]
 
 
 def test_texts_too_long_for_a_link_are_read_from_one_all_the_same(app):

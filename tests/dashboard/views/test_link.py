@@ -4,6 +4,7 @@ import pytest
 from reading import arcs
 
 from dashboard import controls, link, wording
+from dashboard.components.arcs.look import NAMES
 from dashboard.components.kept_text import mark_of
 from dashboard.plain import WORD_JOINER
 
@@ -18,10 +19,12 @@ LINKS = {
         "by": "the corpus",
         "finer": "true",
         "sieve": "delimiter",
-        "thumbnails open": "false",
+        "patterns": "true",
         "window": "0-0",
         "view": "matrix",
         "rows": "words",
+        "colours": "words",
+        "strongest": "2",
         "specials": "hidden",
         "segments": "A-B",
         "share": "0.8",
@@ -55,7 +58,7 @@ LINKS = {
 VAIN = {
     "a head that is not there": (
         {"head": "9-20"},
-        "The link asks for head L9 H20; this checkpoint has 6 layers of 12 heads. Showing L0 H2 instead.",
+        "The link asks for head L9 H20; this checkpoint has 6 layers of 12 heads. Showing L5 H11 instead.",
     ),
     "one head of two": (
         {"head": "3-7,9-20"},
@@ -110,7 +113,7 @@ def test_every_choice_of_a_link_is_taken_up(app, page):
     assert at.session_state[link._ASKED] == {}
     if page == "inspect":
         assert arcs(at)["look"] == {name: LINKS[page][name] for name in arcs(at)["look"]}
-        assert len(arcs(at)["look"]) == 8
+        assert set(arcs(at)["look"]) == set(NAMES)
 
 
 def test_what_a_link_asks_for_in_vain_is_said_in_a_sentence_each_and_the_rest_stays(app):

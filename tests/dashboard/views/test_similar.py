@@ -115,7 +115,7 @@ def test_a_layer_against_itself_leaves_out_each_head_against_itself(app):
 
 def shares(at):
     (said,) = (each.value for each in at.markdown if "of the squared distances" in each.value)
-    return [float(share) for share in re.findall(r"([\d.]+) %", said)]
+    return [float(share) for share in re.findall(r"([\d.]+)%", said)]
 
 
 def test_three_dimensions_show_more_of_the_distances_than_a_plane(app):
