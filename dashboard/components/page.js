@@ -17,9 +17,9 @@ function newElement(tag, className, text) {
 }
 
 function percent(part) {
-  if (part > 0 && part < 0.01) return "under 1 %";
-  if (part > 0.99 && part < 1) return "over 99 %";
-  return `${Math.round(part * 100)} %`;
+  if (part > 0 && part < 0.01) return "under 1%";
+  if (part > 0.99 && part < 1) return "over 99%";
+  return `${Math.round(part * 100)}%`;
 }
 
 function bytesOf(base64) {

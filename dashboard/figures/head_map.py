@@ -85,7 +85,7 @@ def round_bound(largest: float) -> float:
 
 def percents(shares: Float[np.ndarray, "layer head"]) -> list[list[str]]:
     """Shares from 0 to 1 of every head as text for the tooltip; NaN is not applicable."""
-    return [[NOT_APPLICABLE if isnan(share) else f"{100 * share:.1f} %" for share in row] for row in shares.tolist()]
+    return [[NOT_APPLICABLE if isnan(share) else f"{100 * share:.1f}%" for share in row] for row in shares.tolist()]
 
 
 def short_number(value: float, bound: float, signed: bool) -> str:

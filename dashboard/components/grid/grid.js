@@ -98,7 +98,7 @@ class RoleGrid extends HeadGrid {
   }
 
   staysText(at) {
-    return this.stays === null ? "" : `${Math.floor((100 * this.stays[at]) / this.data.resamples)} %`;
+    return this.stays === null ? "" : `${Math.floor((100 * this.stays[at]) / this.data.resamples)}%`;
   }
 
   drawLegend() {

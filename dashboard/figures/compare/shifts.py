@@ -155,7 +155,7 @@ def _divergence_spec(n_layers: int) -> Spec:
 def _shift_description(shifts: Sequence[LayerShift], alpha: float, scale: Scale) -> str:
     return (
         f"Mean {change_axis(scale)} by layer (compared checkpoint minus reference), with "
-        f"{100 * (1 - alpha):g} % intervals over texts. {' '.join(map(_of_role, shifts))}"
+        f"{100 * (1 - alpha):g}% intervals over texts. {' '.join(map(_of_role, shifts))}"
     )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NUMBERS: Final = {
     "rounding": f"{ROUNDING['float32']:g}",
-    "certain": f"{100 * CERTAIN:g} %",
+    "certain": f"{100 * CERTAIN:g}%",
     "resamples": str(RESAMPLES),
 }
 """Of `method.md`."""
@@ -149,7 +149,7 @@ def n_stable(n_stable: int, n_changed: int, n_texts: int) -> str:
     """Of how many changed heads the labels do not depend on the texts that happen to be there."""
     return (
         f"For **{n_stable:,}** of the {counted(n_changed, 'head')} that changed a role, the labels under a and under b "
-        f"each stay in at least {100 * CERTAIN:g} % of {RESAMPLES} corpora drawn anew from the "
+        f"each stay in at least {100 * CERTAIN:g}% of {RESAMPLES} corpora drawn anew from the "
         f"{counted(n_texts, 'text')}."
     )
 
@@ -170,8 +170,7 @@ def side(letter: str, name: str, predicted: str) -> str:
 def predicted(names: Sequence[str], values: Sequence[float], unit: "Unit", masked: str | None) -> str:
     """What a checkpoint predicts, the likeliest first."""
     written = [
-        f"{name} {value:.2f}" if unit == "value" else f"{name} {100 * value:.0f} %"
-        for name, value in zip(names, values)
+        f"{name} {value:.2f}" if unit == "value" else f"{name} {100 * value:.0f}%" for name, value in zip(names, values)
     ]
     said = ", ".join(written[:MOST_PREDICTED])
     return f"Predicts {said}" if masked is None else f"In place of “{masked}”: {said}"

@@ -5,7 +5,7 @@ from typing import Final
 from core.descriptions.describe import MOSTLY
 from core.descriptions.facts import Fact, HeadDescription, RelationFact, RoleFact, ShareFact, SpreadFact, Target
 from core.relations.accuracy import DIRECTIONS
-from dashboard.figures.figure import counted
+from dashboard.figures.figure import counted, percent
 
 NOTHING: Final = "shows no clear pattern on these texts"
 EXAMPLES: Final = "Seen most clearly in these texts: bold words look at underlined ones. Click one to put it on screen."
@@ -143,4 +143,4 @@ def _p(p_value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+    return percent(share, 0)

@@ -194,7 +194,7 @@ def _columns(chosen: Choice) -> dict[str, Any]:
     return {
         "role": columns.TextColumn(width=104),
         "this text": columns.TextColumn(width=90, help=wording.COLUMN_HERE[scale]),
-        "mean": columns.TextColumn(f"mean ({level} %)", width=110, help=wording.column_mean(scale)),
+        "mean": columns.TextColumn(f"mean ({level}%)", width=110, help=wording.column_mean(scale)),
         "p": columns.TextColumn("p adj.", width=58, help=wording.COLUMN_P),
         "texts": columns.NumberColumn(width=44, help=wording.COLUMN_TEXTS),
         "holds": columns.TextColumn(width=78, help=wording.COLUMN_CONSTANT),
@@ -205,7 +205,7 @@ def _evidence_columns(chosen: Choice) -> dict[str, Any]:
     level = f"{100 * (1 - chosen.criterion.alpha):g}"
     columns = st.column_config
     return _columns(chosen) | {
-        "mean": columns.TextColumn(f"mean (≥, {level} %)", width=112, help=evidence_wording.COLUMN_MEAN),
+        "mean": columns.TextColumn(f"mean (≥, {level}%)", width=112, help=evidence_wording.COLUMN_MEAN),
         "evidence": columns.TextColumn(width=76, help=evidence_wording.COLUMN_EVIDENCE),
         "holds": columns.TextColumn(width=56),
     }

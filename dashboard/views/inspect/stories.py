@@ -41,7 +41,7 @@ class Story:
     links_of: Callable[[TokenizedText], Links]
     """The pairs of tokens, query and key, that the head should join."""
     see: str
-    """What to see, after the head's name and "88 % of "."""
+    """What to see, after the head's name and "88% of "."""
     see_back: str = ""
     """The same of the way back, where tokens cannot attend to later tokens; not needed where `see` goes back."""
 

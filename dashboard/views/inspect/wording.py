@@ -59,8 +59,8 @@ COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so its mean decides w
 def story(head: str, share: float, even: float, see: str) -> str:
     """The head that shows most of what a story is about, and what to see."""
     return (
-        f":material/lightbulb: **{head}**: {100 * share:.0f} % of {see}. Evenly spread attention would give "
-        f"{100 * even:.0f} %. No other head does this more in this sentence: an example, not a test."
+        f":material/lightbulb: **{head}**: {100 * share:.0f}% of {see}. Evenly spread attention would give "
+        f"{100 * even:.0f}%. No other head does this more in this sentence: an example, not a test."
     )
 
 
@@ -68,7 +68,7 @@ def no_such_head(head: str, share: float, even: float, see: str) -> str:
     """No head of the checkpoint shows what a story is about."""
     return (
         f":material/lightbulb: This checkpoint has no such head in this sentence. Closest is {head}: "
-        f"{100 * share:.0f} % of {see}. Evenly spread attention would give {100 * even:.0f} %."
+        f"{100 * share:.0f}% of {see}. Evenly spread attention would give {100 * even:.0f}%."
     )
 
 

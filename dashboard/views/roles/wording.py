@@ -28,8 +28,8 @@ NUMBERS: Final = {
     "certain": percent(stability.CERTAIN),
     "t_resamples": str(intervals.RESAMPLES),
     "least_texts": str(intervals.LEAST_TEXTS),
-    "mostly": f"{100 * MOSTLY:g} %",
-    "otherwise": f"{100 * OTHERWISE:g} %",
+    "mostly": f"{100 * MOSTLY:g}%",
+    "otherwise": f"{100 * OTHERWISE:g}%",
     "least_cases": str(LEAST_CASES),
 }
 """Of `method.md`."""

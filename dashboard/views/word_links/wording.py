@@ -35,7 +35,7 @@ BEATS: Final = "clearly more than evenly spread, and than other words"
 OVER_NOTE: Final = (
     "Words are compared in any case. *Other words*: the attention between other words of the same texts at the same "
     "distance, so that a head that only looks at a distance is seen through. Outlined heads give at least "
-    f"{100 * LEAST_GAIN:.0f} % more than evenly spread attention would, and significantly more than between such other "
+    f"{100 * LEAST_GAIN:.0f}% more than evenly spread attention would, and significantly more than between such other "
     "words (paired t-test over texts, with the correction of the test settings)."
 )
 
@@ -102,4 +102,4 @@ def held_out(heads: list[str], share: float, low: float, high: float, even: floa
 
 
 def _percent(share: float) -> str:
-    return "under 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
+    return "under 1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"

@@ -112,7 +112,7 @@ def test_the_link_shows_a_colleague_the_same_and_a_typed_text_what_each_predicts
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value("The old cat slept.")
     type_texts(page, "The film is lovely.")
     expect(page.get_by_text(wording.NO_PREDICTION)).to_be_visible()
-    expect(page.get_by_text(re.compile(r"^Predicts (good|bad) \d+ %, (good|bad) \d+ %$"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^Predicts (good|bad) \d+%, (good|bad) \d+%$"))).to_be_visible()
 
 
 def test_under_the_share_above_chance_differences_are_those_of_shares(visit):

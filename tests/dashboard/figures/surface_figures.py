@@ -15,8 +15,8 @@ NAMES = (*SHARES, "entropy", "cls entropy")
 UNIFORM = np.array([2.75, 2.75, 1.5])
 ORDER = np.array([[0.1, 0.9, 0.5, np.nan], [0.4, 0.3, 0.2, 0.1], [0.5, 0.5, 0.6, 0.5]])
 DOES = {
-    (0, 1): [Function("positional", "−1", "97 % of queries")],
-    (1, 3): [Function("syntactic", "nsubj", "by the sieve"), Function("rare", "", "66 % of texts")],
+    (0, 1): [Function("positional", "−1", "97% of queries")],
+    (1, 3): [Function("syntactic", "nsubj", "by the sieve"), Function("rare", "", "66% of texts")],
 }
 
 

@@ -94,7 +94,7 @@ def test_a_head_with_several_functions_is_split_and_its_parts_fill_its_cell():
     assert split["left"].iloc[0] == cell["left"]
     assert split["left"].iloc[1] == split["right"].iloc[0]
     assert split["right"].iloc[1] == pytest.approx(cell["right"])
-    assert cell["does"] == "syntactic nsubj: by the sieve; rare tokens: 66 % of texts"
+    assert cell["does"] == "syntactic nsubj: by the sieve; rare tokens: 66% of texts"
     assert parts[parts["name"] == "L0 H1"]["label"].tolist() == ["P −1"]
 
 
@@ -107,7 +107,7 @@ def test_functions_are_counted_and_named():
 
 
 def test_only_the_kinds_that_were_looked_for_are_named():
-    by_rule = {(2, 1): [Function("argmax", "dobj", "78 %")]}
+    by_rule = {(2, 1): [Function("argmax", "dobj", "78%")]}
     asked = function_grid(by_rule, ORDER, "confidence", kinds=tuple(FUNCTIONS))
     assert "syntactic by argmax (D) 1: L2 H1 (dobj)" in asked.description
     assert "argmax" not in FIGURES["functions"].description

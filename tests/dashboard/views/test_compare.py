@@ -159,7 +159,7 @@ def test_each_says_what_it_predicts(compare):
     at = compare()
     a, b = (next(each.value for each in at.markdown if each.value.startswith(f"**({side}) ")) for side in "ab")
     assert a.endswith(f":small[{wording.NO_PREDICTION}]")
-    shares = re.search(r":small\[Predicts LABEL\\_[01] (\d+) %, LABEL\\_[01] (\d+) %\]$", b).groups()
+    shares = re.search(r":small\[Predicts LABEL\\_[01] (\d+)%, LABEL\\_[01] (\d+)%\]$", b).groups()
     assert int(shares[0]) >= int(shares[1])
     assert sum(int(share) for share in shares) == pytest.approx(100, abs=1)
 
@@ -167,9 +167,9 @@ def test_each_says_what_it_predicts(compare):
 @pytest.mark.parametrize(
     ("names", "values", "unit", "masked", "said"),
     [
-        (["bad", "good", "so"], [0.612, 0.3, 0.088], "probability", None, "Predicts bad 61 %, good 30 %"),
+        (["bad", "good", "so"], [0.612, 0.3, 0.088], "probability", None, "Predicts bad 61%, good 30%"),
         (["score"], [1.5], "value", None, "Predicts score 1.50"),
-        (["great", "good"], [0.21, 0.09], "probability", "film", "In place of “film”: great 21 %, good 9 %"),
+        (["great", "good"], [0.21, 0.09], "probability", "film", "In place of “film”: great 21%, good 9%"),
     ],
 )
 def test_predictions_in_words(names, values, unit, masked, said):

@@ -17,7 +17,7 @@ SUBJECT = RelationFact(
     relation="nsubj", direction="dependent-to-head", accuracy=0.79, low=0.7, high=0.86, baseline=0.41, offset=2,
     n_cases=1_234, p_value=0.0004,
 )  # fmt: skip
-CASES = "(right in 79 % of 1,234 held-out cases, interval 70 to 86 %; always guessing one distance gets 41 %)"
+CASES = "(right in 79% of 1,234 held-out cases, interval 70 to 86%; always guessing one distance gets 41%)"
 
 
 def said(*facts):
@@ -29,27 +29,27 @@ def said(*facts):
     ("facts", "sentence"),
     [
         ((), "shows no clear pattern on these texts."),
-        ((REST,), "mostly rests on [CLS] (70 % of its attention)."),
+        ((REST,), "mostly rests on [CLS] (70% of its attention)."),
         (
             (replace(REST, target="previous"), SOME),
-            "mostly looks at the previous token (70 % of its attention); otherwise at [CLS] (30 % of its attention).",
+            "mostly looks at the previous token (70% of its attention); otherwise at [CLS] (30% of its attention).",
         ),
         (
             (SUBJECT, SOME),
-            f"mostly looks from a subject to its verb {CASES}; otherwise at [CLS] (30 % of its attention).",
+            f"mostly looks from a subject to its verb {CASES}; otherwise at [CLS] (30% of its attention).",
         ),
         (
             (REST, replace(SUBJECT, direction="head-to-dependent")),
-            f"mostly rests on [CLS] (70 % of its attention); among words, it looks from a verb to its subject {CASES}.",
+            f"mostly rests on [CLS] (70% of its attention); among words, it looks from a verb to its subject {CASES}.",
         ),
         ((replace(SUBJECT, relation="xyz"),), f"mostly looks from a word (xyz) to its head {CASES}."),
         (
             (SOME, replace(SOME, target="punctuation"), RoleFact(role="syntactic")),
-            "gives 30 % of its attention to [CLS] and 30 % of its attention to full stops and commas; by its role, it "
+            "gives 30% of its attention to [CLS] and 30% of its attention to full stops and commas; by its role, it "
             "looks at words that are related to each other.",
         ),
         ((RoleFact(role="block"),), "looks, by its role, at tokens of the same segment."),
-        ((SpreadFact(ratio=0.95),), "spreads its attention almost evenly (95 % of the greatest entropy)."),
+        ((SpreadFact(ratio=0.95),), "spreads its attention almost evenly (95% of the greatest entropy)."),
     ],
 )
 def test_facts_become_one_sentence(facts, sentence):
@@ -60,7 +60,7 @@ def test_the_evidence_says_how_a_relation_was_chosen_and_what_even_attention_wou
     text = evidence(HeadDescription(head=(2, 8), n_texts=128, facts=(SUBJECT, SOME)))
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
         "nsubj: relation and distance (+2) chosen on one half of the texts and judged on the other; p < 0.001, "
-        "corrected for the number of heads; [CLS]: 25 to 35 %, evenly spread attention would give 5 %. Over 128 texts."
+        "corrected for the number of heads; [CLS]: 25 to 35%, evenly spread attention would give 5%. Over 128 texts."
     )
 
 

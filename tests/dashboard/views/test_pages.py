@@ -170,7 +170,7 @@ def test_a_link_with_nonsense_opens_with_what_the_page_offers(app, where):
 def test_heads_of_a_link_are_read_once_each(app, named, shown):
     at = app(head=named)
     assert not at.exception
-    assert at.query_params["head"] == [shown]
+    assert at.query_params["head"] == shown
 
 
 def test_a_corpus_that_was_not_given_is_asked_for(app):

@@ -33,7 +33,7 @@ def test_two_words_rank_the_heads_and_a_click_shows_the_first_ones_arcs(app):
     at.selectbox(key=TO).set_value("baker").run()
     assert not at.exception
     assert [at.query_params[side] for side in (FROM, TO)] == ["her", "baker"]
-    assert re.search("“her” gives [0-9]+ % of its attention to “baker”", answer(at))
+    assert re.search("“her” gives [0-9]+% of its attention to “baker”", answer(at))
     first = entries(at)[0]
     head = first.label.split(":")[0]
     assert answer(at).startswith(f"Strongest in **{head}**")
