@@ -66,13 +66,10 @@ def _roles() -> None:
     facts = corpora.facts(visit, tested)
     coarse, fine = shown_roles(tested.tests.mean)
     with st.container():  # of any length, so that what stands below keeps its place and is not drawn anew
-        _sentences(visit, tested, all_on, coarse, fine)
-        about_syntactic = st.container()  # known once the controls have been computed
+        ask_about_long_texts(tested.too_long)
+        _summary(visit.chosen, tested, coarse)
         found = chance.controlled(visit, tested)
         matched = kept_matches(visit)
-        if matched is not None:
-            with about_syntactic:
-                chance.say_positional(tested, matched)
         beside = st.container()  # drawn once the switch for the finer roles has been
     left, right = halves()
     with right:
@@ -82,15 +79,21 @@ def _roles() -> None:
     if found:
         with beside:
             chance.counts(tested, found, shown, facts)
+    with st.container():
+        _caveats(visit, tested, all_on, coarse, fine)
+        if matched is not None:
+            chance.say_positional(tested, matched)
     _details(visit, tested, matched, coarse, facts)
 
 
-def _sentences(
+def _caveats(
     visit: Visit, tested: Corpus, all_on: Corpus | None, coarse: tuple[str, ...], fine: tuple[str, ...]
 ) -> None:
-    """How many heads hold which role, how that was decided, and what it leaves out."""
-    ask_about_long_texts(tested.too_long)
-    _summary(visit.chosen, tested, coarse)
+    """How roles were decided, and what that leaves out."""
+    n_texts, tau = len(tested.scores), tested.tests.settings.tau
+    n_short = dict(zip(ROLES, tested.scored.out_of_reach(tau).tolist()))
+    if short := {role: n_short[role] for role in coarse if n_short[role]}:
+        st.markdown(shared_wording.out_of_reach(short, n_texts, tau))
     how_decided(visit, tested)
     if all_on is not None:
         say_role_changes(tested.tests, all_on.tests, coarse)
@@ -101,6 +104,7 @@ def _sentences(
 
 
 def _summary(chosen: Choice, tested: Corpus, coarse: tuple[str, ...]) -> None:
+    """How many heads hold which role."""
     tests, n_texts = tested.tests, len(tested.scores)
     counts = {role: int(tests.holds[tests.roles.index(role)].sum()) for role in coarse}
     n_any = tests.holds[0].size - len(combinations(tests.holds, tests.roles, coarse).get(frozenset(), ()))
@@ -109,9 +113,6 @@ def _summary(chosen: Choice, tested: Corpus, coarse: tuple[str, ...]) -> None:
     st.markdown(wording.summary(n_any, tests.holds[0].size, counts, n_texts, lengths, at_tau))
     if tested.bets is None and (note := few_texts(n_texts)) is not None:
         st.markdown(note)
-    n_short = dict(zip(ROLES, tested.scored.out_of_reach(tests.settings.tau).tolist()))
-    if short := {role: n_short[role] for role in coarse if n_short[role]}:
-        st.markdown(shared_wording.out_of_reach(short, n_texts, tests.settings.tau))
 
 
 def _venn(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> tuple[str, ...] | None:

@@ -146,7 +146,7 @@ def test_the_saved_steps_are_scrubbed_through_in_order(visit):
     expect(page.get_by_text(wording.OVER_STEPS)).to_be_visible()
     at_the_end = summary(page).inner_text()
     slider(page, "Compared checkpoint").press("Home")
-    expect(region(page, "^Attention of .* in films/checkpoint-6$")).to_be_visible()
+    expect(region(page, "^Attention of .* in films.checkpoint-6$")).to_be_visible()
     expect(summary(page)).not_to_have_text(at_the_end)
 
 

@@ -148,7 +148,7 @@ def test_heads_are_chosen_by_keyboard_and_previewed_by_their_patterns(visit):
     cell(page, 3, 9).hover()
     expect(heads).to_have_text("L3 H9preview: click to choose it")
     expect_links_other_than(page, own)
-    page.get_by_role("heading", name="Inspect").hover()
+    page.get_by_role("heading", name="Attention Sieve").hover()
     expect(heads.get_by_role("button", name="L3 H7")).to_be_visible()
     expect(heads).not_to_contain_text("preview")
     cell(page, 3, 7).focus()
