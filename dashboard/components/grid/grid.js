@@ -263,9 +263,11 @@ export default function (given) {
   const leave = showHeads(RoleGrid, given);
   const grid = grids.get(given.parentElement);
   const step = ({ detail }) => detail.grid === grid.data.key && grid.step(detail.by);
-  document.addEventListener(STEP, step);
+  grid.listening?.abort(); // new data come without an end of the old
+  grid.listening = new AbortController();
+  document.addEventListener(STEP, step, { signal: grid.listening.signal });
   return () => {
-    document.removeEventListener(STEP, step);
+    grid.listening.abort();
     leave();
   };
 }
