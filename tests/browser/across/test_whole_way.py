@@ -49,9 +49,7 @@ def test_from_200_texts_to_what_fine_tuning_changed(visit):
     expect(page.get_by_role("textbox", name="Name of the new checkpoint")).to_have_value("films-2")
     page.reload()
     expect(listed).to_be_visible()
-    expect(
-        page.get_by_text("Upload a table of labelled texts to see what is in it, or try the sample.")
-    ).to_be_visible()
+    expect(page.get_by_text("Upload a table of labelled texts to see what is in it")).to_be_visible()
     page.get_by_role("link", name="Compare with bundled").click()
     expect(page.get_by_role("heading", name="Compare", exact=True)).to_be_visible()
     expect(page.get_by_text(SUMMARY).first).to_have_text(re.compile("^Fine-tuning (took|gave) the .* role"))
