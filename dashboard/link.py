@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import parse_qs
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from dashboard import wording
@@ -32,6 +34,8 @@ def begin(page: str) -> None:
     context = get_script_run_ctx()
     stepped_back = context is not None and context.is_history_navigation
     values = st.session_state
+    if context is not None and stepped_back:
+        _restore_all(context)
     if _PAGE not in values or stepped_back:
         values[_ASKED] = {name: tuple(st.query_params.get_all(name)) for name in st.query_params}
         values[_SAID] = ()
@@ -39,6 +43,19 @@ def begin(page: str) -> None:
         values[_ASKED], values[_SAID] = {}, ()
     values[_PAGE] = page
     values[_LEFT_OUT] = False
+
+
+def _restore_all(context: ScriptRunContext) -> None:
+    """Take every parameter of the page that Back leads to.
+
+    Streamlit drops those that a widget of the page before was bound to, such as the test settings, which both have.
+    """
+    whole = context.query_string
+    lost = {name: values for name, values in parse_qs(whole).items() if name not in st.query_params}
+    if lost:
+        st.query_params.update(lost)
+        with context.session_state.query_params() as parameters:
+            parameters.set_initial_query_params(whole)
 
 
 def asks_for(names: Iterable[str]) -> bool:
