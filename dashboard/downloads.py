@@ -5,6 +5,7 @@ All files of a page can be had at once: what was offered while a page was drawn 
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode, urlsplit
@@ -60,7 +61,7 @@ def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title:
         title: before the checkpoint and the texts; by default the chart's own.
     """
     whole = titled(title or str(figure.spec["title"]["text"]), facts)
-    svg = lambda: figure_svg(figure, title=whole, caption=caption(facts))  # noqa: E731
+    svg = partial(figure_svg, figure, title=whole, caption=caption(facts))
     _row(Picture(name, whole, facts, svg), figure.description)
 
 
@@ -118,7 +119,7 @@ def _row(download: Download, words: str = "") -> None:
         for suffix in download.suffixes:
             st.download_button(
                 f"{wording.FILE_KINDS[suffix]} of {name}",
-                lambda suffix=suffix: download.file(suffix),  # type: ignore[misc]
+                partial(download.file, suffix),
                 file_name=file_name(download, suffix),
                 mime=MIMES[suffix],
                 key=f"download {name} {suffix}",

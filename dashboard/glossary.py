@@ -30,7 +30,7 @@ TERMS: Final = {
     "corpus": "The texts over which roles are tested. Choose them in the sidebar.",
     "query": "The token that looks.",
     "key": "The token that is looked at.",
-    "checkpoint": "A model as it was saved, with the weights that it had learnt until then. Choose it in the sidebar.",
+    "checkpoint": "A model as it was saved, with the weights that it had learned so far. Choose it in the sidebar.",
 }
 """By the word; those of the roles are also their names in `core.roles.roles`."""
 

@@ -28,7 +28,10 @@ def _depends_on(item: PatternText) -> Mapping[str, object]:
 def _pack(result: PatternAttention) -> Arrays:
     return {
         "n_pairs": np.array(result.n_pairs, np.int32),
-        **{name: getattr(result, name).astype(np.float32) for name in ("shares", "even", "compared", "others")},
+        "shares": result.shares.astype(np.float32),
+        "even": result.even.astype(np.float32),
+        "compared": result.compared.astype(np.float32),
+        "others": result.others.astype(np.float32),
     }
 
 

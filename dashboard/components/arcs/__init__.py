@@ -1,6 +1,7 @@
 """Attention arcs of chosen heads: the Python face of the view that the html, css and scripts beside it draw."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -154,28 +155,30 @@ def attention_arcs(
         "look": push(key, "look", look.parameters, None)[1],
         "tells": on_look is not None,
     }
-
-    def take_look() -> None:
-        state = st.session_state.get(key)
-        said = state.get("look") if isinstance(state, Mapping) else None
-        if on_look is not None and isinstance(said, Mapping):
-            on_look(read_look(said))
-
-    def take_ask() -> None:
-        asked = st.session_state[key]["asked"]
-        side, token = asked["side"], int(asked["token"])
-        whole = {"from": queries, "to": keys}.get(side)
-        if on_ask is not None and whole is not None and 0 <= token < whole.length:
-            on_ask(side, token)
-
     _mount(
         key=key,
         data=as_text(data),
         width="stretch",
         height="content",
-        on_asked_change=take_ask,
-        on_look_change=take_look,
+        on_asked_change=partial(_take_asked, key, dict(zip(SIDES, (queries, keys))), on_ask),
+        on_look_change=partial(_take_look, key, on_look),
     )
+
+
+def _take_look(key: str, on_look: Callable[[Look], None] | None) -> None:
+    """Hand on what the reader has set."""
+    state = st.session_state.get(key)
+    said = state.get("look") if isinstance(state, Mapping) else None
+    if on_look is not None and isinstance(said, Mapping):
+        on_look(read_look(said))
+
+
+def _take_asked(key: str, sides: Mapping[str, Side], on_ask: Callable[[str, int], None] | None) -> None:
+    """Hand on the pinned token that the reader asks about."""
+    asked = st.session_state[key]["asked"]
+    side, token = asked["side"], int(asked["token"])
+    if on_ask is not None and side in sides and 0 <= token < sides[side].length:
+        on_ask(side, token)
 
 
 def _check_heads(attention: np.ndarray, shape: tuple[int, int], heads: Sequence[tuple[int, int]]) -> None:

@@ -64,21 +64,21 @@ def does(description: HeadDescription) -> str:
     parts = []
     if most:
         verb = "rests on" if most[0].target in RESTS else "looks at"
-        parts.append(f"mostly {verb} {AT[most[0].target]} ({_percent(most[0].share)} of its attention)")
+        parts.append(f"mostly {verb} {AT[most[0].target]} ({percent(most[0].share, 0)} of its attention)")
     if relation is not None:
         looks = "among words, it looks" if most else "mostly looks"
         parts.append(f"{looks} from {_from_to(relation)} ({_right(relation)})")
     if parts and some:
-        parts.append(f"otherwise at {AT[some[0].target]} ({_percent(some[0].share)} of its attention)")
+        parts.append(f"otherwise at {AT[some[0].target]} ({percent(some[0].share, 0)} of its attention)")
     elif some:
         parts.append(
-            "gives " + " and ".join(f"{_percent(fact.share)} of its attention to {AT[fact.target]}" for fact in some)
+            "gives " + " and ".join(f"{percent(fact.share, 0)} of its attention to {AT[fact.target]}" for fact in some)
         )
     if roles := [LOOKS_AT[fact.role] for fact in facts if isinstance(fact, RoleFact) and fact.role in LOOKS_AT]:
         looks = "by its role, it looks" if parts else "looks, by its role,"
         parts.append(f"{looks} at {' and '.join(roles)}")
     parts += [
-        f"spreads its attention almost evenly ({_percent(fact.ratio)} of the greatest entropy)"
+        f"spreads its attention almost evenly ({percent(fact.ratio, 0)} of the greatest entropy)"
         for fact in facts
         if isinstance(fact, SpreadFact)
     ]
@@ -112,8 +112,8 @@ def _from_to(fact: RelationFact) -> str:
 
 def _right(fact: RelationFact) -> str:
     return (
-        f"right in {_percent(fact.accuracy)} of {fact.n_cases:,} held-out cases, interval "
-        f"{_interval(fact.low, fact.high)}; always guessing one distance gets {_percent(fact.baseline)}"
+        f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} held-out cases, interval "
+        f"{_interval(fact.low, fact.high)}; always guessing one distance gets {percent(fact.baseline, 0)}"
     )
 
 
@@ -125,7 +125,7 @@ def _evidence(fact: Fact) -> str:
                 f"on the other; p {_p(fact.p_value)}, corrected for the number of heads"
             )
         case ShareFact() if fact.even > 0:
-            even = f"evenly spread attention would give {_percent(fact.even)}"
+            even = f"evenly spread attention would give {percent(fact.even, 0)}"
             return f"{AT[fact.target]}: {_interval(fact.low, fact.high)}, {even}"
         case ShareFact():
             beyond = ", above chance" if fact.target == "first" else ""
@@ -135,12 +135,8 @@ def _evidence(fact: Fact) -> str:
 
 
 def _interval(low: float, high: float) -> str:
-    return "no interval from one text" if low != low else f"{100 * low:.0f} to {_percent(high)}"
+    return "no interval from one text" if low != low else f"{100 * low:.0f} to {percent(high, 0)}"
 
 
 def _p(p_value: float) -> str:
     return "< 0.001" if p_value < 0.001 else f"= {p_value:.3f}"
-
-
-def _percent(share: float) -> str:
-    return percent(share, 0)

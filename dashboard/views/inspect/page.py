@@ -4,9 +4,11 @@ from dataclasses import replace
 from typing import Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.attention.settings import ONE_STACK, Head
 from core.errors import AnalysisError
+from core.passes.texts import TextAttention
 from core.roles.roles import shown_roles
 from core.roles.telling import telling_head
 from core.texts.text import Text, read_typed
@@ -49,14 +51,7 @@ def _inspect() -> None:
     chosen = state.choice()
     is_one_stack = st.session_state.get("kinds", ONE_STACK) == ONE_STACK
     stories.chips(is_one_stack or chosen.kind == "encoder")
-    row = st.container(horizontal=True, vertical_alignment="bottom")
-    with row:
-        typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height="content")
-    text = text_on_screen(read_typed(typed))
-    with row:
-        st.button(wording.LOOK, key="look", icon=":material/visibility:", help=wording.LOOK_HELP)  # a click is enough
-        keep_button()
-    say_what_was_kept(text)
+    typed, text = _typed()
     controls.heads_off(chosen)
     engine = controls.engine(chosen)
     corpus_texts, problem = _corpus_texts(chosen)
@@ -81,9 +76,42 @@ def _inspect() -> None:
         drawn = where_heads_look(visit, screen, heads, GRID)
     if not first_screen_is_drawn():
         return
+    _about_text(visit, screen, drawn, heads, tested, right, below)
+    if not texts and problem is None:
+        frame.ask_for_texts(chosen, corpus_texts)
+    elif tested is not None:
+        _about_corpus(visit, screen, tested, heads)
+    elif texts and corpus(visit) is not None:
+        # What is drawn stayed in view meanwhile; the next run takes the tests from memory.
+        st.rerun()
+
+
+def _typed() -> tuple[str, Text]:
+    """What the reader has typed, and which text of it is on screen."""
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height="content")
+    text = text_on_screen(read_typed(typed))
+    with row:
+        st.button(wording.LOOK, key="look", icon=":material/visibility:", help=wording.LOOK_HELP)  # a click is enough
+        keep_button()
+    say_what_was_kept(text)
+    return typed, text
+
+
+def _about_text(
+    visit: Visit,
+    screen: OnScreen,
+    drawn: TextAttention,
+    heads: list[Head],
+    tested: Corpus | None,
+    right: DeltaGenerator,
+    below: DeltaGenerator,
+) -> None:
+    """Which heads link two words, what the chosen head does, and what changes without those that are switched off."""
     # These bring pandas and SciPy, half a second that the first grid does not wait for.
     from dashboard.views.heads_off import switch_buttons, what_changes
-    from dashboard.views.inspect.head_card import head_card, head_summary
+    from dashboard.views.inspect.head_card import head_summary
     from dashboard.views.word_links.on_text import linking_heads
 
     with right:
@@ -93,18 +121,18 @@ def _inspect() -> None:
             if tested is not None:
                 show_description(visit, tested, heads[-1])
             head_summary(visit, screen.now, tested, heads[-1])
-            switch_buttons(chosen, heads)
+            switch_buttons(visit.chosen, heads)
     what_changes(visit, screen)
-    if not texts and problem is None:
-        frame.ask_for_texts(chosen, corpus_texts)
-    elif tested is not None:
-        ask_about_long_texts(tested.too_long)
-        how_decided(visit, tested)
-        if heads:
-            head_card(visit, screen.now, tested, heads[-1])
-    elif texts and corpus(visit) is not None:
-        # What is drawn stayed in view meanwhile; the next run takes the tests from memory.
-        st.rerun()
+
+
+def _about_corpus(visit: Visit, screen: OnScreen, tested: Corpus, heads: list[Head]) -> None:
+    """How roles were decided over the corpus, and the scores of the chosen head."""
+    from dashboard.views.inspect.head_card import head_card
+
+    ask_about_long_texts(tested.too_long)
+    how_decided(visit, tested)
+    if heads:
+        head_card(visit, screen.now, tested, heads[-1])
 
 
 def _corpus_texts(chosen: Choice) -> tuple[tuple[Text, ...], AnalysisError | None]:

@@ -4,7 +4,7 @@ from math import isnan
 from typing import Final
 
 from core.word_links.on_corpus import LEAST_GAIN
-from dashboard.figures.figure import counted
+from dashboard.figures.figure import counted, percent
 from dashboard.plain import plain
 
 TITLE: Final = "Which heads link two words?"
@@ -96,10 +96,10 @@ def held_out(heads: list[str], share: float, low: float, high: float, even: floa
     beside = "" if isnan(others) else f", and to other words at the same distance it gives {_percent(others)}"
     return (
         f"Best find: **{' or '.join(heads)}**, chosen on one half of the texts, gives the other word {_percent(share)} "
-        f"of the attention in the other half ({_percent(low)} to {_percent(high)}). Evenly spread attention would give "
-        f"{_percent(even)}{beside}."
+        f"of its attention in the texts of the other half ({_percent(low)} to {_percent(high)}). Evenly spread "
+        f"attention would give {_percent(even)}{beside}."
     )
 
 
 def _percent(share: float) -> str:
-    return "under 1%" if 0 < share < 0.01 else f"{100 * share:.0f}%"
+    return "under 1%" if 0 < share < 0.01 else percent(share, 0)

@@ -16,6 +16,8 @@ from dashboard.views.surface import wording as words
 from dashboard.views.surface.numbers import KEPT
 
 TABS = (words.SHARES, words.ENTROPY, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
+DRAWER = [wording.MORE_SETTINGS, wording.DEVICE]
+"""What unfolds in the test settings."""
 N_TEXTS = 3
 TEXTS = "the cat sat on the mat.\na dog chased two black birds.\nshe does eat red apples."
 
@@ -308,13 +310,13 @@ def test_one_text_has_no_interval(opened):
 def test_a_corpus_that_was_not_given_is_asked_for(opened):
     at = opened(corpus=controls.UPLOAD)
     assert [each.value for each in at.info] == [wording.WAIT_UPLOAD]
-    assert [each.label for each in at.main.expander][-2:] == [wording.HOW, words.PAPER_TITLE]
+    assert [each.label for each in at.main.expander] == [*DRAWER, wording.HOW, words.PAPER_TITLE]
 
 
 def test_the_papers_numbers_stand_only_in_the_folded_panel(opened):
     at = opened()
     folded = {each.label: [shown.value for shown in each.markdown] for each in at.main.expander}
-    assert list(folded)[-3:] == [words.SETTINGS, wording.HOW, words.PAPER_TITLE]
+    assert list(folded) == [*DRAWER, words.SETTINGS, wording.HOW, words.PAPER_TITLE]
     assert "3.89 nats" in folded[words.PAPER_TITLE][0]
     assert sum("3.89" in each.value for each in at.markdown) == 1
 
