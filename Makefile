@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 PREPARED_FROM := requirements.txt $(wildcard dashboard/samples/*) cache/store/keys.py core/roles/sieves.py core/roles/measures.py \
     core/roles/matched_pairs.py core/roles/permuted_keys.py
 export OMP_WAIT_POLICY ?= PASSIVE
+# The tests start many processes: each reads what the first one has compiled.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: app test bench pictures sample-checkpoint
 app: $(VENV)/prepared

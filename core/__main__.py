@@ -8,6 +8,10 @@ from core.comparison import command as comparison
 from core.coreference import command as coreference
 from core.errors import AnalysisError, ColumnsNeeded, TextTooLong
 from core.finetuning import command as finetuning
+from core.importance import command as importance
+from core.importance import prune_command as pruning
+from core.importance import remove_command as removal
+from core.importance.gates import command as gates
 from core.maps import command as maps
 from core.probing import command as probing
 from core.relations import command as relations
@@ -39,8 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m core", description=__doc__)
     commands = parser.add_subparsers(required=True)
     roles.add_commands(commands)
-    for room in (comparison, surface, relations, coreference, word_links, probing, similarity, maps):
+    for room in (comparison, surface, relations, coreference, word_links, probing, similarity, maps, removal, gates):
         room.add_command(commands)
+    importance.add_commands(commands)
+    pruning.add_command(commands)
     finetuning.add_commands(commands)
     return parser
 

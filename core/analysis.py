@@ -18,6 +18,10 @@ from core.comparison.differences import PairedTests, paired_tests
 from core.coreference.accuracy import Candidates, CoreferenceScores, coreference_scores
 from core.coreference.mentions import MentionText
 from core.coreference.question import choice_question
+from core.errors import AnalysisError
+from core.importance.effects import Draws, Effects, effects
+from core.importance.metrics import SCORE_NAMES, Metric, mean_score
+from core.importance.question import HEAD_OUTPUTS, Replace, ablation_question, mean_outputs
 from core.passes.prepare import prepare_all, queries_text
 from core.passes.question import Item, Question, Result, answer
 from core.relations.accuracy import AS_IN_PAPER, ParsingSettings, RelationAccuracy, TextPredictions, relation_accuracies
@@ -160,6 +164,28 @@ def word_links(
     read = [queries_text(text, settings.kind) for text in texts]
     found = [PatternText.of(text, tree, pattern) for text, tree in zip(read, dependencies(read), strict=True)]
     return pattern_links(results(checkpoint, WORD_LINKS, [item for item in found if item is not None], settings))
+
+
+def ablations(
+    checkpoint: Checkpoint,
+    texts: Sequence[Text],
+    settings: PassSettings | None = None,
+    metric: Metric = "output",
+    replace: Replace = "zero",
+) -> Effects:
+    """What taking out each head changes: the vector of a text, or the loss of its language model.
+
+    Accuracy on labelled texts: `results` of `core.importance.question.ablation_question("labels")`, scored by
+    `core.importance.metrics.label_score`.
+
+    Raises: AnalysisError for a metric that the checkpoint has not, and for labels.
+    Source: Michel et al. 2019, section 3.2.
+    """
+    if metric == "labels":
+        raise AnalysisError("The metric labels needs labels, which texts alone do not have. Choose output or lm.")
+    means = mean_outputs(results(checkpoint, HEAD_OUTPUTS, texts, settings)) if replace == "mean" else None
+    outcomes = results(checkpoint, ablation_question(metric, means=means), texts, settings)
+    return effects(outcomes, mean_score(SCORE_NAMES[metric][0]), Draws([text.document for text in texts]))
 
 
 def similarity(

@@ -3,6 +3,8 @@ from pathlib import Path
 
 # Before anything imports huggingface_hub: no test reaches the network.
 os.environ["HF_HUB_OFFLINE"] = "1"
+# Before anything imports torch: a worker has one core, and on matrices this small threads cost more than they give.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
 import pytest

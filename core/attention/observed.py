@@ -9,7 +9,7 @@ query x key map is stored unless an observer copies it. Models that compute atte
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import torch
@@ -17,8 +17,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 
+from core.attention.kept_heads import KeptHeads, kept_heads, kept_of, show_all, tile_with_holes
 from core.attention.masks import TileMask, add_tensor, attention_mask_function
-from core.attention.observers import Observer, OnOutput, Pass, Tile, WatchingDone, current_pass
+from core.attention.observers import Backward, Observer, OnOutput, Pass, Tile, WatchingDone, current_pass
 from core.attention.softmax_tap import SoftmaxTap
 from core.errors import AnalysisError
 
@@ -46,6 +47,13 @@ class _Attention:
     softcap: float | None
     bias: Tensor | None
     sinks: Float[Tensor, " head"] | None
+    kept: KeptHeads | None
+    """Heads left of an attention from which some were removed; all of the above is of these."""
+
+    @property
+    def n_heads(self) -> int:
+        """Number of heads, removed ones included."""
+        return self.query.shape[1] if self.kept is None else self.kept.n_heads
 
     @property
     def n_keys(self) -> int:
@@ -85,7 +93,11 @@ def observed_attention(
     """
     current = current_pass.get() or Pass()
     layer = current.next_layer()
+    known = current.known_outputs(layer, len(query))
+    if known is not None:
+        return known.to(query.dtype), None
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    kept = kept_heads(module)
     # Query and key come as views of "text token head channel"; the products would copy them anew for every tile.
     attention = _Attention(
         query=query.to(dtype).contiguous() * (query.shape[-1] ** -0.5 if scaling is None else scaling),
@@ -93,12 +105,20 @@ def observed_attention(
         values=value.to(dtype),
         mask=attention_mask,
         softcap=softcap,
-        bias=position_bias,
+        bias=None if position_bias is None else kept_of(position_bias, kept, 1),
         sinks=None if s_aux is None else s_aux.to(dtype),
+        kept=kept,
     )
+    if current.backward == "halved":
+        attention = replace(
+            attention, query=_halved(attention.query), keys=_halved(attention.keys), values=_halved(attention.values)
+        )
     output = _attend(current, attention, layer)
     if current.on_output is not None and layer is not None:
-        current.on_output(output, attention.values)
+        if kept is None:
+            current.on_output(output, attention.values)
+        else:
+            output = show_all(current.on_output, output, attention.values, kept)
     if current.ends_at(layer):
         raise WatchingDone
     return output.to(query.dtype), None
@@ -119,17 +139,22 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
         values = torch.cat([values, padded[:, None].expand(-1, values.shape[1], -1, -1)], dim=-1)
     # Laid out as the model goes on with it, so that it is not copied again.
     output = attention.query.new_empty((n_texts, n_queries, n_heads, n_channels))
-    for texts, queries in tiles((n_texts, n_heads, n_queries, attention.n_keys), attention.query.device.type):
+    # Tiles of all heads, so that those of a checkpoint and of its copy without some heads are the same.
+    shape = (n_texts, attention.n_heads, n_queries, attention.n_keys)
+    for texts, queries in tiles(shape, attention.query.device.type):
         logits, probabilities = _softmax_tile(current, attention, texts, queries)
         row_sums = None if attention.sinks is None else _row_sums(logits, probabilities, attention.sinks)
         entropy = _entropy(logits, probabilities) if wants_entropy else None
         if row_sums is not None:
             probabilities = probabilities * row_sums[..., None]
+        if current.backward != "gradient":
+            probabilities = probabilities.detach() if current.backward == "constant" else _halved(probabilities)
         product = _by_kv_head(probabilities, values.shape[1]) @ values[texts, :, : probabilities.shape[-1]]
         product = product.view(*probabilities.shape[:3], values.shape[-1])
         outputs = product[..., :n_channels]
-        if current.gates is not None and layer is not None:
-            outputs = outputs * current.gates[layer, :, None, None].to(outputs.dtype)
+        if layer is not None:
+            heads = None if attention.kept is None else attention.kept.on(outputs.device)
+            outputs = current.gated(outputs, layer, texts, heads)
         output[texts, queries] = outputs.transpose(1, 2)
         if layer is not None and current.observers:
             tile = Tile(
@@ -143,8 +168,13 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
                 outputs=outputs if wants_outputs else None,
                 mask=attention.mask if isinstance(attention.mask, TileMask) else None,
             )
-            current.show(tile)
+            current.show(tile if attention.kept is None else tile_with_holes(current, tile, attention.kept))
     return output
+
+
+def _halved(values: Tensor) -> Tensor:
+    """The same values with half of their gradient: their share of a product of two."""
+    return (values + values.detach()) / 2
 
 
 def tiles(shape: tuple[int, int, int, int], device: str) -> Iterator[tuple[slice, slice]]:
@@ -227,7 +257,10 @@ def observe(
     observers: Sequence[Observer],
     *,
     calls: Sequence[int] | None = None,
-    gates: Float[Tensor, "layer head"] | None = None,
+    gates: Float[Tensor, "*text layer head"] | None = None,
+    replacements: Float[Tensor, "layer head channel"] | None = None,
+    known: Mapping[int, Float[Tensor, "known query head channel"]] | None = None,
+    backward: Backward = "gradient",
     on_output: OnOutput | None = None,
     stops: bool = False,
 ) -> Any:
@@ -239,28 +272,43 @@ def observe(
         observers: receive every tile of every layer, in order.
         calls: for each layer, the index of its attention call within the forward pass; None observes all calls of a
             model with a single stack.
-        gates: factor for the output of each head in the observed layers; 0 switches a head off. If it requires
-            gradients, the pass records them.
+        gates: factor for the output of each head in the observed layers, the same for all texts of the batch or of each
+            one; 0 switches a head off. If it requires gradients, the pass records them.
+        replacements: what takes the place of the output of each head as far as its gate is closed; None for 0.
+        known: outputs of all heads of some layers with their gates open, from an earlier pass over the texts of which
+            the batch holds copies, one behind the other; these layers' attention is not computed, nor observed.
+        backward: what the backward pass takes attention for, in all layers.
         on_output: called for every observed layer in order; only for a model that uses the registered function.
         stops: end the pass after the last observed layer, without computing the model's output.
 
     Returns: the model's output, or None if the pass was ended early.
 
     Raises: RuntimeError for a model in training mode, because dropout would distort its attention; AnalysisError if an
-    observer needs the outputs of single heads and the model does not use the registered function; ValueError for
-    `stops` without `calls`.
+    observer or a replacement needs the outputs of single heads and the model does not use the registered function;
+    ValueError for `stops` without `calls`.
     """
     if model.training:
         raise RuntimeError("The model is in training mode; call model.eval() before observing its attention.")
     if stops and calls is None:
         raise ValueError("A pass stops after the last call that is watched; name the calls.")
-    if not has_attention_interface(model) and any(observer.wants_outputs for observer in observers):
+    wants_outputs = replacements is not None or any(observer.wants_outputs for observer in observers)
+    if wants_outputs and not has_attention_interface(model):
         raise AnalysisError(
             f"{type(model).__name__} has its own attention code, so the outputs of single heads cannot be seen. "
             "Choose a checkpoint of another family, such as BERT."
         )
     layers = None if calls is None else {call: layer for layer, call in enumerate(calls)}
-    token = current_pass.set(Pass(observers=observers, layers=layers, stops=stops, gates=gates, on_output=on_output))
+    current = Pass(
+        observers=observers,
+        layers=layers,
+        stops=stops,
+        gates=gates,
+        replacements=replacements,
+        known=known or {},
+        backward=backward,
+        on_output=on_output,
+    )
+    token = current_pass.set(current)
     try:
         with (
             torch.enable_grad() if gates is not None and gates.requires_grad else torch.inference_mode(),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -35,6 +35,8 @@ class Tile:
     """Output of each head before the output projection, its gate applied, if an observer wants it."""
     mask: TileMask | None = None
     """The mask of this layer, if it was built by transformers."""
+    kept: tuple[int, ...] | None = None
+    """Heads left of an attention from which some were removed, whose entries are NaN; None if none was."""
 
 
 @runtime_checkable
@@ -59,7 +61,13 @@ class Observer(Protocol):
 
 
 OnOutput = Callable[[Float[Tensor, "text query head channel"], Float[Tensor, "text kv_head key channel"]], None]
-"""Called with the outputs of the heads of an observed layer before the output projection, and with its values."""
+"""Called with the outputs of the heads of an observed layer before the output projection, and with its values; both
+are 0 for removed heads."""
+
+
+Backward = Literal["gradient", "constant", "halved"]
+"""What a backward pass takes attention for: its gradient; constant probabilities; or the gradient with half of it at
+each factor of its two products."""
 
 
 class WatchingDone(Exception):
@@ -75,7 +83,12 @@ class Pass:
     """Layer of each observed attention call, by the index of the call; None observes all calls, one per layer."""
     stops: bool = False
     """Whether to end the pass after the last observed call."""
-    gates: Float[Tensor, "layer head"] | None = None
+    gates: Float[Tensor, "*text layer head"] | None = None
+    replacements: Float[Tensor, "layer head channel"] | None = None
+    """What takes the place of a head's output as far as its gate is closed; None for nothing."""
+    known: Mapping[int, Float[Tensor, "known query head channel"]] = field(default_factory=dict)
+    """Outputs of the heads of some layers, open, of an earlier pass over the texts that the batch holds copies of."""
+    backward: Backward = "gradient"
     on_output: OnOutput | None = None
     n_calls: int = 0
     _buffers: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict)
@@ -85,6 +98,48 @@ class Pass:
         call = self.n_calls
         self.n_calls += 1
         return call if self.layers is None else self.layers.get(call)
+
+    def gate(self, layer: int, texts: slice) -> Float[Tensor, "#text head 1 1"] | None:
+        """Factor for the output of each head of a layer on some texts; None if all heads are on."""
+        if self.gates is None:
+            return None
+        of_layer = self.gates[layer] if self.gates.dim() == 2 else self.gates[texts, layer]
+        return of_layer.reshape(-1, self.gates.shape[-1], 1, 1)
+
+    def gated(
+        self,
+        outputs: Float[Tensor, "text head query channel"],
+        layer: int,
+        texts: slice,
+        heads: Int[Tensor, " head"] | None = None,
+    ) -> Float[Tensor, "text head query channel"]:
+        """Outputs of the heads of a layer on some texts as the model goes on with them.
+
+        Args:
+            outputs: before gates.
+            layer: index.
+            texts: of the batch.
+            heads: which of the layer's heads these are; None if all.
+        """
+        gate = self.gate(layer, texts)
+        if gate is None:
+            return outputs
+        instead = None if self.replacements is None else self.replacements[layer]
+        if heads is not None:
+            gate = gate.index_select(1, heads)
+            instead = None if instead is None else instead.index_select(0, heads)
+        gate = gate.to(outputs.dtype)
+        if instead is None:
+            return outputs * gate
+        return outputs * gate + instead[:, None].to(outputs.dtype) * (1 - gate)
+
+    def known_outputs(self, layer: int | None, n_texts: int) -> Float[Tensor, "text query head channel"] | None:
+        """Gated outputs of a layer that need not be computed; None if they must."""
+        if layer is None or layer not in self.known:
+            return None
+        outputs = self.known[layer].transpose(1, 2)
+        copies = outputs.repeat(n_texts // len(outputs), 1, 1, 1)
+        return self.gated(copies, layer, slice(0, n_texts)).transpose(1, 2)
 
     def ends_at(self, layer: int | None) -> bool:
         """Whether the pass ends after the attention of this layer."""
@@ -99,8 +154,8 @@ class Pass:
         return any(o.wants_entropy for o in self.observers)
 
     def wants_outputs(self) -> bool:
-        """Whether some observer needs the outputs of the heads."""
-        return any(o.wants_outputs for o in self.observers)
+        """Whether the outputs of the heads are needed, by an observer or as such."""
+        return self.on_output is not None or any(o.wants_outputs for o in self.observers)
 
     def buffer(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor | None:
         """Scratch memory reused by all tiles, to avoid page faults; None when gradients are recorded."""

@@ -50,4 +50,5 @@ def _seen(attention: Tensor) -> Tensor:
     current.show(tile)
     if current.ends_at(layer):
         raise WatchingDone
-    return attention if current.gates is None else attention * current.gates[layer, :, None, None].to(attention.dtype)
+    gate = current.gate(layer, tile.texts)
+    return attention if gate is None else attention * gate.to(attention.dtype)

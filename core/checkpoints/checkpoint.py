@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from core.attention.settings import ONE_STACK, UNLIMITED, Kind, Reach
+from core.attention.settings import ONE_STACK, UNLIMITED, Head, Kind, Reach
 from core.checkpoints.fingerprints import FileState
+from core.checkpoints.removed_heads import RemovedHeads
 
 if TYPE_CHECKING:
     import torch
@@ -42,6 +43,12 @@ class CheckpointFiles:
     """Layers and heads of an encoder-decoder's decoder, likewise."""
     seed: int | None = None
     """Seed of randomly initialised weights; None for the checkpoint's own weights."""
+    removed: RemovedHeads = ()
+    """Heads that were removed, by kind of attention."""
+
+    def removed_of(self, kind: Kind) -> tuple[Head, ...]:
+        """Heads that were removed from one kind of attention."""
+        return dict(self.removed).get(kind, ())
 
 
 @dataclass(frozen=True)
@@ -51,10 +58,13 @@ class AttentionLayers:
     calls: tuple[int, ...]
     """Index of each layer's attention call within a forward pass, from 0."""
     n_heads: int
+    """Removed ones included."""
     causal: bool
     """Whether tokens cannot attend to later tokens."""
     reaches: tuple[Reach, ...] = ()
     """Attention window of each layer; empty if no layer has one."""
+    removed: tuple[Head, ...] = ()
+    """Heads that were removed: their attention, and what is computed from it, is NaN."""
 
     def reach(self, layer: int) -> Reach:
         """Attention window of one layer."""

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
+from core.checkpoints.removed_heads import REMOVED_HEADS
 from core.errors import CheckpointError
 
 PICKLED: Final = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
@@ -16,7 +17,7 @@ TOKENIZER_FILES: Final = (
 VOCABULARIES: Final = tuple(name for name in TOKENIZER_FILES if name.startswith(("vocab", "spiece", "sentence")))
 WEIGHT_FILES: Final = "model*.safetensors"
 INDEX: Final = "model.safetensors.index.json"
-HUB_FILES: Final = ("config.json", WEIGHT_FILES, INDEX, *TOKENIZER_FILES)
+HUB_FILES: Final = ("config.json", WEIGHT_FILES, INDEX, REMOVED_HEADS, *TOKENIZER_FILES)
 """Files from which a checkpoint is loaded; all are part of its fingerprint, and no others are read."""
 MAX_JSON_BYTES: Final = 20_000_000
 """Maximum size of a configuration or an index of weights; real ones are far smaller."""

@@ -15,6 +15,7 @@ from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from core.checkpoints.files import HUB_FILES, checked_config
 from core.checkpoints.fingerprints import file_sha256, file_states, fingerprint, held_still
 from core.checkpoints.folders import checkpoints_folder
+from core.checkpoints.removed_heads import read_removed
 from core.checkpoints.saved_runs import check_is_saved
 from core.errors import CheckpointError
 
@@ -44,6 +45,7 @@ def find_checkpoint(name: str) -> CheckpointFiles:
     config = checked_config(name, folder)
     states = file_states(name, folder, HUB_FILES)
     has_decoder = config.get("is_encoder_decoder") is True
+    kinds = TWO_STACKS if has_decoder else ONE_STACK
     return CheckpointFiles(
         name=name,
         folder=folder,
@@ -55,11 +57,12 @@ def find_checkpoint(name: str) -> CheckpointFiles:
         ),
         fingerprint=fingerprint(states),
         states=states,
-        kinds=TWO_STACKS if has_decoder else ONE_STACK,
+        kinds=kinds,
         decoder=(
             _first_number(config, "decoder_layers", "num_decoder_layers", "num_layers") if has_decoder else None,
             _first_number(config, "decoder_attention_heads", "num_heads") if has_decoder else None,
         ),
+        removed=read_removed(name, folder, kinds),
     )
 
 
@@ -163,6 +166,14 @@ def _fetch_from_hub(name: str) -> tuple[Path, str]:
             "Check the connection, or give a local folder."
         ) from None
     return folder, folder.name
+
+
+def is_out_of_reach(name: str) -> bool:
+    """Whether a hub id can neither be fetched, since this machine is set to stay offline, nor read from a copy."""
+    from huggingface_hub import constants  # the functions that look into its cache take half a second to import
+
+    copies = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}", "snapshots")
+    return constants.HF_HUB_OFFLINE and not copies.is_dir()
 
 
 def _first_number(config: dict[str, Any], *names: str) -> int | None:

@@ -1,6 +1,7 @@
 """Loads a checkpoint's files into a model that uses the registered attention function."""
 
 import inspect
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Final
 
@@ -11,7 +12,9 @@ from transformers import CONFIG_MAPPING, AutoConfig, AutoTokenizer, PreTrainedMo
 from transformers.utils import logging as transformers_logging
 
 from core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles, OutputHead
+from core.checkpoints.removed_heads import REMOVED_HEADS
 from core.checkpoints.self_check import first_line, is_eager, self_check
+from core.checkpoints.slicing import class_without_heads, remove_heads
 from core.checkpoints.soundness import (
     check_layers,
     check_vocabulary,
@@ -55,7 +58,8 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     check_weights(files.name, full_model)
     n_embeddings = check_vocabulary(files.name, full_model, tokenizer)
     model = full_model.base_model
-    attentions = self_check(model, files.name, min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1)
+    found = self_check(model, files.name, min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1)
+    attentions = {kind: replace(layers, removed=files.removed_of(kind)) for kind, layers in found.items()}
     return Checkpoint(
         files=files,
         model=model,
@@ -124,25 +128,49 @@ def _usable_head(model: PreTrainedModel, tokenizer: Any) -> OutputHead | None:
 
 
 def _read_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, attention: str | None) -> PreTrainedModel:
+    model, report = _from_files(
+        files, config, getattr(transformers, _head(config)[0]), dtype=dtype, attn_implementation=attention
+    )
+    _check_complete(files, report)
+    check_layers(files.name, model, report["unexpected_keys"])
+    return model
+
+
+def _from_files(files: CheckpointFiles, config: Any, auto_class: Any, **how: Any) -> tuple[PreTrainedModel, Any]:
+    """A model with the weights in the files, and transformers' report about them."""
+    made = class_without_heads(files.name, auto_class, config, files.removed)
     try:
         with ONE_AT_A_TIME:
-            model, report = getattr(transformers, _head(config)[0]).from_pretrained(
+            return made.from_pretrained(
                 files.folder,
                 config=config,
-                dtype=dtype,
-                attn_implementation=attention,
                 use_safetensors=True,
                 trust_remote_code=False,
                 local_files_only=True,
                 output_loading_info=True,
+                **how,
             )
     except Exception as error:  # what a broken file makes the library raise is open-ended
+        fit = f" They may not be those that {REMOVED_HEADS} describes." if files.removed else ""
         raise CheckpointError(
-            f"The weights of {files.name} cannot be loaded ({first_line(error)}). Save the checkpoint again."
+            f"The weights of {files.name} cannot be loaded ({first_line(error)}).{fit} Save the checkpoint again."
         ) from error
-    _check_complete(files, report)
-    check_layers(files.name, model, report["unexpected_keys"])
-    return model
+
+
+def load_every_weight(files: CheckpointFiles) -> tuple[PreTrainedModel, set[str]]:
+    """The model that a checkpoint was saved from, in the number format of its files, to save it again.
+
+    Unlike a loaded checkpoint, it has heads for tasks that the program has no use for.
+
+    Returns: the model, and the names of weights that the files lack, which are random.
+    Raises: CheckpointError.
+    """
+    config = _load_config(files)
+    architecture = getattr(transformers, next(iter(config.architectures or ()), ""), None)
+    is_model = isinstance(architecture, type) and issubclass(architecture, PreTrainedModel)
+    model, report = _from_files(files, config, architecture if is_model else transformers.AutoModel, dtype="auto")
+    own_memory(model)
+    return model, set(report["missing_keys"])
 
 
 def _draw_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, attention: str | None) -> PreTrainedModel:
@@ -151,9 +179,11 @@ def _draw_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, atten
         raise RuntimeError("Weights are drawn with a seed.")
     with ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
         torch.manual_seed(files.seed)
-        return getattr(transformers, _head(config)[0]).from_config(
+        model = getattr(transformers, _head(config)[0]).from_config(
             config, dtype=dtype, attn_implementation=attention, trust_remote_code=False
         )
+    remove_heads(files.name, model, files.removed)
+    return model
 
 
 def _head(config: Any) -> tuple[str, OutputHead | None]:

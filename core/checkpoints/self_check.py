@@ -58,9 +58,10 @@ class ProbeObserver:
         self.calls[kind][tile.layer] = tile.probabilities.shape[1]
         self.masks[tile.layer] = tile.mask
         for row, (n_queries, n_keys) in enumerate(zip(*self._lengths[kind])):
-            real = tile.probabilities[row, :, :n_queries, :n_keys]
-            wanted = 1 if tile.row_sums is None else tile.row_sums[row, :, :n_queries]
-            error = float((real.sum(-1) - wanted).abs().max())
+            heads = slice(None) if tile.kept is None else list(tile.kept)
+            real = tile.probabilities[row, heads, :n_queries, :n_keys]
+            wanted = 1 if tile.row_sums is None else tile.row_sums[row, heads, :n_queries]
+            error = float((real.sum(-1) - wanted).abs().max()) if len(real) else 0.0
             self.row_error = float(np.maximum(self.row_error, error))  # carries a NaN along, as max() would not
             self.causal[kind] = self.causal.get(kind, True) and not bool(real.triu(1).any())
 
@@ -79,11 +80,11 @@ def self_check(model: PreTrainedModel, name: str, vocabulary: int, two_stacks: b
     Returns: the layers of each kind of attention.
     Raises: CheckpointError with the measured errors.
     """
-    inputs = _probe_inputs(vocabulary, model.device, two_stacks)
+    inputs = probe_inputs(vocabulary, model.device, two_stacks)
     expected = _plain_output(model, name, inputs)
     allowed = max(OUTPUT_TOLERANCE[model.dtype], EAGER_TOLERANCE if is_eager(model) else 0)
     probe = _probe(model, name, inputs, two_stacks)
-    output = _real_rows(observe(model, inputs, [probe])[0], two_stacks)
+    output = real_rows(observe(model, inputs, [probe])[0], two_stacks)
     largest = max(float(expected.abs().max()), 1e-12)
     difference = float((output - expected).abs().max()) / largest
     if not (probe.row_error <= ROW_SUM_TOLERANCE[model.dtype] and difference <= allowed):
@@ -95,7 +96,7 @@ def self_check(model: PreTrainedModel, name: str, vocabulary: int, two_stacks: b
     attentions = _attentions(probe, model, name, two_stacks)
     for kind, attention in attentions.items():
         closed = torch.zeros((attention.n_layers, attention.n_heads), device=model.device)
-        without = _real_rows(observe(model, inputs, [], calls=attention.calls, gates=closed)[0], two_stacks)
+        without = real_rows(observe(model, inputs, [], calls=attention.calls, gates=closed)[0], two_stacks)
         if torch.equal(without, output):
             raise CheckpointError(
                 f"{name} failed its self-check: switching off all heads of its {kind} attention changes nothing, so "
@@ -161,7 +162,7 @@ def _reaches(masks: Sequence[TileMask | None], name: str) -> tuple[Reach, ...]:
 def _plain_output(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor]) -> Float[Tensor, "row channel"]:
     try:
         with torch.inference_mode():
-            return _real_rows(model(**inputs)[0], "decoder_input_ids" in inputs)
+            return real_rows(model(**inputs)[0], "decoder_input_ids" in inputs)
     except Exception as error:  # models for pictures, sound or tables fail in their own ways
         raise CheckpointError(
             f"{name} ({type(model).__name__}) cannot read a text of {max(SOURCE_LENGTHS)} tokens "
@@ -170,7 +171,7 @@ def _plain_output(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor
         ) from error
 
 
-def _probe_inputs(vocabulary: int, device: torch.device, two_stacks: bool) -> dict[str, Tensor]:
+def probe_inputs(vocabulary: int, device: torch.device, two_stacks: bool) -> dict[str, Tensor]:
     """A batch of two texts, the shorter one padded."""
     generator = torch.Generator().manual_seed(0)
 
@@ -183,7 +184,7 @@ def _probe_inputs(vocabulary: int, device: torch.device, two_stacks: bool) -> di
     return side(SOURCE_LENGTHS, "") | (side(TARGET_LENGTHS, "decoder_") if two_stacks else {})
 
 
-def _real_rows(output: Float[Tensor, "text token channel"], two_stacks: bool) -> Float[Tensor, "row channel"]:
+def real_rows(output: Float[Tensor, "text token channel"], two_stacks: bool) -> Float[Tensor, "row channel"]:
     """Rows of the output without padding, in float64."""
     lengths = TARGET_LENGTHS if two_stacks else SOURCE_LENGTHS
     return torch.cat([rows[:n_tokens] for rows, n_tokens in zip(output, lengths)]).cpu().double()

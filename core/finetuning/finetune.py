@@ -26,6 +26,7 @@ from core.checkpoints.fingerprints import held_still
 from core.checkpoints.load import ONE_AT_A_TIME
 from core.checkpoints.memory import is_out_of_memory
 from core.checkpoints.saved_runs import HeldOut, Progress, read_progress, saved_checkpoints
+from core.checkpoints.slicing import class_without_heads
 from core.checkpoints.soundness import own_memory
 from core.errors import AnalysisError, CheckpointError
 from core.finetuning.data import TrainingData, held_out_texts
@@ -47,6 +48,7 @@ def finetune(
     held_out: TrainingData | None = None,
     device: str = "auto",
     on_step: Callable[[int, int], None] | None = None,
+    trainer: Callable[..., PlainTrainer] = PlainTrainer,
 ) -> Progress:
     """Fine-tune a checkpoint from the journal's step, until the last step or until a stop is requested.
 
@@ -58,6 +60,7 @@ def finetune(
         held_out: validation texts; None for a validation split of the data.
         device: auto, cuda, mps or cpu.
         on_step: called with each finished step and the number of all.
+        trainer: what makes the training loop, of the model and all else.
 
     Returns: how the run ended: finished or stopped.
     Raises: AnalysisError for an unsuitable checkpoint, text or setting, and for insufficient memory or disk space.
@@ -71,20 +74,21 @@ def finetune(
     collator = DataCollatorWithPadding(tokenizer)
     batches = [dict(collator(batch)) for batch in _by_length(measured, settings.batch_size)]
     with _enough_memory(device, settings.batch_size, max_tokens):
-        trainer = PlainTrainer(
+        loop = trainer(
             tokenizer=tokenizer,
+            removed=files.removed,
             model=model,
             args=arguments(journal.folder, settings, device),
             train_dataset=learned,
             data_collator=collator,
             callbacks=[Reports(journal, settings, partial(measure_held_out, model, batches), on_step)],
         )
-        trainer.remove_callback(PrinterCallback)
-        trainer.train(begun)
-    if trainer.state.global_step < trainer.state.max_steps:
+        loop.remove_callback(PrinterCallback)
+        loop.train(begun)
+    if loop.state.global_step < loop.state.max_steps:
         journal.end("stopped")
         return _progress(journal)
-    trainer.finish()
+    loop.finish()
     return _finished(journal, texts=len(learned), texts_held_out=len(measured), max_tokens=max_tokens, device=device)
 
 
@@ -204,8 +208,9 @@ def _load_model(files: CheckpointFiles, data: TrainingData, begun: str | None) -
             f"transformers has no classification head for {files.model_type!r}, the architecture of {files.name}. "
             "Choose another checkpoint, such as BERT."
         )
+    made = class_without_heads(files.name, AutoModelForSequenceClassification, config, files.removed)
     with ONE_AT_A_TIME, held_still(files.name, files.folder, HUB_FILES, files.states):
-        model, report = AutoModelForSequenceClassification.from_pretrained(
+        model, report = made.from_pretrained(
             begun or files.folder,
             config=config,
             dtype=torch.float32,

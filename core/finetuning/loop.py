@@ -23,6 +23,7 @@ from transformers import (
 )
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
+from core.checkpoints.removed_heads import RemovedHeads, write_removed
 from core.checkpoints.saved_runs import HeldOut, saved_checkpoints
 from core.errors import AnalysisError
 from core.finetuning.journal import Journal, saving_in
@@ -69,9 +70,9 @@ class PlainTrainer(Trainer):
     A resumed run gives exactly the same numbers as an uninterrupted one.
     """
 
-    def __init__(self, *, tokenizer: PreTrainedTokenizerBase, **asked: Any) -> None:
+    def __init__(self, *, tokenizer: PreTrainedTokenizerBase, removed: RemovedHeads, **asked: Any) -> None:
         super().__init__(**asked)
-        self._tokenizer = tokenizer
+        self._tokenizer, self._removed = tokenizer, removed
         self._folder = Path(self.args.output_dir)
 
     def finish(self) -> None:
@@ -98,6 +99,7 @@ class PlainTrainer(Trainer):
         folder = output_dir or self.args.output_dir
         self.model.save_pretrained(folder, state_dict=state_dict)
         self._tokenizer.save_pretrained(folder)
+        write_removed(Path(folder), self._removed)
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         with self._saved_part() as part:

@@ -1,10 +1,13 @@
 """Results as named arrays, and strings as arrays, so that results can be stored as arrays only."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import numpy as np
 from jaxtyping import UInt8
 
+REMOVED: Final = -2
+"""In place of an index, for a head that was removed from its checkpoint: it attends to nothing."""
 Arrays = Mapping[str, np.ndarray]
 """A result as named arrays, the form in which it is stored."""
 

@@ -58,7 +58,8 @@ def word_attention_maps(
 
 
 def _as_it_is(layer: int, attention: Any) -> dict[str, Any]:
-    return {"attention": attention.half()}
+    # A head that was removed contributes nothing to a probe.
+    return {"attention": attention.nan_to_num(nan=0).half()}
 
 
 def _cropped(attention: np.ndarray, places: Int[np.ndarray, " passed"]) -> PassedWords:

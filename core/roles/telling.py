@@ -35,5 +35,6 @@ def telling_head(looked: TextAttention) -> Head:
         rows = queries[alike & related]  # no query has two keys at one distance
         best[:, :, rows] = np.maximum(best[:, :, rows], gains)
     sums = np.where(np.isfinite(best), best, 0).sum(axis=-1)
+    sums[np.isnan(attention).any(axis=(2, 3))] = -np.inf  # removed from the checkpoint
     layer, head = np.unravel_index(int(sums.argmax()), sums.shape)
     return int(layer), int(head)

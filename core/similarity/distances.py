@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.spatial.distance import squareform
 
 from core.attention.settings import Head
@@ -75,7 +75,8 @@ class HeadDistances:
     """How far apart heads attend over some texts, in nats."""
 
     mean: Distances
-    """Jensen-Shannon divergence, mean over the rows of a text and then over texts: 0 to ln 2, symmetric."""
+    """Jensen-Shannon divergence, mean over the rows of a text and then over texts: 0 to ln 2, symmetric; NaN, as all
+    here, for a head that was removed from the checkpoint."""
     sum: Distances
     """The same, summed over all rows of all texts; for a sampled text, its mean times the number of its queries."""
     relative: Float[np.ndarray, "layer head other_head"]
@@ -116,18 +117,27 @@ def head_distances(texts: Sequence[TextDistances]) -> HeadDistances:
     n_layers, n_heads = texts[0].relative.shape[:2]
     n_queries = np.array([text.n_queries for text in texts], dtype=np.float64)
     pairs = np.stack([text.pairs for text in texts])
+    relative = np.stack([text.relative for text in texts]).mean(axis=0, dtype=np.float64)
+    is_removed = np.isnan(np.einsum("ijj->ij", relative)).ravel()
 
     def all_pairs(weights: Float[np.ndarray, " text"]) -> Distances:
         if n_layers * n_heads == 1:  # no pair, which squareform takes for no head
             return np.zeros((1, 1, 1, 1))
-        return squareform(weights @ pairs).reshape(n_layers, n_heads, n_layers, n_heads)
+        square = squareform(weights @ pairs)
+        square[is_removed, is_removed] = np.nan  # as its distances to the others are
+        return square.reshape(n_layers, n_heads, n_layers, n_heads)
 
     return HeadDistances(
         mean=all_pairs(np.full(len(texts), 1 / len(texts))),
         sum=all_pairs(n_queries),
-        relative=np.stack([text.relative for text in texts]).mean(axis=0, dtype=np.float64),
+        relative=relative,
         n_texts=len(texts),
     )
+
+
+def present_heads(distances: Distances) -> Bool[np.ndarray, "layer head"]:
+    """Heads that were not removed from the checkpoint."""
+    return ~np.isnan(np.einsum("ijij->ij", distances))
 
 
 def nearest_heads(distances: Distances, head: Head) -> list[tuple[Head, float]]:
@@ -135,16 +145,20 @@ def nearest_heads(distances: Distances, head: Head) -> list[tuple[Head, float]]:
     of_head = distances[head]
     order = np.argsort(of_head, axis=None, kind="stable")
     places = (np.unravel_index(flat, of_head.shape) for flat in order)
-    return [((int(i), int(j)), float(of_head[i, j])) for i, j in places if (i, j) != head]
+    return [
+        ((int(i), int(j)), float(of_head[i, j])) for i, j in places if (i, j) != head and not np.isnan(of_head[i, j])
+    ]
 
 
 def closest_pair(distances: Distances) -> tuple[Head, Head, float] | None:
-    """The two heads with the smallest distance, and that distance; None for a single head."""
+    """The two heads with the smallest distance, and that distance; None if there is one head, or one is left."""
     n_layers, n_heads = distances.shape[:2]
     if n_layers * n_heads == 1:
         return None
     itself = np.eye(n_layers * n_heads, dtype=bool).reshape(distances.shape)
-    among_others = np.where(itself, np.inf, distances)
+    among_others = np.where(itself | np.isnan(distances), np.inf, distances)
+    if not np.isfinite(among_others).any():
+        return None
     a, head_a, b, head_b = (int(i) for i in np.unravel_index(among_others.argmin(), among_others.shape))
     return (a, head_a), (b, head_b), float(among_others[a, head_a, b, head_b])
 
@@ -152,11 +166,12 @@ def closest_pair(distances: Distances) -> tuple[Head, Head, float] | None:
 def layer_distances(distances: Distances) -> Float[np.ndarray, "layer_a layer_b"]:
     """Mean distance between the heads of two layers; within a layer, over pairs of different heads.
 
-    NaN within a layer if layers have one head.
+    NaN within a layer with one head, and for one from which all heads were removed.
     """
     n_layers, n_heads = distances.shape[:2]
-    sums = distances.sum(axis=(1, 3))
-    n_pairs = n_heads * (n_heads - np.eye(n_layers))
+    sums = np.nansum(distances, axis=(1, 3))
+    itself = np.eye(n_layers * n_heads, dtype=bool).reshape(distances.shape)
+    n_pairs = (~np.isnan(distances) & ~itself).sum(axis=(1, 3))
     return np.divide(sums, n_pairs, out=np.full(sums.shape, np.nan), where=n_pairs > 0)
 
 
@@ -165,7 +180,12 @@ def within_and_between(distances: Distances) -> tuple[float, float]:
     of_layers = layer_distances(distances)
     same = np.eye(len(of_layers), dtype=bool)
     between = of_layers[~same]
-    return float(of_layers[same].mean()), float(between.mean()) if between.size else float("nan")
+    return _mean_of_known(of_layers[same]), _mean_of_known(between)
+
+
+def _mean_of_known(values: Float[np.ndarray, " value"]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else float("nan")
 
 
 def behaviours(statistics: HeadStatistics) -> Int[np.ndarray, "layer head"]:

@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from core.attention.settings import Head
-from core.similarity.distances import Distances
+from core.similarity.distances import Distances, present_heads
 from core.similarity.leaf_order import best_leaf_order
 
 MOST_LEAVES: Final = 160
@@ -23,10 +23,15 @@ class HeadPlane:
     """Heads as points on a plane; similar heads are close together."""
 
     places: Float[np.ndarray, "layer head axis"]
-    """In the unit of the distances; rotation and reflection are arbitrary."""
+    """In the unit of the distances; rotation and reflection are arbitrary. NaN for a head that was removed."""
     stress: float
     """Part of the distances that the places cannot show (Kruskal's stress 1), 0 = none; NaN where all heads are
     alike."""
+
+    @property
+    def points(self) -> Float[np.ndarray, "head axis"]:
+        """Places of the heads that were not removed."""
+        return self.places[~np.isnan(self.places).any(axis=-1)]
 
     @property
     def shown(self) -> float:
@@ -65,13 +70,20 @@ def head_plane(distances: Distances, n_dimensions: int = 2) -> HeadPlane:
 
     Source: Clark et al. 2019, figure 6: scikit-learn's MDS of precomputed distances, at most 1000 steps, eps 1e-10.
     """
-    n_layers, n_heads = distances.shape[:2]
-    square = distances.reshape(n_layers * n_heads, -1).astype(np.float64)
+    present = present_heads(distances)
+    square = _among_present(distances)
+    places = np.full((*present.shape, n_dimensions), np.nan)
+    places[present], stress = _placed(square, n_dimensions)
+    return HeadPlane(places=places, stress=stress)
+
+
+def _placed(square: Float[np.ndarray, "head head"], n_dimensions: int) -> tuple[Float[np.ndarray, "head axis"], float]:
+    """Places of points with these distances, and their stress."""
     if len(square) < 3 or not square.any():
         line = np.zeros((len(square), n_dimensions))
         line[:, 0] = square[0]  # two points have one distance
         stress = 0.0 if square.any() else float("nan")
-        return HeadPlane(places=line.reshape(n_layers, n_heads, -1), stress=stress)
+        return line, stress
     from sklearn.manifold import MDS
 
     scaling = MDS(
@@ -84,7 +96,13 @@ def head_plane(distances: Distances, n_dimensions: int = 2) -> HeadPlane:
         normalized_stress=True,
         random_state=0,
     ).fit(square)
-    return HeadPlane(places=scaling.embedding_.reshape(n_layers, n_heads, -1), stress=float(scaling.stress_))
+    return scaling.embedding_, float(scaling.stress_)
+
+
+def _among_present(distances: Distances) -> Float[np.ndarray, "head head"]:
+    """Distances between the heads that were not removed, in order of layers."""
+    present = present_heads(distances).ravel()
+    return distances.reshape(len(present), -1)[np.ix_(present, present)].astype(np.float64)
 
 
 def head_tree(distances: Distances, most_leaves: int = MOST_LEAVES) -> HeadTree:
@@ -94,8 +112,8 @@ def head_tree(distances: Distances, most_leaves: int = MOST_LEAVES) -> HeadTree:
         distances: of two heads or more.
         most_leaves: with more heads than this, clusters of the closest are leaves.
     """
-    n_layers, n_heads = distances.shape[:2]
-    square = distances.reshape(n_layers * n_heads, -1).astype(np.float64)
+    present = [(int(layer), int(head)) for layer, head in zip(*np.nonzero(present_heads(distances)))]
+    square = _among_present(distances)
     pairs = squareform(square, checks=False)
     merges, cut = linkage(pairs, "average"), float(pairs.mean()) / 2
     leaves = [[head] for head in range(len(square))]
@@ -106,7 +124,7 @@ def head_tree(distances: Distances, most_leaves: int = MOST_LEAVES) -> HeadTree:
             shares[place, heads] = 1 / len(heads)
         square = shares @ square @ shares.T
     return HeadTree(
-        leaves=tuple(tuple(divmod(head, n_heads) for head in leaf) for leaf in leaves),
+        leaves=tuple(tuple(present[head] for head in leaf) for leaf in leaves),
         merges=merges,
         order=best_leaf_order(merges, square),
         cut=cut,

@@ -71,6 +71,7 @@ def judge(
     groups: Bool[np.ndarray, "group case"] | None = None,
     *,
     by_document: bool = False,
+    absent: Bool[np.ndarray, "*head"] | None = None,
 ) -> Judgement:
     """Evaluate all heads on the same cases, by group.
 
@@ -83,20 +84,24 @@ def judge(
         groups: which cases belong to each group; None for a single group. The best heads are selected on all cases.
         by_document: whether `text` numbers documents, and these are the units of intervals and tests; otherwise cases
             count as independent.
+        absent: heads that are not there, which have no accuracy (NaN) and do not count in the correction; None for
+            none. They are right in no case.
     """
     if groups is None:
         groups = np.ones((1, len(text)), bool)
-    n_cases, head_shape = groups.sum(axis=1), right.shape[:-1]
+    if absent is None:
+        absent = np.zeros(right.shape[:-1], bool)
+    n_cases, n_heads = groups.sum(axis=1), int((~absent).sum())
     parts = _groups(right, baselines, text, alpha, groups, by_document)
     return Judgement(
         n_cases=n_cases,
-        accuracy=np.stack([part.accuracy for part in parts]),
-        low=np.stack([part.low for part in parts]),
-        high=np.stack([part.high for part in parts]),
+        accuracy=np.where(absent, np.nan, np.stack([part.accuracy for part in parts])),
+        low=np.where(absent, np.nan, np.stack([part.low for part in parts])),
+        high=np.where(absent, np.nan, np.stack([part.high for part in parts])),
         baselines=ratio(baselines @ groups.T.astype(float), np.tile(n_cases, (len(baselines), 1))),
-        p_values=np.minimum(1, np.prod(head_shape) * np.stack([part.p_values for part in parts], axis=1)),
+        p_values=np.where(absent, np.nan, np.minimum(1, n_heads * np.stack([part.p_values for part in parts], axis=1))),
         n_documents=np.array([len(np.unique(text[group])) for group in groups]) if by_document else None,
-        design_effect=np.stack([part.design_effect for part in parts]),
+        design_effect=np.where(absent, np.nan, np.stack([part.design_effect for part in parts])),
         best=best_head(right),
         held_out=_held_out(right, baselines, text, alpha, groups, by_document),
     )

@@ -75,31 +75,34 @@ def documents_note(n_known: int | None) -> str:
 
 
 def document_sums(
-    values: Bool[np.ndarray, "*head case"], document: Int[np.ndarray, " case"]
-) -> Int[np.ndarray, "*head document"]:
-    """Number of true values in each document with cases, in the order of the documents' numbers."""
+    values: Bool[np.ndarray, "*head case"] | Float[np.ndarray, "*head case"], document: Int[np.ndarray, " case"]
+) -> Int[np.ndarray, "*head document"] | Float[np.ndarray, "*head document"]:
+    """Sums over each document with cases, of true values their number, in the order of the documents' numbers."""
+    number = int if values.dtype == bool else np.float64
     order = np.argsort(document, kind="stable")
     _, starts = np.unique(document[order], return_index=True)
     if not len(starts):
-        return np.zeros((*values.shape[:-1], 0), int)
-    return np.add.reduceat(values[..., order], starts, axis=-1, dtype=int)
+        return np.zeros((*values.shape[:-1], 0), number)
+    return np.add.reduceat(values[..., order], starts, axis=-1, dtype=number)
 
 
-def document_means(sums: Int[np.ndarray, "*head document"], n_cases: Int[np.ndarray, " document"]) -> DocumentMeans:
+def document_means(
+    sums: Int[np.ndarray, "*head document"] | Float[np.ndarray, "*head document"],
+    n_cases: Int[np.ndarray, " document"],
+) -> DocumentMeans:
     """Means of all cases with their cluster-robust variances.
 
     The variance of the ratio of two sums over documents: of its residuals, one per document, times G / (G - 1) for G
     documents, which for a mean is the correction of statsmodels' and Stata's cluster-robust regression.
 
     Args:
-        sums: of whole-numbered values over the cases of each document, such as their right cases, or these minus those
-            of a baseline.
+        sums: of values over the cases of each document, such as their right cases, or these minus those of a baseline.
         n_cases: number of cases of each document, at least 1.
     Source: Liang and Zeger 1986; Cameron and Miller 2015, section II.
     """
     n_all, n_documents = int(n_cases.sum()), len(n_cases)
     total = np.asarray(sums.sum(axis=-1))
-    # Times n_all, so that whole numbers tell whether all documents have the same mean.
+    # Times n_all, so that sums of whole numbers tell exactly whether all documents have the same mean.
     residuals = (n_all * sums - total[..., None] * n_cases).astype(float)
     variance = np.full(total.shape, np.nan)
     if n_documents >= LEAST_DOCUMENTS:

@@ -57,7 +57,7 @@ def attention_gradients(
     check_gradients(checkpoint)
     attention = checkpoint.attentions[settings.kind]
     for text in texts:
-        _check_length(attention, text.n_tokens)
+        check_length(attention, text.n_tokens)
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS["cpu"]):
         chosen = [texts[place] for place in batch.positions]
         masked = [masked_tokens(text.queries, seed) for text in chosen]
@@ -85,7 +85,11 @@ def check_gradients(checkpoint: Checkpoint) -> None:
         )
 
 
-def _check_length(attention: AttentionLayers, n_tokens: int) -> None:
+def check_length(attention: AttentionLayers, n_tokens: int) -> None:
+    """Refuse a text whose attention, kept for the backward pass, would fill the memory.
+
+    Raises: AnalysisError.
+    """
     per_pair = attention.n_layers * attention.n_heads
     if per_pair * n_tokens**2 > MOST_ENTRIES:
         raise AnalysisError(
@@ -187,7 +191,8 @@ class _KindSums:
             # Queries that are padding have a gradient of 0: no loss depends on them.
             sums[texts] += (of_weights @ self._kinds[texts, None]).sum((1, 2))
         n_pairs = ((live @ self._kinds) * self._is_real[..., None]).sum(1)
-        return sums / (n_pairs * n_heads)
+        n_left = n_heads - sum(of == layer for of, _ in self._attention.removed)
+        return sums / (n_pairs * n_left)
 
     def _live(self, layer: int) -> Float[Tensor, "query key"]:
         """1 for the keys that a query can attend to."""

@@ -86,7 +86,7 @@ def offset_shares(texts: Sequence[TextSurface]) -> Float[np.ndarray, "offset lay
         attends to the previous token has a share of 1 in short texts too.
     """
     at, of = _pooled_counts(texts)
-    return ratio(at, np.broadcast_to(of[:, None, None], at.shape))
+    return np.where(at.any(axis=0), ratio(at, np.broadcast_to(of[:, None, None], at.shape)), np.nan)
 
 
 def positional(texts: Sequence[TextSurface], threshold: float = POSITIONAL_SHARE) -> Positional:
@@ -95,10 +95,11 @@ def positional(texts: Sequence[TextSurface], threshold: float = POSITIONAL_SHARE
     The offset has to exist for more than half of the tokens, so that the end of a text makes nothing positional.
     Source: Voita et al. 2019, section 5.1.
     """
-    at, of = (counts[:-1] for counts in _pooled_counts(texts))
+    counts, possible = _pooled_counts(texts)
+    at, of = counts[:-1], possible[:-1]
     offset = at.argmax(axis=0)
     n_tokens = of[RADIUS]  # every token has a key at offset 0
-    share = ratio(at.max(axis=0), of[offset])
+    share = np.where(counts.any(axis=0), ratio(at.max(axis=0), of[offset]), np.nan)
     holds = (share >= threshold) & (2 * of[offset] > n_tokens)
     return Positional(holds=holds, offset=offset - RADIUS, share=share)
 
@@ -113,7 +114,7 @@ def _pooled_counts(
 def offset_counts(text: TextSurface) -> tuple[Int[np.ndarray, "offset layer head"], Int[np.ndarray, " offset"]]:
     """Tokens whose most attended key is at each of OFFSETS or further away, and the tokens that have such a key.
 
-    A text of a single token does not count: it has nothing else to attend to.
+    A text of a single token does not count: it has nothing else to attend to. A head that was removed has no tokens.
     """
     counts = text.top_key[0, 0] >= 0
     if not text.has_offsets or counts.sum() < 2:
@@ -123,7 +124,8 @@ def offset_counts(text: TextSurface) -> tuple[Int[np.ndarray, "offset layer head
     offsets = text.top_key[..., tokens] - tokens
     at = np.stack([(offsets == offset).sum(-1) for offset in OFFSETS])
     possible = [np.isin(tokens + offset, tokens).sum() for offset in OFFSETS]
-    return np.concatenate([at, [len(tokens) - at.sum(0)]]), np.array([*possible, len(tokens)])
+    counted = np.concatenate([at, [len(tokens) - at.sum(0)]]) * ~np.isnan(text.confidence)
+    return counted, np.array([*possible, len(tokens)])
 
 
 def rare_shares(
@@ -162,7 +164,7 @@ def rare_values(
     is_rarest = ranks == ranks.max()
     tops = text.top_key[..., text.top_key[0, 0] >= 0]
     shares = (is_rarest[tops].mean(-1), _two_rarest(ranks)[tops].mean(-1), is_rarest[text.top_column].astype(float))
-    return dict(zip(RARE, shares))
+    return {name: np.where(np.isnan(text.confidence), np.nan, of_head) for name, of_head in zip(RARE, shares)}
 
 
 def _two_rarest(ranks: Int[np.ndarray, " key"]) -> Bool[np.ndarray, " key"]:

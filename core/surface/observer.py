@@ -185,16 +185,21 @@ class SurfaceObserver:
             special = at.gather(-1, largest.indices[..., None]).squeeze(-1)
             top = torch.where(largest.values > confidence, special, top)
         queries = torch.arange(tile.queries.start, tile.queries.stop, device=top.device)
-        return (top - queries).abs().to(attention.dtype)
+        # Where the head was removed, the confidence is NaN, and so is the distance.
+        return (top - queries).abs().to(attention.dtype) + 0 * confidence
 
     def _add_agreement(self, tile: Tile, attention: Tensor) -> None:
         """The mean over all pairs of heads of a product of rows is the square of the mean row."""
-        is_real, n_heads = self._is_real[tile.texts, tile.queries], attention.shape[1]
+        is_real = self._is_real[tile.texts, tile.queries]
+        there = slice(None) if tile.kept is None else list(tile.kept)
+        attention = attention[:, there]
+        n_heads = attention.shape[1]
         rows = attention.mean(1).square_().sum(-1)
         self._agreement[0, tile.layer, tile.texts] += (rows * is_real).sum(-1)
         if tile.outputs is not None:
-            lengths = tile.outputs.norm(dim=-1).clamp_min(torch.finfo(attention.dtype).tiny)
-            together = torch.einsum("bhq,bhqc->bqc", lengths.reciprocal(), tile.outputs) / n_heads
+            outputs = tile.outputs[:, there]
+            lengths = outputs.norm(dim=-1).clamp_min(torch.finfo(attention.dtype).tiny)
+            together = torch.einsum("bhq,bhqc->bqc", lengths.reciprocal(), outputs) / n_heads
             self._agreement[1, tile.layer, tile.texts] += (together.square().sum(-1) * is_real).sum(-1)
 
     def results(self) -> list[TextSurface]:

@@ -26,7 +26,7 @@ class TextSurface:
     shares: Float[np.ndarray, "share layer head"]
     """By SHARES, mean over the queries for which it is defined, 0 to 1; NaN if a text has no such query or key."""
     entropy: Float[np.ndarray, "layer head"]
-    """Mean over the queries, in nats."""
+    """Mean over the queries, in nats; NaN, as all floating-point fields, for a head that was removed."""
     cls_entropy: Float[np.ndarray, "layer head"]
     """Of the [CLS] query alone; NaN without one."""
     uniform_entropy: Float[np.ndarray, " layer"]

@@ -73,7 +73,7 @@ def head_statistics(
 def _without_key_as_zero(
     shares: Float[np.ndarray, "text share layer head"],
 ) -> Float[np.ndarray, "text share layer head"]:
-    absent = np.isnan(shares)
+    absent = np.isnan(shares)  # of a head that was removed in every text
     return np.where(absent & ~absent.all(axis=0), 0, shares)
 
 
@@ -114,5 +114,8 @@ def _means(values: Float[np.ndarray, "text *cell"], alpha: float) -> tuple[np.nd
 def _text_values(text: TextSurface) -> dict[str, Float[np.ndarray, "layer head"]]:
     spread = (text.entropy, text.cls_entropy, text.confidence, text.distance)
     at, of = offset_counts(text)
-    near = {name: ratio(at[offset + RADIUS], np.array(of[offset + RADIUS])) for offset, name in NEAR.items()}
+    near = {
+        name: np.where(at.any(axis=0), ratio(at[offset + RADIUS], np.array(of[offset + RADIUS])), np.nan)
+        for offset, name in NEAR.items()
+    }
     return {**dict(zip(SHARES, text.shares)), **dict(zip(SPREAD, spread)), **near}

@@ -65,6 +65,15 @@ def test_coreference_counts_mentions_with_an_antecedent(checkpoint):
     assert scores.judgement.n_cases[0] == 1
 
 
+def test_ablations_are_of_every_head_and_the_mean_is_another_replacement_than_zero(checkpoint):
+    by_zero, by_mean = (analysis.ablations(checkpoint, TEXTS, metric="lm", replace=how) for how in ("zero", "mean"))
+    assert by_zero.delta.shape == (2, 3)
+    assert by_zero.full == pytest.approx(by_mean.full)
+    assert not np.allclose(by_zero.delta, by_mean.delta)
+    with pytest.raises(AnalysisError, match="The metric labels needs labels"):
+        analysis.ablations(checkpoint, TEXTS, metric="labels")
+
+
 def test_a_head_has_no_distance_from_itself(checkpoint):
     distances = analysis.similarity(checkpoint, TEXTS)
     np.testing.assert_allclose(np.einsum("lhlh->lh", distances.mean), 0, atol=1e-7)

@@ -1,5 +1,7 @@
+import jaxtyping
 import numpy as np
 import pytest
+from beartype import beartype
 from beartype.roar import BeartypeCallHintParamViolation
 from jaxtyping import TypeCheckError
 
@@ -15,3 +17,17 @@ def test_axes_of_one_name_must_be_of_one_size():
 def test_functions_without_arrays_are_checked_too():
     with pytest.raises(BeartypeCallHintParamViolation, match="head"):
         head_name(3, "7")
+
+
+def test_a_function_within_another_is_checked_when_it_is_first_made():
+    def made():
+        @jaxtyping.jaxtyped(typechecker=beartype)
+        def inner(number: int) -> int:
+            return number
+
+        return inner
+
+    first, again = made(), made()
+    with pytest.raises(BeartypeCallHintParamViolation, match="number"):
+        first("7")
+    assert again("7") == "7"

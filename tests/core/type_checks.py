@@ -1,11 +1,15 @@
-"""What the checker of types spends its time on: shapes are followed only where a function has arrays."""
+"""What the checker of types spends its time on: shapes are followed only where a function has arrays, and of the
+functions that are made within another at each of its calls the first is checked."""
 
 import inspect
 from collections.abc import Callable
 from functools import partial
+from types import CodeType
 from typing import get_args
 
 import jaxtyping
+
+_CHECKED_ONCE: set[CodeType] = set()
 
 
 def check_shapes_of_arrays_only() -> None:
@@ -20,6 +24,11 @@ def check_shapes_of_arrays_only() -> None:
 def _checked(*function: Callable, typechecker: Callable, keep_axes: Callable) -> Callable:
     if not function:
         return partial(_checked, typechecker=typechecker, keep_axes=keep_axes)
+    if inspect.isfunction(function[0]) and "<locals>" in function[0].__qualname__:
+        # A checker takes a millisecond to make.
+        if function[0].__code__ in _CHECKED_ONCE:
+            return function[0]
+        _CHECKED_ONCE.add(function[0].__code__)
     if inspect.isfunction(function[0]) and not any(map(_may_name_axes, function[0].__annotations__.values())):
         return typechecker(function[0])
     return keep_axes(*function, typechecker=typechecker)

@@ -150,15 +150,6 @@ def largest_difference(found, expected, relative=False):
     return max(float((a.double() - b.double()).abs().max()) for a, b in zip(found, expected, strict=True)) / scale
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Matrices this small are many times slower when threads wait for each other on a busy machine."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n_threads)
-
-
 @pytest.fixture(scope="module")
 def plain(folders):
     """plain(family, implementation, dtype) -> the model as transformers loads it."""

@@ -12,6 +12,7 @@ from core.checkpoints.find import (
     check_bundled,
     choose_device,
     find_checkpoint,
+    is_out_of_reach,
     load_checkpoint,
 )
 from core.errors import CheckpointError
@@ -194,6 +195,9 @@ def test_a_copy_in_the_hubs_cache_is_read_without_the_hub(folder, tmp_path, monk
     found = find_checkpoint("organisation/small")
     assert (found.name, found.revision) == ("organisation/small", commit)
     assert found.fingerprint == find_checkpoint(str(folder)).fingerprint
+    for is_offline, out_of_reach in ((True, [False, True]), (False, [False, False])):
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", is_offline)
+        assert [is_out_of_reach(f"organisation/{name}") for name in ("small", "other")] == out_of_reach
 
 
 def fail_with(monkeypatch, error):

@@ -167,7 +167,7 @@ def test_scores_are_not_edited_and_float32_is_subtracted_in_float64():
 
 
 @given(SOME_SCORES, SOME_SCORES, st.permutations(range(5)))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_the_order_of_the_texts_changes_nothing(a, b, order):
     one, other = (paired_tests(*sides, NAMES) for sides in ((a, b), (a[order], b[order])))
     for name in ("texts", *NUMBERS):
@@ -176,7 +176,7 @@ def test_the_order_of_the_texts_changes_nothing(a, b, order):
 
 
 @given(SOME_SCORES, SOME_SCORES, CORRECTIONS)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_exchanging_the_checkpoints_turns_every_sign_and_no_p_value(a, b, correction):
     one, other = (paired_tests(*sides, NAMES, correction=correction) for sides in ((a, b), (b, a)))
     pairs = {name: name for name in ("p", "p_adjusted", "wilcoxon_p")} | {"mean_a": "mean_b"}
@@ -198,7 +198,7 @@ def test_tests_are_corrected_over_the_heads_of_one_role_or_over_all():
 
 
 @given(SOME_SCORES, SOME_SCORES, CORRECTIONS)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_values_stay_in_their_ranges(a, b, correction):
     tests = paired_tests(a, b, NAMES, correction=correction)
     tested = ~np.isnan(tests.p)

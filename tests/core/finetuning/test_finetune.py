@@ -56,13 +56,10 @@ def read(path, columns=("text",), label="cats", task=None):
 
 @pytest.fixture(scope="module", autouse=True)
 def small_and_many():
-    """Tiny models are fastest in one thread, and what is there already need not be gone through after each run."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    """What is there already need not be gone through after each run."""
     gc.freeze()
     yield
     gc.unfreeze()
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -1,0 +1,114 @@
+"""The file `removed_heads.json` of a checkpoint from which attention heads were removed.
+
+{"format": 1, "removed": {"self": [[3, 7], [2, 5]]}}: layer and head, both counted from 0, by kind of attention.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from core.attention.settings import Head, Kind, head_name
+from core.errors import CheckpointError
+
+REMOVED_HEADS: Final = "removed_heads.json"
+FORMAT: Final = 1
+MAX_FILE_BYTES: Final = 2_000_000
+"""Of the file; enough for 100,000 heads."""
+LARGEST_INDEX: Final = 1_000_000
+SAVE_AGAIN: Final = "Remove the heads again with python -m core remove, or load the checkpoint that it comes from."
+
+RemovedHeads = tuple[tuple[Kind, tuple[Head, ...]], ...]
+"""Kinds of attention with the heads removed from each, sorted; empty for a checkpoint with all its heads."""
+
+
+def as_removed(heads: Mapping[Kind, Sequence[Head]], kinds: Sequence[Kind]) -> RemovedHeads:
+    """Heads by kind, in the order of the kinds and sorted, without kinds that keep all their heads."""
+    return tuple((kind, tuple(sorted(set(heads[kind])))) for kind in kinds if heads.get(kind))
+
+
+def read_removed(name: str, folder: Path, kinds: Sequence[Kind]) -> RemovedHeads:
+    """Which heads were removed from a checkpoint; whether it had them is checked when it is loaded.
+
+    Args:
+        name: of the checkpoint, for messages.
+        folder: with its files.
+        kinds: of attention that it has.
+
+    Returns: empty if there is no such file.
+    Raises: CheckpointError for anything but a file of this format.
+    """
+    path = folder / REMOVED_HEADS
+    if not path.exists():
+        return ()
+    content = _read(name, path)
+    version = content.get("format")
+    if type(version) is not int or version != FORMAT:
+        raise _broken(name, f"has format {_shown(version)}, and format {FORMAT} is read")
+    removed = content.get("removed")
+    if not isinstance(removed, dict) or not removed:
+        raise _broken(name, 'has no "removed" with heads by kind of attention')
+    unknown = sorted(set(removed) - set(kinds))
+    if unknown:
+        raise _broken(name, f"names {_shown(unknown[0])} attention, and the checkpoint has {', '.join(kinds)}")
+    return as_removed({kind: _heads(name, kind, removed[kind]) for kind in kinds if kind in removed}, kinds)
+
+
+def write_removed(folder: Path, removed: RemovedHeads) -> None:
+    """Write the file; nothing for a checkpoint with all its heads.
+
+    Raises: OSError.
+    """
+    if removed:
+        content = {"format": FORMAT, "removed": {kind: [list(head) for head in heads] for kind, heads in removed}}
+        (folder / REMOVED_HEADS).write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+
+def check_removed(name: str, kind: Kind, heads: Sequence[Head], n_layers: int, n_heads: int) -> None:
+    """Refuse heads that an attention has not, and the last of its heads.
+
+    Raises: CheckpointError.
+    """
+    for layer, head in heads:
+        if not (layer < n_layers and head < n_heads):
+            raise _broken(
+                name,
+                f"names {head_name(layer, head)}, and the {kind} attention has {n_layers} layers x {n_heads} heads",
+            )
+    if len(heads) == n_layers * n_heads:
+        raise _broken(name, f"leaves no head to the {kind} attention")
+
+
+def _read(name: str, path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise _broken(name, f"has {path.stat().st_size:,} bytes, and at most {MAX_FILE_BYTES:,} are read")
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _broken(name, f"cannot be read ({str(error)[:100]})") from None
+    if not isinstance(content, dict):
+        raise _broken(name, "holds no object")
+    return content
+
+
+def _heads(name: str, kind: Kind, listed: Any) -> list[Head]:
+    if not isinstance(listed, list) or not listed:
+        raise _broken(name, f"has no list of heads for the {kind} attention")
+    for head in listed:
+        is_pair = isinstance(head, list) and len(head) == 2 and all(type(index) is int for index in head)
+        if not is_pair or not all(0 <= index <= LARGEST_INDEX for index in head):
+            raise _broken(name, f"names {_shown(head)}, which is no layer and head, both counted from 0")
+    heads = [(layer, head) for layer, head in listed]
+    if len(set(heads)) < len(heads):
+        twice = next(head for head in heads if heads.count(head) > 1)
+        raise _broken(name, f"names {head_name(*twice)} twice")
+    return heads
+
+
+def _shown(value: object) -> str:
+    """The beginning of a value from the file."""
+    return repr(value)[:60]
+
+
+def _broken(name: str, problem: str) -> CheckpointError:
+    return CheckpointError(f"{REMOVED_HEADS} of {name} {problem}. {SAVE_AGAIN}")

@@ -1,0 +1,256 @@
+"""Removes attention heads from a model: slices of the weights of query, key, value and output, in three layouts.
+
+Separate projections (BERT, RoBERTa, DistilBERT, ELECTRA, T5, BART, ...), one projection for all three (GPT-2), and
+keys and values that several heads share (Llama, Qwen, Mistral, ...).
+"""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
+
+from core.attention.kept_heads import KEPT_SDPA_NAME, KeptHeads, kept_heads, mark_kept
+from core.attention.settings import ONE_STACK, TWO_STACKS, Kind
+from core.checkpoints.removed_heads import RemovedHeads, check_removed
+from core.errors import CheckpointError
+
+SEPARATE: Final = (
+    ("query", "key", "value"), ("q_lin", "k_lin", "v_lin"), ("q_proj", "k_proj", "v_proj"), ("q", "k", "v"),
+)  # fmt: skip
+FUSED: Final = "c_attn"
+OUTPUTS: Final = ("out_lin", "out_proj", "o_proj", "o", "c_proj", "output.dense")
+"""Output projections; BERT has its own beside the module that attends."""
+SIZES: Final = ("head_dim", "attention_head_size", "key_value_proj_dim")
+CROSS: Final = ("encoder_attn", "EncDecAttention")
+POSITION_BIAS: Final = "relative_attention_bias"
+
+
+class _Conv1DOfNothing(Conv1D):
+    """A projection without inputs, which Conv1D cannot compute."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The bias alone."""
+        return self.bias.expand(*x.shape[:-1], self.nf)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AttentionModule:
+    """One layer's attention, with its projections."""
+
+    module: Any
+    inputs: tuple[Any, ...]
+    """Projections to query, key and value; or one to all three."""
+    output: Any
+    size: int
+    """Channels of a head."""
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether one projection makes query, key and value."""
+        return len(self.inputs) == 1
+
+    @property
+    def heads(self) -> tuple[int, ...]:
+        """The heads that it has, counted on the query side; some may have been removed before."""
+        kept = kept_heads(self.module)
+        n_rows = _n_rows(self.inputs[0]) // (3 if self.is_fused else 1)
+        return tuple(range(n_rows // self.size)) if kept is None else kept.heads
+
+    @property
+    def n_heads(self) -> int:
+        """Number of heads, removed ones included."""
+        kept = kept_heads(self.module)
+        return len(self.heads) if kept is None else kept.n_heads
+
+    @property
+    def n_shared(self) -> int:
+        """Number of heads that share keys and values."""
+        return 1 if self.is_fused else len(self.heads) * self.size // max(1, _n_rows(self.inputs[1]))
+
+
+def attention_modules(name: str, model: PreTrainedModel) -> dict[Kind, list[AttentionModule]]:
+    """The attention of each layer, by kind.
+
+    Args:
+        name: of the checkpoint, for messages.
+        model: with all its heads, or from which some were removed by remove_heads.
+
+    Raises: CheckpointError for a model from which heads cannot be removed.
+    """
+    two_stacks = bool(getattr(model.config, "is_encoder_decoder", False))
+    found: dict[Kind, list[AttentionModule]] = {kind: [] for kind in (TWO_STACKS if two_stacks else ONE_STACK)}
+    named = dict(model.named_modules())
+    for path, module in named.items():
+        inputs = _inputs(module)
+        if inputs and (attention := _attention_module(path, named, inputs)) is not None:
+            found[_kind(path, two_stacks)].append(attention)
+    layers = {len(of_kind) for of_kind in found.values()}
+    is_shared = not two_stacks and layers != {getattr(model.config, "num_hidden_layers", None)}
+    uneven = any(len({one.n_heads for one in of_kind}) != 1 for of_kind in found.values())
+    if is_shared or uneven or not type(model)._can_set_attn_implementation():
+        raise CheckpointError(
+            f"Heads cannot be removed from {name} ({type(model).__name__}): the weights of its heads are laid out in "
+            "another way than those of BERT, GPT-2, T5, BART or Llama, or layers share them. Switch heads off instead, "
+            "which works for every checkpoint."
+        )
+    return found
+
+
+def remove_heads(name: str, model: PreTrainedModel, removed: RemovedHeads) -> None:
+    """Remove heads from a model in place; its weights may not be there yet (meta device).
+
+    Raises: CheckpointError for heads that the model has not, and for a model from which heads cannot be removed.
+    """
+    modules = attention_modules(name, model) if removed else {}
+    for kind, heads in removed:
+        n_heads = modules[kind][0].n_heads
+        check_removed(name, kind, heads, len(modules[kind]), n_heads)
+        for layer, attention in enumerate(modules[kind]):
+            kept = tuple(head for head in attention.heads if (layer, head) not in heads)
+            if len(kept) < len(attention.heads):
+                _slice(attention, [attention.heads.index(head) for head in kept])
+                mark_kept(attention.module, KeptHeads(kept, n_heads))
+    if any(POSITION_BIAS in path for path, _ in model.named_modules()) and removed:
+        model.set_attn_implementation(KEPT_SDPA_NAME)
+
+
+def class_without_heads(name: str, auto_class: Any, config: Any, removed: RemovedHeads) -> Any:
+    """A class whose from_pretrained loads a checkpoint from which heads were removed.
+
+    transformers refuses weights of other shapes than those of the model that it makes of a configuration, so the heads
+    are removed from that model before its weights are read.
+
+    Args:
+        name: of the checkpoint, for messages.
+        auto_class: of transformers, such as AutoModel or BertModel; returned as it is where no head was removed.
+        config: of the checkpoint.
+        removed: the heads.
+
+    Raises: CheckpointError, see remove_heads.
+    """
+    if not removed:
+        return auto_class
+    with torch.device("meta"):
+        is_model = issubclass(auto_class, PreTrainedModel)
+        shell = (auto_class if is_model else auto_class.from_config)(deepcopy(config))
+    remove_heads(name, shell, removed)
+    made = type(shell)
+
+    @wraps(made.__init__)
+    def init(self: PreTrainedModel, *values: Any, **named: Any) -> None:
+        made.__init__(self, *values, **named)
+        remove_heads(name, self, removed)
+        self.__class__ = made  # it is saved under its own name
+
+    return type(made.__name__, (made,), {"__init__": init, "__module__": made.__module__})
+
+
+def scale_heads(name: str, model: PreTrainedModel, kind: Kind, gates: Float[Tensor, "layer head"]) -> None:
+    """Multiply the weights that read the output of each head by its gate, in place: the model computes as if gated.
+
+    Raises: CheckpointError for a model whose weights by head are laid out in an unknown way.
+    """
+    for layer, attention in enumerate(attention_modules(name, model)[kind]):
+        for place, head in enumerate(attention.heads):
+            channels = slice(place * attention.size, (place + 1) * attention.size)
+            weight = attention.output.weight.data
+            (weight[channels] if isinstance(attention.output, Conv1D) else weight[:, channels]).mul_(gates[layer, head])
+
+
+def _inputs(module: nn.Module) -> tuple[Any, ...]:
+    """Projections to query, key and value, if a module has them."""
+    fused = getattr(module, FUSED, None)
+    if isinstance(fused, Conv1D) and not hasattr(module, "q_attn"):
+        return (fused,)
+    for names in SEPARATE:
+        projections = tuple(getattr(module, name, None) for name in names)
+        if all(isinstance(projection, nn.Linear) for projection in projections):
+            return projections
+    return ()
+
+
+def _attention_module(path: str, named: dict[str, nn.Module], inputs: tuple[Any, ...]) -> AttentionModule | None:
+    """None for a module with weights by head other than the four projections."""
+    module = named[path]
+    size = next((getattr(module, name) for name in SIZES if hasattr(module, name)), None)
+    around = path.rpartition(".")[0]
+    places = [f"{path}.{name}" for name in OUTPUTS] + [f"{around}.output.dense"]
+    output = next((named[place] for place in places if place in named), None)
+    known = {id(weights) for projection in (*inputs, output) if projection for weights in projection.parameters()}
+    others = [weights for name, weights in module.named_parameters() if POSITION_BIAS not in name]
+    if size is None or output is None or any(id(one) not in known and one.numel() != size for one in others):
+        return None
+    return AttentionModule(module=module, inputs=inputs, output=output, size=size)
+
+
+def _kind(path: str, two_stacks: bool) -> Kind:
+    if not two_stacks:
+        return "self"
+    parts = path.split(".")
+    return "encoder" if "encoder" in parts else "cross" if parts[-1] in CROSS else "decoder"
+
+
+def _slice(attention: AttentionModule, kept: Sequence[int]) -> None:
+    """Leave the weights of some of the heads that there are, by their places."""
+    module, size, n_heads = attention.module, attention.size, len(attention.heads)
+    if attention.is_fused:
+        _keep_rows(attention.inputs[0], [part * n_heads + head for part in range(3) for head in kept], size)
+        module.split_size = [len(kept) * size] * 3  # three sizes: nothing would be split into one part of nothing
+    else:
+        of_kv = _kv_heads(kept, attention.n_shared)
+        _keep_rows(attention.inputs[0], kept, size)
+        for projection in attention.inputs[1:]:
+            _keep_rows(projection, of_kv, size)
+        if hasattr(module, "num_key_value_groups"):
+            module.num_key_value_groups = len(kept) // len(of_kv) if of_kv else 1
+    _keep_columns(attention.output, kept, size)
+    if isinstance(getattr(module, "num_heads", None), int):
+        module.num_heads = len(kept)
+
+
+def _kv_heads(kept: Sequence[int], shared: int) -> list[int]:
+    """Heads of keys and values for the heads left: each once if the same number of heads still share it, and one for
+    each head if not."""
+    of_kept = [head // shared for head in kept]
+    once = sorted(set(of_kept))
+    return once if len({of_kept.count(head) for head in once}) <= 1 else of_kept
+
+
+def _n_rows(projection: Any) -> int:
+    return int(projection.nf if isinstance(projection, Conv1D) else projection.out_features)
+
+
+def _keep_rows(projection: Any, heads: Sequence[int], size: int) -> None:
+    """Leave the outputs of some heads of a projection."""
+    if isinstance(projection, Conv1D):
+        projection.weight = _kept(projection.weight, heads, size, dim=1)
+        projection.nf = len(heads) * size
+    else:
+        projection.weight = _kept(projection.weight, heads, size, dim=0)
+        projection.out_features = len(heads) * size
+    if projection.bias is not None:
+        projection.bias = _kept(projection.bias, heads, size, dim=0)
+
+
+def _keep_columns(projection: Any, heads: Sequence[int], size: int) -> None:
+    """Leave the inputs from some heads of a projection."""
+    if isinstance(projection, Conv1D):
+        projection.weight = _kept(projection.weight, heads, size, dim=0)
+        projection.nx = len(heads) * size
+        projection.__class__ = Conv1D if heads else _Conv1DOfNothing
+    else:
+        projection.weight = _kept(projection.weight, heads, size, dim=1)
+        projection.in_features = len(heads) * size
+
+
+def _kept(weights: Tensor, heads: Sequence[int], size: int, dim: int) -> nn.Parameter:
+    """Slices, not an index: a tensor of indices would be on the meta device as well."""
+    slices = [weights.narrow(dim, head * size, size) for head in heads] or [weights.narrow(dim, 0, 0)]
+    return nn.Parameter(torch.cat(slices, dim).detach().clone(), requires_grad=weights.requires_grad)

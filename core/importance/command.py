@@ -1,0 +1,240 @@
+"""The commands `python -m core ablate` and `importance`: how much each head matters for a metric."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from core.commands import TABLES, check_output, write_table
+from core.errors import AnalysisError
+from core.importance.agreement import Agreement, agreements
+from core.importance.effects import RESAMPLES, Draws, Effects, KeptAlone, effects, halves, kept_alone
+from core.importance.material import (
+    Material,
+    ablated,
+    add_metric_options,
+    asked,
+    material_facts,
+    outputs_of_heads,
+    read_material,
+)
+from core.importance.measures import (
+    ABLATION,
+    Measure,
+    attributions,
+    confidence,
+    damage,
+    gradient_measures,
+    output_measures,
+    relevance,
+)
+from core.importance.per_text import RULES, Rule
+from core.importance.question import REPLACEMENTS, mean_outputs, relevance_question, slopes_question
+from core.surface.key_kinds import USUAL_SURFACE
+from core.surface.question import surface_question
+
+FEWEST_RESAMPLES: Final = 100
+MOST_RESAMPLES: Final = 100_000
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to the command line's subparsers."""
+    parser = commands.add_parser("ablate", help="take out each head in turn", description=ablate.__doc__)
+    add_metric_options(parser)
+    _add_ablation_options(parser)
+    parser.add_argument("--correction", default="bh", choices=("bh", "holm", "none"), help="of p over all heads")
+    parser.add_argument(
+        "--keep-one",
+        type=Path,
+        help="second file to write: each layer with its best head alone, chosen on one half of the texts and judged on "
+        "the other: layer, even_head, odd_head (chosen on every second text from the first or second on), full, "
+        "without, delta, low, high, p, p_adjusted (over the layers)",
+    )
+    parser.set_defaults(run=ablate)
+    parser = commands.add_parser(
+        "importance", help="measure how much each head matters", description=importance.__doc__
+    )
+    add_metric_options(parser)
+    _add_ablation_options(parser)
+    parser.add_argument("--no-ablation", action="store_true", help="leave out ablation, which takes longest")
+    parser.add_argument(
+        "--normalise", action="store_true", help="divide the gradient measures of each layer by their Euclidean norm"
+    )
+    parser.add_argument("--rule", default=RULES[0], choices=RULES, help="how relevance goes through attention")
+    parser.add_argument(
+        "--agreement",
+        type=Path,
+        help="second file to write, Spearman's correlation of each measure with ablation: measure, layer (none: all "
+        "heads), spearman, low, high (95%% interval, by bootstrap over texts)",
+    )
+    parser.set_defaults(run=importance)
+
+
+def _add_ablation_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--replace", default="zero", choices=REPLACEMENTS, help="what stands in for the head's output")
+    parser.add_argument(
+        "--resamples", type=_resamples, default=RESAMPLES, help=f"corpora drawn; {RESAMPLES} unless told"
+    )
+    parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
+
+
+def _resamples(written: str) -> int:
+    """How many corpora are drawn."""
+    if not written.isascii() or not written.isdigit() or not FEWEST_RESAMPLES <= int(written) <= MOST_RESAMPLES:
+        raise argparse.ArgumentTypeError(
+            f"{written!r} is not a number of corpora; write one from {FEWEST_RESAMPLES} to {MOST_RESAMPLES}"
+        )
+    return int(written)
+
+
+def ablate(chosen: argparse.Namespace) -> None:
+    """Take out each head in turn and write one row per head: full (metric with all heads on; 0 for output), without
+    (without this head), delta (without - full), low and high (95% interval of delta, by bootstrap over texts, or over
+    documents where these are known), p (two-sided, of "no change"), p_adjusted (corrected over all heads). A larger
+    output or loss is worse, a larger accuracy, matthews, f1 or pearson better. Output cannot fall below 0, so there p
+    only says that a head does anything. A masked language model is asked for 15% of each text's tokens, the same
+    ones whenever the text is; other language models for every token after the first.
+    """
+    check_output(chosen.output, TABLES, [chosen.texts])
+    if chosen.keep_one:
+        check_output(chosen.keep_one, TABLES, [chosen.texts, chosen.output])
+    material = read_material(chosen)
+    if chosen.keep_one:
+        halves(material.documents)  # too few texts are refused before the work is done
+    means = mean_outputs(outputs_of_heads(material)) if chosen.replace == "mean" else None
+    draws = Draws(material.documents, chosen.resamples)
+    facts = material_facts(chosen, material) | {"replaced by": chosen.replace, "correction": chosen.correction}
+    outcomes = ablated(material, means=means)
+    write_table(chosen.output, effects_table(effects(outcomes, material.score, draws, chosen.correction)), facts)
+    if chosen.keep_one:
+        alone = ablated(material, alone=True, means=means)
+        kept = kept_alone(alone, material.score, material.documents, draws, chosen.correction)
+        write_table(chosen.keep_one, kept_table(kept), facts)
+
+
+def importance(chosen: argparse.Namespace) -> None:
+    """Write one row per measure, layer and head: measure, layer, head, value; a larger value is more important.
+    Ablation: how much worse the metric is without the head. Gradient per token, text, batch: the absolute product of
+    output and gradient. Attribution: the estimated rise of the loss without the head. Wanda-sp, flap: from outputs and
+    weights. Confidence: the largest weight of a query. Relevance: share of the layer in the prediction. Measures that a
+    checkpoint does not allow are left out and named on standard error. Prints Spearman's correlation with ablation.
+    """
+    check_output(chosen.output, TABLES, [chosen.texts])
+    if chosen.agreement:
+        check_output(chosen.agreement, TABLES, [chosen.texts, chosen.output])
+    if chosen.agreement and chosen.no_ablation:
+        raise AnalysisError("Agreement is that with ablation. Leave out --no-ablation, or --agreement.")
+    material = read_material(chosen)
+    measures = cheap_measures(material, chosen.normalise, chosen.rule)
+    facts = material_facts(chosen, material) | {"replaced by": chosen.replace, "relevance rule": chosen.rule}
+    if not chosen.no_ablation:
+        means = mean_outputs(outputs_of_heads(material)) if chosen.replace == "mean" else None
+        ablation = damage(ablated(material, means=means), material.score)
+        compared = agreements(measures, ablation, Draws(material.documents, chosen.resamples))
+        _print_agreements(compared)
+        if chosen.agreement:
+            write_table(chosen.agreement, agreement_table(compared), facts)
+        measures = [ablation, *measures]
+    write_table(chosen.output, measures_table(measures, len(material.prepared)), facts)
+
+
+def cheap_measures(material: Material, normalised: bool, rule: Rule) -> list[Measure]:
+    """Every measure that a checkpoint allows, but ablation; the others are named on standard error."""
+    from core.importance.passes.projections import output_projections
+
+    def gradients() -> list[Measure]:
+        slopes = asked(material, slopes_question(material.metric), material.labelled, "gradients")
+        by_gradient = gradient_measures(slopes, normalised)
+        # The metric output has no slope of its own; the random direction in its place has no sign that would mean much.
+        if material.metric == "output":
+            return by_gradient
+        return [*by_gradient, *attributions(slopes, outputs_of_heads(material))]
+
+    def by_outputs() -> list[Measure]:
+        shortest = min(material.prepared.values(), key=lambda text: text.n_tokens)
+        return output_measures(outputs_of_heads(material), output_projections(material.checkpoint, shortest))
+
+    def by_confidence() -> list[Measure]:
+        surfaces = asked(material, surface_question(USUAL_SURFACE), material.texts, "confidence")
+        return [confidence(np.stack([of_text.confidence for of_text in surfaces]))]
+
+    def by_relevance() -> list[Measure]:
+        return [relevance(asked(material, relevance_question(material.metric, rule), material.texts, "relevance"))]
+
+    ways = {
+        "gradients": gradients,
+        "wanda-sp and flap": by_outputs,
+        "confidence": by_confidence,
+        "relevance": by_relevance,
+    }
+    measures = []
+    for name, compute in ways.items():
+        try:
+            measures += compute()
+        except AnalysisError as error:
+            print(f"Without {name}: {error}", file=sys.stderr)
+    return measures
+
+
+def _print_agreements(compared: Sequence[Agreement]) -> None:
+    print(f"Spearman's correlation with {ABLATION}, over all heads (95% interval):")
+    for of_measure in compared:
+        value, low, high = (side[0] for side in (of_measure.spearman, of_measure.low, of_measure.high))
+        print(f"{of_measure.measure:<26}{value:>6.2f} ({low:.2f} to {high:.2f})")
+
+
+def effects_table(of_heads: Effects) -> pd.DataFrame:
+    """One row a head, as the command's columns."""
+    layer, head = np.indices(of_heads.delta.shape)
+    columns = ("without", "delta", "low", "high", "p", "p_adjusted")
+    return pd.DataFrame(
+        {
+            "layer": layer.ravel(),
+            "head": head.ravel(),
+            "full": of_heads.full,
+            **{name: getattr(of_heads, name).ravel() for name in columns},
+        }
+    )
+
+
+def kept_table(alone: KeptAlone) -> pd.DataFrame:
+    """One row a layer, as the command's columns."""
+    columns: Sequence[str] = ("without", "delta", "low", "high", "p", "p_adjusted")
+    return pd.DataFrame(
+        {
+            "layer": np.arange(len(alone.delta)),
+            "even_head": alone.head[0],
+            "odd_head": alone.head[1],
+            "full": alone.full,
+            **{name: getattr(alone, name) for name in columns},
+        }
+    )
+
+
+def measures_table(measures: Sequence[Measure], n_texts: int) -> pd.DataFrame:
+    """One row a measure and head, as the command's columns."""
+    parts = []
+    for measure in measures:
+        values = measure.values(n_texts)
+        layer, head = (place.ravel() for place in np.indices(values.shape))
+        parts.append(pd.DataFrame({"measure": measure.name, "layer": layer, "head": head, "value": values.ravel()}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def agreement_table(compared: Sequence[Agreement]) -> pd.DataFrame:
+    """One row a measure and layer, as the command's columns; over all heads first."""
+    parts = [
+        pd.DataFrame(
+            {
+                "measure": of_measure.measure,
+                "layer": pd.array([None, *range(len(of_measure.spearman) - 1)], dtype="Int64"),
+                **{name: getattr(of_measure, name) for name in ("spearman", "low", "high")},
+            }
+        )
+        for of_measure in compared
+    ]
+    return pd.concat(parts, ignore_index=True)

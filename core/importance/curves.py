@@ -1,0 +1,114 @@
+"""Pruning curves: a score against the share of heads removed, in the order of a measure. Does not import torch.
+
+An order is found on one half of the texts and judged on the other, and the other way round; every text is judged once,
+by the order of the half that it is not in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from core.errors import AnalysisError
+from core.importance.effects import Draws, interval_and_p
+from core.importance.metrics import Score
+
+STEPS: Final = 10
+"""Steps from all heads to none."""
+RANDOM_ORDERS: Final = 10
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Curve:
+    """A score against the number of heads removed in one order."""
+
+    order: str
+    draw: int
+    """Of a random order, from 0; 0 for every other."""
+    n_removed: Int[np.ndarray, " step"]
+    score: Float[np.ndarray, " step"]
+    delta: Float[np.ndarray, " step"]
+    """Score minus that with no head removed."""
+    low: Float[np.ndarray, " step"]
+    high: Float[np.ndarray, " step"]
+    """95% interval of delta, by paired bootstrap over the texts; the orders stay as they are."""
+
+
+def removal_order(importance: Float[np.ndarray, "layer head"], at_least: int = 0) -> Int[np.ndarray, "removed 2"]:
+    """Layer and head of the heads to remove, the least important first.
+
+    Args:
+        importance: larger is kept longer; heads of equal importance go in their order.
+        at_least: so many heads of each layer, the most important ones, are never removed.
+
+    Raises: AnalysisError if a layer has not so many heads.
+    """
+    n_layers, n_heads = importance.shape
+    if not 0 <= at_least <= n_heads:
+        raise AnalysisError(f"A layer has {n_heads} heads, so {at_least} cannot be kept in each. Keep 0 to {n_heads}.")
+    in_layer = np.argsort(np.argsort(importance, axis=1, kind="stable"), axis=1)
+    removable = in_layer < n_heads - at_least
+    order = np.argsort(importance, axis=None, kind="stable")
+    order = order[removable.ravel()[order]]
+    return np.stack(np.unravel_index(order, (n_layers, n_heads)), axis=1)
+
+
+def n_removed(n_heads: int, n_removable: int) -> Int[np.ndarray, " step"]:
+    """How many heads are removed at each step: STEPS equal shares of all heads, rounded down, as far as that goes.
+
+    Args:
+        n_heads: of all layers.
+        n_removable: of these.
+    """
+    counts = n_heads * np.arange(STEPS + 1) // STEPS
+    return np.unique(np.minimum(counts, n_removable))
+
+
+def gatings(
+    order: Int[np.ndarray, "removed 2"], counts: Int[np.ndarray, " step"], n_layers: int, n_heads: int
+) -> Float[np.ndarray, "step layer head"]:
+    """Gates after so many heads of an order are removed."""
+    gates = np.ones((len(counts), n_layers, n_heads))
+    for step, count in enumerate(counts):
+        gates[step, order[:count, 0], order[:count, 1]] = 0
+    return gates
+
+
+def random_importance(n_layers: int, n_heads: int, draw: int) -> Float[np.ndarray, "layer head"]:
+    """Numbers that order the heads at random, the same for the same draw."""
+    return np.random.default_rng(draw).random((n_layers, n_heads))
+
+
+def curve(
+    order: str,
+    draw: int,
+    counts: Int[np.ndarray, " step"],
+    outcomes: Float[np.ndarray, "text step part"],
+    score: Score,
+    draws: Draws,
+) -> Curve:
+    """A curve from outcomes of each text at each step, the first with no head removed."""
+    scores = score.of(outcomes)
+    drawn = draws.scores(score, outcomes)
+    delta = scores - scores[:1]
+    low, high, _ = interval_and_p(draws, delta, drawn - drawn[:, :1])
+    return Curve(order=order, draw=draw, n_removed=counts, score=scores, delta=delta, low=low, high=high)
+
+
+def most_removable(curves: Sequence[Curve], sign: int, tolerance: float) -> dict[str, int]:
+    """Heads that each order can remove so that the score, there and at all steps before, is worse by at most this.
+
+    Args:
+        curves: of which the random ones are averaged.
+        sign: of `Score.sign`.
+        tolerance: in units of the score.
+    """
+    found: dict[str, int] = {}
+    for name in dict.fromkeys(of_order.order for of_order in curves):
+        same = [of_order for of_order in curves if of_order.order == name]
+        damage = sign * np.mean([of_order.delta for of_order in same], axis=0)
+        n_fine = int(np.cumprod(damage <= tolerance).sum())
+        found[name] = int(same[0].n_removed[n_fine - 1])
+    return found

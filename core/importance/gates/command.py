@@ -1,0 +1,140 @@
+"""The command `python -m core gates`."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from core.attention.settings import ONE_STACK, TWO_STACKS, Head
+from core.checkpoints.checkpoint import CheckpointFiles
+from core.checkpoints.find import find_checkpoint
+from core.checkpoints.saved_runs import Progress, read_progress, saved_checkpoints
+from core.commands import read_bytes
+from core.errors import AnalysisError
+from core.finetuning.data import TrainingData, read_training_data
+from core.finetuning.journal import check_agrees, open_run, plan_of
+from core.importance.gates.settings import GateSettings, TrainedGates
+
+OF_GATES = (
+    ("epochs", float, "passes over the training texts"),
+    ("batch_size", int, "texts a step"),
+    ("max_length", int, "tokens of a text; longer ones are cut"),
+    ("seed", int, "of the noise, the order and the validation split"),
+    ("save_steps", int, "steps between two saved steps; the last only where it is not given"),
+    ("held_out", float, "share of the texts to measure on"),
+    ("gate_rate", float, "learning rate of the gates"),
+    ("start", float, "logarithm of alpha with which every gate begins"),
+    ("learning_rate", float, "of the weights, with --with-weights"),
+)
+"""Options of a run: field of the settings, its type, and what it says."""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser = commands.add_parser("gates", help="train gates that close heads", description=gates.__doc__)
+    parser.add_argument("--checkpoint", required=True, help="a classifier: a hub id or a folder")
+    parser.add_argument("--data", required=True, type=Path, help=".csv or .tsv, also gzipped")
+    parser.add_argument("--text-columns", required=True, help="column or two columns, as a,b")
+    parser.add_argument("--label-column", required=True)
+    parser.add_argument("--output", required=True, type=Path, help="folder of the runs, one for each penalty")
+    parser.add_argument(
+        "--penalty", type=penalties, default=(GateSettings.penalty,), help="lambda, or several: 0.01,0.02,0.05"
+    )
+    parser.add_argument("--attention", choices=(*ONE_STACK, *TWO_STACKS), help="of an encoder-decoder")
+    parser.add_argument("--with-weights", action="store_true", help="train the weights, too, as in the paper")
+    for field, kind, what in OF_GATES:
+        default = getattr(GateSettings, field)
+        parser.add_argument(f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{what} ({default})")
+    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
+    parser.add_argument("--resume", action="store_true", help="go on with the runs in the output folder")
+    parser.set_defaults(run=gates)
+
+
+def penalties(written: str) -> tuple[float, ...]:
+    """Penalties as `0.01,0.02`."""
+    try:
+        return tuple(dict.fromkeys(float(part) for part in written.split(",")))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{written!r} names no penalties; write numbers, as in 0.01,0.02") from None
+
+
+def gates(chosen: argparse.Namespace) -> None:
+    """Train a gate for every head, with a penalty on open ones, and write gates.csv into the output folder: penalty,
+    layer, head, log_alpha, p_zero, p_one and gate (after training, without noise), one row per head and penalty. Each
+    run keeps its steps, and its checkpoint with the gates in its weights, in a folder of its own."""
+    columns = tuple(name.strip() for name in chosen.text_columns.split(","))
+    data = read_training_data(chosen.data.name, read_bytes(chosen.data), columns, chosen.label_column.strip())
+    files = find_checkpoint(chosen.checkpoint)
+    tables = []
+    for penalty in chosen.penalty:
+        fields = {field: getattr(chosen, field) for field, *_ in OF_GATES}
+        kind = chosen.attention or files.kinds[0]
+        settings = GateSettings(**fields, penalty=penalty, kind=kind, with_weights=chosen.with_weights)
+        folder = chosen.output / f"penalty-{penalty:g}"
+        trained = _trained(folder, files, data, settings, chosen)
+        if trained is None:
+            return
+        tables.append(gate_table(trained).assign(penalty=penalty))
+    table = pd.concat(tables, ignore_index=True)
+    try:
+        table[["penalty", *table.columns[:-1]]].to_csv(chosen.output / "gates.csv", index=False)
+    except OSError as error:
+        why = error.strerror or error
+        raise AnalysisError(f"{chosen.output} cannot be written ({why}). Make room there.") from None
+
+
+def gate_table(trained: TrainedGates) -> pd.DataFrame:
+    """One row per head: layer, head, log_alpha, p_zero, p_one, gate."""
+    layer, head = (axis.ravel() for axis in np.indices(trained.gate.shape))
+    fields = ("log_alpha", "p_zero", "p_one", "gate")
+    return pd.DataFrame({"layer": layer, "head": head, **{name: getattr(trained, name).ravel() for name in fields}})
+
+
+def closed_heads(trained: TrainedGates) -> list[Head]:
+    """Heads whose gate without noise is 0."""
+    return [(int(layer), int(head)) for layer, head in np.argwhere(trained.gate == 0)]
+
+
+def _trained(
+    folder: Path, files: CheckpointFiles, data: TrainingData, settings: GateSettings, chosen: argparse.Namespace
+) -> TrainedGates | None:
+    """Train with one penalty, go on with it, or take it as it was finished; None for a run that was stopped."""
+    from core.importance.gates.training import train_gates, trained_gates
+
+    plan, progress = plan_of(files, data, None, settings), read_progress(folder) if chosen.resume else None
+    if progress is not None and progress.state == "finished":
+        check_agrees(folder, plan)
+    else:
+        with (
+            open_run(folder, plan, resume=progress is not None) as journal,
+            tqdm(unit="step", initial=journal.step, disable=not sys.stderr.isatty()) as bar,
+        ):
+            progress = train_gates(files, data, settings, journal, device=chosen.device, on_step=_shown_in(bar))
+    if progress.state != "finished":
+        print(f"Stopped after step {progress.step:,} of {progress.steps:,}. The same command with --resume goes on.")
+        return None
+    trained = trained_gates(saved_checkpoints(folder)[-1], files.removed_of(settings.kind))
+    print(_result(settings.penalty, progress, trained))
+    return trained
+
+
+def _shown_in(bar: tqdm) -> Callable[[int, int], None]:
+    def show(step: int, steps: int) -> None:
+        bar.total = steps
+        bar.update(step - bar.n)
+
+    return show
+
+
+def _result(penalty: float, progress: Progress, trained: TrainedGates) -> str:
+    last = progress.held_out[-1]
+    quality = f"accuracy {last.accuracy:.3f}" if last.accuracy is not None else f"loss {last.loss:.3f}"
+    n_heads = int((~np.isnan(trained.gate)).sum())
+    closed = ",".join(f"{layer}-{head}" for layer, head in closed_heads(trained))
+    remove = f" To remove the closed ones: --heads {closed}" if closed else ""
+    return f"Penalty {penalty:g}: {trained.n_open} of {n_heads} heads stay open, {quality} on held-out texts.{remove}"

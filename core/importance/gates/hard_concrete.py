@@ -1,0 +1,65 @@
+"""The hard concrete distribution of gates: samples, probabilities and density in closed form.
+
+A gate is s = sigmoid((ln u - ln(1 - u) + log alpha) / TEMPERATURE) with uniform u, stretched from (0, 1) to STRETCH and
+cut to [0, 1], so that it is exactly 0 or exactly 1 with a probability above 0.
+Source: Louizos, Welling and Kingma 2018, section 2.2; the numbers are those of Voita et al. 2019, their code.
+"""
+
+import math
+from typing import Final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+TEMPERATURE: Final = 0.33
+STRETCH: Final = (-0.1, 1.1)
+EDGE: Final = 1e-6
+"""Noise is drawn between this and 1 minus this, and the probability in the penalty is kept between them."""
+
+
+def sampled(log_alpha: Float[Tensor, "*gate"], noise: Float[Tensor, "*gate"]) -> Float[Tensor, "*gate"]:
+    """Gates for uniform noise between 0 and 1."""
+    return stretched(torch.sigmoid((torch.logit(noise) + log_alpha) / TEMPERATURE))
+
+
+def without_noise(log_alpha: Float[Tensor, "*gate"]) -> Float[Tensor, "*gate"]:
+    """Gates as used after training; the temperature is left out, as in the authors' code."""
+    return stretched(torch.sigmoid(log_alpha))
+
+
+def stretched(s: Float[Tensor, "*gate"]) -> Float[Tensor, "*gate"]:
+    """Numbers between 0 and 1, stretched beyond both ends and cut there."""
+    low, high = STRETCH
+    return (s * (high - low) + low).clamp(0, 1)
+
+
+def p_zero(log_alpha: Float[Tensor, "*gate"]) -> Float[Tensor, "*gate"]:
+    """Probability that a gate is exactly 0."""
+    return _below(log_alpha, 0.0)
+
+
+def p_one(log_alpha: Float[Tensor, "*gate"]) -> Float[Tensor, "*gate"]:
+    """Probability that a gate is exactly 1."""
+    return 1 - _below(log_alpha, 1.0)
+
+
+def density(log_alpha: Float[Tensor, "*gate"], at: Float[Tensor, "*gate"]) -> Float[Tensor, "*gate"]:
+    """Density of a gate between 0 and 1; it integrates to 1 less the probabilities of both ends."""
+    low, high = STRETCH
+    s = (at - low) / (high - low)
+    below = _below(log_alpha, at)
+    return below * (1 - below) * TEMPERATURE / (s * (1 - s)) / (high - low)
+
+
+def penalty(log_alpha: Float[Tensor, "*gate"]) -> Float[Tensor, ""]:
+    """Expected number of gates that are not 0."""
+    return (1 - p_zero(log_alpha)).clamp(EDGE, 1 - EDGE).sum()
+
+
+def _below(log_alpha: Tensor, at: Tensor | float) -> Tensor:
+    """Probability that a gate, before it is cut, is at most some number between the ends of the stretch."""
+    low, high = STRETCH
+    s = (at - low) / (high - low)
+    logit = torch.logit(s) if isinstance(s, Tensor) else math.log(s / (1 - s))
+    return torch.sigmoid(TEMPERATURE * logit - log_alpha)

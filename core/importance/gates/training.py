@@ -1,0 +1,220 @@
+"""Trains gates that close heads one by one (L0): runs of the fine-tuning machinery, with a gate for every head."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import Token
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from core.attention.observed import ATTENTION_NAME
+from core.attention.observers import Pass, current_pass
+from core.attention.settings import Head
+from core.checkpoints.checkpoint import AttentionLayers, CheckpointFiles
+from core.checkpoints.find import load_checkpoint
+from core.checkpoints.saved_runs import Progress
+from core.checkpoints.slicing import attention_modules, scale_heads
+from core.errors import AnalysisError
+from core.finetuning.data import TrainingData
+from core.finetuning.finetune import finetune
+from core.finetuning.journal import Journal
+from core.finetuning.loop import PlainTrainer
+from core.importance.gates.hard_concrete import EDGE, p_one, p_zero, penalty, sampled, without_noise
+from core.importance.gates.settings import GateSettings, TrainedGates
+
+LOG_ALPHA: Final = "head_gates.log_alpha"
+"""Name of the gates among the weights of a saved step."""
+
+
+class HeadGates(nn.Module):
+    """A gate for every head of one kind of attention, which each forward pass of a model goes through."""
+
+    def __init__(self, model: PreTrainedModel, attention: AttentionLayers, start: float) -> None:
+        """Put gates into a model.
+
+        Args:
+            model: of which this becomes a part.
+            attention: the layers that get gates.
+            start: logarithm of alpha of every gate.
+        """
+        super().__init__()
+        self.log_alpha = nn.Parameter(torch.full((attention.n_layers, attention.n_heads), start))
+        self._removed = attention.removed
+        self._layers = {call: layer for layer, call in enumerate(attention.calls)}
+        self._token: Token[Pass | None] | None = None
+        model.set_attn_implementation(ATTENTION_NAME)
+        model.head_gates = self
+        self._hooks = (
+            model.register_forward_pre_hook(self._open),
+            model.register_forward_hook(self._close, always_call=True),
+        )
+
+    def leave(self, model: PreTrainedModel) -> None:
+        """Take the gates out of the model again."""
+        for hook in self._hooks:
+            hook.remove()
+        del model.head_gates
+
+    def gates(self) -> Float[Tensor, "layer head"]:
+        """Drawn anew in training; without noise otherwise."""
+        if not self.training:
+            return without_noise(self.log_alpha)
+        noise = torch.rand(self.log_alpha.shape, device=self.log_alpha.device) * (1 - 2 * EDGE) + EDGE
+        return sampled(self.log_alpha, noise)
+
+    def penalty(self) -> Float[Tensor, ""]:
+        """Expected number of open gates, of the heads that were not removed."""
+        left = torch.ones(self.log_alpha.shape, dtype=torch.bool)
+        for head in self._removed:
+            left[head] = False
+        return penalty(self.log_alpha[left.to(self.log_alpha.device)])
+
+    def _open(self, model: nn.Module, _: object) -> None:
+        self._token = current_pass.set(Pass(layers=self._layers, gates=self.gates()))
+
+    def _close(self, model: nn.Module, _: object, output: object) -> None:
+        if self._token is not None:
+            current_pass.reset(self._token)
+            self._token = None
+
+
+class GateTrainer(PlainTrainer):
+    """The training loop of fine-tuning with gates in the model, and a penalty on those that are open.
+
+    With the weights frozen there is no dropout, whose noise the heads would have to make up for. Trained with the
+    weights, attention probabilities have none either, as the attention function has none.
+    """
+
+    def __init__(self, *, model: PreTrainedModel, settings: GateSettings, attention: AttentionLayers, **more: Any):
+        """Freeze the weights if the settings say so, and put gates into the model."""
+        if not settings.with_weights:
+            model.requires_grad_(False)
+        self._gates, self._settings = HeadGates(model, attention, settings.start), settings
+        super().__init__(model=model, **more)
+
+    def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
+        """AdamW for weights and gates, each with a learning rate of its own; gates do not decay."""
+        weights = [one for name, one in self.model.named_parameters() if one.requires_grad and name != LOG_ALPHA]
+        groups = [{"params": [self._gates.log_alpha], "lr": self._settings.gate_rate, "weight_decay": 0.0}]
+        if weights:
+            groups.append({"params": weights, "lr": self.args.learning_rate, "weight_decay": self.args.weight_decay})
+        self.optimizer = torch.optim.AdamW(groups)
+        return self.optimizer
+
+    def compute_loss(self, model: nn.Module, inputs: Mapping[str, Any], *rest: Any, **more: Any) -> Any:
+        """The loss of the task and the penalty."""
+        if not self._settings.with_weights:
+            model.eval()
+            self._gates.train()
+        return super().compute_loss(model, inputs, *rest, **more) + self._settings.penalty * self._gates.penalty()
+
+    def finish(self) -> None:
+        """Save the model with its gates in the weights, so that it computes the same wherever it is loaded."""
+        self._gates.leave(self.model)
+        scale_heads("The checkpoint", self.model, self._settings.kind, without_noise(self._gates.log_alpha.detach()))
+        super().finish()
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
+        """The gates of a saved step; its weights are loaded already."""
+        with torch.no_grad():
+            self._gates.log_alpha.copy_(_saved_log_alpha(Path(resume_from_checkpoint)))
+
+
+def train_gates(
+    files: CheckpointFiles,
+    data: TrainingData,
+    settings: GateSettings,
+    journal: Journal,
+    *,
+    device: str = "auto",
+    on_step: Callable[[int, int], None] | None = None,
+) -> Progress:
+    """Train gates on labelled texts from the journal's step, until the last step or until a stop is requested.
+
+    Args:
+        files: of a checkpoint that classifies the same classes.
+        data: training texts.
+        settings: training settings.
+        journal: of the run.
+        device: auto, cuda, mps or cpu.
+        on_step: called with each finished step and the number of all.
+
+    Returns: how the run ended.
+    Raises: AnalysisError for a checkpoint without a classifier of these classes or without observable heads, and what
+        fine-tuning raises.
+    Source: Voita et al. 2019, section 3.4: a gate for each head, relaxed to a hard concrete variable, and the expected
+        number of open gates as a penalty, on a model that was trained before.
+    """
+    checkpoint = load_checkpoint(files, device="cpu")
+    attention = checkpoint.attentions.get(settings.kind)
+    if attention is None:
+        raise AnalysisError(
+            f"{files.name} has no {settings.kind} attention. Choose: {', '.join(checkpoint.attentions)}."
+        )
+    if checkpoint.head != "classes":
+        raise AnalysisError(
+            f"{files.name} does not classify texts, so its heads have no task that gates could leave to fewer of them. "
+            "Fine-tune it on the table first, and give the fine-tuned checkpoint."
+        )
+    attention_modules(files.name, checkpoint.full_model)  # or the gates could not become part of the weights
+    names = [checkpoint.full_model.config.id2label[place] for place in range(checkpoint.full_model.config.num_labels)]
+    trainer = partial(GateTrainer, settings=settings, attention=attention)
+    return finetune(
+        files, with_classes(data, names), settings, journal, device=device, on_step=on_step, trainer=trainer
+    )
+
+
+def with_classes(data: TrainingData, names: Sequence[str]) -> TrainingData:
+    """The same texts with labels in the order of a checkpoint's classes.
+
+    Raises: AnalysisError for a class that the checkpoint has not.
+    """
+    if data.task == "regression":
+        if len(names) == 1:
+            return data
+        raise AnalysisError(f"The labels are numbers, and the checkpoint has {len(names)} classes. Give its classes.")
+    unknown = [name for name in data.classes if name not in names]
+    if unknown:
+        raise AnalysisError(
+            f"The checkpoint has no class {unknown[0]!r}; its classes are {', '.join(names[:5])}. Give the table that "
+            "it was fine-tuned on, or one with the same classes."
+        )
+    labels = tuple(float(names.index(data.classes[int(label)])) for label in data.labels)
+    return replace(data, classes=tuple(names), labels=labels)
+
+
+def trained_gates(folder: Path, removed: Sequence[Head] = ()) -> TrainedGates:
+    """The gates of a saved step.
+
+    Args:
+        folder: of the step.
+        removed: heads that were removed from the checkpoint before.
+
+    Raises: AnalysisError for a folder without gates.
+    """
+    log_alpha = _saved_log_alpha(folder).double()
+    for head in removed:
+        log_alpha[head] = torch.nan
+    return TrainedGates(
+        log_alpha=log_alpha.numpy(),
+        p_zero=p_zero(log_alpha).numpy(),
+        p_one=p_one(log_alpha).numpy(),
+        gate=without_noise(log_alpha).numpy(),
+    )
+
+
+def _saved_log_alpha(folder: Path) -> Float[Tensor, "layer head"]:
+    index = folder / "model.safetensors.index.json"
+    try:
+        places = json.loads(index.read_text("utf-8"))["weight_map"] if index.is_file() else {}
+        with safe_open(folder / places.get(LOG_ALPHA, "model.safetensors"), "pt") as file:
+            return file.get_tensor(LOG_ALPHA)
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise AnalysisError(f"{folder} holds no gates ({error}). Start the run again in another folder.") from error

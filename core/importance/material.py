@@ -1,0 +1,155 @@
+"""What the commands of this room have in common: their options, and the texts, labels and score that these name."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.commands import (
+    add_checkpoint_options,
+    add_random_weights_option,
+    add_texts_options,
+    answers,
+    checkpoint_facts,
+    loaded,
+    prepared_texts,
+    read_bytes,
+    read_texts,
+)
+from core.importance.labels import check_label_column, read_labels
+from core.importance.metrics import (
+    METRICS,
+    SCORE_NAMES,
+    Metric,
+    Score,
+    ScoreName,
+    TextOutcomes,
+    label_score,
+    mean_score,
+)
+from core.importance.per_text import LabelledText, TextOutputs
+from core.importance.question import HEAD_OUTPUTS, MeanOutputs, ablation_question
+from core.passes.question import Item, Question, Result
+from core.passes.texts import PassText
+from core.texts.text import SUFFIXES, Text, texts_sha256
+
+LABEL_SCORES: Final = SCORE_NAMES["labels"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Material:
+    """What the commands of this room work on."""
+
+    checkpoint: Checkpoint
+    settings: PassSettings
+    metric: Metric
+    texts: tuple[Text, ...]
+    """As read."""
+    prepared: Mapping[int, PassText]
+    """By place among the texts; some may be left out."""
+    labels: np.ndarray | None
+    """Of each text as read, for the metric labels."""
+    score: Score
+
+    @property
+    def documents(self) -> list[str | None]:
+        """Document of each prepared text, in the order of their places."""
+        return [self.texts[place].document for place in sorted(self.prepared)]
+
+    @property
+    def labelled(self) -> list[LabelledText]:
+        """All texts as read, with their labels."""
+        labels = [None] * len(self.texts) if self.labels is None else self.labels.tolist()
+        return [LabelledText(text, label) for text, label in zip(self.texts, labels, strict=True)]
+
+
+def add_metric_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what heads are to matter for, on which texts, in which checkpoint."""
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    add_texts_options(parser, ", ".join(SUFFIXES) + "; for labels a table, also gzipped")
+    parser.add_argument(
+        "--metric",
+        default="output",
+        choices=METRICS,
+        help="output: 1 - cosine between the text's vectors (mean of the last hidden states) with all heads on and "
+        "without this one; lm: loss of the language-model head, in nats per predicted token; labels: score of a "
+        "classifier",
+    )
+    parser.add_argument("--label-column", help="column of a table that holds the labels")
+    parser.add_argument(
+        "--score",
+        choices=LABEL_SCORES,
+        help="for labels; accuracy unless told, pearson for a regression. f1: of the second class of two, mean of more",
+    )
+
+
+def read_material(chosen: argparse.Namespace) -> Material:
+    """Checkpoint, texts and metric of `add_metric_options`.
+
+    Raises: AnalysisError for what does not fit together.
+    """
+    from core.importance.passes.readout import check_metric
+
+    check_label_column(chosen.metric, chosen.label_column)
+    texts = () if chosen.metric == "labels" else read_texts(chosen.texts, chosen.text_columns)
+    checkpoint, settings = loaded(chosen)
+    check_metric(checkpoint, chosen.metric, settings.kind)
+    labels, n_classes = None, 0
+    if chosen.metric == "labels":
+        columns = chosen.text_columns and tuple(name.strip() for name in chosen.text_columns.split(","))
+        content = read_bytes(chosen.texts)
+        read = read_labels(checkpoint, chosen.texts.name, content, columns, chosen.label_column)
+        texts, labels, n_classes = read.texts, read.values, read.n_classes
+    prepared = prepared_texts(checkpoint, texts, settings, chosen.too_long)
+    score = score_of(chosen.metric, chosen.score, None if labels is None else labels[sorted(prepared)], n_classes)
+    return Material(
+        checkpoint=checkpoint,
+        settings=settings,
+        metric=chosen.metric,
+        texts=texts,
+        prepared=prepared,
+        labels=labels,
+        score=score,
+    )
+
+
+def score_of(metric: Metric, name: ScoreName | None, labels: np.ndarray | None, n_classes: int) -> Score:
+    """The score of a metric.
+
+    Raises: AnalysisError for a score that the labels do not have.
+    """
+    if labels is None:
+        return mean_score(SCORE_NAMES[metric][0])
+    return label_score(name or ("accuracy" if n_classes else "pearson"), labels, n_classes)
+
+
+def ablated(material: Material, *, alone: bool = False, means: MeanOutputs | None = None) -> list[TextOutcomes]:
+    """Outcomes of each prepared text, in the order of their places."""
+    question = ablation_question(material.metric, alone=alone, means=means)
+    return asked(material, question, material.texts, "heads alone" if alone else "heads out")
+
+
+def outputs_of_heads(material: Material) -> list[TextOutputs]:
+    """Sums of the heads' outputs on each prepared text, in the order of their places."""
+    return asked(material, HEAD_OUTPUTS, material.texts, "outputs of heads")
+
+
+def asked(material: Material, question: Question[Item, Result], items: Sequence[Item], doing: str) -> list[Result]:
+    """A question's results for the prepared texts, in the order of their places, computed under a progress bar."""
+    return list(answers(material.checkpoint, question, items, material.prepared, material.settings, doing).values())
+
+
+def material_facts(chosen: argparse.Namespace, material: Material) -> dict[str, str]:
+    """What a file says about where its numbers come from."""
+    return {
+        **checkpoint_facts(material.checkpoint, material.settings),
+        "texts sha256": texts_sha256(material.texts),
+        "metric": material.metric,
+        "scored by": material.score.name,
+        "labels": chosen.label_column or "",
+    }

@@ -1,0 +1,170 @@
+"""Measures of importance as functions of the texts' weights, so that each can be drawn anew. Does not import torch.
+
+With weights of 1 a measure has its value over the corpus; with weights of a drawn corpus, the value over that.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from core.importance.metrics import Score, TextOutcomes
+from core.importance.per_text import TextOutputs, TextRelevance, TextSlopes
+from core.statistics.means import ratio
+
+Weights = Float[np.ndarray, "corpus text"]
+Values = Float[np.ndarray, "corpus layer head"]
+BATCH_SIZE: Final = 32
+"""Texts, in their order, of a batch of "gradient per batch"; Michel et al. take as many."""
+ABLATION: Final = "ablation"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Measure:
+    """A measure of every head's importance; larger means more important."""
+
+    name: str
+    over: Callable[[Weights], Values]
+
+    def values(self, n_texts: int) -> Float[np.ndarray, "layer head"]:
+        """Over the whole corpus."""
+        return self.over(np.ones((1, n_texts)))[0]
+
+
+def damage(outcomes: Sequence[TextOutcomes], score: Score) -> Measure:
+    """How much worse the score becomes without the head; what cheaper measures are compared with.
+
+    Source: Michel et al. 2019, section 3.2.
+    """
+    full = score.contributions(np.stack([of_text.full for of_text in outcomes]))
+    without = score.contributions(np.stack([of_text.without for of_text in outcomes]))
+
+    def over(weights: Weights) -> Values:
+        of_full = score.of_sums(np.tensordot(weights, full, axes=1))
+        layers = [score.of_sums(np.tensordot(weights, without[:, layer], axes=1)) for layer in range(without.shape[1])]
+        return score.sign * (np.stack(layers, axis=1) - of_full[:, None, None])
+
+    return Measure(name=ABLATION, over=over)
+
+
+def gradient_measures(texts: Sequence[TextSlopes], normalised: bool = False) -> list[Measure]:
+    """Michel's I_h with the absolute value of three sums.
+
+    Args:
+        texts: slopes of each.
+        normalised: whether to divide each layer by its Euclidean norm over heads.
+
+    Source: Michel et al. 2019, section 4.1. Per text is their paper; per token their code, whose layers are divided by
+        the number of tokens, the last one by that of texts (here all by that of tokens); per batch is what code that
+        takes head_mask.grad.abs() after each batch computes, batches counting by their texts.
+    """
+    signed, absolute = (np.stack([getattr(of_text, name) for of_text in texts]) for name in ("signed", "absolute"))
+    n_tokens = np.array([of_text.n_tokens for of_text in texts], float)
+    # "batch text": which texts are of a batch.
+    batches = (np.arange(len(texts)) // BATCH_SIZE == np.arange(-(-len(texts) // BATCH_SIZE))[:, None]).astype(float)
+
+    def per_batch(weights: Weights) -> Values:
+        sums = np.einsum("ct,bt,tlh->cblh", weights, batches, signed, optimize=True)
+        return np.abs(sums).sum(axis=1) / weights.sum(axis=1)[:, None, None]
+
+    def per_token(weights: Weights) -> Values:
+        return np.tensordot(weights, absolute, axes=1) / (weights @ n_tokens)[:, None, None]
+
+    over = {
+        "gradient per token": per_token,
+        "gradient per text": lambda weights: _mean(weights, np.abs(signed)),
+        "gradient per batch": per_batch,
+    }
+    return [Measure(name=name, over=_by_norm(of) if normalised else of) for name, of in over.items()]
+
+
+def _by_norm(over: Callable[[Weights], Values]) -> Callable[[Weights], Values]:
+    def normalised(weights: Weights) -> Values:
+        values = over(weights)
+        norms = np.sqrt(np.square(values).sum(axis=-1, keepdims=True))
+        return values / np.where(norms > 0, norms, 1)
+
+    return normalised
+
+
+def attributions(texts: Sequence[TextSlopes], outputs: Sequence[TextOutputs]) -> list[Measure]:
+    """First-order estimate of how much the loss rises when a head's output is replaced, by 0 or by its mean.
+
+    Minus the sum over tokens of (output - replacement) times the gradient; negative for a head whose removal is
+    estimated to lower the loss.
+
+    Source: attribution patching (Nanda 2023), with 0 or the corpus mean for the other run.
+    """
+    signed, gradient = (np.stack([getattr(of_text, name) for of_text in texts]) for name in ("signed", "gradient"))
+    total = np.stack([of_text.total for of_text in outputs])
+    n_tokens = np.array([of_text.n_tokens for of_text in outputs], float)
+
+    def by_mean(weights: Weights) -> Values:
+        means = np.tensordot(weights, total, axes=1) / (weights @ n_tokens)[:, None, None, None]
+        return np.einsum("clhd,clhd->clh", means, _mean(weights, gradient)) - _mean(weights, signed)
+
+    return [
+        Measure(name="attribution against zero", over=lambda weights: -_mean(weights, signed)),
+        Measure(name="attribution against mean", over=by_mean),
+    ]
+
+
+def output_measures(
+    outputs: Sequence[TextOutputs], projections: Float[np.ndarray, "layer channel_out head channel"]
+) -> list[Measure]:
+    """Wanda-sp and FLAP: from the outputs of heads and the weights they go through next, without gradients.
+
+    Source: An et al. 2024 (FLAP), its code's options WIFN and WIFV. Wanda-sp: mean over the rows of the absolute
+        weights, times the root mean square of the column's input (their norm, which grows with the number of tokens,
+        orders heads alike), squared and summed over the head. FLAP: variance of the column's input times the squared
+        norm of its weights, standardised over the columns of a layer, mean over the head.
+    """
+    total, squares = (np.stack([getattr(of_text, name) for of_text in outputs]) for name in ("total", "squares"))
+    n_tokens = np.array([of_text.n_tokens for of_text in outputs], float)
+    mean_weight, squared_norm = np.abs(projections).mean(axis=1), np.square(projections).sum(axis=1)
+
+    def moment(weights: Weights, sums: np.ndarray) -> np.ndarray:
+        return np.tensordot(weights, sums, axes=1) / (weights @ n_tokens)[:, None, None, None]
+
+    def flap(weights: Weights) -> Values:
+        columns = (moment(weights, squares) - moment(weights, total) ** 2) * squared_norm
+        centre, spread = columns.mean(axis=(-2, -1), keepdims=True), columns.std(axis=(-2, -1), keepdims=True)
+        return ((columns - centre) / np.where(spread > 0, spread, 1)).mean(axis=-1)
+
+    return [
+        Measure(name="wanda-sp", over=lambda weights: (mean_weight**2 * moment(weights, squares)).sum(axis=-1)),
+        Measure(name="flap", over=flap),
+    ]
+
+
+def confidence(of_texts: Float[np.ndarray, "text layer head"]) -> Measure:
+    """Largest attention of a query to a token that is not special, mean over queries and texts that have one.
+
+    Source: Voita et al. 2019, section 4.
+    """
+    has = ~np.isnan(of_texts)
+    values = np.where(has, of_texts, 0)
+
+    def over(weights: Weights) -> Values:
+        return ratio(np.tensordot(weights, values, axes=1), np.tensordot(weights, has.astype(float), axes=1))
+
+    return Measure(name="confidence", over=over)
+
+
+def relevance(texts: Sequence[TextRelevance]) -> Measure:
+    """Share of each head in the relevance of its layer, mean over texts; shares are of the sum of absolute values, so
+    that a head against the prediction counts below 0.
+
+    Source: Voita et al. 2019, section 4: heads of a layer sum to 1, which they do here if none is negative.
+    """
+    heads = np.stack([of_text.heads for of_text in texts])
+    shares = heads / np.maximum(np.abs(heads).sum(axis=-1, keepdims=True), np.finfo(float).tiny)
+    return Measure(name="relevance", over=lambda weights: _mean(weights, shares))
+
+
+def _mean(weights: Weights, values: Float[np.ndarray, "text *cell"]) -> Float[np.ndarray, "corpus *cell"]:
+    """Weighted mean over texts."""
+    sums = np.tensordot(weights, values, axes=1)
+    return sums / weights.sum(axis=1).reshape(-1, *[1] * (values.ndim - 1))

@@ -1,0 +1,166 @@
+"""What heads matter for: outcomes of single texts, and the scores that follow from them. Does not import torch.
+
+A score is a function of sums over texts, so that a bootstrap over texts is one matrix product: each text contributes
+a few numbers, such as which class it has and which is predicted, and the score follows from their sums.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from core.errors import AnalysisError
+from core.statistics.means import ratio
+
+Metric = Literal["output", "lm", "labels"]
+"""Change of the text vector (1 - cosine), loss of the language model, or score of a classifier on labelled texts."""
+METRICS: Final[tuple[Metric, ...]] = ("output", "lm", "labels")
+ScoreName = Literal["change", "loss", "accuracy", "matthews", "f1", "pearson"]
+SCORE_NAMES: Final[dict[Metric, tuple[ScoreName, ...]]] = {
+    "output": ("change",),
+    "lm": ("loss",),
+    "labels": ("accuracy", "loss", "matthews", "f1", "pearson"),
+}
+"""By metric, the default first."""
+COUNTS: Final = ("right", "true", "predicted")
+"""What scores of classes follow from: by class, the texts that are rightly said to have it, have it, are said to."""
+_ByClass = Float[np.ndarray, "*cell class"]
+SMALLER_IS_BETTER: Final = ("change", "loss")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TextOutcomes:
+    """What a checkpoint makes of one text with all heads on, and with the heads of one layer gated in several ways."""
+
+    full: Float[np.ndarray, " part"]
+    """Output: 0. Language model: its loss in nats per token. Labels: the logits of the classes, or the value."""
+    without: Float[np.ndarray, "layer head part"]
+    """The same with this head off, or with it alone on in its layer."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Score:
+    """A score of outcomes: what each text contributes, and what follows from sums over texts."""
+
+    name: ScoreName
+    contributions: Callable[[Float[np.ndarray, "text *cell part"]], Float[np.ndarray, "text *cell term"]]
+    of_sums: Callable[[Float[np.ndarray, "*cell term"]], Float[np.ndarray, "*cell"]]
+
+    @property
+    def sign(self) -> int:
+        """1 if a larger score is worse, otherwise -1: times a change, the damage."""
+        return 1 if self.name in SMALLER_IS_BETTER else -1
+
+    def of(self, outcomes: Float[np.ndarray, "text *cell part"]) -> Float[np.ndarray, "*cell"]:
+        """Score of all texts together."""
+        return self.of_sums(self.contributions(outcomes).sum(axis=0))
+
+
+def mean_score(name: ScoreName) -> Score:
+    """The mean over texts of outcomes that are a single number: "change" or "loss"."""
+    return Score(name=name, contributions=_with_count, of_sums=_mean)
+
+
+def label_score(name: ScoreName, labels: Float[np.ndarray, " text"], n_classes: int) -> Score:
+    """A score of a classifier or a regression on labelled texts.
+
+    Args:
+        name: accuracy, matthews and f1 for classes; pearson for a regression; loss (cross-entropy in nats, or squared
+            error) for both.
+        labels: index of each text's class, or its value.
+        n_classes: 0 for a regression.
+
+    Raises: AnalysisError for a score that these labels do not have.
+    Source: f1 is that of the second class for two classes (as GLUE's MRPC), the mean over the classes for more;
+        matthews is Gorodkin's generalisation to any number of classes (2004).
+    """
+    if (name == "pearson") == (n_classes > 0) and name != "loss":
+        wanted = "accuracy, loss, matthews or f1" if n_classes else "pearson or loss"
+        found = "classes" if n_classes else "values of a regression"
+        raise AnalysisError(f"The labels are {found}, which have no score {name}. Choose {wanted}.")
+    if name == "pearson":
+        return Score(name=name, contributions=lambda values: _moments(values, labels), of_sums=_pearson)
+    classes = labels.astype(int)
+    if name == "loss":
+        of_text = (lambda values: _cross_entropy(values, classes)) if n_classes else (lambda v: _squares(v, labels))
+        return Score(name=name, contributions=lambda values: _with_count(of_text(values)[..., None]), of_sums=_mean)
+    of_sums = {"accuracy": _accuracy, "matthews": _matthews, "f1": _f1}[name]
+    return Score(
+        name=name,
+        contributions=lambda logits: _counts(logits, classes, n_classes),
+        of_sums=lambda sums: of_sums(*np.moveaxis(sums.reshape(*sums.shape[:-1], len(COUNTS), n_classes), -2, 0)),
+    )
+
+
+def _with_count(values: Float[np.ndarray, "text *cell 1"]) -> Float[np.ndarray, "text *cell 2"]:
+    return np.concatenate([values, np.ones_like(values)], axis=-1)
+
+
+def _mean(sums: Float[np.ndarray, "*cell 2"]) -> Float[np.ndarray, "*cell"]:
+    return ratio(np.asarray(sums[..., 0]), np.asarray(sums[..., 1]))
+
+
+def _along_texts(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """One value a text, shaped so that it stands beside an array `text *cell`."""
+    return values.reshape(len(values), *[1] * (like.ndim - 1))
+
+
+def _cross_entropy(
+    logits: Float[np.ndarray, "text *cell class"], classes: Int[np.ndarray, " text"]
+) -> Float[np.ndarray, "text *cell"]:
+    from scipy.special import log_softmax
+
+    wanted = np.broadcast_to(_along_texts(classes, logits), (*logits.shape[:-1], 1))
+    return -np.take_along_axis(log_softmax(logits, axis=-1), wanted, axis=-1)[..., 0]
+
+
+def _squares(
+    values: Float[np.ndarray, "text *cell 1"], labels: Float[np.ndarray, " text"]
+) -> Float[np.ndarray, "text *cell"]:
+    return np.square(values - _along_texts(labels, values))[..., 0]
+
+
+def _counts(
+    logits: Float[np.ndarray, "text *cell class"], classes: Int[np.ndarray, " text"], n_classes: int
+) -> Float[np.ndarray, "text *cell term"]:
+    """COUNTS of each text, by class: 1 or 0."""
+    predicted = logits.argmax(axis=-1)[..., None] == np.arange(n_classes)
+    true = np.broadcast_to(_along_texts(classes, logits) == np.arange(n_classes), predicted.shape)
+    return np.concatenate([true & predicted, true, predicted], axis=-1).astype(float)
+
+
+def _accuracy(right: _ByClass, true: _ByClass, predicted: _ByClass) -> Float[np.ndarray, "*cell"]:
+    return ratio(np.asarray(right.sum(-1)), np.asarray(true.sum(-1)))
+
+
+def _matthews(right: _ByClass, true: _ByClass, predicted: _ByClass) -> Float[np.ndarray, "*cell"]:
+    """0 where all texts have one class or are predicted to have one, as in scikit-learn."""
+    total = true.sum(-1)
+    covariance = right.sum(-1) * total - (true * predicted).sum(-1)
+    spread = np.sqrt((total**2 - (true**2).sum(-1)) * (total**2 - (predicted**2).sum(-1)))
+    return np.where(spread > 0, covariance / np.where(spread > 0, spread, 1), 0.0)
+
+
+def _f1(right: _ByClass, true: _ByClass, predicted: _ByClass) -> Float[np.ndarray, "*cell"]:
+    """A class without a text and without a prediction has an F1 of 0, as in scikit-learn."""
+    either = true + predicted
+    by_class = 2 * right / np.where(either > 0, either, 1)
+    return by_class[..., 1] if by_class.shape[-1] == 2 else by_class.mean(-1)
+
+
+def _moments(
+    values: Float[np.ndarray, "text *cell 1"], labels: Float[np.ndarray, " text"]
+) -> Float[np.ndarray, "text *cell 6"]:
+    """Count and sums of both, their squares and product; shifted by the labels' mean, so that no digits are lost."""
+    x = values[..., 0] - labels.mean()
+    y = np.broadcast_to(_along_texts(labels - labels.mean(), x), x.shape)
+    return np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=-1)
+
+
+def _pearson(sums: Float[np.ndarray, "*cell 6"]) -> Float[np.ndarray, "*cell"]:
+    """NaN where one side does not vary."""
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    variances = (n * xx - x * x) * (n * yy - y * y)
+    return ratio(np.asarray(n * xy - x * y), np.asarray(np.sqrt(np.maximum(variances, 0))))

@@ -1,0 +1,1 @@
+"""Forward and backward passes that the measures of importance need."""

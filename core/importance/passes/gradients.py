@@ -1,0 +1,112 @@
+"""How the loss of each text depends on every head: one forward and one backward pass for all heads."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from core.attention.observed import observe
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.importance.metrics import Metric
+from core.importance.passes.head_outputs import check_heads_are_seen, real_tokens
+from core.importance.passes.readout import Readout, check_metric, model_of
+from core.importance.per_text import TextSlopes
+from core.passes.batches import BATCH_TOKENS, gates, plan_batches
+from core.passes.texts import PassText
+from core.surface.gradients import check_length
+
+
+def head_slopes(
+    checkpoint: Checkpoint,
+    texts: Sequence[PassText],
+    labels: Sequence[float | None],
+    settings: PassSettings,
+    metric: Metric,
+) -> Iterator[list[tuple[int, TextSlopes]]]:
+    """Product of each head's output with the gradient of a text's loss by it, summed over tokens.
+
+    The loss is that of one text alone, so nothing depends on the batch; that of the metric output is
+    `core.importance.passes.readout.Readout.losses`.
+
+    Args:
+        checkpoint: loaded.
+        texts: prepared; see `core.importance.passes.sweep.with_targets`.
+        labels: class or value of each text; None but for labels.
+        settings: which attention, and which heads are off; these have a product of 0.
+        metric: decides the loss.
+
+    Yields: index of the text and its slopes, batch by batch; not in input order.
+    Raises: AnalysisError for a checkpoint without this metric or whose heads cannot be seen, and for a text whose
+        attention would fill the memory.
+    Source: Michel et al. 2019, section 4.1, equation 3 and its form as a dot product.
+    """
+    check_metric(checkpoint, metric, settings.kind)
+    check_heads_are_seen(checkpoint)
+    for text in texts:
+        check_length(checkpoint.attentions[settings.kind], text.n_tokens)
+    for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS["cpu"]):
+        chosen = [texts[place] for place in batch.positions]
+        found = _slopes(checkpoint, chosen, [labels[place] for place in batch.positions], settings, metric)
+        yield list(zip(batch.positions, found, strict=True))
+
+
+def _slopes(
+    checkpoint: Checkpoint,
+    texts: Sequence[PassText],
+    labels: Sequence[float | None],
+    settings: PassSettings,
+    metric: Metric,
+) -> list[TextSlopes]:
+    readout = Readout(checkpoint, metric, texts)
+    with torch.enable_grad():
+        output, outputs = with_head_outputs(checkpoint, readout, settings, model_of(checkpoint, metric, settings.kind))
+        losses = readout.losses(output, labels)
+        by_output = torch.autograd.grad(losses.sum(), outputs)
+    real = real_tokens(checkpoint, texts)
+    signed, absolute, gradient = (
+        torch.stack(values, 1).cpu().numpy()
+        for values in zip(*(_sums(of_head.detach(), slope, real) for of_head, slope in zip(outputs, by_output)))
+    )
+    return [
+        TextSlopes(
+            signed=signed[row],
+            absolute=absolute[row],
+            gradient=gradient[row],
+            n_tokens=len(text.queries.ids),
+            loss=losses[row].detach().cpu().numpy(),
+        )
+        for row, text in enumerate(texts)
+    ]
+
+
+def with_head_outputs(
+    checkpoint: Checkpoint, readout: Readout, settings: PassSettings, model: Any, **how: Any
+) -> tuple[Any, list[Float[Tensor, "text query head channel"]]]:
+    """The model's output for a batch, and the output of the heads of each layer that it was computed from."""
+    attention, outputs = checkpoint.attentions[settings.kind], list[Tensor]()
+    base = gates(checkpoint, settings)
+    shape = (attention.n_layers, attention.n_heads)
+    base = torch.ones(shape, device=checkpoint.device) if base is None else base
+    output = observe(
+        model,
+        readout.inputs(),
+        [],
+        calls=attention.calls,
+        gates=base.requires_grad_(),
+        on_output=lambda of_heads, _: outputs.append(of_heads),
+        **how,
+    )
+    return output, outputs
+
+
+def _sums(
+    outputs: Float[Tensor, "text query head channel"],
+    slopes: Float[Tensor, "text query head channel"],
+    real: Float[Tensor, "text query"],
+) -> tuple[Float[Tensor, "text head"], Float[Tensor, "text head"], Float[Tensor, "text head channel"]]:
+    """Sums over tokens of the products, of their absolute values, and of the gradient by channel."""
+    of_tokens = torch.einsum("tqhc,tqhc,tq->tqh", outputs, slopes, real)
+    return of_tokens.sum(1), of_tokens.abs().sum(1), torch.einsum("tqhc,tq->thc", slopes, real)

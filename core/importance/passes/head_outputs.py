@@ -1,0 +1,73 @@
+"""What each head gives on to the output projection: sums over the tokens of each text, from one forward pass."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from core.attention.observed import has_attention_interface, observe
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.errors import AnalysisError
+from core.importance.per_text import TextOutputs
+from core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
+from core.passes.texts import PassText
+
+
+def head_outputs(
+    checkpoint: Checkpoint, texts: Sequence[PassText], settings: PassSettings
+) -> Iterator[list[tuple[int, TextOutputs]]]:
+    """Sum and sum of squares of each head's output over the tokens of each text, by channel.
+
+    Args:
+        checkpoint: loaded.
+        texts: prepared.
+        settings: which attention, and which heads are off.
+
+    Yields: index of the text and its sums, batch by batch; not in input order.
+    Raises: AnalysisError for a checkpoint whose single heads cannot be seen.
+    """
+    check_heads_are_seen(checkpoint)
+    calls = checkpoint.attentions[settings.kind].calls
+    for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
+        chosen = [texts[place] for place in batch.positions]
+        real, layers = real_tokens(checkpoint, chosen), list[tuple[Tensor, Tensor]]()
+
+        def keep(outputs: Tensor, _: Tensor, real: Tensor = real, layers: list[tuple[Tensor, Tensor]] = layers) -> None:
+            outputs = outputs * real[..., None, None]
+            layers.append((outputs.sum(1), (outputs**2).sum(1)))
+
+        observe(
+            checkpoint.model,
+            model_inputs(checkpoint, chosen),
+            [],
+            calls=calls,
+            gates=gates(checkpoint, settings),
+            on_output=keep,
+            stops=True,
+        )
+        total, squares = (torch.stack(sums, 1).cpu().numpy() for sums in zip(*layers))
+        yield [
+            (place, TextOutputs(total=total[row], squares=squares[row], n_tokens=len(texts[place].queries.ids)))
+            for row, place in enumerate(batch.positions)
+        ]
+
+
+def check_heads_are_seen(checkpoint: Checkpoint) -> None:
+    """Refuse a checkpoint whose heads' outputs are not passed through the registered function.
+
+    Raises: AnalysisError.
+    """
+    if not has_attention_interface(checkpoint.model):
+        raise AnalysisError(
+            f"{type(checkpoint.model).__name__} has its own attention code, so the outputs of single heads cannot be "
+            "seen. Replace heads by zero, or choose a checkpoint of another family, such as BERT."
+        )
+
+
+def real_tokens(checkpoint: Checkpoint, texts: Sequence[PassText]) -> Float[Tensor, "text query"]:
+    """1 for the queries of each text, 0 for padding."""
+    lengths = torch.tensor([len(text.queries.ids) for text in texts])
+    real = (torch.arange(int(lengths.max())) < lengths[:, None]).to(checkpoint.statistics_dtype)
+    return to_device(real, checkpoint.device)

@@ -1,0 +1,187 @@
+"""How much of a prediction goes through each head: layer-wise relevance propagation as gradient times input.
+
+Under changed backward rules, gradient times input distributes a logit over the neurons of each layer: norms divide by
+a constant, activation functions multiply by the constant f(x) / x, and attention is a sum with constant weights
+("conservative"), or a product each of whose two factors gets half ("halved", which loses what softmax's own offset
+takes). Biases take their share with them; in a model without any, the input's relevances sum to the logit. Gated
+feed-forward layers count their gate as a constant.
+
+Layer-wise relevance propagation is patented for commercial use.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from transformers import PreTrainedModel
+
+from core.attention.observers import Backward
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.errors import AnalysisError
+from core.importance.metrics import Metric
+from core.importance.passes.gradients import with_head_outputs
+from core.importance.passes.head_outputs import check_heads_are_seen, real_tokens
+from core.importance.passes.readout import Readout, check_metric, model_of
+from core.importance.passes.reuse import outermost_layers, twin
+from core.importance.per_text import Rule, TextRelevance
+from core.passes.batches import BATCH_TOKENS, plan_batches
+from core.passes.texts import PassText
+from core.surface.gradients import check_length
+
+_ATTENTION: Final[dict[Rule, Backward]] = {"conservative": "constant", "halved": "halved"}
+_ACTIVATIONS: Final = (
+    torch.tanh,
+    Tensor.tanh,
+    torch.relu,
+    Tensor.relu,
+    nn.functional.relu,
+    nn.functional.gelu,
+    nn.functional.silu,
+)
+"""Functions with f(0) = 0 that models call without a module."""
+_GATES: Final = ("gate_proj", "wi_0", "gate_up_proj", "Wi")
+"""Layers of gated feed-forward networks, beside whose activation another factor stands."""
+
+
+def head_relevance(
+    checkpoint: Checkpoint,
+    texts: Sequence[PassText],
+    settings: PassSettings,
+    metric: Metric,
+    rule: Rule = "conservative",
+) -> Iterator[list[tuple[int, TextRelevance]]]:
+    """Relevance of each head, and of each token at the input of the first layer, for the largest logit of a text.
+
+    Args:
+        checkpoint: loaded, with one stack.
+        texts: prepared.
+        settings: which heads are off.
+        metric: decides what is distributed: labels the logit of the predicted class, lm the largest logit of each
+            predicted token (mean), output the length of the text vector.
+        rule: how attention is propagated through.
+
+    Yields: index of the text and its relevances, batch by batch; not in input order.
+    Raises: AnalysisError for an encoder-decoder, for a checkpoint without this metric or whose heads cannot be seen,
+        and for a text whose attention would fill the memory.
+    Source: Voita et al. 2019, section 4; rules of Ali et al. 2022 ("conservative") and Achtibat et al. 2024 ("halved"),
+        as gradients in Arras et al. 2025. Voita's own code takes alpha-beta rules, under which nothing is negative.
+    """
+    check_relevance(checkpoint, metric)
+    for text in texts:
+        check_length(checkpoint.attentions[settings.kind], text.n_tokens)
+    model = _with_constant_slopes(model_of(checkpoint, metric, settings.kind))
+    for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS["cpu"]):
+        chosen = [texts[place] for place in batch.positions]
+        yield list(zip(batch.positions, _relevance(checkpoint, model, chosen, settings, metric, rule), strict=True))
+
+
+def check_relevance(checkpoint: Checkpoint, metric: Metric) -> None:
+    """Refuse a checkpoint through which relevance cannot be propagated.
+
+    Raises: AnalysisError.
+    """
+    if len(checkpoint.attentions) > 1:
+        raise AnalysisError(
+            f"{checkpoint.files.name} is an encoder-decoder, through which relevance is not propagated here. Choose a "
+            "checkpoint with one stack, such as BERT or GPT-2."
+        )
+    check_metric(checkpoint, metric, "self")
+    check_heads_are_seen(checkpoint)
+
+
+def _relevance(
+    checkpoint: Checkpoint,
+    model: PreTrainedModel,
+    texts: Sequence[PassText],
+    settings: PassSettings,
+    metric: Metric,
+    rule: Rule,
+) -> list[TextRelevance]:
+    readout = Readout(checkpoint, metric, texts)
+    with torch.enable_grad(), BackwardRules(), _first_input(model) as first:
+        output, outputs = with_head_outputs(checkpoint, readout, settings, model, backward=_ATTENTION[rule])
+        tops = readout.tops(output)
+        *by_output, by_input = torch.autograd.grad(tops.sum(), [*outputs, *first])
+    real = real_tokens(checkpoint, texts)
+    heads = [torch.einsum("tqhc,tqhc,tq->th", o.detach(), g, real) for o, g in zip(outputs, by_output, strict=True)]
+    tokens = (first[0].detach() * by_input).sum(-1).cpu().numpy()
+    by_text, of_tops = torch.stack(heads, 1).cpu().numpy(), tops.detach().cpu().numpy()
+    return [
+        TextRelevance(heads=by_text[row], tokens=tokens[row, : len(text.queries.ids)], top=of_tops[row, ...])
+        for row, text in enumerate(texts)
+    ]
+
+
+class BackwardRules(TorchFunctionMode):
+    """Within, layer norms divide by a constant and activation functions multiply by one, as far as gradients go."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Call the intercepted function, and attach the rule's gradient to its result."""
+        named = kwargs or {}
+        values = next((value for value in args if isinstance(value, Tensor)), None)
+        if values is None or not values.requires_grad:
+            return func(*args, **named)
+        if func is nn.functional.layer_norm:
+            return _layer_norm(*args, **named)
+        result = func(*args, **named)
+        if func in (torch.rsqrt, Tensor.rsqrt):  # the divisor of every root-mean-square norm
+            return result.detach()
+        return _scaled(values, result) if func in _ACTIVATIONS else result
+
+
+def _layer_norm(
+    values: Tensor, shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    axes = tuple(range(-len(shape), 0))
+    centred = values - values.mean(axes, keepdim=True)
+    normed = centred / (values.var(axes, unbiased=False, keepdim=True) + eps).sqrt().detach()
+    normed = normed if weight is None else normed * weight
+    return normed if bias is None else normed + bias
+
+
+def _scaled(values: Tensor, result: Tensor) -> Tensor:
+    """The result of an activation function as a multiple of what went in."""
+    return values * torch.where(values == 0, 0.0, result.detach() / values.detach())
+
+
+def _with_constant_slopes(model: PreTrainedModel) -> PreTrainedModel:
+    """A twin of a model whose activation modules multiply by a constant, or are one beside another factor."""
+    changed = twin(model)
+    for parent in changed.modules():
+        is_gated = any(hasattr(parent, name) for name in _GATES)
+        for part in parent.children():
+            if "activation" in type(part).__module__:
+                part.forward = _constant(part.forward, is_gated)
+    return changed
+
+
+def _constant(forward: Callable[[Tensor], Tensor], is_gated: bool) -> Callable[[Tensor], Tensor]:
+    def activated(values: Tensor) -> Tensor:
+        result = forward(values.detach())
+        return result if is_gated else _scaled(values, result)
+
+    return activated
+
+
+@contextmanager
+def _first_input(model: PreTrainedModel) -> Iterator[list[Float[Tensor, "text token channel"]]]:
+    """The hidden states with which the first layer of the pass inside begins."""
+    found: list[Tensor] = []
+
+    def keep(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if not found:
+            found.append(arguments[0] if arguments else named["hidden_states"])
+
+    handles = [layer.register_forward_pre_hook(keep, with_kwargs=True) for layer in outermost_layers(model)]
+    try:
+        yield found
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,183 @@
+"""What is asked about the importance of heads, text by text: ablations, outputs of heads, gradients, relevance."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from core.attention.settings import ONE_STACK, PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.importance.metrics import Metric, TextOutcomes
+from core.importance.per_text import LabelledText, Rule, TextOutputs, TextRelevance, TextSlopes
+from core.passes.question import Question, text_alone, text_itself
+from core.passes.texts import PassText
+from core.texts.text import Text
+
+Replace = Literal["zero", "mean"]
+REPLACEMENTS: Final[tuple[Replace, ...]] = ("zero", "mean")
+
+
+@dataclass(frozen=True, eq=False)
+class MeanOutputs:
+    """What takes the place of a head's output: its mean over the tokens of a corpus."""
+
+    values: Float[np.ndarray, "layer head channel"]
+
+    @property
+    def digest(self) -> str:
+        """Names these numbers."""
+        return _digest(self.values)
+
+
+def ablation_question(
+    metric: Metric, *, alone: bool = False, means: MeanOutputs | None = None
+) -> Question[Text, TextOutcomes]:
+    """What a checkpoint makes of each text with every head taken out in turn, or left alone in its layer.
+
+    Args:
+        metric: what is kept of the output.
+        alone: whether the head is left alone in its layer.
+        means: what stands in for heads that are out; None for 0.
+    """
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], of_pass: PassSettings
+    ) -> Iterator[list[tuple[int, TextOutcomes]]]:
+        from core.importance.passes.sweep import Sweep, sweep, with_targets
+
+        how = Sweep(metric=metric, alone=alone, replacements=None if means is None else means.values)
+        return sweep(checkpoint, with_targets(checkpoint, metric, texts, prepared), of_pass, how)
+
+    done, instead = "alone" if alone else "out", "" if means is None else f", mean {means.digest}"
+    return Question(
+        name=f"importance, {metric}, heads {done}{instead}",
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=lambda result: {"full": _single(result.full), "without": _single(result.without)},
+        unpack=lambda arrays: TextOutcomes(full=arrays["full"], without=arrays["without"]),
+    )
+
+
+def _head_outputs(
+    checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+) -> Iterator[list[tuple[int, TextOutputs]]]:
+    from core.importance.passes.head_outputs import head_outputs
+
+    return head_outputs(checkpoint, prepared, settings)
+
+
+HEAD_OUTPUTS: Final[Question[Text, TextOutputs]] = Question(
+    name="importance, outputs of heads",
+    text_of=text_itself,
+    depends_on=text_alone,
+    compute=_head_outputs,
+    pack=lambda result: {
+        "total": _single(result.total),
+        "squares": _single(result.squares),
+        "n_queries": np.array(result.n_tokens),
+    },
+    unpack=lambda arrays: TextOutputs(
+        total=arrays["total"], squares=arrays["squares"], n_tokens=int(arrays["n_queries"])
+    ),
+)
+"""Sums of what each head gives on to the output projection, on each text."""
+
+
+def gated_question(
+    metric: Metric, of_heads: Float[np.ndarray, "gating layer head"]
+) -> Question[Text, Float[np.ndarray, "gating part"]]:
+    """What a checkpoint makes of each text under each of several gatings of all its heads."""
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], of_pass: PassSettings
+    ) -> Iterator[list[tuple[int, Float[np.ndarray, "gating part"]]]]:
+        from core.importance.passes.gated import gated
+        from core.importance.passes.sweep import with_targets
+
+        return gated(checkpoint, with_targets(checkpoint, metric, texts, prepared), of_pass, metric, of_heads)
+
+    return Question(
+        name=f"importance, {metric}, gatings {_digest(of_heads)}",
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=lambda result: {"outcomes": _single(result)},
+        unpack=lambda arrays: arrays["outcomes"],
+    )
+
+
+def slopes_question(metric: Metric) -> Question[LabelledText, TextSlopes]:
+    """How the loss of each text depends on every head."""
+
+    def compute(
+        checkpoint: Checkpoint, items: Sequence[LabelledText], prepared: Sequence[PassText], of_pass: PassSettings
+    ) -> Iterator[list[tuple[int, TextSlopes]]]:
+        from core.importance.passes.gradients import head_slopes
+        from core.importance.passes.sweep import with_targets
+
+        texts = with_targets(checkpoint, metric, [item.text for item in items], prepared)
+        return head_slopes(checkpoint, texts, [item.label for item in items], of_pass, metric)
+
+    return Question(
+        name=f"importance, slopes of {metric}",
+        text_of=lambda item: item.text,
+        depends_on=lambda item: {**text_alone(item.text), "label": item.label},
+        compute=compute,
+        pack=lambda result: {
+            **{name: _single(getattr(result, name)) for name in ("signed", "absolute", "gradient")},
+            "n_queries": np.array(result.n_tokens),
+            "loss": _single(result.loss),
+        },
+        unpack=lambda arrays: TextSlopes(
+            signed=arrays["signed"],
+            absolute=arrays["absolute"],
+            gradient=arrays["gradient"],
+            n_tokens=int(arrays["n_queries"]),
+            loss=arrays["loss"],
+        ),
+    )
+
+
+def relevance_question(metric: Metric, rule: Rule = "conservative") -> Question[Text, TextRelevance]:
+    """How much of the prediction for each text goes through every head."""
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], of_pass: PassSettings
+    ) -> Iterator[list[tuple[int, TextRelevance]]]:
+        from core.importance.passes.relevance import head_relevance
+
+        return head_relevance(checkpoint, prepared, of_pass, metric, rule)
+
+    return Question(
+        name=f"importance, relevance for {metric}, {rule}",
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=lambda result: {
+            "heads": _single(result.heads),
+            "tokens": _single(result.tokens),
+            "top": _single(result.top),
+        },
+        unpack=lambda arrays: TextRelevance(heads=arrays["heads"], tokens=arrays["tokens"], top=arrays["top"]),
+        kinds=ONE_STACK,
+        why_not="Relevance is not propagated through an encoder-decoder here. Choose a checkpoint with one stack, such "
+        "as BERT or GPT-2.",
+    )
+
+
+def mean_outputs(texts: Sequence[TextOutputs]) -> MeanOutputs:
+    """Mean output of each head over all tokens of the texts."""
+    n_tokens = sum(text.n_tokens for text in texts)
+    return MeanOutputs(np.stack([text.total for text in texts]).sum(axis=0, dtype=np.float64) / n_tokens)
+
+
+def _digest(values: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(values, np.float32).tobytes()).hexdigest()[:16]
+
+
+def _single(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float32)

@@ -1,0 +1,171 @@
+"""Makes a checkpoint without some of its heads, and checks it before it is kept."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from core.attention.observed import has_attention_interface, observe
+from core.attention.settings import Head, Kind, head_name
+from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from core.checkpoints.files import TOKENIZER_FILES
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.checkpoints.load import load_every_weight
+from core.checkpoints.removed_heads import as_removed, write_removed
+from core.checkpoints.self_check import first_line, probe_inputs, real_rows
+from core.checkpoints.slicing import remove_heads, scale_heads
+from core.errors import AnalysisError, CheckpointError
+from core.importance.exports import Export
+
+TOLERANCE: Final = 1e-12
+"""Largest allowed difference from the original with these heads switched off, relative to the largest output, in
+float64."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A checkpoint without some of its heads."""
+
+    folder: Path
+    n_removed: int
+    """Heads removed from this kind of attention, earlier removals included; or whose output weights are 0."""
+    n_heads: int
+    """Of this kind of attention in the original."""
+    n_weights: tuple[int, int]
+    """Number of weights before and after."""
+    difference: float
+    """Largest difference from the original with these heads switched off, relative to the largest output."""
+
+
+def remove(
+    files: CheckpointFiles, heads: Sequence[Head], output: Path, *, kind: Kind = "self", export: Export = "removed"
+) -> Removal:
+    """Save a checkpoint without some of its heads.
+
+    The saved folder is loaded as a reader will load it, in float64, and its output compared with that of the original
+    with the same heads switched off. Only then does the folder get its name.
+
+    Args:
+        files: of the original, from which heads may have been removed before.
+        heads: layer and head of those to remove.
+        output: folder to make.
+        kind: of attention that they belong to.
+        export: "removed" slices the weights, so that the checkpoint is smaller and faster, and this program (not
+            others) loads it; "zeroed" sets the weights that read the heads' outputs to 0, and loads anywhere.
+
+    Raises: AnalysisError for heads that the checkpoint has not, a folder that exists, and a checkpoint whose heads
+        cannot be removed.
+    Source: Michel et al. 2019, section 4.1: pruned heads are removed from the model, not only masked.
+    """
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise AnalysisError(f"{output} exists already. Name a folder that does not exist yet.")
+    original = load_checkpoint(files, device="cpu", dtype="float64")
+    _check_heads(original, kind, heads)
+    layers = original.attentions[kind]
+    gates = torch.ones((layers.n_layers, layers.n_heads))
+    for head in heads:
+        gates[head] = 0
+    expected = _output(original, kind, gates)
+    largest = max(float(expected.abs().max()), 1e-12)
+    part = output.with_name(f"{output.name}.part")
+    try:
+        n_weights = _save(files, part, heads, kind, export, gates)
+        difference = float((_reloaded_output(files.name, part) - expected).abs().max()) / largest
+        if not difference <= TOLERANCE:
+            raise CheckpointError(
+                f"{files.name} without these heads computes something else than with them switched off: the output "
+                f"differs by {difference:.1e} (allowed {TOLERANCE:.0e}), so nothing was saved. Switch them off instead."
+            )
+        if output.is_dir():
+            output.rmdir()
+        part.replace(output)
+    except OSError as error:
+        raise AnalysisError(f"{output} cannot be written ({error.strerror or error}). Choose another place.") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return Removal(
+        folder=output,
+        n_removed=len({*heads, *layers.removed}),
+        n_heads=layers.n_layers * layers.n_heads,
+        n_weights=n_weights,
+        difference=difference,
+    )
+
+
+def _check_heads(original: Checkpoint, kind: Kind, heads: Sequence[Head]) -> None:
+    """Refuse heads that are not there, and the last ones.
+
+    Raises: AnalysisError.
+    """
+    name, attention = original.files.name, original.attentions.get(kind)
+    if attention is None:
+        raise AnalysisError(f"{name} has no {kind} attention. Choose: {', '.join(original.attentions)}.")
+    if not heads:
+        raise AnalysisError("No head is named. Name at least one, as layer-head: 3-7,2-5.")
+    for head in heads:
+        if not (0 <= head[0] < attention.n_layers and 0 <= head[1] < attention.n_heads):
+            raise AnalysisError(
+                f"Head {head_name(*head)} cannot be removed: {name} has {attention.n_layers} layers x "
+                f"{attention.n_heads} heads. Choose another."
+            )
+        if head in attention.removed:
+            raise AnalysisError(f"Head {head_name(*head)} was removed from {name} before. Leave it out.")
+    if len({*heads, *attention.removed}) == attention.n_layers * attention.n_heads:
+        raise AnalysisError(f"No head of the {kind} attention of {name} would be left. Keep at least one.")
+    if not has_attention_interface(original.model):
+        raise AnalysisError(
+            f"{type(original.model).__name__} has its own attention code, so heads cannot be removed from {name}. "
+            "Switch them off instead."
+        )
+
+
+def _save(
+    files: CheckpointFiles,
+    folder: Path,
+    heads: Sequence[Head],
+    kind: Kind,
+    export: Export,
+    gates: Float[Tensor, "layer head"],
+) -> tuple[int, int]:
+    """Save the checkpoint; returns its number of weights before and after."""
+    model, random = load_every_weight(files)
+    n_before, removed = model.num_parameters(), dict(files.removed)
+    if export == "removed":
+        remove_heads(files.name, model, as_removed({kind: heads}, files.kinds))
+        removed[kind] = (*removed.get(kind, ()), *heads)
+    else:
+        scale_heads(files.name, model, kind, gates)
+    shutil.rmtree(folder, ignore_errors=True)
+    own = {name: weights for name, weights in model.state_dict().items() if name not in random}
+    model.save_pretrained(folder, state_dict=own)
+    for name in TOKENIZER_FILES:
+        if (files.folder / name).is_file():
+            shutil.copyfile(files.folder / name, folder / name)
+    write_removed(folder, as_removed(removed, files.kinds))
+    return n_before, model.num_parameters()
+
+
+def _reloaded_output(name: str, folder: Path) -> Float[Tensor, "row channel"]:
+    try:
+        return _output(load_checkpoint(find_checkpoint(str(folder.resolve())), device="cpu", dtype="float64"))
+    except CheckpointError as error:
+        raise CheckpointError(
+            f"{name} does not work without these heads ({first_line(error)}). Keep at least one head in every layer, "
+            "or switch heads off instead."
+        ) from error
+
+
+def _output(
+    checkpoint: Checkpoint, kind: Kind = "self", gates: Float[Tensor, "layer head"] | None = None
+) -> Float[Tensor, "row channel"]:
+    """Output of the model for a batch of two texts, with a gate for each head."""
+    two_stacks = len(checkpoint.files.kinds) > 1
+    n_ids = min(checkpoint.tokenizer.vocab_size, checkpoint.model.get_input_embeddings().num_embeddings)
+    inputs = probe_inputs(n_ids, checkpoint.model.device, two_stacks)
+    calls = None if gates is None else checkpoint.attentions[kind].calls
+    return real_rows(observe(checkpoint.model, inputs, [], calls=calls, gates=gates)[0], two_stacks)

@@ -1,0 +1,49 @@
+"""The command `python -m core remove`."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from core.attention.settings import ONE_STACK, TWO_STACKS
+from core.checkpoints.find import find_checkpoint
+from core.checkpoints.removed_heads import REMOVED_HEADS
+from core.commands import heads
+from core.importance.exports import EXPORTS
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser = commands.add_parser("remove", help="save a checkpoint without some heads", description=remove.__doc__)
+    parser.add_argument("--checkpoint", required=True, help="a hub id, a folder, or: bundled")
+    parser.add_argument(
+        "--heads", type=heads, action="extend", required=True, help="heads to remove, as layer-head: 3-7,2-5"
+    )
+    parser.add_argument("--attention", choices=(*ONE_STACK, *TWO_STACKS), help="of an encoder-decoder")
+    parser.add_argument("--output", required=True, type=Path, help="folder of the new checkpoint, newly made")
+    parser.add_argument(
+        "--export",
+        choices=EXPORTS,
+        default=EXPORTS[0],
+        help="removed: smaller and faster, for this program; zeroed: of the same shape, loads anywhere",
+    )
+    parser.set_defaults(run=remove)
+
+
+def remove(chosen: argparse.Namespace) -> None:
+    """Save a checkpoint without some of its heads, after checking that it computes the same as with them switched
+    off."""
+    from core.importance.removal import remove as remove_heads
+
+    files = find_checkpoint(chosen.checkpoint)
+    done = remove_heads(
+        files, chosen.heads, chosen.output, kind=chosen.attention or files.kinds[0], export=chosen.export
+    )
+    before, after = done.n_weights
+    what = "removed" if chosen.export == "removed" else "set to 0"
+    left = f"{before:,} weights before, {after:,} now" if after < before else f"{after:,} weights, as before"
+    print(
+        f"{done.n_removed:,} of {done.n_heads:,} heads are {what}: {left}. The output differs by {done.difference:.1e} "
+        f"from that with these heads switched off. The checkpoint: {done.folder}"
+    )
+    if chosen.export == "removed":
+        print(f"Its {REMOVED_HEADS} says which heads; keep it beside the weights.")

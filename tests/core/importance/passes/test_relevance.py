@@ -1,0 +1,92 @@
+"""Relevance: what goes in sums to the logit, and rules written out by hand on a layer give the same."""
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from small_checkpoints import TOKENIZERS, config
+
+from core.analysis import results
+from core.attention.settings import PassSettings
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.errors import AnalysisError
+from core.importance.measures import relevance
+from core.importance.per_text import TextRelevance
+from core.importance.question import relevance_question
+from core.texts.text import Text
+
+TEXTS = (Text(("The two black dogs ran.",)), Text(("Who sat?",)))
+
+
+@pytest.fixture(scope="module")
+def unbiased(tmp_path_factory):
+    """unbiased(family) -> a small random classifier of four layers in float64 without any bias."""
+
+    def checkpoint(family):
+        folder, tokenizer = tmp_path_factory.mktemp(family), TOKENIZERS[family]()
+        torch.manual_seed(5)
+        depth = "n_layer" if family == "gpt2" else "num_hidden_layers"
+        sizes = config(family, len(tokenizer), **{depth: 4}, num_labels=3, pad_token_id=0)
+        model = transformers.AutoModelForSequenceClassification.from_config(sizes)
+        for name, weights in model.named_parameters():
+            if name.endswith("bias"):
+                weights.data.zero_()
+        model.double().save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return load_checkpoint(find_checkpoint(str(folder)), device="cpu", dtype="float64")
+
+    return checkpoint
+
+
+@pytest.mark.parametrize(("family", "digits"), [("bert", 1e-6), ("roberta", 1e-6), ("gpt2", 1e-6), ("llama", 1e-5)])
+def test_relevances_of_the_input_sum_to_the_logit_of_a_model_without_biases(family, digits, unbiased):
+    checkpoint = unbiased(family)
+    for text, found in zip(TEXTS, results(checkpoint, relevance_question("labels"), TEXTS), strict=True):
+        ids = torch.tensor(checkpoint.tokenizer(text.segments[0])["input_ids"])[None]
+        with torch.inference_mode():
+            logit = float(checkpoint.full_model(input_ids=ids).logits.max())
+        assert float(found.top) == pytest.approx(logit, rel=1e-6)
+        assert found.tokens.sum() == pytest.approx(logit, rel=digits)
+    if family == "bert":
+        halved = results(checkpoint, relevance_question("labels", "halved"), TEXTS)[0]
+        assert halved.tokens.sum() != pytest.approx(float(halved.top), rel=1e-3)
+
+
+def test_relevances_of_the_input_sum_to_the_length_of_the_text_vector(unbiased):
+    checkpoint = unbiased("bert")
+    for found in results(checkpoint, relevance_question("output"), TEXTS):
+        assert found.tokens.sum() == pytest.approx(float(found.top), rel=1e-6)
+        assert found.top > 1
+
+
+def test_a_head_of_the_last_layer_has_what_it_adds_to_the_logit(unbiased):
+    """Where no feed-forward network follows: through its slice of the output projection, the last norm and the head."""
+    checkpoint = unbiased("gpt2")
+    model, seen = checkpoint.full_model, {}
+    last, head_weight = model.base_model.h[-1], model.score.weight
+    last.mlp.c_proj.weight.data.zero_()
+    (found,) = results(checkpoint, relevance_question("labels"), TEXTS[:1])
+    handles = [
+        part.register_forward_pre_hook(lambda _, arguments, name=name: seen.update({name: arguments[0][0, -1]}))
+        for name, part in (("heads", last.attn.c_proj), ("norm", model.base_model.ln_f))
+    ]
+    with torch.inference_mode():
+        logits = model(input_ids=torch.tensor(checkpoint.tokenizer(TEXTS[0].segments[0])["input_ids"])[None]).logits[0]
+        for head in range(3):
+            own = slice(4 * head, 4 * head + 4)
+            added = seen["heads"][own] @ last.attn.c_proj.weight[own]
+            normed = (added - added.mean()) / seen["norm"].std(correction=0) * model.base_model.ln_f.weight
+            assert found.heads[-1, head] == pytest.approx(float(head_weight[logits.argmax()] @ normed), rel=1e-4)
+    for handle in handles:
+        handle.remove()
+
+
+def test_relevance_is_shared_within_a_layer():
+    heads = np.array([[1.0, 3.0], [-1.0, 1.0]])
+    texts = [TextRelevance(heads=scale * heads, tokens=np.ones(2), top=np.array(1.0)) for scale in (1, 5)]
+    np.testing.assert_allclose(relevance(texts).values(2), [[0.25, 0.75], [-0.5, 0.5]])
+
+
+def test_an_encoder_decoder_is_refused(loaded):
+    with pytest.raises(AnalysisError, match="not propagated through an encoder-decoder"):
+        results(loaded("t5"), relevance_question("output"), TEXTS, PassSettings("encoder"))

@@ -1,0 +1,134 @@
+import re
+
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+
+from core.__main__ import main
+from core.analysis import results
+from core.importance.effects import Draws, effects
+from core.importance.labels import read_labels
+from core.importance.metrics import label_score, mean_score
+from core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
+from core.texts.text import read_typed
+
+TYPED = "The black cat ran.\nWho sat on the mat?\nShe eats red apples.\n"
+ROWS = ("the cat ran,yes,11", "it sat,no,12", "a dog,so,12", "two dogs,yes,15", "she sat,so,15", "who ran,no,11")
+LABELLED = "\n".join(["words,said,number", *ROWS])
+COLUMNS = ["layer", "head", "full", "without", "delta", "low", "high", "p", "p_adjusted"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "texts.txt").write_text(TYPED)
+    (tmp_path / "labelled.csv").write_text(LABELLED)
+    return tmp_path
+
+
+def run(files, checkpoint, *more, command="ablate", texts="texts.txt"):
+    """The table that a command writes for a checkpoint in float64."""
+    output = files / "out.parquet"
+    folder = str(checkpoint.files.folder)
+    arguments = [
+        command,
+        "--checkpoint",
+        folder,
+        "--dtype",
+        "float64",
+        "--texts",
+        str(files / texts),
+        "--output",
+        str(output),
+    ]
+    return pd.read_parquet(output) if main([*arguments, *more]) == 0 else None
+
+
+def check(table, found):
+    assert list(table.columns) == COLUMNS
+    assert list(zip(table["layer"], table["head"])) == [(layer, head) for layer in range(2) for head in range(3)]
+    assert (table["full"] == found.full).all()
+    for name in COLUMNS[3:]:
+        assert table[name].to_numpy() == pytest.approx(getattr(found, name).ravel(), abs=1e-12)
+
+
+@pytest.mark.parametrize("replace", ["zero", "mean"])
+def test_ablate_writes_the_change_of_the_output_by_each_head(replace, files, loaded):
+    checkpoint, texts = loaded("bert", "float64"), read_typed(TYPED)
+    table = run(files, checkpoint, "--replace", replace)
+    means = mean_outputs(results(checkpoint, HEAD_OUTPUTS, texts)) if replace == "mean" else None
+    outcomes = results(checkpoint, ablation_question("output", means=means), texts)
+    check(table, effects(outcomes, mean_score("change"), Draws([None] * 3)))
+    assert (table["full"] == 0).all()
+    assert (table["delta"] > 0).all()
+    assert table.attrs["replaced by"] == replace
+
+
+@pytest.mark.parametrize(("name", "score"), [("classes", "accuracy"), ("value", "pearson")])
+def test_ablate_scores_a_classifier_by_the_names_of_its_classes_and_a_regression_by_its_values(
+    name, score, files, headed
+):
+    checkpoint, column = headed(name), "said" if name == "classes" else "number"
+    table = run(
+        files, checkpoint, "--metric", "labels", "--label-column", column, "--text-columns", "words",
+        "--keep-one", str(files / "kept.csv"), texts="labelled.csv",
+    )  # fmt: skip
+    read = read_labels(checkpoint, "labelled.csv", LABELLED.encode(), ("words",), column)
+    assert read.values.tolist() == ([2, 0, 1, 2, 1, 0] if name == "classes" else [11, 12, 12, 15, 15, 11])
+    outcomes = results(checkpoint, ablation_question("labels"), read.texts)
+    check(table, effects(outcomes, label_score(score, read.values, read.n_classes), Draws([None] * 6)))
+    kept = pd.read_csv(files / "kept.csv")
+    assert list(kept.columns[:4]) == ["layer", "even_head", "odd_head", "full"]
+    assert kept["full"].tolist() == [table["full"][0]] * 2
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--metric", "labels"], "needs to know which column holds the labels"),
+        (["--label-column", "said"], "The metric output uses no labels"),
+        (
+            ["--metric", "labels", "--label-column", "number", "--text-columns", "words"],
+            r'label "11", but .* knows 3 classes: "no", "so", "yes"\. Pick',
+        ),
+        (["--metric", "labels", "--label-column", "said"], "names no column known to hold texts"),
+        (["--metric", "lm", "--text-columns", "words"], "was saved without a language-model head"),
+    ],
+)
+def test_what_does_not_fit_together_is_said_in_a_sentence(more, said, files, headed, capsys):
+    assert run(files, headed("classes"), *more, texts="labelled.csv") is None
+    complaint = capsys.readouterr().err
+    assert re.search(said, complaint), complaint
+
+
+def test_importance_writes_every_measure_that_the_checkpoint_allows_and_how_well_it_agrees(files, headed, capsys):
+    checkpoint = headed("classes")
+    labels = ["--metric", "labels", "--label-column", "said", "--text-columns", "words", "--score", "loss"]
+    more = [*labels, "--agreement", str(files / "agreement.csv"), "--resamples", "100"]
+    table = run(files, checkpoint, *more, command="importance", texts="labelled.csv")
+    assert list(table.columns) == ["measure", "layer", "head", "value"]
+    assert table["measure"].value_counts().to_dict() == dict.fromkeys(
+        (
+            *("ablation", "gradient per token", "gradient per text", "gradient per batch"),
+            *("attribution against zero", "attribution against mean", "wanda-sp", "flap", "confidence", "relevance"),
+        ),
+        6,
+    )
+    values = {name: rows["value"].to_numpy() for name, rows in table.groupby("measure")}
+    delta = run(files, checkpoint, *labels, texts="labelled.csv")["delta"]
+    assert values["ablation"] == pytest.approx(delta.to_numpy(), abs=1e-12)
+    agreement = pd.read_csv(files / "agreement.csv").set_index("measure")
+    over_all = agreement[agreement["layer"].isna()]
+    for name, row in over_all.iterrows():
+        assert row["spearman"] == pytest.approx(spearmanr(values[name], delta)[0], abs=1e-12)
+    assert len(agreement) == 9 * 3
+    first = agreement[agreement["layer"] == 1].loc["flap"]
+    assert first["spearman"] == pytest.approx(spearmanr(values["flap"][3:], delta[3:])[0])
+    assert (over_all["low"] <= over_all["high"]).all()
+    assert "attribution against zero" in capsys.readouterr().out
+
+
+def test_what_a_checkpoint_does_not_allow_is_left_out_and_named(files, loaded, capsys):
+    table = run(files, loaded("deberta-v2", "float64"), "--no-ablation", command="importance")
+    assert table["measure"].unique().tolist() == ["confidence"]
+    complaints = capsys.readouterr().err
+    assert all(f"Without {name}: " in complaints for name in ("gradients", "wanda-sp and flap", "relevance"))

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+
+from core.errors import AnalysisError
+from core.importance.effects import Draws, effects, kept_alone
+from core.importance.metrics import TextOutcomes, label_score, mean_score
+
+CHANCE = np.random.default_rng(1)
+
+
+def losses(without, full=None):
+    """Outcomes of one number a text, from [text layer head]."""
+    full = np.zeros(len(without)) if full is None else full
+    return [TextOutcomes(full=np.array([f]), without=w[..., None]) for f, w in zip(full, without)]
+
+
+def test_a_change_and_its_interval_are_those_of_resampled_texts_one_by_one():
+    logits, classes = CHANCE.normal(size=(9, 2, 3, 2)), np.array([0, 1, 1, 0, 1, 0, 0, 1, 1], float)
+    full = CHANCE.normal(size=(9, 2)) + 2 * np.stack([1 - classes, classes], axis=1)
+    outcomes = [TextOutcomes(full=f, without=w) for f, w in zip(full, logits)]
+    draws = Draws([None] * 9, n_drawn=50)
+    found = effects(outcomes, label_score("matthews", classes, 2), draws, "none")
+    changes = []
+    for weights in draws.weights:
+        texts = np.repeat(np.arange(9), weights.astype(int))
+        score = label_score("matthews", classes[texts], 2)
+        changes.append(score.of(logits[texts]) - score.of(full[texts]))
+    changes = np.array(changes)
+    np.testing.assert_allclose(found.low, np.quantile(changes, 0.025, axis=0))
+    np.testing.assert_allclose(found.high, np.quantile(changes, 0.975, axis=0))
+    either = np.minimum((changes <= 0).sum(0), (changes >= 0).sum(0))
+    np.testing.assert_allclose(found.p, np.minimum(1, 2 * (either + 1) / 51))
+    np.testing.assert_allclose(found.delta, found.without - found.full)
+    np.testing.assert_array_equal(found.p_adjusted, found.p)
+
+
+def test_a_head_without_an_effect_has_p_1_and_a_sure_one_the_smallest():
+    without = np.zeros((8, 1, 3))
+    without[:, 0, 1] = CHANCE.uniform(1, 2, 8)
+    without[:, 0, 2] = CHANCE.normal(size=8) * 1e-3
+    found = effects(losses(without), mean_score("loss"), Draws([None] * 8), "bh")
+    assert found.p[0, 0] == 1
+    assert found.p[0, 1] == pytest.approx(2 / 1001)
+    assert found.p[0, 1] < found.p[0, 2]
+    assert found.p_adjusted[0, 1] == pytest.approx(3 * 2 / 1001)
+
+
+def test_intervals_cover_as_often_as_they_say():
+    covered = []
+    for seed in range(200):
+        values = np.random.default_rng(seed).normal(0.5, 1, size=(40, 1, 1))
+        found = effects(losses(values), mean_score("loss"), Draws([None] * 40, 400, seed))
+        covered.append(found.low[0, 0] <= 0.5 <= found.high[0, 0])
+    assert 0.89 <= np.mean(covered) <= 0.98
+
+
+def test_documents_are_drawn_whole():
+    draws = Draws(["a", "a", "b", None, "b"], n_drawn=30)
+    assert draws.n_units == 3
+    np.testing.assert_array_equal(draws.weights[:, 0], draws.weights[:, 1])
+    np.testing.assert_array_equal(draws.weights[:, 2], draws.weights[:, 4])
+    assert (draws.weights[:, [0, 2, 3]].sum(1) == 3).all()
+
+
+def test_one_text_has_a_change_and_no_interval():
+    found = effects(losses(np.ones((1, 2, 3))), mean_score("loss"), Draws([None]))
+    assert (found.delta == 1).all()
+    assert np.isnan([found.low, found.high, found.p, found.p_adjusted]).all()
+
+
+def test_the_head_left_alone_is_judged_on_texts_that_it_was_not_chosen_on():
+    without = np.ones((4, 2, 3))
+    without[::2, 0, 1] = 0  # best on even texts, no better on odd ones
+    without[:, 1, 2] = 0.5  # best everywhere
+    found = kept_alone(losses(without), mean_score("loss"), [None] * 4, Draws([None] * 4))
+    np.testing.assert_array_equal(found.head, [[1, 2], [0, 2]])
+    np.testing.assert_allclose(found.without, [1, 0.5])
+    np.testing.assert_allclose(found.delta, [1, 0.5])
+    assert found.p.shape == found.p_adjusted.shape == (2,)
+    with pytest.raises(AnalysisError, match="at least 2 texts, or documents"):
+        kept_alone(losses(without), mean_score("loss"), ["a"] * 4, Draws(["a"] * 4))

@@ -1,0 +1,221 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+from scipy.integrate import quad
+from small_checkpoints import config, wordpiece
+from transformers import AutoModelForSequenceClassification
+
+from core.__main__ import main
+from core.attention.observed import observe
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.checkpoints.saved_runs import ask_to_stop, read_progress, saved_checkpoints
+from core.errors import AnalysisError
+from core.finetuning.data import read_training_data
+from core.finetuning.journal import open_run, plan_of
+from core.importance.gates.hard_concrete import density, p_one, p_zero, penalty, sampled, without_noise
+from core.importance.gates.settings import GateSettings
+from core.importance.gates.training import train_gates, trained_gates
+
+NEEDED = (0, 1)
+WORDS = ["dog", "mat", "birds", "black", "red", "apples", "coffee", "house"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def sentences(n_texts=48):
+    chance = np.random.default_rng(0)
+    return [" ".join([*chance.choice(WORDS, 3), *(["cat"] if number % 2 else [])]) for number in range(n_texts)]
+
+
+def labelled(names=("without", "with")):
+    rows = "".join(f"{text},{names['cat' in text]}\n" for text in sentences())
+    return read_training_data("cats.csv", f"text,cats\n{rows}".encode(), ("text",), "cats")
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    """A BERT that finds "cat", whose text vector hears of other words through head 1 of layer 0 alone."""
+    folder = tmp_path_factory.mktemp("classifier") / "bert"
+    tokenizer = wordpiece()
+    torch.manual_seed(3)
+    names = {"id2label": {0: "without", 1: "with"}, "label2id": {"without": 0, "with": 1}}
+    dropless = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    model = AutoModelForSequenceClassification.from_config(config("bert", len(tokenizer), **names, **dropless))
+    outputs = [layer.attention.output.dense.weight for layer in model.bert.encoder.layer]
+    with torch.no_grad():
+        outputs[1].zero_()
+        outputs[0][:, :4] = outputs[0][:, 8:] = 0
+    for weights in outputs:
+        weights.requires_grad_(False)
+    batch = tokenizer(sentences(), return_tensors="pt", padding=True)
+    wanted = torch.tensor([int("cat" in text) for text in sentences()])
+    optimizer = torch.optim.Adam([weights for weights in model.parameters() if weights.requires_grad], lr=0.01)
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = model(**batch, labels=wanted).loss
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.05
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def settings_of(**changed):
+    usual = {"epochs": 6.0, "batch_size": 6, "penalty": 0.1, "gate_rate": 0.4, "held_out": 0.25, "seed": 1}
+    return GateSettings(**(usual | changed))
+
+
+def train(checkpoint, folder, settings, resume=False, on_step=None):
+    files, data = find_checkpoint(str(checkpoint)), labelled()
+    with open_run(folder, plan_of(files, data, None, settings), resume=resume) as journal:
+        return train_gates(files, data, settings, journal, device="cpu", on_step=on_step)
+
+
+@pytest.fixture(scope="module")
+def finished(classifier, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gates") / "run"
+    assert train(classifier, folder, settings_of()).state == "finished"
+    return folder
+
+
+# The distribution
+
+
+@pytest.mark.parametrize("log_alpha", [-3.0, 0.0, 0.4, 2.5])
+def test_probabilities_and_density_are_those_of_the_samples(log_alpha):
+    parameter = torch.tensor(log_alpha, dtype=torch.float64)
+    noise = torch.rand(400_000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    gates = sampled(parameter.expand(len(noise)), noise)
+    assert float((gates == 0).double().mean()) == pytest.approx(float(p_zero(parameter)), abs=3e-3)
+    assert float((gates == 1).double().mean()) == pytest.approx(float(p_one(parameter)), abs=3e-3)
+
+    def at(gate):
+        return float(density(parameter, torch.tensor(gate, dtype=torch.float64)))
+
+    assert quad(at, 0, 1)[0] == pytest.approx(1 - float(p_zero(parameter) + p_one(parameter)), abs=1e-9)
+    middle = float(((gates > 0.3) & (gates <= 0.6)).double().mean())
+    assert quad(at, 0.3, 0.6)[0] == pytest.approx(middle, abs=3e-3)
+
+
+def test_probability_penalty_and_stretch_by_hand():
+    zero = torch.tensor(0.0, dtype=torch.float64)
+    assert float(p_zero(zero)) == pytest.approx(1 / (1 + 11**0.33))
+    assert float(p_one(zero)) == pytest.approx(1 / (1 + 11**0.33))
+    assert float(without_noise(zero)) == pytest.approx(0.5)
+    assert float(without_noise(torch.tensor(-3.0))) == 0
+    assert float(without_noise(torch.tensor(3.0))) == 1
+    pair = torch.tensor([[1.0, -2.0]], dtype=torch.float64)
+    by_hand = sum(1 / (1 + np.exp(-(value - 0.33 * np.log(0.1 / 1.1)))) for value in (1.0, -2.0))
+    assert float(penalty(pair)) == pytest.approx(by_hand)
+
+
+# Training
+
+
+def test_a_needed_head_stays_open_and_useless_ones_close(finished):
+    gates = trained_gates(saved_checkpoints(finished)[-1])
+    useless = np.ones((2, 3), bool)
+    useless[NEEDED] = False
+    assert gates.p_zero[NEEDED] < 0.2
+    assert (gates.p_zero[useless] > 0.7).all()
+    assert gates.n_open == 1
+    assert read_progress(finished).held_out[-1].accuracy == 1
+
+
+def test_a_larger_penalty_closes_what_a_smaller_one_leaves_open(classifier, tmp_path):
+    open_heads = []
+    for weight in (0.0, 20.0):
+        assert train(classifier, tmp_path / f"{weight:g}", settings_of(penalty=weight)).state == "finished"
+        open_heads.append(trained_gates(saved_checkpoints(tmp_path / f"{weight:g}")[-1]).n_open)
+    assert open_heads == [6, 0]
+
+
+def test_weights_are_trained_only_where_asked_for(classifier, finished, tmp_path):
+    assert train(classifier, tmp_path / "run", settings_of(epochs=1.0, with_weights=True)).state == "finished"
+    before = load_file(classifier / "model.safetensors")
+    frozen, trained = (
+        load_file(saved_checkpoints(run)[-1] / "model.safetensors") for run in (finished, tmp_path / "run")
+    )
+    assert all(torch.equal(frozen[name], before[name]) for name in before)
+    assert not torch.equal(trained["classifier.weight"], before["classifier.weight"])
+
+
+@pytest.mark.parametrize("with_weights", [False, True], ids=["gates", "with weights"])
+def test_a_run_that_was_stopped_and_resumed_equals_one_that_was_not(with_weights, classifier, tmp_path):
+    settings = settings_of(epochs=1.0, with_weights=with_weights)
+    assert train(classifier, tmp_path / "whole", settings).state == "finished"
+    stopped = tmp_path / "stopped"
+    stop = train(classifier, stopped, settings, on_step=lambda step, of: ask_to_stop(stopped) if step == 2 else None)
+    assert (stop.state, stop.step) == ("stopped", 3)
+    assert train(classifier, stopped, settings, resume=True).state == "finished"
+    for name in ("model.safetensors", f"{saved_checkpoints(stopped)[-1].name}/model.safetensors"):
+        whole, resumed = (load_file(tmp_path / run / name) for run in ("whole", "stopped"))
+        assert whole.keys() == resumed.keys()
+        assert all(torch.equal(whole[key], resumed[key]) for key in whole)
+
+
+def test_a_run_resumes_with_its_own_penalty_only(classifier, tmp_path):
+    run = tmp_path / "run"
+    train(classifier, run, settings_of(), on_step=lambda step, of: ask_to_stop(run) if step == 1 else None)
+    with pytest.raises(AnalysisError, match=r"began with penalty 0\.1 and cannot go on with 0\.3"):
+        train(classifier, run, settings_of(penalty=0.3), resume=True)
+
+
+def test_the_finished_checkpoint_has_the_gates_in_its_weights(classifier, finished):
+    gates = torch.from_numpy(trained_gates(saved_checkpoints(finished)[-1]).gate)
+    both = (find_checkpoint(str(folder)) for folder in (classifier, finished))
+    original, gated = (load_checkpoint(files, device="cpu", dtype="float64") for files in both)
+    inputs = original.tokenizer(["a black cat", "red apples on the mat"], return_tensors="pt", padding=True)
+    expected = observe(original.model, inputs, [], gates=gates)[0]
+    torch.testing.assert_close(observe(gated.model, inputs, [])[0], expected, atol=1e-6, rtol=0)
+    assert not any("head_gates" in name for name in load_file(finished / "model.safetensors"))
+
+
+# What is refused, and the command
+
+
+def test_a_checkpoint_without_the_task_is_refused(folders, classifier, tmp_path):
+    with pytest.raises(AnalysisError, match="does not classify texts"):
+        train(folders("bert"), tmp_path / "a", settings_of())
+    files, other = find_checkpoint(str(classifier)), labelled(("good", "bad"))
+    with (
+        open_run(tmp_path / "b", plan_of(files, other, None, settings_of()), resume=False) as journal,
+        pytest.raises(AnalysisError, match="no class 'bad'; its classes are without, with"),
+    ):
+        train_gates(files, other, settings_of(), journal, device="cpu")
+
+
+def test_settings_out_of_range_are_refused():
+    for wrong in ({"penalty": -1.0}, {"gate_rate": 0.0}, {"start": 11.0}):
+        with pytest.raises(AnalysisError, match="Give a number"):
+            settings_of(**wrong)
+
+
+def test_the_command_writes_a_row_per_head_and_penalty(classifier, tmp_path, capsys):
+    data = tmp_path / "cats.csv"
+    data.write_text("text,cats\n" + "".join(f"{t},{'with' if 'cat' in t else 'without'}\n" for t in sentences()))
+    fixed = ["--checkpoint", str(classifier), "--data", str(data), "--text-columns", "text", "--label-column", "cats"]
+    short = ["--epochs", "0.5", "--batch-size", "12", "--held-out", "0.25", "--device", "cpu"]
+    command = ["gates", *fixed, *short, "--penalty", "0.1,0.2", "--output", str(tmp_path / "runs")]
+    assert main(command) == 0
+    assert "Penalty 0.1: 6 of 6 heads stay open, accuracy 1.000 on held-out texts." in capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "runs" / "gates.csv")
+    assert list(table) == ["penalty", "layer", "head", "log_alpha", "p_zero", "p_one", "gate"]
+    assert len(table) == 2 * 6
+    assert json.loads((tmp_path / "runs" / "penalty-0.1" / "training.json").read_text())["settings"]["penalty"] == 0.1
+    assert main(command) == 2
+    assert "finished" in capsys.readouterr().err
+    written = (tmp_path / "runs" / "gates.csv").read_bytes()
+    assert main([*command, "--resume"]) == 0, "finished runs of a sweep are taken as they are"
+    assert (tmp_path / "runs" / "gates.csv").read_bytes() == written

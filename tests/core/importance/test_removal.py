@@ -1,0 +1,283 @@
+import json
+import shutil
+
+import pytest
+import torch
+from passing import measures_of, pass_texts
+from safetensors.torch import load_file
+from small_checkpoints import save
+from transformers import AutoModel
+
+import core.importance.removal
+from core.__main__ import main
+from core.attention.settings import PassSettings
+from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
+from core.checkpoints.removed_heads import REMOVED_HEADS
+from core.errors import AnalysisError, CheckpointError
+from core.importance.removal import remove
+from core.passes.prepare import prepare
+from core.roles.scores import score_batch
+from core.texts.text import Text
+
+SEPARATE = ("bert", "roberta", "distilbert", "electra", "t5", "bart")
+FAMILIES = (*SEPARATE, "gpt2", "llama", "qwen3", "mistral")
+EMPTY_LAYER = ((0, 1), (1, 0), (1, 1), (1, 2), (1, 3))
+"""One head of layer 0, and all heads of layer 1."""
+TEXTS = (Text(("The two dogs ran.", "A black cat sat.")), Text(("She eats red apples.", "Who sat on the mat?")))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def files_of(folder):
+    return find_checkpoint(str(folder))
+
+
+def opened(folder):
+    return load_checkpoint(files_of(folder), device="cpu", dtype="float64")
+
+
+def empty_layer(n_heads):
+    return tuple(head for head in EMPTY_LAYER if head[1] < n_heads)
+
+
+def scores(checkpoint, kind, off=()):
+    settings = PassSettings(kind, off)
+    return score_batch(checkpoint, [prepare(checkpoint, text, settings) for text in TEXTS], settings).measures
+
+
+def described(folder, tmp_path, **content):
+    changed = tmp_path / "changed"
+    shutil.copytree(folder, changed)
+    (changed / REMOVED_HEADS).write_text(json.dumps(content))
+    return changed
+
+
+@pytest.fixture(scope="module")
+def pruned(folders, tmp_path_factory):
+    """BERT without head 1 of layer 0 and all heads of layer 1."""
+    folder = tmp_path_factory.mktemp("pruned") / "bert"
+    remove(files_of(folders("bert")), empty_layer(3), folder)
+    return folder
+
+
+# Removed equals gated
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_removed_head_computes_what_a_gated_one_does_in_every_attention(family, folders, loaded, tmp_path):
+    original = loaded(family, "float64")
+    for kind, attention in original.attentions.items():
+        gone = empty_layer(attention.n_heads)
+        done = remove(original.files, gone, tmp_path / kind, kind=kind)
+        assert done.difference <= 1e-12
+        assert done.n_weights[1] < done.n_weights[0]
+        found, expected = scores(opened(tmp_path / kind), kind), scores(original, kind, gone)
+        left = torch.ones((attention.n_layers, attention.n_heads), dtype=torch.bool)
+        for head in gone:
+            left[head] = False
+        assert torch.isnan(torch.from_numpy(found[..., ~left])).all()
+        torch.testing.assert_close(
+            torch.from_numpy(found[..., left]), torch.from_numpy(expected[..., left]), atol=1e-9, rtol=0, equal_nan=True
+        )
+
+
+@pytest.mark.parametrize(("gone", "n_shared"), [(((0, 0), (0, 1)), 2), (((0, 1), (0, 2)), 1), (((0, 3),), 1)])
+def test_grouped_keys_are_sliced_by_group_or_repeated_for_the_heads_left(gone, n_shared, folders, tmp_path):
+    """Heads 0 and 1 share keys, and 2 and 3: a whole group, one head of each, one head of one."""
+    remove(files_of(folders("llama")), gone, tmp_path / "made")
+    weights = load_file(tmp_path / "made" / "model.safetensors")
+    queries, keys, values = (weights[f"layers.0.self_attn.{name}_proj.weight"].shape[0] // 6 for name in "qkv")
+    assert (queries, keys, values) == (4 - len(gone), (4 - len(gone)) // n_shared, (4 - len(gone)) // n_shared)
+
+
+def test_a_removal_that_changes_the_output_is_not_saved(folders, tmp_path, monkeypatch):
+    """Weights that belong to other heads than those named."""
+    right = core.importance.removal.remove_heads
+    monkeypatch.setattr(
+        core.importance.removal, "remove_heads", lambda name, model, _: right(name, model, (("self", ((0, 2),)),))
+    )
+    with pytest.raises(CheckpointError, match=r"differs by .* nothing was saved"):
+        remove(files_of(folders("bert")), ((0, 1),), tmp_path / "made")
+    assert not list(tmp_path.iterdir())
+
+
+def test_more_heads_can_be_removed_from_a_checkpoint_without_some(folders, tmp_path):
+    for family, first, more in (("bert", (0, 1), (0, 2)), ("gpt2", (1, 0), (1, 2)), ("llama", (0, 0), (0, 3))):
+        remove(files_of(folders(family)), (first,), tmp_path / family)
+        done = remove(files_of(tmp_path / family), (more,), tmp_path / f"{family} twice")
+        remove(files_of(folders(family)), (first, more), tmp_path / f"{family} at once")
+        assert done.n_removed == 2
+        twice, at_once = (opened(tmp_path / f"{family} {how}") for how in ("twice", "at once"))
+        assert twice.files.removed == at_once.files.removed == (("self", (first, more)),)
+        torch.testing.assert_close(
+            *(torch.from_numpy(scores(one, "self")) for one in (twice, at_once)), atol=1e-9, rtol=0, equal_nan=True
+        )
+        with pytest.raises(AnalysisError, match="was removed from"):
+            remove(files_of(tmp_path / family), (first,), tmp_path / "again")
+
+
+def test_a_zeroed_export_has_the_same_shape_and_loads_anywhere(folders, loaded, tmp_path):
+    for family in ("bert", "gpt2"):
+        original = loaded(family, "float64")
+        gone = empty_layer(3)
+        done = remove(original.files, gone, tmp_path / family, export="zeroed")
+        assert done.n_weights[0] == done.n_weights[1]
+        assert not (tmp_path / family / REMOVED_HEADS).exists()
+        inputs = {"input_ids": torch.from_numpy(pass_texts(original, TEXTS)[0].source.ids)[None]}
+        elsewhere = AutoModel.from_pretrained(tmp_path / family, dtype=torch.float64).eval()
+        ours = opened(tmp_path / family).model
+        with torch.no_grad():
+            plain, found = (model(**inputs)[0] for model in (elsewhere, ours))
+        torch.testing.assert_close(found, plain, atol=1e-10, rtol=0)
+        assert ((plain - original.model(**inputs)[0]).abs() > 0.01).any()
+
+
+def test_other_weights_of_the_checkpoint_are_kept_as_they_are(folders, pruned):
+    before, after = (load_file(folder / "model.safetensors") for folder in (folders("bert"), pruned))
+    assert before.keys() == after.keys()
+    same = {name for name in before if before[name].shape == after[name].shape}
+    assert {name.split(".")[-3] for name in before.keys() - same} == {"self", "output"}
+    assert all("attention" in name for name in before.keys() - same)
+    assert all(torch.equal(before[name], after[name]) for name in same)
+    assert (pruned / "tokenizer.json").read_bytes() == (folders("bert") / "tokenizer.json").read_bytes()
+
+
+def test_a_head_for_a_task_that_the_program_does_not_use_is_kept(folders, tmp_path):
+    from transformers import AutoModelForTokenClassification
+
+    tagger = AutoModelForTokenClassification.from_pretrained(folders("bert"), num_labels=5)
+    tagger.save_pretrained(tmp_path / "tagger")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copyfile(folders("bert") / name, tmp_path / "tagger" / name)
+    remove(files_of(tmp_path / "tagger"), ((0, 1),), tmp_path / "made")
+    before, after = (load_file(tmp_path / one / "model.safetensors") for one in ("tagger", "made"))
+    assert torch.equal(before["classifier.weight"], after["classifier.weight"])
+
+
+# What is loaded
+
+
+def test_a_pruned_checkpoint_knows_its_removed_heads(pruned, folders):
+    checkpoint = opened(pruned)
+    assert checkpoint.attentions["self"].removed == empty_layer(3) == checkpoint.files.removed_of("self")
+    assert (checkpoint.attentions["self"].n_layers, checkpoint.attentions["self"].n_heads) == (2, 3)
+    assert not opened(folders("bert")).attentions["self"].removed
+
+
+def test_the_fingerprint_depends_on_which_heads_were_removed(pruned, tmp_path):
+    changed = described(pruned, tmp_path, format=1, removed={"self": [[0, 2], [1, 0], [1, 1], [1, 2]]})
+    assert files_of(changed).fingerprint != files_of(pruned).fingerprint
+
+
+def test_the_random_control_lacks_the_same_heads(pruned):
+    control = load_checkpoint(randomly_initialised(files_of(pruned)), device="cpu")
+    left = ~torch.isnan(torch.from_numpy(measures_of(control, pass_texts(control, TEXTS)))).all(0).all(0)
+    assert left.tolist() == [[True, False, True], [False, False, False]]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ([1], "holds no object"),
+        ({"format": 2, "removed": {"self": [[0, 1]]}}, "has format 2, and format 1 is read"),
+        ({"format": True, "removed": {"self": [[0, 1]]}}, "has format True"),
+        ({"format": 1}, 'has no "removed"'),
+        ({"format": 1, "removed": {"cross": [[0, 1]]}}, "names 'cross' attention"),
+        ({"format": 1, "removed": {"self": []}}, "has no list of heads"),
+        ({"format": 1, "removed": {"self": [[0, -1]]}}, "names .0, -1., which is no layer and head"),
+        ({"format": 1, "removed": {"self": [[0, 1.0]]}}, "which is no layer and head"),
+        ({"format": 1, "removed": {"self": [[0, True]]}}, "which is no layer and head"),
+        ({"format": 1, "removed": {"self": [[0, 10**9]]}}, "which is no layer and head"),
+        ({"format": 1, "removed": {"self": [[0, 1], [0, 1]]}}, "names L0 H1 twice"),
+        ({"format": 1, "removed": {"self": [[0, 3]]}}, "names L0 H3, and the self attention has 2 layers x 3 heads"),
+        ({"format": 1, "removed": {"self": [[0, 1]]}}, "may not be those that removed_heads.json describes"),
+        ({"format": 1, "removed": {"self": [[i, j] for i in (0, 1) for j in (0, 1, 2)]}}, "leaves no head"),
+    ],
+)  # fmt: skip
+def test_a_broken_list_of_removed_heads_is_refused_with_a_sentence(content, says, pruned, tmp_path):
+    changed = tmp_path / "changed"
+    shutil.copytree(pruned, changed)
+    (changed / REMOVED_HEADS).write_text(json.dumps(content))
+    with pytest.raises(CheckpointError, match=says):
+        opened(changed)
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        (b"{", "cannot be read"),
+        (b"\xff\xfe", "cannot be read"),
+        (b"[" * 100_000, "cannot be read"),
+        (b'{"format": 1' + b"0" * 5000 + b"}", "cannot be read"),
+        (b" " * 2_000_001, "has 2,000,001 bytes"),
+    ],
+    ids=["cut", "bytes", "nested", "digits", "large"],
+)
+def test_a_list_of_removed_heads_that_is_no_json_is_refused(written, says, pruned, tmp_path):
+    changed = tmp_path / "changed"
+    shutil.copytree(pruned, changed)
+    (changed / REMOVED_HEADS).write_bytes(written)
+    with pytest.raises(CheckpointError, match=says):
+        files_of(changed)
+
+
+def test_a_list_beside_weights_of_all_heads_is_refused(folders, tmp_path):
+    changed = described(folders("bert"), tmp_path, format=1, removed={"self": [[0, 1]]})
+    with pytest.raises(CheckpointError, match=r"removed_heads\.json describes"):
+        opened(changed)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("heads", "kind", "says"),
+    [
+        (((0, 3),), "self", "Head L0 H3 cannot be removed: .* 2 layers x 3 heads"),
+        ((), "self", "No head is named"),
+        (((0, 1),), "cross", "has no cross attention. Choose: self"),
+        (tuple((i, j) for i in (0, 1) for j in (0, 1, 2)), "self", "would be left. Keep at least one"),
+    ],
+)
+def test_heads_that_cannot_be_removed_are_refused(heads, kind, says, folders, tmp_path):
+    with pytest.raises(AnalysisError, match=says):
+        remove(files_of(folders("bert")), heads, tmp_path / "made", kind=kind)
+
+
+@pytest.mark.parametrize("family", ["albert", "phi3", "modernbert", "gpt_neox", "deberta-v2"])
+def test_another_layout_gets_a_sentence_that_names_the_gates(family, folders, tmp_path):
+    with pytest.raises(AnalysisError, match=r"eads cannot be removed from .*Switch (heads|them) off instead"):
+        remove(files_of(folders(family)), ((0, 1),), tmp_path / "made")
+
+
+def test_a_family_that_needs_a_head_in_every_layer_says_so(tmp_path):
+    original = save("opt", tmp_path / "opt")
+    remove(files_of(original), ((0, 1), (1, 2)), tmp_path / "made")
+    with pytest.raises(CheckpointError, match="Keep at least one head in every layer"):
+        remove(files_of(original), empty_layer(3), tmp_path / "empty")
+    assert not (tmp_path / "empty").exists()
+
+
+def test_a_folder_that_exists_is_not_written_over(folders, tmp_path):
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "mine").touch()
+    with pytest.raises(AnalysisError, match="exists already"):
+        remove(files_of(folders("bert")), ((0, 1),), tmp_path / "made")
+
+
+# The command
+
+
+def test_the_command_makes_a_checkpoint_that_other_commands_take(folders, tmp_path, capsys):
+    made = tmp_path / "made"
+    assert main(["remove", "--checkpoint", str(folders("bert")), "--heads", "0-1,1-2", "--output", str(made)]) == 0
+    assert "2 of 6 heads are removed" in capsys.readouterr().out
+    assert json.loads((made / REMOVED_HEADS).read_text()) == {"format": 1, "removed": {"self": [[0, 1], [1, 2]]}}
+    assert main(["remove", "--checkpoint", str(made), "--heads", "0-1", "--output", str(tmp_path / "b")]) == 2
+    assert "was removed from" in capsys.readouterr().err
