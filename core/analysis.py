@@ -162,8 +162,9 @@ def word_links(
     settings = settings or PassSettings(checkpoint.files.kinds[0])
     WORD_LINKS.check(settings.kind)
     read = [queries_text(text, settings.kind) for text in texts]
-    found = [PatternText.of(text, tree, pattern) for text, tree in zip(read, dependencies(read), strict=True)]
-    return pattern_links(results(checkpoint, WORD_LINKS, [item for item in found if item is not None], settings))
+    patterns = (PatternText.of(text, tree, pattern) for text, tree in zip(read, dependencies(read), strict=True))
+    found = [item for item in patterns if item is not None]
+    return pattern_links(results(checkpoint, WORD_LINKS, found, settings), [item.text.document for item in found])
 
 
 def ablations(

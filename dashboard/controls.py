@@ -12,7 +12,7 @@ from cache.inference import Inference
 from cache.store.store import Store
 from core.attention.settings import ONE_STACK, head_name
 from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
+from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, is_out_of_reach, local_folder
 from core.errors import CheckpointError, ColumnsNeeded, TextError
 from core.texts.text import MAX_BYTES, Text, read_file, read_typed
 from dashboard import link, state, wording
@@ -55,6 +55,8 @@ def sidebar() -> None:
             on_change=state.switch_off,
             args=((),),
         )
+        if missing := [plain(name) for name in SUGGESTED if name != BUNDLED and is_out_of_reach(name)]:
+            st.caption(f":material/cloud_off: {wording.NOT_FETCHED}: {', '.join(missing)}.")
         if len(st.session_state.get("kinds", ONE_STACK)) > 1:
             st.selectbox(
                 wording.ATTENTION,

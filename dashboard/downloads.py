@@ -39,7 +39,9 @@ def begin_page() -> None:
     _offered.set({})
 
 
-def drawing_downloads(name: str, title: str, facts: Mapping[str, str], svg: Callable[[], str]) -> None:
+def drawing_downloads(
+    name: str, title: str, facts: Mapping[str, str], svg: Callable[[], str], *, paper: str = ""
+) -> None:
     """Offer a hand-made view as SVG and PNG.
 
     Args:
@@ -47,11 +49,12 @@ def drawing_downloads(name: str, title: str, facts: Mapping[str, str], svg: Call
         title: of the picture.
         facts: where it comes from.
         svg: draws it.
+        paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
     """
-    _row(Picture(name, title, facts, svg))
+    _row(Picture(name, title, facts, svg), paper=paper)
 
 
-def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title: str = "") -> None:
+def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title: str = "", *, paper: str = "") -> None:
     """Offer a chart in words, and as SVG and PNG with where it comes from written below.
 
     Args:
@@ -59,15 +62,16 @@ def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title:
         figure: what is drawn.
         facts: where it comes from.
         title: before the checkpoint and the texts; by default the chart's own.
+        paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
     """
     whole = titled(title or str(figure.spec["title"]["text"]), facts)
     svg = partial(figure_svg, figure, title=whole, caption=caption(facts))
-    _row(Picture(name, whole, facts, svg), figure.description)
+    _row(Picture(name, whole, facts, svg), figure.description, paper)
 
 
-def table_downloads(name: str, table: "pd.DataFrame", facts: Mapping[str, str]) -> None:
-    """Offer a table as CSV and Parquet, with where it comes from."""
-    _row(Table(name, titled(f"Table of {name}", facts), facts, table))
+def table_downloads(name: str, table: "pd.DataFrame", facts: Mapping[str, str], *, paper: str = "") -> None:
+    """Offer a table as CSV and Parquet, with where it comes from, and name the paper's table that it corresponds to."""
+    _row(Table(name, titled(f"Table of {name}", facts), facts, table), paper=paper)
 
 
 def all_downloads() -> None:
@@ -108,11 +112,11 @@ def _page_and_address() -> tuple[str, str]:
     return urlsplit(url).path.strip("/"), url + (f"?{query}" if query else "")
 
 
-def _row(download: Download, words: str = "") -> None:
+def _row(download: Download, words: str = "", paper: str = "") -> None:
     name = download.name
     if (offered := _offered.get()) is not None:
         offered[f"{type(download).__name__} {name}"] = download
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center"):
         if words:
             with st.popover(wording.IN_WORDS, type="tertiary", icon=":material/notes:", key=f"in words {name}"):
                 st.markdown(plain(words))
@@ -127,3 +131,5 @@ def _row(download: Download, words: str = "") -> None:
                 type="tertiary",
                 icon=ICON,
             )
+        if paper:
+            st.caption(paper, width="content")

@@ -8,9 +8,13 @@ from core.checkpoints.checkpoint import DTYPES
 from core.checkpoints.find import DEVICES
 from core.roles.measures import USUAL_TAU, Direction, Scale
 from dashboard import wording
+from dashboard.figures.scales import HIGHEST_TAU
 from dashboard.state import AUTO, CORRECTIONS, FAMILIES, METHODS, RULES, SCALES, TAUS
 
-TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {"score": (1.0, 10.0, 0.1), "share": (0.05, 1.0, 0.05)}
+TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {
+    "score": (1.0, HIGHEST_TAU["score"], 0.1),
+    "share": (0.05, HIGHEST_TAU["share"], 0.05),
+}
 """Least and greatest tau, and the step between two."""
 Option = TypeVar("Option")
 ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)

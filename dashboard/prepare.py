@@ -11,6 +11,7 @@ from cache.inference import Inference
 from cache.serving.requests import Report, Status
 from cache.store.store import Store
 from core.checkpoints.find import BUNDLED, check_bundled, find_checkpoint
+from core.coreference.question import choice_question
 from core.errors import AnalysisError
 from core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
 from core.roles.controls import ControlPass, control_passes
@@ -19,7 +20,7 @@ from core.similarity.distances import DistanceSettings
 from core.similarity.question import distance_question
 from core.surface.key_kinds import SurfaceSettings
 from core.surface.question import surface_question
-from dashboard.samples import EXAMPLE, read_sample
+from dashboard.samples import EXAMPLE, mention_sample, read_sample
 
 
 def prepare() -> None:
@@ -41,6 +42,8 @@ def prepare() -> None:
     of_texts = inference.ask(engine, PARSED_PREDICTIONS, texts).results
     parsed = [ParsedText.of(text, found.dependencies.words) for text, found in zip(texts, of_texts, strict=True)]
     _with_bar("Relations", lambda report: inference.ask(engine, predictions, parsed, report=report))
+    mentions = mention_sample()
+    _with_bar("Mentions", lambda report: inference.ask(engine, choice_question("mean"), mentions, report=report))
     _with_bar("Distances", lambda report: inference.ask(engine, distances, texts, report=report))
     _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))
     for asked in control_passes(engine.files, texts):

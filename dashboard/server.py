@@ -1,7 +1,7 @@
 """The dashboard's server: Streamlit's own, whose pages begin with what is needed first.
 
 `streamlit run dashboard/server.py` starts it; `dashboard/app.py` is what it shows. To the head of Streamlit's page it
-adds three things, which have to be there before anything is drawn:
+adds four things, which have to be there before anything is drawn:
 
 - A style sheet that lays out the first screen and keeps room in it. Streamlit lets each widget grow when its code has
   come, which would move what stands below.
@@ -9,6 +9,7 @@ adds three things, which have to be there before anything is drawn:
   widgets there are, and fetches them meanwhile.
 - A script that keeps one entry a page in the browser's history. Streamlit makes a new one whenever the app writes a
   query parameter, so that Back would step through every click.
+- A script by which Enter applies a typed sentence.
 
 The first page has an address without a name; its name in the address, `/inspect`, leads there too.
 """
@@ -34,6 +35,10 @@ FIRST_PAGE: Final = "inspect"
 """The name of the first page, for which Streamlit has no address."""
 FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Selectbox", "TextArea")
 """As Streamlit names their scripts."""
+ROOM: Final = ("room.css", "phone.css")
+"""Style sheets that lay out the first screen, in this order."""
+SCRIPTS: Final = ("history.js", "enter.js")
+"""Of the page around everything that Streamlit draws."""
 
 _HERE: Final = Path(__file__).parent
 _STATIC: Final = Path(get_static_dir())
@@ -43,14 +48,14 @@ _IMPORT: Final = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
 def first_page() -> str:
     """Streamlit's page with what is needed first at the end of its head."""
     page = (_STATIC / "index.html").read_text("utf-8")
-    room = (_HERE / "room.css").read_text("utf-8")
+    room = "\n".join((_HERE / name).read_text("utf-8") for name in ROOM)
     links = [
         f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'
         for name in scripts_of(FIRST_WIDGETS)
         if name not in page
     ]
-    history = (_HERE / "history.js").read_text("utf-8")
-    added = (*links, f"<style>\n{room}</style>", f"<script>\n{history}</script>", "</head>")
+    scripts = [f"<script>\n{(_HERE / name).read_text('utf-8')}</script>" for name in SCRIPTS]
+    added = (*links, f"<style>\n{room}</style>", *scripts, "</head>")
     return page.replace("</head>", "\n".join(added), 1)
 
 

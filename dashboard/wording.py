@@ -32,6 +32,7 @@ DTYPE_HELP: Final = (
     "Number format of the weights. auto is float32, which all checks use. Scores are summed in float32, or in float64 "
     "with float64 weights."
 )
+NOT_FETCHED: Final = "Not on this machine, which is set to stay offline"
 CORPUS: Final = "Corpus"
 CORPUS_HELP: Final = (
     "The roles of a head are tested over these texts. The text you type on the page Inspect is scored on its own. "
@@ -154,6 +155,11 @@ def no_such_number(asked: str, n_texts: int, shown: int) -> str:
     return f"The link asks for text “{asked}” of {counted(n_texts, 'text')}. Showing text {shown} instead."
 
 
+def no_such_guess(asked: str) -> str:
+    """A token to predict that is not there."""
+    return f"The link asks to predict token “{asked}”, which this text does not have. Showing another one instead."
+
+
 def no_window(asked: str) -> str:
     """A part of a long text that cannot be read from the link."""
     return f"The link asks for window “{asked}”; a window is written as in 512-0. Showing the beginning instead."
@@ -235,10 +241,12 @@ def output_moves(unit: str, distance: float | None) -> str:
     """How far the output's probabilities move."""
     if distance is None:
         return f"The output of the checkpoint, each a {unit}."
-    return (
-        f"{percent(distance, 1)} of the probability moves to other predictions (total variation distance). "
-        "The most likely ones, before and after:"
-    )
+    points = f"{100 * distance:.1f}"
+    moves = "The prediction does not change" if points == "0.0" else "The prediction changes"
+    return f"{moves}: {points} points of probability move elsewhere. The most likely ones, before and after:"
+
+
+MOVES_HELP: Final = "Half the sum of all changes of probability, the total variation distance: 100 points move at most."
 
 
 def at_tau(tau: float, scale: Scale) -> str:
@@ -362,6 +370,12 @@ def arcs_hint(most: int) -> str:
 def last_heads(n_drawn: int, n_chosen: int) -> str:
     """More heads are chosen than can be drawn."""
     return f"Arcs of the last {n_drawn} of {n_chosen} chosen heads."
+
+
+def were_removed(names: str, n_heads: int) -> str:
+    """Chosen heads are not part of the checkpoint any more."""
+    verb = "was" if n_heads == 1 else "were"
+    return f"{names} {verb} removed from this checkpoint, so there is no attention to draw."
 
 
 def links_drawn(share: float, strongest: int | None) -> str:

@@ -26,6 +26,7 @@ def test_command_line_examples_are_accepted_as_written():
 
     lines = [line.split("python -m core ")[1].split() for line in README.splitlines() if "python -m core " in line]
     named = [_parser().parse_args(line).run.__name__ for line in lines]
-    assert named[:2] == ["parse_heads", "parse_heads"]
-    assert named[2:8] == ["score", "roles", "controls", "finetune", "score", "compare"]
-    assert named[8:] == ["surface", "parse_heads", "coreference", "word_links", "probe", "distances", "attention"]
+    assert named[:4] == ["parse_heads", "parse_heads", "remove", "gates"]
+    assert named[4:10] == ["score", "roles", "controls", "finetune", "score", "compare"]
+    assert named[10:17] == ["surface", "parse_heads", "coreference", "word_links", "probe", "distances", "attention"]
+    assert named[17:] == ["ablate", "importance", "prune"]

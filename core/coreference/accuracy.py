@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from core.attention.settings import Head
 from core.coreference.mentions import TYPES, MentionText
 from core.errors import AnalysisError
+from core.passes.arrays import REMOVED
 from core.statistics.cases import Judgement, judge
 from core.statistics.means import ratio
 
@@ -26,7 +26,8 @@ GROUPS: Final = (ALL, *TYPES)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MentionChoices:
-    """The choices of every head for one text, as words; NO_CHOICE if there is no candidate or no attention to one."""
+    """The choices of every head for one text, as words; NO_CHOICE if there is no candidate or no attention to one,
+    REMOVED for a head that was removed from the checkpoint."""
 
     mentions: Int[np.ndarray, "layer head mention"]
     """The head word of an earlier mention that each mention's head word attends to most."""
@@ -182,53 +183,29 @@ def coreference_scores(
             f"All {cases.n_unread:,} mentions that refer back have a head word without a token of its own: beyond what "
             "the checkpoint takes, or a part of a token. Give shorter texts, or mark whole words."
         )
-    right = _right(texts, choices, candidates, cases)
+    right = right_choices(texts, choices, candidates, cases)
+    absent = np.any([(choice.of(candidates) == REMOVED).any(axis=-1) for choice in choices], axis=0)
     return CoreferenceScores(
         candidates=candidates,
-        judgement=judge(right, cases.baselines, cases.document, alpha, cases.groups, by_document=True),
+        judgement=judge(right, cases.baselines, cases.document, alpha, cases.groups, by_document=True, absent=absent),
         chance=ratio(cases.groups @ cases.chance, cases.groups.sum(axis=1)),
         n_unread=cases.n_unread,
         n_documents=np.array([len(np.unique(cases.document[own])) for own in cases.groups]),
     )
 
 
-def _right(
+def right_choices(
     texts: Sequence[MentionText], choices: Sequence[MentionChoices], candidates: Candidates, cases: Cases
 ) -> Bool[np.ndarray, "layer head case"]:
-    """Whether every head chose the head word of an antecedent."""
+    """Whether every head chose the head word of an antecedent.
+
+    Args:
+        texts, choices, candidates: as for `coreference_scores`.
+        cases: of `cases_of` these texts, one or more.
+    """
     right = []
     for place, number in zip(cases.text.tolist(), cases.mention.tolist()):
         text, choice = texts[place], choices[place].of(candidates)
         antecedents = [text.mentions[before].head for before in text.antecedents[number]]
         right.append(np.isin(choice[:, :, number], antecedents))
     return np.stack(right, axis=-1)
-
-
-def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
-    """One row per group of mentions, layer and head.
-
-    Columns: group (all, or a type of mention), layer, head, cases, documents (with cases), accuracy, low, high,
-    design_effect, then of the baselines `nearest mention`, `same head word` and `random mention` the accuracy, and
-    p_nearest, p_same_head (see core.statistics.cases.Judgement).
-    """
-    judged = scores.judgement
-    group, layer, head = (axis.ravel() for axis in np.indices(judged.accuracy.shape))
-    nearest, same_head = BASELINES
-    return pd.DataFrame(
-        {
-            "group": np.array(GROUPS)[group],
-            "layer": layer,
-            "head": head,
-            "cases": judged.n_cases[group],
-            "documents": scores.n_documents[group],
-            "accuracy": judged.accuracy.ravel(),
-            "low": judged.low.ravel(),
-            "high": judged.high.ravel(),
-            "design_effect": judged.design_effect.ravel(),
-            nearest: judged.baselines[0][group],
-            same_head: judged.baselines[1][group],
-            "random mention": scores.chance[group],
-            "p_nearest": judged.p_values[0].ravel(),
-            "p_same_head": judged.p_values[1].ravel(),
-        }
-    )

@@ -22,10 +22,11 @@ from core.commands import (
     read_bytes,
     write_table,
 )
-from core.coreference.accuracy import BASELINES, Candidates, CoreferenceScores, coreference_scores, coreference_table
+from core.coreference.accuracy import BASELINES, Candidates, CoreferenceScores, coreference_scores
 from core.coreference.files import KINDS, read_mentions
 from core.coreference.mentions import WINDOW, windows
 from core.coreference.question import choice_question
+from core.coreference.table import coreference_table
 from core.statistics.documents import documents_note
 
 Part = TypeVar("Part")

@@ -3,8 +3,9 @@
 Kinds:
     Clusters: JSON objects, one, in a list or one a line, with "text" or "words", and "clusters": a list of clusters,
         each a list of mentions [start, end] of one entity. Offsets count the characters of "text", or "words", from 0;
-        the end is one past the last. A cluster of one mention is a candidate antecedent. Optional: "types", of the
-        same form as the clusters, with pronoun, proper or nominal for each mention, and "name".
+        the end is one past the last. A cluster of one mention is a candidate antecedent. Optional: "name"; and, of the
+        same form as the clusters, "types", with pronoun, proper or nominal for each mention, and "heads", with the
+        first character of its head word, or that word. Without heads, a parser finds them.
     UD GUM: JSON objects with "mentions" beside "sentences" or "words"; see core.coreference.gum.
     GAP: a table with tabs and the columns GAP_COLUMNS; quotes are plain characters. Only the pronoun is
         resolved, so names after it are left out.
@@ -96,20 +97,42 @@ def _from_clusters(item: dict[str, Any], where: str) -> MarkedText:
 def _cluster_mentions(item: dict[str, Any], where: str) -> Iterator[Marked]:
     """Mentions with the offsets that the file gives."""
     clusters = as_list(item["clusters"], "clusters", where)
-    types = as_list(item["types"], "types", where) if "types" in item else [None] * len(clusters)
-    check_as_many(types, clusters, ("lists of types", "clusters"), where)
-    for number, (cluster, of_cluster) in enumerate(zip(clusters, types), start=1):
+    types, heads = (_by_cluster(item, name, clusters, where) for name in ("types", "heads"))
+    for number, (cluster, of_types, of_heads) in enumerate(zip(clusters, types, heads), start=1):
         named = f"{where}, cluster {number:,}"
         spans = as_list(cluster, "clusters", named)
-        given = [None] * len(spans) if of_cluster is None else as_list(of_cluster, "types", named)
-        check_as_many(given, spans, ("types", "mentions"), named)
-        for span, type_ in zip(spans, given):
+        given = (_by_mention(of_types, "types", spans, named), _by_mention(of_heads, "heads", spans, named))
+        for span, type_, head in zip(spans, *given):
             if not isinstance(span, list) or len(span) != 2:
                 raise TextError(
                     f"{named} has a mention that is not a pair [start, end]. Write where it starts and ends."
                 )
             start, end = (as_place(value, name, named) for value, name in zip(span, ("start", "end")))
-            yield Marked(start, end, str(number), type=None if type_ is None else type_named(type_, named))
+            yield Marked(
+                start,
+                end,
+                str(number),
+                head=None if head is None else as_place(head, "head", named),
+                type=None if type_ is None else type_named(type_, named),
+            )
+
+
+def _by_cluster(item: dict[str, Any], name: str, clusters: list[Any], where: str) -> list[Any]:
+    """What an object says of each cluster under a name; None for each where it says nothing."""
+    if name not in item:
+        return [None] * len(clusters)
+    given = as_list(item[name], name, where)
+    check_as_many(given, clusters, (f"lists of {name}", "clusters"), where)
+    return given
+
+
+def _by_mention(of_cluster: Any, name: str, spans: list[Any], where: str) -> list[Any]:
+    """The same of each mention of a cluster."""
+    if of_cluster is None:
+        return [None] * len(spans)
+    given = as_list(of_cluster, name, where)
+    check_as_many(given, spans, (name, "mentions"), where)
+    return given
 
 
 def _gap_texts(value: str) -> Iterator[MarkedText]:

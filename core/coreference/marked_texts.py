@@ -131,7 +131,8 @@ def marked_characters(
                 f"{where}: the mention [{one.start}, {one.end}] is {given[one.start : one.end]!r}, which holds no "
                 "word. Correct its characters."
             )
-        on_words.append(replace(one, start=first, end=last))
+        head = None if one.head is None else bisect_right(starts, one.head) - 1
+        on_words.append(replace(one, start=first, end=last, head=head))
     ends = guessed_sentence_ends(segment, spans)
     return MarkedText(name, Text((segment,)), spans, tuple(on_words), ends, is_excerpt)
 
@@ -146,6 +147,11 @@ def _check_inside(mentions: Sequence[Marked], n_units: int, units: str, where: s
             raise TextError(
                 f"{where}: a mention is [{one.start}, {one.end}] and the text has {n_units:,} {units}. The first is 0, "
                 "and the end is one past the last."
+            )
+        if one.head is not None and not one.start <= one.head < one.end:
+            raise TextError(
+                f"{where}: the mention [{one.start}, {one.end}] has its head word at {one.head}, outside of it. "
+                "Correct one of them."
             )
 
 

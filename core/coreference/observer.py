@@ -11,6 +11,7 @@ from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.coreference.accuracy import NO_CHOICE, MentionChoices
 from core.coreference.mentions import MentionText
+from core.passes.arrays import REMOVED
 from core.passes.batches import to_device
 from core.passes.between_words import FromWord, WordCollector
 from core.passes.collect import collect
@@ -77,9 +78,11 @@ class _Choosing:
 def _most(
     rows: Float[Tensor, "text head mention key_word"], candidates: Bool[Tensor, "text mention key_word"]
 ) -> Int[Tensor, "text head mention"]:
-    """The candidate word with the largest weight, the first in case of a tie; NO_CHOICE if all weights are 0."""
+    """The candidate word with the largest weight, the first in case of a tie; NO_CHOICE if all weights are 0,
+    and REMOVED for a head that was removed."""
     weight, word = rows.masked_fill(~candidates[:, None], 0).max(dim=-1)
-    return torch.where(weight > 0, word - FIRST_WORD, NO_CHOICE)
+    chosen = torch.where(weight > 0, word - FIRST_WORD, NO_CHOICE)
+    return chosen.masked_fill(rows.isnan().any(-1).any(-1)[..., None], REMOVED)
 
 
 def _choices(columns: Mapping[str, np.ndarray], text: MentionText, words: WordMap) -> MentionChoices:

@@ -48,7 +48,7 @@ def best_relations(texts: Sequence[TextPredictions], alpha: float = 0.05) -> dic
         texts: one or more, under one checkpoint.
         alpha: the intervals cover 1 - alpha.
 
-    Returns: by head; empty where every relation has too few cases in one half.
+    Returns: by head, removed ones left out; empty where every relation has too few cases in one half.
     """
     cases = cases_of(
         [text.dependencies for text in texts],
@@ -94,9 +94,9 @@ def _chosen(
         gains.append(judged.right[..., seen].mean(axis=-1) - baseline.share)
     if gains:
         by_choice = np.concatenate(gains)
-        for layer, head in np.ndindex(by_choice.shape[1:]):
+        for layer, head in zip(*np.nonzero(~judged.cases.absent.any(axis=0))):
             place, direction = divmod(int(by_choice[:, layer, head].argmax()), len(DIRECTIONS))
-            chosen[place, direction].append((layer, head))
+            chosen[place, direction].append((int(layer), int(head)))
     return chosen
 
 
@@ -116,7 +116,7 @@ def _facts(
     right = np.stack([judged.right[direction, layer, head, unseen] for layer, head in heads])
     on_unseen = judge(right, by_offset[None], judged.unit[unseen], alpha, by_document=judged.by_document)
     # The p-values are corrected for these heads already.
-    other_heads = np.prod(judged.right.shape[1:3]) / len(heads)
+    other_heads = (~judged.cases.absent[direction]).sum() / len(heads)
     return {
         head: RelationFact(
             relation=relation,

@@ -9,11 +9,23 @@ from jaxtyping import Bool, Float
 
 from core.attention.settings import Head
 from core.descriptions.best_relations import best_relations
-from core.descriptions.facts import Fact, HeadDescription, RelationFact, RoleFact, ShareFact, SpreadFact, Target
+from core.descriptions.facts import (
+    Fact,
+    HeadDescription,
+    MentionFact,
+    RelationFact,
+    RoleFact,
+    ShareFact,
+    Sight,
+    SpreadFact,
+    Target,
+)
+from core.descriptions.mentions import ReadMentions, followed_mentions
 from core.relations.accuracy import TextPredictions
 from core.roles.roles import COARSE_ROLES
 from core.statistics.means import half_interval, moments
-from core.surface.per_text import TextSurface
+from core.surface.key_kinds import PUNCTUATION
+from core.surface.per_text import SHARES, TextSurface
 from core.surface.statistics import head_statistics
 
 MOSTLY: Final = 0.5
@@ -23,8 +35,6 @@ OTHERWISE: Final = 0.2
 EVENLY: Final = 0.9
 """Of the entropy of evenly spread attention: attention without a focus."""
 ON_TOKENS: Final[tuple[Target, ...]] = ("self", "previous", "next", "cls", "sep", "punctuation")
-ONE_KEY: Final = ("self", "previous", "next", "cls")
-"""Targets of a single key."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,6 +45,8 @@ class Known:
     """Of each text."""
     predictions: Sequence[TextPredictions] | None = None
     """Of each text, with its trees; None where they are not known."""
+    mentions: ReadMentions | None = None
+    """Of other texts, in which it is known what mentions refer to; None where there are none."""
     first_token: Float[np.ndarray, "text layer head"] | None = None
     """Share above chance of the first token of a causal model; NaN, or None, where that is not asked."""
 
@@ -42,10 +54,11 @@ class Known:
 def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescription]:
     """What each head mostly does, and what otherwise.
 
-    What a head gives more than MOSTLY of its attention to comes first. Next comes the relation that it finds, chosen on
-    one half of the texts, if it is right in more than MOSTLY of the cases of the other half, and significantly more
-    often than a fixed offset. Then follow the other targets with more than OTHERWISE of its attention. Only where there
-    is none of these, it counts that attention is spread almost evenly.
+    First comes what a head gives mostly to (`is_mostly`), if evenly spread attention would clearly give less. Next
+    comes the relation that it finds, chosen on one half of the texts, if it is mostly right on the other half, and
+    significantly more often than a fixed offset; and by the same rule that it follows mentions, against two simple
+    guesses. Then come the other targets with more than OTHERWISE of its attention. Only where there is none of these,
+    it counts that attention is spread almost evenly.
 
     Args:
         known: of one or more texts.
@@ -53,19 +66,20 @@ def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescript
     """
     shares = _shares(known, alpha)
     relations = {} if known.predictions is None else best_relations(known.predictions, alpha)
+    mentions = {} if known.mentions is None else followed_mentions(known.mentions, alpha)
     spread = _spread(known.surface)
-    n_texts = len(known.surface)
+    n_texts, sight = len(known.surface), _sight(known.surface)
     descriptions = {}
     for head in np.ndindex(spread.shape):
         of_head = sorted((of_target[head] for of_target in shares), key=lambda fact: -fact.share)
-        found = relations.get(head)
-        most = [fact for fact in of_head if fact.share > MOSTLY]
-        some = [fact for fact in of_head if OTHERWISE < fact.share <= MOSTLY]
-        relation = [] if found is None or not _is_found(found, alpha) else [found]
-        facts: tuple[Fact, ...] = (*most, *relation, *some)
+        of_head = [fact for fact in of_head if _is_beyond_even(fact)]
+        found = [fact for fact in (relations.get(head), mentions.get(head)) if fact and _is_found(fact, alpha)]
+        most = [fact for fact in of_head if is_mostly(fact)]
+        some = [fact for fact in of_head if fact.share > OTHERWISE and not is_mostly(fact)]
+        facts: tuple[Fact, ...] = (*most, *found, *some)
         if not facts and spread[head] > EVENLY:
             facts = (SpreadFact(ratio=float(spread[head])),)
-        descriptions[head] = HeadDescription(head=head, n_texts=n_texts, facts=facts)
+        descriptions[head] = HeadDescription(head=head, n_texts=n_texts, sight=sight, facts=facts)
     return descriptions
 
 
@@ -81,34 +95,54 @@ def with_roles(
     told = {}
     for head, description in descriptions.items():
         roles = [RoleFact(role=role) for role, held in zip(COARSE_ROLES, holds[:, *head], strict=True) if held]
-        if roles and not any(_is_mostly(fact) for fact in description.facts):
+        if roles and not any(is_mostly(fact) for fact in description.facts):
             facts = [fact for fact in description.facts if not isinstance(fact, SpreadFact)]
             description = replace(description, facts=(*facts, *roles))
         told[head] = description
     return told
 
 
-def _is_mostly(fact: Fact) -> bool:
-    return isinstance(fact, RelationFact) or (isinstance(fact, ShareFact) and fact.share > MOSTLY)
+def is_mostly(fact: Fact) -> bool:
+    """Whether the interval of a share or accuracy, or what has none the share itself, lies above MOSTLY."""
+    match fact:
+        case ShareFact():
+            return (fact.share if np.isnan(fact.low) else fact.low) > MOSTLY
+        case RelationFact() | MentionFact():
+            return fact.low > MOSTLY
+        case _:
+            return False
 
 
-def _is_found(fact: RelationFact, alpha: float) -> bool:
-    return fact.accuracy > MOSTLY and fact.p_value < alpha
+def _is_found(fact: RelationFact | MentionFact, alpha: float) -> bool:
+    return is_mostly(fact) and fact.p_value < alpha
+
+
+def _is_beyond_even(fact: ShareFact) -> bool:
+    """Whether the interval of a share, or with one text the share, is above what evenly spread attention gives."""
+    least = fact.share if np.isnan(fact.low) else fact.low
+    return bool(np.isnan(fact.even) or least > fact.even)
+
+
+def _sight(texts: Sequence[TextSurface]) -> Sight:
+    if not any(text.has_offsets for text in texts):
+        return "across"
+    sees_next = any(np.isfinite(text.shares[SHARES.index("next")]).any() for text in texts)
+    return "around" if sees_next else "back"
 
 
 def _shares(known: Known, alpha: float) -> list[dict[Head, ShareFact]]:
     """By target and head; targets that no text has are left out."""
-    statistics, even = head_statistics(known.surface, alpha), _even_share(known.surface)
+    statistics, even = head_statistics(known.surface, alpha), _even_shares(known.surface)
     shares = []
     for target in ON_TOKENS:
         place = statistics.names.index(target)
-        ends = (statistics.mean[place], statistics.low[place], statistics.high[place])
-        shares.append(_facts(target, *ends, even if target in ONE_KEY else np.full(len(even), np.nan)))
+        low, high = np.maximum(statistics.low[place], 0), np.minimum(statistics.high[place], 1)
+        shares.append(_facts(target, statistics.mean[place], low, high, even[target]))
     # The first token of some causal models is [CLS], or what stands for it.
     if known.first_token is not None and not shares[ON_TOKENS.index("cls")]:
         n_texts, mean, squares = moments(known.first_token)
         margin = half_interval(n_texts, squares, alpha)
-        shares.append(_facts("first", mean, mean - margin, mean + margin, np.zeros(len(even))))
+        shares.append(_facts("first", mean, mean - margin, np.minimum(mean + margin, 1), np.zeros(len(mean))))
     return [of_target for of_target in shares if of_target]
 
 
@@ -133,12 +167,35 @@ def _facts(
     }
 
 
-def _even_share(texts: Sequence[TextSurface]) -> Float[np.ndarray, " layer"]:
-    """What evenly spread attention gives to one key: mean over the texts; NaN for a layer where a query sees a part."""
-    n_keys = np.array([len(text.key_words) for text in texts])
-    entropy = np.stack([text.uniform_entropy for text in texts])
-    sees_all = np.isclose(entropy, np.log(n_keys)[:, None]).all(axis=0)
-    return np.where(sees_all, (1 / n_keys).mean(), np.nan)
+def _even_shares(texts: Sequence[TextSurface]) -> dict[Target, Float[np.ndarray, " layer"]]:
+    """What evenly spread attention gives to each target: mean over the texts; NaN for a layer where that is not known.
+
+    It is known where all tokens see all, and, of targets whose place is known, where they see those before them.
+    """
+    of_texts = [_even_shares_of(text) for text in texts if len(text.key_words) > 1]
+    unknown = np.full(len(texts[0].uniform_entropy), np.nan)
+    return {
+        target: np.mean([of_text[target] for of_text in of_texts], axis=0) if of_texts else unknown
+        for target in ON_TOKENS
+    }
+
+
+def _even_shares_of(text: TextSurface) -> dict[Target, Float[np.ndarray, " layer"]]:
+    n_keys, n_seen = len(text.key_words), np.arange(1, len(text.key_words) + 1)
+    sees_all = np.isclose(text.uniform_entropy, np.log(n_keys))
+    sees_back = np.isclose(text.uniform_entropy, np.log(n_seen).mean())
+    has_cls = np.isfinite(text.shares[SHARES.index("cls")]).any()
+    n_targets = {
+        "sep": max(0, text.key_words.count("") - int(has_cls)),
+        "punctuation": sum(word in PUNCTUATION for word in text.key_words),
+    }
+    back = {"self": (1 / n_seen).mean(), "cls": (1 / n_seen).mean(), "previous": (1 / n_seen[1:]).mean()}
+    return {
+        target: np.where(
+            sees_all, n_targets.get(target, 1) / n_keys, np.where(sees_back, back.get(target, np.nan), np.nan)
+        )
+        for target in ON_TOKENS
+    }
 
 
 def _spread(texts: Sequence[TextSurface]) -> Float[np.ndarray, "layer head"]:

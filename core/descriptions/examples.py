@@ -1,16 +1,19 @@
-"""The texts in which a head does most clearly what it is said to do, and the words that show it."""
+"""The texts in which a head does most clearly what it is said to do, and the links between words that show it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from core.attention.settings import Head
-from core.descriptions.facts import Fact, HeadDescription, RelationFact, ShareFact, Target
+from core.descriptions.facts import Fact, HeadDescription, MentionFact, RelationFact, ShareFact, Target
+from core.descriptions.mentions import ReadMentions
 from core.relations.accuracy import DIRECTIONS, TextPredictions
 from core.surface.per_text import SHARES, TextSurface
+from core.texts.text import Text
+from core.texts.words import Words
 
 N_EXAMPLES: Final = 3
 MOST_LINKS: Final = 3
@@ -27,32 +30,43 @@ class Link:
     key: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Example:
     """A text in which a head does something clearly."""
 
-    position: int
-    """Place of the text among those given."""
+    text: Text
+    words: Words
     links: tuple[Link, ...]
-    """Words that show it, by their place in the text's tree."""
+    """Words that show it."""
 
 
 def examples(
-    description: HeadDescription, surface: Sequence[TextSurface], predictions: Sequence[TextPredictions]
+    description: HeadDescription,
+    texts: Sequence[Text],
+    surface: Sequence[TextSurface],
+    predictions: Sequence[TextPredictions] | None,
+    mentions: ReadMentions | None = None,
 ) -> tuple[Fact | None, tuple[Example, ...]]:
-    """The fact that words can show, and the texts that show it most clearly, the clearest first.
+    """The fact that links between words can show, and the texts that show it most clearly, the clearest first.
 
-    A relation is shown by the texts in which most words with it are right, less those that are wrong; the previous or
-    next token by the texts in which it gets the most attention. Only words whose most attended other word it is are
-    linked. Of equally clear texts the shorter one comes first.
+    A relation, and what a mention refers to, are shown by the texts in which most words with it are right, less those
+    that are wrong; the previous or next token by the texts in which it gets the most attention. Only words whose most
+    attended other word (for mentions: earlier mention) it is are linked. Of equally clear texts the shorter one comes
+    first.
 
     Args:
         description: of the head.
-        surface, predictions: of each text that it was described over.
+        texts, surface: that it was described over.
+        predictions: of each of these texts; None where they are not known.
+        mentions: that it was described over besides.
 
-    Returns: None and no example where no fact can be shown by words.
+    Returns: None and no example where no fact can be shown by links.
     """
     for fact in description.facts:
+        if isinstance(fact, MentionFact) and mentions is not None:
+            return fact, _clearest(_mention_examples(mentions, description.head))
+        if predictions is None:
+            continue
         if isinstance(fact, RelationFact):
             of_texts = [_relation_links(text, fact, description.head) for text in predictions]
         elif isinstance(fact, ShareFact) and fact.target in OFFSETS:
@@ -62,18 +76,40 @@ def examples(
             ]
         else:
             continue
-        return fact, _clearest(of_texts, predictions)
+        words = [of_text.dependencies.words for of_text in predictions]
+        return fact, _clearest(
+            [
+                (clearness, Example(text=text, words=own, links=links))
+                for text, own, (clearness, links) in zip(texts, words, of_texts, strict=True)
+            ]
+        )
     return None, ()
 
 
-def _clearest(
-    of_texts: Sequence[tuple[float, tuple[Link, ...]]], predictions: Sequence[TextPredictions]
-) -> tuple[Example, ...]:
-    order = sorted(range(len(of_texts)), key=lambda place: (-of_texts[place][0], len(predictions[place].has_tokens)))
-    # Equal texts share one result, and one of them is enough.
-    first = {id(predictions[place]): place for place in reversed(order) if of_texts[place][1]}
-    chosen = sorted(first.values(), key=order.index)[:N_EXAMPLES]
-    return tuple(Example(position=place, links=of_texts[place][1][:MOST_LINKS]) for place in chosen)
+def _clearest(of_texts: Sequence[tuple[float, Example]]) -> tuple[Example, ...]:
+    in_order = sorted(of_texts, key=lambda one: (-one[0], len(one[1].words.segments)))
+    # Of equal texts one is enough.
+    once = {example.text.segments: example for _, example in reversed(in_order) if example.links}
+    chosen = [example for _, example in in_order if once.get(example.text.segments) is example][:N_EXAMPLES]
+    return tuple(replace(example, links=example.links[:MOST_LINKS]) for example in chosen)
+
+
+def _mention_examples(mentions: ReadMentions, head: Head) -> list[tuple[float, Example]]:
+    """Mentions whose choice is right less those whose is wrong, and the links of the right ones, nearest first."""
+    found = []
+    for text, choices in zip(mentions.texts, mentions.choices, strict=True):
+        cases = [
+            (mention.head, int(choices.mentions[*head, place]), [text.mentions[before].head for before in antecedents])
+            for place, (mention, antecedents) in enumerate(zip(text.mentions, text.antecedents))
+            if antecedents and choices.is_read[place]
+        ]
+        right = sorted(
+            ((query, chosen) for query, chosen, antecedents in cases if chosen in antecedents),
+            key=lambda pair: pair[0] - pair[1],
+        )
+        links = _links(np.array(right, int).reshape(-1, 2))
+        found.append((2.0 * len(right) - len(cases), Example(text=text.text, words=text.words, links=links)))
+    return found
 
 
 def _relation_links(text: TextPredictions, fact: RelationFact, head: Head) -> tuple[float, tuple[Link, ...]]:

@@ -10,6 +10,10 @@ Target = Literal["self", "previous", "next", "cls", "sep", "punctuation", "first
 """What is attended to, relative to the query or as a kind of token."""
 
 
+Sight = Literal["around", "back", "across"]
+"""Whether a token sees those on both sides, itself and earlier ones alone, or those of another text."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShareFact:
     """The share of its attention that a head gives to something."""
@@ -21,7 +25,8 @@ class ShareFact:
     high: float
     """Interval of the mean; NaN for fewer than 2 texts."""
     even: float
-    """What evenly spread attention would give, mean over the texts; NaN where that is not known."""
+    """What evenly spread attention would give, mean over the texts; NaN where that is not known; 0 of the first token,
+    whose share is above chance already."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +51,29 @@ class RelationFact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MentionFact:
+    """How often a head chooses, of the earlier mentions, one of the same thing, on texts with gold mentions."""
+
+    of: str
+    """What these texts are called."""
+    accuracy: float
+    """Share of the mentions that refer back in the documents on which the head was not chosen, 0 to 1."""
+    low: float
+    high: float
+    """Its interval, with documents as units."""
+    nearest: float
+    """What always choosing the nearest mention gets in the same cases."""
+    same_word: float
+    """What choosing the nearest mention with the same head word gets, or else the nearest."""
+    n_cases: int
+    n_documents: int
+    """Of those on which the head was not chosen."""
+    p_value: float
+    """That the head is no better than the better of the two: one-sided, times the number of heads; NaN for one
+    document."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SpreadFact:
     """How evenly a head spreads its attention."""
 
@@ -60,7 +88,7 @@ class RoleFact:
     role: str
 
 
-Fact = ShareFact | RelationFact | SpreadFact | RoleFact
+Fact = ShareFact | RelationFact | MentionFact | SpreadFact | RoleFact
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,3 +99,4 @@ class HeadDescription:
     n_texts: int
     facts: tuple[Fact, ...]
     """What it mostly does, then what it does otherwise; empty where no pattern stands out."""
+    sight: Sight = "around"

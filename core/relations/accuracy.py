@@ -69,7 +69,8 @@ class WordPredictions:
 
     predicted: Int[np.ndarray, "direction layer head word"]
     """Index of the predicted head of each word, never the word itself. -1 for a word without tokens, or without
-    attention to, or from, another word, such as the first word in a causal model or a single word."""
+    attention to, or from, another word, such as the first word in a causal model or a single word. REMOVED for a head
+    that was removed from the checkpoint."""
     has_tokens: Bool[np.ndarray, " word"]
     """As in core.texts.words.WordMap: False for truncated words, and for words of characters unknown to the
     tokenizer."""
@@ -108,7 +109,7 @@ class RelationAccuracy:
     baseline: Baseline
     """Baseline on the same cases."""
     accuracy: Float[np.ndarray, "direction layer head"]
-    """Share of the cases, 0 to 1."""
+    """Share of the cases, 0 to 1; NaN for a head that was removed."""
     n_documents: int | None
     """Documents with cases; None if no document is known, so that cases count as independent."""
     low: Float[np.ndarray, "direction layer head"]
@@ -214,7 +215,14 @@ def _accuracy(
     baseline = best_offset(distances, rooms, offsets)
     by_offset = is_at_offset(distances, rooms, baseline.offset)
     text = cases.text[known] if documents is None else documents[cases.text[known]]
-    judged = judge(right_of_all[..., known], by_offset[None], text, alpha, by_document=documents is not None)
+    judged = judge(
+        right_of_all[..., known],
+        by_offset[None],
+        text,
+        alpha,
+        by_document=documents is not None,
+        absent=cases.absent,
+    )
     held_out = judged.held_out
     return RelationAccuracy(
         relation=relation,

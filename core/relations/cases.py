@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Int
 
+from core.passes.arrays import REMOVED
 from core.texts.relations import ROOT, ROOT_RELATION, Dependencies
 
 NO_RELATION: Final = ("punct", ROOT_RELATION)
@@ -35,12 +36,17 @@ class Cases:
     rooms: Int[np.ndarray, "2 case"]
     """Number of words before and after it in its segment."""
     predicted: Int[np.ndarray, "direction layer head case"]
-    """Head predicted for each word; NONE for none."""
+    """Head predicted for each word; NONE for none, REMOVED if the attention head was removed."""
     predicted_from_heads: Int[np.ndarray, "layer head case"]
     """What the head of each word attends to most; NONE for nothing, and for a root."""
     is_known: Bool[np.ndarray, " case"]
     """Whether the word, the word at which its prediction is read, and its head have tokens. Even then there may be no
     prediction, for example for a sentence of one word."""
+
+    @property
+    def absent(self) -> Bool[np.ndarray, "direction layer head"]:
+        """Attention heads that were removed from the checkpoint."""
+        return (self.predicted == REMOVED).any(axis=-1)
 
 
 def cases_of(
@@ -82,8 +88,8 @@ def cases_of(
 def _numbered(
     places: Int[np.ndarray, "*shape word"], firsts: Int[np.ndarray, " word"]
 ) -> Int[np.ndarray, "*shape word"]:
-    """Convert indices within each text to indices in all texts; -1 stays -1."""
-    return np.where(places >= 0, places + firsts, NONE).astype(np.int32)
+    """Convert indices within each text to indices in all texts; NONE and REMOVED stay as they are."""
+    return np.where(places >= 0, places + firsts, places).astype(np.int32)
 
 
 def _coded(relations: Sequence[str]) -> tuple[tuple[str, ...], Int[np.ndarray, " word"]]:

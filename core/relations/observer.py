@@ -9,6 +9,7 @@ from torch import Tensor
 
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
+from core.passes.arrays import REMOVED
 from core.passes.between_words import FromWord, WordCollector
 from core.passes.collect import collect
 from core.passes.texts import PassText
@@ -57,12 +58,14 @@ def predictions(
 
 
 def most_attended(_layer: int, attention: Float[Tensor, "text head word word"]) -> Mapping[str, Tensor]:
-    """For each word, the other word that it attends to most, and the one that attends to it most; -1 for none."""
+    """For each word, the other word that it attends to most, and the one that attends to it most; -1 for none, and
+    REMOVED for a head that was removed."""
     between = attention[..., FIRST_WORD:, FIRST_WORD:]
     itself = torch.eye(between.shape[-1], dtype=torch.bool, device=between.device)
     others = between.masked_fill(itself, 0)
     words = [torch.where(most.values > 0, most.indices, -1) for most in (others.max(-1), others.max(-2))]
-    return {"predicted": torch.stack(words, 1).to(torch.int32)}
+    is_removed = attention.isnan().any(-1).any(-1)[:, None, :, None]
+    return {"predicted": torch.stack(words, 1).masked_fill(is_removed, REMOVED).to(torch.int32)}
 
 
 def _placed(
@@ -70,6 +73,6 @@ def _placed(
 ) -> WordPredictions:
     """Predictions among all words of a text from those among the words that have tokens."""
     of_text = np.moveaxis(words[..., : len(places)], 1, 0)
-    placed = np.full((*of_text.shape[:-1], n_words), -1)
-    placed[..., places] = np.where(of_text >= 0, places[of_text], -1)
+    placed = np.where((words == REMOVED).all(-1).swapaxes(0, 1)[..., None], REMOVED, np.full(n_words, -1))
+    placed[..., places] = np.where(of_text >= 0, places[of_text], of_text)
     return WordPredictions(predicted=placed, has_tokens=np.isin(np.arange(n_words), places))

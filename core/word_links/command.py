@@ -25,6 +25,7 @@ from core.commands import (
 )
 from core.errors import AnalysisError
 from core.passes.prepare import queries_text
+from core.statistics.documents import documents_fact, documents_note
 from core.texts.relations import dependencies, relations_source
 from core.texts.text import SUFFIXES, texts_sha256
 from core.word_links.on_corpus import PatternLinks, pattern_links
@@ -53,11 +54,12 @@ def add_command(commands: Any) -> None:
 
 def word_links(chosen: argparse.Namespace) -> None:
     """Write one row per layer and head: texts (with the pattern), pairs (of it, where the first word sees the second),
-    share (attention from the first word to the second, mean over texts), low and high (its interval over texts), even
-    (what evenly spread attention gives), compared_texts (with other words at the distance of a pair), compared (share
-    in these texts), others (attention between those other words), p (paired one-sided t-test over texts that compared
-    is above others, Benjamini-Hochberg over all heads) and beats (p below alpha, and share clearly above even). The
-    head chosen on one half of the texts and judged on the other goes to standard error. Texts count as independent.
+    share (attention from the first word to the second, mean over texts), low and high (its interval), even (what evenly
+    spread attention gives), compared_texts (with other words at the distance of a pair), compared (share in these
+    texts), others (attention between those other words), p (paired one-sided t-test that compared is above others,
+    Benjamini-Hochberg over all heads) and beats (p below alpha, and share clearly above even). The head chosen on one
+    half of the texts and judged on the other goes to standard error. Documents are the units of halves, intervals and
+    tests where the file names them; else texts count as independent.
     """
     if not 0 < chosen.alpha < 1:
         raise AnalysisError(f"alpha is {chosen.alpha}. Choose a number between 0 and 1, for example 0.05.")
@@ -70,17 +72,20 @@ def word_links(chosen: argparse.Namespace) -> None:
     trees = list(progress_bar(([tree] for tree in dependencies(read)), len(read), "parsing"))
     found = [item for text, tree in zip(read, trees) if (item := PatternText.of(text, tree, pattern)) is not None]
     prepared = prepared_texts(checkpoint, [item.text for item in found], asked, chosen.too_long) if found else {}
-    links = pattern_links(list(answers(checkpoint, WORD_LINKS, found, prepared, asked).values()), alpha=chosen.alpha)
+    answered = answers(checkpoint, WORD_LINKS, found, prepared, asked)
+    documents = [found[place].text.document for place in answered]
+    links = pattern_links(list(answered.values()), documents, alpha=chosen.alpha)
     facts = {
         **checkpoint_facts(checkpoint, asked),
         "from": pattern.query or "any word",
         "to": pattern.key or "any word",
         "relation": pattern.relation or "none",
         "relations": relations_source(sum(text.heads is not None for text in texts), len(texts)),
+        "documents": documents_fact(links.n_documents),
         "texts sha256": texts_sha256(texts),
     }
     write_table(chosen.output, links_table(links, chosen.alpha), facts)
-    print(_summary(links), file=sys.stderr)
+    print(_summary(links), documents_note(links.n_documents), file=sys.stderr)
 
 
 def links_table(links: PatternLinks, alpha: float) -> pd.DataFrame:
@@ -110,7 +115,7 @@ def _summary(links: PatternLinks) -> str:
     said = f"{links.n_pairs:,} pairs in {links.n_texts:,} texts."
     held = links.held_out
     if held is None:
-        return f"{said} With one text there are no intervals, tests and held-out heads. Give more texts."
+        return f"{said} From one text or document there are no intervals, tests and held-out heads. Give more."
     names = " or ".join(dict.fromkeys(head_name(*head) for head in held.heads))
     return (
         f"{said} {names}, chosen on one half of the texts, gives {held.share:.1%} of its attention to the other word "

@@ -1,5 +1,5 @@
 """Which heads link the words of a pattern over many texts, against evenly spread attention and other words at the same
-distance; texts are the units.
+distance. Texts are the units, or the documents that they come from where these are known.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,17 @@ from jaxtyping import Bool, Float, Int
 
 from core.attention.settings import Head
 from core.errors import AnalysisError
-from core.statistics.means import Correction, adjusted, half_interval, moments, ratio
+from core.statistics.cases import N_HALVES
+from core.statistics.documents import (
+    DocumentMeans,
+    above_zero,
+    document_means,
+    document_numbers,
+    document_sums,
+    share_interval,
+)
+from core.statistics.means import Correction, adjusted
 from core.word_links.pattern import PatternAttention
-
-LEAST_TEXTS: Final = 2
-"""With fewer texts there is neither an interval nor a test."""
 
 LEAST_GAIN: Final = 0.1
 """Part by which a share has to exceed that of evenly spread attention: also a trifle is significant in enough texts."""
@@ -23,10 +29,10 @@ LEAST_GAIN: Final = 0.1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeldOutLink:
-    """The head with the greatest mean share on each half of the texts, on the other half; both results pooled."""
+    """The head with the greatest mean share on each half of the units, on the other half; both results pooled."""
 
     heads: tuple[Head, Head]
-    """Best on the texts with even numbers, and on those with odd numbers."""
+    """Best on the texts or documents with even numbers, and on those with odd numbers."""
     share: float
     """Mean attention, 0 to 1."""
     low: float
@@ -44,11 +50,13 @@ class PatternLinks:
     """Texts with a pair of which the first word sees the second."""
     n_pairs: int
     """Such pairs in all of them."""
+    n_documents: int | None
+    """Documents of these texts, which are the units; None where no document is known, and texts are the units."""
     shares: Float[np.ndarray, "layer head"]
     """Attention from the first word to the second, 0 to 1: mean over texts of the mean over the pairs of a text."""
     low: Float[np.ndarray, "layer head"]
     high: Float[np.ndarray, "layer head"]
-    """Interval of that mean over texts; NaN with one text."""
+    """Interval of that mean; NaN with one unit."""
     even: Float[np.ndarray, " layer"]
     """What evenly spread attention gives."""
     n_compared: int
@@ -58,10 +66,10 @@ class PatternLinks:
     others: Float[np.ndarray, "layer head"]
     """Attention between those other words."""
     p: Float[np.ndarray, "layer head"]
-    """One-sided p-value of the paired t-test over texts that `compared` is above `others`, corrected over all heads;
-    NaN with fewer than 2 texts to compare, or where the difference is the same in all of them."""
+    """One-sided p-value of the paired t-test over units that `compared` is above `others`, corrected over all heads;
+    NaN with fewer than 2 units to compare."""
     held_out: HeldOutLink | None
-    """None with fewer than 2 texts."""
+    """None with one unit."""
 
     def beats(self, alpha: float) -> Bool[np.ndarray, "layer head"]:
         """Heads that look from the first word to the second clearly more than evenly spread attention would, and
@@ -71,69 +79,81 @@ class PatternLinks:
 
 
 def pattern_links(
-    texts: Sequence[PatternAttention], *, alpha: float = 0.05, correction: Correction = "bh"
+    texts: Sequence[PatternAttention],
+    documents: Sequence[str | None] | None = None,
+    *,
+    alpha: float = 0.05,
+    correction: Correction = "bh",
 ) -> PatternLinks:
     """Sum up over texts.
 
+    Means are over texts. How far they may be off says their spread over documents where these are known, for texts of
+    one document are alike (core.statistics.documents); else texts count as independent.
+
     Args:
         texts: results of `core.word_links.question.WORD_LINKS`.
+        documents: name of each text's document, None for a text without; None where none is known.
         alpha: intervals cover 1 - alpha.
         correction: of the p-values over all heads.
 
     Raises: AnalysisError where no text has a pair that can be seen.
     """
-    texts = [text for text in texts if text.n_pairs]
-    if not texts:
+    has_pairs = [place for place, text in enumerate(texts) if text.n_pairs]
+    if not has_pairs:
         raise AnalysisError("No text has this pattern where its first word sees the second. Choose other words.")
+    texts = [texts[place] for place in has_pairs]
+    numbers = None if documents is None else document_numbers([documents[place] for place in has_pairs])
+    units = np.arange(len(texts)) if numbers is None else numbers
     shares, compared, others = (
         np.stack([getattr(text, name) for text in texts]).astype(np.float64)
         for name in ("shares", "compared", "others")
     )
-    n_texts, mean, squares = moments(shares)
-    half = half_interval(n_texts, squares, alpha)
-    n_compared, difference, spread = moments(compared - others)
+    of_shares, differences = _means(shares, units), _means(compared - others, units)
+    low, high = share_interval(of_shares, alpha)
     return PatternLinks(
         n_texts=len(texts),
         n_pairs=sum(text.n_pairs for text in texts),
-        shares=mean,
-        low=np.maximum(mean - half, 0),
-        high=np.minimum(mean + half, 1),
+        n_documents=None if numbers is None else of_shares.n_documents,
+        shares=of_shares.mean,
+        low=low,
+        high=high,
         even=np.stack([text.even for text in texts]).mean(axis=0, dtype=np.float64),
-        n_compared=int(n_compared.max()),
-        compared=moments(compared)[1],
-        others=moments(others)[1],
-        p=adjusted(_above_zero(n_compared, difference, spread), correction),
-        held_out=_held_out(shares, others, alpha) if len(texts) >= LEAST_TEXTS else None,
+        n_compared=differences.n_cases,
+        compared=_means(compared, units).mean,
+        others=_means(others, units).mean,
+        p=adjusted(above_zero(differences), correction),
+        held_out=_held_out(shares, others, units, alpha) if of_shares.n_documents >= N_HALVES else None,
     )
 
 
-def _above_zero(
-    n_texts: Int[np.ndarray, "layer head"],
-    mean: Float[np.ndarray, "layer head"],
-    squares: Float[np.ndarray, "layer head"],
-) -> Float[np.ndarray, "layer head"]:
-    """One-sided p-values of the t-test that a mean is above 0."""
-    from scipy.special import stdtr  # takes a quarter of a second
-
-    return stdtr(n_texts - 1, -ratio(mean, np.sqrt(ratio(squares, n_texts * (n_texts - 1)))))
+def _means(values: Float[np.ndarray, "text *head"], units: Int[np.ndarray, " text"]) -> DocumentMeans:
+    """Means over the texts that have a value, which all heads have of the same texts but for those removed."""
+    has_value = np.isfinite(values.reshape(len(values), -1)).any(axis=1)
+    n_texts = np.unique(units[has_value], return_counts=True)[1]
+    return document_means(document_sums(np.moveaxis(values[has_value], 0, -1), units[has_value]), n_texts)
 
 
 def _held_out(
-    shares: Float[np.ndarray, "text layer head"], others: Float[np.ndarray, "text layer head"], alpha: float
+    shares: Float[np.ndarray, "text layer head"],
+    others: Float[np.ndarray, "text layer head"],
+    units: Int[np.ndarray, " text"],
+    alpha: float,
 ) -> HeldOutLink:
-    heads, held, controls = [], [], []
-    for half in (0, 1):
-        best = np.unravel_index(shares[half::2].mean(axis=0).argmax(), shares.shape[1:])
+    heads, chosen = [], np.zeros((len(shares), 2), int)
+    for half in range(N_HALVES):
+        is_own = units % N_HALVES == half
+        of_half = shares[is_own].mean(axis=0)
+        best = np.unravel_index(np.nan_to_num(of_half, nan=-1).argmax(), of_half.shape)  # NaN: the head was removed
         layer, head = (int(index) for index in best)
         heads.append((layer, head))
-        held.append(shares[1 - half :: 2, layer, head])
-        controls.append(others[1 - half :: 2, layer, head])
-    n_texts, mean, squares = moments(np.stack([np.concatenate(held), np.concatenate(controls)], axis=1))
-    share, half_width = float(mean[0]), float(half_interval(n_texts, squares, alpha)[0])
+        chosen[~is_own] = layer, head
+    of_chosen = (np.arange(len(shares)), *chosen.T)
+    held = _means(shares[of_chosen], units)
+    low, high = share_interval(held, alpha)
     return HeldOutLink(
         heads=(heads[0], heads[1]),
-        share=share,
-        low=max(share - half_width, 0.0),
-        high=min(share + half_width, 1.0),
-        others=float(mean[1]),
+        share=float(held.mean),
+        low=float(low),
+        high=float(high),
+        others=float(_means(others[of_chosen], units).mean),
     )

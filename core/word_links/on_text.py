@@ -3,18 +3,16 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.attention.settings import UNLIMITED, Head, live_keys
+from core.attention.settings import UNLIMITED, Head, Reach, live_keys
 from core.errors import AnalysisError
 from core.passes.texts import TextAttention
+from core.statistics.means import Correction, adjusted
 from core.texts.tokens import SPECIAL, TokenizedText
-
-ROUNDING: Final = 0.001
-"""Part of a share that half precision, in which the attention of a text is kept, may add or take away."""
+from core.word_links.chance import p_of_strongest, strongest_by_chance
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,13 @@ class WordLinks:
     """Which word looks, by its place among those that may."""
     keys: Int[np.ndarray, "layer head"]
     """Which word is looked at."""
+    n_links: Int[np.ndarray, " layer"]
+    """How many links were to choose among: all of those words that see another."""
+    chance: Float[np.ndarray, " layer"]
+    """Expected share of the strongest link if attention were split at random (core.word_links.chance): of a single
+    link what evenly spread attention gives; NaN as `shares`."""
+    p: Float[np.ndarray, "layer head"]
+    """That a random split gives one of the links as much, not corrected for the number of heads; NaN as `shares`."""
 
     @property
     def ranked(self) -> list[Head]:
@@ -53,10 +58,9 @@ class WordLinks:
         heads = zip(*(index.tolist() for index in np.unravel_index(order, self.shares.shape)))
         return [head for head in heads if not np.isnan(self.shares[head])]
 
-    @property
-    def n_above_even(self) -> int:
-        """Number of heads whose link is stronger than under evenly spread attention."""
-        return int((self.shares > self.even * (1 + ROUNDING)).sum())
+    def beats_chance(self, alpha: float, correction: Correction) -> Bool[np.ndarray, "layer head"]:
+        """Heads whose strongest link is stronger than a random split gives, at level alpha over all heads."""
+        return adjusted(self.p, correction) < alpha
 
 
 def words_on(text: TokenizedText, window: tuple[int, int]) -> tuple[TextWord, ...]:
@@ -92,58 +96,74 @@ def other_words(words: Sequence[TextWord], word: TextWord, *, same_text: bool) -
 
 
 def word_links(looked: TextAttention, queries: Sequence[TextWord], keys: Sequence[TextWord]) -> WordLinks:
-    """The strongest link of each head from any of some words to any of some others.
+    """The strongest link of each head from any of some words to any of some others, beside the strongest by chance.
 
     Args:
         looked: attention of the text.
         queries: words that may look, from `words_on` of the text's queries; one or more.
-        keys: words that may be looked at.
+        keys: words that may be looked at; one, where there are several queries.
 
     Raises: AnalysisError if no key can be seen from any query.
     Source: Clark et al. 2019, section 4.1: attention to a word is the sum over its tokens, attention from a word the
         mean.
     """
     rows, columns = _tokens(queries), _tokens(keys)
-    from_word = _members(queries, rows)
-    from_word = from_word / from_word.sum(axis=1, keepdims=True)
-    to_word = _members(keys, columns).T
+    from_word, to_word = _members(queries, rows), _members(keys, columns).T
+    by_token = from_word / from_word.sum(axis=1, keepdims=True)
     (first_query, _), (first_key, _) = looked.window.queries, looked.window.keys
     attention = looked.attention[:, :, rows[:, None] - first_query, columns - first_key]
-    even = from_word @ _even(looked, rows, columns) @ to_word
-    if not even.any():
+    reaches = looked.reaches or (UNLIMITED,) * len(attention)
+    chances = {reach: _chance(looked, reach, queries, keys) for reach in dict.fromkeys(reaches)}
+    of_layers = [chances[reach] for reach in reaches]
+    if not any(chance.n_links for chance in of_layers):
         raise AnalysisError(_hidden(looked, queries, keys))
-    return _strongest(np.where(even[:, None] > 0, from_word @ attention @ to_word, -1), even)
+    return _strongest(by_token @ attention @ to_word, of_layers)
 
 
-def _strongest(
-    shares: Float[np.ndarray, "layer head query key"], even: Float[np.ndarray, "layer query key"]
-) -> WordLinks:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Chance:
+    """What chance gives to the links in layers with one attention window."""
+
+    even: Float[np.ndarray, "query key"]
+    """Evenly spread attention over what a query sees of the whole text; 0 where it does not see the key."""
+    n_seen: Float[np.ndarray, " query"]
+    """Tokens that each query sees; of its tokens, that which sees fewest."""
+    strongest: float
+    """Expected share of the strongest link."""
+
+    @property
+    def n_links(self) -> int:
+        return int((self.even > 0).sum())
+
+
+def _chance(looked: TextAttention, reach: Reach, queries: Sequence[TextWord], keys: Sequence[TextWord]) -> _Chance:
+    rows, columns = _tokens(queries), _tokens(keys)
+    from_word = _members(queries, rows)
+    bounds = live_keys(len(looked.text.queries.ids), len(looked.text.keys.ids), looked.causal, reach)[rows]
+    is_live = (columns >= bounds[:, :1]) & (columns < bounds[:, 1:])
+    n_live = bounds[:, 1] - bounds[:, 0]
+    even = from_word / from_word.sum(axis=1, keepdims=True) @ (is_live / n_live[:, None]) @ _members(keys, columns).T
+    n_seen = np.where(from_word, n_live, np.inf).min(axis=1)
+    return _Chance(even=even, n_seen=n_seen, strongest=strongest_by_chance(even, n_seen))
+
+
+def _strongest(shares: Float[np.ndarray, "layer head query key"], chances: Sequence[_Chance]) -> WordLinks:
     n_layers, n_heads, _, n_keys = shares.shape
-    best = shares.reshape(n_layers, n_heads, -1).argmax(axis=-1)
+    even = np.stack([chance.even for chance in chances])
+    best = np.where(even[:, None] > 0, shares, -1).reshape(n_layers, n_heads, -1).argmax(axis=-1)
     queries, keys = best // n_keys, best % n_keys
     layers, heads = np.ogrid[:n_layers, :n_heads]
-    found = shares[layers, heads, queries, keys]
-    is_seen = found >= 0
+    n_links = np.array([chance.n_links for chance in chances])
+    found = np.where(n_links[:, None] > 0, shares[layers, heads, queries, keys], np.nan)
     return WordLinks(
-        shares=np.where(is_seen, found, np.nan),
-        even=np.where(is_seen, even[layers, queries, keys], np.nan),
+        shares=found,
+        even=np.where(n_links[:, None] > 0, even[layers, queries, keys], np.nan),
         queries=queries,
         keys=keys,
+        n_links=n_links,
+        chance=np.array([chance.strongest for chance in chances]),
+        p=np.stack([p_of_strongest(*of_layer) for of_layer in zip(found, even, (one.n_seen for one in chances))]),
     )
-
-
-def _even(
-    looked: TextAttention, rows: Int[np.ndarray, " query"], columns: Int[np.ndarray, " key"]
-) -> Float[np.ndarray, "layer query key"]:
-    """Evenly spread attention over what a query can see of the whole text, layer by layer."""
-    n_queries, n_keys = len(looked.text.queries.ids), len(looked.text.keys.ids)
-    reaches = looked.reaches or (UNLIMITED,) * len(looked.attention)
-    made = {}
-    for reach in dict.fromkeys(reaches):
-        bounds = live_keys(n_queries, n_keys, looked.causal, reach)[rows]
-        is_live = (columns >= bounds[:, :1]) & (columns < bounds[:, 1:])
-        made[reach] = is_live / (bounds[:, 1:] - bounds[:, :1])
-    return np.stack([made[reach] for reach in reaches])
 
 
 def _hidden(looked: TextAttention, queries: Sequence[TextWord], keys: Sequence[TextWord]) -> str:

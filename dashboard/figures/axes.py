@@ -5,19 +5,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pandas as pd
 
 from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS, SHAPES
 from dashboard.figures.figure import INK, of_kind
+from dashboard.figures.scales import HIGHEST_TAU
 
 if TYPE_CHECKING:
     import altair as alt
 
 SCORE_TICKS: Final[dict[Scale, tuple[float, ...]]] = {
-    "score": (0, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000),
+    "score": (0, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000),
     "share": (-1, -0.8, -0.6, -0.4, -0.2, 0, 0.2, 0.4, 0.6, 0.8, 1),
 }
+Ends = tuple[float, float]
+"""Of an axis."""
 LAYER_AXIS: Final = "layer (0 is next to the input)"
 
 
@@ -82,7 +86,7 @@ def steps_position(field: str, title: str) -> "alt.X":
     )
 
 
-def score_position(channel: Any, field: str, scale: Scale, title: str) -> Any:
+def score_position(channel: Any, field: str, scale: Scale, title: str, ends: Ends) -> Any:
     """Position of a score on its scale.
 
     Scores lie on a scale of log(1 + score), on which 0 has a place and large scores leave room. Shares above chance may
@@ -93,14 +97,34 @@ def score_position(channel: Any, field: str, scale: Scale, title: str) -> Any:
         field: the score.
         scale: of the scores.
         title: of the axis.
+        ends: of the axis, as of `score_ends`.
     """
     import altair as alt
 
-    along = alt.Scale(type="symlog", constant=1, nice=False, zero=True)
+    along = alt.Scale(type="symlog", constant=1, domain=list(ends), nice=False)
     if scale == "share":
-        along = alt.Scale(domainMax=1, nice=False, zero=True)
+        along = alt.Scale(domain=list(ends), nice=False)
     ticks = alt.Axis(values=list(SCORE_TICKS[scale]), format="~g", labelOverlap="greedy", grid=False)
     return channel(field, type="quantitative", title=title, scale=along, axis=ticks)
+
+
+def score_ends(data: pd.DataFrame, fields: Sequence[str], scale: Scale) -> Ends:
+    """Both ends of an axis of scores: the ticks around all of them and around every tau.
+
+    Without them Vega looks for the ends of data that the page hands it a moment later, and warns that there are none.
+    They do not depend on tau, so that moving it draws no new axis.
+
+    Args:
+        data: that is drawn.
+        fields: of the data, those that hold scores.
+        scale: of the scores.
+    """
+    scores = data.reindex(columns=list(fields)).to_numpy(float)
+    scores = [HIGHEST_TAU[scale], *scores[np.isfinite(scores)].tolist()]
+    ticks = SCORE_TICKS[scale]
+    below = ticks if scale == "share" else (*(-tick for tick in reversed(ticks)), 0)  # an interval may begin below 0
+    least = max((tick for tick in below if tick <= min(scores)), default=below[0])
+    return min(least, 0), min((tick for tick in ticks if tick >= max(scores)), default=ticks[-1])
 
 
 def role_colors(channel: Any, roles: Sequence[str], legend: "alt.Legend | None" = None) -> Any:

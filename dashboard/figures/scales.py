@@ -5,6 +5,9 @@ from typing import Final
 
 from core.roles.measures import Scale
 
+HIGHEST_TAU: Final[dict[Scale, float]] = {"score": 10.0, "share": 1.0}
+"""To which a reader can move tau."""
+
 
 @dataclass(frozen=True)
 class ScaleWords:

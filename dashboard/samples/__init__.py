@@ -1,7 +1,11 @@
 """Example texts, written for this project, so that the first page has something to show."""
 
+from functools import cache
 from pathlib import Path
+from typing import Final
 
+from core.coreference.files import read_mentions
+from core.coreference.mentions import MentionText
 from core.errors import TextError
 from core.texts.text import Text, read_file
 
@@ -16,6 +20,9 @@ EXAMPLE = Text(
 REVIEW = Text(("The plot is thin, but the ending is wonderful.",))
 """The text on screen at first where a checkpoint has learnt to judge movie reviews: it praises and blames."""
 
+MENTIONS: Final = Path(__file__).with_name("coreference.jsonl")
+"""Texts with mentions and what they refer to, in the form that `core.coreference.files` documents."""
+
 FILES = {"pairs": ("pairs.tsv",), "texts": ("texts.txt",), "both": ("pairs.tsv", "texts.txt")}
 
 
@@ -28,3 +35,9 @@ def read_sample(name: str) -> tuple[Text, ...]:
         raise TextError(f'There is no sample "{name}". Choose one of {", ".join(FILES)}.')
     here = Path(__file__).parent
     return tuple(text for file in FILES[name] for text in read_file(file, (here / file).read_bytes()))
+
+
+@cache
+def mention_sample() -> tuple[MentionText, ...]:
+    """The texts of MENTIONS."""
+    return read_mentions(MENTIONS.read_bytes())

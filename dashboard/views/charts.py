@@ -29,9 +29,7 @@ def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", 
         key=key,
         on_select=(lambda: _choose(key)) if selects else "ignore",
     )
-    if paper:
-        st.caption(paper)
-    figure_downloads(name, figure, facts)
+    figure_downloads(name, figure, facts, paper=paper)
 
 
 def _choose(key: str) -> None:

@@ -1,5 +1,6 @@
 """Heads switched off: the buttons that do it, and what changes then, on one text and over a corpus."""
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +13,7 @@ from core.attention.settings import Head, head_name
 from core.roles.hypotheses import HeadTests
 from core.roles.roles import ROLES, shown_roles
 from core.texts.tokens import SPECIAL
-from dashboard import provenance, state, wording
+from dashboard import link, provenance, state, wording
 from dashboard.downloads import table_downloads
 from dashboard.state import Choice
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
@@ -24,6 +25,8 @@ from dashboard.views.text.on_screen import OnScreen, PassedText, waiting
 if TYPE_CHECKING:
     from core.passes.outputs import HeadOutput
 
+GUESS: Final = "guess"
+"""Key, and query parameter, of the place of the token that a language model is asked to predict."""
 MOST_CHANGES: Final = 12
 """Role changes that are listed; the file has all."""
 
@@ -55,6 +58,7 @@ def switch_buttons(chosen: Choice, heads: list[Head]) -> None:
 def what_changes(visit: Visit, screen: OnScreen) -> None:
     """Show what the heads that are off did: to the model's output, and to the roles of later heads on this text."""
     if screen.all_on is None:
+        link.put([GUESS], {})
         return
     st.subheader(wording.what_changes(len(visit.chosen.off)))
     left, right = halves()
@@ -65,12 +69,9 @@ def what_changes(visit: Visit, screen: OnScreen) -> None:
 
 
 def _output(visit: Visit, screen: OnScreen) -> None:
-    token = st.session_state.get("guess")
-    token = token if token in _own_tokens(screen) else None
-    place = st.empty()
-    with place.container():
-        change = visit.inference.output_change(visit.engine, screen.text, visit.settings, token, report=waiting())
-    place.empty()
+    token = _token_to_predict(_own_tokens(screen))
+    with waiting() as report:
+        change = visit.inference.output_change(visit.engine, screen.text, visit.settings, token, report=report)
     if change.cosine is not None:
         st.metric(wording.COSINE, f"{change.cosine:.4f}", help=wording.COSINE_HELP, border=True)
     if change.head is None:
@@ -78,7 +79,8 @@ def _output(visit: Visit, screen: OnScreen) -> None:
         return
     if change.head.token is not None:
         _ask_which_token(screen, change.head.token)
-    st.markdown(wording.output_moves(change.head.unit, change.head.distance))
+    moves = wording.output_moves(change.head.unit, change.head.distance)
+    st.markdown(moves, help=None if change.head.distance is None else wording.MOVES_HELP)
     table = _output_table(change.head)
     bar = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
     number = st.column_config.NumberColumn(format="%.3f")
@@ -87,23 +89,39 @@ def _output(visit: Visit, screen: OnScreen) -> None:
     table_downloads("output", table, provenance.text_facts(visit.chosen, visit.engine, screen.text))
 
 
+def _token_to_predict(places: list[int]) -> int | None:
+    """The token that the reader has picked: of the link on a first visit; None for the one that the model begins with.
+
+    Args:
+        places: of the tokens to pick from.
+    """
+    if (asked := link.take(GUESS)) is not None:
+        linked = int(asked) if re.fullmatch("[0-9]{1,6}", asked) else None
+        st.session_state[GUESS] = linked
+        if linked not in places:
+            link.say(wording.no_such_guess(link.quoted(asked)))
+    token = st.session_state.get(GUESS)
+    return token if token in places else None
+
+
 def _own_tokens(screen: OnScreen) -> list[int]:
     """Places of the tokens that the tokenizer did not add."""
     return [int(place) for place in np.flatnonzero(screen.now.looked.text.queries.segments != SPECIAL)]
 
 
 def _ask_which_token(screen: OnScreen, guessed: int) -> None:
-    """Let the reader pick another token for the language model to guess."""
-    st.session_state["guess"] = guessed
+    """Let the reader pick another token for the language model to guess; the link holds its place."""
+    st.session_state[GUESS] = guessed
     tokens = screen.now.looked.text.queries.tokens
-    st.selectbox(
+    picked = st.selectbox(
         wording.GUESS,
         _own_tokens(screen),
         format_func=lambda place: f"{place}: {tokens[place]}",
-        key="guess",
+        key=GUESS,
         help=wording.GUESS_HELP,
         persist_state="session",
     )
+    link.put([GUESS], {GUESS: str(picked)})
 
 
 def _output_table(head: "HeadOutput") -> pd.DataFrame:

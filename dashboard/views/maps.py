@@ -1,6 +1,9 @@
 """Views of all heads on a page, with their files: a click chooses heads, for every page."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from contextlib import nullcontext
+
+from streamlit.delta_generator import DeltaGenerator
 
 from core.attention.settings import Head
 from dashboard import provenance, state
@@ -26,6 +29,7 @@ def show_head_map(
     reset: Hashable,
     facts: Mapping[str, str],
     on_change: Callable[[list[Head]], None] = state.choose_heads,
+    paper: str = "",
 ) -> list[Head]:
     """Draw one number per head, with its files.
 
@@ -37,12 +41,19 @@ def show_head_map(
         reset: any value.
         facts: where the numbers come from, written into the files.
         on_change: takes the heads that a click chose.
+        paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
 
     Returns: the heads that are chosen now.
     """
     chosen = head_map(picture, key=key, chosen=heads, reset=reset, on_change=on_change)
     title = provenance.titled(picture.title[:1].upper() + picture.title[1:], facts)
-    drawing_downloads(file, title, facts, lambda: head_map_svg(picture, title=title, caption=provenance.caption(facts)))
+    drawing_downloads(
+        file,
+        title,
+        facts,
+        lambda: head_map_svg(picture, title=title, caption=provenance.caption(facts)),
+        paper=paper,
+    )
     return chosen
 
 
@@ -59,6 +70,7 @@ def show_role_grid(
     frame: str | None = None,
     patterns: Patterns | None = None,
     title: str = "",
+    files: DeltaGenerator | None = None,
 ) -> list[Head]:
     """Draw the grid of roles, with its files.
 
@@ -74,6 +86,7 @@ def show_role_grid(
         frame: what the arcs of the same text are called.
         patterns: what every head does in that text, which the cells then show in place of roles.
         title: of its files, before the checkpoint and the texts; by default the number of heads.
+        files: where they stand; below the grid by default.
 
     Returns: the heads that are chosen now.
     """
@@ -93,5 +106,6 @@ def show_role_grid(
             facts = {**facts, "shown roles": ", ".join(grid.shown)}
         titled = provenance.titled(title or f"Roles of {counted(grid.holds[0].size, 'head')}", facts)
         caption = provenance.caption(facts)
-        drawing_downloads(file, titled, facts, lambda: grid_svg(grid, title=titled, caption=caption))
+        with files or nullcontext():
+            drawing_downloads(file, titled, facts, lambda: grid_svg(grid, title=titled, caption=caption))
     return chosen

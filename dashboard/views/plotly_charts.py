@@ -23,7 +23,8 @@ def plotly_chart(
     facts: Mapping[str, str],
     paper: str = "",
     *,
-    on_click: Callable[[Any, Any], None] | None = None,
+    on_click: Callable[[Any], None] | None = None,
+    on_turn: Callable[[Any], None] | None = None,
 ) -> None:
     """Draw a figure.
 
@@ -32,7 +33,8 @@ def plotly_chart(
         figure: what to draw.
         facts: where it comes from, written below its files.
         paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
-        on_click: takes the `customdata` of a clicked mark and the camera, as the browser sends them.
+        on_click: takes the `customdata` of a clicked mark, as the browser sends it.
+        on_turn: takes the camera of a chart in space that the reader has turned, likewise.
     """
     safe = NOT_A_NAME.sub("-", name)
     box = f"plotly-{safe}"
@@ -46,7 +48,5 @@ def plotly_chart(
             config={"toImageButtonOptions": camera_button},
         )
         if on_click is not None:
-            chart_clicks(key=f"clicks {name}", box=box, on_click=on_click)
-    if paper:
-        st.caption(paper)
-    figure_downloads(name, figure.still, facts)
+            chart_clicks(key=f"clicks {name}", box=box, on_click=on_click, on_turn=on_turn)
+    figure_downloads(name, figure.still, facts, paper=paper)

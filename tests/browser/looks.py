@@ -46,15 +46,33 @@ def expect_fits(page):
     wait_until_equal(page, lambda: wrongs(page), [])
 
 
-def expect_looks_right(page, size):
-    """Accessible and well laid out in one of two sizes: a wide page turns dark, a narrow one grows to a tablet's."""
+def expect_looks_right(page):
+    """Accessible and well laid out: wide and light, narrow and dark, and on a tablet."""
     expect_fits(page)
     expect_accessible(page)
-    if size == "wide":
-        darken(page)
-        expect_contrast(page)
-    else:
-        grow(page)
+    darken(page)
+    resize(page, "narrow")
+    expect_fits(page)
+    expect_accessible(page)
+    resize(page, "tablet")
+    expect_fits(page)
+
+
+def expect_tabs_to_look_right(page, tabs, open_tab):
+    """As `expect_looks_right` with each tab open; outside of the tabs' panels the page is looked at once a size."""
+    for tab in tabs:
+        open_tab(page, tab)
+        expect_fits(page)
+        expect_accessible(page, None if tab == tabs[-1] else PANEL)
+    darken(page)
+    resize(page, "narrow")
+    for tab in reversed(tabs):  # the first is open already
+        open_tab(page, tab)
+        expect_fits(page)
+        expect_accessible(page, None if tab == tabs[-1] else PANEL)
+    resize(page, "tablet")
+    for tab in tabs:
+        open_tab(page, tab)
         expect_fits(page)
 
 
@@ -75,9 +93,9 @@ def _turn(page, colours):
     settle(page)
 
 
-def grow(page):
-    """Give a narrow page the room of a tablet."""
-    width, height = SIZES["tablet"]
+def resize(page, size):
+    """Give the page the room of a named size."""
+    width, height = SIZES[size]
     page.set_viewport_size({"width": width, "height": height})
     settle(page)
 

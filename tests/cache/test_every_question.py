@@ -19,6 +19,14 @@ from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.coreference.files import read_mentions
 from core.coreference.question import choice_question
 from core.errors import AnalysisError
+from core.importance.per_text import LabelledText
+from core.importance.question import (
+    HEAD_OUTPUTS,
+    MeanOutputs,
+    ablation_question,
+    relevance_question,
+    slopes_question,
+)
 from core.passes.prepare import prepare_all
 from core.passes.question import Question, answer
 from core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
@@ -68,6 +76,7 @@ class Case:
     """Relative error of single precision in the store, and of other batches."""
 
 
+MEANS = MeanOutputs(np.ones((2, 3, 4)))
 CASES = {
     "scores": Case(SCORES, TEXTS),
     "permuted keys": Case(permuted_keys_question(0), TEXTS, 1e-4),
@@ -83,6 +92,12 @@ CASES = {
     "coreference": Case(choice_question("mean"), MENTIONS),
     "coreference, first piece": Case(choice_question("first"), MENTIONS),
     "word links": Case(WORD_LINKS, linked()),
+    "heads out, change of the output": Case(ablation_question("output"), TEXTS, 1e-3),
+    "heads out, mean in their place": Case(ablation_question("output", means=MEANS), TEXTS, 1e-3),
+    "heads alone, loss": Case(ablation_question("lm", alone=True), TEXTS, 1e-4),
+    "outputs of heads": Case(HEAD_OUTPUTS, TEXTS, 1e-4),
+    "slopes of the loss": Case(slopes_question("lm"), tuple(map(LabelledText, TEXTS)), 1e-3),
+    "relevance": Case(relevance_question("lm"), TEXTS, 1e-3),
     "distances": Case(distance_question(DistanceSettings()), TEXTS),
     "distances, smoothed": Case(distance_question(DistanceSettings(smoothed=True)), TEXTS),
     "distances, sampled": Case(distance_question(DistanceSettings(rows=3)), TEXTS),

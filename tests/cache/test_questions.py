@@ -158,16 +158,27 @@ def test_progress_is_reported_and_a_stopped_question_keeps_what_is_done(inferenc
     class Stop(Exception):
         pass
 
+    heard = threading.Semaphore(0)
+
     def report(status):
-        seen.append((status.done, status.total))
         if status.done == 2:
+            seen.append((status.done, status.total))
             raise Stop
+        if (status.done, status.total) not in seen:
+            seen.append((status.done, status.total))
+            heard.release()
+
+    def once_the_last_was_heard_of(*job):
+        for batch in question.compute(*job):
+            heard.acquire()
+            yield batch
 
     computed = []
+    question = first_key(computed)
     with pytest.raises(Stop):
-        inference.ask(engine, first_key(computed), items(*TEXTS), report=report)
-    assert seen[0] == (0, 4)
-    assert seen[-1] == (2, 4)
+        inference.ask(engine, replaced(question, compute=once_the_last_was_heard_of), items(*TEXTS), report=report)
+    heard.release(len(TEXTS))
+    assert seen == [(0, 4), (1, 4), (2, 4)]
     inference.close()
     n_before = len(computed)
     assert 2 <= n_before < 4

@@ -1,10 +1,12 @@
 """The app on a store of its own, and small checkpoints with the heads that make an output."""
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 import requests  # noqa: F401  silences a warning of its own as it is imported; in a thread, a test's end would undo that
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -14,6 +16,8 @@ HERE = Path(__file__).parent
 sys.path += [str(HERE), str(HERE.parent / "core")]
 
 APP = str(HERE.parents[1] / "dashboard" / "app.py")
+# Every AppTest reads what each installed package says of itself, a third of the time of the pages; once is enough.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
 
 

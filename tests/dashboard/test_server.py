@@ -33,7 +33,8 @@ def test_streamlit_has_a_script_of_this_name_for_each_first_widget(widget):
 def test_the_head_keeps_room_and_names_each_script_once():
     page = server.first_page()
     head = page[: page.index("</head>")]
-    assert (Path(server.__file__).with_name("room.css")).read_text("utf-8") in head
+    for name in server.ROOM:
+        assert Path(server.__file__).with_name(name).read_text("utf-8") in head
     links = re.findall(r'href="\./static/js/([^"]+)"', head)
     assert len(links) == len(set(links))
     scripts = {*links, re.search(r'src="\./static/js/([^"]+)"', head)[1]}

@@ -12,19 +12,28 @@ _mount: Final = st.components.v2.component(
 )
 
 
-def chart_clicks(*, key: str, box: str, on_click: Callable[[Any, Any], None]) -> None:
+def chart_clicks(
+    *, key: str, box: str, on_click: Callable[[Any], None], on_turn: Callable[[Any], None] | None = None
+) -> None:
     """Listen to the Plotly chart that stands in the same container.
 
     Args:
         key: of this component.
         box: the container's key, of letters, digits and hyphens.
-        on_click: called before the next run with the `customdata` of the clicked mark, and the camera of a chart in
-            space that the reader has turned, otherwise None. Both come from the browser, so they may be anything.
+        on_click: called before the next run with the `customdata` of the clicked mark. It comes from the browser, so it
+            may be anything.
+        on_turn: called likewise with the camera of a chart in space, when the reader has turned it.
     """
 
-    def tell() -> None:
+    def tell_click() -> None:
         click = st.session_state[key].get("click")
         if isinstance(click, dict):
-            on_click(click.get("mark"), click.get("camera"))
+            on_click(click.get("mark"))
 
-    _mount(key=key, data={"box": box}, on_click_change=tell)
+    def tell_turn() -> None:
+        camera = st.session_state[key].get("camera")
+        if on_turn is not None and camera is not None:
+            on_turn(camera)
+
+    data = {"box": box, "turns": on_turn is not None}
+    _mount(key=key, data=data, on_click_change=tell_click, on_camera_change=tell_turn)

@@ -1,18 +1,16 @@
-// Tells Python which mark of the Plotly chart beside it was clicked. Streamlit passes on selections only, and neither
-// flows nor marks in space can be selected.
+// Tells Python which mark of the Plotly chart beside it was clicked, and from where the reader looks who has turned it.
+// Streamlit passes on selections only, and neither flows nor marks in space can be selected.
 const watched = new WeakMap();
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const host = parentElement.getRootNode().host ?? parentElement;
   const box = host.closest(`.st-key-${data.box}`);
-  // From where the reader looks, so that the chart that is drawn after a click can be seen from there too.
-  let camera = null;
   const listeners = {
     plotly_relayout: (changed) => {
-      camera = changed["scene.camera"] ?? camera;
+      if (data.turns && changed["scene.camera"]) setTriggerValue("camera", changed["scene.camera"]);
     },
     plotly_click: ({ points: [point] }) => {
-      if (point?.customdata !== undefined) setTriggerValue("click", { mark: point.customdata, camera });
+      if (point?.customdata !== undefined) setTriggerValue("click", { mark: point.customdata });
     },
   };
   const plots = () => box.querySelectorAll(".js-plotly-plot");
@@ -35,5 +33,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   watched.get(parentElement)?.();
   watched.set(parentElement, stop);
   box.addEventListener("pointerover", listen);
+  listen(); // a pointer that rests on the chart since before this run comes over nothing
   return stop;
 }

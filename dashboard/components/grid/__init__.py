@@ -65,6 +65,7 @@ def role_grid(
         "p": None if grid.p_values is None else base64_of(grid.p_values.astype("<f4")),
         "before": grid.before,
         "off": sorted(list(head) for head in grid.off),
+        "removed": np.argwhere(grid.removed).tolist(),
         "p_name": grid.p_name,
         "odds": grid.odds,
         "stays": None if grid.stability is None else base64_of(np.rint(grid.stability * RESAMPLES).astype("u1")),

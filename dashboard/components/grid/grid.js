@@ -38,7 +38,7 @@ class RoleGrid extends HeadGrid {
 
   read() {
     const { data } = this;
-    const { shown, compared, highlight, off } = data;
+    const { shown, compared, highlight, off, removed } = data;
     this.scores = floatsOf(data.scores);
     this.p = data.p === null ? null : floatsOf(data.p);
     this.uniform = data.uniform === null ? null : floatsOf(data.uniform);
@@ -47,6 +47,7 @@ class RoleGrid extends HeadGrid {
     this.states = bytesOf(data.states);
     this.positional = new Set(data.positional);
     this.off = new Set(off.map(idOf));
+    this.removed = new Set(removed.map(idOf));
     this.lit = highlight === null ? null : new Set(highlight.map(idOf));
     const columns = Math.ceil(Math.sqrt(shown.length));
     this.root.classList.toggle("compared", compared);
@@ -102,10 +103,9 @@ class RoleGrid extends HeadGrid {
   }
 
   drawLegend() {
-    const { roles, shown, compared, tau, noun, noun_means, before, off, faint } = this.data;
+    const { roles, shown, compared, tau, noun, noun_means, before, faint } = this.data;
     if (this.data.patterns) {
-      const isOff = off.length ? [legendEntry(newElement("span", "swatch off"), "switched off")] : [];
-      this.legend.replaceChildren(...this.patterns.legend(), ...isOff);
+      this.legend.replaceChildren(...this.patterns.legend(), ...this.marksLegend());
       return;
     }
     const entries = shown.map((role) => legendEntry(this.swatch(roles[role], "held"), this.nameOf(role)));
@@ -124,8 +124,13 @@ class RoleGrid extends HeadGrid {
       const look = { letter: "x", color: "#6B7280", ink: "#FFFFFF" };
       entries.push(legendEntry(this.swatch(look, "held faint"), faint));
     }
-    if (off.length) entries.push(legendEntry(newElement("span", "swatch off"), "switched off"));
-    this.legend.replaceChildren(...entries);
+    this.legend.replaceChildren(...entries, ...this.marksLegend());
+  }
+
+  marksLegend() {
+    const marks = [[this.off, "off", "switched off"], [this.removed, "removed", "removed from the checkpoint"]];
+    const shown = marks.filter(([heads]) => heads.size);
+    return shown.map(([, mark, says]) => legendEntry(newElement("span", `swatch ${mark}`), says));
   }
 
   nameOf(role) {
@@ -145,6 +150,7 @@ class RoleGrid extends HeadGrid {
     const id = idOf(cell.place);
     this.drawCorners(cell);
     cell.classList.toggle("off", this.off.has(id));
+    cell.classList.toggle("removed", this.removed.has(id));
     cell.classList.toggle("aside", this.lit !== null && !this.lit.has(id));
   }
 
@@ -164,6 +170,7 @@ class RoleGrid extends HeadGrid {
   }
 
   describe([layer, head]) {
+    if (this.removed.has(idOf([layer, head]))) return `Layer ${layer}, head ${head}: removed from the checkpoint.`;
     const held = [];
     const scores = this.data.roles.map((look, role) => {
       const state = this.stateOf(role, layer, head);
@@ -181,6 +188,7 @@ class RoleGrid extends HeadGrid {
   }
 
   tipTitle([layer, head]) {
+    if (this.removed.has(idOf([layer, head]))) return ": removed from the checkpoint";
     const { roles } = this.data;
     const held = roles.filter((_, role) => ["held", "gained", "kept"].includes(this.stateOf(role, layer, head)));
     const off = this.off.has(idOf([layer, head])) ? ", switched off" : "";
@@ -189,6 +197,7 @@ class RoleGrid extends HeadGrid {
 
   tipTable([layer, head]) {
     const table = newElement("table");
+    if (this.removed.has(idOf([layer, head]))) return table;
     const names = newElement("tr");
     names.append(newElement("th", "", "role"), newElement("th", "", this.data.noun));
     if (this.greatest !== null) names.append(newElement("th", "", "uniform"), newElement("th", "", "at most"));
@@ -237,6 +246,16 @@ class RoleGrid extends HeadGrid {
   choose(chosen) {
     this.patterns.hold();
     super.choose(chosen);
+    if (this.data.frame !== null && chosen.length) this.makeRoomBelow();
+  }
+
+  // Where the arcs stand below, the reader who asks for them sees them together with the whole grid.
+  makeRoomBelow() {
+    const wrap = this.root.closest(".wrap");
+    const { right, bottom } = wrap.getBoundingClientRect();
+    if (document.documentElement.clientWidth - right > ROOM || bottom < window.innerHeight / 2) return;
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    wrap.scrollIntoView({ block: "start", behavior: isStill ? "auto" : "smooth" });
   }
 
   // The next head or layer, for a reader who plays through them elsewhere: seen at once, chosen when the keys rest.
@@ -252,7 +271,8 @@ class RoleGrid extends HeadGrid {
     this.stepping = setTimeout(() => this.choose([next]), STEP_RESTS);
   }
 
-  tipNotes() {
+  tipNotes(place) {
+    if (this.removed.has(idOf(place))) return [];
     const stays = "Stays in: share of resampled corpora that give this head the same label, the role or no role.";
     const notes = this.stays === null ? [this.data.filled] : [this.data.filled, stays];
     return notes.map((note) => newElement("p", "", note));

@@ -75,10 +75,12 @@ def pack_patterns(
     """Quantise every weight, or where these are too many the largest of each cell and each query's strongest links.
 
     Args:
-        attention: of all heads; rows sum to 1, or to less where the keys are part of a text.
+        attention: of all heads; rows sum to 1, or to less where the keys are part of a text. Heads that were removed
+            from the checkpoint, NaN, have empty patterns.
         is_part: whether they are.
         most_weights: bytes that all patterns may take, as weights or as links.
     """
+    attention = np.nan_to_num(attention, nan=0)
     n_layers, n_heads, n_queries, n_keys = attention.shape
     keys = weights = None
     if attention.size <= most_weights:

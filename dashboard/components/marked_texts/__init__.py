@@ -7,8 +7,8 @@ from typing import Final, Literal
 
 import streamlit as st
 
-Mark = Literal["", "query", "key"]
-"""What a stretch of a text is: nothing in particular, a word that looks, or one that is looked at."""
+Mark = Literal["", "strong", "lined"]
+"""How a stretch of a text is shown: as it is, bold, or underlined."""
 
 _HERE: Final = Path(__file__).parent
 _mount: Final = st.components.v2.component(
@@ -26,8 +26,8 @@ class MarkedText:
 
     parts: tuple[tuple[str, Mark], ...]
     """Stretches of it and what they are; together the whole text."""
-    links: tuple[tuple[str, str], ...]
-    """Word and word that it looks at, for screen readers."""
+    says: str
+    """What the marks tell, for screen readers."""
 
 
 def marked_texts(texts: Sequence[MarkedText], *, key: str, label: str, on_pick: Callable[[int], None]) -> None:
@@ -48,6 +48,6 @@ def marked_texts(texts: Sequence[MarkedText], *, key: str, label: str, on_pick: 
     data = {
         "label": label,
         "texts": [[list(part) for part in text.parts] for text in texts],
-        "links": [[list(link) for link in text.links] for text in texts],
+        "says": [text.says for text in texts],
     }
     _mount(key=key, data=data, on_picked_change=tell, width="stretch", height="content")

@@ -8,8 +8,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       const button = newElement("button", "text");
       button.type = "button";
       button.append(...parts.map(([words, mark]) => newElement("span", mark, words)));
-      const links = data.links[place].map(([query, key]) => `${query} looks at ${key}`);
-      button.setAttribute("aria-label", `Show: ${parts.map(([words]) => words).join("")} (${links.join(", ")})`);
+      button.setAttribute("aria-label", `Show: ${parts.map(([words]) => words).join("")} (${data.says[place]})`);
       button.onclick = () => setTriggerValue("picked", place);
       const item = newElement("li");
       item.append(button);

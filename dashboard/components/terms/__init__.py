@@ -1,6 +1,7 @@
 """A sentence whose terms explain themselves: pointed at, focused or tapped, each opens what it means."""
 
 from dataclasses import asdict
+from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -32,4 +33,8 @@ def sentence(said: str, *, key: str) -> None:
         key: the sentence's name on the page.
     """
     parts = [asdict(piece) for piece in glossary.pieces(said)]
-    _mount(key=key, data=as_text({"pieces": parts}), width="stretch", height="content")
+    with st.container(gap=None, key=f"sentence {key}"):
+        # The same words, unseen, which are there at once: what stands below does not move when the terms have come.
+        words = escape("".join(part["text"] for part in parts))
+        st.html(f'<p class="room" aria-hidden="true">{words}</p>')
+        _mount(key=key, data=as_text({"pieces": parts}), width="stretch", height="content")

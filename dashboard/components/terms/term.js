@@ -24,7 +24,9 @@ function termElement(word, means, picture = null) {
     if (picture) meaning.replaceChildren(means, ...pictureOf(picture, whole));
     meaning.showPopover();
     placeBelow(button, meaning);
-    window.addEventListener("scroll", close, { capture: true, passive: true, signal });
+    // The keyboard brings a word into view by scrolling, so what it has opened goes along.
+    const move = () => (button.matches(":focus-visible") ? placeBelow(button, meaning) : close());
+    window.addEventListener("scroll", move, { capture: true, passive: true, signal });
     window.addEventListener("keydown", (event) => event.key === "Escape" && close(), { capture: true, signal });
     window.addEventListener("pointerdown", (event) => event.composedPath().includes(whole) || close(), { signal });
   };

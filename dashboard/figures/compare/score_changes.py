@@ -11,7 +11,16 @@ from core.attention.settings import head_name
 from core.comparison.differences import PairedTests
 from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import lettered_legend, note, note_rows, role_colors, role_shapes, score_position
+from dashboard.figures.axes import (
+    Ends,
+    lettered_legend,
+    note,
+    note_rows,
+    role_colors,
+    role_shapes,
+    score_ends,
+    score_position,
+)
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 from dashboard.figures.scales import WORDS
 
@@ -44,16 +53,17 @@ def score_change_scatter(tests: PairedTests, roles: Sequence[str], scale: Scale 
     ends = [min(0.0, float(means.min(axis=None))), float(means.max(axis=None))] if len(there) else [0.0, 1.0]
     diagonal = pd.DataFrame({"kind": "diagonal", "mean_a": ends, "mean_b": ends})
     data = pd.concat([diagonal, there, note_rows(there.empty, NOTHING)])
-    return Figure(_spec(tuple(roles), scale), data, _description(there, tests, roles, len(points), scale))
+    spec = _spec(tuple(roles), scale, score_ends(data, ("mean_a", "mean_b"), scale))
+    return Figure(spec, data, _description(there, tests, roles, len(points), scale))
 
 
 @cache
-def _spec(roles: tuple[str, ...], scale: Scale) -> Spec:
+def _spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
     import altair as alt
 
     words = WORDS[scale]
-    x = score_position(alt.X, "mean_a", scale, words.title("mean ", " under a, the reference"))
-    y = score_position(alt.Y, "mean_b", scale, words.title("mean ", " under b"))
+    x = score_position(alt.X, "mean_a", scale, words.title("mean ", " under a, the reference"), ends)
+    y = score_position(alt.Y, "mean_b", scale, words.title("mean ", " under b"), ends)
     legend, differs = lettered_legend(roles), alt.when("datum.differs")
     tooltip = [
         alt.Tooltip("role:N", title="role"),

@@ -18,7 +18,16 @@ from core.attention.settings import head_name
 from core.roles.hypotheses import HeadTests
 from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import LAYER_AXIS, note, note_rows, places_axis, role_colors, score_position
+from dashboard.figures.axes import (
+    LAYER_AXIS,
+    Ends,
+    note,
+    note_rows,
+    places_axis,
+    role_colors,
+    score_ends,
+    score_position,
+)
 from dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_kind, percent, template
 from dashboard.figures.roles.densities import outline
 from dashboard.figures.scales import WORDS
@@ -31,6 +40,8 @@ LANE: Final = 46
 UNIFORM: Final[dict[Scale, float]] = {"score": 1.0, "share": 0.0}
 """What uniform attention scores, but for block with its weight."""
 WEIGHTED_AXIS: Final = "score (× uniform × entropy in nats)"
+SCORE_FIELDS: Final = ("score", "mean", "low", "high", "median")
+"""Of the rows that are drawn, those on the axis of scores."""
 MARGIN: Final = 0.6
 """Room left and right of the violins, in places."""
 GOLDEN: Final = 0.6180339887
@@ -63,9 +74,11 @@ def scores_per_layer(
     by_layer = np.moveaxis(scores[:, roles.index(role)], 1, 0).reshape(scores.shape[2], -1)
     level = float(uniform[roles.index(role)].mean())
     title, axis = f"{WORDS[scale].nouns.capitalize()} by layer: {LOOKS[role].label}", _score_axis(level, scale)
-    spec = _places_spec(title, LAYER_AXIS, role, len(by_layer), scale, axis)
+    data = _violins(by_layer, tau, level, role, scale)
+    ends = score_ends(data, SCORE_FIELDS, scale)
+    spec = _places_spec(title, LAYER_AXIS, role, len(by_layer), scale, axis, ends)
     described = _description(by_layer, "layer", f"all heads, {role}", tau, level, scale)
-    return Figure(spec, _violins(by_layer, tau, level, role, scale), described)
+    return Figure(spec, data, described)
 
 
 def scores_per_head(
@@ -93,9 +106,11 @@ def scores_per_head(
     by_head = scores[:, roles.index(role), layer].T
     level = float(uniform[roles.index(role), layer])
     title = f"{WORDS[scale].nouns.capitalize()} by head of layer {layer}: {LOOKS[role].label}"
-    spec = _places_spec(title, "head", role, len(by_head), scale, _score_axis(level, scale))
+    data = _violins(by_head, tau, level, role, scale)
+    ends = score_ends(data, SCORE_FIELDS, scale)
+    spec = _places_spec(title, "head", role, len(by_head), scale, _score_axis(level, scale), ends)
     described = _description(by_head, "head", f"layer {layer}, {role}", tau, level, scale)
-    return Figure(spec, _violins(by_head, tau, level, role, scale), described)
+    return Figure(spec, data, described)
 
 
 def head_scores(
@@ -131,7 +146,8 @@ def head_scores(
     tau = tests.settings.tau
     lines = [_line("tau", tau), _lane_lines(tests.roles, uniform), _labels(tau, UNIFORM[scale])]
     described = _head_description(means, tests, head_name(layer, head), many, scale)
-    return Figure(_roles_spec(tests.roles, scale), pd.concat([lanes, means, *lines]), described)
+    data = pd.concat([lanes, means, *lines])
+    return Figure(_roles_spec(tests.roles, scale, score_ends(data, SCORE_FIELDS, scale)), data, described)
 
 
 def head_reading(scale: Scale) -> tuple[str, str]:
@@ -243,7 +259,7 @@ def _rules() -> "tuple[alt.Chart, alt.Chart]":
 
 
 @cache
-def _places_spec(title: str, axis: str, role: str, n_places: int, scale: Scale, score_axis: str) -> Spec:
+def _places_spec(title: str, axis: str, role: str, n_places: int, scale: Scale, score_axis: str, ends: Ends) -> Spec:
     import altair as alt
 
     short = WORDS[scale].short
@@ -251,28 +267,30 @@ def _places_spec(title: str, axis: str, role: str, n_places: int, scale: Scale, 
     shapes = shapes.encode(
         x=places_axis("left", n_places, MARGIN, axis),
         x2=alt.X2("right"),
-        y=score_position(alt.Y, "score", scale, score_axis),
+        y=score_position(alt.Y, "score", scale, score_axis, ends),
         # One area for each place: without this the violins would be strung on one line.
         detail=alt.Detail("place:N"),
     )
     upper = of_kind("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=3)
     lower = of_kind("lower").mark_text(color=INK, fontSize=11, align="left", baseline="top", dx=4, dy=-2)
-    value = score_position(alt.Y, "value", scale, score_axis)
+    value = score_position(alt.Y, "value", scale, score_axis, ends)
     labels = [side.encode(x=alt.XValue("width"), y=value, text=alt.Text("label:N")) for side in (upper, lower)]
     lines = [rule.encode(value) for rule in _rules()]
     return template(
-        alt.layer(shapes, *lines, *labels, *_middles(axis, role, n_places, scale, score_axis), note()),
+        alt.layer(shapes, *lines, *labels, *_middles(axis, role, n_places, scale, score_axis, ends), note()),
         title=title,
         reading=(f"shape: how often a {short} occurs", f"bar: middle half of the {short}s; dot: median"),
         height=300,
     )
 
 
-def _middles(axis: str, role: str, n_places: int, scale: Scale, score_axis: str) -> "tuple[alt.Chart, alt.Chart]":
+def _middles(
+    axis: str, role: str, n_places: int, scale: Scale, score_axis: str, ends: Ends
+) -> "tuple[alt.Chart, alt.Chart]":
     """The middle half of a place's scores, and their median."""
     import altair as alt
 
-    low, median = (score_position(alt.Y, field, scale, score_axis) for field in ("low", "median"))
+    low, median = (score_position(alt.Y, field, scale, score_axis, ends) for field in ("low", "median"))
     x = places_axis("place", n_places, MARGIN, axis)
     tooltip = [
         alt.Tooltip("place:N", title=axis.split()[0]),
@@ -289,11 +307,11 @@ def _middles(axis: str, role: str, n_places: int, scale: Scale, score_axis: str)
 
 
 @cache
-def _roles_spec(roles: tuple[str, ...], scale: Scale) -> Spec:
+def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
     import altair as alt
 
     axis = WORDS[scale].title()
-    score, value = (score_position(alt.X, field, scale, axis) for field in ("score", "value"))
+    score, value = (score_position(alt.X, field, scale, axis, ends) for field in ("score", "value"))
     shapes = of_kind("shape").mark_area(orient="vertical", **SHAPE)
     shapes = shapes.encode(
         x=score,
@@ -316,7 +334,7 @@ def _roles_spec(roles: tuple[str, ...], scale: Scale) -> Spec:
     none = of_kind("none").mark_text(color=INK, align="left", fontSize=11)
     none = none.encode(x=alt.XValue(8), y=_role_position("base", roles), text=alt.Text("label:N"))
     return template(
-        alt.layer(shapes, dots, tau.encode(value), uniform, *labels, *_mean_layers(roles, scale), none),
+        alt.layer(shapes, dots, tau.encode(value), uniform, *labels, *_mean_layers(roles, scale, ends), none),
         title=head_title(scale),
         reading=head_reading(scale),
         height=LANE * len(roles),
@@ -345,12 +363,12 @@ def _role_position(field: str, roles: Sequence[str]) -> "alt.Y":
     )
 
 
-def _mean_layers(roles: Sequence[str], scale: Scale) -> "tuple[alt.Chart, alt.Chart, alt.Chart]":
+def _mean_layers(roles: Sequence[str], scale: Scale, ends: Ends) -> "tuple[alt.Chart, alt.Chart, alt.Chart]":
     """Intervals of the means, the means, and the scores of the text on screen."""
     import altair as alt
 
     y, color, axis = _role_position("base", roles), role_colors(alt.Color, roles), WORDS[scale].title()
-    low, middle, score = (score_position(alt.X, field, scale, axis) for field in ("low", "mean", "score"))
+    low, middle, score = (score_position(alt.X, field, scale, axis, ends) for field in ("low", "mean", "score"))
     tooltip = [
         alt.Tooltip("role:N", title="role"),
         alt.Tooltip("mean:N", title=WORDS[scale].title("mean "), format=".3~f"),

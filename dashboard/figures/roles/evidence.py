@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -76,7 +76,9 @@ def evidence_by_texts(
         f"{odds(needed[1])} suffice."
     )
     data = pd.concat([pd.DataFrame(rows), note_rows(not drawn, NOTHING)])
-    return Figure(_spec(tuple(roles[place] for place in drawn), name), data, described)
+    values = data["value"].dropna()
+    ends = (min(0, math.floor(values.min())), math.ceil(values.max()))
+    return Figure(_spec(tuple(roles[place] for place in drawn), name, len(path), ends), data, described)
 
 
 def _labels(needed: tuple[float, float], alpha: float) -> list[str]:
@@ -85,20 +87,20 @@ def _labels(needed: tuple[float, float], alpha: float) -> list[str]:
     return [least] if needed[0] == needed[1] else [least, f"{odds(needed[1])} (always enough)"]
 
 
-@cache
-def _spec(roles: tuple[str, ...], name: str) -> Spec:
+@lru_cache(maxsize=64)
+def _spec(roles: tuple[str, ...], name: str, n_texts: int, ends: tuple[int, int]) -> Spec:
     import altair as alt
 
     x = alt.X(
         "texts:Q",
         title="number of texts",
-        scale=alt.Scale(nice=False, zero=True),
+        scale=alt.Scale(domain=[0, max(1, n_texts)], nice=False),
         axis=alt.Axis(grid=False, tickMinStep=1, format=",d"),
     )
     y = alt.Y(
         "value:Q",
         title="evidence (odds)",
-        scale=alt.Scale(zero=True, nice=False, padding=12),
+        scale=alt.Scale(domain=list(ends), nice=False, padding=12),
         axis=alt.Axis(labelExpr=AXIS_LABELS, tickMinStep=1, tickCount=6),
     )
     tooltip = [

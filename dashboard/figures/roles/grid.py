@@ -24,7 +24,7 @@ class RoleGrid:
     label: str
     """What the grid shows, with its checkpoint: for screen readers, and the title of the file."""
     scores: Float[np.ndarray, "role layer head"]
-    """Mean scores; NaN where a role does not apply."""
+    """Mean scores; NaN where a role does not apply, and for heads that were removed from the checkpoint."""
     holds: Bool[np.ndarray, "role layer head"]
     """Which heads hold which role."""
     tau: float
@@ -64,6 +64,12 @@ class RoleGrid:
     def corners(self) -> list[int]:
         """Positions on the role axis of the roles that get a corner."""
         return [self.roles.index(role) for role in (self.roles if self.shown is None else self.shown)]
+
+    @property
+    def removed(self) -> Bool[np.ndarray, "layer head"]:
+        """Heads that were removed from the checkpoint: no role of theirs has a score, and some of other heads has."""
+        has_score = ~np.isnan(self.scores).all(axis=0)
+        return ~has_score & has_score.any()
 
     @property
     def faint(self) -> Bool[np.ndarray, "role layer head"]:

@@ -45,6 +45,9 @@ def grid_svg(
     for layer, head in np.ndindex(layers, heads):
         cell = ET.SubElement(drawn, "g", transform=f"translate({LEFT + head * STEP} {ABOVE + layer * STEP})")
         cell.set("clip-path", "url(#cell)")
+        if grid.removed[layer, head]:
+            _hole(cell)
+            continue
         if grid.sentences is not None:
             ET.SubElement(cell, "title").text = f"{head_name(layer, head)}: {grid.sentences[layer][head]}"
         _corners(cell, grid, states, (layer, head))
@@ -95,11 +98,22 @@ def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None
         _frame(sign, 1, 1, CELL - 2, "#8A8A8A", 2)
         _strike(sign)
         entries.append((sign, "switched off"))
+    if grid.removed.any():
+        sign = ET.Element("g", transform=f"scale({SIGN / CELL:.3g})")
+        _hole(sign)
+        entries.append((sign, "removed from the checkpoint"))
     if grid.filled:
         entries.append((None, grid.filled))
     if grid.stability is not None:
         entries.append((None, FAINT.capitalize()))
     return entries
+
+
+def _hole(cell: ET.Element) -> None:
+    """A head that was removed from the checkpoint."""
+    ET.SubElement(cell, "title").text = "removed from the checkpoint"
+    _frame(cell, 1, 1, CELL - 2, "#8A8A8A", 1)
+    cell[-1].set("stroke-dasharray", "4 3")
 
 
 def _states(grid: RoleGrid) -> np.ndarray:

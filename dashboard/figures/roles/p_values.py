@@ -12,7 +12,16 @@ from core.attention.settings import head_name
 from core.roles.hypotheses import HeadTests
 from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import note, note_rows, role_colors, role_legend, role_shapes, score_position
+from dashboard.figures.axes import (
+    Ends,
+    note,
+    note_rows,
+    role_colors,
+    role_legend,
+    role_shapes,
+    score_ends,
+    score_position,
+)
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 from dashboard.figures.scales import WORDS
 
@@ -65,11 +74,9 @@ def p_value_against_score(tests: HeadTests, roles: Sequence[str], scale: Scale =
     lines["value"] = [tests.settings.tau, *_evidence(np.array([tests.settings.alpha]))]
     capped = int((points["evidence"] == MOST_EVIDENCE).sum())
     strong = f" {counted(capped, 'p-value')} of 1e-16 or less drawn at 16." if capped else ""
-    return Figure(
-        _evidence_spec(tuple(roles), scale),
-        pd.concat([points, lines, note_rows(points.empty, NOTHING)]),
-        _description(tests, roles) + strong,
-    )
+    ends = score_ends(points, ("mean",), scale)
+    data = pd.concat([points, lines, note_rows(points.empty, NOTHING)])
+    return Figure(_evidence_spec(tuple(roles), scale, ends), data, _description(tests, roles) + strong)
 
 
 def _points(tests: HeadTests, roles: Sequence[str]) -> pd.DataFrame:
@@ -139,7 +146,7 @@ def _scatter_spec(roles: tuple[str, ...], n_layers: int, n_heads: int, scale: Sc
 
 
 @cache
-def _evidence_spec(roles: tuple[str, ...], scale: Scale) -> Spec:
+def _evidence_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
     import altair as alt
 
     evidence = alt.Y(
@@ -152,7 +159,7 @@ def _evidence_spec(roles: tuple[str, ...], scale: Scale) -> Spec:
             grid=False,
         ),
     )
-    marks = _marks(roles, score_position(alt.X, "mean", scale, WORDS[scale].title("mean ")), evidence, scale)
+    marks = _marks(roles, score_position(alt.X, "mean", scale, WORDS[scale].title("mean "), ends), evidence, scale)
     tau = of_kind("tau").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=alt.X("value:Q"))
     tau_label = of_kind("tau").mark_text(color=INK, fontSize=11, align="right", baseline="top", dx=-4, dy=4)
     tau_label = tau_label.encode(x=alt.X("value:Q"), y=alt.YValue(0), text=alt.Text("label:N"))

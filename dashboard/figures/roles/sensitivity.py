@@ -39,7 +39,7 @@ def heads_by_tau(counts: CountsByTau, roles: Sequence[str], tau: float, n_heads:
     here = dict(zip(roles, counts.heads[counts.taus.index(tau)].tolist(), strict=True))
     ends = (dict(zip(roles, counts.heads[end].tolist())) for end in (0, -1))
     return Figure(
-        _tau_spec(tuple(roles), n_heads, scale),
+        _tau_spec(tuple(roles), n_heads, scale, (counts.taus[0], counts.taus[-1])),
         pd.DataFrame(rows),
         f"Number of heads of {n_heads} that hold each role, by {_axis(scale)}. At tau {tau:g}: {_named(here)}. "
         + " ".join(f"At tau {at:g}: {_named(of)}." for at, of in zip((counts.taus[0], counts.taus[-1]), ends)),
@@ -65,7 +65,9 @@ def heads_by_texts(counts: CountsByTexts, roles: Sequence[str], n_heads: int) ->
         for at, size in ((0, counts.sizes[0]), (-1, counts.sizes[-1]))
     ]
     described = f"Number of heads of {n_heads} that hold each role, by the number of texts: {'; '.join(parts)}."
-    return Figure(_texts_spec(tuple(roles), n_heads), pd.DataFrame(rows), described)
+    return Figure(
+        _texts_spec(tuple(roles), n_heads, (counts.sizes[0], counts.sizes[-1])), pd.DataFrame(rows), described
+    )
 
 
 def _axis(scale: Scale) -> str:
@@ -82,10 +84,11 @@ def _range(role: str, low: float, high: float) -> str:
 
 
 @cache
-def _tau_spec(roles: tuple[str, ...], n_heads: int, scale: Scale) -> Spec:
+def _tau_spec(roles: tuple[str, ...], n_heads: int, scale: Scale, ends: tuple[float, float]) -> Spec:
     import altair as alt
 
-    x = alt.X("tau:Q", title=_axis(scale), scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(grid=False))
+    along = alt.Scale(domain=list(ends), nice=False)
+    x = alt.X("tau:Q", title=_axis(scale), scale=along, axis=alt.Axis(grid=False))
     tooltip = [
         alt.Tooltip("role:N", title="role"),
         alt.Tooltip("tau:N", title="tau", format=".3~g"),
@@ -99,10 +102,10 @@ def _tau_spec(roles: tuple[str, ...], n_heads: int, scale: Scale) -> Spec:
 
 
 @cache
-def _texts_spec(roles: tuple[str, ...], n_heads: int) -> Spec:
+def _texts_spec(roles: tuple[str, ...], n_heads: int, ends: tuple[int, int]) -> Spec:
     import altair as alt
 
-    scale = alt.Scale(type="log", nice=False)
+    scale = alt.Scale(type="log", domain=list(ends), nice=False)
     x = alt.X("texts:Q", title="number of texts", scale=scale, axis=alt.Axis(grid=False, format=",d", tickCount=6))
     tooltip = [
         alt.Tooltip("role:N", title="role"),
@@ -112,7 +115,8 @@ def _texts_spec(roles: tuple[str, ...], n_heads: int) -> Spec:
         alt.Tooltip("high:N", title="to", format=".3~g"),
     ]
     band = of_kind("count").mark_area(opacity=0.25)
-    band = band.encode(x=x, y=_heads("low", n_heads), y2=alt.Y2("high"), color=role_colors(alt.Color, roles))
+    color = role_colors(alt.Color, roles, lettered_legend(roles))
+    band = band.encode(x=x, y=_heads("low", n_heads), y2=alt.Y2("high"), color=color)
     curves = _curves(roles, x, "median", n_heads, tooltip)
     return template(
         alt.layer(band, *curves),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pandas as pd
 
 from core.attention.settings import Head
@@ -12,11 +13,14 @@ from dashboard.figures.appearance import AMOUNT, LESS, MORE
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
 from dashboard.figures.heads import head_choice, head_rows
 from dashboard.figures.similar.head_kinds import HeadKinds, Look, by_kind
+from dashboard.figures.similar.names import line_ends, name_places
 
 if TYPE_CHECKING:
     import altair as alt
 
-HEIGHT: Final = 380
+HEIGHT: Final = 320
+NARROWEST: Final = 300
+"""Pixels across on a phone."""
 MARGIN: Final = 0.08
 """Of the plane's width that is left free around the outermost heads."""
 READING: Final = ("close together: the heads attend alike", "only distances mean something; ringed: chosen")
@@ -54,22 +58,30 @@ def heads_by_layer(plane: HeadPlane, chosen: Sequence[Head]) -> Figure:
 
 
 def _points(plane: HeadPlane, chosen: Sequence[Head]) -> pd.DataFrame:
-    """Every head, and once more those that are chosen."""
+    """Every head, and once more those that are chosen, with where their names stand."""
     n_layers, n_heads, _ = plane.places.shape
     points = head_rows(n_layers, n_heads)
     points["x"], points["y"] = plane.places.reshape(-1, 2).T
-    rings = [head in chosen for head in zip(points["layer"], points["head"])]
-    return pd.concat([points.assign(kind="head"), points[rings].assign(kind="chosen")], ignore_index=True)
+    points = points.dropna(subset="x", ignore_index=True)  # those that were removed
+    places = points[["x", "y"]].to_numpy()
+    rings = [place for place, head in enumerate(zip(points["layer"], points["head"])) if head in chosen]
+    *middle, half = _span(plane)
+    # Half of the height is `half`, and of the width as much or more; a narrow picture shows more than that upwards.
+    pixels = [side / (2 * half) for side in (HEIGHT, NARROWEST)]
+    names = np.array(middle) + name_places(places - middle, rings, np.full(2, half), pixels)
+    named = points.iloc[rings].assign(kind="chosen")
+    named[["name_x", "name_y"]] = names
+    named[["line_x", "line_y"]] = line_ends(names, named[["x", "y"]].to_numpy(), pixels[-1])
+    return pd.concat([points.assign(kind="head"), named], ignore_index=True)
 
 
 def _description(plane: HeadPlane) -> str:
-    n_layers, n_heads, _ = plane.places.shape
-    return f"{n_layers * n_heads} heads as points on a plane (stress {plane.stress:.2f})."
+    return f"{len(plane.points)} heads as points on a plane (stress {plane.stress:.2f})."
 
 
 def _span(plane: HeadPlane) -> tuple[float, float, float]:
     """Middle of both axes, and half of what has to be seen of each, rounded so that equal planes have equal specs."""
-    flat = plane.places.reshape(-1, 2)
+    flat = plane.points
     low, high = flat.min(axis=0), flat.max(axis=0)
     half = float((high - low).max()) / 2 * (1 + 2 * MARGIN) or 1.0
     middle = (low + high) / 2
@@ -97,15 +109,22 @@ def _heads(points: "alt.Chart", axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
     return points.encode(*axes, description=alt.Description("name:N")).add_params(head_choice())
 
 
-def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, alt.Chart]":
-    """Rings around the chosen heads, and their names."""
+def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, ...]":
+    """Rings around the chosen heads, their names where they lie over no other mark, and what joins the two."""
     import altair as alt
 
+    x, y = (axis.copy() for axis in axes)
+    x.shorthand, y.shorthand = "name_x:Q", "name_y:Q"
+    line = of_kind("chosen").mark_rule(color=INK, strokeWidth=1, opacity=0.6, tooltip=False)
     ring = of_kind("chosen").mark_point(
         shape="circle", filled=False, color=INK, size=320, strokeWidth=2.5, opacity=1, tooltip=False
     )
-    name = of_kind("chosen").mark_text(color=INK, fontWeight="bold", fontSize=12, dy=-17, tooltip=False)
-    return ring.encode(*axes), name.encode(*axes, text=alt.Text("name:N"))
+    name = of_kind("chosen").mark_text(color=INK, fontWeight="bold", fontSize=12, baseline="middle", tooltip=False)
+    return (
+        line.encode(*axes, x2=alt.X2("line_x:Q"), y2=alt.Y2("line_y:Q")),
+        ring.encode(*axes),
+        name.encode(x, y, text=alt.Text("name:N")),
+    )
 
 
 @lru_cache(maxsize=32)

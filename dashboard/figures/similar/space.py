@@ -1,6 +1,7 @@
 """Heads as points in space, to be turned: those that attend alike close together, by kind and by layer."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -38,6 +39,8 @@ MARKS: Final = {
 """Marks in space for those of the plane. Plotly writes them with the reader's fonts, and many have none for its `x`."""
 LEAST_TURN: Final = 1e-9
 """Area between the line of sight and upwards, below which there is no telling what is up."""
+WRITTEN: Final = re.compile(r"-?\d{1,3}(\.\d{1,3})?(,-?\d{1,3}(\.\d{1,3})?){8}")
+"""Nine numbers."""
 READING: Final = ("close together: the heads attend alike", "drag to turn; ringed: chosen")
 STILL_READING: Final = (
     "heads in three dimensions, seen from one side",
@@ -52,6 +55,20 @@ class Camera:
     eye: Point = (0.8, 0.8, 0.6)
     center: Point = (0.0, 0.0, 0.0)
     up: Point = (0.0, 0.0, 1.0)
+
+    @property
+    def written(self) -> str:
+        """Eye, centre and upwards as a link holds them, to a thousandth."""
+        return ",".join(f"{round(value, 3) + 0:g}" for value in (*self.eye, *self.center, *self.up))
+
+
+def read_camera(written: str) -> Camera | None:
+    """The camera that a link holds; None where it holds none, or one that shows nothing."""
+    if not WRITTEN.fullmatch(written):
+        return None
+    values = [float(value) for value in written.split(",")]
+    points = (dict(zip("xyz", values[start : start + 3])) for start in (0, 3, 6))
+    return camera_of(dict(zip(("eye", "center", "up"), points)))
 
 
 def camera_of(sent: object) -> Camera | None:
@@ -136,7 +153,7 @@ def _table(space: HeadPlane) -> pd.DataFrame:
     n_layers, n_heads, _ = space.places.shape
     table = head_rows(n_layers, n_heads)
     table[["x", "y", "z"]] = space.places.reshape(-1, 3)
-    return table
+    return table.dropna(subset="x", ignore_index=True)  # without those that were removed
 
 
 def _trace(table: pd.DataFrame, about: str, **more: Any) -> dict[str, Any]:
@@ -172,7 +189,7 @@ def _chart(title: str, space: HeadPlane, traces: Sequence[Mapping[str, Any]], ca
 
 
 def _layout(title: str, space: HeadPlane, camera: Camera) -> dict[str, Any]:
-    flat = space.places.reshape(-1, 3)
+    flat = space.points
     middle = (flat.min(axis=0) + flat.max(axis=0)) / 2
     half = float(np.ptp(flat, axis=0).max()) / 2 * (1 + 2 * MARGIN) or 1.0
     axis = {
@@ -220,5 +237,4 @@ def _seen_from(space: HeadPlane, camera: Camera) -> HeadPlane:
 
 
 def _description(space: HeadPlane) -> str:
-    n_layers, n_heads, _ = space.places.shape
-    return f"{n_layers * n_heads} heads as points in three dimensions (stress {space.stress:.2f})."
+    return f"{len(space.points)} heads as points in three dimensions (stress {space.stress:.2f})."

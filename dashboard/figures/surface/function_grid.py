@@ -1,4 +1,4 @@
-"""The functions of every head: a row for each layer, its heads in order of some number, coloured by what they do."""
+"""The functions of every head: a row for each layer, its heads by number or in some order, coloured by what they do."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -65,34 +65,39 @@ def function_grid(
     order_name: str,
     chosen: Sequence[Head] = (),
     kinds: tuple[str, ...] = USUAL,
+    *,
+    is_ordered: bool = False,
 ) -> Figure:
-    """Rows of heads, from the one with the largest number on, each with what it does.
+    """Rows of heads, each with what it does.
 
     Args:
         functions: of the heads that have any; a head with several is split.
-        order: what the heads of a layer are ordered by, largest first; NaN comes last.
+        order: a number of each head; NaN comes last where heads are ordered by it.
         order_name: what that number is.
         chosen: heads that are framed.
         kinds: of FUNCTIONS, those that were looked for.
+        is_ordered: whether the heads of a layer stand in that order, largest first; otherwise each in its column.
 
     Source: Voita et al. 2019, Figure 1 (c).
     """
     n_layers, n_heads = order.shape
-    ranks = np.argsort(np.argsort(-order, axis=1, kind="stable"), axis=1, kind="stable")
+    places = np.broadcast_to(np.arange(n_heads), order.shape)
+    if is_ordered:
+        places = np.argsort(np.argsort(-order, axis=1, kind="stable"), axis=1, kind="stable")
     cells, parts = list[dict[str, object]](), list[dict[str, object]]()
-    for (layer, head), rank in np.ndenumerate(ranks):
+    for (layer, head), place in np.ndenumerate(places):
         held = functions.get((layer, head), ())
-        cell = _cell((layer, head), int(rank), float(order[layer, head]), held)
+        cell = _cell((layer, head), int(place), float(order[layer, head]), held)
         cells.append(cell)
         parts += [_part(cell, number, held) for number in range(len(held))]
     table = pd.DataFrame(cells + parts)
     frames = table[[row.kind == "cell" and (row.layer, row.head) in chosen for row in table.itertuples()]]
-    spec = _spec(_Grid(n_layers, n_heads, order_name), kinds)
-    described = _description(functions, n_layers * n_heads, order_name, kinds)
+    spec = _spec(_Grid(n_layers, n_heads, order_name, is_ordered), kinds)
+    described = _description(functions, n_layers * n_heads, order_name if is_ordered else "number", kinds)
     return Figure(spec, pd.concat([table, frames.assign(kind="chosen")]), described)
 
 
-def _cell(head: Head, rank: int, order: float, held: Sequence[Function]) -> dict[str, object]:
+def _cell(head: Head, place: int, order: float, held: Sequence[Function]) -> dict[str, object]:
     """The cell of a head, 1 wide and 1 high but for the gap to the next."""
     return {
         "layer": head[0],
@@ -105,8 +110,8 @@ def _cell(head: Head, rank: int, order: float, held: Sequence[Function]) -> dict
         "function": held[0].kind if held else None,
         "does": "; ".join(f"{_named(function)}: {function.evidence}" for function in held) or "none of these",
         "kind": "cell",
-        "left": rank + SIDE_GAP,
-        "right": rank + 1 - SIDE_GAP,
+        "left": place + SIDE_GAP,
+        "right": place + 1 - SIDE_GAP,
     }
 
 
@@ -152,34 +157,49 @@ def _description(
         )
     n_any = sum(bool(held) for held in functions.values())
     return (
-        f"Rows: layers; heads from left to right by {order_name}, largest first. Of {counted(n_all, 'head')} {n_any} "
-        f"have a function. {'; '.join(said)}."
+        f"Rows: layers; columns: heads by {order_name}. Of {counted(n_all, 'head')} {n_any} have a function. "
+        f"{'; '.join(said)}."
     )
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """Where cells are, and what decides their order."""
+    """Where cells are, and what may decide their order."""
 
     n_layers: int
     n_heads: int
     order_name: str
+    is_ordered: bool
 
     @property
     def row(self) -> int:
         """Height of a layer's row, in pixels."""
         return ROWS[self.n_layers > FEW_LAYERS]
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether each cell bears the number of its head: where no column does, and rows are high enough."""
+        return self.is_ordered and self.row == ROWS[0]
+
     def across(self, field: str) -> "alt.X":
-        """Position in the order of a layer's heads."""
+        """Position in a layer's row: the number of the head, or its place in the order."""
         import altair as alt
 
         return alt.X(
             field,
             type="quantitative",
-            title=f"heads of the layer by {self.order_name}, largest first",
+            # Not "head": the name of a head bears that title in what a cell says to a screen reader.
+            title="heads of the layer" + (f" by {self.order_name}, largest first" if self.is_ordered else ""),
             scale=alt.Scale(domain=[0, self.n_heads], nice=False, zero=True),
-            axis=alt.Axis(labels=False, ticks=False, grid=False, domain=False),
+            axis=alt.Axis(
+                values=[place + 0.5 for place in range(self.n_heads)],
+                labels=not self.is_ordered,
+                labelExpr="floor(datum.value)",
+                labelOverlap="greedy",
+                ticks=False,
+                grid=False,
+                domain=False,
+            ),
         )
 
     def down(self, field: str) -> "alt.Y":
@@ -207,9 +227,9 @@ def _spec(grid: _Grid, kinds: tuple[str, ...]) -> Spec:
     import altair as alt
 
     cells, parts, frames = _boxes(grid, kinds)
-    texts = [_labels(grid, kinds)]
-    if grid.row == ROWS[0]:
-        texts.append(_numbers(grid, kinds))
+    texts = [_labels(grid)]
+    if grid.has_numbers:
+        texts.append(_numbers(grid))
     return template(
         alt.layer(cells, parts, *texts, frames),
         title="Heads by function",
@@ -249,7 +269,7 @@ def _boxes(grid: _Grid, kinds: Sequence[str]) -> "list[alt.Chart]":
     return [box.encode(x=x, x2=x2, y=y, y2=y2) for box in boxes]
 
 
-def _labels(grid: _Grid, kinds: Sequence[str]) -> "alt.Chart":
+def _labels(grid: _Grid) -> "alt.Chart":
     """The label of each part, shortened to what its part has room for."""
     import altair as alt
 
@@ -262,26 +282,27 @@ def _labels(grid: _Grid, kinds: Sequence[str]) -> "alt.Chart":
         fontSize=11,
         baseline="middle",
         # Below the number of the head, where there is one.
-        dy=5 if grid.row == ROWS[0] else 0,
+        dy=5 if grid.has_numbers else 0,
         text=alt.expr(f"{fits('label')} ? datum.label : {fits('short')} ? datum.short : datum.letter"),
         opacity=alt.expr(f"{room} < {NARROWEST} ? 0 : 1"),
     )
-    return labels.encode(x=grid.across("middle"), y=grid.down("center"), color=_ink(kinds))
+    return labels.encode(x=grid.across("middle"), y=grid.down("center"), color=_ink())
 
 
-def _numbers(grid: _Grid, kinds: Sequence[str]) -> "alt.Chart":
+def _numbers(grid: _Grid) -> "alt.Chart":
     """The number of each head in the corner of its cell."""
     import altair as alt
 
     fits = alt.expr(f"width / {grid.n_heads} < {NAME} ? 0 : 1")
     numbers = of_kind("cell").mark_text(fontSize=9, align="left", baseline="top", dx=2, dy=2, opacity=fits)
-    ink = alt.when("isValid(datum.function)").then(_ink(kinds)).otherwise(alt.value(INK))
-    return numbers.encode(x=grid.across("left"), y=grid.down("top"), color=ink, text=alt.Text("number:N"))
+    return numbers.encode(x=grid.across("left"), y=grid.down("top"), color=_ink(), text=alt.Text("number:N"))
 
 
-def _ink(kinds: Sequence[str]) -> "alt.Color":
-    """The colour of text on a function's fill."""
+def _ink() -> Any:
+    """The colour of text on a function's fill, or on none."""
     import altair as alt
 
-    inks = alt.Scale(domain=list(kinds), range=[FUNCTIONS[kind].ink for kind in kinds])
-    return alt.Color("function:N", scale=inks, legend=None)
+    ink = alt.when("!isValid(datum.function)").then(alt.value(INK))
+    for kind, look in FUNCTIONS.items():
+        ink = ink.when(f"datum.function == '{kind}'").then(alt.value(look.ink))
+    return ink.otherwise(alt.value(INK))

@@ -4,13 +4,23 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool
 
 from core.attention.settings import head_name
 from core.word_links.on_text import WordLinks
 from dashboard.figures.head_map import HeadMap, percents, round_bound
 
 
-def link_map(links: WordLinks, queries: Sequence[str], keys: Sequence[str], *, title: str, label: str) -> HeadMap:
+def link_map(
+    links: WordLinks,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    title: str,
+    label: str,
+    beats: Bool[np.ndarray, "layer head"],
+    outline: str,
+) -> HeadMap:
     """One number per head: how much of the attention of a word goes to another, in percent.
 
     Args:
@@ -19,21 +29,35 @@ def link_map(links: WordLinks, queries: Sequence[str], keys: Sequence[str], *, t
         keys: names of those that may be looked at.
         title: what the numbers are.
         label: what the map shows, with its checkpoint.
+        beats: heads that are outlined.
+        outline: what that means.
     """
     named = [
         [f"{queries[query]} → {keys[key]}" for query, key in zip(*of_layer)]
         for of_layer in zip(links.queries, links.keys)
     ]
+    chance = np.broadcast_to(links.chance[:, None], links.shares.shape)
+    several = (("strongest by chance", percents(chance)),) if links.n_links.max() > 1 else ()
     return HeadMap(
         title=title,
         label=label,
         values=100 * links.shares,
         bound=min(round_bound(100 * float(np.nanmax(links.shares))), 100),
-        details=(("link", named), ("attention", percents(links.shares)), ("evenly spread", percents(links.even))),
+        outlined=beats,
+        outline=outline,
+        details=(
+            ("link", named),
+            ("attention", percents(links.shares)),
+            ("evenly spread", percents(links.even)),
+            *several,
+            ("p, not corrected", links.p),
+        ),
     )
 
 
-def link_table(links: WordLinks, queries: Sequence[str], keys: Sequence[str]) -> pd.DataFrame:
+def link_table(
+    links: WordLinks, queries: Sequence[str], keys: Sequence[str], beats: Bool[np.ndarray, "layer head"]
+) -> pd.DataFrame:
     """The same as rows of shares from 0 to 1, strongest first; heads that cannot have such a link are left out."""
     return pd.DataFrame(
         [
@@ -43,6 +67,10 @@ def link_table(links: WordLinks, queries: Sequence[str], keys: Sequence[str]) ->
                 "to": keys[links.keys[head]],
                 "attention": float(links.shares[head]),
                 "even": float(links.even[head]),
+                "links": int(links.n_links[head[0]]),
+                "chance": float(links.chance[head[0]]),
+                "p": float(links.p[head]),
+                "beats": bool(beats[head]),
             }
             for head in links.ranked
         ]

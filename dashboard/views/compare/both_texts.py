@@ -23,7 +23,7 @@ from dashboard.views.compare import wording
 from dashboard.views.compare.numbers import Focus, all_heads_on
 from dashboard.views.layout import thirds
 from dashboard.views.pickers import toggle
-from dashboard.views.text.attention import move_window, sides
+from dashboard.views.text.attention import attention_of, move_window, sides
 from dashboard.views.text.look import linked_arcs, look_at, take_look
 from dashboard.views.text.on_screen import waiting
 
@@ -85,16 +85,14 @@ def _looks(inference: Inference, focus: Focus, text: Text) -> tuple[TextAttentio
 
 
 def _looked(inference: Inference, focus: Focus, text: Text, too_long: TooLong) -> tuple[TextAttention, TextAttention]:
-    place, start = st.empty(), state.window_start(text)
-    with place.container():
-        report = waiting()
+    start = state.window_start(text)
+    with waiting() as report:
         a, b = (
             inference.look(
                 engine, text, all_heads_on(focus.chosen, engine), start=start, too_long=too_long, report=report
             )[0]
             for engine in focus.pair.engines
         )
-    place.empty()
     return a, b
 
 
@@ -154,7 +152,7 @@ def _difference(drawn: _Drawn, head: Head) -> None:
 
 def _aligned(text: Text, a: TextAttention, b: TextAttention, heads: list[Head]) -> _Drawn | str:
     """The heads' attention on common sides: tokens where both cut the text alike, else words; or why there are none."""
-    first, second = (np.stack([looked.attention[layer, head] for layer, head in heads]) for looked in (a, b))
+    first, second = (attention_of(looked.attention, heads) for looked in (a, b))
     if same_tokens(a.text, b.text) and a.window == b.window:
         queries, keys = sides(a)
         return _Drawn(queries=queries, keys=keys, a=first, b=second, causal=a.causal)
@@ -187,14 +185,11 @@ def _side(words: WordAttention, n_left_out: int) -> Side:
 
 def _predictions(inference: Inference, focus: Focus, text: Text) -> list[str]:
     """What each checkpoint predicts for the text, in a sentence."""
-    place = st.empty()
-    with place.container():
-        report = waiting()
+    with waiting() as report:
         predictions: list[Prediction | None] = [
             inference.prediction(engine, text, all_heads_on(focus.chosen, engine), report=report)
             for engine in focus.pair.engines
         ]
-    place.empty()
     return [wording.NO_PREDICTION if one is None else _said(one) for one in predictions]
 
 

@@ -22,6 +22,7 @@ from dashboard.views.compare.flow import flow
 from dashboard.views.compare.numbers import Focus, divergence_of_heads, paired, shift
 from dashboard.views.compare.runs import over_checkpoints
 from dashboard.views.compare.sureness import how_sure
+from dashboard.views.descriptions.sentences import with_sentences
 from dashboard.views.layout import halves
 from dashboard.views.pickers import from_list, some_of, toggle
 
@@ -130,4 +131,6 @@ def _table(focus: Focus) -> None:
         name: st.column_config.NumberColumn(format="%.3f") for name in ("mean_a", "mean_b", "difference", "t", "effect")
     }
     st.dataframe(table, hide_index=True, column_config={**small, **score})
+    for sentences, letter in zip(focus.sentences, "ab"):
+        table = with_sentences(table, sentences, f"mostly_{letter}")
     table_downloads("differences", table, focus.facts)

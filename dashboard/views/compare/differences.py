@@ -75,6 +75,7 @@ def _roles(
         greatest=greatest,
         p_values=p_values,
         p_name=p_name,
+        sentences=focus.sentences[side],
     )
     show_role_grid(
         grid,

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.attention.settings import Head, head_name
 from core.comparison.transitions import Transition
-from dashboard import state
+from dashboard import link, state
 from dashboard.figures.compare.flow import heads_by_mark, role_flow
 from dashboard.figures.figure import counted
 from dashboard.views import frame
@@ -17,7 +17,7 @@ from dashboard.views.compare.numbers import Focus
 from dashboard.views.plotly_charts import plotly_chart
 
 TRANSITION: Final = "transition"
-"""Key of the chosen transition, by the name that its mark sends."""
+"""Key, and query parameter, of the chosen transition, by the name that its mark sends."""
 HEAD: Final = "transition head"
 
 
@@ -26,6 +26,10 @@ def flow(focus: Focus, between: Sequence[Transition]) -> None:
     marks = heads_by_mark(between)
     st.markdown(wording.FLOW_SEE)
     plotly_chart("role flow", role_flow(between, focus.names), focus.facts, on_click=partial(_take_mark, marks))
+    if (asked := link.take(TRANSITION)) is not None:
+        st.session_state[TRANSITION] = asked
+        if asked not in marks:
+            link.say(wording.no_such_transition(link.quoted(asked)))
     if st.session_state.get(TRANSITION) not in marks:
         st.session_state[TRANSITION] = None  # another tau, or another checkpoint, has other transitions
     mark = st.selectbox(
@@ -36,14 +40,15 @@ def flow(focus: Focus, between: Sequence[Transition]) -> None:
         key=TRANSITION,
         placeholder=wording.TRANSITION_NONE,
         help=wording.TRANSITION_HELP,
-        bind="query-params",
         persist_state="session",
     )
+    # Not the name in the list, whose number of heads another tau changes.
+    link.put([TRANSITION], {} if mark is None else {TRANSITION: mark})
     if mark is not None:
         _heads(focus, marks[mark])
 
 
-def _take_mark(marks: dict[str, tuple[Head, ...]], mark: Any, _: Any) -> None:
+def _take_mark(marks: dict[str, tuple[Head, ...]], mark: Any) -> None:
     if isinstance(mark, str) and mark in marks:
         st.session_state[TRANSITION] = mark
 

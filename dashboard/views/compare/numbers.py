@@ -22,6 +22,7 @@ from dashboard.progress import in_its_place, with_progress
 from dashboard.provenance import comparison_facts
 from dashboard.state import Choice, chosen_heads
 from dashboard.views.asking import policy
+from dashboard.views.descriptions.sentences import Sentences
 
 SCORED_BYTES: Final = 256 * 2**20
 TESTED_BYTES: Final = 64 * 2**20
@@ -193,14 +194,14 @@ def divergence_of_heads(pair: Compared) -> Float[np.ndarray, "layer head"] | Non
     divergence = pair.scored.divergence
     if divergence is None:
         return None
-    known = ~np.isnan(divergence).any(axis=(1, 2))
+    known = ~np.isnan(divergence).all(axis=(1, 2))
     return divergence[known].mean(axis=0) if known.any() else None
 
 
 def n_other_tokens(pair: Compared) -> int:
     """Texts whose tokens are not the same under both."""
     divergence = pair.scored.divergence
-    return 0 if divergence is None else int(np.isnan(divergence).any(axis=(1, 2)).sum())
+    return 0 if divergence is None else int(np.isnan(divergence).all(axis=(1, 2)).sum())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -214,6 +215,9 @@ class Focus:
     coarse: tuple[str, ...]
     """Coarse roles that apply under either checkpoint."""
     fine: tuple[str, ...]
+    sentences: tuple[Sentences | None, Sentences | None] = (None, None)
+    """What each head mostly does under the reference, and under the compared checkpoint; None where that needs a
+    pass."""
     training: str = ""
     """What made the compared checkpoint out of the reference, as a sentence begins with it; empty where that is not
     known."""

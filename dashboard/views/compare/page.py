@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -26,8 +27,10 @@ from dashboard.views.compare import wording
 from dashboard.views.compare.both_texts import same_head_in_both
 from dashboard.views.compare.numbers import Compared, Focus, Scored, on_common_texts, scored, tested
 from dashboard.views.compare.summary import summary
+from dashboard.views.descriptions.sentences import Sentences, kept_sentences
 from dashboard.views.finetune import runs as training_runs
 from dashboard.views.finetune.page import running_panel
+from dashboard.views.frame import Visit
 from dashboard.views.layout import halves
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
@@ -67,7 +70,7 @@ def _compare() -> None:
         return
     pairs = _pairs(inference, chosen, reference, others, texts)
     if pairs:
-        _draw(inference, chosen, pairs, runs, text)
+        _draw(inference, chosen, pairs, runs, text, texts)
 
 
 def _names(chosen: Choice, runs: Sequence[SavedRun]) -> list[str]:
@@ -184,8 +187,25 @@ def _say_too_long(scores: Sequence[Scored]) -> None:
     ask_about_long_texts(tuple(lengths.items()), ", ".join(guilty))
 
 
+def _sentences(
+    inference: Inference, focus: Focus, texts: tuple[Text, ...]
+) -> tuple[Sentences | None, Sentences | None]:
+    """What each head mostly does under both, as far as that needs no pass; all heads are on."""
+    chosen = replace(focus.chosen, off=())
+    a, b = (
+        kept_sentences(Visit(chosen=chosen, engine=engine, inference=inference, texts=texts), tests)
+        for engine, tests in zip(focus.pair.engines, focus.pair.tests, strict=True)
+    )
+    return a, b
+
+
 def _draw(
-    inference: Inference, chosen: Choice, pairs: Sequence[Compared], runs: Sequence[SavedRun], text: Text | None
+    inference: Inference,
+    chosen: Choice,
+    pairs: Sequence[Compared],
+    runs: Sequence[SavedRun],
+    text: Text | None,
+    texts: tuple[Text, ...],
 ) -> None:
     pair = pairs[0] if len(pairs) == 1 else _picked(pairs)
     coarse, fine = shown_roles_of_all([tests.mean for tests in pair.tests])
@@ -204,6 +224,7 @@ def _draw(
     from dashboard.views.compare.shapes import unlike_shapes
 
     if pair.same_shape:
+        focus = replace(focus, sentences=_sentences(inference, focus, texts))
         changes(focus, steps_of([each.name for each in alike], focus.names[0], runs))
     else:
         unlike_shapes(focus)

@@ -238,3 +238,8 @@ def no_scores(role: str) -> str:
 def difference(head: str) -> str:
     """Above the arcs of a difference, which are those of one head."""
     return f"**b − a**  \n:small[Where {head} attends more, and where less]"
+
+
+def no_such_transition(asked: str) -> str:
+    """A transition in the link that there is not."""
+    return f"The link asks for transition “{asked}”, which no head makes here. Choose one from the list."

@@ -13,9 +13,11 @@ from cache.store.recent import Recent
 from core.attention.settings import Head
 from core.descriptions.describe import Known, describe_heads, with_roles
 from core.descriptions.facts import HeadDescription
+from core.descriptions.mentions import ReadMentions
 from core.passes.prepare import queries_text
 from core.relations.accuracy import TextPredictions
 from core.relations.question import PARSED_PREDICTIONS
+from core.roles.hypotheses import HeadTests
 from core.roles.measures import SHARES, TextMeasures
 from core.roles.question import SCORES
 from core.roles.roles import COARSE_ROLES, ROLES
@@ -25,7 +27,7 @@ from core.surface.question import surface_question
 from core.texts.text import Text
 from dashboard.progress import in_its_place
 from dashboard.views.asking import ask, kept
-from dashboard.views.corpus import Corpus
+from dashboard.views.descriptions.mentions import known_mentions
 from dashboard.views.frame import Visit
 
 Asking = Callable[..., Answers | None]
@@ -43,27 +45,32 @@ class Described:
     heads: dict[Head, HeadDescription]
     texts: tuple[Text, ...]
     """What the queries read, of each text."""
+    whole: tuple[Text, ...]
+    """The texts, with what the keys are of."""
     surface: tuple[TextSurface, ...]
     predictions: tuple[TextPredictions, ...] | None
     """None where they are not known."""
+    mentions: ReadMentions | None
+    """Texts with gold mentions, which are others; None where they are not read."""
+    first_token: Float[np.ndarray, "text layer head"] | None
+    """As in core.descriptions.describe.Known."""
 
 
 _recent: Final[Recent[Hashable, Described]] = Recent(DESCRIBED_BYTES)
 
 
-def kept_descriptions(visit: Visit, tested: Corpus) -> Described | None:
+def kept_descriptions(visit: Visit, tests: HeadTests) -> Described | None:
     """The heads over the corpus, as far as no pass is needed; None where nothing is known without one."""
-    return _described(visit, tested, kept)
+    return _described(visit, tests, may_ask=False)
 
 
 @in_its_place
-def asked_descriptions(visit: Visit, tested: Corpus) -> Described | None:
+def asked_descriptions(visit: Visit, tests: HeadTests) -> Described | None:
     """The same with passes where the reader has asked for them; None where passes are needed and nobody has.
 
     Raises: AnalysisError of any stage.
     """
-    is_asked = (visit.engine, visit.settings, visit.texts) in _asked()
-    return _described(visit, tested, ask if is_asked else kept)
+    return _described(visit, tests, may_ask=(visit.engine, visit.settings, visit.texts) in _asked())
 
 
 def can_parse(visit: Visit) -> bool:
@@ -80,37 +87,48 @@ def _asked() -> set[Hashable]:
     return st.session_state.setdefault(ASKED, set())
 
 
-def _described(visit: Visit, tested: Corpus, asking: Asking) -> Described | None:
+def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | None:
+    asking: Asking = ask if may_ask else kept
     surface = asking(visit, surface_question(USUAL_SURFACE), visit.texts)
     if surface is None:
         return None
     predictions = asking(visit, PARSED_PREDICTIONS, visit.texts) if can_parse(visit) else None
-    alpha = tested.tests.settings.alpha
-    key = (surface, predictions, alpha)
+    mentions = known_mentions(visit, may_ask=may_ask)
+    alpha = tests.settings.alpha
+    key = (surface, predictions, None if mentions is None else mentions.answers, alpha)
     known = _recent.get(key)
     if known is None:
-        known = _describe(visit, surface, predictions, alpha)
+        known = _describe(visit, surface, predictions, None if mentions is None else mentions.read, alpha)
         _recent.put(key, known, surface.n_bytes + (0 if predictions is None else predictions.n_bytes))
     coarse = [ROLES.index(role) for role in COARSE_ROLES]
-    return replace(known, heads=with_roles(known.heads, tested.tests.holds[coarse]))
+    return replace(known, heads=with_roles(known.heads, tests.holds[coarse]))
 
 
 def _describe(
-    visit: Visit, surface: Answers[TextSurface], predictions: Answers[TextPredictions] | None, alpha: float
+    visit: Visit,
+    surface: Answers[TextSurface],
+    predictions: Answers[TextPredictions] | None,
+    mentions: ReadMentions | None,
+    alpha: float,
 ) -> Described:
     """Everything but the roles, which move with tau."""
     measured = kept(visit, SCORES, visit.texts)
     of_texts = None if predictions is None else _with_documents(visit, predictions)
+    whole = tuple(visit.texts[place] for place in surface.positions)
     known = Known(
         surface=surface.results,
         predictions=of_texts,
+        mentions=mentions,
         first_token=None if measured is None else _first_token(measured),
     )
     return Described(
         heads=describe_heads(known, alpha),
-        texts=tuple(queries_text(visit.texts[place], visit.settings.kind) for place in surface.positions),
+        texts=tuple(queries_text(text, visit.settings.kind) for text in whole),
+        whole=whole,
         surface=surface.results,
         predictions=of_texts,
+        mentions=mentions,
+        first_token=known.first_token,
     )
 
 

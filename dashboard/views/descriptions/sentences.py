@@ -1,17 +1,62 @@
-"""The sentences of all heads as far as they need no pass: for tooltips and files."""
+"""The sentences of all heads as far as they need no pass: for tooltips, tables and files."""
 
-from dashboard.views.corpus import Corpus
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from core.attention.settings import head_name
+from core.roles.hypotheses import HeadTests
+from dashboard.views.corpus import kept_corpus
 from dashboard.views.descriptions import wording
 from dashboard.views.descriptions.known import kept_descriptions
 from dashboard.views.frame import Visit
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def kept_sentences(visit: Visit, tested: Corpus) -> list[list[str]] | None:
-    """The sentence of every head, by layer and head; None where that needs a pass."""
-    described = kept_descriptions(visit, tested)
+Sentences = Sequence[Sequence[str]]
+"""By layer and head."""
+MOSTLY: Final = "mostly"
+"""Column of tables."""
+
+
+def kept_sentences(visit: Visit, tests: HeadTests | None = None) -> Sentences | None:
+    """The sentence of every head; None where that needs a pass, or there is no text.
+
+    Args:
+        visit: what the page works with.
+        tests: of the roles; None for those over the corpus.
+    """
+    if tests is None:
+        tested = kept_corpus(visit) if visit.texts else None
+        if tested is None:
+            return None
+        tests = tested.tests
+    described = kept_descriptions(visit, tests)
     if described is None:
         return None
     by_layer: dict[int, list[str]] = {}
     for (layer, _), description in described.heads.items():
         by_layer.setdefault(layer, []).append(wording.tip(description))
     return list(by_layer.values())
+
+
+def with_sentences(table: "pd.DataFrame", sentences: Sentences | None, column: str = MOSTLY) -> "pd.DataFrame":
+    """A table of heads with the sentence of each as its last column; the same table where there is none.
+
+    Args:
+        table: with the columns "layer" and "head", or with names of heads in "head".
+        sentences: of every head.
+        column: name of the new column.
+    """
+    if sentences is None:
+        return table
+    by_name = {
+        head_name(layer, head): sentence
+        for layer, of_layer in enumerate(sentences)
+        for head, sentence in enumerate(of_layer)
+    }
+    if "layer" in table:
+        names = [head_name(layer, head) for layer, head in zip(table["layer"], table["head"])]
+    else:
+        names = table["head"].tolist()
+    return table.assign(**{column: [by_name[name] for name in names]})

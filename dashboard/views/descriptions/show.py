@@ -1,29 +1,36 @@
 """Draws what a head mostly does: its sentence, and the texts that show it most clearly."""
 
+from collections.abc import Sequence
+from typing import Final
+
 import streamlit as st
 
 from core.attention.settings import Head, head_name
-from core.descriptions.examples import Example, examples
-from core.errors import AnalysisError
-from core.relations.accuracy import TextPredictions
-from core.texts.text import Text, write_typed
-from dashboard.components.marked_texts import Mark, MarkedText, marked_texts
+from core.descriptions.examples import examples
+from core.descriptions.rests import resting
+from core.texts.relations import relations_source
+from dashboard.components.marked_texts import marked_texts
 from dashboard.plain import plain
 from dashboard.views.corpus import Corpus
 from dashboard.views.descriptions import wording
 from dashboard.views.descriptions.known import Described, ask_for_them, asked_descriptions, can_parse
+from dashboard.views.descriptions.marked import Shown, shown_links, shown_rests
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import stories
+
+RESTS: Final = "rests shown"
+"""Key of the reader's wish to see where heads rest, in the session."""
 
 
 def show_description(visit: Visit, tested: Corpus, head: Head) -> None:
     """Say what a head does, what that stands on, and where it shows; or offer to find it out."""
-    described = asked_descriptions(visit, tested)
+    described = asked_descriptions(visit, tested.tests)
     if described is not None:
         description = described.heads[head]
         said = f"**{head_name(*head)}** {plain(wording.does(description))}"
-        st.markdown(said, help=plain(wording.evidence(description)))
-        _examples(described, head)
+        relations = relations_source(sum(text.heads is not None for text in described.texts), len(described.texts))
+        st.markdown(said, help=plain(wording.evidence(description, relations)))
+        _examples(visit, described, head)
     if described is None or (described.predictions is None and can_parse(visit)):
         st.button(
             wording.ASK if described is None else wording.ASK_RELATIONS,
@@ -35,49 +42,34 @@ def show_description(visit: Visit, tested: Corpus, head: Head) -> None:
         )
 
 
-def _examples(described: Described, head: Head) -> None:
+def _examples(visit: Visit, described: Described, head: Head) -> None:
     """The texts that show it most clearly; a click puts one on screen."""
-    if described.predictions is None:
+    _, clearest = examples(
+        described.heads[head], described.texts, described.surface, described.predictions, described.mentions
+    )
+    if clearest:
+        _draw(wording.EXAMPLES, shown_links(clearest), head)
         return
-    _, clearest = examples(described.heads[head], described.surface, described.predictions)
-    shown = {typed: example for example in clearest if (typed := _typed(described.texts[example.position])) is not None}
+    fact = resting(described.heads[head])
+    if fact is None:
+        return
+    if not st.session_state.get(RESTS):
+        st.button(wording.SHOW_RESTS, key="show rests", icon=":material/short_text:", on_click=_show_rests)
+        return
+    _draw(wording.rest_examples(fact, described.heads[head].sight), shown_rests(visit, described, fact, head), head)
+
+
+def _show_rests() -> None:
+    st.session_state[RESTS] = True
+
+
+def _draw(caption: str, shown: Sequence[Shown], head: Head) -> None:
     if not shown:
         return
-    st.caption(wording.EXAMPLES)
+    st.caption(caption)
     marked_texts(
-        [
-            _marked(described.texts[example.position], described.predictions[example.position], example)
-            for example in shown.values()
-        ],
+        [each.marked for each in shown],
         key="examples",
         label=wording.examples_of(head_name(*head)),
-        on_pick=lambda place: stories.put_on_screen(list(shown)[place]),
+        on_pick=lambda place: stories.put_on_screen(shown[place].typed),
     )
-
-
-def _marked(text: Text, predictions: TextPredictions, example: Example) -> MarkedText:
-    """A text cut into its marked words and what stands between them."""
-    words = predictions.dependencies.words
-    marks: dict[int, Mark] = {link.query: "query" for link in example.links}
-    marks |= {link.key: "key" for link in example.links}
-    parts: list[tuple[str, Mark]] = []
-    for side, segment in enumerate(text.segments):
-        at = 0
-        for place in sorted(place for place in marks if words.segments[place] == side):
-            start, end = words.spans[place].tolist()
-            parts += [(segment[at:start], ""), (segment[start:end], marks[place])]
-            at = end
-        parts += [(segment[at:], ""), (wording.BETWEEN_SEGMENTS if side + 1 < len(text.segments) else "", "")]
-    shown = words.shown(text)
-    return MarkedText(
-        parts=tuple((words, mark) for words, mark in parts if words),
-        links=tuple((shown[link.query], shown[link.key]) for link in example.links),
-    )
-
-
-def _typed(text: Text) -> str | None:
-    """A text as a reader would type it; None where it holds what no line can hold."""
-    try:
-        return write_typed([text])
-    except AnalysisError:
-        return None

@@ -2,19 +2,32 @@
 
 from typing import Final
 
-from core.descriptions.describe import MOSTLY
-from core.descriptions.facts import Fact, HeadDescription, RelationFact, RoleFact, ShareFact, SpreadFact, Target
+from core.descriptions.describe import is_mostly
+from core.descriptions.facts import (
+    Fact,
+    HeadDescription,
+    MentionFact,
+    RelationFact,
+    RoleFact,
+    ShareFact,
+    Sight,
+    SpreadFact,
+    Target,
+)
 from core.relations.accuracy import DIRECTIONS
 from dashboard.figures.figure import counted, percent
 
 NOTHING: Final = "shows no clear pattern on these texts"
 EXAMPLES: Final = "Seen most clearly in these texts: bold words look at underlined ones. Click one to put it on screen."
+EXAMPLE_TEXTS: Final = "the English example texts on coreference"
+"""What the project's own texts with mentions are called."""
+SHOW_RESTS: Final = "Show it in three texts"
 BETWEEN_SEGMENTS: Final = " / "
 ASK: Final = "Say in a sentence what each head does"
 ASK_RELATIONS: Final = "Add what each head finds of grammar"
 ASK_HELP: Final = "Runs the corpus through the model once more, and through spaCy's parser. The results are kept."
 AT: Final[dict[Target, str]] = {
-    "self": "the same token",
+    "self": "the token itself",
     "previous": "the previous token",
     "next": "the next token",
     "cls": "[CLS]",
@@ -22,6 +35,7 @@ AT: Final[dict[Target, str]] = {
     "punctuation": "full stops and commas",
     "first": "the first token",
 }
+OF_OTHER_TEXT: Final = " of the source text"
 RESTS: Final = ("cls", "sep", "first")
 """Targets that carry no words of the text: attention rests there."""
 LOOKS_AT: Final = {
@@ -56,38 +70,55 @@ RELATIONS: Final[dict[str, tuple[str, str]]] = {
 
 def does(description: HeadDescription) -> str:
     """What a head mostly does, as the rest of a sentence that begins with its name."""
-    facts = description.facts
+    facts, sight = description.facts, description.sight
     shares = [fact for fact in facts if isinstance(fact, ShareFact)]
-    most = [fact for fact in shares if fact.share > MOSTLY]
-    some = [fact for fact in shares if fact.share <= MOSTLY][:2]
-    relation = next((fact for fact in facts if isinstance(fact, RelationFact)), None)
-    parts = []
-    if most:
-        verb = "rests on" if most[0].target in RESTS else "looks at"
-        parts.append(f"mostly {verb} {AT[most[0].target]} ({percent(most[0].share, 0)} of its attention)")
-    if relation is not None:
-        looks = "among words, it looks" if most else "mostly looks"
-        parts.append(f"{looks} from {_from_to(relation)} ({_right(relation)})")
+    most = [fact for fact in shares if is_mostly(fact)]
+    some = [fact for fact in shares if not is_mostly(fact)][:2]
+    parts = [f"mostly {_looks_at(fact, sight)} ({_part(fact)} of its attention{_beyond(fact)})" for fact in most[:1]]
+    parts += [_joining(fact, sight, follows=bool(parts)) for fact in facts if isinstance(fact, RelationFact)]
+    parts += [_following(fact, follows=bool(parts)) for fact in facts if isinstance(fact, MentionFact)]
     if parts and some:
-        parts.append(f"otherwise at {AT[some[0].target]} ({percent(some[0].share, 0)} of its attention)")
+        parts.append(f"otherwise at {at(some[0], sight)} ({_part(some[0])} of its attention{_beyond(some[0])})")
     elif some:
-        parts.append(
-            "gives " + " and ".join(f"{percent(fact.share, 0)} of its attention to {AT[fact.target]}" for fact in some)
-        )
+        given = (f"{_part(fact)} of its attention{_beyond(fact)} to {at(fact, sight)}" for fact in some)
+        parts.append("gives " + " and ".join(given))
     if roles := [LOOKS_AT[fact.role] for fact in facts if isinstance(fact, RoleFact) and fact.role in LOOKS_AT]:
         looks = "by its role, it looks" if parts else "looks, by its role,"
         parts.append(f"{looks} at {' and '.join(roles)}")
     parts += [
-        f"spreads its attention almost evenly ({percent(fact.ratio, 0)} of the greatest entropy)"
+        f"spreads its attention almost evenly (entropy {percent(fact.ratio, 0)} of that of even attention)"
         for fact in facts
         if isinstance(fact, SpreadFact)
     ]
     return f"{'; '.join(parts) or NOTHING}."
 
 
+def at(fact: ShareFact, sight: Sight) -> str:
+    """What gets a share of attention."""
+    return AT[fact.target] + (OF_OTHER_TEXT if sight == "across" else "")
+
+
 def examples_of(head: str) -> str:
     """Names the list of texts for screen readers."""
     return f"Texts in which {head} does so most clearly"
+
+
+def rest_examples(fact: ShareFact, sight: Sight) -> str:
+    """What the marks of texts in which a head rests on something mean."""
+    return (
+        f"Seen most clearly in these texts: bold words give most of their attention to {at(fact, sight)}, underlined "
+        "ones least. Click one to put it on screen."
+    )
+
+
+def looks_at(query: str, key: str) -> str:
+    """A link, for screen readers."""
+    return f"{query} looks at {key}"
+
+
+def gives(word: str, fact: ShareFact, share: float) -> str:
+    """What a word gives to what the head rests on, for screen readers."""
+    return f"{word} gives {percent(share, 0)} to {AT[fact.target]}"
 
 
 def tip(description: HeadDescription) -> str:
@@ -96,24 +127,70 @@ def tip(description: HeadDescription) -> str:
     return f"{words[0].upper()}{words[1:]}"
 
 
-def evidence(description: HeadDescription) -> str:
-    """What the numbers of the sentence stand on."""
+def evidence(description: HeadDescription, relations: str = "") -> str:
+    """What the numbers of the sentence stand on.
+
+    Args:
+        description: of the head.
+        relations: where the relations of the texts come from.
+    """
     parts = [text for fact in description.facts if (text := _evidence(fact))]
-    over = f"Over {counted(description.n_texts, 'text')}."
+    has_relation = any(isinstance(fact, RelationFact) for fact in description.facts)
+    by = f" Relations: {relations}." if relations and has_relation else ""
+    over = f"Over {counted(description.n_texts, 'text')}.{by}"
     return f"{'; '.join(parts)}. {over}" if parts else over
+
+
+def _looks_at(fact: ShareFact, sight: Sight) -> str:
+    if fact.target in RESTS:
+        return f"rests on {at(fact, sight)}"
+    back = " back" if sight == "back" and fact.target == "previous" else ""
+    return f"looks{back} at {at(fact, sight)}"
+
+
+def _part(fact: ShareFact) -> str:
+    return percent(fact.share, 0)
+
+
+def _beyond(fact: ShareFact) -> str:
+    """The share of the first token leaves out what even attention gives it."""
+    return " beyond an even share" if fact.target == "first" else ""
+
+
+def _joining(fact: RelationFact, sight: Sight, *, follows: bool) -> str:
+    back = " back" if sight == "back" else ""
+    looks = f"among words, it looks{back}" if follows else f"mostly looks{back}"
+    return f"{looks} from {_from_to(fact)} ({_right(fact)})"
+
+
+def _following(fact: MentionFact, *, follows: bool) -> str:
+    looks = "among mentions, it looks from one" if follows else "looks from a mention"
+    return f"{looks}, such as “she”, to an earlier one of the same thing ({_of_mentions(fact)})"
 
 
 def _from_to(fact: RelationFact) -> str:
     dependent, head = RELATIONS.get(fact.relation, (f"a word ({fact.relation})", "its head"))
     if fact.direction == DIRECTIONS[0]:
         return f"{dependent} to {head}"
-    return f"a {head.removeprefix('its ')} to its {dependent.split(' ', 1)[1]}"
+    return f"{_with_article(head.removeprefix('its '))} to its {dependent.split(' ', 1)[1]}"
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _right(fact: RelationFact) -> str:
     return (
         f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} held-out cases, interval "
         f"{_interval(fact.low, fact.high)}; always guessing one distance gets {percent(fact.baseline, 0)}"
+    )
+
+
+def _of_mentions(fact: MentionFact) -> str:
+    return (
+        f"right in {percent(fact.accuracy, 0)} of {fact.n_cases:,} held-out cases in {fact.of}, interval "
+        f"{_interval(fact.low, fact.high)}; the better of two simple guesses gets "
+        f"{percent(max(fact.nearest, fact.same_word), 0)}"
     )
 
 
@@ -124,12 +201,18 @@ def _evidence(fact: Fact) -> str:
                 f"{fact.relation}: relation and distance ({fact.offset:+d}) chosen on one half of the texts and judged "
                 f"on the other; p {_p(fact.p_value)}, corrected for the number of heads"
             )
+        case MentionFact():
+            return (
+                f"mentions: of the earlier ones, that which gets most attention; heads chosen on one half of the "
+                f"documents and judged on the other {fact.n_documents:,}, against the nearest mention "
+                f"({percent(fact.nearest, 0)}) and the nearest with the same word ({percent(fact.same_word, 0)}); "
+                f"p {_p(fact.p_value)}, corrected for the number of heads"
+            )
         case ShareFact() if fact.even > 0:
             even = f"evenly spread attention would give {percent(fact.even, 0)}"
             return f"{AT[fact.target]}: {_interval(fact.low, fact.high)}, {even}"
         case ShareFact():
-            beyond = ", above chance" if fact.target == "first" else ""
-            return f"{AT[fact.target]}: {_interval(fact.low, fact.high)}{beyond}"
+            return f"{AT[fact.target]}: {_interval(fact.low, fact.high)}{_beyond(fact)}"
         case _:
             return ""
 

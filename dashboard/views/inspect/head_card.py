@@ -17,13 +17,14 @@ from core.roles.uncertainty.stability import few_texts
 from core.similarity.distances import HeadDistances, nearest_heads
 from core.statistics.evidence import lower_bound
 from dashboard.downloads import figure_downloads, table_downloads
-from dashboard.figures.figure import MOST_MARKS, counted
+from dashboard.figures.figure import MOST_MARKS
 from dashboard.figures.roles.distributions import head_scores
 from dashboard.figures.roles.evidence import odds
 from dashboard.figures.roles.many_scores import every_head_score
 from dashboard.figures.scales import WORDS
 from dashboard.state import Choice
 from dashboard.views import corpus as corpora
+from dashboard.views import frame
 from dashboard.views.corpus import Corpus, kept_matches
 from dashboard.views.descriptions.known import kept_descriptions
 from dashboard.views.descriptions.wording import does
@@ -31,7 +32,6 @@ from dashboard.views.evidence import wording as evidence_wording
 from dashboard.views.evidence.chart import evidence_chart
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import wording
-from dashboard.views.layout import halves
 from dashboard.views.pickers import toggle
 from dashboard.views.plotly_charts import plotly_chart
 from dashboard.views.similar import wording as similar_wording
@@ -43,33 +43,59 @@ ALIKE: Final = 5
 
 def head_card(visit: Visit, passed: PassedText, tested: Corpus, head: Head) -> None:
     """Draw the card of a head, given what was measured of the text on screen and the tests over the corpus."""
-    name, n_texts, scale = head_name(*head), len(tested.scores), visit.chosen.scale
     coarse, fine = shown_roles(tested.tests.mean)
-    roles = tuple(role for role in ROLES if role in coarse + fine)
-    places = [ROLES.index(role) for role in roles]
-    tests = tests_of(tested.with_intervals(), roles)
-    over = f"over {counted(n_texts, 'text')}"
-    st.subheader(f"Head {name} {over}")
+    tests = tests_of(tested.with_intervals(), tuple(role for role in ROLES if role in coarse + fine))
     facts = corpora.facts(visit, tested)
-    left, right = halves()
-    with left:
-        table, columns = _table(passed.scored, tests, places, head), _columns(visit.chosen)
-        if tested.bets is not None:
-            table = _with_evidence(table, tests, tested.bets.scores[:, places, *head], head)
-            columns = _evidence_columns(visit.chosen)
-        st.dataframe(_shown(table), hide_index=True, column_config=columns, height="content", placeholder="n/a")
-        described = kept_descriptions(visit, tested)
-        mostly = {} if described is None else {"mostly": f"{name} {does(described.heads[head])}"}
-        table_downloads(f"head {name}", table, facts | mostly)
-        _alike(tests, head, scale)
-        _attending_alike(kept_distances(visit), head)
-    with right:
-        evidence_chart(tested, head, fine if st.session_state.get("finer") else coarse, facts)
-        on_text = zip(roles, passed.scores[places, *head])
-        here = {role: float(score) for role, score in on_text if np.isfinite(score)}
-        uniform = tested.scored.mean_references()[0][places, head[0]]
-        title = f"{WORDS[scale].nouns.capitalize()} of {name}"
-        _scores(tested.scores[:, places], tests, head, uniform, here, scale, title, facts)
+    st.subheader(wording.card(head_name(*head), len(tested.scores)))
+    frame.tabs(
+        "head details",
+        {
+            wording.ROLES: lambda: _roles(visit, passed, tested, tests, head, facts),
+            WORDS[visit.chosen.scale].nouns.capitalize(): lambda: _spread(visit, passed, tested, tests, head, facts),
+            similar_wording.OPEN: lambda: _similar(visit, tests, head),
+        },
+    )
+
+
+def _roles(
+    visit: Visit, passed: PassedText, tested: Corpus, tests: HeadTests, head: Head, facts: dict[str, str]
+) -> None:
+    """A head's roles with what decided about them, over the corpus and on the text on screen."""
+    name, places = head_name(*head), _places(tests)
+    table, columns = _table(passed.scored, tests, places, head), _columns(visit.chosen)
+    if tested.bets is not None:
+        table = _with_evidence(table, tests, tested.bets.scores[:, places, *head], head)
+        columns = _evidence_columns(visit.chosen)
+    st.dataframe(_shown(table), hide_index=True, column_config=columns, height="content", placeholder="n/a")
+    described = kept_descriptions(visit, tested.tests)
+    mostly = {} if described is None else {"mostly": f"{name} {does(described.heads[head])}"}
+    table_downloads(f"head {name}", table, facts | mostly)
+    coarse, fine = shown_roles(tested.tests.mean)
+    evidence_chart(tested, head, fine if st.session_state.get("finer") else coarse, facts)
+
+
+def _spread(
+    visit: Visit, passed: PassedText, tested: Corpus, tests: HeadTests, head: Head, facts: dict[str, str]
+) -> None:
+    """How a head's scores are spread over the corpus, with those of the text on screen."""
+    scale, places = visit.chosen.scale, _places(tests)
+    on_text = zip(tests.roles, passed.scores[places, *head])
+    here = {role: float(score) for role, score in on_text if np.isfinite(score)}
+    uniform = tested.scored.mean_references()[0][places, head[0]]
+    title = f"{WORDS[scale].nouns.capitalize()} of {head_name(*head)}"
+    _scores(tested.scores[:, places], tests, head, uniform, here, scale, title, facts)
+
+
+def _similar(visit: Visit, tests: HeadTests, head: Head) -> None:
+    """The heads most like one, by where they look and by their scores."""
+    _attending_alike(kept_distances(visit), head)
+    _alike(tests, head, visit.chosen.scale)
+    st.page_link(st.session_state["pages"]["similar"], label=similar_wording.TO_PAGE, icon=":material/scatter_plot:")
+
+
+def _places(tests: HeadTests) -> list[int]:
+    """Where the roles of some tests stand among all roles."""
+    return [ROLES.index(role) for role in tests.roles]
 
 
 def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: Head) -> None:
@@ -128,7 +154,7 @@ def _scores(
             table_downloads(name, every.data, facts)
         return
     figure = head_scores(scores, tests, *head, uniform, here, scale)
-    st.vega_lite_chart(figure.data, figure.spec, width="stretch", alt=figure.description, key="head scores")
+    st.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=figure.description, key="head scores")
     figure_downloads(name, figure, facts, title)
 
 
@@ -213,17 +239,15 @@ def _evidence_columns(chosen: Choice) -> dict[str, Any]:
 
 def _alike(tests: HeadTests, head: Head, scale: Scale) -> None:
     nearest = similar_heads(tests.mean, head, logarithmic=scale == "score")[:ALIKE]
-    st.markdown(wording.alike([(head_name(*other), distance) for other, distance in nearest], scale))
+    named = [(head_name(*other), distance) for other, distance in nearest]
+    st.markdown(wording.alike([name for name, _ in named], scale), help=wording.alike_help(named, scale))
 
 
 def _attending_alike(distances: HeadDistances | None, head: Head) -> None:
-    """By attention itself, where comparing costs nothing any more; else the way to the page that compares."""
-    if distances is not None:
-        nearest = nearest_heads(distances.mean, head)[:ALIKE]
-        named = [(head_name(*other), distance) for other, distance in nearest]
-        st.markdown(similar_wording.nearest(head_name(*head), named, similar_wording.mean_over(distances.n_texts)))
-    st.page_link(
-        st.session_state["pages"]["similar"],
-        label=similar_wording.OPEN if distances is not None else similar_wording.TO_PAGE,
-        icon=":material/scatter_plot:",
-    )
+    """By attention itself, where comparing costs nothing any more; the page behind the link compares."""
+    if distances is None:
+        return
+    nearest = nearest_heads(distances.mean, head)[:ALIKE]
+    named = [(head_name(*other), distance) for other, distance in nearest]
+    unit = similar_wording.mean_over(distances.n_texts)
+    st.markdown(similar_wording.nearest([name for name, _ in named]), help=similar_wording.nearest_help(named, unit))

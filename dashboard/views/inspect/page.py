@@ -29,11 +29,11 @@ from dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from dashboard.views.evidence.notes import how_decided
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import stories, wording
+from dashboard.views.inspect.notes import NOTES
 from dashboard.views.layout import first_screen
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import one_of, toggle
 from dashboard.views.roles.grid import grid_over
-from dashboard.views.roles.notes import NOTES
 from dashboard.views.text.attention import sieves_on, where_heads_look
 from dashboard.views.text.on_screen import OnScreen, on_screen
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
@@ -44,7 +44,7 @@ GRID: Final = "inspect grid"
 
 def show() -> None:
     """Draw the page."""
-    frame.page(shared_wording.TITLE, wording.SEE, _inspect, replace(NOTES, paper=""), promise=wording.PROMISE)
+    frame.page(shared_wording.TITLE, wording.SEE, _inspect, NOTES, promise=wording.PROMISE)
 
 
 def _inspect() -> None:
@@ -71,16 +71,19 @@ def _inspect() -> None:
         by_corpus, finer, patterns = _grid_controls()
         needs_tests = first_screen_is_drawn() or by_corpus
         tested = kept_corpus(visit) if texts and needs_tests else None
-        heads = _grid(visit, screen, tested, by_corpus, finer, patterns)
+        heads = _grid(visit, screen, tested, by_corpus, finer, patterns, below)
     with right:
         drawn = where_heads_look(visit, screen, heads, GRID)
     if not first_screen_is_drawn():
         return
+    removed = engine.files.removed_of(visit.settings.kind)
+    heads = [head for head in heads if head not in removed]
     _about_text(visit, screen, drawn, heads, tested, right, below)
     if not texts and problem is None:
         frame.ask_for_texts(chosen, corpus_texts)
     elif tested is not None:
-        _about_corpus(visit, screen, tested, heads)
+        with below:
+            _about_corpus(visit, screen, tested, heads)
     elif texts and corpus(visit) is not None:
         # What is drawn stayed in view meanwhile; the next run takes the tests from memory.
         st.rerun()
@@ -144,11 +147,17 @@ def _corpus_texts(chosen: Choice) -> tuple[tuple[Text, ...], AnalysisError | Non
 
 
 def _grid(
-    visit: Visit, screen: OnScreen, known: Corpus | None, by_corpus: bool, finer: bool, patterns: bool
+    visit: Visit,
+    screen: OnScreen,
+    known: Corpus | None,
+    by_corpus: bool,
+    finer: bool,
+    patterns: bool,
+    below: DeltaGenerator,
 ) -> list[Head]:
     """The grid of roles over the corpus, or of those that the scores on this text give, with what is known of heads.
 
-    With `patterns` its cells show what each head does in this text.
+    With `patterns` its cells show what each head does in this text. Its files stand below what may follow the grid.
     """
     tested = known if by_corpus else None
     chosen, engine, scores = visit.chosen, visit.engine, screen.now.scores
@@ -164,7 +173,7 @@ def _grid(
         before = None if all_on is None else all_on.tests.holds
         grid = replace(grid_over(visit, tested, label, shown), held_before=before)
     if known is not None and first_screen_is_drawn():
-        grid = replace(grid, sentences=kept_sentences(visit, known))
+        grid = replace(grid, sentences=kept_sentences(visit, known.tests))
     heads = show_role_grid(
         grid,
         key=GRID,
@@ -175,6 +184,7 @@ def _grid(
         sieves=sieves_on(chosen, screen.now.looked),
         frame=frame_of(screen.now.looked),
         patterns=patterns_of(screen.now.looked) if patterns else None,
+        files=below,
     )
     state.put_in_link(heads)
     return heads

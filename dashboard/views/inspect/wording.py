@@ -11,7 +11,7 @@ from dashboard.figures.scales import WORDS
 
 PROMISE: Final = "See what every attention head of a model looks at."
 LOOK: Final = "Look"
-LOOK_HELP: Final = "Runs the model on what you have typed, as Ctrl+Enter does (on a Mac: ⌘+Enter)."
+LOOK_HELP: Final = "Runs the model on what you have typed, as Enter does. Shift+Enter begins a new line."
 SEE: Final = (
     "Each square is an attention head; its letters are the roles it plays in your text. Click one to see where it "
     "looks."
@@ -109,11 +109,24 @@ def corpus_summary(names: list[str], n_texts: int, is_tested: bool) -> str:
     return f"Over {counted(n_texts, 'text')}: {', '.join(names) if names else 'no role'}."
 
 
-def alike(heads: list[tuple[str, float]], scale: Scale) -> str:
+def card(name: str, n_texts: int) -> str:
+    """The heading of a head's card."""
+    return f"Head {name} over {counted(n_texts, 'text')}"
+
+
+ROLES: Final = "Roles"
+
+
+def alike(heads: list[str], scale: Scale) -> str:
     """Heads with similar mean scores."""
-    of = "log scores" if scale == "score" else WORDS[scale].nouns
-    named = ", ".join(f"{name} ({distance:.2f})" for name, distance in heads)
-    return f"Most similar by mean {WORDS[scale].nouns}: {named}. In parentheses: distance of the {of} (0 = equal)."
+    return f"With similar {WORDS[scale].nouns}: {', '.join(heads)}"
+
+
+def alike_help(heads: list[tuple[str, float]], scale: Scale) -> str:
+    """How far each of them is."""
+    of = "logarithms of the mean scores" if scale == "score" else f"mean {WORDS[scale].nouns}"
+    named = ", ".join(f"{name} {distance:.2f}" for name, distance in heads)
+    return f"By the {of} of all roles. Distances, of which 0 would be equal: {named}."
 
 
 EVERY_SCORE_HELP: Final = (

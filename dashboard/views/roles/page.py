@@ -1,8 +1,9 @@
 """Roles: where every head looks, tested over a corpus."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import combinations as pairs_of
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from core.roles.tables import head_table
 from core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
 from core.roles.uncertainty.stability import few_texts
 from core.statistics.overlap import overlap
-from dashboard import provenance, state
+from dashboard import link, provenance, state
 from dashboard import wording as shared_wording
 from dashboard.components.venn import role_venn
 from dashboard.downloads import drawing_downloads, table_downloads
@@ -32,7 +33,7 @@ from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.charts import chart
 from dashboard.views.corpus import Corpus, corpus, kept_matches
-from dashboard.views.descriptions.sentences import kept_sentences
+from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from dashboard.views.evidence import wording as evidence_wording
 from dashboard.views.evidence.chart import evidence_chart
 from dashboard.views.evidence.notes import how_decided
@@ -45,6 +46,11 @@ from dashboard.views.roles import chance, wording
 from dashboard.views.roles.chance import Controlled
 from dashboard.views.roles.grid import grid_over
 from dashboard.views.roles.notes import NOTES
+
+REGION: Final = "region"
+"""Key, and query parameter, of the roles that are selected in the Venn diagram."""
+NO_ROLE: Final = "none"
+"""What the link says for heads without a role."""
 
 
 def show() -> None:
@@ -76,13 +82,12 @@ def _roles() -> None:
         region = _venn(tested.tests, coarse, facts)
     with left:
         shown = _grid(visit, tested, all_on, matched, found, region, facts)
-    if found:
-        with beside:
-            chance.counts(tested, found, shown, facts)
-    with st.container():
         _caveats(visit, tested, all_on, coarse, fine)
         if matched is not None:
             chance.say_positional(tested, matched)
+    if found:
+        with beside:
+            chance.counts(tested, found, shown, facts)
     _details(visit, tested, matched, coarse, facts)
 
 
@@ -116,13 +121,32 @@ def _summary(chosen: Choice, tested: Corpus, coarse: tuple[str, ...]) -> None:
 
 
 def _venn(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> tuple[str, ...] | None:
+    """Draw the overlaps; returns the roles of the combination that is selected, which the link holds too."""
     counts = {held: len(heads) for held, heads in combinations(tests.holds, tests.roles, coarse).items()}
-    region = role_venn(key="venn", roles=coarse, combinations=counts, label="Heads by the roles they hold")
+    region = role_venn(
+        key="venn",
+        roles=coarse,
+        combinations=counts,
+        label="Heads by the roles they hold",
+        selected=_selected(counts),
+    )
+    st.session_state[REGION] = region
+    link.put([REGION], {} if region is None else {REGION: ",".join(region) or NO_ROLE})
     title, caption = provenance.titled("Heads by the roles they hold", facts), provenance.caption(facts)
     drawing_downloads(
         "overlap", title, facts, lambda: venn_svg(roles=coarse, combinations=counts, title=title, caption=caption)
     )
     return region
+
+
+def _selected(counts: Mapping[frozenset[str], int]) -> tuple[str, ...] | None:
+    """The combination of roles that the link asks for on a first visit, else the one that was selected last."""
+    if (asked := link.take(REGION)) is not None:
+        roles = () if asked == NO_ROLE else tuple(asked.split(","))
+        st.session_state[REGION] = roles if frozenset(roles) in counts else None
+        if frozenset(roles) not in counts:
+            link.say(wording.no_such_region(link.quoted(asked)))
+    return st.session_state.get(REGION)
 
 
 def _grid(
@@ -147,7 +171,7 @@ def _grid(
         grid = replace(
             grid_over(visit, tested, label, shown),
             held_before=before,
-            sentences=kept_sentences(visit, tested),
+            sentences=kept_sentences(visit, tested.tests),
             positional=None if matched is None else matched.positional(tests),
         )
         _show(visit, grid, tests, "grid", facts, highlight)
@@ -282,8 +306,7 @@ def _overlaps(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) 
 
 def _table(visit: Visit, tested: Corpus, matched: MatchedTests | None, facts: dict[str, str]) -> None:
     table = head_table(tested.with_intervals())
-    if (sentences := kept_sentences(visit, tested)) is not None:
-        table["mostly"] = [sentences[layer][head] for layer, head in zip(table["layer"], table["head"])]
+    table = with_sentences(table, kept_sentences(visit, tested.tests))
     if (stability := tested.stability()) is not None:
         table["stability"] = stability.ravel()
     if matched is not None:

@@ -60,7 +60,10 @@ def untested(reasons: dict[str, str]) -> str:
     by_reason: dict[str, list[str]] = {}
     for role, reason in reasons.items():
         by_reason.setdefault(reason, []).append(role)
-    return " ".join(f"{', '.join(roles)}: {reason}." for reason, roles in by_reason.items())
+    return " ".join(
+        f"Not tested: {' and '.join(filter(None, (', '.join(roles[:-1]), roles[-1])))}; {reason}."
+        for reason, roles in by_reason.items()
+    )
 
 
 def looks_back(direction: Direction) -> str:
@@ -83,3 +86,8 @@ def summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, leng
         f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {named}. "
         f"Tokens of a text: {lengths}."
     )
+
+
+def no_such_region(asked: str) -> str:
+    """A combination of roles in the link that no head has."""
+    return f"The link asks for heads with exactly the roles “{asked}”, which no head has here. Showing all heads."

@@ -14,32 +14,33 @@ from dashboard.downloads import table_downloads
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.similar.dendrogram import dendrogram
 from dashboard.figures.similar.matrix import distance_matrix
+from dashboard.views import frame
 from dashboard.views.charts import chart
+from dashboard.views.descriptions.sentences import with_sentences
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_head_map
 from dashboard.views.similar import wording
 from dashboard.views.similar.numbers import MEAN_UNIT, Similar
 
-NAMED: Final = 3
+ROWS_HEIGHT: Final = 330
+"""Pixels of the table of distances, as high as a map of 6 layers beside it; it scrolls."""
 MOST_ROWS: Final = 20_000
 """Of pairs on the page; 1,024 heads make half a million."""
 
 
 def nearest(similar: Similar) -> None:
     """How far every head is from the head that was chosen last, as a map and as a table."""
-    st.subheader(wording.CHOSEN)
     left, right = halves()
     with left:
         heads = _map(similar)
     state.put_in_link(heads)
-    if not heads:
-        st.info(wording.NONE_CHOSEN)
-        return
-    head = heads[-1]
     with right:
+        st.subheader(wording.CHOSEN)
+        if not heads:
+            st.info(wording.NONE_CHOSEN)
+            return
+        head = heads[-1]
         others = nearest_heads(similar.arranged.distances, head)
-        named = [(head_name(*other), distance) for other, distance in others[:NAMED]]
-        st.markdown(wording.nearest(head_name(*head), named, similar.unit))
         table = pd.DataFrame(
             {
                 "head": [head_name(*other) for other, _ in others],
@@ -48,8 +49,11 @@ def nearest(similar: Similar) -> None:
                 "same layer": ["yes" if other[0] == head[0] else "no" for other, _ in others],
             }
         )
-        st.dataframe(table, hide_index=True, column_config={"distance": st.column_config.NumberColumn(format="%.4f")})
-        table_downloads(f"nearest to {head_name(*head)}", table, similar.facts)
+        distance = st.column_config.NumberColumn(wording.distance(similar.unit), format="%.4f")
+        st.dataframe(table, hide_index=True, column_config={"distance": distance}, height=ROWS_HEIGHT)
+        files = with_sentences(table, similar.sentences)
+        table_downloads(f"nearest to {head_name(*head)}", files, similar.facts)
+        frame.link_to_inspect(heads)
 
 
 def _map(similar: Similar) -> list[tuple[int, int]]:

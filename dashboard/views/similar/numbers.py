@@ -17,6 +17,7 @@ from core.similarity.question import distance_question
 from core.texts.text import Text
 from dashboard.figures.similar.head_kinds import HeadKinds
 from dashboard.views.asking import kept, policy
+from dashboard.views.descriptions.sentences import Sentences
 from dashboard.views.frame import Visit
 from dashboard.views.similar import wording
 
@@ -58,6 +59,8 @@ class Similar:
     heads: list[Head]
     """That are chosen; the last is the one that others are compared with."""
     facts: dict[str, str]
+    sentences: Sentences | None
+    """What each head mostly does over the corpus; None where that is not known."""
 
 
 _arranged: Final[Recent[Hashable, Arranged]] = Recent(ARRANGED_BYTES)

@@ -11,7 +11,7 @@ import streamlit as st
 from cache.engine import Engine
 from core.attention.settings import head_name
 from core.roles.roles import ROLES, shown_roles
-from core.similarity.distances import behaviours, closest_pair, within_and_between
+from core.similarity.distances import behaviours, closest_pair, present_heads, within_and_between
 from core.similarity.layout import groups
 from core.similarity.question import distance_question
 from core.surface.key_kinds import SurfaceSettings
@@ -23,6 +23,7 @@ from dashboard.state import Choice
 from dashboard.views import frame
 from dashboard.views.asking import ask, ask_about_long_texts, policy
 from dashboard.views.corpus import corpus
+from dashboard.views.descriptions.sentences import kept_sentences
 from dashboard.views.frame import Visit
 from dashboard.views.pickers import one_of
 from dashboard.views.similar import wording
@@ -64,14 +65,12 @@ def _similar() -> None:
     state.remember_off(visit.chosen)
     ask_about_long_texts(answers.too_long)
     n_layers, n_heads = answers.results[0].relative.shape[:2]
-    if n_layers * n_heads < 2:
+    if np.isfinite(answers.results[0].relative).any(axis=-1).sum() < 2:
         st.info(wording.NO_SECOND_HEAD)
         return
     arrangement = arranged(answers, (engine, compared.texts, visit.settings, policy(), how()))
     unit = SUM_UNIT if how().smoothed else MEAN_UNIT
-    if len(compared.texts) < len(texts):
-        st.caption(wording.of_texts(len(compared.texts), len(texts)))
-    _summary(arrangement, unit)
+    _summary(arrangement, unit, len(texts))
     kinds = _kinds(visit, compared, (n_layers, n_heads))
     pair = closest_pair(arrangement.distances)
     _draw(
@@ -82,6 +81,7 @@ def _similar() -> None:
             kinds=kinds,
             heads=state.chosen_heads(n_layers, n_heads, pair[0] if pair else (0, 0)),
             facts=_facts(visit.chosen, engine, arrangement),
+            sentences=kept_sentences(visit),
         )
     )
 
@@ -107,15 +107,14 @@ def _facts(chosen: Choice, engine: Engine, arranged: Arranged) -> dict[str, str]
     }
 
 
-def _summary(arranged: Arranged, unit: str) -> None:
+def _summary(arranged: Arranged, unit: str, n_all: int) -> None:
     pair = closest_pair(arranged.distances)
-    n_layers, n_heads = arranged.divergences.shape
     said = wording.summary(
         None if pair is None else (head_name(*pair[0]), head_name(*pair[1]), pair[2]),
         *within_and_between(arranged.distances),
         unit,
-        arranged.divergences.n_texts,
-        n_layers * n_heads,
+        (arranged.divergences.n_texts, n_all),
+        int(present_heads(arranged.distances).sum()),
     )
     sizes = [len(part) for part in groups(arranged.tree)]
     st.markdown(f"{said} {wording.groups_of(sizes, arranged.tree.cut, unit)}")
@@ -158,4 +157,3 @@ def _draw(similar: Similar) -> None:
         },
     )
     nearest(similar)
-    frame.link_to_inspect(similar.heads)

@@ -3,13 +3,21 @@
 from typing import Any, Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import state
+from dashboard import link, state
 from dashboard.downloads import table_downloads
 from dashboard.figures.plotly_figure import PlotlyFigure
 from dashboard.figures.similar.plane import heads_by_kind, heads_by_layer
-from dashboard.figures.similar.space import Camera, camera_of, heads_in_space_by_kind, heads_in_space_by_layer
+from dashboard.figures.similar.space import (
+    Camera,
+    camera_of,
+    heads_in_space_by_kind,
+    heads_in_space_by_layer,
+    read_camera,
+)
 from dashboard.views.charts import chart
+from dashboard.views.descriptions.sentences import with_sentences
 from dashboard.views.layout import halves
 from dashboard.views.pickers import one_of
 from dashboard.views.plotly_charts import plotly_chart
@@ -17,22 +25,26 @@ from dashboard.views.similar import wording
 from dashboard.views.similar.numbers import Similar
 
 DIMENSIONS: Final = "similar dimensions"
-CAMERA: Final = "similar camera"
+CAMERA: Final = "camera"
+"""Key, and query parameter, of the side from which heads in space are seen."""
 
 
 def points(similar: Similar) -> None:
     """Both figures in as many dimensions as the reader chose, and how much of the distances they show."""
-    draw = one_of(
-        wording.DIMENSIONS, {wording.PLANE: _plane, wording.SPACE: _space}, key=DIMENSIONS, help=wording.DIMENSIONS_HELP
-    )
-    draw(similar)
-    if similar.kinds.title == wording.BEHAVIOUR:
-        st.caption(wording.TWO_LABELS)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        draw = one_of(
+            wording.DIMENSIONS,
+            {wording.PLANE: _plane, wording.SPACE: _space},
+            key=DIMENSIONS,
+            help=wording.DIMENSIONS_HELP,
+        )
+        said = st.container(width="stretch")
+    draw(similar, said)
 
 
-def _plane(similar: Similar) -> None:
+def _plane(similar: Similar, said: DeltaGenerator) -> None:
     plane = similar.arranged.plane
-    st.markdown(wording.distances_shown(plane.shown))
+    said.markdown(wording.distances_shown(plane.shown))
     left, right = halves()
     with left:
         figure = heads_by_kind(plane, similar.kinds, similar.heads)
@@ -41,10 +53,17 @@ def _plane(similar: Similar) -> None:
         chart("heads by layer", heads_by_layer(plane, similar.heads), similar.facts, wording.CLARK_6, selects=True)
 
 
-def _space(similar: Similar) -> None:
+def _space(similar: Similar, said: DeltaGenerator) -> None:
+    shown = similar.arranged.plane.shown, similar.arranged.space.shown
+    said.markdown(f"{wording.distances_shown(*shown)} {wording.SPACE_SEE}")
+    _figures_in_space(similar)
+
+
+@st.fragment
+def _figures_in_space(similar: Similar) -> None:
+    """Both seen from one side: where the reader turns one, the other turns too, and nothing else is run."""
     space = similar.arranged.space
-    st.markdown(f"{wording.distances_shown(similar.arranged.plane.shown, space.shown)} {wording.SPACE_SEE}")
-    camera = st.session_state.get(CAMERA, Camera())
+    camera = _camera()
     by_kind = heads_in_space_by_kind(space, similar.kinds, similar.heads, camera)
     left, right = halves()
     with left:
@@ -53,17 +72,35 @@ def _space(similar: Similar) -> None:
         _draw(similar, "heads in space by layer", heads_in_space_by_layer(space, similar.heads, camera))
     with st.expander(wording.PLACES):
         st.dataframe(by_kind.data, hide_index=True)
-        table_downloads("places of heads", by_kind.data, similar.facts)
+        table_downloads("places of heads", with_sentences(by_kind.data, similar.sentences), similar.facts)
+
+
+def _camera() -> Camera:
+    """From where the reader looks: on a first visit as the link asks; written to the address bar once it is turned."""
+    if (asked := link.take(CAMERA)) is not None:
+        linked = read_camera(asked)
+        st.session_state[CAMERA] = linked or Camera()
+        if linked is None:
+            link.say(wording.no_such_camera(link.quoted(asked)))
+    camera: Camera = st.session_state.get(CAMERA, Camera())
+    link.put([CAMERA], {} if camera == Camera() else {CAMERA: camera.written})
+    return camera
 
 
 def _draw(similar: Similar, name: str, figure: PlotlyFigure) -> None:
     n_layers, n_heads = similar.arranged.divergences.shape
 
-    def take(mark: Any, camera: Any) -> None:
+    def take(mark: Any) -> None:
         layer, head = mark if isinstance(mark, list) and len(mark) == 2 else (None, None)
         if type(layer) is int and type(head) is int and 0 <= layer < n_layers and 0 <= head < n_heads:
             state.push_heads([(layer, head)])
-            # Streamlit builds the chart anew with the head ringed, and the view should stay turned as it is.
-            st.session_state[CAMERA] = camera_of(camera) or st.session_state.get(CAMERA, Camera())
+            st.rerun()  # what stands around these figures shows the head too
 
-    plotly_chart(name, figure, similar.facts, wording.NO_FIGURE, on_click=take)
+    plotly_chart(name, figure, similar.facts, wording.NO_FIGURE, on_click=take, on_turn=_turn)
+
+
+def _turn(sent: Any) -> None:
+    """Look from where the reader has turned a figure to; Streamlit builds it anew with each head that is ringed."""
+    camera = camera_of(sent)
+    # As a link holds it, so that a link shows what is seen here.
+    st.session_state[CAMERA] = (camera and read_camera(camera.written)) or st.session_state.get(CAMERA, Camera())

@@ -48,13 +48,11 @@ COLOUR: Final = "Colour by"
 BEHAVIOUR: Final = "behaviour"
 ROLE: Final = "role"
 COLOUR_HELP: Final = (
-    "Behaviour: what gets most of a head's attention, as the paper labels heads. Role: the coarse role that the head "
-    "holds over the corpus, as on the page Roles. Each needs a forward pass of its own, unless it has been made."
-)
-TWO_LABELS: Final = (
-    "Behaviour goes by shares of all attention. The page Where heads look calls a head positional by its most "
-    "attended token, special tokens left out. So a head that keeps most of its attention on [CLS] and gives the rest "
-    "to the previous token is *[CLS]* here and *positional* there."
+    "Behaviour: what gets most of a head's attention, as the paper labels heads. (The page Where heads look calls a "
+    "head positional by its most attended token, special tokens left out. So a head that keeps most of its attention "
+    "on [CLS] and gives the rest to the previous token is *[CLS]* here and *positional* there.) Role: the coarse role "
+    "that the head holds over the corpus, as on the page Roles. Each needs a forward pass of its own, unless it has "
+    "been made."
 )
 NO_SECOND_HEAD: Final = "This checkpoint has only one head, so there is nothing to compare it with."
 NO_BEHAVIOUR: Final = "Behaviours are left out until the forward pass for them has finished."
@@ -71,7 +69,7 @@ SPACE_SEE: Final = (
 )
 PLACES: Final = "Places of the heads"
 NONE_CHOSEN: Final = "No head is chosen. Click one above."
-CLARK_6: Final = "Corresponds to Figure 6 of Clark et al. (2019)."
+CLARK_6: Final = "Figure 6 of Clark et al. (2019)."
 NO_FIGURE: Final = "The paper has no such figure; it is drawn from the same distances."
 MICHEL: Final = "Corresponds to the divergences within a layer in the code of Michel et al. (2019)."
 LAYER_A: Final = "Heads of layer"
@@ -83,7 +81,7 @@ LAYERS_NOTE: Final = (
     "heads."
 )
 OPEN: Final = "Similar heads"
-TO_PAGE: Final = "Which heads attend most like this one"
+TO_PAGE: Final = "All heads by where they look"
 
 
 COLUMNS: Final = {
@@ -102,7 +100,12 @@ COLUMNS: Final = {
 
 
 def summary(
-    closest: tuple[str, str, float] | None, within: float, between: float, unit: str, n_texts: int, n_heads: int
+    closest: tuple[str, str, float] | None,
+    within: float,
+    between: float,
+    unit: str,
+    n_texts: tuple[int, int],
+    n_heads: int,
 ) -> str:
     """The closest pair, and whether heads of one layer are alike.
 
@@ -110,16 +113,19 @@ def summary(
         closest: names of two heads and their distance.
         within, between: mean distance of heads of one layer, and of different ones; NaN where there are none.
         unit: of the distances.
-        n_texts, n_heads: what was compared.
+        n_texts: how many were compared, at even steps, and of how many.
+        n_heads: how many were compared.
     """
-    said = [f"{counted(n_heads, 'head')} compared on {counted(n_texts, 'text')}."]
+    n_compared, n_all = n_texts
+    which = f"{n_compared:,} of {n_all:,} texts, evenly spaced" if n_compared < n_all else counted(n_all, "text")
+    said = [f"{counted(n_heads, 'head')} compared on {which}."]
     if closest is not None:
-        said.append(f"**{closest[0]} and {closest[1]}** attend most alike ({closest[2]:.3g} {unit}).")
+        said.append(f"**{closest[0]} and {closest[1]}** look at the same words most ({closest[2]:.3g} {unit} apart).")
     if within == within and between == between:
-        closer = within < between
+        closer = "more" if within < between else "no more"
         said.append(
-            f"Heads of the same layer are {'closer' if closer else 'no closer'} to each other than heads of different "
-            f"layers: {within:.3g} against {between:.3g} {unit} on average."
+            f"Heads of one layer are {closer} alike than heads of different layers ({within:.3g} against "
+            f"{between:.3g} {unit} on average)."
         )
     return " ".join(said)
 
@@ -130,25 +136,30 @@ def groups_of(sizes: Sequence[int], cut: float, unit: str) -> str:
     n_alone = len(sizes) - len(several)
     half = f"within {cut:.3g} {unit}, half the mean distance"
     if not several:
-        return f"No two heads are similar ({half})."
-    alone = f", {counted(n_alone, 'head')} {'stands' if n_alone == 1 else 'stand'} alone" if n_alone else ""
-    return f"{counted(len(several), 'group')} of similar heads ({half}); the largest has {several[0]}{alone}."
+        return f"No groups: no two heads are similar ({half})."
+    alone = f", {counted(n_alone, 'loner')}" if n_alone else ""
+    return f"{counted(len(several), 'group')}{alone} (groups: {half}; the largest has {counted(several[0], 'head')})."
 
 
-def nearest(head: str, others: Sequence[tuple[str, float]], unit: str) -> str:
-    """The heads that attend most like one."""
-    named = ", ".join(f"{name} ({distance:.3g})" for name, distance in others)
-    return f"Most similar to {head}: {named}; 0 would be equal ({unit})."
+def nearest(others: Sequence[str]) -> str:
+    """The heads that attend most like one; how far they are stands beside or behind it."""
+    return f"Looking at the same words: {', '.join(others)}"
+
+
+def nearest_help(others: Sequence[tuple[str, float]], unit: str) -> str:
+    """How far each of them is."""
+    named = ", ".join(f"{name} {distance:.3g}" for name, distance in others)
+    return f"Distances, of which 0 would be equal: {named} ({unit})."
+
+
+def distance(unit: str) -> str:
+    """The column of distances."""
+    return f"distance ({unit}, 0 = equal)"
 
 
 def mean_over(n_texts: int) -> str:
     """The unit of distances where no setting of the page stands beside them."""
     return f"nats, mean over the rows of {counted(n_texts, 'text')}"
-
-
-def of_texts(n_compared: int, n_all: int) -> str:
-    """That not all texts were compared."""
-    return f"{n_compared:,} of {counted(n_all, 'text')} compared, evenly spaced."
 
 
 def closest_rows(n_shown: int, n_all: int) -> str:
@@ -166,3 +177,8 @@ def distances_shown(plane: float, space: float | None = None) -> str:
         return ""
     of_space = "" if space is None else f"; three dimensions show {percent(space, 1)}"
     return f"The plane shows {percent(plane, 1)} of the squared distances{of_space}."
+
+
+def no_such_camera(asked: str) -> str:
+    """A side in the link from which nothing can be seen."""
+    return f"The link asks for camera “{asked}”, from which nothing is seen. Showing the usual side instead."

@@ -64,8 +64,8 @@ def _read(file_id: str, name: str, _content: bytes) -> FrequencyList:
 
 
 def functions(surface: Surface) -> None:
-    """The grid of functions, heads in order of confidence."""
-    st.markdown(wording.ORDER)
+    """The grid of functions, each head in its column or in order of confidence."""
+    st.markdown(wording.LABELS)
     rare = surface.numbers.rare
     st.markdown(plain(wording.rare_texts(rare.n_texts, surface.numbers.n_texts, surface.facts["word frequencies"])))
     tested = corpus(surface.visit)
@@ -76,7 +76,9 @@ def functions(surface: Surface) -> None:
     argmax = _argmax(surface)
     by_head = head_functions(surface, None if tested is None else tested.tests, argmax)
     kinds = USUAL if argmax is None else tuple(FUNCTIONS)
-    figure = function_grid(by_head, surface.numbers.heads.of("confidence"), "confidence", surface.heads, kinds)
+    is_ordered = toggle(wording.BY_CONFIDENCE, key="by confidence", help=wording.BY_CONFIDENCE_HELP)
+    confidence = surface.numbers.heads.of("confidence")
+    figure = function_grid(by_head, confidence, "confidence", surface.heads, kinds, is_ordered=is_ordered)
     chart("functions", figure, surface.facts, wording.VOITA_1C, selects=True)
 
 

@@ -45,8 +45,11 @@ def _surface() -> None:
     visit = frame.visit()
     if visit is None:
         return
-    headline, details, below = st.container(), st.container(), st.container()
-    with below:
+    headline, details = st.container(key="surface headline"), st.container(key="surface views")
+    below = st.container()
+    for container in (headline, details):
+        container.empty()  # without elements it would keep no room
+    with below, st.expander(wording.SETTINGS):
         frequencies, how = frequency_list(visit.texts), _settings()
     alpha = visit.chosen.criterion.alpha
     question = (visit.engine, visit.texts, visit.settings, policy(), alpha, frequencies, how)
@@ -83,8 +86,7 @@ def _surface() -> None:
 
 def _settings() -> SurfaceSettings:
     """How the statistics are taken."""
-    with st.expander(wording.SETTINGS):
-        as_in_code = toggle(wording.AS_IN_CODE, key="surface as in code", help=wording.AS_IN_CODE_HELP)
+    as_in_code = toggle(wording.AS_IN_CODE, key="surface as in code", help=wording.AS_IN_CODE_HELP)
     return SurfaceSettings(as_in_code=as_in_code)
 
 

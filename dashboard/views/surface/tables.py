@@ -14,6 +14,7 @@ from dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, round_bound
 from dashboard.figures.surface.entropy_panels import TITLES
 from dashboard.figures.surface.scatter import LABELS
 from dashboard.plain import plain
+from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from dashboard.views.maps import show_head_map
 from dashboard.views.pickers import from_list, some_of, toggle
 from dashboard.views.surface import wording
@@ -100,7 +101,7 @@ def table(surface: Surface) -> None:
     number = {name: st.column_config.NumberColumn(format="%.4f") for name in ("mean", "low", "high")}
     st.dataframe(rows.assign(statistic=named)[wanted], hide_index=True, column_config=number)
     _denominators(surface)
-    table_downloads("surface", rows[wanted], surface.facts)
+    table_downloads("surface", with_sentences(rows[wanted], kept_sentences(surface.visit)), surface.facts)
 
 
 def chosen_heads_table(surface: Surface) -> None:

@@ -51,9 +51,9 @@ AS_IN_CODE_HELP: Final = (
 )
 BY_CODE: Final = "Shares and entropy are computed as in the code of Clark et al."
 
-CLARK_2: Final = "Corresponds to Figure 2 of Clark et al. (2019)."
+CLARK_2: Final = "Figure 2 of Clark et al. (2019)."
 CLARK_3: Final = "Corresponds to Figure 3 of Clark et al. (2019)."
-CLARK_4: Final = "Corresponds to Figure 4 of Clark et al. (2019)."
+CLARK_4: Final = "Figure 4 of Clark et al. (2019)."
 VOITA_1B: Final = "Corresponds to Figure 1 (b) of Voita et al. (2019)."
 VOITA_1C: Final = "Corresponds to Figure 1 (c) of Voita et al. (2019)."
 MICHEL: Final = "The papers have no such figure: the code of Michel et al. (2019) prints these statistics."
@@ -98,9 +98,13 @@ TEXTS: Final = "texts"
 NO_INTERVAL: Final = "needs 2 texts"
 NO_VALUE: Final = "Not applicable: this statistic is not defined for any of these texts."
 
-ORDER: Final = (
-    "Within a layer, heads are ordered by confidence, the largest first; the paper orders them by relevance (LRP), "
-    f"which is not computed here. **Positional** (P): for at least {POSITIONAL} of the tokens, the most attended token "
+BY_CONFIDENCE: Final = "In order of confidence"
+BY_CONFIDENCE_HELP: Final = (
+    "Confidence is how much attention the most attended token gets. The paper orders the heads of a layer by relevance "
+    "(LRP), which is not computed here."
+)
+LABELS: Final = (
+    f"**Positional** (P): for at least {POSITIONAL} of the tokens, the most attended token "
     "is at the named offset. **Syntactic** (S): the head holds, as on the page Roles, the syntactic role or that of a "
     f"single relation; the cell names its relations, or their letters if there is little room: {LETTERS}. **Rare** "
     "(R): the most attended token mostly belongs to one of the two rarest words of the text."

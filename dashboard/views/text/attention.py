@@ -1,6 +1,6 @@
 """Where chosen heads look: arcs, and the overview of a long text."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -9,14 +9,14 @@ import streamlit as st
 from jaxtyping import Bool, Float
 
 from cache.engine import Engine
-from core.attention.settings import Head, head_name
+from core.attention.settings import Head, head_name, head_names
 from core.passes.texts import PassText, TextAttention
 from core.roles.measures import DIRECTIONS
 from core.roles.roles import ROLES
 from core.roles.sieves import sieve_cells
 from core.texts.text import Text
 from dashboard import provenance, state, wording
-from dashboard.components.arcs import MOST_HEADS, attention_arcs
+from dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.grid.patterns import frame_of
 from dashboard.components.overview import attention_overview
@@ -61,13 +61,15 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
         head_row.subheader(f"Where {names} looks" if len(drawn) == 1 else f"Where {names} look")
         if len(heads) > len(drawn):
             st.info(wording.last_heads(len(drawn), len(heads)))
+        if removed := [head for head in drawn if head in engine.files.removed_of(screen.now.looked.text.kind)]:
+            st.info(wording.were_removed(head_names(removed), len(removed)))
         looked = _before_or_after(screen)
         if looked.overview is not None:
             move_window(engine, screen.text, looked, looked.overview, drawn)
         with head_row:
             overlay = _overlay(chosen, looked)
     queries, keys = sides(looked)
-    attention = np.stack([looked.attention[layer, head] for layer, head in drawn])
+    attention = attention_of(looked.attention, drawn)
     arcs = partial(
         attention_arcs,
         key="arcs",
@@ -85,10 +87,25 @@ def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: st
         look=look_at(queries, keys),
         on_look=take_look,
     )
+    _keep_room(queries, keys)
     facts = provenance.text_facts(chosen, engine, screen.text)
     facts |= {"heads": names}
     _arcs_and_files(arcs, partial(arcs_svg, queries, attention, drawn, keys=keys), facts)
     return looked
+
+
+def _keep_room(queries: Side, keys: Side) -> None:
+    """Have the page keep room for the rows of the arcs, so that nothing moves when they are drawn."""
+    n_rows = max(len(queries.tokens), len(keys.tokens))
+    if not look_now().view and n_rows <= MOST_TOKENS_UNSCROLLED:
+        st.html(f"<style>.st-key-arcs {{ --rows: {n_rows}; }}</style>")
+
+
+def attention_of(
+    attention: Float[np.ndarray, "layer head query key"], heads: Sequence[Head]
+) -> Float[np.ndarray, "chosen query key"]:
+    """Attention of some heads; 0 of those that were removed from the checkpoint."""
+    return np.nan_to_num(np.stack([attention[layer, head] for layer, head in heads]), nan=0)
 
 
 @st.fragment
@@ -145,7 +162,7 @@ def move_window(
     names = ", ".join(head_name(*head) for head in drawn)
     attention_overview(
         key="overview",
-        attention=np.stack([overview[layer, head] for layer, head in drawn]),
+        attention=attention_of(overview, drawn),
         heads=drawn,
         n_queries=len(text.queries.ids),
         n_keys=len(text.keys.ids),

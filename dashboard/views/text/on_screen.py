@@ -1,6 +1,7 @@
 """The one text on screen: its attention and scores, with all heads on and, where some are off, without them."""
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
@@ -71,38 +72,42 @@ def on_screen(visit: Visit, text: Text) -> OnScreen | None:
     return _seen_both(visit, text, "truncate")
 
 
-def waiting() -> Report:
-    """Say here what a longer wait is for; Streamlit ends the run of a reader who has gone at such a report."""
-    said = st.empty()
+@contextmanager
+def waiting(loading: str = "") -> Iterator[Report]:
+    """Say here what a longer wait is for, while it lasts; Streamlit ends the run of a reader who has gone at a report.
 
-    def report(status: Status) -> None:
-        slow = (status.seconds_left or 0) > SLOW_SECONDS or status.n_waiting_before
-        said.markdown(wording.looking(status.seconds_left, status.n_waiting_before) if slow else "")
+    Args:
+        loading: what is loaded meanwhile; empty for nothing.
+    """
+    # A place of its own keeps what follows where it is, whether there is something to wait for or not.
+    place = st.empty()
+    try:
+        with place.container(), st.spinner(loading, show_time=True) if loading else nullcontext():
+            said = st.empty()
 
-    return report
+            def report(status: Status) -> None:
+                slow = (status.seconds_left or 0) > SLOW_SECONDS or status.n_waiting_before
+                said.markdown(wording.looking(status.seconds_left, status.n_waiting_before) if slow else "")
+
+            yield report
+    finally:
+        place.empty()  # also beside a refusal, where nothing is waited for any more
 
 
 def _seen_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
     inference, engine, settings = visit.inference, visit.engine, visit.settings
-    waits = not inference.is_loaded(engine)
-    loading = wording.loading(plain(engine.files.name))
-    # A place of its own keeps what follows where it is, whether there is something to wait for or not.
-    place = st.empty()
-    try:
-        with place.container(), st.spinner(loading, show_time=True) if waits else nullcontext():
-            start, report = state.window_start(text), waiting()
+    start = state.window_start(text)
+    with waiting("" if inference.is_loaded(engine) else wording.loading(plain(engine.files.name))) as report:
 
-            def seen(asked: PassSettings) -> PassedText:
-                looked, record = inference.look(engine, text, asked, start=start, too_long=too_long, report=report)
-                if record.arrays is None:
-                    raise TextTooLong(None, record.n_tokens, record.n_tokens - record.n_cut)
-                measures = SCORES.unpack(record.arrays)
-                return PassedText(looked=looked, scored=role_scores([measures], visit.chosen.score_settings))
+        def seen(asked: PassSettings) -> PassedText:
+            looked, record = inference.look(engine, text, asked, start=start, too_long=too_long, report=report)
+            if record.arrays is None:
+                raise TextTooLong(None, record.n_tokens, record.n_tokens - record.n_cut)
+            measures = SCORES.unpack(record.arrays)
+            return PassedText(looked=looked, scored=role_scores([measures], visit.chosen.score_settings))
 
-            return OnScreen(
-                text=text,
-                now=seen(settings),
-                all_on=seen(PassSettings(settings.kind)) if settings.off else None,
-            )
-    finally:
-        place.empty()  # also beside a refusal, where nothing is waited for any more
+        return OnScreen(
+            text=text,
+            now=seen(settings),
+            all_on=seen(PassSettings(settings.kind)) if settings.off else None,
+        )

@@ -8,6 +8,7 @@ import streamlit as st
 from core.attention.settings import Head, head_name
 from core.errors import AnalysisError
 from core.passes.prepare import queries_text
+from core.statistics.documents import documents_fact, documents_note
 from core.texts.relations import ROOT, UNIVERSAL, Dependencies
 from core.texts.text import Text
 from core.word_links.on_corpus import PatternLinks, pattern_links
@@ -19,6 +20,7 @@ from dashboard.downloads import table_downloads
 from dashboard.figures.word_links.on_corpus import pattern_map, pattern_table
 from dashboard.plain import plain, show_error
 from dashboard.views.asking import ask
+from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from dashboard.views.frame import Visit
 from dashboard.views.maps import show_head_map
 from dashboard.views.parsers.trees import trees_of
@@ -62,6 +64,7 @@ def _answer(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
     alpha, name = visit.chosen.criterion.alpha, visit.engine.files.name
     facts = provenance.engine_facts(visit.chosen, visit.engine) | {
         "texts": str(links.n_texts),
+        "documents": documents_fact(links.n_documents),
         "pattern": title,
         "alpha": f"{alpha:g}",
         "correction": visit.chosen.criterion.correction,
@@ -77,8 +80,9 @@ def _answer(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
         facts=facts,
         on_change=state.push_heads,
     )
-    st.caption(wording.OVER_NOTE)
-    table_downloads("links over the corpus", pattern_table(links, alpha), facts)
+    st.caption(f"{wording.OVER_NOTE} {documents_note(links.n_documents)}")
+    table = with_sentences(pattern_table(links, alpha), kept_sentences(visit))
+    table_downloads("links over the corpus", table, facts)
 
 
 def _pattern(words: Words | None, trees: Sequence[Dependencies]) -> Pattern | None:
@@ -114,7 +118,8 @@ def _links(visit: Visit, texts: Sequence[Text], trees: Sequence[Dependencies], p
     answers = ask(visit, WORD_LINKS, items)
     if answers is None:
         return None
-    return pattern_links(answers.results, alpha=criterion.alpha, correction=criterion.correction)
+    documents = [items[place].text.document for place in answers.positions]
+    return pattern_links(answers.results, documents, alpha=criterion.alpha, correction=criterion.correction)
 
 
 def _best(links: PatternLinks, title: str) -> None:

@@ -14,6 +14,7 @@ from dashboard.downloads import table_downloads
 from dashboard.figures.word_links.on_text import link_map, link_table
 from dashboard.plain import plain, show_error
 from dashboard.progress import in_its_place
+from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from dashboard.views.frame import Visit
 from dashboard.views.maps import show_head_map
 from dashboard.views.text.on_screen import OnScreen
@@ -47,23 +48,26 @@ def linking_heads(visit: Visit, screen: OnScreen, looked: TextAttention, heads: 
         if words is None or links is None:
             st.caption(wording.HINT)
         else:
-            _ranking(links, words, visit.chosen.off)
+            _ranking(visit, links, words)
             _all_heads(visit, screen, links, words, heads)
         over_the_corpus(visit, words, heads)
 
 
-def _ranking(links: WordLinks, words: Words, off: Sequence[Head]) -> None:
+def _ranking(visit: Visit, links: WordLinks, words: Words) -> None:
     """The strongest heads, each one click away from its arcs."""
+    criterion, off = visit.chosen.criterion, visit.chosen.off
     queries, keys = list(words.queries), list(words.keys)
     best, *_ = links.ranked
     found = (head_name(*best), queries[links.queries[best]], keys[links.keys[best]])
-    share, even, n_above = float(links.shares[best]), float(links.even[best]), links.n_above_even
-    if not n_above:
-        st.markdown(wording.none_above_even(*found, share, even))
+    share, even = float(links.shares[best]), float(links.even[best])
+    by_chance = wording.by_chance(even, float(links.chance[best[0]]), int(links.n_links[best[0]]))
+    n_beyond = int(links.beats_chance(criterion.alpha, criterion.correction).sum())
+    if not n_beyond:
+        st.markdown(wording.none_beyond_chance(*found, share, by_chance, criterion.alpha))
         return
-    st.markdown(wording.strongest(*found, share, even, n_above, links.shares.size))
+    st.markdown(wording.strongest(*found, share, by_chance, n_beyond, links.shares.size, criterion.alpha))
     with st.container(horizontal=True, gap="small"):
-        for place, head in enumerate(links.ranked[: min(LISTED, n_above)]):
+        for place, head in enumerate(links.ranked[: min(LISTED, n_beyond)]):
             query = queries[links.queries[head]] if len(queries) > 1 else ""
             key = keys[links.keys[head]] if len(keys) > 1 else ""
             label = wording.entry(head_name(*head), float(links.shares[head]), head in off, query, key)
@@ -74,10 +78,24 @@ def _all_heads(visit: Visit, screen: OnScreen, links: WordLinks, words: Words, h
     """The same number of every head, and its files."""
     engine, names = visit.engine, (list(words.queries), list(words.keys))
     query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in names)
-    facts = provenance.text_facts(visit.chosen, engine, screen.text) | {"from": query, "to": key}
+    criterion = visit.chosen.criterion
+    facts = provenance.text_facts(visit.chosen, engine, screen.text) | {
+        "from": query,
+        "to": key,
+        "alpha": f"{criterion.alpha:g}",
+        "correction": criterion.correction,
+    }
     title = wording.map_title(query, key)
+    beats = links.beats_chance(criterion.alpha, criterion.correction)
     show_head_map(
-        link_map(links, *names, title=title, label=f"Word links in {plain(engine.files.name)}: {title}"),
+        link_map(
+            links,
+            *names,
+            title=title,
+            label=f"Word links in {plain(engine.files.name)}: {title}",
+            beats=beats,
+            outline=wording.BEATS_CHANCE,
+        ),
         key="word link map",
         file="map of word links",
         heads=heads,
@@ -85,4 +103,5 @@ def _all_heads(visit: Visit, screen: OnScreen, links: WordLinks, words: Words, h
         facts=facts,
         on_change=state.push_heads,
     )
-    table_downloads("word links", link_table(links, *names), facts)
+    table = with_sentences(link_table(links, *names, beats), kept_sentences(visit))
+    table_downloads("word links", table, facts)

@@ -7,6 +7,8 @@ from core.word_links.on_corpus import LEAST_GAIN
 from dashboard.figures.figure import counted, percent
 from dashboard.plain import plain
 
+NUMBERS: Final = {"gain": f"{100 * LEAST_GAIN:.0f}%"}
+"""Of `method.md`."""
 TITLE: Final = "Which heads link two words?"
 FROM: Final = "Looking from"
 TO: Final = "Looking at"
@@ -18,7 +20,9 @@ HINT: Final = (
 )
 ASK_FROM: Final = "Which heads look from this word?"
 ASK_TO: Final = "Which heads look at this word?"
-ONE_TEXT: Final = "One text is an example, not a test."
+ONE_TEXT: Final = "This tells of one text; other texts are the test, in “Over the corpus” below."
+AS_SET: Final = "corrected as the test settings say"
+BEATS_CHANCE: Final = "clearly more than attention split at random"
 IN_VIEW: Final = "Only words of the part of the text that the arcs show can be chosen."
 OVER: Final = "Over the corpus: which heads link such words?"
 RELATION: Final = "Joined by the relation"
@@ -36,7 +40,7 @@ OVER_NOTE: Final = (
     "Words are compared in any case. *Other words*: the attention between other words of the same texts at the same "
     "distance, so that a head that only looks at a distance is seen through. Outlined heads give at least "
     f"{100 * LEAST_GAIN:.0f}% more than evenly spread attention would, and significantly more than between such other "
-    "words (paired t-test over texts, with the correction of the test settings)."
+    "words (paired t-test, with the correction of the test settings)."
 )
 
 
@@ -50,20 +54,30 @@ def missing(word: str) -> str:
     return f"“{plain(word)}” is not among the words shown. Choose another word."
 
 
-def strongest(head: str, query: str, key: str, share: float, even: float, n_above: int, n_heads: int) -> str:
+def by_chance(even: float, chance: float, n_links: int) -> str:
+    """What chance would give to a link, and to the strongest of several."""
+    evenly = f"Evenly spread attention would give it {_percent(even)}"
+    if n_links == 1:
+        return f"{evenly}."
+    return f"{evenly}; attention split at random gives the strongest of {n_links} such links {_percent(chance)}."
+
+
+def strongest(
+    head: str, query: str, key: str, share: float, by_chance: str, n_beyond: int, n_heads: int, alpha: float
+) -> str:
     """The head with the strongest link, and what chance is."""
-    above = f"{n_above} of {n_heads} heads give" if n_above > 1 else "No other head gives"
+    beyond = f"{n_beyond} of {n_heads} heads {'gives' if n_beyond == 1 else 'give'}"
     return (
-        f"Strongest in **{head}**: “{plain(query)}” gives {_percent(share)} of its attention to “{plain(key)}”. Evenly "
-        f"spread attention would give {_percent(even)}. {above} more than that. {ONE_TEXT}"
+        f"Strongest in **{head}**: “{plain(query)}” gives {_percent(share)} of its attention to “{plain(key)}”. "
+        f"{by_chance} {beyond} clearly more than a random split (p below {alpha:g}, {AS_SET}). {ONE_TEXT}"
     )
 
 
-def none_above_even(head: str, query: str, key: str, share: float, even: float) -> str:
-    """No head has a link that is stronger than under evenly spread attention."""
+def none_beyond_chance(head: str, query: str, key: str, share: float, by_chance: str, alpha: float) -> str:
+    """No head has a link that is clearly stronger than under attention that is split at random."""
     return (
-        f"No head looks there more than evenly spread attention would. Closest is {head}: “{plain(query)}” gives "
-        f"{_percent(share)} of its attention to “{plain(key)}”, evenly spread attention would give {_percent(even)}."
+        f"No head looks there clearly more than attention split at random would (p below {alpha:g}, {AS_SET}). Closest "
+        f"is {head}: “{plain(query)}” gives {_percent(share)} of its attention to “{plain(key)}”. {by_chance}"
     )
 
 

@@ -2,15 +2,14 @@
 
 from looks import (
     LAYOUT,
-    PANEL,
-    SIZES,
     darken,
     expect_accessible,
     expect_contrast,
     expect_fits,
-    grow,
+    expect_tabs_to_look_right,
     lighten,
     open_expanders,
+    resize,
 )
 from playwright.sync_api import expect
 from steps import arcs, cell, choose, grid_of, name_checkpoint, settle, wait_for
@@ -32,7 +31,7 @@ def open_tab(page, tab):
 
 
 def test_inspect_is_accessible_and_fits(visit):
-    page = visit("/?text=One+text.%0AAnother+one.&sieve=local&head=1-4,0-2&off=0-2,1-4")
+    page = visit("/?text=One+text.%0AUnbelievable+words.&sieve=local&head=1-4,0-2&off=0-2,1-4&finer=true")
     drawn(page)
     expect_fits(page)
     open_expanders(page.locator("body"))
@@ -42,6 +41,12 @@ def test_inspect_is_accessible_and_fits(visit):
     expect_accessible(page)
     darken(page)
     expect_contrast(page)
+    page.mouse.move(0, 0)
+    resize(page, "narrow")
+    expect_fits(page)
+    arcs(page).get_by_role("radio", name="Arcs").check()
+    resize(page, "tablet")
+    expect_fits(page)
     name_checkpoint(page, "/nowhere")
     expect(page.get_by_role("alert")).to_be_visible()
     settle(page)
@@ -51,50 +56,17 @@ def test_inspect_is_accessible_and_fits(visit):
 
 
 def test_roles_is_accessible_and_fits(visit):
-    page = visit("/roles")
-    for tab in TABS:
-        open_tab(page, tab)
-        expect_fits(page)
-        expect_accessible(page, PANEL)
+    page = visit("/roles?roles+finer=true")
+    drawn(page)
+    expect_tabs_to_look_right(page, TABS, open_tab)
     page.get_by_role("button", name="16 heads: no role").click()
-    open_expanders(page.locator("body"))
+    open_expanders(page.get_by_test_id("stMain"))
+    resize(page, "narrow")
+    expect_fits(page)
     choose(page, "Corpus", "upload a file")
     expect(page.get_by_text("Upload a file of texts in the sidebar")).to_be_visible()
     settle(page)
     expect_accessible(page)
-
-
-def test_roles_stands_out_in_the_dark(visit):
-    page = visit("/roles", "dark")
-    for tab in TABS:
-        open_tab(page, tab)
-        expect_contrast(page, PANEL)
-    expect_contrast(page)
-
-
-def test_nothing_overlaps_or_is_cut_on_smaller_screens(visit):
-    width, height = SIZES["narrow"]
-    page = visit("/?sieve=local&head=1-4,0-2&off=0-2", width=width, height=height)
-    drawn(page)
-    expect_fits(page)
-    grow(page)
-    expect_fits(page)
-    page = visit("/roles", width=width, height=height)
-    drawn(page)
-    for resize in (None, grow):
-        if resize:
-            resize(page)
-        for tab in TABS:
-            open_tab(page, tab)
-            expect_fits(page)
-
-
-def test_everything_opened_on_a_narrow_screen_still_fits(visit):
-    for path in ("/?finer=true&head=1-4,0-2,3-3,5-11&text=Unbelievable+words", "/roles?roles+finer=true"):
-        page = visit(path, width=390, height=844)
-        drawn(page)
-        open_expanders(page.get_by_test_id("stMain"))
-        expect_fits(page)
 
 
 def test_a_long_text_and_cross_attention_are_accessible_and_fit_a_narrow_screen(visit, encoder_decoder):

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 from xml.etree import ElementTree
 
 import pytest
-from looks import SIZES, expect_accessible, expect_fits
+from looks import SIZES, expect_accessible, expect_fits, expect_looks_right
 from playwright.sync_api import expect
 from steps import choose_by_keyboard, download, settle, steady, wait_for, wait_until_equal
 
@@ -75,11 +75,10 @@ def flow_page(visit, colours="light", size="wide"):
     return page
 
 
-def space_page(visit, colours="light", size="wide"):
-    width, height = SIZES[size]
-    page = visit("/similar?similar+texts=16&similar+dimensions=3&head=2-2", colours, width=width, height=height)
+def space_page(visit):
+    page = visit("/similar?similar+texts=16&similar+dimensions=3&head=2-2")
     expect(plots(page).nth(1).locator("canvas").first).to_be_visible()
-    expect(page.get_by_text("Most similar to L2 H2: ")).to_be_visible()
+    expect(page.get_by_test_id("stMain").get_by_role("link", name="Inspect L2 H2")).to_be_visible()
     settle(page)
     return page
 
@@ -135,35 +134,38 @@ def test_a_flow_can_be_read_and_used_without_seeing_it_and_on_a_phone_in_the_dar
     expect_accessible(page)
 
 
-def test_a_click_in_space_chooses_the_head_and_leaves_the_view_as_it_was_turned(visit):
+def test_a_click_in_space_chooses_the_head_leaves_the_view_as_it_was_turned_and_the_page_fit_and_accessible(visit):
     page = space_page(visit)
     plot = plots(page).first
     plot.scroll_into_view_if_needed()
-    head = steady(page, lambda: plot.evaluate(LONE_HEAD))
-    point_at(page, plot, lambda: (head["x"], head["y"]))
-    expect(plot.locator(".hovertext")).to_contain_text(head["name"])
+    point_at(page, plot, lambda: list(plot.evaluate(LONE_HEAD).values())[1:])
     # What Plotly says when a drag ends. A drag by script is faster than a hand, which Plotly's camera does not take.
     plot.evaluate("(plot, camera) => plot.emit('plotly_relayout', {'scene.camera': camera})", TURNED)
+    eye = pytest.approx(list(TURNED["eye"].values()), abs=1e-6)
+    for each in (plot, plots(page).last):
+        wait_for(page, lambda each=each: each.evaluate(CAMERA), lambda camera: camera == eye)
+    expect(page).to_have_url(re.compile("camera=-0.9"))
+    settle(page)
+    head = steady(page, lambda: plot.evaluate(LONE_HEAD))
+    page.mouse.move(0, 0)
+    point_at(page, plot, lambda: (head["x"], head["y"]))
+    expect(plot.locator(".hovertext")).to_contain_text(head["name"])
     # A mark in space is clicked when the next frame is drawn with the button down.
     plot.evaluate("(plot) => { window.clicked = new Promise((resolve) => plot.on('plotly_click', resolve)); }")
     page.mouse.down()
     page.evaluate("async () => { await window.clicked; }")
     page.mouse.up()
-    expect(page.get_by_text(f"Most similar to {head['name']}: ")).to_be_visible()
+    expect(page.get_by_test_id("stMain").get_by_role("link", name=f"Inspect {head['name']}")).to_be_visible()
     settle(page)
     layer, number = head["name"][1:].split(" H")
     expect(page).to_have_url(re.compile(f"head={layer}-{number}"))
-    eye = pytest.approx(list(TURNED["eye"].values()), abs=1e-6)
     for each in (plot, plots(page).last):
         wait_until_equal(page, lambda each=each: each.evaluate(RINGED), head["name"])
         wait_for(page, lambda each=each: each.evaluate(CAMERA), lambda camera: camera == eye)
-
-
-@pytest.mark.parametrize(("size", "colours"), [("wide", "light"), ("narrow", "dark")])
-def test_space_fits_and_is_accessible(visit, size, colours):
-    page = space_page(visit, colours, size)
-    expect_fits(page)
-    expect_accessible(page)
+    there = visit(page.url)
+    wait_for(there, lambda: plots(there).last.evaluate(CAMERA), lambda camera: camera == eye)
+    page.mouse.move(0, 0)
+    expect_looks_right(page)
 
 
 def test_every_single_score_is_drawn_once_the_reader_asks(visit):
@@ -171,7 +173,11 @@ def test_every_single_score_is_drawn_once_the_reader_asks(visit):
     page = visit("/roles")
     scripts = []
     page.on("response", lambda response: "PlotlyChart" in response.url and scripts.append(response.url))
-    page.goto(page.url.split("/roles")[0] + "/?" + urlencode({"corpus": TYPED, "corpus_text": texts, "head": "2-2"}))
+    page.goto(
+        page.url.split("/roles")[0]
+        + "/?"
+        + urlencode({"corpus": TYPED, "corpus_text": texts, "head": "2-2", "head details": "Scores"})
+    )
     switch = page.get_by_text(re.compile(r"Draw each of the [\d,]+ scores"))
     expect(switch).to_be_visible()
     settle(page)

@@ -15,6 +15,7 @@ from steps import (
     cells,
     choose,
     expect_cells_other_than,
+    give_file,
     name_checkpoint,
     tokens,
     type_texts,
@@ -39,7 +40,7 @@ def hostile_checkpoint(tmp_path_factory):
     return folder
 
 
-def test_hostile_text_is_drawn_as_text(visit):
+def test_hostile_text_is_drawn_and_hostile_names_are_quoted_as_text(visit):
     page = visit("/")
     before = cells(page)
     type_texts(page, f"{ALL}\nThe second text. ||| {ALL}")
@@ -49,6 +50,16 @@ def test_hostile_text_is_drawn_as_text(visit):
     expect_nothing_rendered(page)
     choose(page, "Showing", re.compile("^2: The second text. "))
     expect(arcs(page).get_by_role("option", name="second, ").first).to_be_visible()
+    expect_nothing_rendered(page)
+    name_checkpoint(page, f"/{ALL}")
+    expect_said(page, f"There is no folder /{ALL}.")
+    expect_nothing_rendered(page)
+    name_checkpoint(page, HOSTILE[0])
+    expect_said(page, HOSTILE[0])
+    expect_nothing_rendered(page)
+    choose(page, "Checkpoint", "bundled")
+    type_texts(page, f"{ALL} ||| ||| x")
+    expect_said(page, "Line 1 has 3 segments")
     expect_nothing_rendered(page)
 
 
@@ -71,32 +82,16 @@ def test_hostile_tokens_and_names_of_a_checkpoint_are_drawn_as_text(visit, hosti
     expect_nothing_rendered(page)
 
 
-def test_hostile_texts_of_a_file_are_scored_as_text(visit):
+def test_hostile_texts_and_names_of_columns_of_a_file_are_scored_and_shown_as_text(visit):
     page = visit("/roles")
     upload(page, f"{ALL.replace('/', '_')}.jsonl", "\n".join(json.dumps({"text": f"{ALL} {i}"}) for i in range(3)))
     expect(page.get_by_text("Over 3 texts at tau 3,")).to_be_visible()
     expect_nothing_rendered(page)
-
-
-def test_hostile_names_of_columns_are_shown_as_text(visit):
-    page = visit("/roles")
-    upload(page, "table.tsv", "\t".join(HOSTILE) + "\n" + "\t".join(["One text."] * len(HOSTILE)))
+    table = "\t".join(HOSTILE) + "\n" + "\t".join(["One text."] * len(HOSTILE))
+    give_file(page, "table.tsv", table.encode())
     for name in HOSTILE:
         expect_said(page, name)
     expect_nothing_rendered(page)
     choose(page, "Column with the text", HOSTILE[0])
     expect(page.get_by_text("Over 1 text at tau 3,")).to_be_visible()
-    expect_nothing_rendered(page)
-
-
-def test_hostile_names_are_quoted_as_text_in_what_is_said(visit):
-    page = visit("/")
-    name_checkpoint(page, f"/{ALL}")
-    expect_said(page, f"There is no folder /{ALL}.")
-    expect_nothing_rendered(page)
-    name_checkpoint(page, HOSTILE[0])
-    expect_said(page, HOSTILE[0])
-    expect_nothing_rendered(page)
-    page = visit(f"/roles?corpus=type+texts&corpus_text={ALL.replace(' ', '+')}+|||+|||+x")
-    expect_said(page, "Line 1 has 3 segments")
     expect_nothing_rendered(page)

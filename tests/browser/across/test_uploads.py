@@ -67,7 +67,7 @@ def test_an_unknown_table_asks_for_its_columns_and_is_then_read(visit):
     expect(page.get_by_text("Over 4 texts at tau 3,")).to_be_visible()
 
 
-def test_a_bad_file_is_said_in_a_sentence_and_the_rest_of_the_page_stays(visit):
+def test_a_bad_or_too_large_file_is_said_in_a_sentence_and_the_rest_of_the_page_stays(visit, tmp_path):
     page = visit("/roles")
     choose(page, "Corpus", "upload a file")
     for name, content, sentence in BAD_FILES:
@@ -77,11 +77,6 @@ def test_a_bad_file_is_said_in_a_sentence_and_the_rest_of_the_page_stays(visit):
         expect(page.get_by_text("How it is computed")).to_be_visible()
     give_file(page, "texts.txt", FILES[0][1].encode())
     expect(page.get_by_text("Over 4 texts at tau 3,")).to_be_visible()
-
-
-def test_a_file_that_is_too_large_is_refused_with_the_limit(visit, tmp_path):
-    page = visit("/roles")
-    choose(page, "Corpus", "upload a file")
     large = tmp_path / "large.txt"
     large.write_bytes(b"x" * 20_000_001)
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(large)
@@ -89,7 +84,7 @@ def test_a_file_that_is_too_large_is_refused_with_the_limit(visit, tmp_path):
     expect(page.get_by_text("How it is computed")).to_be_visible()
 
 
-def test_a_corpus_can_be_typed_and_an_empty_segment_in_it_is_named(visit):
+def test_a_corpus_can_be_typed_an_empty_segment_in_it_is_named_and_one_text_has_scores_and_no_test(visit):
     page = visit("/roles")
     choose(page, "Corpus", "type texts")
     expect(page.get_by_text(wording.WAIT_TYPED)).to_be_visible()
@@ -97,10 +92,6 @@ def test_a_corpus_can_be_typed_and_an_empty_segment_in_it_is_named(visit):
     expect(error(page)).to_contain_text("Line 2: segment 1 of 2 is empty.")
     type_texts(page, "\n".join(FIRST[:3]), wording.CORPUS_TYPED)
     expect(page.get_by_text("Over 3 texts at tau 3,")).to_be_visible()
-
-
-def test_one_text_has_scores_and_no_test(visit):
-    page = visit("/roles")
     upload(page, "one.txt", FIRST[0])
     expect(page.get_by_text("Over 1 text at tau 3,")).to_be_visible()
     expect(page.get_by_test_id("stAlertContentInfo")).to_be_visible()

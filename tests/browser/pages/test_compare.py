@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from looks import SIZES, expect_looks_right
+from looks import expect_looks_right
 from playwright.sync_api import expect
 from small_checkpoints import save
 from steps import SUMMARY, choose, chosen, download, error, settle, slider, type_texts, wait_for
@@ -192,10 +192,8 @@ def test_files_say_which_checkpoints_and_which_sign(visit):
     assert b"gained" in download(page, "SVG of changes")
 
 
-@pytest.mark.parametrize("size", ["wide", "narrow"])
-def test_it_fits_and_is_accessible(visit, size):
-    width, height = SIZES[size]
-    page = visit("/compare?with=films", width=width, height=height)
+def test_it_fits_and_is_accessible(visit):
+    page = visit("/compare?with=films")
     summary(page)
     expect(page.get_by_role("region", name=re.compile("^Difference"))).to_be_visible()
-    expect_looks_right(page, size)
+    expect_looks_right(page)

@@ -7,8 +7,7 @@ import re
 
 import numpy as np
 import pandas as pd
-import pytest
-from looks import SIZES, expect_looks_right
+from looks import expect_looks_right
 from playwright.sync_api import expect
 from steps import choose, download, error, give_file, settle, wait_for, wait_until_alike
 
@@ -19,8 +18,8 @@ from core.coreference.files import read_mentions
 from core.coreference.mentions import WINDOW, windows
 from core.coreference.observer import mention_choices
 from core.passes.prepare import prepare
+from dashboard.samples import MENTIONS as MENTION_SAMPLE
 from dashboard.views.parsers.coreference import wording
-from dashboard.views.parsers.coreference.choices import MENTION_SAMPLE
 
 SECTION = "/parsing?parsing+section=Coreference"
 HOSTILE = "<img/src=x/onerror=alert(1)>"
@@ -30,9 +29,8 @@ OWN = [
 ]
 
 
-def opened(visit, path=SECTION, size="wide"):
-    width, height = SIZES[size]
-    page = visit(path, width=width, height=height)
+def opened(visit, path=SECTION):
+    page = visit(path)
     drawn(page)
     return page
 
@@ -69,7 +67,7 @@ def of_example():
     return coreference_scores(texts, [found[place] for place in range(len(texts))]).judgement
 
 
-def test_the_numbers_are_those_that_core_computes(visit):
+def test_the_numbers_are_those_that_core_computes_and_a_head_of_the_map_is_shown_in_the_text(visit):
     page, expected = opened(visit), of_example()
     table = pd.read_csv(io.BytesIO(download(page, "CSV of antecedents"))).set_index("who")
     layer, head = expected.best
@@ -87,10 +85,7 @@ def test_the_numbers_are_those_that_core_computes(visit):
     page.get_by_role("radio", name="pronoun").click()
     points = 100 * (expected.accuracy[1, 1, 5] - expected.baselines[1, 1])
     expect(cell(page, 1, 5)).to_contain_text(f"{points:+.0f}".replace("-", "\N{MINUS SIGN}"))
-
-
-def test_a_head_of_the_map_is_shown_in_the_text(visit):
-    page = opened(visit)
+    page.get_by_role("radio", name="all", exact=True).click()
     choose(page, "Text", named(2, EXAMPLE[1]))
     expect(marked(page)).to_contain_text("An old lighthouse")
     cell(page, 0, 2).click()
@@ -139,11 +134,10 @@ def test_a_link_restores_the_screen(visit):
     wait_until_alike(page, there, lambda page: marked(page).text_content())
 
 
-@pytest.mark.parametrize("size", ["wide", "narrow"])
-def test_the_section_is_accessible_and_fits(visit, size):
-    page = opened(visit, size=size)
+def test_the_section_is_accessible_and_fits(visit):
+    page = opened(visit)
     for part in (wording.AS_TABLE, "How it is computed", "What the paper found"):
         page.get_by_text(part, exact=True).click()
     expect(page.get_by_text("table 2").last).to_be_visible()
     settle(page)
-    expect_looks_right(page, size)
+    expect_looks_right(page)

@@ -5,8 +5,7 @@ import re
 
 import numpy as np
 import pandas as pd
-import pytest
-from looks import PANEL, SIZES, darken, expect_accessible, expect_contrast, expect_fits, grow
+from looks import expect_tabs_to_look_right
 from playwright.sync_api import expect
 from steps import choose, download, settle, upload, wait_for, wait_until_alike
 
@@ -18,7 +17,7 @@ from core.relations.observer import predictions
 from core.texts.relations import dependencies, parser_name
 from dashboard.samples import read_sample
 
-TABS = ("Best heads and baselines", "Distances", "Argmax and sieve")
+TABS = ("Every relation", "Distances", "Argmax and sieve")
 HOSTILE = "<img/src=x/onerror=alert(1)>"
 CONLLU = "".join(
     f"1\tThe\t_\t_\t_\t_\t2\tdet\t_\t_\n2\t{noun}\t_\t_\t_\t_\t3\tnsubj\t_\t_\n3\tran\t_\t_\t_\t_\t0\troot\t_\t_\n"
@@ -29,9 +28,8 @@ HEADER, ROW = 36, 36
 """Heights in the table, in pixels."""
 
 
-def opened(visit, path="/parsing", size="wide"):
-    width, height = SIZES[size]
-    page = visit(path, width=width, height=height)
+def opened(visit, path="/parsing"):
+    page = visit(path)
     expect(page.get_by_text("Best find: ")).to_be_visible()
     drawn(page)
     return page
@@ -89,7 +87,7 @@ def test_the_numbers_are_those_that_core_computes(visit):
     expect(grid(page, "nsubj").get_by_role("gridcell", name="Layer 1, head 4:")).to_contain_text(f"{points:+.0f}")
 
 
-def test_a_row_of_the_table_chooses_its_relation_and_best_head(visit):
+def test_a_row_of_the_table_chooses_its_relation_and_best_head_and_any_head_is_drawn_on_the_sentence(visit):
     page = opened(visit)
     table = pd.read_csv(io.BytesIO(download(page, "CSV of relations")))
     for place in (2, 1):
@@ -101,12 +99,8 @@ def test_a_row_of_the_table_chooses_its_relation_and_best_head(visit):
         expect(arcs(page)).to_have_attribute("aria-label", re.compile(f"^{row['name']}, "))
         expect(grid(page, row["relation"])).to_be_visible()
         settle(page)
-
-
-def test_a_head_of_the_grid_is_drawn_on_the_sentence(visit):
-    page = opened(visit)
-    relation, before = shown(page)[0], arcs(page).text_content()
-    grid(page, relation).get_by_role("gridcell", name="Layer 0, head 2:").click()
+    before = arcs(page).text_content()
+    grid(page, row["relation"]).get_by_role("gridcell", name="Layer 0, head 2:").click()
     expect(arcs(page)).to_have_attribute("aria-label", re.compile("^L0 H2, "))
     expect(page.get_by_text(re.compile("right in this sentence"))).to_be_visible()
     wait_for(page, arcs(page).text_content, lambda now: now != before or "✓" not in before)
@@ -149,20 +143,14 @@ def test_a_link_restores_the_screen(visit):
     wait_until_alike(page, there, shown)
 
 
-@pytest.mark.parametrize("size", ["wide", "narrow"])
-def test_the_page_is_accessible_and_fits(visit, size):
-    page = opened(visit, "/parsing?random=true", size)
+def test_the_page_is_accessible_and_fits(visit):
+    page = opened(visit, "/parsing?random=true")
     for part in ("Settings of this section", "How it is computed", "What the paper found"):
         page.get_by_text(part, exact=True).click()
-    for tab in TABS:
-        page.get_by_role("tab", name=tab).click()
-        expect(page.get_by_role("tabpanel", name=tab)).to_be_visible()
-        drawn(page)
-        expect_fits(page)
-        expect_accessible(page, None if tab == TABS[0] else PANEL)
-    change, expect_right = (darken, expect_contrast) if size == "wide" else (grow, expect_fits)
-    change(page)
-    for tab in TABS:
-        page.get_by_role("tab", name=tab).click()
-        drawn(page)
-        expect_right(page)
+    expect_tabs_to_look_right(page, TABS, open_tab)
+
+
+def open_tab(page, tab):
+    page.get_by_role("tab", name=tab).click()
+    expect(page.get_by_role("tabpanel", name=tab)).to_be_visible()
+    drawn(page)

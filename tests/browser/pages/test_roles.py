@@ -83,7 +83,7 @@ def test_the_share_above_chance_is_a_scale_of_its_own_that_a_link_restores(visit
     expect_cells(page, before)
 
 
-def test_a_region_of_the_venn_diagram_and_a_row_of_the_combinations_highlight_their_heads(visit):
+def test_a_region_of_the_venn_diagram_and_a_row_of_the_combinations_highlight_heads_which_are_inspected_there(visit):
     page = visit("/roles")
     expect(bright(page)).to_have_count(72)
     region = page.get_by_role("toolbar").get_by_role("button", name="syntactic and delimiter only: 4 heads")
@@ -102,18 +102,14 @@ def test_a_region_of_the_venn_diagram_and_a_row_of_the_combinations_highlight_th
     expect(bright(page)).to_have_count(16)
     row.click()
     expect(bright(page)).to_have_count(72)
-
-
-def test_a_head_chosen_here_is_inspected_there(visit):
-    page = visit("/roles")
     cell(page, 2, 3).click()
     page.get_by_role("link", name="Inspect L2 H3").click()
     expect(arcs(page, "L2 H3")).to_be_visible()
     expect(chosen(page)).to_have_text(["L2 H3"])
 
 
-def test_a_tab_shows_its_chart_and_says_in_words_what_it_shows_also_of_a_role_and_a_layer(visit):
-    page = visit("/roles")
+def test_a_tab_shows_its_chart_and_says_in_words_what_it_shows_also_of_a_role_a_layer_and_tau(visit):
+    page = visit("/roles?tau=2.5")
     for tab, words in CHARTS.items():
         page.get_by_role("tab", name=tab).click()
         panel = page.get_by_role("tabpanel", name=tab)
@@ -124,10 +120,7 @@ def test_a_tab_shows_its_chart_and_says_in_words_what_it_shows_also_of_a_role_an
     expect_in_words(page, panel, "block")
     choose(page, "Layer", "3")
     expect_in_words(page, panel, "layer 3")
-
-
-def test_sensitivity_says_the_counts_at_the_readers_tau_and_over_fewer_texts(visit):
-    page = visit("/roles?details=Sensitivity&tau=2.5")
+    page.get_by_role("tab", name="Sensitivity").click()
     panel = page.get_by_role("tabpanel", name="Sensitivity")
     expect(panel.locator("svg.marks")).to_have_count(2)
     expect_in_words(page, panel, "Number of heads of 72 that hold each role, by tau (× uniform). At tau 2.5: local ")
@@ -142,23 +135,6 @@ def expect_in_words(page, panel, words, chart=0):
     expect(opened).to_have_count(0)
 
 
-def test_the_table_is_filtered_by_role_layer_and_what_is_held(visit):
-    page = visit("/roles")
-    page.get_by_role("tab", name="Table").click()
-    table = page.get_by_test_id("stDataFrame").locator("table[role=grid]")
-    expect(table).to_have_attribute("aria-rowcount", str(1 + len(ROLES) * 72))
-    page.get_by_role("switch", name="Only roles that are held").press("Space")
-    expect(table).not_to_have_attribute("aria-rowcount", str(1 + len(ROLES) * 72))
-    pick(page, "Roles", "syntactic")
-    expect(table).to_have_attribute("aria-rowcount", "5")
-    pick(page, "Layers", "1")
-    expect(table).to_have_attribute("aria-rowcount", "3")
-    got = pd.read_csv(io.BytesIO(download(page, "CSV of roles")))
-    assert set(got["role"]) == {"syntactic"}
-    assert set(got["layer"]) == {1}
-    assert got["holds"].all()
-
-
 def pick(page, label, option):
     """Pick from a multiselect."""
     page.get_by_role("combobox", name=label, exact=True).click()
@@ -166,15 +142,7 @@ def pick(page, label, option):
     page.keyboard.press("Escape")
 
 
-def test_overlaps_name_their_denominators(visit):
-    page = visit("/roles?details=Overlaps")
-    got = pd.read_csv(io.BytesIO(download(page, "CSV of overlaps")))
-    row = got.set_index(["first", "second"]).loc[("syntactic", "delimiter")]
-    assert row["heads with both"] == 4
-    assert row["of second"] == pytest.approx(4 / 54)
-
-
-def test_tables_download_as_csv_and_parquet_with_where_they_come_from(visit):
+def test_tables_download_filtered_too_and_with_where_they_come_from(visit):
     page = visit("/roles?details=Table&tau=2.5&correction=Holm")
     csv = pd.read_csv(io.BytesIO(download(page, "CSV of roles")))
     assert len(csv) == len(ROLES) * 72
@@ -189,10 +157,13 @@ def test_tables_download_as_csv_and_parquet_with_where_they_come_from(visit):
     assert facts["tau"] == "2.5"
     assert facts["program"].startswith("Attention Sieve ")
     assert len(pd.read_parquet(file)) == len(ROLES) * 72
-    with zipfile.ZipFile(io.BytesIO(download(page, DOWNLOAD_ALL))) as packed:
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name=DOWNLOAD_ALL, exact=True).press("Enter")
+    with zipfile.ZipFile(waiting.value.path()) as packed:
         suffixes = Counter(name.rpartition(".")[2] for name in packed.namelist())
         assert suffixes == {"svg": 2, "png": 2, "csv": 1, "parquet": 1, "txt": 1, "bib": 1}
         assert "tau=2.5" in packed.read("README.txt").decode()
+    expect_filters(page, csv)
     page.emulate_media(media="print")
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     expect(page.get_by_role("button", name="CSV of roles")).to_be_hidden()
@@ -202,8 +173,30 @@ def test_tables_download_as_csv_and_parquet_with_where_they_come_from(visit):
     assert box["x"] + box["width"] <= main["x"] + main["width"]
 
 
-def test_figures_download_as_svg_and_png_with_where_they_come_from(visit):
+def expect_filters(page, whole):
+    """The table shows and downloads what the reader picks of the whole."""
+    syntactic = whole[whole["holds"] & (whole["role"] == "syntactic")]
+    table = page.get_by_test_id("stDataFrame").locator("table[role=grid]")
+    expect(table).to_have_attribute("aria-rowcount", str(1 + len(ROLES) * 72))
+    page.get_by_role("switch", name="Only roles that are held").press("Space")
+    expect(table).not_to_have_attribute("aria-rowcount", str(1 + len(ROLES) * 72))
+    pick(page, "Roles", "syntactic")
+    expect(table).to_have_attribute("aria-rowcount", str(1 + len(syntactic)))
+    pick(page, "Layers", "1")
+    expect(table).to_have_attribute("aria-rowcount", str(1 + (syntactic["layer"] == 1).sum()))
+    got = pd.read_csv(io.BytesIO(download(page, "CSV of roles")))
+    assert set(got["role"]) == {"syntactic"}
+    assert set(got["layer"]) == {1}
+    assert got["holds"].all()
+
+
+def test_overlaps_and_figures_download_with_their_denominators_and_where_they_come_from(visit):
     page = visit("/roles")
+    page.get_by_role("tab", name="Overlaps").click()
+    overlaps = pd.read_csv(io.BytesIO(download(page, "CSV of overlaps"))).set_index(["first", "second"])
+    row = overlaps.loc[("syntactic", "delimiter")]
+    assert row["heads with both"] == 4
+    assert row["of second"] == pytest.approx(4 / 54)
     for tab, names in (
         ("Per layer", ["grid", "overlap", "roles per layer"]),
         ("p-values", ["p-values"]),
@@ -212,7 +205,7 @@ def test_figures_download_as_svg_and_png_with_where_they_come_from(visit):
         page.get_by_role("tab", name=tab).click()
         for name in names:
             expect_figure(page, name, "tau 3, alpha 0.05")
-    page = visit("/?head=0-2")
+    page = visit("/?head=0-2&head+details=Scores")
     for name, about in (("grid", TEXT), ("arcs", TEXT), ("scores of L0 H2", "tau 3, alpha 0.05")):
         expect_figure(page, name, about)
 

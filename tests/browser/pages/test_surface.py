@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from looks import PANEL, SIZES, darken, expect_accessible, expect_contrast, expect_fits, grow, open_expanders
+from looks import expect_tabs_to_look_right, open_expanders
 from playwright.sync_api import expect
 from steps import arcs, choose, download, give_file, name_checkpoint, settle, wait_until_equal
 
@@ -17,11 +17,10 @@ TABS = (words.SHARES, words.ENTROPY, words.HEADS, words.FUNCTIONS, words.LAYERS,
 DRAWN = "svg.marks, [role=grid], [data-testid=stDataFrame] canvas"
 
 
-def opened(visit, tab=words.SHARES, size="wide", **link):
+def opened(visit, tab=words.SHARES, **link):
     """The page with a tab open and drawn."""
-    width, height = SIZES[size]
     asked = "".join(f"&{name}={value}" for name, value in link.items())
-    page = visit(f"/surface?surface+details={tab.replace(' ', '+')}{asked}", width=width, height=height)
+    page = visit(f"/surface?surface+details={tab.replace(' ', '+')}{asked}")
     drawn(page, tab)
     return page
 
@@ -48,9 +47,16 @@ def table_of(page):
     return pd.read_csv(io.BytesIO(download(page, "CSV of surface")))
 
 
-def test_headline_dots_and_cells_show_the_numbers_that_were_computed(visit):
+def test_table_headline_dots_and_cells_show_the_numbers_that_were_computed(visit):
     page = opened(visit, words.TABLE)
     table = table_of(page)
+    rows = page.get_by_test_id("stDataFrame").locator("table[role=grid]")
+    expect(rows).to_have_attribute("aria-rowcount", str(1 + len(words.STATISTICS) * 72))
+    page.get_by_role("combobox", name=words.ONLY_LAYERS, exact=True).click()
+    page.get_by_role("option", name="4", exact=True).click()
+    page.keyboard.press("Escape")
+    expect(rows).to_have_attribute("aria-rowcount", str(1 + len(words.STATISTICS) * 12))
+    wait_until_equal(page, lambda: set(table_of(page)["layer"]), {4})
     assert table["texts"].max() == 128
     assert set(table["checkpoint"]) == {"bundled"}
     n_cls, n_sep = ((table[table["statistic"] == name]["mean"] > 0.5).sum() for name in ("cls", "sep"))
@@ -78,24 +84,6 @@ def test_a_clicked_dot_chooses_its_head_and_the_link_restores_it(visit):
     drawn(again, words.ENTROPY)
     again.get_by_role("link", name="Inspect L1 H5").click()
     expect(arcs(again, "L1 H5")).to_be_visible()
-
-
-def test_a_cell_of_the_function_grid_chooses_its_head(visit):
-    page = opened(visit, words.FUNCTIONS, head="3-3")
-    expect(page.get_by_role("link", name="Inspect L3 H3")).to_be_visible()
-    page.locator("svg.marks path[aria-label*='head: L1 H9;']").last.click()
-    expect(page.get_by_role("link", name="Inspect L1 H9")).to_be_visible()
-
-
-def test_the_table_is_filtered_and_downloads(visit):
-    page = opened(visit, words.TABLE)
-    table = page.get_by_test_id("stDataFrame").locator("table[role=grid]")
-    expect(table).to_have_attribute("aria-rowcount", str(1 + len(words.STATISTICS) * 72))
-    page.get_by_role("combobox", name=words.ONLY_LAYERS, exact=True).click()
-    page.get_by_role("option", name="4", exact=True).click()
-    page.keyboard.press("Escape")
-    expect(table).to_have_attribute("aria-rowcount", str(1 + len(words.STATISTICS) * 12))
-    wait_until_equal(page, lambda: set(table_of(page)["layer"]), {4})
 
 
 def test_figures_download_with_where_they_come_from(visit):
@@ -138,8 +126,12 @@ def masked_checkpoint(tmp_path_factory):
     return folder
 
 
-def test_a_frequency_list_of_ones_own_is_named(visit):
-    page = opened(visit, words.FUNCTIONS)
+def test_a_cell_of_the_function_grid_chooses_its_head_and_a_frequency_list_of_ones_own_is_named(visit):
+    page = opened(visit, words.FUNCTIONS, head="3-3")
+    expect(page.get_by_role("link", name="Inspect L3 H3")).to_be_visible()
+    page.locator("svg.marks path[aria-label*='head: L1 H9;']").last.click()
+    expect(page.get_by_role("link", name="Inspect L1 H9")).to_be_visible()
+    page.get_by_text(words.SETTINGS, exact=True).click()
     choose(page, words.FREQUENCIES, words.BY_FILE)
     expect(page.get_by_text(words.WAIT_LIST)).to_be_visible()
     give_file(page, "mine.txt", b"the\na\n<img src=x onerror=alert(1)>".replace(b" ", b"_"))
@@ -149,25 +141,4 @@ def test_a_frequency_list_of_ones_own_is_named(visit):
 def test_every_tab_is_accessible_and_fits(visit):
     page = opened(visit, head="0-2,1-8")
     open_expanders(page.get_by_test_id("stMain"))
-    expect_accessible(page)
-    for tab in TABS:
-        open_tab(page, tab)
-        expect_fits(page)
-        expect_accessible(page, PANEL)
-    darken(page)
-    expect_contrast(page)
-    for tab in TABS:
-        open_tab(page, tab)
-        expect_contrast(page, PANEL)
-
-
-def test_nothing_overlaps_or_is_cut_on_smaller_screens(visit):
-    page = opened(visit, size="narrow", head="0-2,1-8")
-    open_expanders(page.get_by_test_id("stMain"))
-    for tab in TABS:
-        open_tab(page, tab)
-        expect_fits(page)
-    grow(page)
-    for tab in TABS:
-        open_tab(page, tab)
-        expect_fits(page)
+    expect_tabs_to_look_right(page, TABS, open_tab)

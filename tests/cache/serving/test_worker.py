@@ -5,6 +5,7 @@ import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import numpy as np
 import pytest
@@ -123,9 +124,18 @@ def rest(inference):
             assert not thread.is_alive()
 
 
+@cache
+def checkpoint_of(engine):
+    return load_checkpoint(engine.files, device="cpu", dtype=engine.dtype)
+
+
+@cache
+def alone(engine, text):
+    return next(measure(checkpoint_of(engine), [text])).of_text
+
+
 def in_sequence(engine, texts):
-    checkpoint = load_checkpoint(engine.files, device="cpu", dtype=engine.dtype)
-    return [next(measure(checkpoint, [text])).of_text for text in texts]
+    return [alone(engine, text) for text in texts]
 
 
 def close_to(expected, rtol=1e-5, atol=1e-5):

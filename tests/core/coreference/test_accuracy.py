@@ -1,6 +1,5 @@
 """Antecedent selection: by hand, against loops over eager maps, and the baselines of the gold data."""
 
-import gzip
 import io
 import json
 import re
@@ -27,11 +26,11 @@ from core.coreference.accuracy import (
     MentionChoices,
     cases_of,
     coreference_scores,
-    coreference_table,
 )
 from core.coreference.files import read_mentions
 from core.coreference.mentions import Mention, MentionText, windows
 from core.coreference.observer import mention_choices
+from core.coreference.table import coreference_table
 from core.errors import AnalysisError
 from core.passes.prepare import prepare
 from core.texts.text import Text
@@ -128,12 +127,8 @@ def test_parts_of_a_document_stand_in_one_half():
     )
 
 
-def test_windows_of_gold_documents_are_of_these_documents(shared, bundled):
-    folder = shared / "data" / "ud_gum"
-    documents, cut = (
-        read_mentions(gzip.decompress((folder / f"gum_{kind}_dev.jsonl.gz").read_bytes()))
-        for kind in ("coref", "antecedent_windows")
-    )
+def test_windows_of_gold_documents_are_of_these_documents(gum, bundled):
+    documents, cut = gum("coref_dev"), gum("antecedent_windows_dev")
     names = [text.name for text in documents]
     assert list(dict.fromkeys(text.document for text in cut)) == names
     again = windows(bundled, documents[:2]).texts
@@ -252,9 +247,8 @@ def test_the_table_has_a_row_for_every_group_and_head():
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_the_baselines_are_those_of_the_gold_data(shared, split):
-    path = shared / "data" / "ud_gum" / f"gum_antecedent_windows_{split}.jsonl.gz"
-    texts = read_mentions(gzip.decompress(path.read_bytes()))
+def test_the_baselines_are_those_of_the_gold_data(gum, split):
+    texts = gum(f"antecedent_windows_{split}")
     cases = cases_of(texts, [np.ones(len(text.mentions), bool) for text in texts])
     expected = {"dev": (25.9, 64.4), "test": (23.2, 60.3)}[split]  # the data's README
     assert tuple(np.round(100 * cases.baselines.mean(axis=1), 1)) == expected

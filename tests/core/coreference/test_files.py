@@ -76,6 +76,18 @@ def test_clusters_by_words_with_types_and_a_name():
     assert text.spans == ((0, 2), (3, 6), (7, 10), (11, 14))
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"words": ["The", "dog", "I", "saw", "ran"], "clusters": [[[0, 4]], [[2, 3]]], "heads": [[1], [2]]},
+        {"text": "The dog I saw ran", "clusters": [[[0, 13]], [[8, 9]]], "heads": [[4], [8]]},
+    ],
+)
+def test_given_head_words_need_no_parser(item, monkeypatch):
+    monkeypatch.setattr("core.coreference.marked_texts.dependencies", lambda texts: [] if not texts else 1 / 0)
+    assert heads(*read(item)) == [("dog", "nominal", "1"), ("I", "pronoun", "2")]
+
+
 def test_objects_one_a_line_one_alone_and_in_a_list_are_the_same():
     line = json.dumps(CLUSTERS)
     alone, listed = read(CLUSTERS), read([CLUSTERS, CLUSTERS])
@@ -107,10 +119,10 @@ def test_a_window_of_gum_keeps_the_longest_mention_of_a_head_word():
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_the_windows_say_who_refers_back_to_whom(shared, split):
-    path = shared / "data" / "ud_gum" / f"gum_antecedent_windows_{split}.jsonl.gz"
-    content = gzip.decompress(path.read_bytes())
-    for line, text in zip(content.decode().splitlines(), read_mentions(content), strict=True):
+def test_the_windows_say_who_refers_back_to_whom(shared, gum, split):
+    name = f"antecedent_windows_{split}"
+    content = gunzipped(shared / "data" / "ud_gum" / f"gum_{name}.jsonl.gz")
+    for line, text in zip(content.decode().splitlines(), gum(name), strict=True):
         expected = [(one["head"], one["type"], sorted(one["antecedent_heads"])) for one in json.loads(line)["anaphors"]]
         found = [
             (one.head, one.type, [text.mentions[place].head for place in before])
@@ -120,11 +132,10 @@ def test_the_windows_say_who_refers_back_to_whom(shared, split):
         assert found == sorted(expected)
 
 
-def test_the_documents_have_the_mentions_of_the_windows(shared):
-    folder = shared / "data" / "ud_gum"
-    documents = {text.name: text for text in read_mentions(gunzipped(folder / "gum_coref_dev.jsonl.gz"))}
+def test_the_documents_have_the_mentions_of_the_windows(gum):
+    documents = {text.name: text for text in gum("coref_dev")}
     first = {}
-    for text in read_mentions(gunzipped(folder / "gum_antecedent_windows_dev.jsonl.gz")):
+    for text in gum("antecedent_windows_dev"):
         first.setdefault(text.name, text)
     assert len(first) == 30
     for name, window in first.items():
@@ -203,6 +214,10 @@ def test_all_of_gap_can_be_read(shared):
         (
             [{"text": "Ann", "clusters": [[[0, 3]]], "types": [["name"]]}],
             "the type of a mention is 'name'. Write one of: pronoun, proper, nominal.",
+        ),
+        (
+            [{"text": "Ann left", "clusters": [[[0, 3]]], "heads": [[4]]}],
+            r"the mention \[0, 3\] has its head word at 4, outside of it. Correct one of them.",
         ),
         ([{"words": ["Ann", 3], "clusters": [[[0, 1]]]}], "Item 1: word 2 is a number. Write a string."),
         ([{"words": ["Ann", " "], "clusters": [[[0, 1]]]}], "Item 1, word 2: the text is empty."),

@@ -1,11 +1,14 @@
 """What a head mostly does, by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from made_heads import FINDER, SHAPE, surface, text
 
-from core.descriptions.describe import Known, describe_heads, with_roles
+from core.descriptions.describe import Known, describe_heads, is_mostly, with_roles
 from core.descriptions.facts import RelationFact, RoleFact, ShareFact, SpreadFact
+from core.surface.per_text import SHARES
 
 N_TEXTS = 80
 
@@ -18,12 +21,47 @@ def described(n_texts=N_TEXTS, **known):
 
 
 def test_what_gets_most_attention_comes_first_with_its_interval_and_even_share():
-    texts = [surface(previous={(1, 2): share}, cls={(1, 2): 0.3}) for share in (0.5, 0.7)]
+    texts = [surface(previous={(1, 2): share}, cls={(1, 2): 0.3}) for share in (0.69, 0.71)]
     first, second = describe_heads(Known(surface=texts))[1, 2].facts
-    assert (first.target, first.share, first.even) == ("previous", pytest.approx(0.6), pytest.approx(0.1))
-    # Two texts: 0.6 and 12.706 (t with 1 degree of freedom) times the standard error, 0.1.
-    assert (first.low, first.high) == (pytest.approx(0.6 - 1.2706, abs=1e-3), pytest.approx(0.6 + 1.2706, abs=1e-3))
+    assert (first.target, first.share, first.even) == ("previous", pytest.approx(0.7), pytest.approx(0.1))
+    # Two texts: 0.7 and 12.706 (t with 1 degree of freedom) times the standard error, 0.01.
+    assert (first.low, first.high) == (pytest.approx(0.7 - 0.12706, abs=1e-4), pytest.approx(0.7 + 0.12706, abs=1e-4))
     assert (second.target, second.share) == ("cls", pytest.approx(0.3))
+
+
+def test_a_head_does_mostly_what_it_does_with_the_whole_interval():
+    of_texts = [surface(previous={(1, 2): share}) for share in (0.4, 0.7, 0.8)]
+    (fact,) = describe_heads(Known(surface=of_texts))[1, 2].facts
+    assert fact.share > 0.5 > fact.low
+    assert not is_mostly(fact)
+    assert is_mostly(replace(fact, low=0.51))
+    assert is_mostly(replace(fact, low=np.nan)), "one text has no interval"
+
+
+def causal(n_keys, own, before):
+    """A text under a causal model, by the shares of one head."""
+    of_text = surface(n_keys=n_keys, self={(1, 2): own}, previous={(1, 2): before})
+    of_text.shares[SHARES.index("next")] = np.nan
+    return replace(of_text, uniform_entropy=np.full(2, np.log(np.arange(1, n_keys + 1)).mean()))
+
+
+@pytest.mark.parametrize(("share", "targets"), [(0.45, []), (0.6, ["self"])])
+def test_what_evenly_spread_attention_gives_as_well_is_not_told(share, targets):
+    # Of five tokens that see themselves and earlier ones, even attention gives itself (1 + 1/2 + ... + 1/5) / 5.
+    found = describe_heads(Known(surface=[causal(5, share, 0.32) for _ in range(3)]))[1, 2]
+    assert [fact.target for fact in found.facts] == targets, "and the previous token gets (1/2 + ... + 1/5) / 4"
+    assert all(fact.even == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 5) for fact in found.facts)
+    assert found.sight == "back"
+    short = [surface(n_keys=4, cls={(1, 2): 0.25}, sep={(1, 2): 0.4}) for _ in range(3)]
+    short = [replace(text, key_words=("", "a", ".", "")) for text in short]
+    (fact,) = describe_heads(Known(surface=short))[1, 2].facts
+    assert (fact.target, fact.even) == ("sep", 0.25)
+
+
+def test_what_a_token_sees_is_told():
+    assert described()[0, 0].sight == "around"
+    across = replace(surface(), distance=np.full(SHAPE, np.nan))
+    assert describe_heads(Known(surface=[across]))[0, 0].sight == "across"
 
 
 def test_a_relation_comes_after_what_is_done_mostly_and_before_what_is_done_otherwise():

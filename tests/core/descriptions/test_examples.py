@@ -2,16 +2,23 @@
 
 from dataclasses import replace
 
-from made_heads import ROOT, predictions, surface
+import numpy as np
+from made_heads import FINDER, ROOT, predictions, surface
+from made_stories import made
 
 from core.descriptions.examples import examples
-from core.descriptions.facts import HeadDescription, RelationFact, ShareFact
+from core.descriptions.facts import HeadDescription, MentionFact, RelationFact, ShareFact
+from core.descriptions.mentions import ReadMentions
+from core.texts.text import Text
 
 HEAD = (1, 2)
 RELATION = RelationFact(
     relation="nsubj", direction="dependent-to-head", accuracy=0.8, low=0.7, high=0.9, baseline=0.4, offset=1,
     n_cases=50, p_value=0.001,
 )  # fmt: skip
+MENTIONED = MentionFact(
+    of="stories", accuracy=0.9, low=0.8, high=1.0, nearest=0.5, same_word=0.5, n_cases=40, n_documents=40, p_value=0.01
+)
 REST = ShareFact(target="cls", share=0.6, low=0.5, high=0.7, even=0.1)
 PREVIOUS = replace(REST, target="previous")
 TREE = ([1, ROOT, 3, ROOT], ["nsubj", "root", "nsubj", "root"])
@@ -20,8 +27,9 @@ TREE = ([1, ROOT, 3, ROOT], ["nsubj", "root", "nsubj", "root"])
 def shown(facts, texts, shares=None):
     """The fact that is shown, and the places and links of the examples."""
     of_texts = [surface(previous={HEAD: share}) for share in shares or [0.1] * len(texts)]
-    fact, found = examples(HeadDescription(head=HEAD, n_texts=len(texts), facts=facts), of_texts, texts)
-    return fact, [(example.position, [(link.query, link.key) for link in example.links]) for example in found]
+    named = [Text((str(id(text)),)) for text in texts]
+    fact, found = examples(HeadDescription(head=HEAD, n_texts=len(texts), facts=facts), named, of_texts, texts)
+    return fact, [(named.index(each.text), [(link.query, link.key) for link in each.links]) for each in found]
 
 
 def test_a_relation_is_shown_where_most_of_its_words_are_right_less_those_that_are_wrong():
@@ -54,4 +62,18 @@ def test_equal_texts_are_shown_once():
 
 def test_what_no_word_shows_has_no_example():
     assert shown((REST,), [predictions(*TREE, {HEAD: [1, -1, 3, -1]})]) == (None, [])
-    assert examples(HeadDescription(head=HEAD, n_texts=0, facts=()), [], []) == (None, ())
+    assert examples(HeadDescription(head=HEAD, n_texts=0, facts=()), [], [], []) == (None, ())
+
+
+def test_what_a_mention_refers_to_is_shown_where_most_choices_are_right_by_the_nearest_first():
+    told = HeadDescription(head=FINDER, n_texts=1, facts=(REST, RELATION, MENTIONED))
+    read = made(3)  # in the first three texts the head is right
+    texts = [replace(text, text=Text((f"{text.text.segments[0]} {place}",))) for place, text in enumerate(read.texts)]
+    wrong = replace(texts[0], text=Text(("Ann saw Bo and it rained",)))
+    choices = [*read.choices, replace(read.choices[0], mentions=np.full((2, 3, 3), 2))]
+    mentions = ReadMentions(name="stories", texts=[*texts, wrong], choices=choices)
+    fact, found = examples(told, [], [], None, mentions)
+    assert fact is MENTIONED
+    assert [(each.text, [(link.query, link.key) for link in each.links]) for each in found] == [
+        (text.text, [(4, 0)]) for text in texts
+    ]

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from planted import save_planted
+from scipy.stats import t as student
 from scipy.stats import ttest_rel
+from statsmodels.api import OLS
 
 from core import analysis
 from core.attention.settings import PassSettings
@@ -85,6 +87,47 @@ def test_texts_are_summed_up_by_hand_and_tested_in_pairs():
     assert found.held_out.low == pytest.approx(found.low[1, 2])
     assert found.held_out.others == pytest.approx(found.others[1, 2])
     assert (pattern_links(texts).p >= found.p).all()
+
+
+def test_documents_are_the_units_as_in_a_cluster_robust_regression():
+    rng = np.random.default_rng(4)
+    shares, others = rng.uniform(0.3, 0.5, (7, 1, 2)), rng.uniform(0.25, 0.45, (7, 1, 2))
+    shares[[0, 1, 4], 0, 1] += 0.3
+    texts = [attended(*of_text) for of_text in zip(shares, others)]
+    empty = attended(shares[0] * np.nan, others[0] * np.nan, n_pairs=0)
+    names, numbers = ["a", "a", None, "b", "a", "b", "b"], np.array([0, 0, 1, 2, 0, 2, 2])
+    found = pattern_links([empty, *texts], ["c", *names], correction="none")
+    assert (found.n_texts, found.n_documents, found.n_compared) == (7, 3, 7)
+    for head in range(2):
+        values = (shares - others)[:, 0, head]
+        # statsmodels' correction has another factor, (n - 1) / (n - k), which is 1 for a mean.
+        fit = OLS(values, np.ones(7)).fit(cov_type="cluster", cov_kwds={"groups": numbers}, use_t=True)
+        assert found.p[0, head] == pytest.approx(student.sf(fit.tvalues[0], 2))
+        low, high = (
+            OLS(shares[:, 0, head], np.ones(7))
+            .fit(cov_type="cluster", cov_kwds={"groups": numbers}, use_t=True)
+            .conf_int()[0]
+        )
+        assert (found.low[0, head], found.high[0, head]) == pytest.approx((max(low, 0), min(high, 1)))
+    # The even documents, "a" and "b", have the second head's high shares; the odd one judges it.
+    assert found.held_out.heads[0] == (0, 1)
+    alone = pattern_links(texts, ["a"] * 7)
+    assert (alone.n_documents, alone.held_out) == (1, None)
+    assert np.isnan([alone.low, alone.p]).all()
+
+
+def test_of_heads_without_a_link_few_have_one_where_the_texts_of_a_document_are_alike():
+    rng = np.random.default_rng(5)
+    documents, n_heads = np.repeat(np.arange(12), 5), 2_000
+    of_document = rng.normal(0, 0.05, (12, 1, n_heads))[documents]
+    others = rng.uniform(0.2, 0.3, (60, 1, n_heads))
+    shares = others + of_document + rng.normal(0, 0.03, others.shape)
+    texts = [attended(*of_text) for of_text in zip(shares, others)]
+    names = [str(document) for document in documents]
+    of_units = pattern_links(texts, names, correction="none").p
+    as_independent = pattern_links(texts, correction="none").p
+    assert (of_units < 0.05).mean() < 0.065
+    assert (as_independent < 0.05).mean() > 0.1
 
 
 def test_a_head_is_chosen_on_one_half_and_judged_on_the_other():

@@ -91,7 +91,10 @@ def test_the_planted_head_comes_first_with_its_attention_by_hand():
     assert there.ranked[0] == (1, 2)
     assert there.shares[1, 2] == pytest.approx((0.7 + 0.5) / 2)
     assert there.even == pytest.approx(np.full((2, 3), 1 / 8))
-    assert there.n_above_even == 1
+    # One link is compared with its even share; a random split gives it more than 0.6 with p = (1 - 0.6) ** 7.
+    assert there.chance == pytest.approx([1 / 8, 1 / 8], rel=1e-3)
+    assert there.p[1, 2] == pytest.approx(0.4**7)
+    assert np.argwhere(there.beats_chance(0.05, "holm")).tolist() == [[1, 2]]
     attention[0, 1, 6] = 0, 0, 0.3, 0.6, 0.1, 0, 0, 0
     back = word_links(looked(attention), [word("shop")], [word("baker")])
     assert (back.ranked[0], back.shares[0, 1]) == ((0, 1), pytest.approx(0.9))
@@ -115,6 +118,8 @@ def test_any_other_word_is_the_one_of_the_strongest_link_and_neither_special_nor
     links = word_links(looked(attention), [saw], others)
     assert (others[links.keys[1, 0]].text, links.shares[1, 0]) == ("baker", pytest.approx(0.2))
     assert links.even[1, 0] == pytest.approx(2 / 8)
+    assert links.n_links.tolist() == [4, 4]
+    assert (links.chance > 2 / 8).all(), "the strongest of four words gets more than an even share by chance"
     attention[0, 2, 6] = np.eye(8)[4]
     back = word_links(looked(attention), others, [saw])
     assert (others[back.queries[0, 2]].text, back.shares[0, 2], back.ranked[0]) == ("shop", 1, (0, 2))
@@ -124,7 +129,7 @@ def test_any_other_word_is_the_one_of_the_strongest_link_and_neither_special_nor
 def test_equal_heads_are_ranked_by_layer_and_head():
     links = word_links(looked(even() * 1.0005), [word("shop")], [word("saw")])  # as half precision may round it
     assert links.ranked == [(layer, head) for layer in range(2) for head in range(3)]
-    assert links.n_above_even == 0
+    assert not links.beats_chance(0.05, "none").any()
 
 
 def test_chance_counts_the_keys_that_a_query_can_see():
@@ -150,6 +155,34 @@ def test_a_window_of_a_long_text_gives_what_the_whole_map_gives():
     inside = word_links(part, [word("baker", window=(2, 5))], [word("the", 2, window=(4, 7))])
     assert inside.shares == pytest.approx(whole.shares)
     assert inside.even == pytest.approx(whole.even)
+
+
+def at_random(rng, n_heads, *, causal=False):
+    """Attention of many heads that is split at random among the tokens that each query sees."""
+    weights = rng.exponential(size=(2, n_heads, 8, 8)) * (np.tril(np.ones((8, 8))) if causal else 1)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("query", "key"), [("shop", "saw"), ("shop", None), (None, "the"), ("baker", None), (None, "baker")]
+)
+def test_of_heads_that_attend_at_random_few_have_a_link_beyond_chance(query, key, causal):
+    words, n_heads = words_on(tokenized(), (0, 8)), 4_000
+    others = list(other_words(words, word(query or key), same_text=True))
+    queries, keys = (others if name is None else [word(name)] for name in (query, key))
+    links = word_links(
+        looked(at_random(np.random.default_rng(1), n_heads, causal=causal), causal=causal), queries, keys
+    )
+    false, margin = (links.p < 0.05).mean(), 3 * np.sqrt(0.05 * 0.95 / links.p.size)
+    assert false < 0.05 + margin
+    if all(len(each.tokens) == 1 for each in queries):
+        assert false > 0.03
+        assert links.chance == pytest.approx(links.shares.mean(axis=1), rel=0.03)
+    else:  # the mean over a word's tokens varies less than chance reckons with
+        assert (links.chance > 0.97 * links.shares.mean(axis=1)).all()
+    if links.n_links[0] > 1:
+        assert (links.shares > links.even).mean() > 0.5, "beside an even share, most heads seem to have a link"
 
 
 def test_words_of_two_texts_are_linked_across_them():

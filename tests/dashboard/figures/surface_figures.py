@@ -38,7 +38,7 @@ def figures(statistics: HeadStatistics) -> dict[str, Figure]:
         "cls entropy": entropy_panel(statistics, "cls entropy", nothing, 3.0),
         "gradients": gradient_lines({"[SEP]": np.array([3e-4, 2e-4, 1e-5]), "other": np.array([1e-4, 5e-5, 2e-5])}),
         "agreement": agreement_lines({"attention": np.array([0.25, 0.5, 0.125]), "outputs": nothing}),
-        "functions": function_grid(DOES, ORDER, "confidence", [(2, 2)]),
+        "functions": function_grid(DOES, ORDER, "confidence", [(2, 2)], is_ordered=True),
         "no functions": function_grid({}, ORDER, "confidence"),
         "no agreement": agreement_lines({"attention": nothing}),
     }

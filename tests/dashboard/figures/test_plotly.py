@@ -22,7 +22,13 @@ from dashboard.figures.plotly_figure import THEME_INK, escaped, translucent
 from dashboard.figures.roles.distributions import head_scores
 from dashboard.figures.roles.many_scores import every_head_score
 from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
-from dashboard.figures.similar.space import Camera, camera_of, heads_in_space_by_kind, heads_in_space_by_layer
+from dashboard.figures.similar.space import (
+    Camera,
+    camera_of,
+    heads_in_space_by_kind,
+    heads_in_space_by_layer,
+    read_camera,
+)
 
 HOSTILE = "<a href='javascript:alert(1)'>x</a>\x00&%{x}"
 NAMES = ("before", "after")
@@ -258,6 +264,14 @@ def test_a_camera_is_taken_from_the_browser_only_where_it_shows_something():
         sent_camera(eye=point, center=point),
     ):
         assert camera_of(wrong) is None
+
+
+def test_a_link_holds_a_camera_to_a_thousandth():
+    camera = Camera(eye=(1.23456, -0.5, 1e-9), center=(0.0, 0.0, 0.1))
+    assert camera.written == "1.235,-0.5,0,0,0,0.1,0,0,1"
+    assert read_camera(camera.written) == Camera(eye=(1.235, -0.5, 0.0), center=(0.0, 0.0, 0.1))
+    for wrong in ("", "1,2,3", "1,2,3,0,0,0,0,0,x", "1,2,3,0,0,0,0,0,nan", "0,0,2,0,0,0,0,0,1"):
+        assert read_camera(wrong) is None
 
 
 def test_every_mark_of_the_plane_has_one_in_space():

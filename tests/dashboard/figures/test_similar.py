@@ -11,6 +11,7 @@ from dashboard.figures.appearance import LESS, MORE
 from dashboard.figures.heads import CHOICE
 from dashboard.figures.similar.dendrogram import MIXED
 from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, NO_KIND, ROLE_LOOKS
+from dashboard.figures.similar.names import MARK, NAME, line_ends, name_places
 
 
 def test_every_head_is_a_point_where_the_plane_has_it_and_of_its_kind():
@@ -34,6 +35,25 @@ def test_chosen_heads_are_ringed_and_named_and_marks_choose(name):
     (choice,) = figure.spec["params"]
     assert (choice["name"], choice["select"]["fields"]) == (CHOICE, ["layer", "head"])
     assert choice["views"] == [figure.spec["layer"][0]["name"]], "the marks of the heads"
+
+
+def test_names_of_chosen_heads_lie_over_no_mark_in_a_crowd_and_stay_in_the_picture():
+    marks = np.random.default_rng(1).uniform(-1, 1, size=(72, 2))
+    marks[:12] /= 8
+    half = np.full(2, 1.2 * np.abs(marks).max())
+    pixels = [side / (2 * half[0]) for side in (380, 300)]
+    chosen = [0, 1, 5, 40]
+    names = name_places(marks, chosen, half, pixels)
+    for scale in pixels:
+        for place, name in enumerate(names):
+            assert (np.abs(name) * scale + np.array(NAME) / 2 <= half * scale).all()
+            apart = np.abs(marks - name) * scale - np.array(NAME) / 2
+            assert (apart >= MARK / 2 - 1e-9).any(axis=1).all()
+            others = np.abs(np.delete(names, place, axis=0) - name) * scale
+            assert (others >= NAME).any(axis=1).all()
+    alone = name_places(np.zeros((1, 2)), [0], np.ones(2), [200, 150])
+    assert alone[0, 0] == 0 < alone[0, 1], "above its mark where there is room"
+    np.testing.assert_allclose(line_ends(np.array([[0, 40.0]]), np.zeros((1, 2)), 1), [[0, 40 - NAME[1] / 2]])
 
 
 def test_both_planes_have_as_many_pixels_to_a_unit_on_both_axes():

@@ -86,6 +86,15 @@ def test_heads_of_a_layer_stand_in_order_and_those_without_a_number_last():
     assert found.tolist() == [[1, 2, 0, 3], [0, 1, 2, 3], [2, 0, 1, 3]]
 
 
+def test_each_head_keeps_its_column_unless_another_order_is_asked_for():
+    figure = function_grid(DOES, ORDER, "confidence")
+    cells = rows(figure, "cell")
+    assert np.floor(cells["left"]).tolist() == cells["head"].tolist()
+    drawn = texts_of(figure_svg(figure, title="t", caption=[]))
+    assert {"heads of the layer", "0", "1", "2", "3"} <= set(drawn)
+    assert "H3" not in drawn, "the column says it"
+
+
 def test_a_head_with_several_functions_is_split_and_its_parts_fill_its_cell():
     parts = rows(FIGURES["functions"], "part")
     split = parts[parts["name"] == "L1 H3"]

@@ -59,6 +59,13 @@ def test_the_page_says_what_changed_and_sends_it_to_every_view(compare):
     assert {each["group"] for each in pictures} == {"compare"}
 
 
+def test_a_grid_tells_what_heads_mostly_do_under_the_checkpoint_of_which_that_is_known(app, compare, pair):
+    app("surface", checkpoint=pair[0], corpus_text=SHORT)
+    at = compare()
+    assert all(sentence.endswith(".") for of_layer in sent(at, "(a) Roles")["sentences"] for sentence in of_layer)
+    assert sent(at, "(b) Roles")["sentences"] is None
+
+
 def test_the_head_and_the_role_first_shown_moved_most_and_what_the_reader_chose_stays(compare, small, pair):
     other = small("bert", initializer_range=1.6)
     firsts = []
@@ -343,14 +350,23 @@ def test_what_a_click_sends_is_taken_only_where_it_names_a_mark(monkeypatch):
     monkeypatch.setattr("dashboard.views.compare.flow.st.session_state", session)
     marks = {"local → no role": ((0, 1),)}
     for nothing in (None, 3, ["local → no role"], "local → gone", {"mark": 1}):
-        _take_mark(marks, nothing, None)
+        _take_mark(marks, nothing)
     assert session == {}
-    _take_mark(marks, "local → no role", None)
+    _take_mark(marks, "local → no role")
     assert session == {TRANSITION: "local → no role"}
 
 
-def test_a_transition_that_another_tau_does_not_have_is_forgotten(compare):
+def test_a_link_keeps_a_transition_under_another_tau_that_has_it_and_else_says_so(compare):
     at = transitions_page(compare)
+    at.selectbox(key=TRANSITION).set_value("no role under a").run()
+    assert at.query_params[TRANSITION] == "no role under a"
+    there = transitions_page(compare, transition="no role under a", tau="10")
+    assert there.selectbox(key=TRANSITION).value == "no role under a"
+    n_heads, n_there = (
+        next(option for option in page.selectbox(key=TRANSITION).options if option.startswith("no role under a: "))
+        for page in (at, there)
+    )
+    assert n_heads != n_there
     name = at.selectbox(key=TRANSITION).options[0].split(":")[0]
     at.selectbox(key=TRANSITION).set_value(name).run()
     tau = at.slider(key="tau")
@@ -358,6 +374,9 @@ def test_a_transition_that_another_tau_does_not_have_is_forgotten(compare):
     assert not at.exception
     assert not any(option.startswith(f"{name}:") for option in at.selectbox(key=TRANSITION).options)
     assert at.selectbox(key=TRANSITION).value is None
+    assert TRANSITION not in at.query_params
+    there = transitions_page(compare, transition=name, tau="10")
+    assert any("which no head makes here" in warning.value for warning in there.warning)
 
 
 def test_under_the_share_every_view_says_so_and_runs_no_model(compare):

@@ -196,7 +196,7 @@ def test_the_card_of_a_head_shows_odds_a_lower_bound_and_a_line(app):
     ]
     assert "p" not in table
     assert all("(≥ " in mean for mean in table["mean"].dropna())
-    assert len(at.get("vega_lite_chart")) == 2
+    assert len(at.get("vega_lite_chart")) == 1
     (summary,) = written(at, "Over 3 texts, by evidence:")
     shown, filled = on_page(at, "Heads of")
     for role, log in zip(sent(at, "Heads of")["roles"], shown[:, 1, 8].tolist(), strict=True):

@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from dashboard.views.frame import Prose, read_notes
 
@@ -40,3 +41,25 @@ def test_prose_with_a_stray_sign_is_refused(tmp_path):
     (tmp_path / "method.md").write_text("Write to a@ b.")
     with pytest.raises(ValueError, match="placeholder"):
         read_notes(tmp_path)
+
+
+def refused():
+    import streamlit as st
+
+    from cache.serving.requests import Status
+    from dashboard.views.text.on_screen import waiting
+
+    try:
+        with waiting() as report:
+            report(Status(done=0, total=1, seconds_left=14.0, n_waiting_before=0))
+            st.session_state["asked"] = True
+            raise ValueError("The text is too long.")
+    except ValueError as error:
+        st.error(str(error))
+
+
+def test_what_is_said_of_a_wait_does_not_stay_beside_a_refusal():
+    at = AppTest.from_function(refused).run()
+    assert at.session_state["asked"]
+    assert [each.value for each in at.error] == ["The text is too long."]
+    assert [each.value for each in at.markdown] == []

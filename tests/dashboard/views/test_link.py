@@ -42,6 +42,7 @@ LINKS = {
         "entropy": "false",
         "device": "cpu",
         "dtype": "float64",
+        "guess": "4",
     },
     "roles": {
         "scale": "share above chance",
@@ -49,10 +50,17 @@ LINKS = {
         "details": "Table",
         "roles finer": "true",
         "head": "1-2",
+        "region": "none",
     },
     "surface": {"head": "1-2"},
     "parsing": {"relation sentence": "2.1", "every guess": "true", "head": "1-2"},
-    "similar": {"similar details": "Two layers", "similar layer": "2", "similar other layer": "3", "head": "1-2"},
+    "similar": {"similar dimensions": "3", "camera": "1.2,-0.5,0.25,0,0,0,0,0,1", "head": "1-2"},
+    "similar layers": {
+        "similar details": "Two layers",
+        "similar layer": "2",
+        "similar other layer": "3",
+        "head": "1-2",
+    },
 }
 """A page, and what its link asks for: nothing of it is as on a first visit."""
 VAIN = {
@@ -71,6 +79,10 @@ VAIN = {
     "a head to switch off": (
         {"off": "50-1"},
         "The link switches off head L50 H1; this checkpoint has 6 layers of 12 heads. They are left out.",
+    ),
+    "a token to predict": (
+        {"guess": "0", "off": "0-1"},
+        "The link asks to predict token “0”, which this text does not have. Showing another one instead.",
     ),
     "a window": (
         {"window": "zz"},
@@ -107,7 +119,7 @@ def said_of_link(at):
 
 @pytest.mark.parametrize("page", LINKS)
 def test_every_choice_of_a_link_is_taken_up(app, page):
-    at = app(page, **LINKS[page])
+    at = app(page.split()[0], **LINKS[page])
     assert not at.exception
     assert said_of_link(at) == []
     assert at.session_state[link._ASKED] == {}
@@ -123,6 +135,29 @@ def test_what_a_link_asks_for_in_vain_is_said_in_a_sentence_each_and_the_rest_st
         assert said_of_link(at) == [sentence]
         assert at.session_state["alpha"] == 0.01
         assert not at.error
+
+
+@pytest.mark.parametrize(
+    ("page", "asked", "sentence"),
+    [
+        (
+            "roles",
+            {"region": "block,local,sink"},
+            "The link asks for heads with exactly the roles “block,local,sink”, which no head has here. "
+            "Showing all heads.",
+        ),
+        (
+            "similar",
+            {"camera": "0,0,1,0,0,0,0,0,1", "similar dimensions": "3"},
+            "The link asks for camera “0,0,1,0,0,0,0,0,1”, from which nothing is seen. Showing the usual side instead.",
+        ),
+    ],
+)
+def test_what_a_page_of_its_own_asks_for_in_vain_is_said(app, page, asked, sentence):
+    at = app(page, **asked)
+    assert not at.exception
+    assert said_of_link(at) == [sentence]
+    assert not set(asked) & {"region", "camera"} & set(at.query_params)
 
 
 def test_a_link_without_settings_of_the_arcs_writes_none(app):

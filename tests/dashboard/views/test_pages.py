@@ -244,9 +244,10 @@ def test_how_often_labels_stay_is_shown_wherever_the_roles_of_the_corpus_are(app
 
 
 def test_single_scores_are_drawn_on_demand_where_they_are_many(app, monkeypatch):
-    assert "every score" not in [each.key for each in app(head="2-5").toggle]
+    scores = {"head": "2-5", "head details": "Scores"}
+    assert "every score" not in [each.key for each in app(**scores).toggle]
     monkeypatch.setattr("dashboard.views.inspect.head_card.MOST_MARKS", 10)
-    at = app(head="2-5")
+    at = app(**scores)
     assert at.get("plotly_chart") == [], "Plotly's code is fetched for nobody who did not ask"
     at.toggle(key="every score").set_value(True).run()
     assert not at.exception

@@ -17,12 +17,12 @@ from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_ini
 from core.passes.prepare import prepare, queries_text
 from core.relations.accuracy import (
     ALL,
-    Baseline,
     ParsingSettings,
     RelationAccuracy,
     TextPredictions,
     relation_accuracies,
 )
+from core.relations.offsets import Baseline
 from core.texts.relations import ROOT, Dependencies, dependencies
 from core.texts.text import Text, read_file
 from core.texts.words import Words
@@ -99,7 +99,8 @@ def assert_shows(rows, accuracies):
         [one.best_accuracy, one.best_low, one.best_high, one.accuracy.max(), one.baseline.share, one.baseline.offset]
         for one in accuracies
     ]
-    np.testing.assert_allclose(numbers[:, :6], expected, rtol=1e-12)
+    in_percent = [100, 100, 100, 100, 100, 1]
+    np.testing.assert_allclose(numbers[:, :6], np.array(expected) * in_percent, rtol=1e-12)
     np.testing.assert_allclose(numbers[:, 6], [one.p_value for one in accuracies], rtol=1e-12)
     assert rows["name"].tolist() == [f"L{one.best[1]} H{one.best[2]}" for one in accuracies]
     assert rows["way"].tolist() == [DIRECTION_NAMES[one.best[0]] for one in accuracies]
@@ -124,7 +125,7 @@ def test_the_table_shows_what_core_computes(parsing, checkpoint):
     assert not at.exception
     assert not at.error
     assert_shows(table(at), computed(find_checkpoint(checkpoint)))
-    assert any(re.match(r"Relations: from \*\*spaCy\*\*.*4 texts\.", each.value) for each in at.markdown)
+    assert any(re.match(r"Relations: from \*\*spaCy\*\*.*4 texts\.", each.value) for each in at.caption)
 
 
 def test_settings_change_what_is_computed(parsing, checkpoint):
@@ -167,13 +168,14 @@ def dependencies_of(text):
 
 
 def test_the_headline_names_the_heads_whose_accuracy_it_gives():
-    assert wording.best_head("det", ["**L0 H1** (dep → head)"], 0.5, 0.25) == (
-        "Best find: **L0 H1** (dep → head) on **det**, right in 50.0% of unseen cases. Always guessing the word at the "
-        "best fixed distance gets 25.0%."
+    assert wording.best_head("det", ["**L0 H1** (dep → head)"], 0.5, Baseline(offset=2, share=0.25, shares={})) == (
+        "Best find: **L0 H1** (dep → head) on **det** (an article and its noun), right in 50.0% of unseen cases. "
+        "Always guessing 2 words after gets 25.0%."
     )
-    assert wording.none_above("det", ["A", "B"], 0.2, 0.25) == (
-        "No head beats its baseline on held-out texts. Closest: A or B (one chosen on each half of the texts) on "
-        "**det**, right in 20.0% of unseen cases. Always guessing the word at the best fixed distance gets 25.0%."
+    assert wording.none_above("acl", ["A", "B"], 0.2, Baseline(offset=-1, share=0.25, shares={})) == (
+        "No head finds a relation in unseen texts more often than guessing at a fixed distance does. Closest: A or B "
+        "(one chosen on each half of the texts) on **acl**, right in 20.0% of unseen cases. Always guessing 1 word "
+        "before gets 25.0%."
     )
 
 
@@ -195,53 +197,58 @@ def test_random_weights_stand_beside_the_checkpoint(parsing, checkpoint):
     at = parsing(random="true")
     random = {one.relation: one for one in computed(randomly_initialised(find_checkpoint(checkpoint)))}
     rows = table(at)
-    np.testing.assert_array_equal(rows["control"], [random[name].best_accuracy for name in rows["relation"]])
+    expected = [100 * random[name].best_accuracy for name in rows["relation"]]
+    np.testing.assert_array_equal(rows["control"], expected)
     assert "control" not in table(parsing()).columns
 
 
 def test_the_headline_counts_relations_and_heads(parsing, checkpoint):
     each_in_both_halves = [*TEXTS, "Of the car.", *reversed(TEXTS[1:]), "Of a very old red car."]
     given = [Text((text,)) for text in each_in_both_halves]
-    at = parsing(alpha="0.1", corpus_text="\n".join(each_in_both_halves))
+    link = {"alpha": "0.1", "corpus_text": "\n".join(each_in_both_halves)}
+    at = parsing(**link)
     accuracies = computed(find_checkpoint(checkpoint), given, alpha=0.1)
     named = [one for one in accuracies if one.relation != ALL]
-    headline = headline_of(at)
+    headline, note = headline_of(at), next(each.value for each in at.markdown if "('all' not counted)" in each.value)
     n_beat = sum(one.p_value < 0.1 for one in named)
     held_out = [one for one in named if one.best_of_halves]
     n_above = sum(one.best_accuracy > one.baseline.share for one in held_out)
     assert 0 < n_above < len(held_out) < len(named)
-    assert f"Of {len(named)} relations ('all' not counted), the best head beats" in headline
-    assert f"in **{n_above}** of the {len(held_out)} with a held-out accuracy on held-out texts" in headline
-    assert f"significantly in **{n_beat}** on all texts (p < 0.1, corrected" in headline
-    bars = next(each.value for each in at.markdown if "Wilson intervals, against" in each.value)
+    assert f"Of {len(named)} relations ('all' not counted), the best head beats" in note
+    assert f"in **{n_above}** of the {len(held_out)} with a held-out accuracy on held-out texts" in note
+    assert f"significantly in **{n_beat}** on all texts (p < 0.1, corrected" in note
+    bars = bars_of(parsing(**link, **{"relation details": wording.BARS}))
     assert f"above it for {n_above} of {len(held_out)} relations" in bars
     best = max(named, key=lambda one: one.best_accuracy - one.baseline.share)
     assert best.best_of_halves == (best.best, best.best)
     head = f"**L{best.best[1]} H{best.best[2]}** ({DIRECTION_NAMES[best.best[0]]})"
     assert headline.startswith(f"Best find: {head} on **{best.relation}**")
     rule = by_argmax(computed(find_checkpoint(checkpoint), given, reading="row"), "points")
-    assert f"**{rule.heads.sum()} of 6 heads** are *syntactic by argmax* (baseline + 10 points): " in headline
-    assert all(f"{n} for {name}" in headline for name, n in rule.n_heads.items() if n)
+    at = parsing(**link, **{"relation details": wording.TWO_RULES})
+    said = next(each.value for each in at.markdown if "are *syntactic by argmax*" in each.value)
+    assert f"**{rule.heads.sum()} of 6 heads** are *syntactic by argmax* (baseline + 10 points): " in said
+    assert all(f"{n} for {name}" in said for name, n in rule.n_heads.items() if n)
 
 
 def test_one_text_has_no_held_out_share_and_no_nan(parsing):
-    at = parsing(corpus_text="The quick brown fox jumps over the lazy dog.")
+    link = {"corpus_text": "The quick brown fox jumps over the lazy dog."}
+    at = parsing(**link)
     assert not at.exception
     assert any(each.value.startswith(wording.no_halves("text")) for each in at.markdown)
-    assert wording.no_bars("text") in infos(at)
     said = " ".join(each.value for each in [*at.markdown, *at.caption, *at.info])
     assert "nan" not in said
     assert "on held-out texts" not in said
     assert "evaluated on the other half**, both ways" not in said
     assert not [each for each in at.dataframe if "held_out" in each.value]
     assert any("best_on_all" in each.value for each in at.dataframe)
+    assert wording.no_bars("text") in infos(parsing(**link, **{"relation details": wording.BARS}))
 
 
 def test_rows_without_a_held_out_share_are_explained(parsing):
     at = parsing()
     assert table(at)["held_out"].isna().any()
     assert any(wording.not_held_out("text") in each.value for each in at.markdown)
-    bars = next(each.value for each in at.markdown if "Wilson intervals, against" in each.value)
+    bars = bars_of(parsing(**{"relation details": wording.BARS}))
     assert "nan" not in bars
     assert "needs 2 texts against" in bars
 
@@ -254,7 +261,7 @@ def test_where_no_head_is_above_its_baseline_the_headline_says_so(parsing, monke
     monkeypatch.setattr("dashboard.views.parsers.relations.predictions.relation_accuracies", as_good_as_offsets)
     at = parsing(alpha="0.01")
     said = " ".join(each.value for each in at.markdown)
-    assert "No head beats its baseline on held-out texts. Closest: " in said
+    assert "No head finds a relation in unseen texts more often" in said
     assert "Best find" not in said
     assert "beats the best fixed offset in **0**" in said
 
@@ -280,16 +287,22 @@ def test_the_headline_names_the_heads_that_were_judged_where_they_are_not_the_be
     heads = f"**{first}** ({ways[0]}) or **{second}** ({ways[1]}) (one chosen on each half of the texts)"
     assert best.best_accuracy == best.baseline.share
     assert headline_of(at).startswith(
-        f"No head beats its baseline on held-out texts. Closest: {heads} on **{best.relation}**, right in "
-        f"{best.best_accuracy:.1%} of unseen cases"
+        "No head finds a relation in unseen texts more often than guessing at a fixed distance does. Closest: "
+        f"{heads} on **{best.relation}**"
     )
+    assert f"right in {best.best_accuracy:.1%} of unseen cases" in headline_of(at)
     assert best.best_of_halves != (best.best, best.best)
     row = table(at).set_index("relation").loc[best.relation]
     assert row["chosen"] == f"{first} {ways[0]} or {second} {ways[1]}"
 
 
 def headline_of(at):
-    return next(each.value for each in at.markdown if "('all' not counted), the best head" in each.value)
+    return next(each.value for each in at.markdown if re.match("Best find|No head finds", each.value))
+
+
+def bars_of(at):
+    """What the bars show, in words."""
+    return next(each.value for each in at.markdown if "Wilson intervals, against" in each.value)
 
 
 def test_moving_what_needs_no_pass_runs_none(parsing, monkeypatch):
@@ -411,7 +424,7 @@ def test_gold_relations_of_a_file_are_used_and_named(parsing, checkpoint):
     at.file_uploader(key="upload").upload("gold.conllu", CONLLU.encode())
     at.run()
     assert not at.exception
-    assert any(each.value.startswith("Relations: **gold**") for each in at.markdown)
+    assert any(each.value.startswith("Relations: **gold**") for each in at.caption)
     gold = [
         Text(
             ("She eats red apples",),
@@ -427,17 +440,16 @@ def test_gold_relations_of_a_file_are_used_and_named(parsing, checkpoint):
 
 
 def test_documents_of_a_file_are_counted_and_are_the_units(parsing, checkpoint):
-    def uploaded(content):
-        at = parsing(corpus="upload a file", relation=ALL)
+    def uploaded(content, tab=wording.TABLE):
+        at = parsing(corpus="upload a file", relation=ALL, **{"relation details": tab})
         at.file_uploader(key="upload").upload("gold.conllu", content.encode())
         at.run()
         assert not at.exception
-        return at, " ".join(each.value for each in [*at.markdown, *at.info])
+        return at, " ".join(each.value for each in [*at.markdown, *at.caption, *at.info])
 
     each_its_own = "".join(f"# newdoc id = {name}\n{CONLLU}\n" for name in "abc")
     at, shown = uploaded(each_its_own)
     assert "The texts are from 3 documents: halves, intervals and tests take whole documents" in shown
-    assert "95% intervals by document, against" in shown
     assert wording.table_note("document") in shown
     texts = read_file("gold.conllu", each_its_own.encode())
     accuracies = computed(find_checkpoint(checkpoint), texts)
@@ -445,11 +457,13 @@ def test_documents_of_a_file_are_counted_and_are_the_units(parsing, checkpoint):
     assert_shows(rows, accuracies)
     np.testing.assert_allclose(rows["design_effect"], [one.best_design_effect for one in accuracies])
     assert rows["documents"].tolist() == [one.n_documents for one in accuracies]
+    assert "95% intervals by document, against" in uploaded(each_its_own, wording.BARS)[1]
 
-    at, shown = uploaded("# newdoc\n" + f"{CONLLU}\n" * 3)
+    one_document = "# newdoc\n" + f"{CONLLU}\n" * 3
+    assert wording.no_bars("document") in uploaded(one_document, wording.BARS)[1]
+    at, shown = uploaded(one_document)
     assert "All texts are from one document, so there are no intervals, tests" in shown
     assert wording.no_halves("document") in shown
-    assert wording.no_bars("document") in shown
     assert wording.not_tested(4) in shown
     assert "nan" not in shown
     intervals = sent(at, f"{ALL}, {at.segmented_control(key='way').value}")["details"]
@@ -559,7 +573,7 @@ def test_argmax_and_sieve_are_counted_beside_each_other(parsing, checkpoint):
     counts = next(each.value for each in at.markdown if "by both and" in each.value)
     assert "by the sieve (its pooled syntactic role)" in counts
     assert "its pooled syntactic role" in wording.sieve_title("score")
-    n_all, first, second, both, neither = map(int, re.findall(r"\d+", counts))
+    n_all, first, second, both, neither = map(int, re.findall(r"\d+", counts[counts.index(" Of ") :]))
     rule = by_argmax(computed(find_checkpoint(checkpoint), reading="row"), "points")
     sieve = sent(at, wording.SIEVE_GRID)
     held = np.frombuffer(bytes_of(sieve["outlined"]), np.uint8).reshape(2, 3).astype(bool)

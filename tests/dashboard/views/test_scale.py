@@ -17,6 +17,7 @@ from core.texts.text import read_typed
 from dashboard import controls
 from dashboard.provenance import caption, corpus_facts
 from dashboard.state import Choice
+from dashboard.views.similar import wording as similar_wording
 
 SHARE = "share above chance"
 TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
@@ -118,7 +119,9 @@ def test_under_the_share_inspect_shows_the_text_and_the_card_of_a_head_on_that_s
     local = f"{scored.scores[0, 0, 3, 1]:z.2f} of 1.00"
     assert (card["role"][0], card["this text"][0]) == ("local", local)
     assert card["mean"][0].startswith(f"{tests.mean[0, 3, 1]:z.2f} (")
-    assert written(at, "distance of the shares above chance")
+    at = app(scale=SHARE, text=typed, head="3-1", **{"head details": similar_wording.OPEN})
+    (alike,) = (each for each in at.markdown if each.value.startswith("With similar shares above chance: "))
+    assert alike.help.startswith("By the mean shares above chance of all roles.")
 
 
 def test_under_the_share_heads_that_are_off_are_compared_on_that_scale(app):

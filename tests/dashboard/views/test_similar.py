@@ -15,9 +15,9 @@ def test_the_page_compares_all_heads_and_says_what_it_found(app):
     at = app("similar")
     assert not at.exception
     assert not at.error
-    said = next(each.value for each in at.markdown if "attend most alike" in each.value)
+    said = next(each.value for each in at.markdown if "look at the same words most" in each.value)
     assert "72 heads compared on 3 texts" in said
-    assert "Heads of the same layer are" in said
+    assert "Heads of one layer are" in said
     shown = sent(at, "Distance of the heads")
     layer, head = shown["chosen"][0]
     assert shown["texts"][layer][head] == "0", "a head lies at no distance from itself"
@@ -53,21 +53,18 @@ def test_every_view_is_drawn(app, tab):
 
 
 def test_the_card_of_a_head_takes_distances_from_the_store_and_computes_none(app):
-    said = "Most similar to"
-    link = {"corpus_text": "The card compares nothing.\nIt only looks into the store.\nA pass is too dear."}
+    said = "Looking at the same words"
+    link = {
+        "head details": wording.OPEN,
+        "corpus_text": "The card compares nothing.\nIt only looks into the store.\nA pass is too dear.",
+    }
     at = app(**link)
     assert not any(said in each.value for each in at.markdown)
     assert app("similar", **link).exception == []
     at = app(**link, head="2-5")
-    found = next(each.value for each in at.markdown if said in each.value)
-    assert found.startswith("Most similar to L2 H5: ")
-    assert found.endswith("; 0 would be equal (nats, mean over the rows of 3 texts).")
-
-
-def test_two_kinds_of_labels_are_told_apart_where_heads_are_coloured_by_behaviour(app):
-    assert wording.TWO_LABELS in [each.value for each in app("similar").caption]
-    by_role = app("similar", **{"similar colour": wording.ROLE})
-    assert wording.TWO_LABELS not in [each.value for each in by_role.caption]
+    found = next(each for each in at.markdown if said in each.value)
+    assert re.fullmatch(r"Looking at the same words: (L\d H\d+, ){4}L\d H\d+", found.value)
+    assert found.help.endswith("(nats, mean over the rows of 3 texts).")
 
 
 def test_texts_are_taken_at_even_steps(monkeypatch):
@@ -81,13 +78,14 @@ def test_texts_are_taken_at_even_steps(monkeypatch):
 
 def test_sentences_say_what_there_is_and_nothing_else():
     nan = float("nan")
-    assert wording.summary(None, nan, nan, "nats", 1, 1) == "1 head compared on 1 text."
-    said = wording.summary(("L0 H1", "L1 H0", 0.01234), 0.25, 0.125, "nats", 2, 12)
-    assert "**L0 H1 and L1 H0** attend most alike (0.0123 nats)" in said
-    assert "no closer to each other" in said
+    assert wording.summary(None, nan, nan, "nats", (1, 1), 1) == "1 head compared on 1 text."
+    said = wording.summary(("L0 H1", "L1 H0", 0.01234), 0.25, 0.125, "nats", (2, 5), 12)
+    assert said.startswith("12 heads compared on 2 of 5 texts, evenly spaced. ")
+    assert "**L0 H1 and L1 H0** look at the same words most (0.0123 nats apart)" in said
+    assert "no more alike" in said
     assert "within 0.1 nats" in wording.groups_of([1, 1], 0.1, "nats")
     assert wording.groups_of([5, 2, 1], 0.1, "nats") == (
-        "2 groups of similar heads (within 0.1 nats, half the mean distance); the largest has 5, 1 head stands alone."
+        "2 groups, 1 loner (groups: within 0.1 nats, half the mean distance; the largest has 5 heads)."
     )
 
 

@@ -176,7 +176,10 @@ def test_functions_name_the_offset_and_the_relations(opened):
     positional = at.session_state[KEPT][1].labels.positional
     for layer, head in np.argwhere(positional.holds).tolist():
         assert f"L{layer} H{head} ({words.offset_name(int(positional.offset[layer, head]))})" in described
-    assert words.ORDER in [each.value for each in at.markdown]
+    assert words.LABELS in [each.value for each in at.markdown]
+    assert "columns: heads by number" in described
+    by_confidence = opened(words.FUNCTIONS, **{"by confidence": "true"})
+    assert any("columns: heads by confidence" in each for each in sentences(by_confidence))
 
 
 def test_heads_that_are_syntactic_here_are_told_apart_from_those_that_roles_counts(app, opened):

@@ -1,9 +1,8 @@
 """Texts with gold mentions: read, cut to windows, run through the checkpoint, and scored."""
 
 import hashlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, get_args
 
 import streamlit as st
@@ -20,14 +19,13 @@ from dashboard import samples
 from dashboard.progress import in_its_place, with_progress
 from dashboard.views.frame import Visit
 from dashboard.views.parsers.coreference import wording
-from dashboard.views.pickers import one_of
 
-MENTION_SAMPLE: Final = Path(samples.__file__).with_name("coreference.jsonl")
-"""Texts with mentions and who they are, in the form that `core.coreference.files` documents."""
 EXAMPLE: Final = wording.EXAMPLE.capitalize()
 """Name of the example texts."""
 RECENT: Final = 32
 """Results that stay in memory."""
+_OWN: Final = "own texts with mentions"
+"""The reader's file as the section last read it, and how."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +60,13 @@ class CoreferenceResults:
     """Among the other candidates."""
 
 
-def gold_mentions() -> Gold | None:
-    """The texts that the reader chose; None while there is no file yet.
+def gold_mentions(*, is_example: bool) -> Gold | None:
+    """The example texts, or those of the reader's file; None while there is no file yet.
 
     Raises: TextError.
     """
-    is_example = one_of(wording.SOURCE, {wording.EXAMPLE: True, wording.UPLOAD: False}, key="mentions from")
     if is_example:
-        return _read(MENTION_SAMPLE.name, EXAMPLE, MENTION_SAMPLE.read_bytes)
+        return _read(samples.MENTIONS.name, EXAMPLE, samples.MENTIONS.read_bytes)
     uploaded = st.file_uploader(
         wording.UPLOAD_LABEL,
         type=["json", "jsonl", "tsv", "txt"],
@@ -79,8 +76,8 @@ def gold_mentions() -> Gold | None:
     st.markdown(wording.UPLOAD_LIMITS)
     st.download_button(
         wording.TEMPLATE,
-        MENTION_SAMPLE.read_bytes,
-        file_name=MENTION_SAMPLE.name,
+        samples.MENTIONS.read_bytes,
+        file_name=samples.MENTIONS.name,
         mime="application/jsonl",
         key="download mentions example",
         on_click="ignore",
@@ -105,6 +102,7 @@ def coreference_results(visit: Visit, gold: Gold, settings: CoreferenceSettings)
     """
     alpha = visit.chosen.criterion.alpha
     key = (visit.engine, visit.settings, gold.sha256, settings, alpha)
+    st.session_state[_OWN] = None if gold.name == EXAMPLE else (gold, settings)
     results = _results().get(key)
     if results is not None:
         return results
@@ -122,6 +120,22 @@ def coreference_results(visit: Visit, gold: Gold, settings: CoreferenceSettings)
     results = CoreferenceResults(windows=cut, choices=answers.results, scores=scores, among_others=among_others)
     _results().put(key, results)
     return results
+
+
+def kept_own_mentions(visit: Visit) -> tuple[str, Sequence[MentionText], Answers[MentionChoices]] | None:
+    """Name and windows of the reader's own file, and what every head chooses; None where there is none or that needs a
+    pass.
+    """
+    own: tuple[Gold, CoreferenceSettings] | None = st.session_state.get(_OWN)
+    if own is None:
+        return None
+    gold, settings = own
+    cut = _cut().get(("windows", visit.engine, gold.sha256, settings.window))
+    if cut is None:
+        return None
+    question = choice_question(settings.from_word)
+    answers = visit.inference.kept(visit.engine, question, cut.texts, visit.settings, too_long="truncate")
+    return None if answers is None else (gold.name, cut.texts, answers)
 
 
 def _answers(visit: Visit, gold: Gold, cut: Windows, settings: CoreferenceSettings) -> Answers[MentionChoices] | None:

@@ -18,6 +18,7 @@ from dashboard.figures.head_map import Detail, HeadMap, round_bound
 from dashboard.plain import plain
 from dashboard.views import frame
 from dashboard.views.frame import Visit
+from dashboard.views.layout import halves
 from dashboard.views.maps import show_head_map
 from dashboard.views.parsers import wording as shared_wording
 from dashboard.views.parsers.coreference import wording
@@ -53,8 +54,10 @@ def _coreference() -> None:
     if visit.settings.kind not in ("self", "encoder"):
         st.info(wording.ONE_TEXT)
         return
-    gold = gold_mentions()
-    settings = _settings()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        is_example = one_of(wording.SOURCE, {wording.EXAMPLE: True, wording.UPLOAD: False}, key="mentions from")
+        settings = _settings()
+    gold = gold_mentions(is_example=is_example)
     if gold is None:
         st.info(wording.WAIT)
         return
@@ -66,36 +69,39 @@ def _coreference() -> None:
     _, n_layers, n_heads = scores.judgement.accuracy.shape
     heads = state.chosen_heads(n_layers, n_heads, scores.best)
     facts = _facts(visit, gold, results, settings)
-    _show_source(gold, results)
     _headline(results, alpha)
-    _table(scores, heads, facts)
-    _map(visit, scores, heads, facts)
-    choices_in_a_text(results, heads, facts)
+    _warn_of_few_cases(gold, results)
+    left, right = halves()
+    with left:
+        _map(visit, scores, heads, facts)
+    with right:
+        choices_in_a_text(results, heads, facts)
+        frame.link_to_inspect(heads)
+        _show_source(gold, results)
     state.put_in_link(heads)
-    frame.link_to_inspect(heads)
+    _table(scores, heads, facts)
 
 
 def _settings() -> CoreferenceSettings:
     """The settings that the reader chose."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        candidates = one_of(wording.CANDIDATES, CANDIDATES, key="candidates", help=wording.CANDIDATES_HELP)
-        from_word = one_of(
-            shared_wording.FROM_WORD,
-            shared_wording.FROM_WORDS,
-            key="mention from word",
-            help=shared_wording.FROM_WORD_HELP,
-        )
-        window = st.number_input(
-            wording.WINDOW,
-            SMALLEST_WINDOW,
-            LARGEST_WINDOW,
-            WINDOW,
-            key="window tokens",
-            help=wording.WINDOW_HELP,
-            bind="query-params",
-            persist_state="session",
-            width=180,
-        )
+    candidates = one_of(wording.CANDIDATES, CANDIDATES, key="candidates", help=wording.CANDIDATES_HELP)
+    from_word = one_of(
+        shared_wording.FROM_WORD,
+        shared_wording.FROM_WORDS,
+        key="mention from word",
+        help=shared_wording.FROM_WORD_HELP,
+    )
+    window = st.number_input(
+        wording.WINDOW,
+        SMALLEST_WINDOW,
+        LARGEST_WINDOW,
+        WINDOW,
+        key="window tokens",
+        help=wording.WINDOW_HELP,
+        bind="query-params",
+        persist_state="session",
+        width=180,
+    )
     return CoreferenceSettings(candidates=candidates, from_word=from_word, window=int(window))
 
 
@@ -116,14 +122,17 @@ def _facts(visit: Visit, gold: Gold, results: CoreferenceResults, settings: Core
 
 
 def _show_source(gold: Gold, results: CoreferenceResults) -> None:
-    """What was read, what was left out, and a warning if there are few cases."""
+    """What was read, and what was left out."""
     texts, n_cases = results.windows.texts, int(results.scores.judgement.n_cases[0])
     n_mentions = sum(len(text.mentions) for text in texts)
-    st.markdown(wording.read(plain(gold.name), len(texts), n_cases, n_mentions))
+    read = wording.read(plain(gold.name), len(texts), n_cases, n_mentions)
     left_out = wording.left_out(results.windows.n_without, results.windows.n_apart, results.scores.n_unread)
-    if left_out:
-        st.markdown(left_out)
-    st.markdown(documents_note(int(results.scores.n_documents[0])))
+    documents = documents_note(int(results.scores.n_documents[0]))
+    st.caption(" ".join(said for said in (read, left_out, documents) if said))
+
+
+def _warn_of_few_cases(gold: Gold, results: CoreferenceResults) -> None:
+    n_cases = int(results.scores.judgement.n_cases[0])
     if n_cases < wording.FEW_CASES:
         st.info(wording.few(n_cases, is_example=gold.name == EXAMPLE))
 
@@ -150,10 +159,10 @@ def _headline(results: CoreferenceResults, alpha: float) -> None:
 
 
 def _table(scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) -> None:
-    st.subheader(wording.TABLE)
+    st.markdown(f"**{wording.TABLE}**")
     table = antecedent_table(scores, heads[-1] if heads else None)
     columns = {
-        group: st.column_config.NumberColumn(wording.column(group, int(n_cases)), format="%.1f")
+        group: st.column_config.NumberColumn(wording.column(group, int(n_cases)), format="%.1f%%")
         for group, n_cases in zip(GROUPS, scores.judgement.n_cases, strict=True)
     }
     effect = {
@@ -169,13 +178,11 @@ def _table(scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) 
         key="antecedents",
         placeholder="–",
     )
-    table_downloads("antecedents", table, facts)
-    st.caption(wording.TABLE_PAPER)
+    table_downloads("antecedents", table, facts, paper=wording.TABLE_PAPER)
 
 
 def _map(visit: Visit, scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) -> None:
     """Accuracy of every head, minus a baseline."""
-    st.subheader(wording.MAP)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         groups = {name: at for at, (name, n) in enumerate(zip(GROUPS, scores.judgement.n_cases, strict=True)) if n}
         group = one_of(wording.MENTIONS, groups, key="mentions group")
@@ -213,8 +220,8 @@ def _map(visit: Visit, scores: CoreferenceScores, heads: list[Head], facts: dict
         heads=heads,
         reset=(files.fingerprint, state.n_pushed()),
         facts=facts,
+        paper=wording.MAP_PAPER,
     )
-    st.caption(wording.MAP_PAPER)
 
 
 def _details(scores: CoreferenceScores, group: int) -> list[Detail]:

@@ -26,7 +26,6 @@ CHECK, CROSS, ARROW = "✓", "✗", "→"
 
 def choices_in_a_text(results: CoreferenceResults, heads: list[Head], facts: dict[str, str]) -> None:
     """What the head that was chosen last chooses, in a text that the reader picks."""
-    st.subheader(wording.TEXT)
     if not heads:
         st.info(wording.NO_HEAD)
         return
@@ -100,7 +99,7 @@ def _mark(text: MentionText, choices: MentionChoices, head: Head, candidates: Ca
         return f":gray-background[{word} {wording.NOT_READ}]"
     choice = int(choices.of(candidates)[*head, mention])
     numbers = {mention.head: number for number, mention in enumerate(text.mentions)}
-    if choice == NO_CHOICE:
+    if choice <= NO_CHOICE:
         name = wording.NOTHING_CHOSEN
     else:
         name = _raised(numbers[choice]) if choice in numbers else f"“{plain(shown[choice])}”"

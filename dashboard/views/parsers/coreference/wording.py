@@ -5,12 +5,11 @@ from typing import Final
 
 from core.coreference.accuracy import Candidates
 from core.texts.text import MAX_BYTES
-from dashboard.figures.figure import counted
+from dashboard.figures.figure import counted, percent
 
 SEE: Final = (
-    "Does an attention head find what *she*, *the bakery* or *Falk* refers to? For each mention with an antecedent, a "
-    "head chooses the earlier mention that the mention's head word attends to most. It is right if both refer to the "
-    "same thing."
+    "Words such as *she* or *the bakery* mention someone or something. Does an attention head find where the same one "
+    "was mentioned before (the antecedent)? A head's guess is the earlier mention that it looks at most."
 )
 SOURCE: Final = "Texts with mentions"
 EXAMPLE: Final = "example texts"
@@ -19,8 +18,9 @@ UPLOAD_LABEL: Final = "Upload texts with gold mentions"
 UPLOAD_LIMITS: Final = (
     f"UTF-8, at most {MAX_BYTES // 10**6} MB; the format is recognised from the content. **JSON** with `text` (or "
     "`words`) and `clusters`: for each entity, its mentions as `[start, end]` in characters (or words), counted from 0 "
-    "with the end excluded; optionally `types` (pronoun, proper, nominal) and `name` (texts with the same name are "
-    "parts of one document). **UD GUM** as JSON, documents or windows. **GAP** as its tab-separated table. The texts "
+    "with the end excluded; optionally `types` (pronoun, proper, nominal), `heads` (where each head word begins, or "
+    "which word it is; otherwise a parser finds it) and `name` (texts with the same name are parts of one document). "
+    "**UD GUM** as JSON, documents or windows. **GAP** as its tab-separated table. The texts "
     "in the sidebar have no mentions and are not used here. An uploaded file is not part of the link."
 )
 TEMPLATE: Final = "Example file"
@@ -45,18 +45,16 @@ WINDOW_HELP: Final = (
     "sentence; the paper cut documents at 128. GUM's windows and GAP's snippets stay whole if the checkpoint can read "
     "them."
 )
-TABLE: Final = "Accuracy of antecedent selection, in percent"
+TABLE: Final = "How often the antecedent is found"
 TABLE_PAPER: Final = (
-    "Corresponds to table 2 of Clark et al. (2019). The rule-based and the neural system in that table are quoted "
-    "below, not computed here."
+    "Corresponds to table 2 of Clark et al. (2019), whose rule-based and neural systems are quoted below, not computed."
 )
 DESIGN_EFFECT_HELP: Final = (
     "Variance of the accuracy over all mentions with documents as units, divided by its variance if cases were "
     "independent. With 2, it takes two cases to say as much as one independent case."
 )
 WHO: Final = "chosen by"
-MAP: Final = "Every head"
-MAP_PAPER: Final = "The paper has no figure of this: its table 2 gives the best head only."
+MAP_PAPER: Final = "The paper has no such figure."
 MENTIONS: Final = "Mentions"
 AGAINST: Final = "Minus"
 NOTHING: Final = "nothing"
@@ -64,12 +62,10 @@ OUTLINE: Final = "outlined: beats the baseline (p corrected for all heads)"
 LOWER: Final = "worse"
 HIGHER: Final = "better"
 TO_BEST: Final = "Go to the best head"
-TEXT: Final = "Choices of the head in a text"
 PICK_TEXT: Final = "Text"
 LEGEND: Final = (
-    "Mentions are numbered at their head words. she³ → ¹ ✓: mention 3 attends most to mention 1, which refers to the "
-    "same entity. ✗ (¹): it attends most to another word, and mention 1 is the nearest antecedent. Grey: no antecedent "
-    "in this text."
+    "Mentions are numbered. she³ → ¹ ✓: from mention 3 the head looks most at mention 1, which is the same person or "
+    "thing. ✗ (¹): it looks at another word, and mention 1 would be right. Grey: mentioned for the first time."
 )
 NO_HEAD: Final = "Click a head in the map to see its choices."
 NOTHING_CHOSEN: Final = "nothing"
@@ -114,23 +110,23 @@ def headline(
     """Accuracy of the best head, or of those that are best on each half, next to the baselines."""
     names = list(dict.fromkeys(heads))
     named = " and ".join(f"**{name}**" for name in names)
-    antecedent = f"the antecedent in **{accuracy:.1%}** of {counted(n_cases, 'case')}"
+    antecedent = f"the antecedent in **{percent(accuracy, 1)}** of {counted(n_cases, 'case')}"
     if not is_held_out:
         sentence = f"{named}, the best of all heads, finds {antecedent}"
     elif len(names) == 1:
-        sentence = f"{named}, best on each half of the documents and evaluated on the other, finds {antecedent}"
+        sentence = f"{named}, chosen on each half of the documents and counted on the other, finds {antecedent}"
     else:
-        sentence = f"{named}, each best on one half of the documents and evaluated on the other, find {antecedent}"
-    at_random, nearest, same_word = (f"{share:.1%}" for share in baselines)
+        sentence = f"{named}, each chosen on one half of the documents and counted on the other, find {antecedent}"
+    at_random, nearest, same_word = (percent(share, 1) for share in baselines)
     return (
-        f"{sentence}. Baselines: an earlier mention taken at random is right in {at_random}, the nearest in {nearest}, "
-        f"the nearest with the same head word (or else the nearest) in {same_word}."
+        f"{sentence}. To compare: an earlier mention taken at random is right in {at_random}, the nearest in "
+        f"{nearest}, the nearest with the same head word (or else the nearest) in {same_word}."
     )
 
 
 def among_others(candidates: Candidates, accuracy: float) -> str:
     """The accuracy among the candidates that are not chosen."""
-    return f"With {CANDIDATE_NAMES[candidates]} as candidates instead, the best head finds **{accuracy:.1%}**."
+    return f"With {CANDIDATE_NAMES[candidates]} as candidates instead, the best head finds **{percent(accuracy, 1)}**."
 
 
 def beats(p_values: Mapping[str, float], alpha: float) -> str:

@@ -16,14 +16,14 @@ NUMBERS: Final = {
 """What method.md leaves open."""
 
 SEE: Final = (
-    "A probe predicts each word's syntactic head from the attention of **all heads together**. It learns one weight "
-    "per head and direction, or weights that depend on the two words, and is tested on texts it has not seen."
+    "How much grammar is in the attention of **all heads together**? A probe is a small program that learns to name, "
+    "for each word, the word it depends on (its syntactic head), and is then tested on texts that it has not seen."
 )
 WHAT: Final = "Probes"
 ALONE: Final = "attention alone"
 AND_WORDS: Final = "attention and words"
 WHAT_HELP: Final = (
-    "Attention alone: one number per head and direction. Attention and words: these numbers depend on the vectors of "
+    "Attention alone: one weight per head and direction. Attention and words: these numbers depend on the vectors of "
     "the two words, so the probe can follow one head for determiners and another for objects."
 )
 VECTORS: Final = "Word vectors"
@@ -74,8 +74,8 @@ GETTING_READY: Final = "Getting ready ..."
 
 SCORES: Final = "Accuracy of predicted heads"
 SCORES_NOTE: Final = (
-    "UAS (unlabelled attachment score): share of words whose head is predicted correctly, including ROOT and excluding "
-    f"punctuation, with its {LEVEL:.0%} interval over texts."
+    "UAS (unlabelled attachment score): share of words whose syntactic head is predicted correctly, including ROOT and "
+    f"excluding punctuation, with its {LEVEL:.0%} interval over texts."
 )
 COLUMNS: Final[dict[str, tuple[str, str]]] = {
     "name": ("probe", "What predicts a word's head."),

@@ -12,6 +12,7 @@ from core.roles.roles import ROLES
 from dashboard.figures.head_map import Detail, HeadMap, round_bound
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.scales import WORDS
+from dashboard.plain import plain
 from dashboard.views.corpus import corpus
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_head_map
@@ -23,7 +24,6 @@ SYNTACTIC: Final = ROLES.index("syntactic")
 
 def grid(focus: Focus) -> None:
     """Accuracy of every head on the chosen relation and direction, minus the baseline."""
-    st.subheader(wording.GRID)
     relation, direction = focus.relation, DIRECTIONS.index(focus.direction)
     points = 100 * (relation.accuracy - relation.baseline.share)[direction]
     ends = zip(relation.low[direction].tolist(), relation.high[direction].tolist())
@@ -55,8 +55,7 @@ def grid(focus: Focus) -> None:
         outline=wording.OUTLINE_ROW if direction else wording.OUTLINE,
         details=details,
     )
-    _show(focus, "accuracies", picture)
-    st.caption(wording.GRID_PAPER)
+    _show(focus, "accuracies", picture, wording.GRID_PAPER)
 
 
 def two_rules(focus: Focus) -> None:
@@ -71,7 +70,10 @@ def two_rules(focus: Focus) -> None:
         return
     scale = focus.visit.chosen.scale
     by_sieve, score = tested.tests.holds[SYNTACTIC], tested.tests.mean[SYNTACTIC]
-    st.markdown(wording.both_rules(argmax_and_sieve(argmax.heads, by_sieve), by_sieve.size))
+    rule = wording.POINTS if argmax.margin == "points" else wording.RELATIVE
+    n_heads = {plain(relation): n for relation, n in argmax.n_heads.items()}
+    by_argmax = wording.n_syntactic(int(argmax.heads.sum()), argmax.heads.size, n_heads, rule)
+    st.markdown(f"{by_argmax} {wording.both_rules(argmax_and_sieve(argmax.heads, by_sieve), by_sieve.size)}")
     best = [[wording.best_at(at) for at in of_layer] for of_layer in argmax.best]
     points = 100 * argmax.gain
     argmax_title = f"{wording.ARGMAX_GRID}: {wording.ARGMAX_TITLE}"
@@ -118,7 +120,7 @@ def _label(focus: Focus, title: str) -> str:
     return f"{title}, heads of {focus.visit.engine.files.name}"
 
 
-def _show(focus: Focus, name: str, picture: HeadMap) -> None:
+def _show(focus: Focus, name: str, picture: HeadMap, paper: str = "") -> None:
     """One number per head, with its files."""
     show_head_map(
         picture,
@@ -127,4 +129,5 @@ def _show(focus: Focus, name: str, picture: HeadMap) -> None:
         heads=focus.heads,
         reset=focus.reset,
         facts=focus.facts,
+        paper=paper,
     )

@@ -1,14 +1,21 @@
 """Relations: which head finds which dependency relation, compared with the best fixed offset."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import streamlit as st
 
 from core.checkpoints.find import randomly_initialised
-from core.relations.accuracy import ALL, AS_IN_CODE, VOITA_MARGIN, Margin, ParsingSettings, RelationAccuracy
+from core.relations.accuracy import (
+    ALL,
+    AS_IN_CODE,
+    VOITA_MARGIN,
+    Direction,
+    Margin,
+    ParsingSettings,
+    RelationAccuracy,
+)
 from core.statistics.documents import documents_fact, documents_note
 from core.texts.relations import parser_name, relations_source
 from core.texts.words import FromWord
@@ -16,6 +23,7 @@ from dashboard import provenance, state
 from dashboard.figures.relations.bars import relation_bars
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.relations.distance_histogram import distance_histogram, distances
+from dashboard.figures.relations.table import relation_table
 from dashboard.plain import plain
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
@@ -43,9 +51,6 @@ from dashboard.views.parsers.relations.sentence import head_on_a_sentence
 from dashboard.views.parsers.relations.table import best_heads, picked
 from dashboard.views.pickers import from_list, one_of, toggle
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
 MARGINS: Final[dict[str, Margin]] = {wording.POINTS: "points", wording.RELATIVE: "relative"}
 
@@ -63,29 +68,59 @@ def _relations() -> None:
     visit = frame.with_corpus(start)
     if visit is None:
         return
-    settings = _settings()
-    results = relation_results(visit, settings)
-    if results is None:
-        return
-    state.remember_off(visit.chosen)
-    ask_about_long_texts(results.too_long)
-    least = min_cases(results.accuracies, settings.min_cases)
-    accuracies = [relation for relation in results.accuracies if relation.n_cases >= least]
-    _show_source(results, least if settings.min_cases is None else None)
-    if not accuracies:
-        st.info(wording.not_enough(least))
-        return
+    body, below = st.container(), st.container()
+    with below:
+        settings = _settings()
+    with body:
+        results = relation_results(visit, settings)
+        if results is None:
+            return
+        state.remember_off(visit.chosen)
+        ask_about_long_texts(results.too_long)
+        least = min_cases(results.accuracies, settings.min_cases)
+        accuracies = [relation for relation in results.accuracies if relation.n_cases >= least]
+        if accuracies:
+            _found(visit, settings, results, accuracies, least)
+        else:
+            st.info(wording.not_enough(least))
+            _show_source(results, None)
+
+
+def _found(
+    visit: Visit,
+    settings: RelationSettings,
+    results: RelationResults,
+    accuracies: Sequence[RelationAccuracy],
+    least: int,
+) -> None:
+    """What the heads find of the relations that have enough cases."""
     random = random_results(visit, settings) if settings.random_weights else None
+    of_random = None if random is None else random.accuracies
     facts = _facts(visit, results, settings, least)
     by_row = [relation for relation in results.by_row if relation.n_cases >= least]
     argmax = by_argmax(by_row, settings.margin)
-    _headline(visit, accuracies, results.unit, argmax)
-    of_random = None if random is None else random.accuracies
-    table = best_heads(accuracies, of_random, visit.chosen.off, results.unit, facts)
-    focus = _focus(visit, settings, results, accuracies, by_row, argmax, facts)
-    _views(focus, table, "" if random is None else randomly_initialised(visit.engine.files).name)
+    _headline(visit, accuracies, results.unit)
+    left, right = halves()
+    with left:
+        picked_relation = picked(accuracies)
+    focus = _focus(visit, settings, results, accuracies, by_row, argmax, facts, picked_relation)
+    with left:
+        grid(focus)
+    with right:
+        head_on_a_sentence(focus)
+        frame.link_to_inspect(focus.heads)
+        _show_source(results, least if settings.min_cases is None else None)
     state.put_in_link(focus.heads)
-    frame.link_to_inspect(focus.heads)
+    name = "" if random is None else randomly_initialised(visit.engine.files).name
+    frame.tabs(
+        "relation details",
+        {
+            wording.TABLE: lambda: best_heads(focus, of_random),
+            wording.BARS: lambda: _bars(focus, of_random, name),
+            wording.DISTANCES: lambda: _distances(focus),
+            wording.TWO_RULES: lambda: two_rules(focus),
+        },
+    )
 
 
 def _focus(
@@ -96,9 +131,10 @@ def _focus(
     by_row: Sequence[RelationAccuracy],
     argmax: ByArgmax | None,
     facts: dict[str, str],
+    looked_at: tuple[RelationAccuracy, Direction],
 ) -> Focus:
-    """The relation that the reader picks, and the heads: those that are chosen, or else the relation's best."""
-    relation, direction = picked(accuracies)
+    """The relation that the reader picked, and the heads: those that are chosen, or else the relation's best."""
+    relation, direction = looked_at
     _, layer, head = relation.best
     _, n_layers, n_heads = relation.accuracy.shape
     return Focus(
@@ -115,25 +151,9 @@ def _focus(
     )
 
 
-def _views(focus: Focus, table: "pd.DataFrame", random_name: str) -> None:
-    """What is drawn of the relation and its heads; `random_name` is empty without a control of random weights."""
-    left, right = halves()
-    with left:
-        grid(focus)
-    with right:
-        head_on_a_sentence(focus)
-    frame.tabs(
-        "relation details",
-        {
-            wording.BARS: lambda: _bars(focus, table, random_name),
-            wording.DISTANCES: lambda: _distances(focus),
-            wording.TWO_RULES: lambda: two_rules(focus),
-        },
-    )
-
-
-def _bars(focus: Focus, table: "pd.DataFrame", random_name: str) -> None:
-    """The best heads and their baselines as bars."""
+def _bars(focus: Focus, random: Sequence[RelationAccuracy] | None, random_name: str) -> None:
+    """The best heads and their baselines as bars; `random_name` is empty without a control of random weights."""
+    table = relation_table(focus.accuracies, random)
     if not table["held_out"].notna().any():
         st.info(wording.no_bars(focus.results.unit))
         return
@@ -186,30 +206,16 @@ def _show_source(results: RelationResults, automatic: int | None) -> None:
     chosen automatically, why it is low.
     """
     source = wording.source(results.n_gold, len(results.texts), plain(parser_name()))
-    st.markdown(f"{source} {documents_note(results.n_documents)}")
+    st.caption(f"{source} {documents_note(results.n_documents)}")
     if automatic is not None and automatic < USUAL_CASES:
         st.info(wording.fewer_cases(automatic, USUAL_CASES))
     if results.looks_back:
         st.info(wording.LOOKS_BACK)
 
 
-def _headline(visit: Visit, accuracies: Sequence[RelationAccuracy], unit: Unit, argmax: ByArgmax | None) -> None:
-    sentences = [_best(visit, accuracies, unit)]
-    if relations := [relation for relation in accuracies if relation.relation != ALL]:
-        alpha = visit.chosen.criterion.alpha
-        held_out = [relation for relation in relations if relation.best_of_halves]
-        n_above = sum(relation.best_accuracy > relation.baseline.share for relation in held_out)
-        n_significant = sum(relation.p_value < alpha for relation in relations)
-        sentences.append(wording.against_baseline(n_above, len(held_out), n_significant, len(relations), alpha))
-        if n_untested := sum(math.isnan(relation.p_value) for relation in relations):
-            sentences.append(wording.not_tested(n_untested))
-    if argmax is not None:
-        rule = wording.POINTS if argmax.margin == "points" else wording.RELATIVE
-        n_heads = {plain(relation): n for relation, n in argmax.n_heads.items()}
-        sentences.append(wording.n_syntactic(int(argmax.heads.sum()), argmax.heads.size, n_heads, rule))
-    if visit.chosen.off:
-        sentences.append(wording.OFF_STILL_ATTENDS)
-    st.markdown(" ".join(sentences))
+def _headline(visit: Visit, accuracies: Sequence[RelationAccuracy], unit: Unit) -> None:
+    off = [wording.OFF_STILL_ATTENDS] if visit.chosen.off else []
+    st.markdown(" ".join([_best(visit, accuracies, unit), *off]))
 
 
 def _best(visit: Visit, accuracies: Sequence[RelationAccuracy], unit: Unit) -> str:
@@ -222,7 +228,7 @@ def _best(visit: Visit, accuracies: Sequence[RelationAccuracy], unit: Unit) -> s
         f"**{marked(layer, head, visit.chosen.off)}** ({DIRECTION_NAMES[direction]})"
         for direction, layer, head in dict.fromkeys(best.best_of_halves)
     ]
-    return sentence(plain(best.relation), heads, best.best_accuracy, best.baseline.share)
+    return sentence(plain(best.relation), heads, best.best_accuracy, best.baseline)
 
 
 def _distances(focus: Focus) -> None:

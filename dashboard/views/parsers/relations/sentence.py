@@ -46,7 +46,6 @@ class Place:
 
 def head_on_a_sentence(focus: Focus) -> None:
     """Arcs of the head that was chosen last."""
-    st.subheader(wording.ARCS)
     if not focus.heads:
         st.info(wording.ARCS_HINT)
         return
@@ -68,7 +67,8 @@ def head_on_a_sentence(focus: Focus) -> None:
     n_right = int((in_sentence & (drawn.predicted == drawn.heads)).sum())
     st.markdown(
         f"**{head_name(layer, head)}**, {DIRECTION_NAMES[focus.direction]}, {plain(focus.relation.relation)}: "
-        f"{wording.n_right(n_right, int(in_sentence.sum()))} {wording.ARCS_READ}"
+        f"{wording.n_right(n_right, int(in_sentence.sum()))} {wording.ARCS_READ}",
+        help=wording.ARCS_ENDS,
     )
     _draw(focus, drawn, f"{head_name(layer, head)}, {DIRECTION_NAMES[focus.direction]}")
 
@@ -120,7 +120,6 @@ def _draw(focus: Focus, drawn: Sentence, title: str) -> None:
     label = f"{title}, on the sentence: {' '.join(drawn.words)}"
     svg = parse_arcs_svg(drawn, attends=focus.direction, label=label)
     drawing(svg, key="relation arcs", label=f"{title}, on a sentence")
-    st.caption(wording.ARCS_PAPER)
     facts = focus.facts | {"sentence": " ".join(drawn.words)}
     titled = provenance.titled(f"{title}: {focus.relation.relation}", facts)
     drawing_downloads(
@@ -134,4 +133,5 @@ def _draw(focus: Focus, drawn: Sentence, title: str) -> None:
             reading=wording.ARCS_LEGEND,
             caption=provenance.caption(focus.facts),
         ),
+        paper=wording.ARCS_PAPER,
     )

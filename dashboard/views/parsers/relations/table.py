@@ -1,19 +1,18 @@
 """The best head of each relation as a table, and the relation that the reader looks at."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from typing import Final
 
-import pandas as pd
 import streamlit as st
 
-from core.attention.settings import Head
-from core.relations.accuracy import Direction, RelationAccuracy
+from core.relations.accuracy import ALL, Direction, RelationAccuracy
 from dashboard import state
 from dashboard.downloads import table_downloads
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.relations.table import relation_table
 from dashboard.views.parsers.relations import wording
-from dashboard.views.parsers.relations.results import Unit, largest_gain, marked
+from dashboard.views.parsers.relations.results import Focus, largest_gain, marked
 
 RELATION: Final = "relation"
 WAY: Final = "way"
@@ -21,23 +20,20 @@ TABLE: Final = "relation table"
 DIRECTIONS: Final = {name: direction for direction, name in DIRECTION_NAMES.items()}
 ON_HALVES: Final = ("held_out", "low", "high", "design_effect", "gain", "chosen", "control")
 """Columns that need texts that can be halved."""
+PERCENT: Final = "%.1f%%"
 FORMATS: Final = {
-    **dict.fromkeys(("held_out", "low", "high", "best_on_all", "baseline", "control"), "percent"),
+    **dict.fromkeys(("held_out", "low", "high", "best_on_all", "baseline", "control"), PERCENT),
     **{"cases": "localized", "offset": "%+d", "gain": "%+.1f", "p": "%.2g", "design_effect": "%.1f"},
 }
 
 
-def best_heads(
-    accuracies: Sequence[RelationAccuracy],
-    random: Sequence[RelationAccuracy] | None,
-    off: Sequence[Head],
-    unit: Unit,
-    facts: Mapping[str, str],
-) -> pd.DataFrame:
+def best_heads(focus: Focus, random: Sequence[RelationAccuracy] | None) -> None:
     """Clark's table; a row that is chosen chooses its relation, direction and head."""
-    st.subheader(wording.TABLE)
+    accuracies, unit, off = focus.accuracies, focus.results.unit, focus.visit.chosen.off
     table = relation_table(accuracies, random)
+    shares = [name for name, format in FORMATS.items() if format == PERCENT and name in table]
     drawn = table.assign(
+        **{name: 100 * table[name] for name in shares},
         name=[marked(*relation.best[1:], off) for relation in accuracies],
         way=table["way"].map(DIRECTION_NAMES),
         gain=100 * table["gain"],
@@ -45,12 +41,13 @@ def best_heads(
     if unit == "text":
         drawn = drawn.drop(columns="design_effect")
     n_without = int(table["held_out"].isna().sum())
+    compared = _against_baseline(accuracies, focus.visit.chosen.criterion.alpha)
     if n_without == len(table):
-        st.markdown(wording.CHOOSE_ROW)
+        st.markdown(f"{compared}{wording.CHOOSE_ROW}")
         drawn = drawn.drop(columns=list(ON_HALVES), errors="ignore")
     else:
         not_held_out = [wording.not_held_out(unit)] if n_without else []
-        st.markdown(" ".join([wording.table_note(unit), *not_held_out, wording.CHOOSE_ROW]))
+        st.markdown(compared + " ".join([wording.table_note(unit), *not_held_out, wording.CHOOSE_ROW]))
     columns = {
         name: st.column_config.NumberColumn(label, help=about, format=FORMATS[name])
         if name in FORMATS
@@ -69,9 +66,20 @@ def best_heads(
         selection_mode="single-row",
         placeholder="–",
     )
-    table_downloads("relations", table, facts)
-    st.caption(wording.TABLE_PAPER)
-    return table
+    table_downloads("relations", table, focus.facts, paper=wording.TABLE_PAPER)
+
+
+def _against_baseline(accuracies: Sequence[RelationAccuracy], alpha: float) -> str:
+    """In how many relations the best head beats the baseline; nothing where there is none but all of them together."""
+    relations = [relation for relation in accuracies if relation.relation != ALL]
+    if not relations:
+        return ""
+    held_out = [relation for relation in relations if relation.best_of_halves]
+    n_above = sum(relation.best_accuracy > relation.baseline.share for relation in held_out)
+    n_significant = sum(relation.p_value < alpha for relation in relations)
+    said = wording.against_baseline(n_above, len(held_out), n_significant, len(relations), alpha)
+    n_untested = sum(math.isnan(relation.p_value) for relation in relations)
+    return f"{said} {wording.not_tested(n_untested)} " if n_untested else f"{said} "
 
 
 def _choose_row(accuracies: Sequence[RelationAccuracy]) -> None:
@@ -106,6 +114,7 @@ def picked(accuracies: Sequence[RelationAccuracy]) -> tuple[RelationAccuracy, Di
             bind="query-params",
             persist_state="session",
             width=220,
+            help=wording.RELATION_HELP,
         )
         relation = by_name[name]
         direction = st.segmented_control(
@@ -114,6 +123,7 @@ def picked(accuracies: Sequence[RelationAccuracy]) -> tuple[RelationAccuracy, Di
             default=DIRECTION_NAMES[relation.best[0]],
             key=WAY,
             required=True,
+            help=wording.DIRECTION_HELP,
             bind="query-params",
             persist_state="session",
         )

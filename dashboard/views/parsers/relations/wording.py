@@ -5,11 +5,13 @@ from typing import Final
 
 from core.relations.accuracy import AS_IN_CODE as CODE
 from core.relations.accuracy import AS_IN_PAPER, NO_CASE, VOITA_MARGIN
+from core.relations.offsets import Baseline
 from core.roles.measures import Scale
 from core.statistics.overlap import Overlap
-from dashboard.figures.figure import counted
+from dashboard.figures.figure import counted, percent
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.scales import WORDS
+from dashboard.views.descriptions.wording import RELATIONS as IN_WORDS
 from dashboard.views.parsers.relations.results import FEWEST_RELATIONS, USUAL_CASES, BestRelation
 
 NUMBERS: Final = {
@@ -21,8 +23,8 @@ NUMBERS: Final = {
 """What method.md leaves open."""
 
 SEE: Final = (
-    "For each word, a head's guess is the word that it looks at most: from a subject, its verb? Below: the head that "
-    "guesses each relation best, next to always guessing a word at a fixed distance."
+    "A head's guess for a word is the word that it looks at most: from a subject, is that its verb? The map counts how "
+    "often every head is right, compared with always guessing the word at a fixed distance."
 )
 LOOKS_BACK: Final = (
     "This attention only looks back: no word attends to a later one. A syntactic head that follows its dependent can "
@@ -59,8 +61,8 @@ RULE_HELP: Final = (
     f"Voita et al. require {NUMBERS['points']}% above the baseline, but do not say whether they mean points or a "
     "relative increase."
 )
-TABLE: Final = "Best head for each relation"
-CHOOSE_ROW: Final = "Choose a row to look at its relation and head below."
+TABLE: Final = "Every relation"
+CHOOSE_ROW: Final = "Choose a row to look at its relation and head above."
 OFF_STILL_ATTENDS: Final = (
     "A head that is switched off still attends, so it can be the best one here; it is marked (off). Switching it off "
     "changes the attention of later layers."
@@ -103,25 +105,31 @@ COLUMNS: Final = {
     "best_on_all": ("its accuracy", "On all texts, on which it was also chosen: too optimistic."),
 }
 RELATION: Final = "Relation"
+RELATION_HELP: Final = (
+    "How one word depends on another, as the parser names it: nsubj joins a subject to its verb, dobj an object to its "
+    "verb, amod an adjective to its noun, advmod an adverb to the word it modifies, det an article to its noun."
+)
 DIRECTION: Final = "Direction"
-GRID: Final = "Every head on this relation"
+DIRECTION_HELP: Final = (
+    "dep → head: the guess is where the dependent word looks, such as a subject at its verb. head → dep: it is the "
+    "word that looks most at the dependent. (This head is the word that another depends on, not an attention head.)"
+)
 GRID_TITLE: Final = "accuracy − baseline, in points"
 LOWER: Final = "worse"
 HIGHER: Final = "better"
 OUTLINE: Final = "outlined: syntactic by argmax"
 OUTLINE_ROW: Final = "outlined: syntactic by argmax, by the head's own row"
-GRID_PAPER: Final = "Outlines correspond to the green cells of figure 1 of Voita et al. (2019)."
-BARS: Final = "Best heads and baselines"
+GRID_PAPER: Final = "Outlines: figure 1 of Voita et al. (2019)."
+BARS: Final = "As bars"
 BARS_PAPER: Final = "Corresponds to figure 4 of Voita et al. (2019)."
 DISTANCES: Final = "Distances"
 DISTANCES_PAPER: Final = "Corresponds to figure 3 of Voita et al. (2019)."
-ARCS: Final = "Predictions on a sentence"
 ARCS_HINT: Final = "Click a head in the grid to see its predictions on a sentence."
 ARCS_READ: Final = (
-    "Above the words, arrows point from each syntactic head to its dependents. Below, they show predictions, from the "
-    "attending word to the attended word: **solid with ✓** if right, **dashed** if wrong. ← and → stand for a word in "
-    "another sentence."
+    "Above the words: the grammar, an arrow from each word to those that depend on it. Below: the head's guesses, from "
+    "the word that looks to the word it looks at, **solid with ✓** if right, **dashed** if wrong."
 )
+ARCS_ENDS: Final = "← and → stand for a word in another sentence."
 ARCS_PAPER: Final = "Corresponds to figure 5 of Clark et al. (2019)."
 ARCS_LEGEND: Final = (
     "Above: from each syntactic head to its dependents; roots are underlined. Below: predictions, from the attending "
@@ -129,7 +137,7 @@ ARCS_LEGEND: Final = (
     "stands for a word in another sentence."
 )
 SENTENCE: Final = "Sentence"
-EVERY_WORD: Final = "Predictions for every word"
+EVERY_WORD: Final = "For every word"
 TWO_RULES: Final = "Argmax and sieve"
 TWO_RULES_SEE: Final = (
     "Two rules for what makes a head syntactic. **By argmax** (Voita et al.): the most attended word is often enough "
@@ -201,19 +209,27 @@ def source(n_gold: int, n_texts: int, parser: str) -> str:
     )
 
 
-def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: float) -> str:
+def best_head(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
     """The best head, or the two heads of the halves, and the held-out accuracy."""
+    return f"Best find: {_right(relation, heads, accuracy, baseline)}"
+
+
+def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
+    """That no best head is above its baseline on held-out texts, and which comes closest."""
     return (
-        f"Best find: {_heads(heads)} on **{relation}**, right in {accuracy:.1%} of unseen cases. Always guessing "
-        f"the word at the best fixed distance gets {baseline:.1%}."
+        "No head finds a relation in unseen texts more often than guessing at a fixed distance does. Closest: "
+        f"{_right(relation, heads, accuracy, baseline)}"
     )
 
 
-def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: float) -> str:
-    """That no best head is above its baseline on held-out texts, and which comes closest."""
+def _right(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
+    """How often heads are right about a relation, and how often the best fixed offset is."""
+    words = IN_WORDS.get(relation)
+    named = f"**{relation}**" if words is None else f"**{relation}** ({words[0]} and {words[1]})"
+    offset = f"{counted(abs(baseline.offset), 'word')} {'after' if baseline.offset > 0 else 'before'}"
     return (
-        f"No head beats its baseline on held-out texts. Closest: {_heads(heads)} on **{relation}**, right in "
-        f"{accuracy:.1%} of unseen cases. Always guessing the word at the best fixed distance gets {baseline:.1%}."
+        f"{_heads(heads)} on {named}, right in {percent(accuracy, 1)} of unseen cases. Always guessing {offset} gets "
+        f"{percent(baseline.share, 1)}."
     )
 
 

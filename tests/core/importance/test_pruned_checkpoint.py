@@ -1,0 +1,146 @@
+"""A checkpoint without some heads, asked what any other is asked: holes where the heads were, and for those left what
+gates give."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from core.__main__ import main
+from core.attention.settings import PassSettings
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.checkpoints.removed_heads import REMOVED_HEADS
+from core.checkpoints.saved_runs import saved_checkpoints
+from core.comparison.in_step import compare_batch
+from core.finetuning.data import read_training_data
+from core.finetuning.finetune import finetune
+from core.finetuning.journal import open_run, plan_of
+from core.finetuning.settings import TrainingSettings
+from core.importance.removal import remove
+from core.passes.prepare import prepare
+from core.similarity.distances import (
+    USUAL_DISTANCES,
+    closest_pair,
+    head_distances,
+    layer_distances,
+    nearest_heads,
+    present_heads,
+)
+from core.similarity.layout import head_plane, head_tree
+from core.similarity.question import distance_question
+from core.texts.text import Text
+
+GONE = ((0, 1), (1, 2))
+SENTENCES = ("The black cat chased two birds.", "She eats red apples.", "A dog ran quickly.", "The dog sat on the mat.")
+CATS = Text(("The black cat quickly chased the two birds.",)), Text(("She eats red apples on the mat.",))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def pruned(folders, tmp_path_factory):
+    """BERT of 2 layers x 3 heads without head 1 of layer 0 and head 2 of layer 1."""
+    folder = tmp_path_factory.mktemp("pruned") / "bert"
+    remove(find_checkpoint(str(folders("bert"))), GONE, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    path = tmp_path_factory.mktemp("texts") / "texts.txt"
+    path.write_text("\n".join(SENTENCES) + "\n")
+    return path
+
+
+MENTIONS = {"text": "The cat sat. It ran.", "clusters": [[[0, 7], [13, 15]]]}
+
+
+@pytest.mark.parametrize(
+    ("command", "columns"),
+    [
+        (("score",), ("score",)),
+        (("surface",), ("mean",)),
+        (("parse-heads", "--least-cases", "1"), ("accuracy", "low", "high")),
+        (("coreference",), ("accuracy",)),
+        (("word-links", "--relation", "dobj"), ("share",)),
+        (("distances",), ("divergence", "relative_a_b")),
+    ],
+    ids=lambda value: value[0],
+)
+def test_tables_give_the_heads_left_what_gates_give_and_nothing_to_those_removed(
+    command, columns, pruned, folders, texts, tmp_path
+):
+    if command == ("coreference",):
+        texts = tmp_path / "mentions.jsonl"
+        texts.write_text(json.dumps(MENTIONS) + "\n")
+    off = ",".join(f"{layer}-{head}" for layer, head in GONE)
+    tables = []
+    for name, checkpoint, more in (("a", folders("bert"), ("--off", off)), ("b", pruned, ())):
+        output = tmp_path / f"{name}.parquet"
+        common = ("--texts", str(texts), "--dtype", "float64", "--output", str(output))
+        assert main([*command, "--checkpoint", str(checkpoint), *common, *more]) == 0
+        tables.append(pd.read_parquet(output))
+    gated, found = tables
+    if "head" in found:  # rows of whole layers have none, and are means over the heads left only
+        gated, found = (table[table["head"].notna()] for table in tables)
+    heads = [("layer", "head")] if "head" in found else [("layer_a", "head_a"), ("layer_b", "head_b")]
+    is_gone = np.any([[head in GONE for head in zip(found[a], found[b])] for a, b in heads], axis=0)
+    assert is_gone.any()
+    assert not is_gone.all()
+    for column in columns:
+        assert found.loc[is_gone, column].isna().all()
+        left = gated.loc[~is_gone, column].to_numpy(float)
+        np.testing.assert_allclose(found.loc[~is_gone, column].to_numpy(float), left, atol=1e-6)
+        assert np.isfinite(left).any()
+
+
+def test_distances_are_laid_out_among_the_heads_left(pruned):
+    checkpoint = load_checkpoint(find_checkpoint(str(pruned)), device="cpu")
+    settings = PassSettings()
+    prepared = [prepare(checkpoint, text, settings) for text in CATS]
+    work = distance_question(USUAL_DISTANCES).compute(checkpoint, CATS, prepared, settings)
+    found = head_distances([result for batch in work for _, result in batch]).mean
+    present = present_heads(found)
+    assert {tuple(head) for head in np.argwhere(~present).tolist()} == set(GONE)
+    assert np.isfinite(head_plane(found).places[present]).all()
+    assert np.isnan(head_plane(found).places[~present]).all()
+    leaves = {head for leaf in head_tree(found).leaves for head in leaf}
+    assert leaves == {tuple(head) for head in np.argwhere(present).tolist()}
+    assert len(nearest_heads(found, (0, 0))) == 3
+    assert not {closest_pair(found)[0], closest_pair(found)[1]} & set(GONE)
+    assert layer_distances(found)[0, 0] == pytest.approx(found[0, 0, 0, 2])
+
+
+def test_a_pruned_checkpoint_is_compared_with_its_original_in_step(pruned, loaded):
+    both = (loaded("bert"), load_checkpoint(find_checkpoint(str(pruned)), device="cpu"))
+    settings = (PassSettings(), PassSettings())
+    prepared = tuple([prepare(one, text, settings[0]) for text in CATS] for one in both)
+    divergences = compare_batch(*both, *prepared, *settings).divergence
+    for divergence in divergences:
+        is_there = ~np.isnan(divergence)
+        assert {tuple(head) for head in np.argwhere(~is_there).tolist()} == set(GONE)
+        np.testing.assert_allclose(divergence[0][is_there[0]], 0, atol=1e-6)
+        assert (divergence[1][is_there[1]] > 1e-6).all(), "what layer 0 lost, layer 1 sees"
+
+
+def test_a_pruned_checkpoint_is_fine_tuned_and_stays_pruned(pruned, tmp_path):
+    table = "text,label\n" + "".join(f"{text},{int('cat' in text or 'dog' in text)}\n" for text in SENTENCES * 3)
+    data = read_training_data("cats.csv", table.encode(), ("text",), "label")
+    files, settings = (
+        find_checkpoint(str(pruned)),
+        TrainingSettings(epochs=1.0, batch_size=4, held_out=0.3, save_steps=1),
+    )
+    with open_run(tmp_path / "run", plan_of(files, data, None, settings), resume=False) as journal:
+        assert finetune(files, data, settings, journal, device="cpu").state == "finished"
+    for folder in (tmp_path / "run", *saved_checkpoints(tmp_path / "run")):
+        assert (folder / REMOVED_HEADS).read_bytes() == (pruned / REMOVED_HEADS).read_bytes()
+        tuned = load_checkpoint(find_checkpoint(str(folder)), device="cpu")
+        assert (tuned.attentions["self"].removed, tuned.head) == (GONE, "classes")

@@ -1,0 +1,76 @@
+"""A checkpoint from which heads were removed, on every page."""
+
+import numpy as np
+import pytest
+from reading import data_of
+
+from core.attention.settings import head_name
+from core.checkpoints.find import find_checkpoint
+from core.importance.removal import remove
+from core.roles.roles import ROLES
+from dashboard.figures.roles.grid import RoleGrid
+from dashboard.figures.roles.grid_svg import grid_svg
+
+GONE = ((0, 1), (1, 0), (1, 1), (1, 2))
+
+
+@pytest.fixture(scope="module")
+def pruned(small, tmp_path_factory):
+    """BERT of 2 layers x 3 heads without head 1 of layer 0, and without any of layer 1."""
+    folder = tmp_path_factory.mktemp("pruned") / "bert"
+    remove(find_checkpoint(small("bert", "MaskedLM", max_position_embeddings=400)), GONE, folder)
+    return str(folder)
+
+
+SIX = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples.\nTwo dogs ran.\nWho sat there?"
+
+
+def views(at):
+    return [data_of(view.proto.json) for view in at.get("bidi_component") if view.proto.json]
+
+
+VISITS = {
+    "inspect": ("inspect", {}),
+    "roles": ("roles", {}),
+    "surface": ("surface", {}),
+    "relations": ("parsing", {}),
+    "coreference": ("parsing", {"parsing section": "Coreference"}),
+    "probes": ("parsing", {"parsing section": "Probes", "corpus_text": SIX}),
+    "similar": ("similar", {}),
+    "compare": ("compare", {"text": "The cat sat."}),
+    "fine-tune": ("fine-tune", {}),
+}
+
+
+@pytest.mark.parametrize("visit", VISITS)
+def test_every_page_draws_a_pruned_checkpoint(visit, app, small, pruned):
+    where, link = VISITS[visit]
+    if visit == "compare":
+        link = {**link, "with": small("bert", "MaskedLM", max_position_embeddings=400)}
+    at = app(where, checkpoint=pruned, **link)
+    assert [each.message for each in at.exception] == []
+    assert [each.value for each in at.error] == []
+    assert len(at.main) > 3
+
+
+def test_the_grid_has_holes_where_heads_were_removed(app, pruned):
+    shown = next(view for view in views(app("roles", checkpoint=pruned)) if "removed" in view)
+    assert sorted(map(tuple, shown["removed"])) == list(GONE)
+
+
+def test_a_removed_head_that_a_link_names_is_said_to_be_removed(app, pruned):
+    at = app("inspect", checkpoint=pruned, head="0-1")
+    said = [each.value for each in at.info]
+    assert f"{head_name(0, 1)} was removed from this checkpoint, so there is no attention to draw." in said
+    assert not any(each.value.startswith("Head L0 H1") for each in at.subheader)
+
+
+def test_the_file_of_the_grid_has_a_hole_too():
+    scores = np.ones((len(ROLES), 2, 3))
+    scores[:, 0, 1] = np.nan
+    scores[0, 1] = np.nan  # a role that does not apply is no hole
+    grid = RoleGrid(label="Roles", scores=scores, holds=scores > 3, tau=3.0)
+    assert np.argwhere(grid.removed).tolist() == [[0, 1]]
+    drawn = grid_svg(grid)
+    assert drawn.count("<title>removed from the checkpoint</title>") == 2, "one in the grid, one in the legend"
+    assert drawn.count("stroke-dasharray") == 2
