@@ -28,6 +28,7 @@ ROW_SUM_SLACK: Final = 0.02
 """Rows of half-precision attention miss 1 by about this much in a long text."""
 SCRIPTS: Final = (
     "../page.js",
+    "../later.js",
     "../terms/term.js",
     "numbers.js",
     "table.js",

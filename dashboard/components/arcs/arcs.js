@@ -67,7 +67,7 @@ function dispose(view) {
   leaveGroup(view);
   view.sizes.disconnect();
   clearTimeout(view.grace);
-  clearTimeout(view.telling);
+  neverMind(view);
   cancelAnimationFrame(view.frame);
 }
 

@@ -44,6 +44,5 @@ function headOfLink(head) {
 /** Have the link say what is set now; a slider on its way says so only where it rests. */
 function tellLook(view) {
   if (!view.source.data.tells) return;
-  clearTimeout(view.telling);
-  view.telling = setTimeout(() => view.tell({ ...lookOf(view), at: performance.now() }), TELL_AFTER);
+  later(view, () => view.tell({ ...lookOf(view), at: performance.now() }), TELL_AFTER);
 }

@@ -13,8 +13,10 @@ import streamlit as st
 FIRST_SCREEN: Final = "first screen"
 """Key of the component, and of what the session remembers."""
 _IS_DRAWN: Final = f"{FIRST_SCREEN} is drawn"
+_HERE: Final = Path(__file__).parent
 _mount: Final = st.components.v2.component(
-    "attention_sieve.first_screen", js=(Path(__file__).parent / "first_screen.js").read_text("utf-8")
+    "attention_sieve.first_screen",
+    js="\n".join(path.read_text("utf-8") for path in (_HERE.parent / "later.js", _HERE / "first_screen.js")),
 )
 
 

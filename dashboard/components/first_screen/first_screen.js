@@ -10,7 +10,7 @@ export default function ({ setStateValue }) {
     if (isGone) return;
     const waits = document.querySelector(LOADING) && performance.now() - begun < LONGEST;
     if (waits) setTimeout(look, 20);
-    else requestAnimationFrame(() => requestIdleCallback(tell, { timeout: 1000 }));
+    else requestAnimationFrame(() => requestIdleCallback(() => later(look, tell, 0), { timeout: 1000 }));
   };
   const tell = () => isGone || setStateValue("drawn", true);
   look();

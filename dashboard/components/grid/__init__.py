@@ -19,7 +19,7 @@ from dashboard.glossary import TERMS
 
 __all__ = ["Head", "chosen_heads", "role_grid"]
 
-_mount: Final = register("role_grid", Path(__file__).parent, "patterns.js")
+_mount: Final = register("role_grid", Path(__file__).parent, "../later.js", "patterns.js")
 
 
 def role_grid(

@@ -267,8 +267,7 @@ class RoleGrid extends HeadGrid {
     this.chosen = [next];
     this.paint();
     this.patterns.preview(next);
-    clearTimeout(this.stepping);
-    this.stepping = setTimeout(() => this.choose([next]), STEP_RESTS);
+    later(this, () => this.choose([next]), STEP_RESTS);
   }
 
   tipNotes(place) {

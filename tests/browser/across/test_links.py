@@ -171,6 +171,13 @@ def test_a_change_of_page_keeps_text_heads_and_settings(visit):
     wait_until_equal(page, lambda: what_is_shared(page), here)
 
 
+def test_a_click_on_a_page_counts_though_a_setting_made_just_before_was_still_to_be_told(visit):
+    page = visit("/")
+    arcs(page).get_by_role("radio", name="Matrix").check()
+    page.get_by_role("link", name="Roles").click()
+    expect(page.get_by_role("grid", name=re.compile("^Roles of the heads of "))).to_be_visible()
+
+
 def test_a_link_with_nonsense_opens_the_page_with_what_it_has_and_says_so(visit):
     page = visit("/?tau=abc&head=99-99,x&corpus=zzz&number=77&alpha=7&sieve=y&by=z&checkpoint=bundled")
     expect(arcs(page)).to_be_visible()
