@@ -37,6 +37,7 @@ pages = {
     "surface": st.Page(page_of("surface"), title="Where heads look", url_path="surface", icon=":material/bar_chart:"),
     "parsing": st.Page(page_of("parsers"), title="Grammar", url_path="parsing", icon=":material/account_tree:"),
     "similar": st.Page(page_of("similar"), title="Similar heads", url_path="similar", icon=":material/scatter_plot:"),
+    "importance": st.Page(page_of("importance"), title="Importance", url_path="importance", icon=":material/weight:"),
     "compare": st.Page(page_of("compare"), title="Compare", url_path="compare", icon=":material/compare:"),
     "finetune": st.Page(page_of("finetune"), title="Fine-tune", url_path="fine-tune", icon=":material/model_training:"),
 }

@@ -13,6 +13,7 @@ from cache.store.store import Store
 from core.checkpoints.find import BUNDLED, check_bundled, find_checkpoint
 from core.coreference.question import choice_question
 from core.errors import AnalysisError
+from core.importance.question import ablation_question
 from core.relations.question import PARSED_PREDICTIONS, ParsedText, prediction_question
 from core.roles.controls import ControlPass, control_passes
 from core.roles.question import MATCHED_PAIRS, SCORES
@@ -45,6 +46,7 @@ def prepare() -> None:
     mentions = mention_sample()
     _with_bar("Mentions", lambda report: inference.ask(engine, choice_question("mean"), mentions, report=report))
     _with_bar("Distances", lambda report: inference.ask(engine, distances, texts, report=report))
+    _with_bar("Importance", lambda report: inference.ask(engine, ablation_question("output"), texts, report=report))
     _with_bar("Pairs", lambda report: inference.ask(engine, MATCHED_PAIRS, texts, report=report))
     for asked in control_passes(engine.files, texts):
         _ask_control(inference, engine, asked)

@@ -132,7 +132,7 @@ def visit(server, context_of):
 
 
 def _is_wrong(message, server):
-    pages = ("roles", "surface", "parsing", "similar", "compare", "fine-tune")
+    pages = ("roles", "surface", "parsing", "similar", "importance", "compare", "fine-tune")
     allowed = [f"{server}/{page}{probe}" for page in pages for probe in PROBES]
     is_checked = urlsplit(message.page.url).path in VEGA_IS_SILENT
     vega_warns = message.type == "warning" and message.text.startswith("WARN")

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from dashboard.views.finetune import wording
 
 LABELS: Final = ("label", "labels", "gold_label", "class", "category", "sentiment", "polarity", "score", "rating")
 """Headers that name their labels, in lower case."""
+Sample = Literal["training", "held out"]
 SAMPLE: Final = "labelled sample"
 """Key of whether the reader uses the sample."""
 N_FIRST: Final = 5
@@ -46,9 +47,14 @@ class _Table:
     content: Callable[[], bytes]
 
 
-def labelled_texts() -> Labelled | None:
-    """Ask for a table and its columns, and say what is in it or what is wrong with it; None until it can be used."""
-    table = _sample() if st.session_state.get(SAMPLE) else _uploaded()
+def labelled_texts(sample: Sample = "training") -> Labelled | None:
+    """Ask for a table and its columns, and say what is in it or what is wrong with it; None until it can be used.
+
+    Args:
+        sample: which of the movie reviews the reader can take instead: those that the sample checkpoint learns from, or
+            others.
+    """
+    table = _sample(sample) if st.session_state.get(SAMPLE) else _uploaded()
     if table is None:
         return None
     try:
@@ -83,17 +89,18 @@ def _uploaded() -> _Table | None:
     return _Table(file_id=uploaded.file_id, name=uploaded.name, content=uploaded.getvalue)
 
 
-def _sample() -> _Table | None:
-    """The movie reviews that the sample checkpoint learns from; fetched once."""
+def _sample(sample: Sample) -> _Table | None:
+    """Movie reviews; fetched once."""
     st.button(wording.OWN, icon=":material/undo:", on_click=_use_sample, args=(False,))
     try:
         with st.spinner(wording.FETCHING, show_time=True):
-            training, _ = movie_reviews(program_folder() / "downloads")
+            training, held_out = movie_reviews(program_folder() / "downloads")
     except AnalysisError as error:
         show_error(error)
         return None
-    st.markdown(wording.ABOUT_SAMPLE)
-    return _Table(file_id=training.name, name=training.name, content=training.read_bytes)
+    st.markdown(wording.ABOUT_SAMPLE if sample == "training" else wording.ABOUT_HELD_OUT)
+    path = training if sample == "training" else held_out
+    return _Table(file_id=path.name, name=path.name, content=path.read_bytes)
 
 
 def _use_sample(wanted: bool) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 
 from core.checkpoints.saved_runs import Progress
 from core.finetuning.data import MOST_CLASSES_OF_NUMBERS, Task
-from core.finetuning.movie_reviews import N_TRAINING
+from core.finetuning.movie_reviews import N_HELD_OUT, N_TRAINING
 from core.finetuning.settings import WARM_UP, WEIGHT_DECAY
 from dashboard.figures.figure import counted, percent
 
@@ -32,6 +32,10 @@ FETCHING: Final = "Fetching the movie reviews ..."
 ABOUT_SAMPLE: Final = (
     f"Sample: {N_TRAINING:,} snippets of movie reviews, labelled negative or positive by their human ratings (Hutto & "
     "Gilbert 2014)."
+)
+ABOUT_HELD_OUT: Final = (
+    f"Sample: {N_HELD_OUT:,} other snippets of movie reviews than the sample checkpoint learns from, labelled negative "
+    "or positive by their human ratings (Hutto & Gilbert 2014)."
 )
 OWN: Final = "Use a file of my own"
 TEXT_COLUMN: Final = "Column with the text"

@@ -1,0 +1,96 @@
+"""How many heads leave a score where it is, and how many do not: a histogram over heads."""
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.attention.settings import head_names
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+
+BINS: Final = 24
+HEIGHT: Final = 240
+NAMED: Final = 12
+"""Heads of a bar that its tooltip names."""
+
+
+def score_histogram(scores: Float[np.ndarray, "layer head"], full: float, name: str) -> Figure:
+    """Heads by the score without them, with a line at the score with all heads on.
+
+    Args:
+        scores: without each head; NaN for heads that are not there.
+        full: with all heads on.
+        name: what the score is.
+
+    Source: Michel et al. 2019, figure 1.
+    """
+    present = ~np.isnan(scores)
+    values, heads = scores[present], np.argwhere(present)
+    edges = np.histogram_bin_edges(np.append(values, full), bins=BINS)
+    place = np.clip(np.digitize(values, edges) - 1, 0, BINS - 1)
+    rows = [
+        {
+            "kind": "bar",
+            "left": edges[number],
+            "right": edges[number + 1],
+            "heads": int((place == number).sum()),
+            "names": _names(heads[place == number]),
+        }
+        for number in np.unique(place)
+    ]
+    line = pd.DataFrame({"kind": ["full"], "score": [full], "label": [f"all heads on: {full:.4g}"]})
+    data = pd.concat([pd.DataFrame(rows), line])
+    most = max(row["heads"] for row in rows)
+    return Figure(_spec(name, (float(edges[0]), float(edges[-1])), most), data, _described(values, full, name))
+
+
+def _names(heads: np.ndarray) -> str:
+    first = head_names([(int(layer), int(head)) for layer, head in heads[:NAMED]])
+    return first if len(heads) <= NAMED else f"{first} and {len(heads) - NAMED} more"
+
+
+def _described(values: np.ndarray, full: float, name: str) -> str:
+    return (
+        f"Histogram of {counted(len(values), 'head')} by {name} without them: {values.min():.4g} to "
+        f"{values.max():.4g}, median {np.median(values):.4g}. With all heads on: {full:.4g}."
+    )
+
+
+@lru_cache(maxsize=16)
+def _spec(name: str, ends: tuple[float, float], most: int) -> Spec:
+    import altair as alt
+
+    def x(field: str) -> alt.X:
+        return alt.X(
+            field,
+            type="quantitative",
+            title=f"{name} without the head",
+            scale=alt.Scale(domain=list(ends), nice=False, zero=False),
+            axis=alt.Axis(format=".3~g", labelOverlap="greedy", grid=False),
+        )
+
+    bar = of_kind("bar").mark_rect(fill=HEAD_COLORS[0], stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
+    bar = bar.encode(
+        x=x("left"),
+        x2=alt.X2("right"),
+        y=alt.Y("heads:Q", title="heads", scale=alt.Scale(domain=[0, most], nice=False), axis=alt.Axis(tickMinStep=1)),
+        y2=alt.Y2(datum=0),
+        tooltip=[
+            alt.Tooltip("heads:Q", title="number of heads"),
+            alt.Tooltip("names:N", title="which"),
+            alt.Tooltip("left:Q", title="from", format=".4~g"),
+            alt.Tooltip("right:Q", title="to", format=".4~g"),
+        ],
+    )
+    line = of_kind("full").mark_rule(color=GREY, strokeDash=[6, 4], strokeWidth=2).encode(x=x("score"))
+    label = of_kind("full").mark_text(color=INK, align="left", dx=5, baseline="top")
+    label = label.encode(x=x("score"), y=alt.YValue(2), text=alt.Text("label:N"))
+    return template(
+        alt.layer(bar, line, label),
+        title="How many heads the score needs",
+        reading=("bar: heads by the score without them; dashed: all heads on",),
+        height=HEIGHT,
+    )

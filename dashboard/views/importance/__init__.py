@@ -1,0 +1,1 @@
+"""Importance: which heads a checkpoint needs, for what."""

@@ -1,0 +1,145 @@
+"""What taking out each head changes: a map, a histogram, and each layer with its best head alone."""
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.attention.settings import head_name
+from core.importance.effects import Draws, KeptAlone, kept_alone
+from core.statistics.means import Correction
+from dashboard import state
+from dashboard.downloads import table_downloads
+from dashboard.figures.head_map import HeadMap, round_bound
+from dashboard.figures.importance.histogram import score_histogram
+from dashboard.views.charts import chart
+from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
+from dashboard.views.importance import wording
+from dashboard.views.importance.material import ablated
+from dashboard.views.importance.numbers import Importance, most_important
+from dashboard.views.layout import halves
+from dashboard.views.maps import show_head_map
+from dashboard.views.pickers import toggle
+
+COLUMNS: Final = ("without", "delta", "low", "high", "p", "p_adjusted")
+
+
+def headline(importance: Importance) -> None:
+    """What the numbers come to, in a sentence or two."""
+    changed, damage, differs = importance.effects, importance.damage, importance.differs
+    layer, head = most_important(changed, importance.score.sign)
+    most = (head_name(layer, head), changed.without[layer, head], changed.low[layer, head], changed.high[layer, head])
+    n_heads, n_texts = int((~np.isnan(damage)).sum()), len(importance.ablated.results)
+    st.markdown(wording.summary(importance.score.name, changed.full, most, n_heads, n_texts))
+    if importance.score.name != "change":
+        worse, better = int((differs & (damage > 0)).sum()), int((differs & (damage < 0)).sum())
+        alpha = importance.material.visit.chosen.criterion.alpha
+        st.markdown(wording.significant(worse, better, n_heads, alpha))
+    if n_texts < wording.FEW_TEXTS:
+        st.info(wording.FEW)
+
+
+def each_head(importance: Importance) -> None:
+    """The map of all heads beside their histogram, then each layer with one head."""
+    left, right = halves()
+    with left:
+        _map(importance)
+    with right:
+        name = wording.SCORE_NAMES[importance.score.name]
+        figure = score_histogram(importance.effects.without, importance.effects.full, name)
+        chart("scores without each head", figure, importance.facts, wording.MICHEL_1)
+    _table(importance)
+    _one_head_a_layer(importance)
+
+
+def _map(importance: Importance) -> None:
+    changed, score = importance.effects, importance.score
+    name, checkpoint = wording.SCORE_NAMES[score.name], importance.material.visit.engine.files.name
+    signed = bool((importance.damage < 0).any())
+    picture = HeadMap(
+        title=wording.damage_title(name),
+        label=f"{wording.damage_title(name)} of the heads of {checkpoint}",
+        values=importance.damage,
+        bound=round_bound(float(np.nanmax(np.abs(importance.damage), initial=0))),
+        signed=signed,
+        low_label=wording.HELPS if signed else "",
+        high_label=wording.HURTS,
+        outlined=importance.differs if score.name != "change" else None,
+        outline=wording.DIFFERS if score.name != "change" else "",
+        details=[
+            (wording.without(name), changed.without),
+            (wording.INTERVAL, _intervals(importance)),
+            *([] if score.name == "change" else [(wording.P_ADJUSTED, changed.p_adjusted)]),
+        ],
+    )
+    show_head_map(
+        picture,
+        key="importance map",
+        file="importance of heads",
+        heads=importance.heads,
+        reset=(*importance.material.key, state.n_pushed()),
+        facts=importance.facts,
+        paper=wording.MICHEL_T1,
+    )
+
+
+def _intervals(importance: Importance) -> list[list[str]]:
+    changed = importance.effects
+    return [
+        ["" if np.isnan(low) else f"{low:+.3g} to {high:+.3g}" for low, high in zip(*rows)]
+        for rows in zip(changed.low, changed.high)
+    ]
+
+
+def _table(importance: Importance) -> None:
+    with st.expander(wording.TABLE):
+        changed = importance.effects
+        layer, head = np.indices(changed.delta.shape)
+        rows = pd.DataFrame(
+            {
+                "layer": layer.ravel(),
+                "head": head.ravel(),
+                "full": changed.full,
+                **{column: getattr(changed, column).ravel() for column in COLUMNS},
+            }
+        )
+        numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in ("full", *COLUMNS)}
+        st.dataframe(rows, hide_index=True, column_config=numbers)
+        sentences = kept_sentences(importance.material.visit)
+        table_downloads("ablation", with_sentences(rows, sentences), importance.facts)
+
+
+def _one_head_a_layer(importance: Importance) -> None:
+    """Each layer with its best head alone, where the reader asks: it takes a sweep of its own."""
+    if not toggle(wording.KEEP_ONE, key="keep one", help=wording.KEEP_ONE_HELP):
+        return
+    answers = ablated(importance.material, alone=True)
+    if answers is None:
+        return
+    documents = importance.material.documents(answers.positions)
+    correction: Correction = importance.material.visit.chosen.criterion.correction
+    score = importance.material.score(answers.positions)
+    kept = kept_alone(answers.results, score, documents, Draws(documents), correction)
+    rows = _kept_rows(kept)
+    st.markdown(wording.kept(wording.SCORE_NAMES[score.name], kept.full, int(_still_fine(kept, importance)), len(rows)))
+    numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in COLUMNS}
+    st.dataframe(rows, hide_index=True, column_config=numbers)
+    st.caption(wording.MICHEL_T2)
+    table_downloads("one head a layer", rows, importance.facts)
+
+
+def _still_fine(kept: KeptAlone, importance: Importance) -> int:
+    """Layers whose score does not differ with one head."""
+    return int((~(kept.p_adjusted < importance.material.visit.chosen.criterion.alpha)).sum())
+
+
+def _kept_rows(kept: KeptAlone) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "layer": np.arange(len(kept.delta)),
+            "chosen on one half": [head_name(layer, head) for layer, head in enumerate(kept.head[0].tolist())],
+            "chosen on the other": [head_name(layer, head) for layer, head in enumerate(kept.head[1].tolist())],
+            **{column: getattr(kept, column) for column in COLUMNS},
+        }
+    )

@@ -1,0 +1,153 @@
+"""What heads are to matter for: the metric, the texts that it is taken over, and what stands in for a head."""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import streamlit as st
+from jaxtyping import Float
+
+from cache.answers import Answers
+from core.importance.labels import read_labels
+from core.importance.metrics import (
+    SCORE_NAMES,
+    SMALLER_IS_BETTER,
+    Metric,
+    Score,
+    ScoreName,
+    TextOutcomes,
+    label_score,
+    mean_score,
+)
+from core.importance.per_text import LabelledText
+from core.importance.question import HEAD_OUTPUTS, MeanOutputs, Replace, ablation_question, mean_outputs
+from dashboard.views import frame
+from dashboard.views.asking import ask
+from dashboard.views.finetune.labelled import Labelled, labelled_texts
+from dashboard.views.frame import Visit
+from dashboard.views.importance import wording
+from dashboard.views.pickers import from_list, one_of
+
+METRIC_KEY: Final = "metric"
+METRICS: Final[dict[str, Metric]] = {
+    wording.OUTPUT: "output",
+    wording.LM: "lm",
+    wording.LABELS: "labels",
+}
+REPLACEMENTS: Final[dict[str, Replace]] = {wording.ZERO: "zero", wording.MEAN: "mean"}
+SCORE_WIDTH: Final = 250
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Material:
+    """What the views of the page work on."""
+
+    visit: Visit
+    """With the texts that the metric is taken over."""
+    metric: Metric
+    score_name: ScoreName
+    replace: Replace
+    labels: Float[np.ndarray, " text"] | None = None
+    """Of each text: index of its class, or its value; for the metric labels."""
+    n_classes: int = 0
+    """0 without labels, and for a regression."""
+    labels_name: str = ""
+    """Of the labelled table and its column."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Names what is measured, of which texts."""
+        of_labels = None if self.labels is None else self.labels.tobytes()
+        visit = self.visit
+        return visit.engine, visit.texts, visit.settings, self.metric, self.score_name, self.replace, of_labels
+
+    @property
+    def labelled(self) -> list[LabelledText]:
+        """The texts with their labels; without, where the metric needs none."""
+        labels = [None] * len(self.visit.texts) if self.labels is None else self.labels.tolist()
+        return [LabelledText(text, label) for text, label in zip(self.visit.texts, labels, strict=True)]
+
+    @property
+    def sign(self) -> int:
+        """1 if a larger score is worse, otherwise -1."""
+        return 1 if self.score_name in SMALLER_IS_BETTER else -1
+
+    def score(self, positions: tuple[int, ...]) -> Score:
+        """The score of outcomes of some of the texts.
+
+        Raises: AnalysisError for a score that the labels do not have.
+        """
+        if self.labels is None:
+            return mean_score(self.score_name)
+        return label_score(self.score_name, self.labels[list(positions)], self.n_classes)
+
+    def documents(self, positions: tuple[int, ...]) -> list[str | None]:
+        """Document of each of some texts; None where it is not known."""
+        return [self.visit.texts[place].document for place in positions]
+
+
+def material() -> Material | None:
+    """Ask what heads are to matter for; None while texts are missing, after asking for them.
+
+    Raises: AnalysisError where the checkpoint or the texts cannot be read.
+    """
+    visit = frame.without_corpus()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        metric = one_of(wording.METRIC, METRICS, key=METRIC_KEY, help=wording.METRIC_HELP)
+        instead = one_of(wording.REPLACE, REPLACEMENTS, key="replaced by", help=wording.REPLACE_HELP)
+    if metric == "labels":
+        return _labelled(visit, instead)
+    with_texts = frame.with_corpus(visit)
+    if with_texts is None:
+        return None
+    return Material(visit=with_texts, metric=metric, score_name=SCORE_NAMES[metric][0], replace=instead)
+
+
+def _labelled(visit: Visit, instead: Replace) -> Material | None:
+    """Labelled texts, read as the classifier understands them."""
+    with st.expander(wording.TABLE_OF_LABELS, expanded=True):
+        table = labelled_texts("held out")
+    if table is None:
+        return None
+    labels = read_labels(
+        visit.inference.checkpoint(visit.engine),
+        table.data.name,
+        table.content(),
+        table.data.text_columns,
+        table.data.label_column,
+    )
+    names = [name for name in SCORE_NAMES["labels"] if (name == "pearson") != (labels.n_classes > 0) or name == "loss"]
+    named = {wording.SCORES[name]: name for name in names}
+    score_name = from_list(wording.SCORE, named, key="score", start=next(iter(named)), width=SCORE_WIDTH)
+    return Material(
+        visit=replace(visit, texts=labels.texts),
+        metric="labels",
+        score_name=score_name,
+        replace=instead,
+        labels=labels.values,
+        n_classes=labels.n_classes,
+        labels_name=_name_of(table),
+    )
+
+
+def _name_of(table: Labelled) -> str:
+    return f"{table.data.name}, {table.data.label_column}"
+
+
+def means(material: Material) -> MeanOutputs | None:
+    """What stands in for a head that is out; None for 0, and where the reader has to do something first."""
+    if material.replace == "zero":
+        return None
+    outputs = ask(material.visit, HEAD_OUTPUTS, material.visit.texts)
+    return None if outputs is None else mean_outputs(outputs.results)
+
+
+def ablated(material: Material, *, alone: bool = False) -> Answers[TextOutcomes] | None:
+    """What every text becomes with each head out, or left alone in its layer; None as for `ask`.
+
+    Raises: AnalysisError of any stage.
+    """
+    instead = means(material)
+    if instead is None and material.replace == "mean":
+        return None
+    return ask(material.visit, ablation_question(material.metric, alone=alone, means=instead), material.visit.texts)

@@ -1,0 +1,93 @@
+"""What the page Importance shows first: what taking out each head changes."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from cache.answers import Answers
+from cache.store.recent import Recent
+from core.attention.settings import Head, head_name
+from core.importance.effects import Draws, Effects, effects
+from core.importance.metrics import Score, TextOutcomes
+from core.statistics.means import Correction
+from dashboard import provenance
+from dashboard.views.importance.material import Material
+
+EFFECTS_BYTES: Final = 32 * 2**20
+"""Of the latest effects in memory, for all readers: a click asks for the same ones again."""
+_effects: Final[Recent[Hashable, Effects]] = Recent(EFFECTS_BYTES)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Importance:
+    """What the views of the page share."""
+
+    material: Material
+    ablated: Answers[TextOutcomes]
+    """Outcomes of each text with every head out in turn."""
+    effects: Effects
+    heads: list[Head]
+    """That are chosen."""
+    facts: dict[str, str]
+
+    @property
+    def score(self) -> Score:
+        """Of the texts that were read."""
+        return self.material.score(self.ablated.positions)
+
+    @property
+    def documents(self) -> list[str | None]:
+        """Of the texts that were read."""
+        return self.material.documents(self.ablated.positions)
+
+    @cached_property
+    def damage(self) -> Float[np.ndarray, "layer head"]:
+        """How much worse the score is without the head; NaN for one that was removed from the checkpoint."""
+        return self.score.sign * self.effects.delta
+
+    @cached_property
+    def differs(self) -> Bool[np.ndarray, "layer head"]:
+        """Heads without which the score differs, by the reader's level and correction."""
+        return self.effects.p_adjusted < self.material.visit.chosen.criterion.alpha
+
+
+def measured(material: Material, ablated: Answers[TextOutcomes]) -> Effects:
+    """Effects of the ablations; computed once for a click after the other."""
+    correction: Correction = material.visit.chosen.criterion.correction
+    key = (material.key, ablated.positions, correction)
+    known = _effects.get(key)
+    if known is None:
+        score, documents = material.score(ablated.positions), material.documents(ablated.positions)
+        known = effects(ablated.results, score, Draws(documents), correction)
+        _effects.put(key, known, 6 * known.delta.nbytes)
+    return known
+
+
+def most_important(changed: Effects, sign: int) -> Head:
+    """The head without which the score is worst; `sign` as of a score."""
+    layer, head = np.unravel_index(np.nan_to_num(sign * changed.delta, nan=-np.inf).argmax(), changed.delta.shape)
+    return int(layer), int(head)
+
+
+def facts_of(material: Material, n_texts: int) -> dict[str, str]:
+    """What a file says about where its numbers come from."""
+    chosen, engine = material.visit.chosen, material.visit.engine
+    of_texts = {"corpus": material.labels_name or chosen.corpus, "corpus texts": str(n_texts)}
+    return {
+        **provenance.engine_facts(chosen, engine),
+        **of_texts,
+        "metric": material.metric,
+        "scored by": material.score_name,
+        "replaced by": material.replace,
+        "alpha": f"{chosen.criterion.alpha:g}",
+        "correction": chosen.criterion.correction,
+    }
+
+
+def names(heads: Bool[np.ndarray, "layer head"]) -> list[str]:
+    """Names of the heads that are marked."""
+    return [head_name(layer, head) for layer, head in np.argwhere(heads).tolist()]

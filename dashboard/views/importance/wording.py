@@ -1,0 +1,113 @@
+"""Sentences of the page Importance."""
+
+from typing import Final
+
+from core.importance.curves import STEPS
+from core.importance.effects import RESAMPLES
+from core.importance.metrics import SMALLER_IS_BETTER, ScoreName
+from core.surface.per_text import MASKED_SHARE
+from dashboard.figures.figure import counted, percent
+
+NUMBERS: Final = {"resamples": f"{RESAMPLES:,}", "masked": percent(MASKED_SHARE), "step": percent(1 / STEPS)}
+"""Of `method.md`."""
+SEE: Final = (
+    "Each cell is an attention head. Its colour says how much worse the model gets when this head alone is switched "
+    "off. What counts as worse is up to you. Click a cell to choose its head."
+)
+PAPER_TITLE: Final = "What the papers found"
+
+METRIC: Final = "Heads matter for"
+OUTPUT: Final = "the text vector"
+LM: Final = "predicted words"
+LABELS: Final = "labelled texts"
+METRIC_HELP: Final = (
+    "Importance is always for something. **The text vector**: how far the vector of a text (the mean of its last "
+    "hidden states) turns without the head, as 1 - cosine; needs no labels and no training. **Predicted words**: the "
+    "loss of the checkpoint's language-model head. **Labelled texts**: how well a fine-tuned classifier does on a "
+    "table that you give."
+)
+REPLACE: Final = "A head that is out gives"
+ZERO: Final = "nothing"
+MEAN: Final = "its mean"
+REPLACE_HELP: Final = (
+    "What stands in for the output of a head that is out: zeros, or its mean output over all tokens of the texts. The "
+    "mean takes away what a head says about this text but leaves what later layers always expect of it."
+)
+TABLE_OF_LABELS: Final = "Labelled texts"
+SCORE: Final = "Score"
+SCORES: Final[dict[ScoreName, str]] = {
+    "accuracy": "accuracy",
+    "loss": "loss",
+    "matthews": "Matthews correlation",
+    "f1": "F1",
+    "pearson": "Pearson correlation",
+}
+SCORE_NAMES: Final[dict[ScoreName, str]] = {**SCORES, "change": "change of the text vector"}
+
+EACH: Final = "Each head"
+TABLE: Final = "All heads in a table"
+HURTS: Final = "worse without"
+HELPS: Final = "better without"
+DIFFERS: Final = "the score differs (corrected over all heads)"
+INTERVAL: Final = "95% interval of the change"
+P_ADJUSTED: Final = "p, corrected"
+FEW_TEXTS: Final = 30
+FEW: Final = "These are few texts: with others like them, another head may come out first."
+
+KEEP_ONE: Final = "Keep one head a layer"
+KEEP_ONE_HELP: Final = (
+    "For each layer in turn, all its heads but one are switched off. The head is chosen on one half of the texts and "
+    "judged on the other, and the other way round. The first time this takes as long as switching off each head."
+)
+MICHEL_1: Final = "Corresponds to Figure 1 of Michel et al. (2019)."
+MICHEL_T1: Final = "Corresponds to Table 1 of Michel et al. (2019)."
+MICHEL_T2: Final = "Corresponds to Tables 2 and 3 of Michel et al. (2019)."
+
+
+def damage_title(name: str) -> str:
+    """What the map shows."""
+    return name if name == SCORE_NAMES["change"] else f"loss of {name}" if name != "loss" else "rise of the loss"
+
+
+def without(name: str) -> str:
+    """A score without the head."""
+    return f"{name} without it"
+
+
+def summary(name: ScoreName, full: float, most: tuple[str, float, float, float], n_heads: int, n_texts: int) -> str:
+    """The score with all heads on, and the head that it needs most.
+
+    Args:
+        name: of the score.
+        full: with all heads on.
+        most: the head, the score without it, and the interval of the change.
+        n_heads: heads that were taken out in turn.
+        n_texts: over which.
+    """
+    head, score, low, high = most
+    over = f"Over {counted(n_texts, 'text')}, each of {counted(n_heads, 'head')} was switched off in turn."
+    if name == "change":
+        interval = "" if low != low else f" (95% interval {low:.2g} to {high:.2g})"
+        return f"{over} The text vector changes most without **{head}**: by {score:.2g}{interval}."
+    worse = "rises" if name in SMALLER_IS_BETTER else "falls"
+    interval = "" if low != low else f" (95% interval of the change {low:+.2g} to {high:+.2g})"
+    return (
+        f"{over} With all heads on the {SCORE_NAMES[name]} is {full:.3g}; without **{head}** it {worse} most, to "
+        f"{score:.3g}{interval}."
+    )
+
+
+def significant(worse: int, better: int, n_heads: int, alpha: float) -> str:
+    """How many heads the score needs, and how many stand in its way."""
+    return (
+        f"At level {alpha:g}, corrected over all heads, the score gets worse without {worse} of {n_heads} heads and "
+        f"better without {better}."
+    )
+
+
+def kept(name: str, full: float, fine: int, n_layers: int) -> str:
+    """What is left where each layer has one head."""
+    return (
+        f"With all heads on the {name} is {full:.3g}. In {fine} of {counted(n_layers, 'layer')} one head alone does "
+        "not differ significantly from all of them, which is not to say that it does as well."
+    )
