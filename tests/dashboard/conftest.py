@@ -62,7 +62,7 @@ def small(tmp_path_factory):
     made = {}
 
     def of(family, head="", **changed):
-        key = (family, head, *changed.items())
+        key = (family, head, repr(changed))
         if key not in made:
             folder = tmp_path_factory.mktemp("checkpoint") / f"{family}{head}"
             tokenizer = TOKENIZERS[family]()

@@ -11,6 +11,7 @@ VISITS = {
     "probes": ("parsing", {"parsing section": "Probes"}),
     "similar": ("similar", {}),
     "compare": ("compare", {"text": "The cat sat."}),
+    "importance": ("importance", {"keep one": "true"}),
     "fine-tune": ("fine-tune", {}),
 }
 """What is visited: a page, and what its link says."""

@@ -38,6 +38,7 @@ VISITS = {
     "probes": ("parsing", {"parsing section": "Probes", "corpus_text": SIX}),
     "similar": ("similar", {}),
     "compare": ("compare", {"text": "The cat sat."}),
+    "importance": ("importance", {"keep one": "true"}),
     "fine-tune": ("fine-tune", {}),
 }
 
