@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from core.attention.settings import head_names
 from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
+from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 
 BINS: Final = 24
 HEIGHT: Final = 240
@@ -85,7 +85,7 @@ def _spec(name: str, ends: tuple[float, float], most: int) -> Spec:
             alt.Tooltip("right:Q", title="to", format=".4~g"),
         ],
     )
-    line = of_kind("full").mark_rule(color=GREY, strokeDash=[6, 4], strokeWidth=2).encode(x=x("score"))
+    line = of_kind("full").mark_rule(color=INK, strokeDash=[6, 4], strokeWidth=2).encode(x=x("score"))
     label = of_kind("full").mark_text(color=INK, align="left", dx=5, baseline="top")
     label = label.encode(x=x("score"), y=alt.YValue(2), text=alt.Text("label:N"))
     return template(

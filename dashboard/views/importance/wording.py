@@ -2,13 +2,12 @@
 
 from typing import Final
 
-from core.importance.curves import STEPS
 from core.importance.effects import RESAMPLES
 from core.importance.metrics import SMALLER_IS_BETTER, ScoreName
 from core.surface.per_text import MASKED_SHARE
 from dashboard.figures.figure import counted, percent
 
-NUMBERS: Final = {"resamples": f"{RESAMPLES:,}", "masked": percent(MASKED_SHARE), "step": percent(1 / STEPS)}
+NUMBERS: Final = {"resamples": f"{RESAMPLES:,}", "masked": percent(MASKED_SHARE)}
 """Of `method.md`."""
 SEE: Final = (
     "Each cell is an attention head. Its colour says how much worse the model gets when this head alone is switched "

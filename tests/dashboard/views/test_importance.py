@@ -17,8 +17,9 @@ from dashboard.views.importance import wording as words
 
 TEXTS = "the cat sat on the mat.\na dog chased two black birds.\nshe does eat red apples."
 N_TEXTS = 3
-TABLE = "sentence,label\nthe cat sat,no\na dog ran,yes\nshe ate apples,so\nthe mat is red,no\n"
-VALUES = [0, 2, 1, 0]
+ROWS = ("the cat sat,no", "a dog ran,yes", "she ate apples,so", "the mat is red,no", "two birds,yes", "a cat,so")
+TABLE = "\n".join(["sentence,label", *ROWS])
+VALUES = [0, 2, 1, 0, 2, 1]
 """Of the rows, as the checkpoint numbers its classes."""
 
 
@@ -76,12 +77,12 @@ def test_a_labelled_table_is_scored_by_the_score_that_the_reader_picks(opened):
     assert not at.exception
     at.file_uploader(key="labelled").upload("animals.csv", TABLE.encode())
     at.run()
-    texts = read_typed("the cat sat\na dog ran\nshe ate apples\nthe mat is red")
+    texts = read_typed("\n".join(row.split(",")[0] for row in ROWS))
     outcomes = results(loaded(folder), ablation_question("labels"), texts)
     for name in ("accuracy", "loss"):
         at.selectbox(key="score").set_value(words.SCORES[name])
         at.run()
-        expected = effects(outcomes, label_score(name, np.array(VALUES, float), 3), Draws([None] * 4))
+        expected = effects(outcomes, label_score(name, np.array(VALUES, float), 3), Draws([None] * len(ROWS)))
         sign = 1 if name == "loss" else -1
         assert shown_map(at, name) == pytest.approx(sign * expected.delta, abs=1e-5)
         assert f"With all heads on the {words.SCORE_NAMES[name]} is {expected.full:.3g};" in shown(at)
