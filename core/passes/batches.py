@@ -10,12 +10,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from core.attention.settings import PassSettings
-from core.checkpoints.checkpoint import Checkpoint
+from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from core.errors import AnalysisError
 from core.passes.texts import PassText
 from core.texts.tokens import TokenizedText
 
 BATCH_TOKENS: Final = {"cpu": 1024, "mps": 4096, "cuda": 16384}
 """Tokens per batch, padding included, by device: small batches fit into a CPU's cache."""
+MOST_ENTRIES: Final = 1 << 30
+"""Attention entries of one text, over all layers and heads, that a pass may keep for its backward pass: 4 GB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,19 @@ def plan_batches(lengths: Sequence[int], budget: int) -> list[Batch]:
             current = []
         current.append(position)
     return [*batches, Batch(tuple(current), lengths[current[-1]])] if current else batches
+
+
+def check_length(attention: AttentionLayers, n_tokens: int) -> None:
+    """Refuse a text whose attention, kept for the backward pass, would fill the memory.
+
+    Raises: AnalysisError.
+    """
+    per_pair = attention.n_layers * attention.n_heads
+    if per_pair * n_tokens**2 > MOST_ENTRIES:
+        raise AnalysisError(
+            f"A text has {n_tokens:,} tokens, and gradients of this checkpoint's attention take too much memory beyond "
+            f"{int((MOST_ENTRIES / per_pair) ** 0.5):,}. Leave the text out, or cut it."
+        )
 
 
 def gates(checkpoint: Checkpoint, settings: PassSettings) -> Float[Tensor, "layer head"] | None:

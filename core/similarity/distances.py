@@ -1,4 +1,4 @@
-"""Divergences between all pairs of heads as means over texts, nearest heads, and a behaviour label for each head.
+"""Divergences between all pairs of heads as means over texts and nearest heads.
 
 Does not import torch.
 """
@@ -13,7 +13,6 @@ from scipy.spatial.distance import squareform
 
 from core.attention.settings import Head
 from core.errors import AnalysisError
-from core.surface.statistics import HeadStatistics
 
 ROWS: Final = 128
 """Maximum number of sampled queries per text; the paper's texts are no longer."""
@@ -25,13 +24,6 @@ FLOOR: Final = 1e-30
 """Added to every entry to avoid the logarithm of 0; negligible in float32 next to relevant entries."""
 SMOOTHING: Final = 0.001
 """Share of a row that the authors' code spreads evenly over all keys."""
-BEHAVIOURS: Final = ("next", "previous", "broad", "cls", "sep", "punctuation")
-"""Labels of a head; if several apply, the last one is used."""
-BROAD: Final = 3.8
-"""Entropy in nats above which a head is labelled broad."""
-THRESHOLDS: Final = {"next": 0.5, "previous": 0.5, "entropy": BROAD, "cls": 0.6, "sep": 0.6, "punctuation": 0.6}
-"""Statistic -> threshold for a head's mean, in the order of BEHAVIOURS."""
-
 Distances = Float[np.ndarray, "layer_a head_a layer_b head_b"]
 """Distances between all pairs of heads: `mean` or `sum` of HeadDistances."""
 
@@ -186,17 +178,3 @@ def within_and_between(distances: Distances) -> tuple[float, float]:
 def _mean_of_known(values: Float[np.ndarray, " value"]) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else float("nan")
-
-
-def behaviours(statistics: HeadStatistics) -> Int[np.ndarray, "layer head"]:
-    """Label of each head by its mean statistics, as an index into BEHAVIOURS; -1 for none.
-
-    Source: Clark et al. 2019, section 6 and their code: more than half of the attention on the next or the previous
-        token, more than 3.8 nats of entropy, or more than 0.6 on [CLS], [SEP] or punctuation; of several the last. The
-        linguistic heads that they add by hand are BERT-base's and no rule, so they are left out.
-    """
-    of_head = np.full(statistics.mean.shape[1:], -1)
-    for place, (name, threshold) in enumerate(THRESHOLDS.items()):
-        of_name = statistics.mean[statistics.names.index(name)]
-        of_head[of_name > threshold] = place  # NaN exceeds nothing
-    return of_head

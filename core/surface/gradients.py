@@ -5,7 +5,6 @@ to the outputs of the heads suffices, and the rest is one product, tile by tile.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
 
 import numpy as np
 import torch
@@ -14,17 +13,13 @@ from torch import Tensor
 
 from core.attention.observed import has_attention_interface, observe, tiles
 from core.attention.settings import PassSettings, live_keys
-from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
+from core.checkpoints.checkpoint import Checkpoint
 from core.errors import AnalysisError
-from core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
+from core.passes.batches import BATCH_TOKENS, check_length, gates, model_inputs, plan_batches, to_device
+from core.passes.masked_tokens import masked_tokens
 from core.passes.texts import PassText
 from core.surface.key_kinds import PUNCTUATION, key_kinds
-from core.surface.per_text import KEY_KINDS, MASKED_SHARE, TextGradients
-from core.texts.tokens import SPECIAL, TokenizedText
-
-MOST_ENTRIES: Final = 1 << 30
-"""Maximum number of attention entries of one text, over all layers and heads: unlike other passes, this one stores them
-for the backward pass; 4 GB."""
+from core.surface.per_text import KEY_KINDS, TextGradients
 
 
 def attention_gradients(
@@ -83,26 +78,6 @@ def check_gradients(checkpoint: Checkpoint) -> None:
             f"{type(checkpoint.model).__name__} has its own attention code, so gradients of single heads cannot "
             "be seen. Choose a checkpoint of another family, such as BERT."
         )
-
-
-def check_length(attention: AttentionLayers, n_tokens: int) -> None:
-    """Refuse a text whose attention, kept for the backward pass, would fill the memory.
-
-    Raises: AnalysisError.
-    """
-    per_pair = attention.n_layers * attention.n_heads
-    if per_pair * n_tokens**2 > MOST_ENTRIES:
-        raise AnalysisError(
-            f"A text has {n_tokens:,} tokens, and gradients of this checkpoint's attention take too much memory beyond "
-            f"{int((MOST_ENTRIES / per_pair) ** 0.5):,}. Leave the text out, or cut it."
-        )
-
-
-def masked_tokens(text: TokenizedText, seed: int = 0) -> Int[np.ndarray, " masked"]:
-    """Indices of the tokens to mask, sorted; deterministic for the same tokens and seed."""
-    own = np.flatnonzero(text.segments != SPECIAL)
-    chance = np.random.default_rng([seed, *text.ids.tolist()])
-    return np.sort(chance.choice(own, size=max(1, round(MASKED_SHARE * len(own))), replace=False))
 
 
 def _importance(

@@ -15,8 +15,6 @@ KEY_KINDS: Final = ("cls", "sep", "punctuation", "other")
 """The partition; "other" includes other special tokens."""
 SPREAD: Final = ("entropy", "cls entropy", "confidence", "distance")
 """The other statistics of a pass."""
-MASKED_SHARE: Final = 0.15
-"""Share of the non-special tokens that are masked for the gradients; at least one token."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

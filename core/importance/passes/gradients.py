@@ -14,9 +14,8 @@ from core.importance.metrics import Metric
 from core.importance.passes.head_outputs import check_heads_are_seen, real_tokens
 from core.importance.passes.readout import Readout, check_metric, model_of
 from core.importance.per_text import TextSlopes
-from core.passes.batches import BATCH_TOKENS, gates, plan_batches
+from core.passes.batches import BATCH_TOKENS, check_length, gates, plan_batches
 from core.passes.texts import PassText
-from core.surface.gradients import check_length
 
 
 def head_slopes(

@@ -14,8 +14,8 @@ from core.checkpoints.checkpoint import Checkpoint
 from core.errors import AnalysisError
 from core.importance.metrics import Metric
 from core.passes.batches import model_inputs, to_device
+from core.passes.masked_tokens import masked_tokens
 from core.passes.texts import PassText
-from core.surface.gradients import masked_tokens
 
 _NEEDED: Final[dict[Metric, tuple[tuple[str, ...], str]]] = {
     "lm": (("masked token", "next token"), "a language-model head, so it has no such loss"),

@@ -29,9 +29,8 @@ from core.importance.passes.head_outputs import check_heads_are_seen, real_token
 from core.importance.passes.readout import Readout, check_metric, model_of
 from core.importance.passes.reuse import outermost_layers, twin
 from core.importance.per_text import Rule, TextRelevance
-from core.passes.batches import BATCH_TOKENS, plan_batches
+from core.passes.batches import BATCH_TOKENS, check_length, plan_batches
 from core.passes.texts import PassText
-from core.surface.gradients import check_length
 
 _ATTENTION: Final[dict[Rule, Backward]] = {"conservative": "constant", "halved": "halved"}
 _ACTIVATIONS: Final = (

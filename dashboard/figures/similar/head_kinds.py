@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int
 
 from core.roles.roles import ROLES
-from core.similarity.distances import BEHAVIOURS
+from core.surface.behaviours import BEHAVIOURS
 from dashboard.figures.appearance import HEAD_COLORS, HEXAGON, LOOKS, PENTAGON, SHAPES
 from dashboard.figures.figure import GREY
 

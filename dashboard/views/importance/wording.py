@@ -4,7 +4,7 @@ from typing import Final
 
 from core.importance.effects import RESAMPLES
 from core.importance.metrics import SMALLER_IS_BETTER, ScoreName
-from core.surface.per_text import MASKED_SHARE
+from core.passes.masked_tokens import MASKED_SHARE
 from dashboard.figures.figure import counted, percent
 
 NUMBERS: Final = {"resamples": f"{RESAMPLES:,}", "masked": percent(MASKED_SHARE)}

@@ -11,9 +11,10 @@ import streamlit as st
 from cache.engine import Engine
 from core.attention.settings import head_name
 from core.roles.roles import ROLES, shown_roles
-from core.similarity.distances import behaviours, closest_pair, present_heads, within_and_between
+from core.similarity.distances import closest_pair, present_heads, within_and_between
 from core.similarity.layout import groups
 from core.similarity.question import distance_question
+from core.surface.behaviours import behaviours
 from core.surface.key_kinds import SurfaceSettings
 from core.surface.question import surface_question
 from core.surface.statistics import head_statistics

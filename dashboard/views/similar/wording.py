@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from math import ceil, exp, isnan
 from typing import Final
 
-from core.similarity.distances import BROAD, FLOOR, MOST, ROWS, SMOOTHING, THRESHOLDS
+from core.similarity.distances import FLOOR, MOST, ROWS, SMOOTHING
+from core.surface.behaviours import BROAD, THRESHOLDS
 from dashboard.figures.figure import counted, percent
 
 NUMBERS: Final = {

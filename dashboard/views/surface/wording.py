@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from core.passes.masked_tokens import MASKED_SHARE
 from core.relations.accuracy import VOITA_MARGIN
 from core.surface.key_kinds import CODE_SEPARATORS, SMOOTHED
 from core.surface.labels import FREQUENT, POSITIONAL_SHARE, RARE_OVER_CHANCE, RARE_SHARE
-from core.surface.per_text import MASKED_SHARE
 from core.texts.relations import RELATIONS
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.figure import counted, percent

@@ -12,8 +12,9 @@ import core.surface.gradients
 from core.attention.settings import PassSettings
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.errors import AnalysisError
+from core.passes.masked_tokens import masked_tokens
 from core.passes.prepare import prepare
-from core.surface.gradients import attention_gradients, check_gradients, masked_tokens
+from core.surface.gradients import attention_gradients, check_gradients
 from core.surface.per_text import KEY_KINDS
 from core.surface.statistics import gradient_statistics
 from core.texts.text import Text
@@ -203,7 +204,7 @@ def test_a_model_in_its_own_way_is_refused(guessing):
 
 
 def test_a_text_whose_maps_would_fill_the_memory_is_refused(guessing, monkeypatch):
-    monkeypatch.setattr(core.surface.gradients, "MOST_ENTRIES", 6 * 10**2)
+    monkeypatch.setattr(core.passes.batches, "MOST_ENTRIES", 6 * 10**2)
     checkpoint = guessing("bert")
     text = prepare(checkpoint, TEXTS[0], SELF)
     with pytest.raises(AnalysisError, match=rf"has {text.n_tokens} tokens.* beyond 10\."):

@@ -6,7 +6,7 @@ from drawn import drawn_texts, rows
 from similar_figures import FIGURES, N_HEADS, N_LAYERS, PLANE, TREE, matrix
 
 from core.roles.roles import ROLES
-from core.similarity.distances import BEHAVIOURS
+from core.surface.behaviours import BEHAVIOURS
 from dashboard.figures.appearance import LESS, MORE
 from dashboard.figures.heads import CHOICE
 from dashboard.figures.similar.dendrogram import MIXED

@@ -13,8 +13,8 @@ from core.errors import AnalysisError, PairNeeded
 from core.importance.passes.readout import Readout, model_of
 from core.importance.passes.sweep import Sweep, sweep
 from core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
+from core.passes.masked_tokens import masked_tokens
 from core.passes.prepare import prepare
-from core.surface.gradients import masked_tokens
 from core.texts.text import Text
 
 SINGLE = (Text(("The two black dogs ran.",)), Text(("Who sat?",)))

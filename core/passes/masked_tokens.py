@@ -1,0 +1,18 @@
+"""Which tokens of a text a masked language model is asked for."""
+
+from typing import Final
+
+import numpy as np
+from jaxtyping import Int
+
+from core.texts.tokens import SPECIAL, TokenizedText
+
+MASKED_SHARE: Final = 0.15
+"""Share of the non-special tokens that are masked; at least one token."""
+
+
+def masked_tokens(text: TokenizedText, seed: int = 0) -> Int[np.ndarray, " masked"]:
+    """Indices of the tokens to mask, sorted; deterministic for the same tokens and seed."""
+    own = np.flatnonzero(text.segments != SPECIAL)
+    chance = np.random.default_rng([seed, *text.ids.tolist()])
+    return np.sort(chance.choice(own, size=max(1, round(MASKED_SHARE * len(own))), replace=False))
