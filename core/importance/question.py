@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from typing import Final, Literal
 
 import numpy as np
@@ -22,16 +23,23 @@ REPLACEMENTS: Final[tuple[Replace, ...]] = ("zero", "mean")
 
 @dataclass(frozen=True, eq=False)
 class MeanOutputs:
-    """What takes the place of a head's output: its mean over the tokens of a corpus."""
+    """What takes the place of a head's output: its mean over the tokens of a corpus; equal by its numbers."""
 
     values: Float[np.ndarray, "layer head channel"]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Names these numbers."""
         return _digest(self.values)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MeanOutputs) and other.digest == self.digest
 
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+@lru_cache(maxsize=32)  # each holds its means
 def ablation_question(
     metric: Metric, *, alone: bool = False, means: MeanOutputs | None = None
 ) -> Question[Text, TextOutcomes]:
@@ -110,6 +118,7 @@ def gated_question(
     )
 
 
+@cache
 def slopes_question(metric: Metric) -> Question[LabelledText, TextSlopes]:
     """How the loss of each text depends on every head."""
 
@@ -142,6 +151,7 @@ def slopes_question(metric: Metric) -> Question[LabelledText, TextSlopes]:
     )
 
 
+@cache
 def relevance_question(metric: Metric, rule: Rule = "conservative") -> Question[Text, TextRelevance]:
     """How much of the prediction for each text goes through every head."""
 

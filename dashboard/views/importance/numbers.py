@@ -13,8 +13,11 @@ from cache.store.recent import Recent
 from core.attention.settings import Head, head_name
 from core.importance.effects import Draws, Effects, effects
 from core.importance.metrics import Score, TextOutcomes
+from core.importance.question import ablation_question
 from core.statistics.means import Correction
 from dashboard import provenance
+from dashboard.views.asking import kept
+from dashboard.views.frame import Visit
 from dashboard.views.importance.material import Material
 
 EFFECTS_BYTES: Final = 32 * 2**20
@@ -65,6 +68,14 @@ def measured(material: Material, ablated: Answers[TextOutcomes]) -> Effects:
         known = effects(ablated.results, score, Draws(documents), correction)
         _effects.put(key, known, 6 * known.delta.nbytes)
     return known
+
+
+def kept_effects(visit: Visit) -> Effects | None:
+    """Effects on the text vector where they need no pass, for the card of a head; None otherwise."""
+    answers = kept(visit, ablation_question("output"), visit.texts) if visit.texts else None
+    if answers is None:
+        return None
+    return measured(Material(visit=visit, metric="output", score_name="change", replace="zero"), answers)
 
 
 def most_important(changed: Effects, sign: int) -> Head:

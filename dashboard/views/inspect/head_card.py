@@ -31,6 +31,8 @@ from dashboard.views.descriptions.wording import does
 from dashboard.views.evidence import wording as evidence_wording
 from dashboard.views.evidence.chart import evidence_chart
 from dashboard.views.frame import Visit
+from dashboard.views.importance import wording as importance_wording
+from dashboard.views.importance.numbers import kept_effects
 from dashboard.views.inspect import wording
 from dashboard.views.pickers import toggle
 from dashboard.views.plotly_charts import plotly_chart
@@ -116,7 +118,15 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
         lines.append(_over_corpus(chosen, tested, names, held, head))
         if tested.bets is None and (note := few_texts(len(tested.scores))) is not None:
             lines.append(note)
+    if (changed := kept_effects(visit)) is not None and np.isfinite(changed.delta[head]):
+        lines.append(_without(changed.delta, head, len(visit.texts)))
     st.markdown("  \n".join(lines))
+
+
+def _without(changes: Float[np.ndarray, "layer head"], head: Head, n_texts: int) -> str:
+    """How much a head matters for the vector of a text, among the others."""
+    n_more = int((changes > changes[head]).sum())
+    return importance_wording.on_card(float(changes[head]), n_more + 1, int(np.isfinite(changes).sum()), n_texts)
 
 
 def _over_corpus(

@@ -116,3 +116,14 @@ def test_each_layer_with_one_head_is_judged_on_the_other_half(opened):
     expected = kept_alone(outcomes, mean_score("change"), [None] * N_TEXTS, Draws([None] * N_TEXTS))
     assert table["delta"].to_numpy() == pytest.approx(expected.delta, abs=1e-6)
     assert table["chosen on one half"].tolist() == [f"L{at} H{head}" for at, head in enumerate(expected.head[0])]
+
+
+def test_the_card_of_a_head_says_its_place_once_the_page_has_computed_it(app, small):
+    folder, texts = small("bert", hidden_dropout_prob=0.2), f"{TEXTS}\nwho ran on the mat?"
+    link = {"checkpoint": folder, "corpus_text": texts, "head": "1-2", "text": "The cat sat."}
+    assert "by importance" not in shown(app("inspect", **link))
+    app("importance", **link)
+    expected = ablations(loaded(folder), read_typed(texts)).delta
+    place = 1 + int((expected > expected[1, 2]).sum())
+    sentence = words.on_card(float(expected[1, 2]), place, 6, 4)
+    assert sentence in shown(app("inspect", **link))
