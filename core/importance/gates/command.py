@@ -41,6 +41,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--data", required=True, type=Path, help=".csv or .tsv, also gzipped")
     parser.add_argument("--text-columns", required=True, help="column or two columns, as a,b")
     parser.add_argument("--label-column", required=True)
+    parser.add_argument("--task", choices=("classes", "regression"), help="decided by the labels where not given")
     parser.add_argument("--output", required=True, type=Path, help="folder of the runs, one for each penalty")
     parser.add_argument(
         "--penalty", type=penalties, default=(GateSettings.penalty,), help="lambda, or several: 0.01,0.02,0.05"
@@ -68,7 +69,8 @@ def gates(chosen: argparse.Namespace) -> None:
     layer, head, log_alpha, p_zero, p_one and gate (after training, without noise), one row per head and penalty. Each
     run keeps its steps, and its checkpoint with the gates in its weights, in a folder of its own."""
     columns = tuple(name.strip() for name in chosen.text_columns.split(","))
-    data = read_training_data(chosen.data.name, read_bytes(chosen.data), columns, chosen.label_column.strip())
+    content, label = read_bytes(chosen.data), chosen.label_column.strip()
+    data = read_training_data(chosen.data.name, content, columns, label, task=chosen.task)
     files = find_checkpoint(chosen.checkpoint)
     tables = []
     for penalty in chosen.penalty:

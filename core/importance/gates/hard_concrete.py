@@ -8,9 +8,12 @@ Source: Louizos, Welling and Kingma 2018, section 2.2; the numbers are those of 
 import math
 from typing import Final
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from core.importance.gates.settings import TrainedGates
 
 TEMPERATURE: Final = 0.33
 STRETCH: Final = (-0.1, 1.1)
@@ -55,6 +58,25 @@ def density(log_alpha: Float[Tensor, "*gate"], at: Float[Tensor, "*gate"]) -> Fl
 def penalty(log_alpha: Float[Tensor, "*gate"]) -> Float[Tensor, ""]:
     """Expected number of gates that are not 0."""
     return (1 - p_zero(log_alpha)).clamp(EDGE, 1 - EDGE).sum()
+
+
+def gates_of(log_alpha: Float[np.ndarray, "layer head"]) -> TrainedGates:
+    """What follows from the parameters of all gates."""
+    values = torch.from_numpy(log_alpha).double()
+    return TrainedGates(
+        log_alpha=values.numpy(),
+        p_zero=p_zero(values).numpy(),
+        p_one=p_one(values).numpy(),
+        gate=without_noise(values).numpy(),
+    )
+
+
+def densities(
+    log_alpha: Float[np.ndarray, " gate"], at: Float[np.ndarray, " point"]
+) -> Float[np.ndarray, "gate point"]:
+    """Density of each gate at points between 0 and 1."""
+    rows = torch.from_numpy(log_alpha).double()[:, None].expand(-1, len(at))
+    return density(rows, torch.from_numpy(at).double().expand(rows.shape)).numpy()
 
 
 def _below(log_alpha: Tensor, at: Tensor | float) -> Tensor:

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, TrainerCallback, TrainerControl, TrainerState
 
 from core.attention.observed import ATTENTION_NAME
 from core.attention.observers import Pass, current_pass
@@ -26,8 +26,10 @@ from core.finetuning.data import TrainingData
 from core.finetuning.finetune import finetune
 from core.finetuning.journal import Journal
 from core.finetuning.loop import PlainTrainer
-from core.importance.gates.hard_concrete import EDGE, p_one, p_zero, penalty, sampled, without_noise
+from core.importance.gates.hard_concrete import EDGE, gates_of, penalty, sampled, without_noise
+from core.importance.gates.history import append_gates
 from core.importance.gates.settings import GateSettings, TrainedGates
+from core.importance.labels import class_places
 
 LOG_ALPHA: Final = "head_gates.log_alpha"
 """Name of the gates among the weights of a saved step."""
@@ -98,6 +100,7 @@ class GateTrainer(PlainTrainer):
             model.requires_grad_(False)
         self._gates, self._settings = HeadGates(model, attention, settings.start), settings
         super().__init__(model=model, **more)
+        self.add_callback(_GateReports(self._gates, self._folder))
 
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
         """AdamW for weights and gates, each with a learning rate of its own; gates do not decay."""
@@ -164,30 +167,42 @@ def train_gates(
             "Fine-tune it on the table first, and give the fine-tuned checkpoint."
         )
     attention_modules(files.name, checkpoint.full_model)  # or the gates could not become part of the weights
-    names = [checkpoint.full_model.config.id2label[place] for place in range(checkpoint.full_model.config.num_labels)]
+    names = checkpoint.full_model.config.id2label
     trainer = partial(GateTrainer, settings=settings, attention=attention)
     return finetune(
-        files, with_classes(data, names), settings, journal, device=device, on_step=on_step, trainer=trainer
-    )
+        files, _with_classes(files.name, names, data), settings, journal,
+        device=device, on_step=on_step, trainer=trainer,
+    )  # fmt: skip
 
 
-def with_classes(data: TrainingData, names: Sequence[str]) -> TrainingData:
+class _GateReports(TrainerCallback):
+    """Writes the gates down before training and whenever the loss is reported."""
+
+    def __init__(self, gates: HeadGates, folder: Path) -> None:
+        self._gates, self._folder = gates, folder
+
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
+        self._write(state.global_step)
+
+    def on_log(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
+        self._write(state.global_step)
+
+    def _write(self, step: int) -> None:
+        append_gates(self._folder, step, self._gates.log_alpha.detach().cpu().numpy())
+
+
+def _with_classes(checkpoint: str, names: Mapping[int, str], data: TrainingData) -> TrainingData:
     """The same texts with labels in the order of a checkpoint's classes.
 
-    Raises: AnalysisError for a class that the checkpoint has not.
+    Raises: AnalysisError for a class that the checkpoint does not know.
     """
     if data.task == "regression":
         if len(names) == 1:
             return data
         raise AnalysisError(f"The labels are numbers, and the checkpoint has {len(names)} classes. Give its classes.")
-    unknown = [name for name in data.classes if name not in names]
-    if unknown:
-        raise AnalysisError(
-            f"The checkpoint has no class {unknown[0]!r}; its classes are {', '.join(names[:5])}. Give the table that "
-            "it was fine-tuned on, or one with the same classes."
-        )
-    labels = tuple(float(names.index(data.classes[int(label)])) for label in data.labels)
-    return replace(data, classes=tuple(names), labels=labels)
+    places = class_places(checkpoint, names, data)
+    labels = tuple(float(places[int(label)]) for label in data.labels)
+    return replace(data, classes=tuple(names[place] for place in sorted(names)), labels=labels)
 
 
 def trained_gates(folder: Path, removed: Sequence[Head] = ()) -> TrainedGates:
@@ -202,12 +217,7 @@ def trained_gates(folder: Path, removed: Sequence[Head] = ()) -> TrainedGates:
     log_alpha = _saved_log_alpha(folder).double()
     for head in removed:
         log_alpha[head] = torch.nan
-    return TrainedGates(
-        log_alpha=log_alpha.numpy(),
-        p_zero=p_zero(log_alpha).numpy(),
-        p_one=p_one(log_alpha).numpy(),
-        gate=without_noise(log_alpha).numpy(),
-    )
+    return gates_of(log_alpha.numpy())
 
 
 def _saved_log_alpha(folder: Path) -> Float[Tensor, "layer head"]:

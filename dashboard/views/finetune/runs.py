@@ -1,33 +1,29 @@
 """Fine-tuning in a program of its own: begun here, one at a time, and ended with this one; the folder says how far."""
 
 import atexit
-import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import IO, Final
+from typing import TYPE_CHECKING, Final
 
 from cache.serving.run import Run
 from core.checkpoints.folders import checkpoints_folder
 from core.checkpoints.saved_runs import STOP, Progress, ask_to_stop, list_runs, read_progress
 from core.errors import AnalysisError
 from core.finetuning.command import SAMPLE
-from dashboard.views.finetune import wording
+from dashboard.views.finetune import programs, wording
 from dashboard.views.finetune.folders import Asked, Made
+from dashboard.views.finetune.programs import Program
 
-ROOT: Final = Path(__file__).parents[3]
+if TYPE_CHECKING:
+    import subprocess
+
 ENDS_WITHIN: Final = 5.0
 """Seconds that a run has to save its step when this program ends."""
 LOOK_AGAIN: Final = 0.2
 """Seconds between two looks at a run."""
-LAST_BYTES: Final = 4_000
-"""Of what a run wrote to standard error: enough for its last line."""
-
 
 FineTuning = Run[Progress, Progress]
 """Named like its folder; its progress while it is on, and at its end, as its results, how it ended."""
@@ -130,29 +126,17 @@ def _begin(name: str, command: Sequence[str]) -> FineTuning:
     with _lock:
         if (other := running()) is not None:
             raise AnalysisError(wording.one_at_a_time(other.name))
-        # A file takes what nobody reads without blocking, and is gone once nobody has it open.
-        errors = tempfile.TemporaryFile()  # noqa: SIM115
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "core", *command],
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                start_new_session=True,  # or Ctrl+C would end the run before it is asked to save its step
-            )
-        except OSError as error:
-            errors.close()
-            raise AnalysisError(wording.not_started(error.strerror or str(error))) from None
+        program = programs.begin(command)
+        process = program.process
         where = checkpoints_folder() / name
         follow = _follow(
             is_on=lambda: process.poll() is None,
-            now=lambda was_stopped: _said(process, errors, where, was_stopped),
+            now=lambda was_stopped: _said(program, where, was_stopped),
             stop=lambda: _stop(process, where),
         )
 
         def work(tell: Callable[[Progress], None], keep: Callable[[Progress], None]) -> None:
-            with errors:
+            with program.errors:
                 follow(tell, keep)
 
         _last, _process = Run(work, _NOTHING_YET, name=name, patience=None), process
@@ -206,9 +190,9 @@ def _follow(
     return work
 
 
-def _said(process: "subprocess.Popen[bytes]", errors: IO[bytes], where: Path, was_stopped: bool) -> Progress:
+def _said(program: Program, where: Path, was_stopped: bool) -> Progress:
     """How far a run is, as its process and its folder say."""
-    code = process.poll()
+    code = program.process.poll()
     read = read_progress(where) or _NOTHING_YET
     if code == 0:
         return read
@@ -216,7 +200,7 @@ def _said(process: "subprocess.Popen[bytes]", errors: IO[bytes], where: Path, wa
         # Until a resumed run writes its first line, the last is that of the run before.
         return read if read.state == "running" else replace(read, state="running", message="", seconds_left=None)
     if code > 0:
-        return replace(read, state="failed", message=_reason(errors, code))
+        return replace(read, state="failed", message=program.reason(code))
     return replace(read, state="stopped" if was_stopped else "left") if read.state in ("running", "left") else read
 
 
@@ -226,25 +210,6 @@ def _stop(process: "subprocess.Popen[bytes]", where: Path) -> None:
         ask_to_stop(where)
     except AnalysisError:
         process.terminate()
-
-
-def _environment() -> dict[str, str]:
-    """This program's, with the project found from any working folder: a path means the same to both programs."""
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-
-
-def _reason(errors: IO[bytes], code: int) -> str:
-    """The sentence on standard error; with the exit status where it is none of ours."""
-    last = next((line for line in reversed(_end_of(errors).splitlines()) if line.strip()), "").strip()
-    return last if code == 2 and last else wording.ended_badly(code, last)
-
-
-def _end_of(errors: IO[bytes]) -> str:
-    """Its last characters, read without moving the place at which the run writes."""
-    number = errors.fileno()
-    start = max(0, os.fstat(number).st_size - LAST_BYTES)
-    return os.pread(number, LAST_BYTES, start).decode(errors="replace")
 
 
 @atexit.register

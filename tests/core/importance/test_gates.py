@@ -16,7 +16,17 @@ from core.checkpoints.saved_runs import ask_to_stop, read_progress, saved_checkp
 from core.errors import AnalysisError
 from core.finetuning.data import read_training_data
 from core.finetuning.journal import open_run, plan_of
-from core.importance.gates.hard_concrete import density, p_one, p_zero, penalty, sampled, without_noise
+from core.importance.gates.hard_concrete import (
+    densities,
+    density,
+    gates_of,
+    p_one,
+    p_zero,
+    penalty,
+    sampled,
+    without_noise,
+)
+from core.importance.gates.history import HISTORY, append_gates, read_history
 from core.importance.gates.settings import GateSettings
 from core.importance.gates.training import train_gates, trained_gates
 
@@ -104,6 +114,8 @@ def test_probabilities_and_density_are_those_of_the_samples(log_alpha):
         return float(density(parameter, torch.tensor(gate, dtype=torch.float64)))
 
     assert quad(at, 0, 1)[0] == pytest.approx(1 - float(p_zero(parameter) + p_one(parameter)), abs=1e-9)
+    (one,) = densities(np.array([log_alpha]), np.array([0.2, 0.7]))
+    np.testing.assert_allclose(one, [at(0.2), at(0.7)])
     middle = float(((gates > 0.3) & (gates <= 0.6)).double().mean())
     assert quad(at, 0.3, 0.6)[0] == pytest.approx(middle, abs=3e-3)
 
@@ -163,6 +175,9 @@ def test_a_run_that_was_stopped_and_resumed_equals_one_that_was_not(with_weights
         whole, resumed = (load_file(tmp_path / run / name) for run in ("whole", "stopped"))
         assert whole.keys() == resumed.keys()
         assert all(torch.equal(whole[key], resumed[key]) for key in whole)
+    whole, resumed = (read_history(tmp_path / run) for run in ("whole", "stopped"))
+    assert whole.steps == resumed.steps == tuple(range(7)), "the steps done twice count once"
+    np.testing.assert_array_equal(whole.log_alpha, resumed.log_alpha)
 
 
 def test_a_run_resumes_with_its_own_penalty_only(classifier, tmp_path):
@@ -182,6 +197,28 @@ def test_the_finished_checkpoint_has_the_gates_in_its_weights(classifier, finish
     assert not any("head_gates" in name for name in load_file(finished / "model.safetensors"))
 
 
+def test_the_history_begins_where_all_gates_do_and_ends_with_the_trained_ones(finished):
+    history = read_history(finished, removed=[(1, 2)])
+    assert history.steps[0] == 0
+    assert history.steps[-1] == read_progress(finished).step
+    assert (history.log_alpha[0][~np.isnan(history.log_alpha[0])] == GateSettings.start).all()
+    assert np.isnan(history.log_alpha[:, 1, 2]).all()
+    last, saved = gates_of(history.log_alpha[-1]), trained_gates(saved_checkpoints(finished)[-1], [(1, 2)])
+    for name in ("log_alpha", "p_zero", "p_one", "gate"):
+        np.testing.assert_array_equal(getattr(last, name), getattr(saved, name))
+
+
+def test_a_history_drops_what_is_done_again_and_what_broke_off(tmp_path):
+    assert read_history(tmp_path) is None
+    for step, value in ((0, 2.0), (1, 1.0), (2, 0.0), (1, 1.5)):
+        append_gates(tmp_path, step, np.full((2, 3), value))
+    with (tmp_path / HISTORY).open("a") as file:
+        file.write('{"step": 3, "log_al')
+    history = read_history(tmp_path)
+    assert history.steps == (0, 1)
+    assert history.log_alpha[:, 0, 0].tolist() == [2.0, 1.5]
+
+
 # What is refused, and the command
 
 
@@ -191,7 +228,7 @@ def test_a_checkpoint_without_the_task_is_refused(folders, classifier, tmp_path)
     files, other = find_checkpoint(str(classifier)), labelled(("good", "bad"))
     with (
         open_run(tmp_path / "b", plan_of(files, other, None, settings_of()), resume=False) as journal,
-        pytest.raises(AnalysisError, match="no class 'bad'; its classes are without, with"),
+        pytest.raises(AnalysisError, match=r'label "bad", but .* knows 2 classes: "without", "with"'),
     ):
         train_gates(files, other, settings_of(), journal, device="cpu")
 

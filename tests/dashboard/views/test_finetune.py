@@ -13,8 +13,8 @@ from core.finetuning.journal import Journal
 from core.finetuning.movie_reviews import HELD_OUT_FILE, TRAINING_FILE
 from core.finetuning.settings import TrainingSettings
 from dashboard.plain import WORD_JOINER
+from dashboard.views.finetune import programs, wording
 from dashboard.views.finetune import runs as training_runs
-from dashboard.views.finetune import wording
 from dashboard.views.finetune.folders import Asked, check_name, free_name, keep_data, made_here
 from dashboard.views.finetune.labelled import known_label, known_segments
 
@@ -199,7 +199,7 @@ def test_a_program_that_breaks_is_said_with_its_last_words(asked, monkeypatch):
     monkeypatch.setattr(training_runs, "_options", lambda *_: ["--no-such-option"])
     run = training_runs.start(asked("broken"))
     assert ended(run).state == "failed"
-    monkeypatch.setattr(training_runs, "_environment", lambda: {**os.environ, "PYTHONPATH": "/no/such/folder"})
+    monkeypatch.setattr(programs, "environment", lambda: {**os.environ, "PYTHONPATH": "/no/such/folder"})
     run = training_runs.start(asked("broken"))
     now = ended(run)
     assert now.state == "failed"

@@ -1,0 +1,60 @@
+"""Gates along a run: one line a report in the run's folder, small beside the saved steps. Does not import torch."""
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from core.attention.settings import Head
+from core.finetuning.journal import saving_in
+
+HISTORY: Final = "gates.jsonl"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GateHistory:
+    """Gates of all heads after some of the steps of a run."""
+
+    steps: tuple[int, ...]
+    """In order, the first 0: before training."""
+    log_alpha: Float[np.ndarray, "step layer head"]
+    """Parameter of each gate; NaN for a head that was removed from the checkpoint."""
+
+
+def append_gates(folder: Path, step: int, log_alpha: Float[np.ndarray, "layer head"]) -> None:
+    """Add the gates after a step.
+
+    Raises: AnalysisError if the folder cannot be written.
+    """
+    line = json.dumps({"step": step, "log_alpha": log_alpha.tolist()}) + "\n"
+    with saving_in(folder), (folder / HISTORY).open("a", encoding="utf-8") as file:
+        file.write(line)
+
+
+def read_history(folder: Path, removed: Sequence[Head] = ()) -> GateHistory | None:
+    """The gates of a run so far; None before its first step.
+
+    An incomplete line is ignored. Steps that a run did after its last saved one, and does again, count once.
+
+    Args:
+        folder: of the run.
+        removed: heads that were removed from the checkpoint before.
+    """
+    path = folder / HISTORY
+    found: dict[int, list[list[float]]] = {}
+    for written in path.read_text("utf-8").splitlines() if path.is_file() else ():
+        with suppress(ValueError):  # a line that broke off when the program was ended
+            line = json.loads(written)
+            found = {step: gates for step, gates in found.items() if step < line["step"]}
+            found[line["step"]] = line["log_alpha"]
+    if not found:
+        return None
+    log_alpha = np.array(list(found.values()))
+    for layer, head in removed:
+        log_alpha[:, layer, head] = np.nan
+    return GateHistory(steps=tuple(found), log_alpha=log_alpha)
