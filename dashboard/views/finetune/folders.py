@@ -77,7 +77,7 @@ def keep_data(name: str, content: bytes) -> Path:
     Returns: its path; the folder is named by the content, so that equal files are kept once.
     Raises: AnalysisError where it cannot be written.
     """
-    folder = _data_folder(sha256(content).hexdigest())
+    folder = data_folder(sha256(content).hexdigest())
     path = folder / "".join(_safe(name))
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,8 @@ def _safe(file_name: str) -> tuple[str, str]:
     return kept or "table", suffix[0].lower() if suffix else ""
 
 
-def _data_folder(sha: str) -> Path:
+def data_folder(sha: str) -> Path:
+    """Where a table is kept, by the SHA-256 of its content."""
     return program_folder() / "data" / sha[:SHA_CHARACTERS]
 
 
@@ -156,7 +157,7 @@ def _asked(name: str, record: Mapping[str, Any]) -> Asked | None:
         asked = Asked(
             name=name,
             checkpoint=record["checkpoint"],
-            data=_data_folder(record["data_sha256"]) / record["data"],
+            data=data_folder(record["data_sha256"]) / record["data"],
             text_columns=tuple(record["text_columns"]),
             label_column=record["label_column"],
             task=record["task"],

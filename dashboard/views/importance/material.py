@@ -51,6 +51,8 @@ class Material:
     """Of each text: index of its class, or its value; for the metric labels."""
     n_classes: int = 0
     """0 without labels, and for a regression."""
+    table: Labelled | None = None
+    """The labelled table, for the metric labels."""
     labels_name: str = ""
     """Of the labelled table and its column."""
 
@@ -126,6 +128,7 @@ def _labelled(visit: Visit, instead: Replace) -> Material | None:
         replace=instead,
         labels=labels.values,
         n_classes=labels.n_classes,
+        table=table,
         labels_name=_name_of(table),
     )
 

@@ -8,6 +8,8 @@ from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.importance import wording
 from dashboard.views.importance.ablation import each_head, headline
+from dashboard.views.importance.gates import wording as gates_wording
+from dashboard.views.importance.gates.view import train_gates
 from dashboard.views.importance.material import ablated, material
 from dashboard.views.importance.numbers import Importance, facts_of, measured, most_important
 
@@ -38,6 +40,9 @@ def _importance() -> None:
         facts=facts_of(asked, len(answers.results)),
     )
     headline(importance)
-    frame.tabs("importance details", {wording.EACH: lambda: each_head(importance)})
+    frame.tabs(
+        "importance details",
+        {wording.EACH: lambda: each_head(importance), gates_wording.TITLE: lambda: train_gates(importance)},
+    )
     state.put_in_link(importance.heads)
     frame.link_to_inspect(importance.heads)

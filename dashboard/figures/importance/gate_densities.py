@@ -1,0 +1,100 @@
+"""How the gates of some heads are distributed: exactly 0, exactly 1, or between."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.axes import series_channel
+from dashboard.figures.figure import Figure, Spec, of_kind, template
+from dashboard.figures.surface.head_dots import DASHES, MARKS
+
+HEIGHT: Final = 240
+MOST: Final = len(HEAD_COLORS)
+"""Heads in one picture."""
+APART: Final = 0.018
+"""Between the stems of two heads at the same value, on the axis of gates."""
+
+
+def gate_densities(
+    names: Sequence[str],
+    p_zero: Float[np.ndarray, " gate"],
+    p_one: Float[np.ndarray, " gate"],
+    points: Float[np.ndarray, " point"],
+    densities: Float[np.ndarray, "gate point"],
+) -> Figure:
+    """The distribution of each gate: stems at 0 and at 1, and a line between.
+
+    Args:
+        names: of the heads, at most MOST.
+        p_zero: probability that a gate is exactly 0.
+        p_one: probability that it is exactly 1.
+        points: between 0 and 1, in order.
+        densities: of each gate at each point.
+
+    Source: Voita et al. 2019, figure 6.
+    """
+    lines = [
+        pd.DataFrame({"kind": "line", "series": place, "head": name, "gate": points, "height": of_gate})
+        for place, (name, of_gate) in enumerate(zip(names, densities, strict=True))
+    ]
+    stems = [
+        {
+            "kind": "stem",
+            "series": place,
+            "head": name,
+            "gate": at + (1 if at else -1) * APART * (place + 1),
+            "height": float(of_end[place]),
+            "what": f"exactly {at}",
+        }
+        for place, name in enumerate(names)
+        for at, of_end in ((0, p_zero), (1, p_one))
+    ]
+    described = " ".join(
+        f"{name}: 0 with probability {zero:.2f}, 1 with {one:.2f}, between with {1 - zero - one:.2f}."
+        for name, zero, one in zip(names, p_zero.tolist(), p_one.tolist(), strict=True)
+    )
+    return Figure(_spec(tuple(names)), pd.concat([*lines, pd.DataFrame(stems)]), f"Distribution of gates. {described}")
+
+
+@lru_cache(maxsize=32)
+def _spec(names: tuple[str, ...]) -> Spec:
+    import altair as alt
+
+    end = APART * (MOST + 1)
+    x = alt.X(
+        "gate:Q",
+        title="gate",
+        scale=alt.Scale(domain=[-end, 1 + end], nice=False, zero=False),
+        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f", grid=False),
+    )
+    y = alt.Y(
+        "height:Q",
+        title="probability (0, 1), density (between)",
+        scale=alt.Scale(domain=[0, 1], nice=False),
+        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2~f"),
+    )
+    color = series_channel(alt.Color, names, HEAD_COLORS)
+    line = of_kind("line").mark_line(strokeWidth=2, aria=False)
+    stems = of_kind("stem").encode(x=x, color=color)
+    tooltip = [
+        alt.Tooltip("head:N", title="head"),
+        alt.Tooltip("what:N", title="gate"),
+        alt.Tooltip("height:N", title="probability", format=".2f"),
+    ]
+    return template(
+        alt.layer(
+            line.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, names, DASHES)),
+            stems.mark_rule(strokeWidth=3, aria=False).encode(y=y, y2=alt.Y2(datum=0)),
+            stems.mark_point(filled=True, size=70, opacity=1).encode(
+                y=y, shape=series_channel(alt.Shape, names, MARKS), tooltip=tooltip
+            ),
+        ),
+        title=f"Gate of {names[0]}" if len(names) == 1 else "Gates of the chosen heads",
+        reading=("stems: how likely the gate is exactly 0 or exactly 1",),
+        height=HEIGHT,
+    )

@@ -1,0 +1,1 @@
+"""Gates on heads, trained so that as many as possible close: L0 pruning."""

@@ -1,0 +1,156 @@
+"""Sweeps of penalties: runs alike in all but the penalty, in one folder, which says what to ask again to go on."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+from core.attention.settings import Head
+from core.checkpoints.checkpoint import CheckpointFiles
+from core.checkpoints.folders import program_folder
+from core.checkpoints.saved_runs import Progress, read_progress
+from core.errors import AnalysisError
+from core.finetuning.data import Task
+from core.importance.gates.history import GateHistory, read_history
+from core.importance.gates.settings import GateSettings
+from dashboard.views.finetune.folders import data_folder
+from dashboard.views.importance.gates import wording
+
+RECORD: Final = "sweep.json"
+KEY_CHARACTERS: Final = 12
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Gates to be trained with several penalties."""
+
+    checkpoint: str
+    fingerprint: str
+    """Of the checkpoint's files."""
+    data: Path
+    """The table, as it is kept for runs; its folder is named by its content."""
+    text_columns: tuple[str, ...]
+    label_column: str
+    task: Task
+    settings: GateSettings
+    """Of all runs; the penalty is each run's own."""
+    penalties: tuple[float, ...]
+    """In order."""
+
+    @property
+    def folder(self) -> Path:
+        """Named by everything but the penalties, so that another penalty joins the same sweep."""
+        record = asdict(replace(self, penalties=(), settings=replace(self.settings, penalty=0.0)))
+        identity = {**record, "checkpoint": "", "data": "/".join(self.data.parts[-2:])}
+        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        return sweeps_folder() / digest[:KEY_CHARACTERS]
+
+    def run_folder(self, penalty: float) -> Path:
+        """Of the run with one penalty, as `python -m core gates` names it."""
+        return self.folder / f"penalty-{penalty:g}"
+
+    def progress(self, penalty: float) -> Progress | None:
+        """How far the run with one penalty is; None before it has begun."""
+        return read_progress(self.run_folder(penalty))
+
+    def history(self, penalty: float, removed: tuple[Head, ...]) -> GateHistory | None:
+        """Gates along the run with one penalty, as far as it is; None before its first step."""
+        return read_history(self.run_folder(penalty), removed)
+
+    @property
+    def finished(self) -> tuple[float, ...]:
+        """Penalties whose runs have done all their steps."""
+        states = {penalty: self.progress(penalty) for penalty in self.penalties}
+        return tuple(penalty for penalty, now in states.items() if now is not None and now.state == "finished")
+
+    @property
+    def n_bytes(self) -> int:
+        """On disk."""
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+
+def sweeps_folder() -> Path:
+    """Folder of all sweeps; it may not exist."""
+    return program_folder() / "gates"
+
+
+def joined(sweep: Sweep) -> Sweep:
+    """The same with the penalties of the sweep that lies in its folder, if there is one."""
+    before = _read(sweep.folder)
+    penalties = {*sweep.penalties, *(before.penalties if before else ())}
+    return replace(sweep, penalties=tuple(sorted(penalties)))
+
+
+def keep(sweep: Sweep) -> None:
+    """Write down what is asked, so that it can be asked again.
+
+    Raises: AnalysisError where it cannot be written.
+    """
+    record = asdict(sweep) | {"data": str(sweep.data)}
+    try:
+        sweep.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=sweep.folder, delete=False, encoding="utf-8") as half:
+            json.dump(record, half, indent=2)
+        os.replace(half.name, sweep.folder / RECORD)
+    except OSError as error:
+        raise AnalysisError(wording.not_written(str(sweep.folder), error.strerror or str(error))) from None
+
+
+def delete(sweep: Sweep) -> None:
+    """Delete a sweep with all its runs.
+
+    Raises: AnalysisError where a file cannot be removed.
+    """
+    try:
+        shutil.rmtree(sweep.folder)
+    except OSError as error:
+        raise AnalysisError(wording.not_deleted(str(sweep.folder), error.strerror or str(error))) from None
+
+
+def all_sweeps() -> Iterator[Sweep]:
+    """All sweeps that were asked for, by the names of their folders."""
+    for folder in sorted(sweeps_folder().glob("*")):
+        sweep = _read(folder)
+        if sweep is not None:
+            yield sweep
+
+
+def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], label: str) -> list[Sweep]:
+    """Sweeps of a checkpoint over a table, those with the most penalties first.
+
+    Args:
+        files: of the checkpoint.
+        sha256: of the table's bytes.
+        columns: with the texts.
+        label: column with the labels.
+    """
+    wanted = (files.fingerprint, data_folder(sha256).name, columns, label)
+    found = [
+        sweep
+        for sweep in all_sweeps()
+        if (sweep.fingerprint, sweep.data.parent.name, sweep.text_columns, sweep.label_column) == wanted
+    ]
+    return sorted(found, key=lambda sweep: -len(sweep.penalties))
+
+
+def _read(folder: Path) -> Sweep | None:
+    """A sweep as it was written down; None where somebody spoilt it, or another version wrote it."""
+    try:
+        record: Mapping[str, Any] = json.loads((folder / RECORD).read_text("utf-8"))
+        sweep = Sweep(
+            **{field.name: record[field.name] for field in fields(Sweep)}
+            | {
+                "data": Path(record["data"]),
+                "text_columns": tuple(record["text_columns"]),
+                "settings": GateSettings(**record["settings"]),
+                "penalties": tuple(float(penalty) for penalty in record["penalties"]),
+            }
+        )
+    except (OSError, ValueError, KeyError, TypeError, AnalysisError):
+        return None
+    return sweep if sweep.folder == folder else None

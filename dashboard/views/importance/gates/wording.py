@@ -1,0 +1,185 @@
+"""Sentences of the tab on gates."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from core.checkpoints.saved_runs import Progress
+from core.importance.gates.settings import GateSettings
+from dashboard.figures.figure import counted, percent
+
+TITLE: Final = "Train gates"
+SEE: Final = (
+    "Training can choose the heads, too. Each head gets a **gate**, a factor from 0 to 1 on its output, and each gate "
+    "that is open costs a **penalty**. Gates close where the labels are predicted almost as well without the head. A "
+    "larger penalty closes more."
+)
+NEEDS_LABELS: Final = (
+    "Gates are trained for a task. Choose **labelled texts** above, give a table, and choose a checkpoint that was "
+    "fine-tuned to predict such labels. The page Fine-tune makes one."
+)
+FORM: Final = "Train gates with other settings"
+PENALTIES: Final = "Penalties"
+PENALTIES_HELP: Final = (
+    "The weight of the expected number of open gates in the loss, lambda in the paper. Several numbers give several "
+    "runs, one after the other: the more heads a penalty closes, the further right its point lies in the chart."
+)
+DEFAULT_PENALTIES: Final = (0.005, 0.01, 0.02, 0.05)
+MOST_PENALTIES: Final = 12
+WITH_WEIGHTS: Final = "Train the weights, too"
+WITH_WEIGHTS_HELP: Final = (
+    "As in the paper: the rest of the model can make up for heads that go. Off, the weights stay as they are, which is "
+    "faster and says which heads of this very checkpoint are needed."
+)
+SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
+    "epochs": ("Epochs", "How many times every training text is seen. A gate needs about 50 steps to close.", 1.0),
+    "gate_rate": ("Learning rate of the gates", "The largest step size of the gates' parameters.", 0.01),
+    "batch_size": ("Batch size", "Texts per step.", 1),
+    "max_length": ("Maximum length", "In tokens. Longer texts are cut in training.", 1),
+    "held_out": (
+        "Validation split",
+        "Share of the texts that no gate is trained on. The scores below are of these texts, so a small share makes "
+        "wide intervals.",
+        0.05,
+    ),
+    "seed": ("Seed", "For the noise of the gates, the order of the texts, and the validation split.", 1),
+    "learning_rate": ("Learning rate of the weights", "Used where the weights are trained, too.", 1e-5),
+}
+"""Label, help and step of each number."""
+DEFAULTS: Final = GateSettings(epochs=10.0, held_out=0.5)
+
+STOP: Final = "Stop"
+STOP_HELP: Final = "Ends after the current step and saves it; Resume goes on from there, to exactly the same gates."
+STOPPING: Final = "Stopping after the current step, which is saved ..."
+PREPARING: Final = "Preparing ..."
+RESUME: Final = "Resume"
+DELETE: Final = "Delete …"
+DELETE_NOW: Final = "Delete"
+ONE_AT_A_TIME: Final = "Gates are being trained now, and only one such run is possible at a time. Wait, or stop it."
+NOTHING_YET: Final = "No gates of this checkpoint have been trained on this table yet."
+WHICH: Final = "Settings"
+
+P_OPEN: Final = "probability that the gate is open"
+P_ZERO: Final = "exactly 0 with probability"
+P_ONE: Final = "exactly 1 with probability"
+GATE: Final = "gate without noise"
+CLOSED: Final = "closed"
+OPEN: Final = "open"
+OUTLINE: Final = "closed after training: the gate without noise is 0"
+PENALTY: Final = "Penalty"
+STEP: Final = "Training step"
+STEP_HELP: Final = "0 is before training, when all gates begin open with the same probability."
+NO_HEADS: Final = "Click cells to see how the gates of their heads are distributed."
+TABLE: Final = "All gates in a table"
+SCORES_TABLE: Final = "Scores by penalty"
+VOITA_6: Final = "Corresponds to Figure 6 of Voita et al. (2019)."
+VOITA_7: Final = "Corresponds to Figure 7 of Voita et al. (2019)."
+
+
+def start(n_runs: int) -> str:
+    """The button that begins a sweep."""
+    return f"Train gates ({counted(n_runs, 'run')})"
+
+
+def no_penalties(written: str) -> str:
+    """What stands in the field is no list of numbers."""
+    return f'"{written}" names no penalties. Write numbers from 0 to 100 with commas between, such as 0.01, 0.02.'
+
+
+def too_many(number: int) -> str:
+    """More runs than anybody waits for."""
+    return f"These are {number} penalties, and at most {MOST_PENALTIES} are trained at once. Leave some out."
+
+
+def finetuning_is_on(name: str) -> str:
+    """Another training is on."""
+    return f"{name} is being fine-tuned now. Train gates when it has ended, or stop it on the page Fine-tune."
+
+
+def not_written(folder: str, reason: str) -> str:
+    """The plan cannot be kept."""
+    return f"Nothing can be written to {folder} ({reason}). Make room there, or set ATTENTION_SIEVE_CACHE."
+
+
+def not_deleted(folder: str, reason: str) -> str:
+    """Files stay."""
+    return f"{folder} cannot be deleted ({reason}). Remove the folder by hand."
+
+
+def head(checkpoint: str, data: str) -> str:
+    """Which sweep is shown; names come as they are to be shown."""
+    return f"**Gates of {checkpoint}**, trained on {data}"
+
+
+def running(penalty: float | None, number: int, n_runs: int, progress: Progress | None) -> str:
+    """How far a sweep is."""
+    which = "" if penalty is None else f"Penalty {penalty:g} ({number} of {n_runs}): "
+    if progress is None or not progress.steps:
+        doing = "" if progress is None else progress.message
+        return which + (doing or PREPARING)
+    left = "" if progress.seconds_left is None else f", {_time(progress.seconds_left)} left of this run"
+    return f"{which}step {progress.step:,} of {progress.steps:,}{left}"
+
+
+def _time(seconds: float) -> str:
+    return f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
+
+
+def ended(state: str, n_finished: int, n_runs: int, progress: Progress | None) -> str:
+    """A sweep that is not finished and not on."""
+    done = f"{n_finished} of {counted(n_runs, 'run')} finished."
+    how = "was stopped" if state == "stopped" else "ended unexpectedly"
+    if progress is None or not progress.steps or progress.state == "finished":
+        return f"Training {how}. {done} Resume goes on with the others."
+    kept = (
+        f"Step {progress.saved[-1]:,} is saved; Resume continues from it."
+        if progress.saved
+        else "No step of this run was saved; Resume begins it again."
+    )
+    return f"Training {how} at step {progress.step:,} of {progress.steps:,}. {done} {kept}"
+
+
+def settings(chosen: GateSettings, penalties: Sequence[float]) -> str:
+    """A sweep among others of the same checkpoint and table."""
+    what = "gates and weights" if chosen.with_weights else "gates alone"
+    written = ", ".join(f"{penalty:g}" for penalty in penalties)
+    return (
+        f"{what}, {chosen.epochs:g} epochs, rate {chosen.gate_rate:g}, {percent(chosen.held_out)} held out, "
+        f"seed {chosen.seed}: {written}"
+    )
+
+
+def found(shown: str, penalty: float, n_open: int, n_heads: int, numbers: tuple[float, ...]) -> str:
+    """What the run says that closes the most heads.
+
+    Args:
+        shown: the score in words.
+        penalty: of the run.
+        n_open: heads whose gate is above 0.
+        n_heads: of the checkpoint.
+        numbers: score with all heads on and with the gates, and the 95% interval of the change.
+    """
+    full, score, low, high = numbers
+    interval = "" if low != low else f" (95% interval of the change {low:+.2g} to {high:+.2g})"
+    return (
+        f"Penalty {penalty:g} leaves **{n_open} of {counted(n_heads, 'head')}** open. With these gates the {shown} is "
+        f"{score:.3g}, with all heads on {full:.3g}{interval}."
+    )
+
+
+def over(n_texts: int, with_weights: bool) -> str:
+    """What the scores are of."""
+    more = " The weights were trained along with the gates." if with_weights else ""
+    return f"Scores are of {counted(n_texts, 'text')} that no gate was trained on.{more}"
+
+
+def about_to_delete(n_runs: int, n_bytes: int) -> str:
+    """What deleting a sweep takes away."""
+    return f"Delete {counted(n_runs, 'run')} with their saved steps ({n_bytes / 1e6:,.0f} MB)? This cannot be undone."
+
+
+def disk(n_bytes: int, folder: str) -> str:
+    """Where the finished checkpoints lie."""
+    return (
+        f"Each finished run is a checkpoint with its gates in its weights, which every command takes: a folder "
+        f"penalty-… in {folder} ({n_bytes / 1e6:,.0f} MB together)."
+    )

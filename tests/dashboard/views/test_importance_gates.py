@@ -1,0 +1,207 @@
+"""The tab on gates without a browser, the programs that it begins, and what it reads of their folders."""
+
+import json
+from dataclasses import replace
+from threading import Event
+
+import numpy as np
+import pytest
+from reading import button, said, sent
+
+from core.__main__ import main
+from core.checkpoints.find import find_checkpoint
+from core.checkpoints.saved_runs import read_progress
+from core.errors import AnalysisError
+from core.finetuning.journal import Journal
+from core.importance.gates.history import append_gates, read_history
+from core.importance.gates.settings import GateSettings
+from dashboard.views.finetune.folders import keep_data
+from dashboard.views.importance import wording as page_wording
+from dashboard.views.importance.gates import runs, wording
+from dashboard.views.importance.gates.form import penalties_of
+from dashboard.views.importance.gates.sweeps import RECORD, Sweep, all_sweeps, keep, sweeps_of
+
+POLLS, POLL_SECONDS = 1_200, 0.05
+TABLE = "sentence,label\n" + "".join(f"the {'cat' if i % 2 else 'dog'} sat on mat {i},{i % 2}\n" for i in range(40))
+TAB = {"metric": page_wording.LABELS, "importance details": wording.TITLE}
+QUICK = GateSettings(epochs=6.0, batch_size=10, held_out=0.5, gate_rate=2.0)
+
+
+@pytest.fixture(scope="module")
+def classifier(small):
+    return small("bert", "SequenceClassification")
+
+
+@pytest.fixture
+def sweep_of(classifier, store):
+    """sweep_of(settings, penalties) -> what a sweep of a small classifier is asked."""
+
+    def of(settings=QUICK, penalties=(0.1, 5.0)):
+        files, data = find_checkpoint(classifier), keep_data("animals.csv", TABLE.encode())
+        return Sweep(files.name, files.fingerprint, data, ("sentence",), "label", "classes", settings, penalties)
+
+    return of
+
+
+@pytest.fixture(autouse=True)
+def _no_program_stays():
+    yield
+    runs._end()
+
+
+def until(happened):
+    for _ in range(POLLS):
+        if happened():
+            return
+        Event().wait(POLL_SECONDS)
+    pytest.fail("waited in vain")
+
+
+def upload(at, content=TABLE):
+    at.file_uploader(key="labelled").upload("animals.csv", content.encode())
+    return at.run()
+
+
+def shown(at):
+    return " | ".join(each.value for each in (*at.markdown, *at.info, *at.caption))
+
+
+# What is asked
+
+
+def test_penalties_are_read_in_order_and_each_once():
+    assert penalties_of("0.05, 0.01,0.05,, 1e-3") == (0.001, 0.01, 0.05)
+    for wrong, sentence in (
+        ("some", "names no penalties"),
+        ("", "names no penalties"),
+        ("0.1 0.2", "names no penalties"),
+        (",".join(map(str, range(13))), "These are 13 penalties"),
+        ("101", "The penalty is 101.0. Give a number from 0 to 100."),
+        ("nan", "The penalty is nan"),
+    ):
+        with pytest.raises(AnalysisError, match=sentence):
+            penalties_of(wrong)
+
+
+def test_a_sweep_is_found_again_by_checkpoint_and_table_and_takes_more_penalties(sweep_of):
+    sweep = sweep_of(replace(QUICK, seed=5))
+    more = replace(sweep, penalties=(0.3,))
+    assert more.folder == sweep.folder
+    assert replace(sweep, settings=replace(QUICK, seed=6)).folder != sweep.folder
+    keep(sweep)
+    files, sha256 = find_checkpoint(sweep.checkpoint), sweep.data.parent.name + "0"
+    assert sweep in sweeps_of(files, sha256, ("sentence",), "label")
+    assert not sweeps_of(files, sha256, ("other",), "label")
+    assert runs.joined(more).penalties == (0.1, 0.3, 5.0)
+    record = json.loads((sweep.folder / RECORD).read_text())
+    (sweep.folder / RECORD).write_text(json.dumps(record | {"settings": {"epochs": -1}}))
+    assert sweep not in all_sweeps(), "a spoilt record is left out"
+
+
+def test_a_sweep_says_how_far_it_is(sweep_of):
+    sweep = sweep_of(replace(QUICK, seed=7))
+    keep(sweep)
+    assert (runs.look(sweep).state, runs.look(sweep).penalty) == ("left", None)
+    first, second = (sweep.run_folder(penalty) for penalty in sweep.penalties)
+    journal = Journal(first, sweep.checkpoint)
+    assert (runs.look(sweep).state, runs.look(sweep).number) == ("running", 1)
+    journal.end("finished")
+    assert (runs.look(sweep).state, runs.look(sweep).penalty, sweep.finished) == ("left", 0.1, (0.1,))
+    journal = Journal(second, sweep.checkpoint)
+    assert (runs.look(sweep).state, runs.look(sweep).number) == ("running", 2)
+    runs.stop(sweep)
+    assert runs.is_stopping(sweep)
+    journal.end("failed", "No room.")
+    assert (runs.look(sweep).state, runs.look(sweep).message) == ("failed", "No room.")
+    Journal(second, sweep.checkpoint).end("finished")
+    assert (runs.look(sweep).state, sweep.finished) == ("finished", sweep.penalties)
+
+
+# The tab
+
+
+def test_without_labelled_texts_the_tab_says_what_is_needed(app):
+    at = app("importance", **{"importance details": wording.TITLE})
+    assert not at.exception
+    assert wording.NEEDS_LABELS in shown(at)
+
+
+def test_a_table_with_one_class_or_of_another_task_gets_a_sentence(app, classifier):
+    at = upload(app("importance", checkpoint=classifier, **TAB), "sentence,label\n" + "one,same\n" * 6)
+    assert 'All 6 texts have the label "same".' in said(at)[0]
+    at = upload(app("importance", checkpoint=classifier, **TAB), TABLE.replace(",1", ",mice"))
+    assert 'The table has the label "mice"' in said(at)[0]
+    at = upload(app("importance", checkpoint=classifier, penalties="none", **TAB))
+    assert '"none" names no penalties.' in said(at)[0]
+
+
+def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw(app, classifier, sweep_of):
+    sweep = sweep_of()
+    keep(sweep)
+    assert main(["gates", *runs._options(sweep, "cpu")]) == 0
+    at = upload(app("importance", checkpoint=classifier, **TAB))
+    assert not at.exception
+    assert not at.error
+    found = next(each.value for each in at.markdown if each.value.startswith("Penalty 5 leaves"))
+    last = read_history(sweep.run_folder(5.0))
+    assert "leaves **0 of 6 heads** open" in found
+    table = next(each.value for each in at.dataframe if "share" in each.value)
+    assert table["share"].tolist()[0] == 0
+    assert table["share"].tolist()[-1] == 1
+    by_run = [read_progress(sweep.run_folder(penalty)).held_out[-1].accuracy for penalty in sweep.penalties]
+    np.testing.assert_allclose(table["score"][1:], by_run, err_msg="the run measured the same texts with these gates")
+    picture = sent(at, "Gates of the heads of")
+    assert picture["title"].endswith(f"penalty 5, step {last.steps[-1]:,}")
+    assert {cell for row in picture["texts"] for cell in row} == {"0.0"}
+    at.select_slider(key=f"step {sweep.folder.name} 5 {last.steps[-1]}").set_value(0).run()
+    assert sent(at, "Gates of the heads of")["title"].endswith("step 0")
+    assert {cell for row in sent(at, "Gates of the heads of")["texts"] for cell in row} == {"0.9"}
+    assert any("Distribution of gates" in each.value for each in at.markdown)
+    button(at, wording.DELETE_NOW).click().run()
+    assert not sweep.folder.exists()
+
+
+def test_weights_that_were_trained_too_are_asked_with_their_gates(app, classifier, sweep_of):
+    sweep = sweep_of(replace(QUICK, with_weights=True, learning_rate=0.01), (0.1,))
+    keep(sweep)
+    assert main(["gates", *runs._options(sweep, "cpu")]) == 0
+    at = upload(app("importance", checkpoint=classifier, **TAB))
+    assert not at.exception
+    table = next(each.value for each in at.dataframe if "share" in each.value)
+    assert table["score"][1] == pytest.approx(read_progress(sweep.run_folder(0.1)).held_out[-1].accuracy)
+    assert "The weights were trained along with the gates." in shown(at)
+
+
+def test_a_run_begun_on_the_page_is_watched_stopped_and_resumed(app, classifier):
+    link = TAB | {"penalties": "0.1,0.2", "gates epochs": "900", "gates batch_size": "4"}
+    at = upload(app("importance", checkpoint=classifier, **link))
+    button(at, wording.start(2)).click().run()
+    assert not at.exception
+    assert not at.error
+    (sweep,) = [each for each in all_sweeps() if each.settings.epochs == 900]
+    until(lambda: (now := runs.look(sweep)).progress is not None and now.progress.step >= 20)
+    other = upload(app("importance", checkpoint=classifier, **link))
+    assert button(other, wording.start(2)).disabled
+    assert wording.ONE_AT_A_TIME in shown(other)
+    assert sent(other, "Gates of the heads of")["title"] == wording.P_OPEN
+    button(other, wording.STOP).click().run()
+    until(lambda: runs.look(sweep).state != "running")
+    at.run()
+    stopped = runs.look(sweep)
+    assert stopped.state == "stopped"
+    assert f"Training was stopped at step {stopped.progress.step:,}" in shown(at)
+    button(at, wording.RESUME).click().run()
+    until(lambda: (now := runs.look(sweep)).progress is not None and now.progress.step > stopped.progress.step)
+    runs._end()
+    assert runs.look(sweep).state == "stopped"
+
+
+def test_gates_of_a_run_that_goes_on_are_shown_from_its_folder(app, classifier, sweep_of):
+    sweep = sweep_of(replace(QUICK, seed=9), (0.4,))
+    keep(sweep)
+    journal = Journal(sweep.run_folder(0.4), sweep.checkpoint)
+    append_gates(sweep.run_folder(0.4), 0, np.full((2, 3), -9.0))
+    at = upload(app("importance", checkpoint=classifier, **TAB))
+    assert not at.exception
+    assert {cell for row in sent(at, "Gates of the heads of")["texts"] for cell in row} == {"0.0"}
+    journal.end("stopped")
