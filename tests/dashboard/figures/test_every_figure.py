@@ -6,6 +6,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 import compare_figures
+import gate_figures
 import importance_figures
 import probe_figures
 import pytest
@@ -24,6 +25,7 @@ from dashboard.figures.sheet import PAGE
 SUBJECTS = {
     "compare": compare_figures.CASES,
     "importance": {"": importance_figures.FIGURES},
+    "gates": {"": gate_figures.FIGURES},
     "probes": {"": probe_figures.FIGURES},
     "relations": {"": relation_figures.FIGURES},
     "roles": role_figures.FIGURES,

@@ -1,0 +1,27 @@
+"""The figures of gates, drawn of a made-up sweep."""
+
+import numpy as np
+
+from core.importance.curves import Curve
+from core.importance.gates.hard_concrete import densities, gates_of
+from dashboard.figures.importance.gate_densities import gate_densities
+from dashboard.figures.importance.gate_scores import gate_scores
+
+LOG_ALPHA = np.array([[-3.0, 0.4, 2.5]])
+PENALTIES = (0.01, 0.1)
+CURVE = Curve(
+    order="gates",
+    draw=0,
+    n_removed=np.array([0, 3, 8]),
+    score=np.array([0.8, 0.78, 0.6]),
+    delta=np.array([0.0, -0.02, -0.2]),
+    low=np.array([0.0, -0.06, -0.28]),
+    high=np.array([0.0, 0.01, -0.12]),
+)
+GATES, POINTS = gates_of(LOG_ALPHA), np.linspace(0, 1, 11)
+FIGURES = {
+    "gate scores": gate_scores(CURVE, PENALTIES, 12, "accuracy"),
+    "gate densities": gate_densities(
+        ["L0 H0", "L0 H1", "L0 H2"], GATES.p_zero[0], GATES.p_one[0], POINTS, densities(LOG_ALPHA[0], POINTS)
+    ),
+}
