@@ -64,7 +64,7 @@ def add_commands(commands: Any) -> None:
     parser.add_argument(
         "--normalise", action="store_true", help="divide the gradient measures of each layer by their Euclidean norm"
     )
-    parser.add_argument("--rule", default=RULES[0], choices=RULES, help="how relevance goes through attention")
+    parser.add_argument("--rule", default=RULES[0], choices=RULES, help="how relevance is propagated")
     parser.add_argument(
         "--agreement",
         type=Path,

@@ -8,9 +8,11 @@ from jaxtyping import Float
 
 from core.texts.text import Text
 
-Rule = Literal["conservative", "halved"]
-"""How relevance goes through attention: its weights are constant, or each factor of its products gets half."""
-RULES: Final[tuple[Rule, ...]] = ("conservative", "halved")
+Rule = Literal["conservative", "halved", "alpha-beta", "alpha1-beta0", "alpha2-beta1"]
+"""How relevance is propagated: attention weights are constant, or each factor of its products gets half, both with
+signs; or weights are constant and terms above and below 0 get fixed shares: one half each, as in Voita's code, all to
+those above, or twice the whole to those above and minus the whole to those below."""
+RULES: Final[tuple[Rule, ...]] = ("conservative", "halved", "alpha-beta", "alpha1-beta0", "alpha2-beta1")
 
 
 @dataclass(frozen=True)

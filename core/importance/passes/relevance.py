@@ -3,20 +3,20 @@
 Under changed backward rules, gradient times input distributes a logit over the neurons of each layer: norms divide by
 a constant, activation functions multiply by the constant f(x) / x, and attention is a sum with constant weights
 ("conservative"), or a product each of whose two factors gets half ("halved", which loses what softmax's own offset
-takes). Biases take their share with them; in a model without any, the input's relevances sum to the logit. Gated
-feed-forward layers count their gate as a constant.
+takes). Both have signs: a head may count against the prediction. The alpha-beta rules share out relevance by sign
+instead (`core.importance.passes.alpha_beta`). Biases take their share with them; in a model without any, the input's
+relevances sum to the logit. Gated feed-forward layers count their gate as a constant.
 
 Layer-wise relevance propagation is patented for commercial use.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
 from core.attention.observers import Backward
@@ -24,6 +24,8 @@ from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import AnalysisError
 from core.importance.metrics import Metric
+from core.importance.passes.alpha_beta import SHARES, AlphaBetaRules
+from core.importance.passes.backward_rules import BackwardRules, scaled
 from core.importance.passes.gradients import with_head_outputs
 from core.importance.passes.head_outputs import check_heads_are_seen, real_tokens
 from core.importance.passes.readout import Readout, check_metric, model_of
@@ -32,17 +34,9 @@ from core.importance.per_text import Rule, TextRelevance
 from core.passes.batches import BATCH_TOKENS, check_length, plan_batches
 from core.passes.texts import PassText
 
-_ATTENTION: Final[dict[Rule, Backward]] = {"conservative": "constant", "halved": "halved"}
-_ACTIVATIONS: Final = (
-    torch.tanh,
-    Tensor.tanh,
-    torch.relu,
-    Tensor.relu,
-    nn.functional.relu,
-    nn.functional.gelu,
-    nn.functional.silu,
-)
-"""Functions with f(0) = 0 that models call without a module."""
+_ATTENTION: Final[dict[Rule, Backward]] = {
+    "conservative": "constant", "halved": "halved", **dict.fromkeys(SHARES, "constant")
+}  # fmt: skip
 _GATES: Final = ("gate_proj", "wi_0", "gate_up_proj", "Wi")
 """Layers of gated feed-forward networks, beside whose activation another factor stands."""
 
@@ -68,7 +62,9 @@ def head_relevance(
     Raises: AnalysisError for an encoder-decoder, for a checkpoint without this metric or whose heads cannot be seen,
         and for a text whose attention would fill the memory.
     Source: Voita et al. 2019, section 4; rules of Ali et al. 2022 ("conservative") and Achtibat et al. 2024 ("halved"),
-        as gradients in Arras et al. 2025. Voita's own code takes alpha-beta rules, under which nothing is negative.
+        as gradients in Arras et al. 2025; alpha-beta of Bach et al. 2015, with the shares of Voita's code (one half
+        each, "alpha-beta"), which also has derivatives for attention and norms and rescales what is lost; here nothing
+        is.
     """
     check_relevance(checkpoint, metric)
     for text in texts:
@@ -102,7 +98,8 @@ def _relevance(
     rule: Rule,
 ) -> list[TextRelevance]:
     readout = Readout(checkpoint, metric, texts)
-    with torch.enable_grad(), BackwardRules(), _first_input(model) as first:
+    rules = AlphaBetaRules(SHARES[rule]) if rule in SHARES else BackwardRules()
+    with torch.enable_grad(), rules, _first_input(model) as first:
         output, outputs = with_head_outputs(checkpoint, readout, settings, model, backward=_ATTENTION[rule])
         tops = readout.tops(output)
         *by_output, by_input = torch.autograd.grad(tops.sum(), [*outputs, *first])
@@ -114,40 +111,6 @@ def _relevance(
         TextRelevance(heads=by_text[row], tokens=tokens[row, : len(text.queries.ids)], top=of_tops[row, ...])
         for row, text in enumerate(texts)
     ]
-
-
-class BackwardRules(TorchFunctionMode):
-    """Within, layer norms divide by a constant and activation functions multiply by one, as far as gradients go."""
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        """Call the intercepted function, and attach the rule's gradient to its result."""
-        named = kwargs or {}
-        values = next((value for value in args if isinstance(value, Tensor)), None)
-        if values is None or not values.requires_grad:
-            return func(*args, **named)
-        if func is nn.functional.layer_norm:
-            return _layer_norm(*args, **named)
-        result = func(*args, **named)
-        if func in (torch.rsqrt, Tensor.rsqrt):  # the divisor of every root-mean-square norm
-            return result.detach()
-        return _scaled(values, result) if func in _ACTIVATIONS else result
-
-
-def _layer_norm(
-    values: Tensor, shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
-) -> Tensor:
-    axes = tuple(range(-len(shape), 0))
-    centred = values - values.mean(axes, keepdim=True)
-    normed = centred / (values.var(axes, unbiased=False, keepdim=True) + eps).sqrt().detach()
-    normed = normed if weight is None else normed * weight
-    return normed if bias is None else normed + bias
-
-
-def _scaled(values: Tensor, result: Tensor) -> Tensor:
-    """The result of an activation function as a multiple of what went in."""
-    return values * torch.where(values == 0, 0.0, result.detach() / values.detach())
 
 
 def _with_constant_slopes(model: PreTrainedModel) -> PreTrainedModel:
@@ -164,7 +127,7 @@ def _with_constant_slopes(model: PreTrainedModel) -> PreTrainedModel:
 def _constant(forward: Callable[[Tensor], Tensor], is_gated: bool) -> Callable[[Tensor], Tensor]:
     def activated(values: Tensor) -> Tensor:
         result = forward(values.detach())
-        return result if is_gated else _scaled(values, result)
+        return result if is_gated else scaled(values, result)
 
     return activated
 
