@@ -2,7 +2,7 @@
 
 A gate is s = sigmoid((ln u - ln(1 - u) + log alpha) / TEMPERATURE) with uniform u, stretched from (0, 1) to STRETCH and
 cut to [0, 1], so that it is exactly 0 or exactly 1 with a probability above 0.
-Source: Louizos, Welling and Kingma 2018, section 2.2; the numbers are those of Voita et al. 2019, their code.
+Source: Louizos, Welling and Kingma 2018, section 2.2.
 """
 
 import math
@@ -13,10 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.importance.gates.settings import TrainedGates
+from core.importance.gates.settings import STRETCH, TEMPERATURE, TrainedGates
 
-TEMPERATURE: Final = 0.33
-STRETCH: Final = (-0.1, 1.1)
 EDGE: Final = 1e-6
 """Noise is drawn between this and 1 minus this, and the probability in the penalty is kept between them."""
 

@@ -1,6 +1,7 @@
 """How gates are trained, and what is known of them afterwards; does not import torch."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float
@@ -8,6 +9,10 @@ from jaxtyping import Float
 from core.attention.settings import Kind
 from core.errors import AnalysisError
 from core.finetuning.settings import TrainingSettings
+
+TEMPERATURE: Final = 0.33
+STRETCH: Final = (-0.1, 1.1)
+"""Of the hard concrete distribution; the numbers are those of Voita et al. 2019, their code."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from core.importance.effects import RESAMPLES
 from core.importance.metrics import SMALLER_IS_BETTER, ScoreName
 from core.passes.masked_tokens import MASKED_SHARE
 from dashboard.figures.figure import counted, percent
+from dashboard.views.importance.gates.wording import GATE_NUMBERS
 
-NUMBERS: Final = {"resamples": f"{RESAMPLES:,}", "masked": percent(MASKED_SHARE)}
+NUMBERS: Final = {"resamples": f"{RESAMPLES:,}", "masked": percent(MASKED_SHARE), **GATE_NUMBERS}
 """Of `method.md`."""
 SEE: Final = (
     "Each cell is an attention head. Its colour says how much worse the model gets when this head alone is switched "
