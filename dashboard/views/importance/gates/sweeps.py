@@ -121,7 +121,7 @@ def all_sweeps() -> Iterator[Sweep]:
 
 
 def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], label: str) -> list[Sweep]:
-    """Sweeps of a checkpoint over a table, those with the most penalties first.
+    """Sweeps of a checkpoint over a table, the one that was asked for last first.
 
     Args:
         files: of the checkpoint.
@@ -135,7 +135,7 @@ def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], lab
         for sweep in all_sweeps()
         if (sweep.fingerprint, sweep.data.parent.name, sweep.text_columns, sweep.label_column) == wanted
     ]
-    return sorted(found, key=lambda sweep: -len(sweep.penalties))
+    return sorted(found, key=lambda sweep: -(sweep.folder / RECORD).stat().st_mtime_ns)
 
 
 def _read(folder: Path) -> Sweep | None:

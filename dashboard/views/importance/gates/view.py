@@ -35,8 +35,6 @@ LOOK_AGAIN: Final = 1.0
 """Seconds between two looks at a run that is on."""
 POINTS: Final = 201
 """Of a density."""
-WIDTH: Final = 460
-"""Pixels of the list of settings."""
 
 
 def train_gates(importance: Importance) -> None:
@@ -61,17 +59,18 @@ def train_gates(importance: Importance) -> None:
 
 
 def _which(own: list[Sweep]) -> Sweep:
-    named = {plain(wording.settings(sweep.settings, sweep.penalties)): sweep for sweep in own}
+    named = {wording.settings(sweep.settings, sweep.penalties): sweep for sweep in own}
     return own[0] if len(named) == 1 else from_list(wording.WHICH, named, key="sweep", start=next(iter(named)))
 
 
 def _running_panel(importance: Importance, sweep: Sweep) -> None:
-    """The run that is on, looked at again and again; the whole page is drawn anew once it has ended."""
+    """The run that is on, looked at again and again; the whole page is drawn anew once one penalty is done."""
+    begun_with = runs.look(sweep).penalty
 
     @st.fragment(run_every=LOOK_AGAIN)
     def panel() -> None:
         now = runs.look(sweep)
-        if now.state != "running":
+        if now.state != "running" or (begun_with is not None and now.penalty != begun_with):
             st.rerun()  # what the rest of the tab says and offers has changed
         st.markdown(wording.head(plain(sweep.checkpoint), plain(sweep.data.name)))
         progress = now.progress
@@ -133,6 +132,7 @@ def _sweep(importance: Importance, sweep: Sweep) -> None:
 
 
 def _found(importance: Importance, sweep: Sweep, begun: list[float]) -> None:
+    """Scores beside the map of the gates, then densities beside the tables."""
     left, right = halves()
     with left:
         try:
@@ -144,12 +144,24 @@ def _found(importance: Importance, sweep: Sweep, begun: list[float]) -> None:
             _scores(importance, sweep, scores)
     with right:
         named = {f"{penalty:g}": penalty for penalty in begun}
-        start = next((name for name, penalty in named.items() if penalty == _start(sweep, begun)), None)
+        start = f"{_start(sweep, begun):g}"
         penalty = one_of(wording.PENALTY, named, key=f"penalty {sweep.folder.name}", start=start)
-        history = sweep.history(penalty, _removed(importance, sweep))
-        if history is None:
-            return
-        _gates(importance, sweep, penalty, history)
+        gates = _gates(importance, sweep, penalty)
+    densities, tables = halves()
+    if gates is not None:
+        with densities:
+            _densities(importance.heads[:MOST], *gates)
+    with tables:
+        if scores is not None:
+            _table(wording.SCORES_TABLE, "scores by penalty", scores_table(scores), _facts(importance, sweep))
+        if gates is not None:
+            _table(wording.TABLE, "gates", gates_table(gates[0]), gates[1])
+
+
+def _table(title: str, name: str, rows: pd.DataFrame, facts: dict[str, str]) -> None:
+    with st.expander(title):
+        st.dataframe(rows, hide_index=True)
+        table_downloads(name, rows, facts)
 
 
 def _start(sweep: Sweep, begun: list[float]) -> float:
@@ -164,14 +176,9 @@ def _scores(importance: Importance, sweep: Sweep, scores: Judged) -> None:
     numbers = (float(curve.score[0]), *(float(one[most]) for one in (curve.score, curve.low, curve.high)))
     n_open = scores.n_heads - int(curve.n_removed[most])
     st.markdown(wording.found(shown, scores.penalties[most - 1], n_open, scores.n_heads, numbers))
-    facts = _facts(importance, sweep)
     figure = gate_scores(curve, scores.penalties, scores.n_heads, shown)
-    chart("scores by penalty", figure, facts, wording.VOITA_7)
+    chart("scores by penalty", figure, _facts(importance, sweep), wording.VOITA_7)
     st.caption(wording.over(scores.n_texts, sweep.settings.with_weights))
-    with st.expander(wording.SCORES_TABLE):
-        rows = scores_table(scores)
-        st.dataframe(rows, hide_index=True)
-        table_downloads("scores by penalty", rows, facts)
 
 
 def scores_table(scores: Judged) -> pd.DataFrame:
@@ -187,14 +194,16 @@ def scores_table(scores: Judged) -> pd.DataFrame:
     )
 
 
-def _gates(importance: Importance, sweep: Sweep, penalty: float, history: GateHistory) -> None:
-    """The map at a step, the densities of the chosen heads, and the table."""
+def _gates(importance: Importance, sweep: Sweep, penalty: float) -> tuple[TrainedGates, dict[str, str]] | None:
+    """Draw the map at the step that the reader picks; the gates there, and where they come from."""
     from core.importance.gates.hard_concrete import gates_of
 
+    history = sweep.history(penalty, _removed(importance, sweep))
+    if history is None:
+        return None
     step = _step(sweep, penalty, history)
     place = history.steps.index(step)
-    gates, facts = gates_of(history.log_alpha[place]), _facts(importance, sweep) | {"penalty": f"{penalty:g}"}
-    facts |= {"training step": str(step)}
+    facts = _facts(importance, sweep) | {"penalty": f"{penalty:g}", "training step": str(step)}
     show_head_map(
         _picture(sweep.checkpoint, history, place, penalty),
         key="gates map",
@@ -203,11 +212,7 @@ def _gates(importance: Importance, sweep: Sweep, penalty: float, history: GateHi
         reset=(*importance.material.key, sweep.folder, state.n_pushed()),
         facts=facts,
     )
-    _densities(importance.heads[:MOST], gates, facts)
-    with st.expander(wording.TABLE):
-        rows = gates_table(gates)
-        st.dataframe(rows, hide_index=True)
-        table_downloads("gates", rows, facts)
+    return gates_of(history.log_alpha[place]), facts
 
 
 def _step(sweep: Sweep, penalty: float, history: GateHistory) -> int:

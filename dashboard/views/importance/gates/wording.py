@@ -25,7 +25,7 @@ PENALTIES_HELP: Final = (
     "The weight of the expected number of open gates in the loss, lambda in the paper. Several numbers give several "
     "runs, one after the other: the more heads a penalty closes, the further right its point lies in the chart."
 )
-DEFAULT_PENALTIES: Final = (0.005, 0.01, 0.02, 0.05)
+DEFAULT_PENALTIES: Final = (0.01, 0.02, 0.05)
 MOST_PENALTIES: Final = 12
 WITH_WEIGHTS: Final = "Train the weights, too"
 WITH_WEIGHTS_HELP: Final = (
