@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from core.errors import AnalysisError
-from core.importance.effects import Draws, interval_and_p
+from core.importance.effects import ALPHA, FEWEST_TEXTS, Draws, interval_and_p
 from core.importance.metrics import Score
 
 STEPS: Final = 10
@@ -34,13 +34,27 @@ class Curve:
     low: Float[np.ndarray, " step"]
     high: Float[np.ndarray, " step"]
     """95% interval of delta, by paired bootstrap over the texts; the orders stay as they are."""
+    drawn: Float[np.ndarray, "corpus step"]
+    """Delta in each drawn corpus, the same corpora for all curves; NaN with fewer than two texts, or documents."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removable:
+    """How many heads an order can remove so that the score, there and at all steps before, is hardly worse."""
+
+    order: str
+    n: int
+    low: float
+    high: float
+    """95% interval over drawn corpora; NaN with fewer than two texts, or documents."""
 
 
 def removal_order(importance: Float[np.ndarray, "layer head"], at_least: int = 0) -> Int[np.ndarray, "removed 2"]:
     """Layer and head of the heads to remove, the least important first.
 
     Args:
-        importance: larger is kept longer; heads of equal importance go in their order.
+        importance: larger is kept longer; heads of equal importance go in their order. NaN for a head that is not
+            there, which is in no order.
         at_least: so many heads of each layer, the most important ones, are never removed.
 
     Raises: AnalysisError if a layer has not so many heads.
@@ -49,7 +63,8 @@ def removal_order(importance: Float[np.ndarray, "layer head"], at_least: int = 0
     if not 0 <= at_least <= n_heads:
         raise AnalysisError(f"A layer has {n_heads} heads, so {at_least} cannot be kept in each. Keep 0 to {n_heads}.")
     in_layer = np.argsort(np.argsort(importance, axis=1, kind="stable"), axis=1)
-    removable = in_layer < n_heads - at_least
+    is_there = ~np.isnan(importance)
+    removable = is_there & (in_layer < is_there.sum(axis=1, keepdims=True) - at_least)
     order = np.argsort(importance, axis=None, kind="stable")
     order = order[removable.ravel()[order]]
     return np.stack(np.unravel_index(order, (n_layers, n_heads)), axis=1)
@@ -59,7 +74,7 @@ def n_removed(n_heads: int, n_removable: int) -> Int[np.ndarray, " step"]:
     """How many heads are removed at each step: STEPS equal shares of all heads, rounded down, as far as that goes.
 
     Args:
-        n_heads: of all layers.
+        n_heads: of all layers, without those that are not there.
         n_removable: of these.
     """
     counts = n_heads * np.arange(STEPS + 1) // STEPS
@@ -92,12 +107,25 @@ def curve(
     """A curve from outcomes of each text at each step, the first with no head removed."""
     scores = score.of(outcomes)
     drawn = draws.scores(score, outcomes)
-    delta = scores - scores[:1]
-    low, high, _ = interval_and_p(draws, delta, drawn - drawn[:, :1])
-    return Curve(order=order, draw=draw, n_removed=counts, score=scores, delta=delta, low=low, high=high)
+    delta, changes = scores - scores[:1], drawn - drawn[:, :1]
+    low, high, _ = interval_and_p(draws, delta, changes)
+    if draws.n_units < FEWEST_TEXTS:
+        changes = np.full_like(changes, np.nan)
+    return Curve(order=order, draw=draw, n_removed=counts, score=scores, delta=delta, low=low, high=high, drawn=changes)
 
 
-def most_removable(curves: Sequence[Curve], sign: int, tolerance: float) -> dict[str, int]:
+def allowed_loss(score: Score, full: float, within: float) -> float:
+    """How much worse a score may get, in its own units.
+
+    Args:
+        score: a loss may rise by a share of what it is with all heads; every other score may change by so much itself.
+        full: with all heads.
+        within: such as 0.01: one point of accuracy, 1% of a loss.
+    """
+    return within * abs(full) if score.name == "loss" else within
+
+
+def removable(curves: Sequence[Curve], sign: int, tolerance: float) -> list[Removable]:
     """Heads that each order can remove so that the score, there and at all steps before, is worse by at most this.
 
     Args:
@@ -105,10 +133,21 @@ def most_removable(curves: Sequence[Curve], sign: int, tolerance: float) -> dict
         sign: of `Score.sign`.
         tolerance: in units of the score.
     """
-    found: dict[str, int] = {}
+    found = []
     for name in dict.fromkeys(of_order.order for of_order in curves):
         same = [of_order for of_order in curves if of_order.order == name]
-        damage = sign * np.mean([of_order.delta for of_order in same], axis=0)
-        n_fine = int(np.cumprod(damage <= tolerance).sum())
-        found[name] = int(same[0].n_removed[n_fine - 1])
+        counts = same[0].n_removed
+        n_heads = _n_fine(counts, sign * np.mean([of_order.delta for of_order in same], axis=0)[None], tolerance)[0]
+        drawn = sign * np.mean([of_order.drawn for of_order in same], axis=0)
+        low = high = float("nan")
+        if not np.isnan(drawn).any():
+            low, high = np.quantile(_n_fine(counts, drawn, tolerance), [ALPHA / 2, 1 - ALPHA / 2], method="nearest")
+        found.append(Removable(order=name, n=int(n_heads), low=float(low), high=float(high)))
     return found
+
+
+def _n_fine(
+    counts: Int[np.ndarray, " step"], damage: Float[np.ndarray, "corpus step"], tolerance: float
+) -> Int[np.ndarray, " corpus"]:
+    """Heads removed at the last step up to which the damage is nowhere above the tolerance."""
+    return counts[np.cumprod(damage <= tolerance, axis=-1).sum(axis=-1) - 1]

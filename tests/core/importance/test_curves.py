@@ -6,7 +6,17 @@ import torch
 from core.__main__ import main
 from core.attention.observed import observe
 from core.errors import AnalysisError
-from core.importance.curves import Curve, gatings, most_removable, n_removed, random_importance, removal_order
+from core.importance.curves import (
+    Curve,
+    Removable,
+    allowed_loss,
+    gatings,
+    n_removed,
+    random_importance,
+    removable,
+    removal_order,
+)
+from core.importance.metrics import mean_score
 
 IMPORTANCE = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 0.1]])
 
@@ -31,15 +41,43 @@ def test_random_orders_are_the_same_for_the_same_draw():
     assert (random_importance(2, 3, 1) != random_importance(2, 3, 2)).all()
 
 
+def test_a_head_that_is_not_there_is_in_no_order_and_does_not_stay_in_place_of_another():
+    importance = np.where(IMPORTANCE == 0.5, np.nan, IMPORTANCE)
+    assert removal_order(importance).tolist() == [[1, 2], [0, 1], [0, 2], [0, 0], [1, 1]]
+    assert removal_order(importance, 2).tolist() == [[0, 1]]
+
+
 def test_removable_heads_end_where_the_score_first_falls_too_far():
-    none, counts = np.full(4, np.nan), np.array([0, 2, 4, 6])
+    counts = np.array([0, 2, 4, 6])
     deltas = (("a", 0, [0, -0.005, -0.2, 0]), ("random", 0, [0, 0.2, 0, -1]), ("random", 1, [0, -0.3, -0.1, -1]))
-    curves = [
-        Curve(order=name, draw=draw, n_removed=counts, score=none, delta=np.array(delta), low=none, high=none)
-        for name, draw, delta in deltas
-    ]
-    assert most_removable(curves, -1, 0.01) == {"a": 2, "random": 0}
-    assert most_removable(curves, -1, 0.06) == {"a": 2, "random": 4}
+    drawn = np.array([[0, 0, 0, 0]] * 30 + [[0, -0.02, 0, 0]] * 970)
+
+    def found(tolerance, drawn):
+        none = np.full(4, np.nan)
+        curves = [
+            Curve(
+                order=name,
+                draw=draw,
+                n_removed=counts,
+                score=none,
+                delta=np.array(delta),
+                low=none,
+                high=none,
+                drawn=drawn,
+            )
+            for name, draw, delta in deltas
+        ]
+        return removable(curves, -1, tolerance)
+
+    assert [(each.order, each.n) for each in found(0.01, drawn)] == [("a", 2), ("random", 0)]
+    assert found(0.06, drawn)[1] == Removable(order="random", n=4, low=6.0, high=6.0)
+    assert (found(0.01, drawn)[0].low, found(0.01, drawn)[0].high) == (0, 6), "3% of the corpora lose nothing"
+    assert np.isnan(found(0.01, drawn * np.nan)[0].low)
+
+
+def test_a_loss_may_rise_by_a_share_of_itself_and_another_score_by_points():
+    assert allowed_loss(mean_score("loss"), 5.0, 0.01) == 0.05
+    assert allowed_loss(mean_score("change"), 0.0, 0.01) == 0.01
 
 
 def test_prune_judges_each_half_of_the_texts_by_the_order_of_the_other(tmp_path, loaded):

@@ -1,0 +1,186 @@
+"""Curves of a score while heads are removed order by order: what the command and the page share.
+
+An order is found on one half of the texts and judged on the other, and the other way round. What a checkpoint makes of
+the texts is asked for through a function that the caller gives, so that answers can be kept. Does not import torch.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from core.attention.settings import Head
+from core.importance.curves import (
+    RANDOM_ORDERS,
+    Curve,
+    curve,
+    gatings,
+    n_removed,
+    random_importance,
+    removal_order,
+)
+from core.importance.effects import Draws, halves
+from core.importance.measures import ABLATION, Measure, damage
+from core.importance.metrics import Metric, Score, TextOutcomes
+from core.importance.question import ablation_question, gated_question
+from core.passes.question import Question
+from core.texts.text import Text
+
+REVERSE: Final = "reverse"
+RANDOM: Final = "random"
+GREEDY: Final = "greedy"
+
+Order = tuple[str, int]
+"""Name of an order and, of random ones, the number of the draw; 0 for every other."""
+Removed = Int[np.ndarray, "removed 2"]
+ByHalf = tuple[Removed, Removed]
+"""Heads to remove, the least important first: when texts of half 0 are judged, found on half 1; and the other way."""
+Ask = Callable[[Question[Text, Any], Int[np.ndarray, " place"], tuple[Head, ...]], Sequence[Any] | None]
+"""Answers a question about the texts in some places, with some heads off; None where the answer cannot be had now."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pruning:
+    """What heads are removed from, and what that is judged by."""
+
+    metric: Metric
+    score: Score
+    """Of all texts."""
+    documents: Sequence[str | None]
+    """Of each text, None where it is not known; a document is never in both halves."""
+    is_there: Bool[np.ndarray, "layer head"]
+    """Whether the checkpoint has the head, and it is on."""
+    at_least: int = 0
+    """So many heads of each layer always stay."""
+
+    @cached_property
+    def half(self) -> Int[np.ndarray, " text"]:
+        """Half of each text.
+
+        Raises: AnalysisError for fewer than two texts, or documents.
+        """
+        return halves(self.documents)
+
+    @cached_property
+    def draws(self) -> Draws:
+        """Corpora drawn from the texts."""
+        return Draws(self.documents)
+
+    @property
+    def n_heads(self) -> int:
+        """Heads that are there."""
+        return int(self.is_there.sum())
+
+    def found_on(self, side: int) -> Float[np.ndarray, "1 text"]:
+        """Weights of the texts on which an order is found that texts of one half are judged by."""
+        return (self.half != side)[None].astype(float)
+
+    def order(self, importance: Float[np.ndarray, "layer head"]) -> Removed:
+        """Heads to remove by their importance. A measure that has no value for a head finds nothing in it.
+
+        Raises: AnalysisError where a layer has not as many heads as shall stay.
+        """
+        some = np.where(np.isnan(importance), -np.inf, importance)
+        return removal_order(np.where(self.is_there, some, np.nan), self.at_least)
+
+    def counts(self, order: Removed) -> Int[np.ndarray, " step"]:
+        """How many heads of an order are removed at each step."""
+        return n_removed(self.n_heads, len(order))
+
+
+def orders(pruning: Pruning, ablation: Measure, measures: Sequence[Measure]) -> dict[Order, ByHalf]:
+    """Orders of removal: of ablation, its reverse, of each measure, and random ones.
+
+    Args:
+        pruning: over the texts of the measures.
+        ablation: how much worse the score is without each head.
+        measures: cheaper ones.
+
+    Raises: AnalysisError for fewer than two texts, or documents, and where a layer has not as many heads as shall stay.
+    """
+    found = {
+        (ABLATION, 0): _by_half(pruning, ablation, 1),
+        (REVERSE, 0): _by_half(pruning, ablation, -1),
+        **{(measure.name, 0): _by_half(pruning, measure, 1) for measure in measures},
+    }
+    n_layers, n_heads = pruning.is_there.shape
+    for draw in range(RANDOM_ORDERS):
+        order = pruning.order(random_importance(n_layers, n_heads, draw))
+        found[RANDOM, draw] = (order, order)
+    return found
+
+
+def _by_half(pruning: Pruning, measure: Measure, sign: int) -> ByHalf:
+    first, second = (pruning.order(sign * measure.over(pruning.found_on(side))[0]) for side in (0, 1))
+    return first, second
+
+
+def greedy_order(pruning: Pruning, ask: Ask) -> ByHalf | None:
+    """The order of ablations that are taken anew at each step, with the heads of the steps before off.
+
+    Returns: None where an answer cannot be had now.
+    """
+    sides = [_greedy(pruning, side, ask) for side in (0, 1)]
+    return None if sides[0] is None or sides[1] is None else (sides[0], sides[1])
+
+
+def _greedy(pruning: Pruning, side: int, ask: Ask) -> Removed | None:
+    off: list[Head] = []
+    places = np.flatnonzero(pruning.half != side)
+    for start, stop in _steps(pruning.counts(pruning.order(np.zeros(pruning.is_there.shape)))):
+        outcomes = ask(ablation_question(pruning.metric), places, tuple(sorted(off)))
+        if outcomes is None:
+            return None
+        every = _at_their_places(outcomes, places, len(pruning.half))
+        importance = damage(every, pruning.score).over(pruning.found_on(side))[0]
+        for layer, head in off:
+            importance[layer, head] = -np.inf
+        off += [(int(layer), int(head)) for layer, head in pruning.order(importance)[start:stop]]
+    return np.array(off, int).reshape(-1, 2)
+
+
+def _steps(counts: Int[np.ndarray, " step"]) -> Iterator[tuple[int, int]]:
+    return zip(counts[:-1].tolist(), counts[1:].tolist())
+
+
+def _at_their_places(
+    outcomes: Sequence[TextOutcomes], places: Int[np.ndarray, " place"], n_texts: int
+) -> list[TextOutcomes]:
+    """Outcomes of all texts; those that were not asked about are zeros, and get no weight."""
+    known = dict(zip(places.tolist(), outcomes, strict=True))
+    none = TextOutcomes(full=np.zeros_like(outcomes[0].full), without=np.zeros_like(outcomes[0].without))
+    return [known.get(place, none) for place in range(n_texts)]
+
+
+def pruning_curve(pruning: Pruning, order: Order, by_half: ByHalf, ask: Ask) -> Curve | None:
+    """A curve, each text judged by the order that was found on the other half.
+
+    Returns: None where an answer cannot be had now.
+    """
+    counts = pruning.counts(by_half[0])
+    outcomes: dict[int, np.ndarray] = {}
+    for side in (0, 1):
+        places = np.flatnonzero(pruning.half == side)
+        question = gated_question(pruning.metric, gatings(by_half[side], counts, *pruning.is_there.shape))
+        answers = ask(question, places, ())
+        if answers is None:
+            return None
+        outcomes |= zip(places.tolist(), answers, strict=True)
+    by_text = np.stack([outcomes[place] for place in sorted(outcomes)])
+    return curve(*order, counts, by_text, pruning.score, pruning.draws)
+
+
+def heads_off(order: Removed, count: int) -> list[Head]:
+    """The first heads of an order."""
+    return [(int(layer), int(head)) for layer, head in order[:count]]
+
+
+def is_there(shape: tuple[int, int], gone: Sequence[Head]) -> Bool[np.ndarray, "layer head"]:
+    """Marks the heads that were neither removed nor switched off before."""
+    marks = np.ones(shape, bool)
+    for head in gone:
+        marks[head] = False
+    return marks
