@@ -13,6 +13,7 @@ from cache.store.store import Store
 from core.attention.settings import ONE_STACK, head_name
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, is_out_of_reach, local_folder
+from core.checkpoints.folders import made_checkpoints
 from core.errors import CheckpointError, ColumnsNeeded, TextError
 from core.texts.text import MAX_BYTES, Text, read_file, read_typed
 from dashboard import link, state, wording
@@ -47,7 +48,7 @@ def sidebar() -> None:
     with st.sidebar:
         st.selectbox(
             wording.CHECKPOINT,
-            SUGGESTED,
+            tuple(dict.fromkeys((*SUGGESTED, *made_checkpoints()))),
             key="checkpoint",
             accept_new_options=True,
             help=wording.CHECKPOINT_HELP,

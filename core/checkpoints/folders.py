@@ -2,8 +2,12 @@
 
 import os
 from pathlib import Path
+from typing import Final
 
 from platformdirs import user_cache_path
+
+UNFINISHED: Final = ".part"
+"""Ends the name of a checkpoint's folder until it is checked."""
 
 
 def program_folder() -> Path:
@@ -12,5 +16,11 @@ def program_folder() -> Path:
 
 
 def checkpoints_folder() -> Path:
-    """Folder of the checkpoints fine-tuned with this program, one folder per run."""
+    """Folder of the checkpoints made with this program: a folder per fine-tuning run, or per removal of heads."""
     return program_folder() / "checkpoints"
+
+
+def made_checkpoints() -> tuple[str, ...]:
+    """Names of the finished checkpoints in `checkpoints_folder()`, sorted."""
+    found = sorted(path.parent.name for path in checkpoints_folder().glob("*/config.json"))
+    return tuple(name for name in found if not name.endswith(UNFINISHED))

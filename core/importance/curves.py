@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int
 
 from core.errors import AnalysisError
@@ -18,6 +19,7 @@ from core.importance.metrics import Score
 STEPS: Final = 10
 """Steps from all heads to none."""
 RANDOM_ORDERS: Final = 10
+COLUMNS: Final = ("order", "draw", "removed", "share", "score", "delta", "low", "high")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -151,3 +153,25 @@ def _n_fine(
 ) -> Int[np.ndarray, " corpus"]:
     """Heads removed at the last step up to which the damage is nowhere above the tolerance."""
     return counts[np.cumprod(damage <= tolerance, axis=-1).sum(axis=-1) - 1]
+
+
+def curves_table(curves: Sequence[Curve], n_heads: int) -> pd.DataFrame:
+    """One row an order, draw and step, with COLUMNS.
+
+    Args:
+        curves: one or more.
+        n_heads: that are there.
+    """
+    parts = [
+        pd.DataFrame(
+            {
+                "order": each.order,
+                "draw": each.draw,
+                "removed": each.n_removed,
+                "share": each.n_removed / n_heads,
+                **{name: getattr(each, name) for name in COLUMNS[4:]},
+            }
+        )
+        for each in curves
+    ]
+    return pd.concat(parts, ignore_index=True)

@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from core.attention.settings import Head
 from core.commands import TABLES, check_output, write_table
 from core.importance.command import cheap_measures
-from core.importance.curves import STEPS, Curve, allowed_loss, removable, removal_order
+from core.importance.curves import STEPS, Curve, allowed_loss, curves_table, removable, removal_order
 from core.importance.material import Material, ablated, add_metric_options, asked, material_facts, read_material
 from core.importance.measures import damage
 from core.importance.per_text import RULES
-from core.importance.pruning import GREEDY, Ask, Pruning, greedy_order, is_there, orders, pruning_curve
+from core.importance.pruning import GREEDY, Ask, Pruning, full_outcomes, greedy_order, is_there, orders, pruning_curve
 from core.passes.question import Question
 from core.texts.text import Text
 
-COLUMNS = ("order", "draw", "removed", "share", "score", "delta", "low", "high")
 WITHIN = 0.01
 
 
@@ -54,12 +52,13 @@ def prune(chosen: argparse.Namespace) -> None:
     pruning = pruning_of(material, chosen.at_least)
     _ = pruning.half  # too few texts are refused before the work is done, and too many heads that shall stay
     removal_order(np.zeros(pruning.is_there.shape), chosen.at_least)
-    ablation = damage(ablated(material), material.score)
+    outcomes = ablated(material)
+    ablation, full = damage(outcomes, material.score), full_outcomes(outcomes)
     by_name = orders(pruning, ablation, cheap_measures(material, False, RULES[0]))
     if chosen.greedy and (greedy := greedy_order(pruning, asker(material, "greedy order"))):
         by_name[GREEDY, 0] = greedy
     drawn = [
-        pruning_curve(pruning, order, by_half, asker(material, f"curve of {order[0]}"))
+        pruning_curve(pruning, order, by_half, full, asker(material, f"curve of {order[0]}"))
         for order, by_half in by_name.items()
     ]
     found = [of_order for of_order in drawn if of_order is not None]
@@ -85,7 +84,7 @@ def asker(material: Material, doing: str) -> Ask:
     """Answers questions about some of the prepared texts, under a progress bar."""
     every = sorted(material.prepared)
 
-    def ask(question: Question[Text, Any], places: np.ndarray, off: tuple[Head, ...]) -> list[Any]:
+    def ask(question: Question[Text, Any], places: np.ndarray, off: tuple[Head, ...], _: int) -> list[Any]:
         some = {every[place]: material.prepared[every[place]] for place in places.tolist()}
         settings = replace(material.settings, off=tuple(sorted({*material.settings.off, *off})))
         return asked(replace(material, prepared=some, settings=settings), question, material.texts, doing)
@@ -100,20 +99,3 @@ def _print_removable(curves: Sequence[Curve], pruning: Pruning, within: float) -
     for found in removable(curves, score.sign, allowed_loss(score, full, within)):
         interval = "" if np.isnan(found.low) else f" ({found.low:.0f} to {found.high:.0f})"
         print(f"{found.order:<26}{found.n:>5}{interval}")
-
-
-def curves_table(curves: Sequence[Curve], n_heads: int) -> pd.DataFrame:
-    """One row an order, draw and step, as the command's columns."""
-    parts = [
-        pd.DataFrame(
-            {
-                "order": each.order,
-                "draw": each.draw,
-                "removed": each.n_removed,
-                "share": each.n_removed / n_heads,
-                **{name: getattr(each, name) for name in COLUMNS[4:]},
-            }
-        )
-        for each in curves
-    ]
-    return pd.concat(parts, ignore_index=True)

@@ -38,8 +38,9 @@ Order = tuple[str, int]
 Removed = Int[np.ndarray, "removed 2"]
 ByHalf = tuple[Removed, Removed]
 """Heads to remove, the least important first: when texts of half 0 are judged, found on half 1; and the other way."""
-Ask = Callable[[Question[Text, Any], Int[np.ndarray, " place"], tuple[Head, ...]], Sequence[Any] | None]
-"""Answers a question about the texts in some places, with some heads off; None where the answer cannot be had now."""
+Ask = Callable[[Question[Text, Any], Int[np.ndarray, " place"], tuple[Head, ...], int], Sequence[Any] | None]
+"""Answers a question about the texts in some places, with some heads off, that takes so many passes of each text; None
+where the answer cannot be had now."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,6 +119,19 @@ def _by_half(pruning: Pruning, measure: Measure, sign: int) -> ByHalf:
     return first, second
 
 
+def whole_orders(pruning: Pruning, ablation: Measure, measures: Sequence[Measure]) -> dict[str, Removed]:
+    """Orders as found on all texts, by name: those to remove heads by, once the curves have told which and how many.
+
+    Raises: AnalysisError where a layer has not as many heads as shall stay.
+    """
+    n_texts, n_layers, n_heads = len(pruning.documents), *pruning.is_there.shape
+    by_ablation = ablation.values(n_texts)
+    importance = {ABLATION: by_ablation, REVERSE: -by_ablation}
+    importance |= {measure.name: measure.values(n_texts) for measure in measures}
+    importance[RANDOM] = random_importance(n_layers, n_heads, 0)
+    return {name: pruning.order(values) for name, values in importance.items()}
+
+
 def greedy_order(pruning: Pruning, ask: Ask) -> ByHalf | None:
     """The order of ablations that are taken anew at each step, with the heads of the steps before off.
 
@@ -131,7 +145,7 @@ def _greedy(pruning: Pruning, side: int, ask: Ask) -> Removed | None:
     off: list[Head] = []
     places = np.flatnonzero(pruning.half != side)
     for start, stop in _steps(pruning.counts(pruning.order(np.zeros(pruning.is_there.shape)))):
-        outcomes = ask(ablation_question(pruning.metric), places, tuple(sorted(off)))
+        outcomes = ask(ablation_question(pruning.metric), places, tuple(sorted(off)), pruning.n_heads)
         if outcomes is None:
             return None
         every = _at_their_places(outcomes, places, len(pruning.half))
@@ -155,22 +169,52 @@ def _at_their_places(
     return [known.get(place, none) for place in range(n_texts)]
 
 
-def pruning_curve(pruning: Pruning, order: Order, by_half: ByHalf, ask: Ask) -> Curve | None:
+def pruning_curve(
+    pruning: Pruning, order: Order, by_half: ByHalf, full: Float[np.ndarray, "text part"], ask: Ask
+) -> Curve | None:
     """A curve, each text judged by the order that was found on the other half.
+
+    Args:
+        pruning: over the texts that are judged.
+        order: its name.
+        by_half: its heads.
+        full: outcomes with all heads on, as of the ablations.
+        ask: answers questions.
 
     Returns: None where an answer cannot be had now.
     """
     counts = pruning.counts(by_half[0])
-    outcomes: dict[int, np.ndarray] = {}
+    ends_with_none = int(counts[-1]) == pruning.n_heads
+    middle, n_parts = (counts[1:-1] if ends_with_none else counts[1:]), full.shape[1]
+    steps: dict[int, list[np.ndarray]] = {}
     for side in (0, 1):
         places = np.flatnonzero(pruning.half == side)
-        question = gated_question(pruning.metric, gatings(by_half[side], counts, *pruning.is_there.shape))
-        answers = ask(question, places, ())
-        if answers is None:
+        answers = _outcomes(pruning, gatings(by_half[side], middle, *pruning.is_there.shape), places, n_parts, ask)
+        # Without any head all orders are the same, so that step is a question of its own, answered once.
+        last = _outcomes(pruning, np.zeros((int(ends_with_none), *pruning.is_there.shape)), places, n_parts, ask)
+        if answers is None or last is None:
             return None
-        outcomes |= zip(places.tolist(), answers, strict=True)
-    by_text = np.stack([outcomes[place] for place in sorted(outcomes)])
+        steps |= {int(place): [full[place][None], *of] for place, *of in zip(places, answers, last, strict=True)}
+    by_text = np.stack([np.concatenate(steps[place]) for place in sorted(steps)])
     return curve(*order, counts, by_text, pruning.score, pruning.draws)
+
+
+def _outcomes(
+    pruning: Pruning,
+    of_heads: Float[np.ndarray, "gating layer head"],
+    places: Int[np.ndarray, " place"],
+    n_parts: int,
+    ask: Ask,
+) -> Sequence[np.ndarray] | None:
+    """Outcomes of some texts under each gating, "gating part"; no gating needs no answer."""
+    if not len(of_heads):
+        return [np.zeros((0, n_parts))] * len(places)
+    return ask(gated_question(pruning.metric, of_heads), places, (), len(of_heads))
+
+
+def full_outcomes(outcomes: Sequence[TextOutcomes]) -> Float[np.ndarray, "text part"]:
+    """What a checkpoint makes of each text with all heads on."""
+    return np.stack([of_text.full for of_text in outcomes])
 
 
 def heads_off(order: Removed, count: int) -> list[Head]:

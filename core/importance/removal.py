@@ -15,6 +15,7 @@ from core.attention.settings import Head, Kind, head_name
 from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from core.checkpoints.files import TOKENIZER_FILES
 from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.checkpoints.folders import UNFINISHED
 from core.checkpoints.load import load_every_weight
 from core.checkpoints.removed_heads import as_removed, write_removed
 from core.checkpoints.self_check import first_line, probe_inputs, real_rows
@@ -72,7 +73,7 @@ def remove(
         gates[head] = 0
     expected = _output(original, kind, gates)
     largest = max(float(expected.abs().max()), 1e-12)
-    part = output.with_name(f"{output.name}.part")
+    part = output.with_name(output.name + UNFINISHED)
     try:
         n_weights = _save(files, part, heads, kind, export, gates)
         difference = float((_reloaded_output(files.name, part) - expected).abs().max()) / largest

@@ -10,6 +10,7 @@ import streamlit as st
 
 from cache.engine import Engine
 from cache.inference import Inference
+from core.checkpoints.folders import made_checkpoints
 from core.checkpoints.saved_runs import SavedRun, list_runs
 from core.errors import AnalysisError, EveryTextTooLong
 from core.finetuning.command import SAMPLE
@@ -78,7 +79,11 @@ def _names(chosen: Choice, runs: Sequence[SavedRun]) -> list[str]:
     made = [name for run in runs for name in reversed(run.checkpoints)]
     st.multiselect(
         wording.WITH,
-        [name for name in (*made, *controls.SUGGESTED) if name != chosen.checkpoint],
+        [
+            name
+            for name in dict.fromkeys((*made, *made_checkpoints(), *controls.SUGGESTED))
+            if name != chosen.checkpoint
+        ],
         key=state.WITH,
         placeholder=wording.WITH_NONE,
         help=wording.WITH_HELP,

@@ -10,6 +10,8 @@ from dashboard.views.importance import wording
 from dashboard.views.importance.ablation import each_head, headline
 from dashboard.views.importance.gates import wording as gates_wording
 from dashboard.views.importance.gates.view import train_gates
+from dashboard.views.importance.curves import wording as curves_wording
+from dashboard.views.importance.curves.view import how_many
 from dashboard.views.importance.material import ablated, material
 from dashboard.views.importance.numbers import Importance, facts_of, measured, most_important
 
@@ -42,7 +44,11 @@ def _importance() -> None:
     headline(importance)
     frame.tabs(
         "importance details",
-        {wording.EACH: lambda: each_head(importance), gates_wording.TITLE: lambda: train_gates(importance)},
+        {
+            wording.EACH: lambda: each_head(importance),
+            curves_wording.TAB: lambda: how_many(importance),
+            gates_wording.TITLE: lambda: train_gates(importance),
+        },
     )
     state.put_in_link(importance.heads)
     frame.link_to_inspect(importance.heads)

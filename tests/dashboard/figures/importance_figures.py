@@ -1,8 +1,35 @@
-"""Figures of the importance of heads."""
+"""The figures of the page Importance, drawn of made-up numbers."""
 
 import numpy as np
 
+from core.importance.curves import Curve
+from dashboard.figures.importance.curves import pruning_curves
 from dashboard.figures.importance.histogram import score_histogram
 
 SCORES = np.array([[0.9, 0.85, np.nan], [0.91, 0.9, 0.2]])
-FIGURES = {"histogram": score_histogram(SCORES, 0.9, "accuracy")}
+COUNTS = np.array([0, 1, 2, 3, 6])
+
+
+def curve(order, draw=0, seed=0, known=True):
+    score = 0.9 - np.linspace(0, 0.4, len(COUNTS)) * (1 + np.random.default_rng(seed).random())
+    delta = score - score[0]
+    spread = np.full(len(COUNTS), 0.02 if known else np.nan)
+    return Curve(
+        order=order,
+        draw=draw,
+        n_removed=COUNTS,
+        score=score,
+        delta=delta,
+        low=delta - spread,
+        high=delta + spread,
+        drawn=np.tile(delta, (3, 1)),
+    )
+
+
+RANDOM = [curve("random", draw, draw) for draw in range(3)]
+FIGURES = {
+    "histogram": score_histogram(SCORES, 0.9, "accuracy"),
+    "curves": pruning_curves([curve("ablation"), curve("flap", seed=1), *RANDOM], 6, "accuracy", "flap"),
+    "first curve": pruning_curves([curve("ablation", known=False)], 6, "accuracy", "ablation"),
+    "random alone": pruning_curves(RANDOM, 6, "accuracy", "random"),
+}

@@ -1,0 +1,161 @@
+"""A score against the share of heads removed, in several orders."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from core.importance.curves import Curve
+from core.importance.pruning import RANDOM
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.axes import series_channel
+from dashboard.figures.figure import GREY, Figure, Spec, counted, of_kind, template
+from dashboard.figures.surface.head_dots import DASHES, MARKS
+
+HEIGHT: Final = 320
+Ends = tuple[float, float]
+
+
+def pruning_curves(curves: Sequence[Curve], n_heads: int, name: str, chosen: str) -> Figure:
+    """Score against the share of heads removed: a line for each order, the range of random ones as a band.
+
+    Args:
+        curves: one or more.
+        n_heads: that can be removed; the whole.
+        name: what the score is.
+        chosen: order whose interval is drawn.
+
+    Source: Michel et al. 2019, figures 3 and 6.
+    """
+    orders = list(dict.fromkeys(each.order for each in curves if each.order != RANDOM))
+    random = [each for each in curves if each.order == RANDOM]
+    rows = [row for each in curves if each.order != RANDOM for row in _points(each, n_heads, orders, chosen)]
+    rows += _band(random, n_heads)
+    data = pd.DataFrame(rows)
+    fields = [field for field in ("score", "low", "high", "least", "most") if field in data]
+    values = data[fields].to_numpy(float)
+    ends = float(np.nanmin(values)), float(np.nanmax(values))
+    return Figure(_spec(tuple(orders), name, ends), data, _described(curves, orders, n_heads, name))
+
+
+def _points(curve: Curve, n_heads: int, orders: Sequence[str], chosen: str) -> list[dict[str, Any]]:
+    full = float(curve.score[0])
+    of_order = {"order": curve.order, "series": orders.index(curve.order)}
+    points = [
+        {
+            "kind": "point",
+            **of_order,
+            "removed": int(removed),
+            "share": removed / n_heads,
+            "score": float(score),
+            "interval": "" if np.isnan(low) else f"{full + low:.3g} to {full + high:.3g}",
+        }
+        for removed, score, low, high in zip(curve.n_removed, curve.score, curve.low, curve.high)
+    ]
+    if curve.order != chosen or np.isnan(curve.low).any():
+        return points
+    band = [
+        {"kind": "interval", **of_order, "share": removed / n_heads, "low": full + low, "high": full + high}
+        for removed, low, high in zip(curve.n_removed, curve.low, curve.high)
+    ]
+    return points + band
+
+
+def _band(curves: Sequence[Curve], n_heads: int) -> list[dict[str, Any]]:
+    if not curves:
+        return []
+    scores = np.stack([each.score for each in curves])
+    return [
+        {
+            "kind": "random",
+            "removed": int(removed),
+            "share": removed / n_heads,
+            "least": float(of_step.min()),
+            "most": float(of_step.max()),
+            "mean": float(of_step.mean()),
+            "draws": len(curves),
+        }
+        for removed, of_step in zip(curves[0].n_removed, scores.T)
+    ]
+
+
+def _described(curves: Sequence[Curve], orders: Sequence[str], n_heads: int, name: str) -> str:
+    first = curves[0]
+    middle = len(first.n_removed) // 2
+    said = [
+        f"{name.capitalize()} against the share of {counted(n_heads, 'head')} removed; with all heads on "
+        f"{first.score[0]:.3g}. With {counted(int(first.n_removed[middle]), 'head')} removed:"
+    ]
+    at_middle = [f"{each.order} {each.score[middle]:.3g}" for each in curves if each.order in orders]
+    random = [each.score[middle] for each in curves if each.order == RANDOM]
+    if random:
+        at_middle.append(f"random {min(random):.3g} to {max(random):.3g}")
+    return f"{said[0]} {', '.join(at_middle)}."
+
+
+@lru_cache(maxsize=32)
+def _spec(orders: tuple[str, ...], name: str, ends: Ends) -> Spec:
+    import altair as alt
+
+    x = alt.X(
+        "share:Q",
+        title="share of heads removed",
+        scale=alt.Scale(domain=[0, 1], nice=False),
+        axis=alt.Axis(format="%", grid=False, tickCount=10, labelOverlap="greedy"),
+    )
+
+    def y(field: str) -> alt.Y:
+        scale = alt.Scale(domain=list(ends), zero=False, nice=True)
+        return alt.Y(field, type="quantitative", title=name, scale=scale, axis=alt.Axis(format=".3~g", tickCount=6))
+
+    color, shape = series_channel(alt.Color, orders, HEAD_COLORS), series_channel(alt.Shape, orders, MARKS)
+    dash = series_channel(alt.StrokeDash, orders, DASHES)
+    random = of_kind("random").mark_area(aria=False, color=GREY, opacity=0.25)
+    mean = of_kind("random").mark_line(aria=False, color=GREY, strokeWidth=2, strokeDash=[2, 3])
+    interval = of_kind("interval").mark_area(aria=False, opacity=0.2)
+    line = of_kind("point").mark_line(aria=False, strokeWidth=2)
+    point = of_kind("point").mark_point(filled=True, size=45, opacity=1)
+    share = alt.Tooltip("share:Q", title="share removed", format=".0%")
+    removed = alt.Tooltip("removed:Q", title="heads removed", format=",d")
+    drawn = of_kind("random").mark_point(filled=True, size=30, opacity=1, color=GREY)
+    return template(
+        alt.layer(
+            random.encode(x=x, y=y("least"), y2=alt.Y2("most")),
+            interval.encode(x=x, y=y("low"), y2=alt.Y2("high"), color=color),
+            mean.encode(x=x, y=y("mean")),
+            drawn.encode(
+                x=x,
+                y=y("mean"),
+                tooltip=[
+                    removed,
+                    share,
+                    alt.Tooltip("draws:Q", title="random orders"),
+                    alt.Tooltip("mean:Q", title=f"{name}, mean", format=".3~g"),
+                    alt.Tooltip("least:Q", title="least", format=".3~g"),
+                    alt.Tooltip("most:Q", title="most", format=".3~g"),
+                ],
+            ),
+            line.encode(x=x, y=y("score"), color=color, strokeDash=dash),
+            point.encode(
+                x=x,
+                y=y("score"),
+                color=color,
+                shape=shape,
+                tooltip=[
+                    alt.Tooltip("order:N", title="order"),
+                    removed,
+                    share,
+                    alt.Tooltip("score:Q", title=name, format=".3~g"),
+                    alt.Tooltip("interval:N", title="95% interval"),
+                ],
+            ),
+        ),
+        title="Score while heads are removed",
+        reading=(
+            "line: an order, the least important head first; grey: from the worst to the best of the random orders",
+            "coloured band: 95% interval of the chosen order",
+        ),
+        height=HEIGHT,
+    )

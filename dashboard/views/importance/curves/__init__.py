@@ -1,0 +1,1 @@
+"""How many heads can go, and a checkpoint without them."""

@@ -1,0 +1,175 @@
+"""A checkpoint without heads, made from the page: which heads, in which form, and how fast it is."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+import streamlit as st
+
+from core.attention.settings import Head, head_names
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.checkpoints.folders import checkpoints_folder
+from core.errors import AnalysisError
+from core.importance.exports import Export
+from core.importance.pruning import Pruning, Removed, heads_off
+from dashboard import state
+from dashboard.controls import from_home
+from dashboard.downloads import table_downloads
+from dashboard.plain import plain, show_error
+from dashboard.progress import in_its_place
+from dashboard.views.finetune.folders import check_name, free_name
+from dashboard.views.frame import Visit
+from dashboard.views.importance.curves import wording
+from dashboard.views.importance.numbers import Importance
+from dashboard.views.pickers import from_list, one_of
+
+if TYPE_CHECKING:
+    from core.importance.passes.speed import Speed
+    from core.importance.removal import Removal
+
+EXPORTS: Final[dict[str, Export]] = {wording.REMOVED: "removed", wording.ZEROED: "zeroed"}
+MADE: Final = "removed checkpoints"
+"""What this session has made of each checkpoint: name and what was removed."""
+SPEEDS: Final = "speeds of removed checkpoints"
+NAME: Final = "name of the checkpoint"
+STEP_WIDTH: Final = 180
+NAME_WIDTH: Final = 360
+
+
+def removal(importance: Importance, pruning: Pruning, order: Removed | None, n_fine: int) -> None:
+    """Let the reader make a checkpoint without some heads.
+
+    Args:
+        importance: of the page.
+        pruning: what heads are removed from.
+        order: the chosen order; None where none is found on all texts.
+        n_fine: heads of it that can go at a small cost: the step that is offered first.
+    """
+    with st.expander(wording.REMOVE):
+        st.markdown(wording.REMOVE_SEE)
+        heads, export = _asked(importance, pruning, order, n_fine)
+        if heads:
+            st.caption(f"{len(heads)}: {head_names(sorted(heads))}")
+            _make(importance.material.visit, heads, export)
+        _made(importance)
+
+
+def _asked(importance: Importance, pruning: Pruning, order: Removed | None, n_fine: int) -> tuple[list[Head], Export]:
+    """Which heads to remove, and how."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        options = {wording.BY_ORDER: True, wording.CHOSEN: False}
+        by_order = one_of(wording.WHICH, options, key="heads to remove", help=wording.WHICH_HELP)
+        heads = importance.heads
+        if by_order and order is not None:
+            counts = pruning.counts(order).tolist()[1:]
+            if len(order) == pruning.n_heads:
+                counts = counts[:-1]  # the last head cannot go
+            named = wording.steps(counts, pruning.n_heads)
+            start = next((name for name, count in named.items() if count == n_fine), None)
+            if named:
+                count = from_list(wording.HOW_MANY, named, key="how many to remove", start=start, width=STEP_WIDTH)
+                heads = heads_off(order, count)
+            else:
+                heads = []
+        export = one_of(wording.EXPORT, EXPORTS, key="export", help=wording.EXPORT_HELP)
+    if by_order and order is None:
+        st.info(wording.NO_ORDER)
+        return [], export
+    if not heads:
+        st.info(wording.NO_CHOICE)
+    return heads, export
+
+
+def _make(visit: Visit, heads: list[Head], export: Export) -> None:
+    """Ask for a name, and make the checkpoint."""
+    suggested = free_name(wording.suggested_name(visit.engine.files.name, len(heads)))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        state.follow(NAME, suggested)
+        name = st.text_input(wording.NAME, suggested, key=NAME, width=NAME_WIDTH).strip()
+        asked = st.button(wording.MAKE, key="remove heads", icon=":material/content_cut:")
+    if not asked:
+        return
+    try:
+        check_name(name)
+        done = _removed(visit, heads, export, name)
+    except AnalysisError as error:
+        show_error(error)
+        return
+    st.session_state.setdefault(MADE, {}).setdefault(visit.engine.files.fingerprint, []).append((name, done))
+    st.rerun()  # the sidebar, drawn before, has to offer it
+
+
+@in_its_place
+def _removed(visit: Visit, heads: list[Head], export: Export, name: str) -> "Removal":
+    from core.importance.removal import remove
+
+    with st.spinner(wording.REMOVING, show_time=True):
+        return remove(visit.engine.files, heads, checkpoints_folder() / name, kind=visit.settings.kind, export=export)
+
+
+def _made(importance: Importance) -> None:
+    """What was made in this session, the latest first."""
+    visit = importance.material.visit
+    made = st.session_state.get(MADE, {}).get(visit.engine.files.fingerprint, [])
+    pages = st.session_state["pages"]
+    for name, done in reversed(made):
+        with st.container(border=True):
+            said = wording.made(
+                name, done.n_removed, done.n_heads, done.n_weights, done.difference, from_home(done.folder)
+            )
+            st.success(plain(said), icon=":material/check_circle:")
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.page_link(
+                    pages["inspect"],
+                    label=wording.INSPECT,
+                    icon=":material/search:",
+                    query_params={"checkpoint": name},
+                )
+                if "compare" in pages:
+                    st.page_link(
+                        pages["compare"],
+                        label=wording.COMPARE,
+                        icon=":material/compare:",
+                        query_params={"checkpoint": visit.engine.files.name, "with": name},
+                    )
+                wants = st.button(wording.SPEED, key=f"speed {name}", icon=":material/speed:", help=wording.SPEED_HELP)
+            _speed(importance, name, wants)
+
+
+def _speed(importance: Importance, name: str, wants: bool) -> None:
+    """The table of speed, once the reader has asked for it."""
+    known: dict[str, list[Speed]] = st.session_state.setdefault(SPEEDS, {})
+    if wants:
+        try:
+            known[name] = _measured(importance.material.visit, name)
+        except AnalysisError as error:
+            show_error(error)
+    if name not in known:
+        return
+    from core.importance.passes.speed import N_TOKENS
+
+    rows = pd.DataFrame([asdict(speed) for speed in known[name]])
+    numbers = {
+        column: st.column_config.NumberColumn(title, format="%.3g" if column in ("ratio", "low", "high") else "%.4g")
+        for column, title in wording.SPEED_COLUMNS.items()
+    }
+    st.dataframe(rows, hide_index=True, column_config=numbers)
+    st.caption(f"{wording.speed_said(N_TOKENS)} {wording.MICHEL_T4}")
+    table_downloads(f"speed of {name}", rows, importance.facts | {"without heads": name})
+
+
+@in_its_place
+def _measured(visit: Visit, name: str) -> "list[Speed]":
+    from core.importance.passes.speed import BATCH_SIZES, speeds
+
+    bar = st.progress(0.0, wording.MEASURING)
+    original, pruned = (
+        load_checkpoint(files, device=visit.engine.device, dtype=visit.engine.dtype)
+        for files in (visit.engine.files, find_checkpoint(name))
+    )
+    found = []
+    for speed in speeds(original, pruned):
+        found.append(speed)
+        bar.progress(len(found) / len(BATCH_SIZES), wording.MEASURING)
+    bar.empty()
+    return found

@@ -1,0 +1,180 @@
+"""Sentences of the tab on how many heads can go."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from core.importance.curves import RANDOM_ORDERS, STEPS, Removable
+from core.importance.metrics import ScoreName
+from core.importance.pruning import RANDOM, REVERSE
+from dashboard.figures.figure import counted, percent
+
+TAB: Final = "How many heads can go?"
+WITHIN: Final = "Allowed loss"
+WITHIN_HELP: Final = (
+    "How much worse the score may get. Of a loss it is a share: 1% of what it is with all heads. Of every other score "
+    "it is an absolute change: 1 point of accuracy (0.01), or a text vector turned by 1 - cosine = 0.01."
+)
+AT_LEAST: Final = "Heads of a layer that stay"
+AT_LEAST_HELP: Final = (
+    "With 0, whole layers may lose all their heads; what a layer then does is its feed-forward part. The paper keeps 0."
+)
+GREEDY: Final = "Greedy order"
+GREEDY_HELP: Final = (
+    f"At each of {STEPS} steps every head that is left is switched off in turn once more, since heads can stand in for "
+    "one another. Takes many times as long as all other orders together."
+)
+ORDER: Final = "Order"
+ORDER_HELP: Final = (
+    "In which heads are removed, the least important first. **ablation**: by what switching off each head alone "
+    "changes. **reverse**: the same, the most important first. **gradient**, **attribution**, **wanda-sp**, **flap**, "
+    "**confidence**, **relevance**: cheaper measures of importance, which switch nothing off. **random**: a control. "
+    "The interval of the chosen order is drawn."
+)
+BEGIN: Final = "Draw the curves"
+GO_ON: Final = "Draw the other curves"
+DOING: Final = "Forward passes with heads removed"
+PREPARING: Final = "Reading the output weights ..."
+MICHEL_3: Final = "Corresponds to Figures 3 and 6 of Michel et al. (2019)."
+TABLE: Final = "All orders in a table"
+TOO_FEW: Final = "Curves need at least 2 texts, or documents: an order is found on one half and judged on the other."
+
+
+def waiting(n_known: int, n_passes: int) -> str:
+    """What the button will do."""
+    if n_known:
+        return (
+            f"{counted(n_known, 'curve')} of an earlier visit {'is' if n_known == 1 else 'are'} drawn, others are not."
+        )
+    return (
+        f"The curves take about {n_passes:,} forward passes of single texts. They are drawn one by one, can be stopped "
+        "and continued, and are kept."
+    )
+
+
+def drawn_so_far(n_curves: int) -> str:
+    """While the work is on."""
+    return f"{counted(n_curves, 'curve')} so far."
+
+
+def refused(sentences: Sequence[str]) -> str:
+    """Measures that the checkpoint does not allow."""
+    return "Left out: " + " ".join(sentences)
+
+
+def allowed(name: ScoreName, within: float) -> str:
+    """How much worse the score may get, in words."""
+    if name == "loss":
+        return f"a loss at most {percent(within)} higher"
+    if name == "change":
+        return f"a text vector turned by at most {within:g} (1 - cosine)"
+    return f"a score at most {within:g} lower"
+
+
+def summary(found: Sequence[Removable], chosen: str, n_heads: int, allowance: str) -> str:
+    """How many heads the chosen order removes at a small cost, beside the controls."""
+    by_name = {each.order: each for each in found}
+    if chosen not in by_name:
+        return ""
+    said = [
+        f"With {allowance}, **{by_name[chosen].n} of {counted(n_heads, 'head')}** can go in the order of "
+        f"{chosen}{_interval(by_name[chosen])}."
+    ]
+    controls = []
+    if RANDOM in by_name and chosen != RANDOM:
+        controls.append(
+            f"{by_name[RANDOM].n}{_interval(by_name[RANDOM])} at random (mean score of {RANDOM_ORDERS} orders)"
+        )
+    if REVERSE in by_name and chosen != REVERSE:
+        controls.append(f"{by_name[REVERSE].n}{_interval(by_name[REVERSE])} in the reverse of ablation")
+    if controls:
+        said.append(f"Controls: {', '.join(controls)}.")
+    said.append(
+        f"Counted in steps of {percent(1 / STEPS)}, up to the first step that costs more; every text is judged by an "
+        "order found on the other half of the texts."
+    )
+    return " ".join(said)
+
+
+def _interval(found: Removable) -> str:
+    return "" if found.low != found.low else f" (95% interval {found.low:.0f} to {found.high:.0f})"
+
+
+REMOVE: Final = "Make a checkpoint without heads"
+REMOVE_SEE: Final = (
+    "The heads are cut out of the weights, and the new checkpoint is checked: it has to compute what the original does "
+    "with these heads switched off. It can then be chosen in the sidebar like any other."
+)
+WHICH: Final = "Heads to remove"
+BY_ORDER: Final = "first of the order"
+CHOSEN: Final = "chosen heads"
+WHICH_HELP: Final = (
+    "**First of the order**: the least important heads in the order chosen above, as found on all texts. (The curve "
+    "judges orders found on halves, which can differ a little.) **Chosen heads**: those chosen in the map."
+)
+HOW_MANY: Final = "How many"
+EXPORT: Final = "Export"
+REMOVED: Final = "removed"
+ZEROED: Final = "zeroed"
+EXPORT_HELP: Final = (
+    "**Removed**: the weights are sliced, so the checkpoint is smaller and faster; this program loads it, others do "
+    "not. **Zeroed**: the weights that read the heads' outputs are set to 0, so it has the same shape, loads anywhere, "
+    "and is no faster."
+)
+NAME: Final = "Name"
+MAKE: Final = "Remove"
+REMOVING: Final = "Removing heads and checking the result ..."
+NO_ORDER: Final = (
+    "The greedy order is found on halves of the texts only, so there is none to remove by. Choose another order, or "
+    "the chosen heads."
+)
+NO_CHOICE: Final = "No head is chosen. Choose heads in the map of the tab Each head, or remove by an order."
+INSPECT: Final = "Inspect it"
+COMPARE: Final = "Compare with the original"
+SPEED: Final = "Measure its speed"
+SPEED_HELP: Final = (
+    "Time of the model's output for made-up texts, original and new checkpoint by turns; about half a minute for a "
+    "small one. Other work on this machine at the same time makes it less certain, which the spread shows."
+)
+MEASURING: Final = "Measuring speed"
+MICHEL_T4: Final = "Corresponds to Table 4 of Michel et al. (2019)."
+SPEED_COLUMNS: Final = {
+    "batch_size": "texts in a batch",
+    "before": "original (texts a second)",
+    "after": "without the heads (texts a second)",
+    "ratio": "how many times as fast",
+    "low": "lower quartile",
+    "high": "upper quartile",
+    "n_rounds": "rounds",
+}
+
+
+def steps(counts: Sequence[int], n_heads: int) -> dict[str, int]:
+    """Steps of a curve, by what they are called."""
+    return {f"{count} of {n_heads} ({percent(count / n_heads, 0)})": count for count in counts}
+
+
+def suggested_name(checkpoint: str, n_heads: int) -> str:
+    """Name of a checkpoint without so many heads."""
+    return f"{checkpoint}-without-{n_heads}-head{'s' * (n_heads != 1)}"
+
+
+def made(name: str, n_removed: int, n_heads: int, n_weights: tuple[int, int], difference: float, folder: str) -> str:
+    """What was made."""
+    before, after = n_weights
+    weights = (
+        f"{before:,} weights before, {after:,} now ({percent(1 - after / before, 1)} fewer)"
+        if after < before
+        else f"{after:,} weights, as before"
+    )
+    return (
+        f"{name} is made: {n_removed} of {counted(n_heads, 'head')} are gone, {weights}. Its output differs by "
+        f"{difference:.1e} from that of the original with these heads switched off. It lies in {folder}."
+    )
+
+
+def speed_said(n_tokens: int) -> str:
+    """What the table of speed holds."""
+    return (
+        f"Medians over rounds in which both run once, on texts of {n_tokens} tokens; the factor is that of the same "
+        "round, with its quartiles."
+    )

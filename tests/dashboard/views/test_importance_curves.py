@@ -1,0 +1,140 @@
+"""How many heads can go: curves that are stopped, gone on with and kept, and a checkpoint made without heads."""
+
+import pytest
+from reading import button, said
+from streamlit.runtime.scriptrunner import StopException
+
+from cache.store.recent import Recent
+from core.checkpoints.find import find_checkpoint
+from dashboard import controls
+from dashboard.views.importance.curves import drawn, view, wording
+from dashboard.views.importance.curves.removal import NAME
+
+TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
+N_CURVES = 2 + 7 + 10
+"""Ablation and its reverse; three gradients, wanda-sp, flap, confidence, relevance; random ones."""
+TAB = {"importance details": wording.TAB}
+
+
+@pytest.fixture
+def opened(app, small):
+    """opened(**link) -> the tab over four texts and a BERT of 2 layers and 3 heads."""
+
+    def of(**link):
+        return app("importance", **({"checkpoint": small("bert", "MaskedLM"), "corpus_text": TEXTS} | TAB | link))
+
+    return of
+
+
+def orders_of(at):
+    """The orders that can be chosen; None where there is no curve."""
+    box = [each for each in at.selectbox if each.label == wording.ORDER]
+    return box[0].options if box else None
+
+
+def begin(at):
+    return at.button(key="begin curves").click().run()
+
+
+def test_nothing_is_computed_before_the_reader_asks_and_then_every_order_is_drawn(opened):
+    at = opened()
+    before = controls.inference().n_passed
+    assert orders_of(at) is None
+    assert any("forward passes of single texts" in each.value for each in at.markdown)
+    begin(at)
+    assert not at.exception
+    assert said(at) == []
+    assert controls.inference().n_passed > before
+    assert len(orders_of(at)) == N_CURVES - 9, "the random orders are one name"
+    sentence = next(each.value for each in at.markdown if "can go in the order of ablation" in each.value)
+    assert "of 6 heads" in sentence
+    assert "95% interval" in sentence
+    assert "at random" in sentence
+    passed = controls.inference().n_passed
+    again = opened(**{"allowed loss": "5%", "order": "flap"})
+    assert "can go in the order of flap" in next(each.value for each in again.markdown if "can go in" in each.value)
+    assert controls.inference().n_passed == passed, "another visitor finds every curve in the store"
+
+
+@pytest.fixture
+def restarted(monkeypatch, tmp_path):
+    """restarted(folder) lets a server begin on a store of that name, as one does that was ended."""
+
+    def on(name):
+        monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / name))
+        monkeypatch.setattr(drawn, "_curves", Recent(drawn.CURVES_BYTES))
+        controls.inference().store.close()
+        controls.inference.clear()
+
+    yield on
+    monkeypatch.undo()
+    controls.inference.clear()
+
+
+def test_after_a_stop_and_after_a_restart_the_work_goes_on_and_computes_nothing_twice(opened, restarted, monkeypatch):
+    collected = view.collected
+
+    def stopped(importance, pruning, wants_greedy, asker, show):
+        def stop(curves):
+            show(curves)
+            if len(curves) == 4:
+                raise StopException  # as Streamlit does when the reader clicks
+
+        return collected(importance, pruning, wants_greedy, asker, stop)
+
+    restarted("in one go")
+    begin(opened())
+    whole = controls.inference().n_passed
+    restarted("stopped")
+    monkeypatch.setattr(view, "collected", stopped)
+    begin(opened())
+    monkeypatch.setattr(view, "collected", collected)
+    part = controls.inference().n_passed
+    assert 0 < part < whole
+    restarted("stopped")
+    at = opened()
+    assert controls.inference().n_passed == 0
+    assert len(orders_of(at)) == 4, "what was finished is drawn"
+    assert button(at, wording.GO_ON)
+    begin(at)
+    assert len(orders_of(at)) == N_CURVES - 9
+    assert part + controls.inference().n_passed == whole
+
+
+def test_heads_that_stay_end_the_curve_and_too_few_texts_are_refused(opened):
+    at = begin(opened(corpus_text=TEXTS, **{"heads that stay": "2"}))
+    frame = next(each.value for each in at.dataframe if "heads that can go" in each.value)
+    assert frame["heads that can go"].max() <= 2
+    assert "at least 2 texts" in said(opened(corpus_text="A cat sat."))[0]
+
+
+def test_the_greedy_order_is_drawn_when_it_is_asked_for(opened):
+    at = begin(opened(greedy="true"))
+    assert "greedy" in orders_of(at)
+    at = opened(greedy="true", order="greedy")
+    assert any(each.value == wording.NO_ORDER for each in at.info)
+
+
+def test_heads_are_removed_from_the_page_and_the_checkpoint_is_offered(opened, small, store):
+    at = opened()
+    begin(at) if orders_of(at) is None else None
+    at.text_input(key=NAME).set_value("smaller")
+    at.selectbox(key="how many to remove").set_value("3 of 6 (50%)")
+    button(at, wording.MAKE).click().run()
+    assert not at.exception
+    assert said(at) == []
+    assert "smaller" in at.selectbox(key="checkpoint").options
+    files = find_checkpoint("smaller")
+    assert len(files.removed_of("self")) == 3
+    assert any("3 of 6 heads are gone" in each.value for each in at.success)
+    button(at, wording.MAKE).click().run()
+    assert said(at)[0].startswith("There is already a checkpoint smaller in")
+
+
+def test_a_bad_name_gets_a_sentence(opened):
+    at = opened()
+    begin(at) if orders_of(at) is None else None
+    at.text_input(key=NAME).set_value("../up")
+    button(at, wording.MAKE).click().run()
+    assert len(said(at)) == 1
+    assert not at.success
