@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import torch
 from jaxtyping import Float
@@ -21,11 +20,7 @@ from core.checkpoints.removed_heads import as_removed, write_removed
 from core.checkpoints.self_check import first_line, probe_inputs, real_rows
 from core.checkpoints.slicing import remove_heads, scale_heads
 from core.errors import AnalysisError, CheckpointError
-from core.importance.exports import Export
-
-TOLERANCE: Final = 1e-12
-"""Largest allowed difference from the original with these heads switched off, relative to the largest output, in
-float64."""
+from core.importance.exports import TOLERANCE, Export
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,22 @@
 
 from typing import Final
 
+from core.importance.curves import RANDOM_ORDERS, STEPS
 from core.importance.effects import RESAMPLES
+from core.importance.exports import TOLERANCE
 from core.importance.metrics import SMALLER_IS_BETTER, ScoreName
 from core.passes.masked_tokens import MASKED_SHARE
 from dashboard.figures.figure import counted, percent
 from dashboard.views.importance.gates.wording import GATE_NUMBERS
 
-NUMBERS: Final = {"resamples": f"{RESAMPLES:,}", "masked": percent(MASKED_SHARE), **GATE_NUMBERS}
+NUMBERS: Final = {
+    "resamples": f"{RESAMPLES:,}",
+    "masked": percent(MASKED_SHARE),
+    "step": percent(1 / STEPS),
+    "random_orders": str(RANDOM_ORDERS),
+    "tolerance": f"{TOLERANCE:g}",
+    **GATE_NUMBERS,
+}
 """Of `method.md`."""
 SEE: Final = (
     "Each cell is an attention head. Its colour says how much worse the model gets when this head alone is switched "

@@ -20,6 +20,7 @@ from dashboard.figures.surface.function_grid import FUNCTIONS, USUAL, Function, 
 from dashboard.plain import plain, show_error
 from dashboard.views.charts import chart
 from dashboard.views.corpus import corpus
+from dashboard.views.frame import Visit
 from dashboard.views.parsers.relations.predictions import relation_results
 from dashboard.views.parsers.relations.results import USUAL_CASES, ByArgmax, RelationSettings, by_argmax, min_cases
 from dashboard.views.pickers import from_list, toggle
@@ -88,8 +89,13 @@ def _argmax(surface: Surface) -> ByArgmax | None:
         return None
     if not toggle(wording.ARGMAX, key="by argmax", help=wording.ARGMAX_HELP):
         return None
+    return argmax_heads(surface.visit)
+
+
+def argmax_heads(visit: Visit) -> ByArgmax | None:
+    """Heads by the paper's own rule; None, which the page says, where the texts do not have its relations."""
     try:
-        results = relation_results(surface.visit, AS_USUAL)
+        results = relation_results(visit, AS_USUAL)
     except AnalysisError as error:
         show_error(error)
         return None

@@ -3,7 +3,9 @@
 import numpy as np
 
 from core.importance.curves import Curve
+from core.importance.functions import kept_functions
 from dashboard.figures.importance.curves import pruning_curves
+from dashboard.figures.importance.functions import functions_kept
 from dashboard.figures.importance.histogram import score_histogram
 
 SCORES = np.array([[0.9, 0.85, np.nan], [0.91, 0.9, 0.2]])
@@ -26,10 +28,13 @@ def curve(order, draw=0, seed=0, known=True):
     )
 
 
+ORDER = np.argwhere(np.ones((2, 3)))
+HAS = np.array([[True, False, True], [False, False, True]])
 RANDOM = [curve("random", draw, draw) for draw in range(3)]
 FIGURES = {
     "histogram": score_histogram(SCORES, 0.9, "accuracy"),
     "curves": pruning_curves([curve("ablation"), curve("flap", seed=1), *RANDOM], 6, "accuracy", "flap"),
     "first curve": pruning_curves([curve("ablation", known=False)], 6, "accuracy", "ablation"),
+    "functions": functions_kept(kept_functions({"local": HAS, "rare": ~HAS}, ORDER, COUNTS.tolist(), HAS | True), 6),
     "random alone": pruning_curves(RANDOM, 6, "accuracy", "random"),
 }

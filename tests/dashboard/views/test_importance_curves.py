@@ -54,6 +54,11 @@ def test_nothing_is_computed_before_the_reader_asks_and_then_every_order_is_draw
     again = opened(**{"allowed loss": "5%", "order": "flap"})
     assert "can go in the order of flap" in next(each.value for each in again.markdown if "can go in" in each.value)
     assert controls.inference().n_passed == passed, "another visitor finds every curve in the store"
+    for by in (wording.BY_SIEVE, wording.BY_ARGMAX):
+        at = opened(**{"functions kept": "true", "functions by": by})
+        assert not at.exception
+        shown = [each.value for each in (*at.markdown, *at.info)]
+        assert any("With 3 of 6 heads removed," in each or each == wording.NO_FUNCTION for each in shown)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from dashboard.views.charts import chart
 from dashboard.views.importance import wording as page_wording
 from dashboard.views.importance.curves import wording
 from dashboard.views.importance.curves.drawn import Asker, Drawn, collected, kept_curves, n_passes, pruning_of
+from dashboard.views.importance.curves.functions import functions
 from dashboard.views.importance.curves.removal import removal
 from dashboard.views.importance.numbers import Importance
 from dashboard.views.pickers import from_list, one_of, toggle
@@ -59,6 +60,7 @@ def how_many(importance: Importance) -> None:
     found = _said(importance, pruning, drawn.curves, order, within)
     _table(importance, pruning, drawn.curves, found)
     n_fine = next(each.n for each in found if each.order == order)
+    functions(importance, pruning, drawn.whole.get(order), order)
     removal(importance, pruning, drawn.whole.get(order), n_fine)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.importance.curves import RANDOM_ORDERS, STEPS, Removable
+from core.importance.functions import KeptFunction
 from core.importance.metrics import ScoreName
 from core.importance.pruning import RANDOM, REVERSE
 from dashboard.figures.figure import counted, percent
@@ -178,3 +179,38 @@ def speed_said(n_tokens: int) -> str:
         f"Medians over rounds in which both run once, on texts of {n_tokens} tokens; the factor is that of the same "
         "round, with its quartiles."
     )
+
+
+FUNCTIONS: Final = "Functions that stay"
+FUNCTIONS_HELP: Final = (
+    "Which of the heads with a role, or with a label, are still there at each step of the order chosen above (as found "
+    "on all texts). Needs passes of its own, unless other pages have made them."
+)
+BY: Final = "Functions by"
+BY_SIEVE: Final = "roles"
+BY_ARGMAX: Final = "most attended word"
+BY_HELP: Final = (
+    "**Roles**: local, syntactic, block and delimiter heads over the corpus, as on the page Roles. **Most attended "
+    "word**: positional, syntactic and rare-word heads as Voita et al. label them, as on the page Where heads look."
+)
+POSITIONAL: Final = "positional"
+SYNTACTIC: Final = "syntactic"
+RARE: Final = "rare words"
+NO_FUNCTION: Final = "No head has one of these functions over these texts, so there is none to keep."
+VOITA_8: Final = "Corresponds to Figure 8 of Voita et al. (2019)."
+
+
+def functions_said(kept: Sequence[KeptFunction], n_heads: int) -> str:
+    """What half of the heads keep, against removal at random."""
+    step = len(kept[0].n_removed) // 2
+    longer = [each.name for each in kept if each.kept[step] > each.high[step]]
+    sooner = [each.name for each in kept if each.kept[step] < each.low[step]]
+    said = [f"With {kept[0].n_removed[step]} of {counted(n_heads, 'head')} removed,"]
+    parts = []
+    if longer:
+        parts.append(f"more heads are left than 95% of random removals leave for: {', '.join(longer)}")
+    if sooner:
+        parts.append(f"fewer for: {', '.join(sooner)}")
+    if not parts:
+        parts.append("every function has as many heads left as random removal could leave (95% of draws)")
+    return f"{said[0]} {'; '.join(parts)}. No correction is made for the number of functions."

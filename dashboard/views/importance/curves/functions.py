@@ -1,0 +1,89 @@
+"""Functions kept: which heads with a role, or a label by their most attended word, stay while heads are removed."""
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from jaxtyping import Bool
+
+from core.importance.functions import KeptFunction, kept_functions
+from core.importance.pruning import Pruning, Removed
+from core.roles.roles import COARSE_ROLES
+from core.surface.frequencies import frequencies_of
+from core.surface.key_kinds import USUAL_SURFACE
+from core.surface.labels import head_labels, positional, rare_shares
+from core.surface.question import surface_question
+from dashboard.downloads import table_downloads
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.importance.functions import functions_kept
+from dashboard.views.asking import ask
+from dashboard.views.charts import chart
+from dashboard.views.corpus import corpus
+from dashboard.views.frame import Visit
+from dashboard.views.importance.curves import wording
+from dashboard.views.importance.numbers import Importance
+from dashboard.views.pickers import one_of, toggle
+from dashboard.views.surface.functions import argmax_heads
+
+Functions = dict[str, Bool[np.ndarray, "layer head"]]
+BY: Final = {wording.BY_SIEVE: True, wording.BY_ARGMAX: False}
+
+
+def functions(importance: Importance, pruning: Pruning, order: Removed | None, name: str) -> None:
+    """Functions of the heads that are kept in an order, where the reader asks: finding them takes passes.
+
+    Args:
+        importance: of the page.
+        pruning: what heads are removed from.
+        order: as found on all texts; None where there is none.
+        name: of the order.
+    """
+    if order is None or not toggle(wording.FUNCTIONS, key="functions kept", help=wording.FUNCTIONS_HELP):
+        return
+    by_sieve = one_of(wording.BY, BY, key="functions by", help=wording.BY_HELP)
+    visit = importance.material.visit
+    known = _by_sieve(visit) if by_sieve else _by_argmax(visit)
+    if known is None:
+        return
+    kept = kept_functions(known, order, pruning.counts(order).tolist(), pruning.is_there)
+    if not kept:
+        st.info(wording.NO_FUNCTION)
+        return
+    facts = importance.facts | {"order": name, "heads of a layer that stay": str(pruning.at_least)}
+    chart("functions kept", functions_kept(kept, pruning.n_heads), facts, wording.VOITA_8)
+    st.markdown(wording.functions_said(kept, pruning.n_heads))
+    table_downloads("functions kept", _rows(kept), facts)
+
+
+def _by_sieve(visit: Visit) -> Functions | None:
+    """Coarse roles over the corpus."""
+    tested = corpus(visit)
+    if tested is None:
+        return None
+    tests = tested.tests
+    return {LOOKS[role].label: tests.holds[tests.roles.index(role)] for role in COARSE_ROLES}
+
+
+def _by_argmax(visit: Visit) -> Functions | None:
+    """Labels by the most attended word, as Voita et al. give them."""
+    answers = ask(visit, surface_question(USUAL_SURFACE), visit.texts)
+    if answers is None:
+        return None
+    frequencies = frequencies_of(visit.texts)
+    rare = rare_shares(answers.results, [frequencies.ranks(of_text.key_words) for of_text in answers.results])
+    labels = head_labels(positional(answers.results), rare)
+    found = {wording.POSITIONAL: labels.positional.holds, wording.RARE: labels.rare}
+    syntactic = None if visit.settings.kind == "cross" else argmax_heads(visit)
+    return found if syntactic is None else {**found, wording.SYNTACTIC: syntactic.heads}
+
+
+def _rows(kept: list[KeptFunction]) -> pd.DataFrame:
+    columns = ("n_removed", "kept", "expected", "low", "high")
+    return pd.concat(
+        [
+            pd.DataFrame({"function": each.name, **{column: getattr(each, column) for column in columns}})
+            for each in kept
+        ],
+        ignore_index=True,
+    )
