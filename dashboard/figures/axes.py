@@ -1,7 +1,8 @@
 """Axes, scales, legends and notes that several figures share."""
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,8 +33,8 @@ class ValueAxis:
     title: str
     format: str
     """As d3 formats numbers."""
-    most: float | None = None
-    """End of the axis; None lets the values decide."""
+    most: float
+    """End of the axis."""
 
     def written(self, value: float) -> str:
         """A value in a sentence."""
@@ -44,7 +45,7 @@ def values_axis(axis: ValueAxis) -> "alt.Y":
     """Position of the field `value`, from 0 at the bottom."""
     import altair as alt
 
-    scale = alt.Scale(zero=True, domainMin=0) if axis.most is None else alt.Scale(domain=[0, axis.most], nice=False)
+    scale = alt.Scale(domain=[0, axis.most], nice=False)
     return alt.Y("value:Q", title=axis.title, scale=scale, axis=alt.Axis(format=axis.format, tickCount=5))
 
 
@@ -68,15 +69,15 @@ def places_axis(field: str, n_places: int, margin: float, title: str = LAYER_AXI
     )
 
 
-def steps_position(field: str, title: str) -> "alt.X":
-    """Position of a training step, which is a whole number, from 0 on."""
+def steps_position(field: str, title: str, last: int) -> "alt.X":
+    """Position of a training step, which is a whole number, from 0 to the last one."""
     import altair as alt
 
     return alt.X(
         field,
         type="quantitative",
         title=title,
-        scale=alt.Scale(nice=False, zero=True),
+        scale=alt.Scale(domain=[0, last], nice=False),
         axis=alt.Axis(
             tickCount=alt.expr("ceil(width / 80)"),
             labelExpr="datum.value == floor(datum.value) ? format(datum.value, ',d') : ''",
@@ -84,6 +85,20 @@ def steps_position(field: str, title: str) -> "alt.X":
             grid=False,
         ),
     )
+
+
+def round_ends(values: Iterable[float]) -> Ends:
+    """Both ends of an axis around 0 and all values that are finite, at round numbers.
+
+    Without them Vega looks for the ends of data that the page hands it a moment later, and warns that there are none.
+    """
+    finite = [0.0, *(float(value) for value in values if math.isfinite(value))]
+    low, high = min(finite), max(finite)
+    if low == high:
+        return 0, 1
+    power = 10.0 ** math.floor(math.log10(high - low))
+    step = next(step for step in (power / 10, power / 5, power / 2, power) if high - low <= 10 * step)
+    return float(f"{step * math.floor(low / step):.12g}"), float(f"{step * math.ceil(high / step):.12g}")
 
 
 def score_position(channel: Any, field: str, scale: Scale, title: str, ends: Ends) -> Any:
@@ -111,8 +126,7 @@ def score_position(channel: Any, field: str, scale: Scale, title: str, ends: End
 def score_ends(data: pd.DataFrame, fields: Sequence[str], scale: Scale) -> Ends:
     """Both ends of an axis of scores: the ticks around all of them and around every tau.
 
-    Without them Vega looks for the ends of data that the page hands it a moment later, and warns that there are none.
-    They do not depend on tau, so that moving it draws no new axis.
+    As `round_ends`, but on the ticks of scores. They do not depend on tau, so that moving it draws no new axis.
 
     Args:
         data: that is drawn.

@@ -30,8 +30,6 @@ ARGUMENTS = [
 ]
 COMPLAINTS = ("Traceback (most recent call last)", "Stack (most recent call last)", "Warning:")
 """What begins a complaint in the server's log."""
-VEGA_IS_SILENT = ("/", "/inspect", "/roles", "/similar")
-"""Pages whose charts have axes with ends, so that Vega looks for none in data that have yet to come."""
 WIDE = {"width": 1440, "height": 900}
 # Opened at a page's own address, Streamlit's front end first looks for its server below that address, is told 404
 # twice, and then finds it at the root. Chromium writes both answers to the console.
@@ -134,9 +132,8 @@ def visit(server, context_of):
 def _is_wrong(message, server):
     pages = ("roles", "surface", "parsing", "similar", "importance", "compare", "fine-tune")
     allowed = [f"{server}/{page}{probe}" for page in pages for probe in PROBES]
-    is_checked = urlsplit(message.page.url).path in VEGA_IS_SILENT
     vega_warns = message.type == "warning" and message.text.startswith("WARN")
-    return (vega_warns and is_checked) or (message.type == "error" and message.location["url"] not in allowed)
+    return vega_warns or (message.type == "error" and message.location["url"] not in allowed)
 
 
 def _is_local(url, server):

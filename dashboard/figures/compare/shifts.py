@@ -12,7 +12,16 @@ from core.attention.settings import head_name
 from core.comparison.differences import LayerShift
 from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.axes import lettered_legend, note, note_rows, places_axis, role_colors, role_shapes
+from dashboard.figures.axes import (
+    Ends,
+    lettered_legend,
+    note,
+    note_rows,
+    places_axis,
+    role_colors,
+    role_shapes,
+    round_ends,
+)
 from dashboard.figures.figure import GREY, INK, Figure, Spec, counted, of_kind, template
 from dashboard.figures.scales import WORDS
 
@@ -56,7 +65,8 @@ def shift_by_layer(shifts: Sequence[LayerShift], alpha: float = 0.05, scale: Sca
     )
     interval = points[points["low"].notna()].assign(kind="interval")
     zero = pd.DataFrame([{"kind": "zero", "value": 0.0}])
-    spec = _shift_spec(tuple(shift.role for shift in shifts), len(shifts[0].mean), scale)
+    ends = round_ends(points[["mean", "low", "high"]].to_numpy(float).ravel())
+    spec = _shift_spec(tuple(shift.role for shift in shifts), len(shifts[0].mean), scale, ends)
     # A layer without a change stays in the data, where it breaks the line.
     data = pd.concat([interval, points, zero, note_rows(points["mean"].isna().all(), NO_CHANGE)])
     return Figure(spec, data, _shift_description(shifts, alpha, scale))
@@ -91,15 +101,23 @@ def divergence_by_layer(divergence: Float[np.ndarray, "text layer head"]) -> Fig
     )
     nothing = note_rows(heads.empty, "No text has the same tokens under both checkpoints.")
     data = pd.concat([heads, layers, nothing])
-    return Figure(_divergence_spec(n_layers), data, _divergence_description(heads, layers, known))
+    return Figure(
+        _divergence_spec(n_layers, round_ends(heads["divergence"])[1]),
+        data,
+        _divergence_description(heads, layers, known),
+    )
 
 
 @cache
-def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale) -> Spec:
+def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: Ends) -> Spec:
     import altair as alt
 
+    def change(field: str) -> alt.Y:
+        along = alt.Scale(domain=list(ends), nice=False)
+        return alt.Y(field, type="quantitative", title=change_axis(scale), scale=along)
+
     what = LOOKS[roles[0]].label if len(roles) == 1 else counted(len(roles), "role")
-    x, y = places_axis("place", n_layers, MARGIN), alt.Y("mean:Q", title=change_axis(scale))
+    x, y = places_axis("place", n_layers, MARGIN), change("mean")
     legend = lettered_legend(roles)
     tooltip = [
         alt.Tooltip("role:N", title="role"),
@@ -109,11 +127,11 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale) -> Spec:
         alt.Tooltip("high:N", title="to", format="+.3~f"),
         alt.Tooltip("texts:N", title="texts"),
     ]
-    zero = of_kind("zero").mark_rule(color=INK).encode(y=alt.Y("value:Q"))
+    zero = of_kind("zero").mark_rule(color=INK).encode(y=change("value"))
     line = of_kind("shift").mark_line(strokeWidth=1.2, opacity=0.6)
     line = line.encode(x=x, y=y, stroke=role_colors(alt.Stroke, roles, legend))
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=1.5)
-    interval = interval.encode(x=x, y=alt.Y("low:Q", title=change_axis(scale)), y2=alt.Y2("high"), tooltip=tooltip)
+    interval = interval.encode(x=x, y=change("low"), y2=alt.Y2("high"), tooltip=tooltip)
     point = of_kind("shift").mark_point(filled=True, opacity=1, size=70, stroke=INK, strokeWidth=1.2)
     fill, shape = role_colors(alt.Fill, roles, legend), role_shapes(roles, legend)
     point = point.encode(x=x, y=y, fill=fill, shape=shape, tooltip=tooltip)
@@ -126,11 +144,11 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale) -> Spec:
 
 
 @cache
-def _divergence_spec(n_layers: int) -> Spec:
+def _divergence_spec(n_layers: int, most: float) -> Spec:
     import altair as alt
 
     x = places_axis("place", n_layers, MARGIN)
-    y = alt.Y("divergence:Q", title=DIVERGENCE_AXIS, scale=alt.Scale(zero=True, domainMin=0))
+    y = alt.Y("divergence:Q", title=DIVERGENCE_AXIS, scale=alt.Scale(domain=[0, most], nice=False))
     of_head = [
         alt.Tooltip("layer:N", title="layer"),
         alt.Tooltip("head:N", title="head"),

@@ -13,8 +13,8 @@ from dashboard.figures.names import drawable
 if TYPE_CHECKING:
     import altair as alt
 
-Axis = tuple[str, ...] | None
-"""Names of checkpoints at even distances; None for training steps."""
+Axis = tuple[str, ...] | int
+"""Names of checkpoints at even distances, or the last training step."""
 NAME: Final = 16
 """Signs of a checkpoint's name that fit below an axis."""
 FOCUS: Final = "dashed: the checkpoint in focus"
@@ -22,15 +22,15 @@ FOCUS: Final = "dashed: the checkpoint in focus"
 
 def axis_of(names: Sequence[str], steps: Sequence[int] | None) -> Axis:
     """What lies along the axis."""
-    return tuple(drawable(name, NAME) for name in names) if steps is None else None
+    return tuple(drawable(name, NAME) for name in names) if steps is None else max(1, *steps)
 
 
 def across(axis: Axis) -> "alt.X":
     """Position of the field `at`."""
     import altair as alt
 
-    if axis is None:
-        return steps_position("at", "training step (0: before fine-tuning)")
+    if isinstance(axis, int):
+        return steps_position("at", "training step (0: before fine-tuning)", axis)
     return alt.X(
         "at:Q",
         title="checkpoint, in order",

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS, SHAPES
-from dashboard.figures.axes import note, note_rows, role_colors, role_shapes
+from dashboard.figures.axes import Ends, note, note_rows, role_colors, role_shapes, round_ends
 from dashboard.figures.compare.shifts import NO_CHANGE, change_axis
 from dashboard.figures.compare.step_axis import FOCUS, Axis, across, axis_of, focus_layers, lines
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
@@ -59,7 +59,7 @@ def roles_over_steps(
     ends = last.assign(kind="end", label=labels, heads=_apart(last["heads"].to_numpy(), top))
     data = pd.concat([points, ends, lines(names, at, marked)])
     return Figure(
-        _roles_spec(tuple(roles), axis_of(names, steps)), data, _roles_description(names, steps, counts, roles)
+        _roles_spec(tuple(roles), axis_of(names, steps), top), data, _roles_description(names, steps, counts, roles)
     )
 
 
@@ -87,7 +87,7 @@ def shift_over_steps(
     )
     data = pd.concat([points, lines(names, at, marked), note_rows(bool(np.isnan(shift).all()), NO_CHANGE)])
     described = _shift_description(names, steps, shift, role, scale)
-    return Figure(_shift_spec(role, axis_of(names, steps), scale), data, described)
+    return Figure(_shift_spec(role, axis_of(names, steps), scale, round_ends(shift)), data, described)
 
 
 def _apart(values: Int[np.ndarray, " line"], top: int) -> Float[np.ndarray, " line"]:
@@ -103,11 +103,11 @@ def _apart(values: Int[np.ndarray, " line"], top: int) -> Float[np.ndarray, " li
 
 
 @lru_cache(maxsize=64)
-def _roles_spec(roles: tuple[str, ...], axis: Axis) -> Spec:
+def _roles_spec(roles: tuple[str, ...], axis: Axis, top: int) -> Spec:
     import altair as alt
 
     def heads(field: str) -> alt.Y:
-        scale, ticks = alt.Scale(nice=False, zero=True), alt.Axis(tickMinStep=1, format="d")
+        scale, ticks = alt.Scale(domain=[0, top], nice=False), alt.Axis(tickMinStep=1, format="d")
         return alt.Y(field, type="quantitative", title="heads", scale=scale, axis=ticks)
 
     x = across(axis)
@@ -133,16 +133,20 @@ def _roles_spec(roles: tuple[str, ...], axis: Axis) -> Spec:
 
 
 @lru_cache(maxsize=64)
-def _shift_spec(role: str, axis: Axis, scale: Scale) -> Spec:
+def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
     import altair as alt
 
-    x, y = across(axis), alt.Y("change:Q", title=change_axis(scale))
+    def change(field: str) -> alt.Y:
+        along = alt.Scale(domain=list(ends), nice=False)
+        return alt.Y(field, type="quantitative", title=change_axis(scale), scale=along)
+
+    x, y = across(axis), change("change")
     color = LOOKS[role].color
-    change = alt.Tooltip("change:N", title="mean change, b − a", format="+.3~f")
-    floor = of_kind("floor").mark_rule(color=INK).encode(y=alt.Y("value:Q", title=change_axis(scale)))
+    moved = alt.Tooltip("change:N", title="mean change, b − a", format="+.3~f")
+    floor = of_kind("floor").mark_rule(color=INK).encode(y=change("value"))
     line = of_kind("point").mark_line(strokeWidth=2, color=color).encode(x=x, y=y)
     point = of_kind("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1, fill=color, shape=SHAPES[role])
-    point = point.encode(x=x, y=y, tooltip=[*_of_checkpoint(axis), change])
+    point = point.encode(x=x, y=y, tooltip=[*_of_checkpoint(axis), moved])
     return template(
         alt.layer(floor, *focus_layers(x), line, point, note()),
         title=f"Mean change, b − a: {LOOKS[role].label}",
@@ -156,7 +160,7 @@ def _of_checkpoint(axis: Axis) -> "list[alt.Tooltip]":
     import altair as alt
 
     name = alt.Tooltip("checkpoint:N", title="checkpoint")
-    return [name] if axis else [name, alt.Tooltip("at:N", title="step", format=",d")]
+    return [name] if isinstance(axis, tuple) else [name, alt.Tooltip("at:N", title="step", format=",d")]
 
 
 def _order(names: Sequence[str], steps: Sequence[int] | None) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from core.checkpoints.saved_runs import Progress
 from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import steps_position
+from dashboard.figures.axes import round_ends, steps_position
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 
 if TYPE_CHECKING:
@@ -46,7 +46,9 @@ def training_curve(progress: Progress, n_classes: int | None = None) -> Figure:
     points = pd.DataFrame(reports, columns=["kind", "step", "value"]).astype({"step": int, "value": float})
     finite = np.isfinite(points["value"])
     data = pd.concat([points[finite], _fixed(progress, points[finite], measure, n_classes)])
-    return Figure(_spec(measure), data, _description(progress, points, measure))
+    losses = points[points["kind"] != "measure"]["value"]
+    spec = _spec(measure, _last(progress), round_ends(losses)[1])
+    return Figure(spec, data, _description(progress, points, measure))
 
 
 def _measure(progress: Progress, n_classes: int | None) -> Measure:
@@ -55,9 +57,14 @@ def _measure(progress: Progress, n_classes: int | None) -> Measure:
     return "correlation" if n_classes == 0 else "accuracy"
 
 
+def _last(progress: Progress) -> int:
+    """The step at which the run ends, or 1 before that is known."""
+    return max(1, progress.steps, progress.step)
+
+
 def _fixed(progress: Progress, points: pd.DataFrame, measure: Measure, n_classes: int | None) -> pd.DataFrame:
     """What holds the picture in place: all steps of the run, what chance gives, what is saved."""
-    fixed: list[dict[str, Any]] = [{"kind": "span", "step": 0, "end": max(1, progress.steps, progress.step)}]
+    fixed: list[dict[str, Any]] = [{"kind": "span", "step": 0, "end": _last(progress)}]
     fixed += [{"kind": "saved", "step": step} for step in progress.saved]
     if measure == "correlation":
         fixed.append({"kind": "chance", "value": 0.0, "label": "chance: 0"})
@@ -69,11 +76,11 @@ def _fixed(progress: Progress, points: pd.DataFrame, measure: Measure, n_classes
 
 
 @cache
-def _spec(measure: Measure) -> Spec:
+def _spec(measure: Measure, last: int, most_loss: float) -> Spec:
     import altair as alt
 
     # No mark is named to a screen reader: there may be none of a kind, and the description says all.
-    x = steps_position("step", "training step")
+    x = steps_position("step", "training step", last)
     span = of_kind("span").mark_rule(aria=False, color=INK, strokeOpacity=0.4)
     saved = of_kind("saved").mark_rule(aria=False, color=INK, strokeWidth=3)
     axis = span.encode(x=x, x2=alt.X2("end"), y=alt.YValue(LOSS_HEIGHT))
@@ -81,7 +88,7 @@ def _spec(measure: Measure) -> Spec:
         x=x, y=alt.YValue(HEIGHT - TICK), y2=alt.Y2Value(HEIGHT), tooltip=[alt.Tooltip("step:N", title="saved at step")]
     )
     return template(
-        alt.layer(axis, _losses(x), _measures(x, measure), ticks).resolve_scale(y="independent"),
+        alt.layer(axis, _losses(x, most_loss), _measures(x, measure), ticks).resolve_scale(y="independent"),
         title="Fine-tuning so far",
         reading=(
             "blue, round: training texts; orange, square: validation texts",
@@ -91,11 +98,11 @@ def _spec(measure: Measure) -> Spec:
     )
 
 
-def _losses(x: "alt.X") -> "alt.LayerChart":
+def _losses(x: "alt.X", most: float) -> "alt.LayerChart":
     """The upper panel."""
     import altair as alt
 
-    scale = alt.Scale(range=[LOSS_HEIGHT, 0], zero=True)
+    scale = alt.Scale(domain=[0, most], range=[LOSS_HEIGHT, 0], nice=False)
     loss = alt.Y("value:Q", title="loss", scale=scale, axis=alt.Axis(tickCount=5))
     trained, held_out = of_kind("loss").encode(x=x, y=loss), of_kind("validation loss").encode(x=x, y=loss)
     note = of_kind("note").mark_text(aria=False, color=INK, fontSize=11, align="left", baseline="top", dy=12)

@@ -7,6 +7,7 @@ import pandas as pd
 
 from core.probing.probe import Training
 from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.axes import round_ends
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
 
 if TYPE_CHECKING:
@@ -30,23 +31,25 @@ def probe_curve(training: Training) -> Figure:
         *(("score", epoch.number, epoch.held_out_score) for epoch in epochs),
         ("best", training.best, None),
     ]
-    return Figure(_spec(), pd.DataFrame(values, columns=["kind", "epoch", "value"]), _description(training))
+    losses = (loss for epoch in epochs for loss in (epoch.loss, epoch.held_out_loss) if loss is not None)
+    spec = _spec(max(1, *(epoch.number for epoch in epochs)), round_ends(losses)[1])
+    return Figure(spec, pd.DataFrame(values, columns=["kind", "epoch", "value"]), _description(training))
 
 
 @cache
-def _spec() -> Spec:
+def _spec(last: int, most_loss: float) -> Spec:
     import altair as alt
 
     x = alt.X(
         "epoch:Q",
         title="epoch",
-        scale=alt.Scale(nice=False, zero=True),
+        scale=alt.Scale(domain=[0, last], nice=False),
         axis=alt.Axis(tickMinStep=1, format="d", grid=False),
     )
     loss = alt.Y(
         "value:Q",
         title="loss of a word (nats)",
-        scale=alt.Scale(range=[LOSS_HEIGHT, 0]),
+        scale=alt.Scale(domain=[0, most_loss], range=[LOSS_HEIGHT, 0], nice=False),
         axis=alt.Axis(tickCount=5),
     )
     score = alt.Y(

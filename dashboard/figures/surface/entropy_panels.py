@@ -38,7 +38,7 @@ def entropy_panel(
     Source: Clark et al. 2019, Figure 4.
     """
     series = [series_of(statistics, name, "entropy")]
-    axis = ValueAxis("entropy (nats)", ".2~f", round(most * ROOM, 2) if most > 0 else None)
+    axis = ValueAxis("entropy (nats)", ".2~f", round(most * ROOM, 2) if most > 0 else 1)
     figure = head_dots(
         series,
         axis,

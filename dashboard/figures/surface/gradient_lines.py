@@ -9,11 +9,11 @@ import pandas as pd
 from jaxtyping import Float
 
 from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import ValueAxis, note, note_rows, places_axis, series_channel, values_axis
+from dashboard.figures.axes import ValueAxis, note, note_rows, places_axis, round_ends, series_channel, values_axis
 from dashboard.figures.figure import Figure, Spec, of_kind, template
 from dashboard.figures.surface.head_dots import DASHES, HALF, HEIGHT, MARKS, NOTHING
 
-GRADIENT: Final = ValueAxis("mean absolute gradient", "~g")
+GRADIENT: Final = "mean absolute gradient"
 AGREEMENT: Final = ValueAxis("agreement (1: the most)", ".2~f", 1)
 
 
@@ -25,7 +25,8 @@ def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figu
 
     Source: Clark et al. 2019, Figure 3.
     """
-    figure = _lines(gradients, GRADIENT, "What the loss hangs on, by kind of key")
+    most = round_ends(value for row in gradients.values() for value in row)[1]
+    figure = _lines(gradients, ValueAxis(GRADIENT, "~g", most), "What the loss hangs on, by kind of key")
     return Figure(
         figure.spec,
         figure.data,

@@ -109,7 +109,7 @@ def test_divergence_is_averaged_over_the_texts_that_have_one():
 def test_divergence_starts_at_zero_and_names_its_bound():
     for one in layers(FULL["divergence"].spec):
         if "scale" in (y := one["encoding"]["y"]):
-            assert y["scale"]["domainMin"] == 0
+            assert y["scale"]["domain"][0] == 0
             assert "ln 2 = 0.693" in y["title"]
 
 
@@ -289,7 +289,6 @@ def test_a_regression_shows_the_correlation_from_minus_one():
 def test_a_run_that_goes_on_keeps_its_spec():
     before, after = (training_curve(some_progress(step=step, losses=((10, 0.5),))) for step in (10, 80))
     assert before.spec is after.spec
-    assert before.spec is EMPTY["training"].spec
 
 
 def test_before_the_first_step_the_curve_says_so():
@@ -307,10 +306,10 @@ def test_nothing_to_draw_is_a_sentence(name):
 def test_changed_data_leave_the_spec():
     pairs = [
         (FULL["changes"], roles_gained_and_lost(LOST, GAINED, COARSE_ROLES, HEADS)),
-        (FULL["shift"], shift_by_layer([some_shift("delimiter:sep", 1.0, 2.0, 3.0)])),
-        (FULL["divergence"], divergence_by_layer(some_divergence() / 2)),
+        (FULL["shift"], shift_by_layer([some_shift("delimiter:sep", 0.25, 0.1, -1.0)])),
+        (FULL["divergence"], divergence_by_layer(some_divergence()[:, ::-1])),
         (FULL["multiples"], role_small_multiples(NAMES, HOLDS[::-1], COARSE_ROLES)),
-        (FULL["places"], roles_over_steps(NAMES, None, COUNTS + 1, COARSE_ROLES, 2)),
+        (FULL["places"], roles_over_steps(NAMES, None, COUNTS[::-1], COARSE_ROLES, 2)),
     ]
     for before, after in pairs:
         assert before.spec is after.spec

@@ -14,6 +14,7 @@ import relation_figures
 import role_figures
 import similar_figures
 import surface_figures
+import vl_convert
 from altair.vegalite.schema import core as vega_lite
 from drawn import layers, rows, texts_of
 from jsonschema_rs import Draft7Validator, ValidationError
@@ -78,6 +79,17 @@ def test_its_chart_is_valid_vega_lite_without_data(figure: Figure):
     assert figure.spec["width"] == "container"
     # Vega would draw many marks on a canvas, which takes no colour from the page around it.
     assert figure.spec["usermeta"]["embedOptions"]["renderer"] == "svg"
+
+
+@pytest.mark.parametrize("figure", EACH)
+def test_its_axes_have_ends_before_its_data_come(figure: Figure):
+    """A page hands the data over after the chart; of axes that take their ends from them, Vega warns until then."""
+    chart = vl_convert.vegalite_to_vega({**figure.spec, "data": {"name": "rows"}})
+    assert {scale["type"] for scale in chart["scales"] if "data" in _within(scale.get("domain"))} <= {"band", "point"}
+
+
+def _within(domain: object) -> str:
+    return json.dumps(domain) if isinstance(domain, dict) else ""
 
 
 @pytest.mark.parametrize("figure", EACH)

@@ -12,6 +12,7 @@ from role_figures import FIGURES, SHARES, verdicts
 from scipy import stats
 
 from core.roles.roles import ROLES
+from dashboard.figures.axes import round_ends
 from dashboard.figures.roles.densities import density, outline, places_of
 from dashboard.figures.roles.distributions import head_scores
 from dashboard.figures.roles.many_scores import every_head_score
@@ -133,3 +134,20 @@ def test_many_shares_stand_where_they_are():
 def test_places_of_shares_are_the_shares():
     assert places_of([-0.5, 0, 1], "share").tolist() == [-0.5, 0, 1]
     np.testing.assert_allclose(places_of([-1, 0, 1], "score"), [-np.log(2), 0, np.log(2)])
+
+
+def test_the_ends_of_an_axis_are_round():
+    assert round_ends([0.13, np.nan, 0.69]) == (0, 0.7)
+    assert round_ends([-1.5, 0.75]) == (-1.5, 1)
+    assert round_ends([23, np.inf]) == (0, 25)
+    assert round_ends([3e-4]) == (0, 3e-4)
+    assert round_ends([]) == round_ends([0, 0]) == (0, 1)
+
+
+@given(st.lists(st.floats(-1e6, 1e6).filter(lambda value: not 0 < abs(value) < 1e-6), min_size=1))
+def test_an_axis_holds_zero_and_all_values_with_little_room_beside_them(values):
+    low, high = round_ends(values)
+    least, most = min(0, *values, 0), max(0, *values, 0)
+    assert low <= least + 1e-9 * abs(least)
+    assert high >= most - 1e-9 * abs(most)
+    assert least == most or high - low <= 1.5 * (most - least)
