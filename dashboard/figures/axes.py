@@ -192,7 +192,7 @@ def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object],
     scale = alt.Scale(domain=numbers, range=[looks[number % len(looks)] for number in numbers])
     legend = alt.Legend(
         orient="bottom",
-        columns=2,
+        columns=alt.expr("width < 300 ? 1 : 2"),  # of the longest names
         title=None,
         symbolOpacity=1,
         symbolSize=90,

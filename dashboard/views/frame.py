@@ -38,6 +38,11 @@ class Visit:
     """The texts of the corpus that the chosen attention can read."""
 
     @property
+    def removed(self) -> tuple[Head, ...]:
+        """Heads that the checkpoint has lost to pruning, which no count of its heads includes."""
+        return self.engine.files.removed_of(self.settings.kind)
+
+    @property
     def settings(self) -> PassSettings:
         """The settings of a forward pass, as far as this checkpoint leaves a choice."""
         return self.chosen.pass_settings(self.engine)

@@ -104,7 +104,7 @@ def show_role_grid(
     if first_screen_is_drawn():
         if grid.shown is not None:
             facts = {**facts, "shown roles": ", ".join(grid.shown)}
-        titled = provenance.titled(title or f"Roles of {counted(grid.holds[0].size, 'head')}", facts)
+        titled = provenance.titled(title or f"Roles of {counted(int((~grid.removed).sum()), 'head')}", facts)
         caption = provenance.caption(facts)
         with files or nullcontext():
             drawing_downloads(file, titled, facts, lambda: grid_svg(grid, title=titled, caption=caption))

@@ -162,9 +162,14 @@ function layOut(view) {
   style.setProperty("--boxes", `${view.numbered ? nHeads * (box + number) : nHeads * box + number}px`);
   style.setProperty("--label", `${width >= NARROW ? 180 : Math.round(width * 0.2)}px`);
   view.drawnWidth = width;
-  const rowHeight = parseFloat(getComputedStyle(elements.columns).getPropertyValue("--row"));
+  const rowHeight = rowHeightOf(view);
+  view.drawnRow = rowHeight;
   const height = rowHeight * Math.max(table.nQueries, table.nKeys);
   return { rowHeight, width: elements.drawing.clientWidth, height };
+}
+
+function rowHeightOf({ elements }) {
+  return parseFloat(getComputedStyle(elements.columns).getPropertyValue("--row"));
 }
 
 function drawBase(view) {

@@ -24,12 +24,13 @@ function listen(view) {
 
 function watchSize(view) {
   view.sizes = new ResizeObserver(() => {
-    if (view.table && view.elements.view.clientWidth !== view.drawnWidth) {
-      view.drawnWidth = view.elements.view.clientWidth;
+    if (view.table && (view.elements.view.clientWidth !== view.drawnWidth || rowHeightOf(view) !== view.drawnRow)) {
+      [view.drawnWidth, view.drawnRow] = [view.elements.view.clientWidth, rowHeightOf(view)];
       drawSoon(view, true);
     }
   });
   view.sizes.observe(view.elements.view);
+  view.sizes.observe(view.elements.from); // in a window of another height its rows differ, though the view may not
 }
 
 /** Draw in the next frame, everything or only what stands out; what is asked for until then is drawn once. */

@@ -52,8 +52,9 @@ class HeadGrid {
       this.drawCell(cell);
       cell.setAttribute("aria-label", this.describe(cell.place));
     }
-    this.takeSelection();
+    const isWished = this.takeSelection();
     this.paint();
+    if (isWished) this.reveal();
     if (this.shownCell) this.showTip(this.shownCell);
   }
 
@@ -98,16 +99,30 @@ class HeadGrid {
     return row;
   }
 
-  // Python's wish wins when its counter has moved; otherwise what the reader chose stays.
+  // Python's wish wins when its counter has moved; otherwise what the reader chose stays. Returns whether it moved.
   takeSelection() {
     const { layers, heads, rev, chosen, key } = this.data;
     const kept = remembered.get(key);
     const wanted = kept && kept.rev === rev ? kept.chosen : chosen;
     this.chosen = wanted.filter(([layer, head]) => layer < layers && head < heads);
     remembered.set(key, { rev, chosen: wanted });
-    if (this.rev !== rev && this.chosen.length) this.active = this.chosen[0];
+    const isWished = this.rev !== rev && this.chosen.length > 0;
+    if (isWished) this.active = this.chosen[0];
     this.rev = rev;
     this.active = [atMost(this.active[0], layers - 1), atMost(this.active[1], heads - 1)];
+    return isWished;
+  }
+
+  // The chosen cell of a grid that scrolls, in the middle if it was out of sight; the page stays where it is.
+  reveal() {
+    const box = this.root.closest(".scroll");
+    const [cell, seen] = [this.cells.get(idOf(this.active)), box].map((each) => each.getBoundingClientRect());
+    if (cell.top < seen.top || cell.bottom > seen.bottom) {
+      box.scrollTop += (cell.top + cell.bottom - seen.top - seen.bottom) / 2;
+    }
+    if (cell.left < seen.left || cell.right > seen.right) {
+      box.scrollLeft += (cell.left + cell.right - seen.left - seen.right) / 2;
+    }
   }
 
   choose(chosen) {

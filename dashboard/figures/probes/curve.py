@@ -48,13 +48,13 @@ def _spec(last: int, most_loss: float) -> Spec:
     )
     loss = alt.Y(
         "value:Q",
-        title="loss of a word (nats)",
+        title="−ln p of its head (nats)",
         scale=alt.Scale(domain=[0, most_loss], range=[LOSS_HEIGHT, 0], nice=False),
         axis=alt.Axis(tickCount=5),
     )
     score = alt.Y(
         "value:Q",
-        title="validation UAS",
+        title="heads found (UAS)",
         scale=alt.Scale(domain=[0, 1], range=[HEIGHT, HEIGHT - SCORE_HEIGHT], nice=False),
         axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", orient="left", grid=True),
     )

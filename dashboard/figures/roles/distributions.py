@@ -40,6 +40,15 @@ LANE: Final = 46
 UNIFORM: Final[dict[Scale, float]] = {"score": 1.0, "share": 0.0}
 """What uniform attention scores, but for block with its weight."""
 WEIGHTED_AXIS: Final = "score (× uniform × entropy in nats)"
+LEGEND: Final = {
+    "shape": ("how often a {} occurs", "M-1,.6C-.4,.6,-.4,-.7,0,-.7C.4,-.7,.4,.6,1,.6Z"),
+    "dot": ("a text", "M-.35,0A.35,.35,0,1,1,.35,0A.35,.35,0,1,1,-.35,0Z"),
+    "mean": ("mean", "circle"),
+    "interval": ("interval of the mean", "M-1,-.2H1V.2H-1Z"),
+    "here": ("this text", "diamond"),
+    "uniform": ("uniform attention", "M-.1,-1H.1V-.5H-.1ZM-.1,-.25H.1V.25H-.1ZM-.1,.5H.1V1H-.1Z"),
+}
+"""What the marks of one head stand for, and each of them as a path or as Vega names it; by the kind of their rows."""
 SCORE_FIELDS: Final = ("score", "mean", "low", "high", "median")
 """Of the rows that are drawn, those on the axis of scores."""
 MARGIN: Final = 0.6
@@ -147,7 +156,9 @@ def head_scores(
     lines = [_line("tau", tau), _lane_lines(tests.roles, uniform), _labels(tau, UNIFORM[scale])]
     described = _head_description(means, tests, head_name(layer, head), many, scale)
     data = pd.concat([lanes, means, *lines])
-    return Figure(_roles_spec(tests.roles, scale, score_ends(data, SCORE_FIELDS, scale)), data, described)
+    drawn = frozenset(data["kind"]).intersection(LEGEND)
+    spec = _roles_spec(tests.roles, scale, score_ends(data, SCORE_FIELDS, scale), drawn)
+    return Figure(spec, data, described)
 
 
 def head_reading(scale: Scale) -> tuple[str, str]:
@@ -307,7 +318,7 @@ def _middles(
 
 
 @cache
-def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
+def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends, drawn: frozenset[str]) -> Spec:
     import altair as alt
 
     axis = WORDS[scale].title()
@@ -334,11 +345,40 @@ def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
     none = of_kind("none").mark_text(color=INK, align="left", fontSize=11)
     none = none.encode(x=alt.XValue(8), y=_role_position("base", roles), text=alt.Text("label:N"))
     return template(
-        alt.layer(shapes, dots, tau.encode(value), uniform, *labels, *_mean_layers(roles, scale, ends), none),
+        alt.layer(
+            shapes,
+            dots,
+            tau.encode(value),
+            uniform,
+            *labels,
+            *_mean_layers(roles, scale, ends),
+            none,
+            _legend(scale, drawn),
+        ),
         title=head_title(scale),
-        reading=head_reading(scale),
         height=LANE * len(roles),
     )
+
+
+def _legend(scale: Scale, drawn: frozenset[str]) -> "alt.Chart":
+    """Each mark drawn small, and what it stands for."""
+    import altair as alt
+
+    marks = {name.format(WORDS[scale].short): shape for kind, (name, shape) in LEGEND.items() if kind in drawn}
+    legend = alt.Legend(
+        orient="top",
+        direction="horizontal",
+        columns=alt.expr("width < 480 ? 2 : 3"),
+        title=None,
+        symbolOpacity=1,
+        symbolFillColor=INK,
+        symbolStrokeWidth=0,
+        symbolSize=130,
+        labelLimit=0,
+    )
+    scale_of_marks = alt.Scale(domain=list(marks), range=list(marks.values()))
+    shape = alt.Shape("mark", type="nominal", scale=scale_of_marks, legend=legend)
+    return of_kind("legend").mark_point(filled=True, color=INK, opacity=0).encode(shape=shape)
 
 
 def _role_position(field: str, roles: Sequence[str]) -> "alt.Y":

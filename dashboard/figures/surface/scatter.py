@@ -35,9 +35,9 @@ class Panel:
 
 
 PANELS: Final = {
-    "special tokens": Panel("Attention to special tokens and punctuation", ("cls", "sep", "punctuation"), True),
-    "separator": Panel("Attention to [SEP], by who attends", ("sep from others", "sep from sep"), True),
-    "neighbours": Panel("Attention to neighbours", ("next", "previous", "self"), False),
+    "special tokens": Panel("To special tokens and punctuation", ("cls", "sep", "punctuation"), True),
+    "separator": Panel("To [SEP], by who attends", ("sep from others", "sep from sep"), True),
+    "neighbours": Panel("To neighbours", ("next", "previous", "self"), False),
 }
 
 
@@ -55,7 +55,7 @@ def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Hea
     series = [series_of(statistics, share, LABELS[share]) for share in panel.shares]
     reading = ["dot: a head, mean over texts" + ("; line: layer mean" if panel.means else "")]
     figure = head_dots(series, SHARE, title=panel.title, reading=reading, means=panel.means, chosen=chosen)
-    described = f"{panel.title}: the share of each head's attention, by layer. {figure.description}"
+    described = f"Attention {panel.title[0].lower()}{panel.title[1:]}: the share of each head's attention, by layer. {figure.description}"
     return Figure(figure.spec, figure.data, described)
 
 

@@ -21,9 +21,13 @@ def summary(focus: Focus) -> None:
     changed = changed_heads(holds_a, holds_b, ROLES, focus.coarse)
     differs = paired(pair, chosen).differs & (holds_a != holds_b)
     also = differs[[ROLES.index(role) for role in focus.coarse]].any(axis=0)
+    settings = [chosen.pass_settings(engine) for engine in pair.engines]
+    gone = set.intersection(
+        *(set(engine.files.removed_of(of_one.kind)) for engine, of_one in zip(pair.engines, settings, strict=True))
+    )
     stands_on = wording.summary(
         int(changed.sum()),
-        changed.size,
+        changed.size - len(gone),
         shared_wording.at_tau(chosen.criterion.tau, chosen.scale),
         int(also.sum()),
         chosen.scale,

@@ -69,8 +69,8 @@ MORE: Final = "higher under b"
 LESS: Final = "lower under b"
 DIVERGENCE_TITLE: Final = "Jensen-Shannon divergence, in nats"
 DIVERGENCE_NOTE: Final = (
-    "How much the attention of each head changed: mean over the texts and their queries, 0 for equal attention, at "
-    f"most ln 2 = {MOST:.3f} where two rows share no key."
+    "How much the attention of each head changed, in nats (units of the natural logarithm): mean over the texts and "
+    f"their queries, 0 for equal attention, at most ln 2 = {MOST:.3f} where two rows share no key."
 )
 NO_DIVERGENCE: Final = "The tokenizers split every text differently, so attention cannot be compared token by token."
 CONTROLS: Final = "What the pictures of attention show"
@@ -205,7 +205,7 @@ def p_value(p: float) -> str:
 
 def moved(mean: float, layer: int) -> str:
     """How far apart the attention is on average."""
-    scale = f"Jensen-Shannon, at most {MOST:.3f}"
+    scale = f"Jensen-Shannon divergence: 0 for equal attention, at most {MOST:.3f}"
     return f"Attention differs by {mean:.3f} nats on average ({scale}), most in layer {layer}."
 
 

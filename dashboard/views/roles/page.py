@@ -12,7 +12,7 @@ import streamlit as st
 from core.attention.settings import Head
 from core.roles.hypotheses import HeadTests, untested
 from core.roles.matched_pairs import MatchedTests
-from core.roles.roles import ROLES, combinations, shown_roles
+from core.roles.roles import ROLES, combinations, roles_per_layer, shown_roles
 from core.roles.tables import head_table
 from core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
 from core.roles.uncertainty.stability import few_texts
@@ -73,13 +73,16 @@ def _roles() -> None:
     coarse, fine = shown_roles(tested.tests.mean)
     with st.container():  # of any length, so that what stands below keeps its place and is not drawn anew
         ask_about_long_texts(tested.too_long)
-        _summary(visit.chosen, tested, coarse)
+        _summary(visit, tested, coarse)
         found = chance.controlled(visit, tested)
         matched = kept_matches(visit)
         beside = st.container()  # drawn once the switch for the finer roles has been
     left, right = halves()
     with right:
-        region = _venn(tested.tests, coarse, facts)
+        counts = _counts(tested.tests, coarse, visit.removed)
+        st.session_state[REGION] = _selected(counts)
+        _details(visit, tested, matched, coarse, counts, facts)
+        region = st.session_state[REGION]
     with left:
         shown = _grid(visit, tested, all_on, matched, found, region, facts)
         _caveats(visit, tested, all_on, coarse, fine)
@@ -88,7 +91,6 @@ def _roles() -> None:
     if found:
         with beside:
             chance.counts(tested, found, shown, facts)
-    _details(visit, tested, matched, coarse, facts)
 
 
 def _caveats(
@@ -108,27 +110,35 @@ def _caveats(
         st.markdown(wording.looks_back(visit.chosen.score_settings.direction))
 
 
-def _summary(chosen: Choice, tested: Corpus, coarse: tuple[str, ...]) -> None:
+def _summary(visit: Visit, tested: Corpus, coarse: tuple[str, ...]) -> None:
     """How many heads hold which role."""
     tests, n_texts = tested.tests, len(tested.scores)
     counts = {role: int(tests.holds[tests.roles.index(role)].sum()) for role in coarse}
-    n_any = tests.holds[0].size - len(combinations(tests.holds, tests.roles, coarse).get(frozenset(), ()))
+    held = combinations(tests.holds, tests.roles, coarse)
+    n_any = sum(len(heads) for roles, heads in held.items() if roles)
+    n_heads = tests.holds[0].size - len(visit.removed)
     lengths = shared_wording.token_range(tested.n_tokens)
-    at_tau = shared_wording.at_tau(tests.settings.tau, chosen.scale)
-    st.markdown(wording.summary(n_any, tests.holds[0].size, counts, n_texts, lengths, at_tau))
+    at_tau = shared_wording.at_tau(tests.settings.tau, visit.chosen.scale)
+    st.markdown(wording.summary(n_any, n_heads, counts, n_texts, lengths, at_tau))
     if tested.bets is None and (note := few_texts(n_texts)) is not None:
         st.markdown(note)
 
 
-def _venn(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> tuple[str, ...] | None:
-    """Draw the overlaps; returns the roles of the combination that is selected, which the link holds too."""
-    counts = {held: len(heads) for held, heads in combinations(tests.holds, tests.roles, coarse).items()}
+def _counts(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head]) -> dict[frozenset[str], int]:
+    """How many heads hold exactly which roles."""
+    found = combinations(tests.holds, tests.roles, coarse).items()
+    there = {held: len(set(heads) - set(removed)) for held, heads in found}
+    return {held: n_heads for held, n_heads in there.items() if n_heads}
+
+
+def _venn(coarse: tuple[str, ...], counts: Mapping[frozenset[str], int], facts: dict[str, str]) -> None:
+    """Draw the overlaps; the roles of the combination that is selected are kept, in the link too."""
     region = role_venn(
         key="venn",
         roles=coarse,
         combinations=counts,
         label="Heads by the roles they hold",
-        selected=_selected(counts),
+        selected=st.session_state[REGION],
     )
     st.session_state[REGION] = region
     link.put([REGION], {} if region is None else {REGION: ",".join(region) or NO_ROLE})
@@ -136,7 +146,6 @@ def _venn(tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> t
     drawing_downloads(
         "overlap", title, facts, lambda: venn_svg(roles=coarse, combinations=counts, title=title, caption=caption)
     )
-    return region
 
 
 def _selected(counts: Mapping[frozenset[str], int]) -> tuple[str, ...] | None:
@@ -218,8 +227,14 @@ def _busiest(tests: HeadTests) -> Head:
 
 
 def _details(
-    visit: Visit, tested: Corpus, matched: MatchedTests | None, coarse: tuple[str, ...], facts: dict[str, str]
+    visit: Visit,
+    tested: Corpus,
+    matched: MatchedTests | None,
+    coarse: tuple[str, ...],
+    counts: Mapping[frozenset[str], int],
+    facts: dict[str, str],
 ) -> None:
+    """One view of the roles at a time, beside the grid."""
     chosen = visit.chosen
     by_test = {"p-values": lambda: _p_values(chosen, tested.tests, coarse, facts)}
     by_evidence = {"Evidence": lambda: _evidence(tested, facts)}
@@ -227,14 +242,24 @@ def _details(
     frame.tabs(
         "details",
         {
-            "Per layer": lambda: chart("roles per layer", heads_per_layer(tested.tests, coarse), facts),
+            "Combinations": lambda: _venn(coarse, counts, facts),
+            "Per layer": lambda: _per_layer(tested, coarse, facts),
             **strength,
             "Score distributions": lambda: _distributions(chosen, tested, facts),
-            "Sensitivity": lambda: _sensitivity(chosen, tested, coarse, facts),
+            "Sensitivity": lambda: _sensitivity(visit, tested, coarse, facts),
             "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
             "Table": lambda: _table(visit, tested, matched, facts),
         },
     )
+
+
+def _per_layer(tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+    tests = tested.tests
+    there = (~np.isnan(tests.mean)).any(axis=0).sum(axis=1)
+    held = roles_per_layer(tests.holds)
+    most = {role: np.flatnonzero(2 * held[tests.roles.index(role)] > there).tolist() for role in coarse}
+    st.markdown(wording.most_of_layers({role: layers for role, layers in most.items() if layers}))
+    chart("roles per layer", heads_per_layer(tests, coarse), facts)
 
 
 def _p_values(chosen: Choice, tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
@@ -267,9 +292,10 @@ def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> Non
     chart("score distributions", figure, facts)
 
 
-def _sensitivity(chosen: Choice, tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+def _sensitivity(visit: Visit, tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
     st.markdown(wording.SENSITIVITY)
-    settings, scale, n_heads = chosen.criterion, chosen.scale, tested.tests.holds[0].size
+    settings, scale = visit.chosen.criterion, visit.chosen.scale
+    n_heads = tested.tests.holds[0].size - len(visit.removed)
     left, right = halves()
     with left:
         by_evidence = tested.bets is not None

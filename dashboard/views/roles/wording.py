@@ -1,5 +1,6 @@
 """Sentences of the page Roles."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.descriptions.best_relations import LEAST_CASES
@@ -86,6 +87,27 @@ def summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, leng
         f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {named}. "
         f"Tokens of a text: {lengths}."
     )
+
+
+def most_of_layers(layers: Mapping[str, Sequence[int]]) -> str:
+    """Layers of which more than half of the heads hold a role, by role."""
+    if not layers:
+        return "In no layer do more than half of the heads hold the same role."
+    said = [
+        f"**{role}** in layer{'' if len(of_role) == 1 else 's'} {spans(of_role)}" for role, of_role in layers.items()
+    ]
+    return f"More than half of the heads hold one role: {'; '.join(said)}."
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """Numbers in order, those that follow each other as one span."""
+    ends: list[list[int]] = []
+    for number in numbers:
+        if ends and number == ends[-1][-1] + 1:
+            ends[-1] = [ends[-1][0], number]
+        else:
+            ends.append([number])
+    return ", ".join("–".join(map(str, span)) for span in ends)
 
 
 def no_such_region(asked: str) -> str:

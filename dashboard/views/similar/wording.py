@@ -121,7 +121,10 @@ def summary(
     which = f"{n_compared:,} of {n_all:,} texts, evenly spaced" if n_compared < n_all else counted(n_all, "text")
     said = [f"{counted(n_heads, 'head')} compared on {which}."]
     if closest is not None:
-        said.append(f"**{closest[0]} and {closest[1]}** look at the same words most ({closest[2]:.3g} {unit} apart).")
+        said.append(
+            f"**{closest[0]} and {closest[1]}** look at the same words most ({closest[2]:.3g} {unit} apart; 0 is equal "
+            "attention)."
+        )
     if within == within and between == between:
         closer = "more" if within < between else "no more"
         said.append(

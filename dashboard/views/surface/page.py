@@ -23,7 +23,7 @@ from dashboard.plain import plain
 from dashboard.views import frame
 from dashboard.views.asking import ask, ask_about_long_texts, policy
 from dashboard.views.charts import chart
-from dashboard.views.layout import halves
+from dashboard.views.layout import halves, quarters
 from dashboard.views.pickers import toggle
 from dashboard.views.surface import wording
 from dashboard.views.surface.functions import frequency_list, functions
@@ -123,7 +123,7 @@ def _headline(surface: Surface) -> None:
     offsets = Counter(offsets_held.offset[offsets_held.holds].tolist())
     said = wording.summary(
         numbers.n_texts,
-        offsets_held.holds.size,
+        offsets_held.holds.size - len(surface.visit.removed),
         {name: int((share > wording.MOST).sum()) for name, share in known.items()},
         dict(sorted(offsets.items())) if has_offsets else None,
         int(numbers.labels.rare.sum()) if numbers.rare.n_texts else None,
@@ -153,7 +153,7 @@ def _details(surface: Surface) -> None:
 
 
 def _shares(surface: Surface) -> None:
-    cells = [*halves(), *halves()]
+    cells = quarters()
     for place, (name, panel) in zip(cells, PANELS.items()):
         with place:
             figure = share_scatter(surface.numbers.heads, panel, surface.heads)
@@ -163,6 +163,7 @@ def _shares(surface: Surface) -> None:
 
 
 def _entropy(surface: Surface) -> None:
+    st.markdown(wording.ENTROPY_SEE)
     numbers = surface.numbers
     values = [*(numbers.heads.of(name) for name in TITLES), *numbers.uniform.values()]
     most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)

@@ -81,7 +81,7 @@ STATISTICS: Final = {
     "other": "attention to all other tokens",
     "sep from sep": "attention from [SEP] to [SEP]",
     "sep from others": "attention from other tokens to [SEP]",
-    "entropy": "entropy (nats)",
+    "entropy": "entropy (nats; 0: all on one token)",
     "cls entropy": "entropy of the [CLS] query (nats)",
     "confidence": "confidence",
     "distance": "distance to the most attended token",
@@ -109,7 +109,7 @@ LABELS: Final = (
     f"single relation; the cell names its relations, or their letters if there is little room: {LETTERS}. **Rare** "
     "(R): the most attended token mostly belongs to one of the two rarest words of the text."
 )
-ARGMAX: Final = "Add syntactic by argmax, the rule of the paper"
+ARGMAX: Final = "Add syntactic by the most attended word (argmax), the rule of the paper"
 ARGMAX_HELP: Final = (
     f"Heads whose most attended word is the related one at least {100 * VOITA_MARGIN:g} points more often than with "
     f"the best fixed offset, for {', '.join(RELATIONS)} (D), as on the page Grammar. The texts are parsed and "
@@ -132,6 +132,10 @@ LIST_HELP: Final = (
 )
 WAIT_LIST: Final = "Upload a frequency list. Until then, the frequencies are those of these texts."
 CHOSEN: Final = "Chosen heads"
+ENTROPY_SEE: Final = (
+    "Entropy says how widely a head spreads its attention, in nats (units of the natural logarithm): 0 if all of it is "
+    "on one token, ln n if n tokens share it evenly."
+)
 DENOMINATORS: Final = (
     "Attention to the previous token is averaged over the tokens that have one, so the shares of neighbours can add up "
     "to a little more than 1."
@@ -254,7 +258,7 @@ def by_rarest(share: float, chance: float) -> str:
 def rare_texts(n_texts: int, n_all: int, source: str) -> str:
     """How many texts say something about rare words, and by which list."""
     return (
-        f"Rare words: {n_texts:,} of {counted(n_all, 'text')} have one (beyond the {FREQUENT} most frequent). "
+        f"{n_texts:,} of {counted(n_all, 'text')} have a rare word (not one of the {FREQUENT} most frequent). "
         f"Frequencies: {source}; choose others below."
     )
 

@@ -65,7 +65,9 @@ def _ranking(visit: Visit, links: WordLinks, words: Words) -> None:
     if not n_beyond:
         st.markdown(wording.none_beyond_chance(*found, share, by_chance, criterion.alpha))
         return
-    st.markdown(wording.strongest(*found, share, by_chance, n_beyond, links.shares.size, criterion.alpha))
+    st.markdown(
+        wording.strongest(*found, share, by_chance, n_beyond, links.shares.size - len(visit.removed), criterion.alpha)
+    )
     with st.container(horizontal=True, gap="small"):
         for place, head in enumerate(links.ranked[: min(LISTED, n_beyond)]):
             query = queries[links.queries[head]] if len(queries) > 1 else ""

@@ -56,7 +56,7 @@ def test_inspect_is_accessible_and_fits(visit):
 
 
 def test_roles_is_accessible_and_fits(visit):
-    page = visit("/roles?roles+finer=true")
+    page = visit("/roles?roles+finer=true&details=Per+layer")
     drawn(page)
     expect_tabs_to_look_right(page, TABS, open_tab)
     page.get_by_role("button", name="16 heads: no role").click()

@@ -198,7 +198,8 @@ def test_overlaps_and_figures_download_with_their_denominators_and_where_they_co
     assert row["heads with both"] == 4
     assert row["of second"] == pytest.approx(4 / 54)
     for tab, names in (
-        ("Per layer", ["grid", "overlap", "roles per layer"]),
+        ("Combinations", ["grid", "overlap"]),
+        ("Per layer", ["roles per layer"]),
         ("p-values", ["p-values"]),
         ("Score distributions", ["score distributions"]),
     ):

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import rows, texts_of
+from drawn import drawn_texts, rows, texts_of
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -252,6 +252,14 @@ def test_one_head_shows_each_text_its_mean_its_interval_and_this_text():
     assert rows(figure, "here")[["role", "score"]].values.tolist() == [["local", 2.5]]
     assert f"local {tests.mean[0, 2, 3]:.3g} (this text 2.5)" in figure.description
     assert "95% intervals" in figure.description
+
+
+def test_the_legend_draws_the_marks_that_are_there():
+    few = head_scores(SCORES, verdicts(), 2, 3, UNIFORM[:, 2], {"local": 2.5})
+    many = np.tile(SCORES, (20, 1, 1, 1, 1)).reshape(-1, *SCORES.shape[1:])
+    drawn, without = drawn_texts(few), drawn_texts(head_scores(many, verdicts(many), 2, 3, UNIFORM[:, 2]))
+    assert {"how often a score occurs", "a text", "mean", "interval of the mean", "this text"} <= set(drawn)
+    assert {"a text", "this text"}.isdisjoint(without)
 
 
 def test_many_texts_are_shapes_without_dots_and_the_description_says_so():

@@ -59,6 +59,14 @@ def test_the_grid_has_holes_where_heads_were_removed(app, pruned):
     assert sorted(map(tuple, shown["removed"])) == list(GONE)
 
 
+def test_no_count_of_heads_includes_removed_ones(app, pruned):
+    said = [each.value for each in app("roles", checkpoint=pruned).markdown]
+    assert any("of 2 heads** hold a role" in each for each in said)
+    assert any("of **2 heads**, " in each.value for each in app("surface", checkpoint=pruned).markdown)
+    venn = next(view for view in views(app("roles", checkpoint=pruned)) if "totals" in view)
+    assert venn["heads"] == 2
+
+
 def test_a_removed_head_that_a_link_names_is_said_to_be_removed(app, pruned):
     at = app("inspect", checkpoint=pruned, head="0-1")
     said = [each.value for each in at.info]

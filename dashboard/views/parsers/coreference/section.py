@@ -231,7 +231,7 @@ def _details(scores: CoreferenceScores, group: int) -> list[Detail]:
     return [
         ("right", [[f"{share:.1%}" for share in row] for row in judged.accuracy[group].tolist()]),
         ("interval", [[_interval(low, high) for low, high in zip(*rows)] for rows in ends]),
-        (DESIGN_EFFECT, _number(judged.design_effect[group])),
+        (wording.DESIGN_EFFECT, _number(judged.design_effect[group])),
         *(
             (name, np.full(shape, f"{share:.1%}").tolist())
             for name, share in zip(BASELINES, judged.baselines[:, group].tolist(), strict=True)

@@ -49,6 +49,7 @@ TABLE: Final = "How often the antecedent is found"
 TABLE_PAPER: Final = (
     "Corresponds to table 2 of Clark et al. (2019), whose rule-based and neural systems are quoted below, not computed."
 )
+DESIGN_EFFECT: Final = "design effect (variance, of that of independent cases)"
 DESIGN_EFFECT_HELP: Final = (
     "Variance of the accuracy over all mentions with documents as units, divided by its variance if cases were "
     "independent. With 2, it takes two cases to say as much as one independent case."

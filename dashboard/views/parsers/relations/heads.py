@@ -71,9 +71,10 @@ def two_rules(focus: Focus) -> None:
     scale = focus.visit.chosen.scale
     by_sieve, score = tested.tests.holds[SYNTACTIC], tested.tests.mean[SYNTACTIC]
     rule = wording.POINTS if argmax.margin == "points" else wording.RELATIVE
+    n_all = argmax.heads.size - len(focus.visit.removed)
     n_heads = {plain(relation): n for relation, n in argmax.n_heads.items()}
-    by_argmax = wording.n_syntactic(int(argmax.heads.sum()), argmax.heads.size, n_heads, rule)
-    st.markdown(f"{by_argmax} {wording.both_rules(argmax_and_sieve(argmax.heads, by_sieve), by_sieve.size)}")
+    by_argmax = wording.n_syntactic(int(argmax.heads.sum()), n_all, n_heads, rule)
+    st.markdown(f"{by_argmax} {wording.both_rules(argmax_and_sieve(argmax.heads, by_sieve), n_all)}")
     best = [[wording.best_at(at) for at in of_layer] for of_layer in argmax.best]
     points = 100 * argmax.gain
     argmax_title = f"{wording.ARGMAX_GRID}: {wording.ARGMAX_TITLE}"

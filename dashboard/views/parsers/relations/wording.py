@@ -54,7 +54,7 @@ RANDOM_WEIGHTS_HELP: Final = (
     "The same architecture with untrained, random weights, on the same texts: what searching many heads yields by "
     "chance and by word order alone."
 )
-RULE: Final = "Syntactic by argmax if accuracy is at least"
+RULE: Final = "Syntactic by its most attended word (argmax) if accuracy is at least"
 POINTS: Final = f"baseline + {NUMBERS['points']} points"
 RELATIVE: Final = f"baseline × {NUMBERS['factor']}"
 RULE_HELP: Final = (
@@ -117,8 +117,8 @@ DIRECTION_HELP: Final = (
 GRID_TITLE: Final = "accuracy − baseline, in points"
 LOWER: Final = "worse"
 HIGHER: Final = "better"
-OUTLINE: Final = "outlined: syntactic by argmax"
-OUTLINE_ROW: Final = "outlined: syntactic by argmax, by the head's own row"
+OUTLINE: Final = "outlined: syntactic by the most attended word (argmax)"
+OUTLINE_ROW: Final = "outlined: syntactic by the most attended word (argmax), by the head's own row"
 GRID_PAPER: Final = "Outlines: figure 1 of Voita et al. (2019)."
 BARS: Final = "As bars"
 BARS_PAPER: Final = "Corresponds to figure 4 of Voita et al. (2019)."
@@ -254,10 +254,10 @@ def against_baseline(n_above: int, n_held_out: int, n_significant: int, n_relati
         return (
             f"Of {relations}, the best head beats the best fixed offset significantly in **{n_significant:,}** {test}."
         )
-    of_held_out = f" of the {n_held_out:,} with a held-out accuracy" if n_held_out < n_relations else ""
     return (
-        f"Of {relations}, the best head beats the best fixed offset in **{n_above:,}**{of_held_out} on held-out texts, "
-        f"and significantly in **{n_significant:,}** on all texts {test}."
+        f"| The best head beats the best fixed offset | of {relations} |\n|:--|--:|\n"
+        f"| on held-out texts | **{n_above:,}** of {n_held_out:,} |\n"
+        f"| significantly, on all texts {test} | **{n_significant:,}** of {n_relations:,} |\n\n"
     )
 
 
