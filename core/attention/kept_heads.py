@@ -30,7 +30,8 @@ class KeptHeads:
     def on(self, device: torch.device) -> Int[Tensor, " kept"]:
         """Their indices on a device, copied there once."""
         if device not in self._on:
-            self._on[device] = torch.tensor(self.heads, dtype=torch.long, device=device)
+            with torch.inference_mode(False):  # made inside, it could not take part in a gradient later
+                self._on[device] = torch.tensor(self.heads, dtype=torch.long, device=device)
         return self._on[device]
 
 

@@ -93,11 +93,11 @@ def observed_attention(
     """
     current = current_pass.get() or Pass()
     layer = current.next_layer()
+    kept = kept_heads(module)
     known = current.known_outputs(layer, len(query))
     if known is not None:
-        return known.to(query.dtype), None
+        return kept_of(known, kept, 2).to(query.dtype), None
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
-    kept = kept_heads(module)
     # Query and key come as views of "text token head channel"; the products would copy them anew for every tile.
     attention = _Attention(
         query=query.to(dtype).contiguous() * (query.shape[-1] ** -0.5 if scaling is None else scaling),

@@ -53,11 +53,30 @@ def _spearman(
     return np.concatenate([whole, _rank_correlation(a, b)], axis=1)
 
 
-def _rank_correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _rank_correlation(
+    a: Float[np.ndarray, "corpus group head"], b: Float[np.ndarray, "corpus group head"]
+) -> Float[np.ndarray, "corpus group"]:
+    """Within each group, over the heads that both sides have a value for."""
+    there = ~np.isnan(a).all(axis=0) & ~np.isnan(b).all(axis=0)
+    correlations = np.full(a.shape[:2], np.nan)
+    for group, of_group in enumerate(there):
+        if of_group.sum() > 1:
+            correlations[:, group] = _of_ranks(a[:, group, of_group], b[:, group, of_group])
+    return correlations
+
+
+def _of_ranks(a: Float[np.ndarray, "corpus head"], b: Float[np.ndarray, "corpus head"]) -> Float[np.ndarray, " corpus"]:
     from scipy.stats import rankdata
 
     ranks = [rankdata(values, axis=-1) for values in (a, b)]
-    centred = [values - values.mean(axis=-1, keepdims=True) for values in ranks]
+    return correlation(*ranks)
+
+
+def correlation(
+    a: Float[np.ndarray, "*corpus head"], b: Float[np.ndarray, "*corpus head"]
+) -> Float[np.ndarray, "*corpus"]:
+    """Pearson's, over heads; NaN where one side is the same for all."""
+    centred = [values - values.mean(axis=-1, keepdims=True) for values in (a, b)]
     spread = np.sqrt(np.square(centred[0]).sum(-1) * np.square(centred[1]).sum(-1))
     product = (centred[0] * centred[1]).sum(-1)
     return np.where(spread > 0, product / np.where(spread > 0, spread, 1), np.nan)

@@ -107,8 +107,10 @@ def interval_and_p(
     none = np.full(delta.shape, np.nan)
     if draws.n_units < FEWEST_TEXTS or np.isnan(drawn).all():
         return none, none, none
-    low, high = np.nanquantile(drawn, [ALPHA / 2, 1 - ALPHA / 2], axis=0)
     n_drawn = (~np.isnan(drawn)).sum(axis=0)
+    ends = np.full((2, *delta.shape), np.nan)
+    ends[:, n_drawn > 0] = np.nanquantile(drawn[:, n_drawn > 0], [ALPHA / 2, 1 - ALPHA / 2], axis=0)
+    low, high = ends
     sides = [((side + 1) / (n_drawn + 1)) for side in ((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))]
     return low, high, np.where(np.isnan(delta), np.nan, np.minimum(1, 2 * np.minimum(*sides)))
 
@@ -155,7 +157,8 @@ def kept_alone(
     n_layers = alone.shape[1]
     terms = score.contributions(alone)
     sums = [terms[half == side].sum(axis=0) for side in (0, 1)]
-    best = np.stack([(score.sign * score.of_sums(of_half)).argmin(axis=-1) for of_half in sums])
+    damage = np.stack([score.sign * score.of_sums(of_half) for of_half in sums])
+    best = np.nan_to_num(damage, nan=np.inf).argmin(axis=-1)  # a removed head cannot be the best one
     # Each text with the head that the other half has chosen.
     judged = alone[np.arange(len(alone))[:, None], np.arange(n_layers), best[1 - half]]
     delta = score.of(judged) - score.of(full)

@@ -83,7 +83,7 @@ def gradient_measures(texts: Sequence[TextSlopes], normalised: bool = False) -> 
 def _by_norm(over: Callable[[Weights], Values]) -> Callable[[Weights], Values]:
     def normalised(weights: Weights) -> Values:
         values = over(weights)
-        norms = np.sqrt(np.square(values).sum(axis=-1, keepdims=True))
+        norms = np.sqrt(np.nansum(np.square(values), axis=-1, keepdims=True))
         return values / np.where(norms > 0, norms, 1)
 
     return normalised
@@ -130,7 +130,8 @@ def output_measures(
 
     def flap(weights: Weights) -> Values:
         columns = (moment(weights, squares) - moment(weights, total) ** 2) * squared_norm
-        centre, spread = columns.mean(axis=(-2, -1), keepdims=True), columns.std(axis=(-2, -1), keepdims=True)
+        centre = _mean_of_layer(columns)
+        spread = np.sqrt(_mean_of_layer(np.square(columns - centre)))
         return ((columns - centre) / np.where(spread > 0, spread, 1)).mean(axis=-1)
 
     return [
@@ -160,8 +161,14 @@ def relevance(texts: Sequence[TextRelevance]) -> Measure:
     Source: Voita et al. 2019, section 4: heads of a layer sum to 1, which they do here if none is negative.
     """
     heads = np.stack([of_text.heads for of_text in texts])
-    shares = heads / np.maximum(np.abs(heads).sum(axis=-1, keepdims=True), np.finfo(float).tiny)
+    shares = heads / np.maximum(np.nansum(np.abs(heads), axis=-1, keepdims=True), np.finfo(float).tiny)
     return Measure(name="relevance", over=lambda weights: _mean(weights, shares))
+
+
+def _mean_of_layer(columns: Float[np.ndarray, "corpus layer head channel"]) -> Float[np.ndarray, "corpus layer 1 1"]:
+    """Over the heads that the layer still has."""
+    there = (~np.isnan(columns)).sum(axis=(-2, -1), keepdims=True)
+    return ratio(np.nansum(columns, axis=(-2, -1), keepdims=True), there)
 
 
 def _mean(weights: Weights, values: Float[np.ndarray, "text *cell"]) -> Float[np.ndarray, "corpus *cell"]:

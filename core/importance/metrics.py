@@ -125,10 +125,12 @@ def _squares(
 def _counts(
     logits: Float[np.ndarray, "text *cell class"], classes: Int[np.ndarray, " text"], n_classes: int
 ) -> Float[np.ndarray, "text *cell term"]:
-    """COUNTS of each text, by class: 1 or 0."""
+    """COUNTS of each text, by class: 1 or 0; NaN without logits, as where a removed head would be off."""
     predicted = logits.argmax(axis=-1)[..., None] == np.arange(n_classes)
     true = np.broadcast_to(_along_texts(classes, logits) == np.arange(n_classes), predicted.shape)
-    return np.concatenate([true & predicted, true, predicted], axis=-1).astype(float)
+    counts = np.concatenate([true & predicted, true, predicted], axis=-1).astype(float)
+    counts[np.isnan(logits).any(axis=-1)] = np.nan
+    return counts
 
 
 def _accuracy(right: _ByClass, true: _ByClass, predicted: _ByClass) -> Float[np.ndarray, "*cell"]:
@@ -140,7 +142,7 @@ def _matthews(right: _ByClass, true: _ByClass, predicted: _ByClass) -> Float[np.
     total = true.sum(-1)
     covariance = right.sum(-1) * total - (true * predicted).sum(-1)
     spread = np.sqrt((total**2 - (true**2).sum(-1)) * (total**2 - (predicted**2).sum(-1)))
-    return np.where(spread > 0, covariance / np.where(spread > 0, spread, 1), 0.0)
+    return np.where(spread == 0, 0.0, covariance / np.where(spread == 0, 1, spread))
 
 
 def _f1(right: _ByClass, true: _ByClass, predicted: _ByClass) -> Float[np.ndarray, "*cell"]:

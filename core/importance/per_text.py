@@ -1,11 +1,13 @@
 """What the measures of importance keep of each text, so that intervals are taken over texts. Does not import torch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 from jaxtyping import Float
 
+from core.attention.settings import Head
 from core.texts.text import Text
 
 Rule = Literal["conservative", "halved", "alpha-beta", "alpha1-beta0", "alpha2-beta1"]
@@ -61,3 +63,14 @@ class TextRelevance:
     """At the input of the first layer."""
     top: Float[np.ndarray, ""]
     """The logit that is distributed."""
+
+
+def with_holes(
+    values: Float[np.ndarray, "layer head *part"], removed: Sequence[Head]
+) -> Float[np.ndarray, "layer head *part"]:
+    """Numbers of all heads, NaN for those that were removed from the checkpoint."""
+    if not removed:
+        return values
+    holed = values.copy()
+    holed[tuple(np.transpose(removed))] = np.nan
+    return holed

@@ -13,7 +13,7 @@ from core.checkpoints.checkpoint import Checkpoint
 from core.importance.metrics import Metric
 from core.importance.passes.head_outputs import check_heads_are_seen, real_tokens
 from core.importance.passes.readout import Readout, check_metric, model_of
-from core.importance.per_text import TextSlopes
+from core.importance.per_text import TextSlopes, with_holes
 from core.passes.batches import BATCH_TOKENS, check_length, gates, plan_batches
 from core.passes.texts import PassText
 
@@ -64,16 +64,16 @@ def _slopes(
         output, outputs = with_head_outputs(checkpoint, readout, settings, model_of(checkpoint, metric, settings.kind))
         losses = readout.losses(output, labels)
         by_output = torch.autograd.grad(losses.sum(), outputs)
-    real = real_tokens(checkpoint, texts)
+    real, removed = real_tokens(checkpoint, texts), checkpoint.attentions[settings.kind].removed
     signed, absolute, gradient = (
         torch.stack(values, 1).cpu().numpy()
         for values in zip(*(_sums(of_head.detach(), slope, real) for of_head, slope in zip(outputs, by_output)))
     )
     return [
         TextSlopes(
-            signed=signed[row],
-            absolute=absolute[row],
-            gradient=gradient[row],
+            signed=with_holes(signed[row], removed),
+            absolute=with_holes(absolute[row], removed),
+            gradient=with_holes(gradient[row], removed),
             n_tokens=len(text.queries.ids),
             loss=losses[row].detach().cpu().numpy(),
         )

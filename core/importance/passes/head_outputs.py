@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from core.attention.observed import has_attention_interface, observe
-from core.attention.settings import PassSettings
+from core.attention.settings import Head, PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import AnalysisError
-from core.importance.per_text import TextOutputs
+from core.importance.per_text import TextOutputs, with_holes
 from core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
 from core.passes.texts import PassText
 
@@ -29,7 +30,7 @@ def head_outputs(
     Raises: AnalysisError for a checkpoint whose single heads cannot be seen.
     """
     check_heads_are_seen(checkpoint)
-    calls = checkpoint.attentions[settings.kind].calls
+    calls, removed = checkpoint.attentions[settings.kind].calls, checkpoint.attentions[settings.kind].removed
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
         chosen = [texts[place] for place in batch.positions]
         real, layers = real_tokens(checkpoint, chosen), list[tuple[Tensor, Tensor]]()
@@ -47,11 +48,18 @@ def head_outputs(
             on_output=keep,
             stops=True,
         )
-        total, squares = (torch.stack(sums, 1).cpu().numpy() for sums in zip(*layers))
+        sums = [torch.stack(of_layers, 1).cpu().numpy() for of_layers in zip(*layers)]
         yield [
-            (place, TextOutputs(total=total[row], squares=squares[row], n_tokens=len(texts[place].queries.ids)))
+            (place, _outputs([of_texts[row] for of_texts in sums], removed, len(texts[place].queries.ids)))
             for row, place in enumerate(batch.positions)
         ]
+
+
+def _outputs(
+    sums: Sequence[Float[np.ndarray, "layer head channel"]], removed: Sequence[Head], n_tokens: int
+) -> TextOutputs:
+    total, squares = (with_holes(of_text, removed) for of_text in sums)
+    return TextOutputs(total=total, squares=squares, n_tokens=n_tokens)
 
 
 def check_heads_are_seen(checkpoint: Checkpoint) -> None:

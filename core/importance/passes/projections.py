@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from core.attention.observed import observe
-from core.checkpoints.checkpoint import Checkpoint
+from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from core.errors import AnalysisError
 from core.importance.passes.head_outputs import check_heads_are_seen
 from core.importance.passes.readout import model_of
@@ -40,13 +40,30 @@ def output_projections(checkpoint: Checkpoint, text: PassText) -> Float[np.ndarr
     for module in model.modules():
         if isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D":
             module.register_forward_pre_hook(follow)
-    inputs = model_inputs(checkpoint, [text])
-    observe(model, inputs, [], calls=attention.calls, on_output=lambda of_heads, _: outputs.append(of_heads))
+
+    def remember(of_heads: Float[Tensor, "text query head channel"], _: Tensor) -> None:
+        outputs.append(of_heads[:, :, _kept(len(outputs), attention)])
+
+    observe(model, model_inputs(checkpoint, [text]), [], calls=attention.calls, on_output=remember)
     if len(weights) < attention.n_layers:
         raise AnalysisError(
             f"The output projection of {type(checkpoint.model).__name__} could not be found in "
             f"{attention.n_layers - len(weights)} of {attention.n_layers} layers, so measures by its weights are "
             "missing. Choose a checkpoint of another family, such as BERT."
         )
-    by_layer = [weights[layer].detach().double().cpu().numpy() for layer in range(attention.n_layers)]
-    return np.stack(by_layer).reshape(attention.n_layers, len(by_layer[0]), attention.n_heads, -1)
+    return np.stack([_of_heads(weights[layer], layer, attention) for layer in range(attention.n_layers)])
+
+
+def _kept(layer: int, attention: AttentionLayers) -> list[int]:
+    return [head for head in range(attention.n_heads) if (layer, head) not in attention.removed]
+
+
+def _of_heads(
+    weights: Float[Tensor, "channel_out kept_channel"], layer: int, attention: AttentionLayers
+) -> Float[np.ndarray, "channel_out head channel"]:
+    """Weights by head; NaN for heads that were removed."""
+    kept = _kept(layer, attention)
+    size = weights.shape[1] // max(1, len(kept))
+    by_head = np.full((len(weights), attention.n_heads, size), np.nan)
+    by_head[:, kept] = weights.detach().double().cpu().numpy().reshape(len(weights), len(kept), -1)
+    return by_head

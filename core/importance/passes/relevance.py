@@ -30,7 +30,7 @@ from core.importance.passes.gradients import with_head_outputs
 from core.importance.passes.head_outputs import check_heads_are_seen, real_tokens
 from core.importance.passes.readout import Readout, check_metric, model_of
 from core.importance.passes.reuse import outermost_layers, twin
-from core.importance.per_text import Rule, TextRelevance
+from core.importance.per_text import Rule, TextRelevance, with_holes
 from core.passes.batches import BATCH_TOKENS, check_length, plan_batches
 from core.passes.texts import PassText
 
@@ -103,12 +103,16 @@ def _relevance(
         output, outputs = with_head_outputs(checkpoint, readout, settings, model, backward=_ATTENTION[rule])
         tops = readout.tops(output)
         *by_output, by_input = torch.autograd.grad(tops.sum(), [*outputs, *first])
-    real = real_tokens(checkpoint, texts)
+    real, removed = real_tokens(checkpoint, texts), checkpoint.attentions[settings.kind].removed
     heads = [torch.einsum("tqhc,tqhc,tq->th", o.detach(), g, real) for o, g in zip(outputs, by_output, strict=True)]
     tokens = (first[0].detach() * by_input).sum(-1).cpu().numpy()
     by_text, of_tops = torch.stack(heads, 1).cpu().numpy(), tops.detach().cpu().numpy()
     return [
-        TextRelevance(heads=by_text[row], tokens=tokens[row, : len(text.queries.ids)], top=of_tops[row, ...])
+        TextRelevance(
+            heads=with_holes(by_text[row], removed),
+            tokens=tokens[row, : len(text.queries.ids)],
+            top=of_tops[row, ...],
+        )
         for row, text in enumerate(texts)
     ]
 

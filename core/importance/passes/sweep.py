@@ -21,6 +21,7 @@ from core.errors import CheckpointError
 from core.importance.metrics import Metric, TextOutcomes
 from core.importance.passes.readout import Readout, check_metric, model_of
 from core.importance.passes.reuse import LayerReuse
+from core.importance.per_text import with_holes
 from core.passes.batches import BATCH_TOKENS, gates, plan_batches
 from core.passes.prepare import prepare
 from core.passes.texts import PassText
@@ -82,12 +83,13 @@ def sweep(
     """
     check_metric(checkpoint, how.metric, settings.kind)
     passes = _Passes(checkpoint, settings, how)
+    removed = checkpoint.attentions[settings.kind].removed
     budget = SWEEP_TOKENS[checkpoint.device] // checkpoint.attentions[settings.kind].n_heads
     for number, batch in enumerate(plan_batches([text.n_tokens for text in texts], budget)):
         chosen = [texts[place] for place in batch.positions]
         full, without = passes.outcomes(chosen, batch.width, is_checked=number == 0)
         yield [
-            (place, TextOutcomes(full=full[row].numpy(), without=without[:, :, row].numpy()))
+            (place, TextOutcomes(full=full[row].numpy(), without=with_holes(without[:, :, row].numpy(), removed)))
             for row, place in enumerate(batch.positions)
         ]
 

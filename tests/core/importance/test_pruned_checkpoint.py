@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import spearmanr
 
 from core.__main__ import main
 from core.attention.settings import PassSettings
@@ -18,6 +19,8 @@ from core.finetuning.data import read_training_data
 from core.finetuning.finetune import finetune
 from core.finetuning.journal import open_run, plan_of
 from core.finetuning.settings import TrainingSettings
+from core.importance.effects import Draws, kept_alone
+from core.importance.metrics import TextOutcomes, label_score
 from core.importance.removal import remove
 from core.passes.prepare import prepare
 from core.similarity.distances import (
@@ -72,6 +75,8 @@ MENTIONS = {"text": "The cat sat. It ran.", "clusters": [[[0, 7], [13, 15]]]}
         (("coreference",), ("accuracy",)),
         (("word-links", "--relation", "dobj"), ("share",)),
         (("distances",), ("divergence", "relative_a_b")),
+        (("ablate", "--correction", "none"), ("without", "delta", "low", "high", "p")),
+        (("ablate", "--replace", "mean"), ("delta",)),
     ],
     ids=lambda value: value[0],
 )
@@ -100,6 +105,35 @@ def test_tables_give_the_heads_left_what_gates_give_and_nothing_to_those_removed
         left = gated.loc[~is_gone, column].to_numpy(float)
         np.testing.assert_allclose(found.loc[~is_gone, column].to_numpy(float), left, atol=1e-6)
         assert np.isfinite(left).any()
+
+
+def test_every_measure_of_importance_leaves_out_heads_that_were_removed(pruned, texts, tmp_path):
+    output, agreement = tmp_path / "measures.csv", tmp_path / "agreement.csv"
+    common = ("--texts", str(texts), "--dtype", "float64", "--output", str(output), "--normalise")
+    assert main(["importance", "--checkpoint", str(pruned), *common, "--agreement", str(agreement)]) == 0
+    table = pd.read_csv(output)
+    is_gone = np.array([head in GONE for head in zip(table["layer"], table["head"])])
+    assert set(table["measure"]) == {
+        "ablation", *(f"gradient per {of}" for of in ("token", "text", "batch")),
+        "wanda-sp", "flap", "confidence", "relevance",
+    }  # fmt: skip
+    assert (table["value"].isna() == is_gone).all()
+    compared = pd.read_csv(agreement)
+    left = table[~is_gone].pivot(index=["layer", "head"], columns="measure", values="value")
+    for of_all in compared[compared["layer"].isna()].itertuples():
+        assert of_all.spearman == pytest.approx(spearmanr(left[of_all.measure], left["ablation"])[0], abs=1e-12)
+
+
+def test_a_removed_head_has_no_accuracy_and_cannot_be_kept_alone():
+    logits = np.random.default_rng(0).normal(size=(6, 2, 3, 2))
+    logits[:, 0, 1] = logits[:, 1, 2] = np.nan
+    classes = np.array([0, 1, 1, 0, 1, 0], float)
+    for name in ("accuracy", "matthews", "f1", "loss"):
+        assert np.argwhere(np.isnan(label_score(name, classes, 2).of(logits))).tolist() == list(map(list, GONE))
+    outcomes = [TextOutcomes(full=of_text[0, 0], without=of_text) for of_text in logits]
+    kept = kept_alone(outcomes, label_score("loss", classes, 2), [None] * 6, Draws([None] * 6, 50))
+    assert not {(layer, int(head)) for layer, head in enumerate(kept.head[0])} & set(GONE)
+    assert np.isfinite(kept.delta).all()
 
 
 def test_distances_are_laid_out_among_the_heads_left(pruned):
