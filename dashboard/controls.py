@@ -87,7 +87,7 @@ def _corpus_inputs(corpus: str) -> None:
             key="upload",
             max_upload_size=MAX_BYTES // 10**6,
         )
-        _column_pickers()
+        column_pickers("upload")
         st.markdown(wording.UPLOAD_LIMITS)
     elif corpus == TYPED:
         typed_texts(wording.CORPUS_TYPED, "corpus_text", height=160)
@@ -154,9 +154,9 @@ def _fetch(key: str) -> None:
     st.stop()
 
 
-def _column_pickers() -> None:
-    """Ask for the columns of an uploaded table whose header is not known."""
-    uploaded = st.session_state.get("upload")
+def column_pickers(key: str) -> None:
+    """Ask for the columns of an uploaded table whose header is not known; `key` as of its uploader."""
+    uploaded = st.session_state.get(key)
     if uploaded is None:
         return
     try:
@@ -283,7 +283,15 @@ def corpus_texts(chosen: Choice) -> tuple[Text, ...]:
     if chosen.corpus == TYPED:
         typed = st.session_state.get("corpus_text") or ""
         return read_typed(typed) if typed.strip() else ()
-    uploaded = st.session_state.get("upload")
+    return uploaded_texts("upload")
+
+
+def uploaded_texts(key: str) -> tuple[Text, ...]:
+    """The texts of an uploaded file; none while the reader has yet to give it. `key` as of its uploader.
+
+    Raises: TextError.
+    """
+    uploaded = st.session_state.get(key)
     return () if uploaded is None else _uploaded(uploaded.file_id, uploaded.name, uploaded.getvalue)
 
 

@@ -61,11 +61,14 @@ def _rank_correlation(
     correlations = np.full(a.shape[:2], np.nan)
     for group, of_group in enumerate(there):
         if of_group.sum() > 1:
-            correlations[:, group] = _of_ranks(a[:, group, of_group], b[:, group, of_group])
+            correlations[:, group] = rank_correlation(a[:, group, of_group], b[:, group, of_group])
     return correlations
 
 
-def _of_ranks(a: Float[np.ndarray, "corpus head"], b: Float[np.ndarray, "corpus head"]) -> Float[np.ndarray, " corpus"]:
+def rank_correlation(
+    a: Float[np.ndarray, "corpus head"], b: Float[np.ndarray, "corpus head"]
+) -> Float[np.ndarray, " corpus"]:
+    """Spearman's, over heads; NaN where one side is the same for all."""
     from scipy.stats import rankdata
 
     ranks = [rankdata(values, axis=-1) for values in (a, b)]

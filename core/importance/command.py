@@ -8,10 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from core.commands import TABLES, check_output, write_table
 from core.errors import AnalysisError
 from core.importance.agreement import Agreement, agreements
+from core.importance.cheap import allowed_measures
 from core.importance.effects import RESAMPLES, Draws, Effects, KeptAlone, effects, halves, kept_alone
 from core.importance.material import (
     Material,
@@ -22,20 +24,10 @@ from core.importance.material import (
     outputs_of_heads,
     read_material,
 )
-from core.importance.measures import (
-    ABLATION,
-    Measure,
-    attributions,
-    confidence,
-    damage,
-    gradient_measures,
-    output_measures,
-    relevance,
-)
+from core.importance.measures import ABLATION, Measure, damage
 from core.importance.per_text import RULES, Rule
-from core.importance.question import REPLACEMENTS, mean_outputs, relevance_question, slopes_question
-from core.surface.key_kinds import USUAL_SURFACE
-from core.surface.question import surface_question
+from core.importance.question import REPLACEMENTS, mean_outputs
+from core.passes.question import Question
 
 FEWEST_RESAMPLES: Final = 100
 MOST_RESAMPLES: Final = 100_000
@@ -144,40 +136,20 @@ def importance(chosen: argparse.Namespace) -> None:
 
 def cheap_measures(material: Material, normalised: bool, rule: Rule) -> list[Measure]:
     """Every measure that a checkpoint allows, but ablation; the others are named on standard error."""
-    from core.importance.passes.projections import output_projections
 
-    def gradients() -> list[Measure]:
-        slopes = asked(material, slopes_question(material.metric), material.labelled, "gradients")
-        by_gradient = gradient_measures(slopes, normalised)
-        # The metric output has no slope of its own; the random direction in its place has no sign that would mean much.
-        if material.metric == "output":
-            return by_gradient
-        return [*by_gradient, *attributions(slopes, outputs_of_heads(material))]
+    def ask(question: Question[Any, Any], doing: str, *, labelled: bool = False) -> list[Any]:
+        return asked(material, question, material.labelled if labelled else material.texts, doing)
 
-    def by_outputs() -> list[Measure]:
+    def projections() -> Float[np.ndarray, "layer channel_out head channel"]:
+        from core.importance.passes.projections import output_projections
+
         shortest = min(material.prepared.values(), key=lambda text: text.n_tokens)
-        return output_measures(outputs_of_heads(material), output_projections(material.checkpoint, shortest))
+        return output_projections(material.checkpoint, shortest)
 
-    def by_confidence() -> list[Measure]:
-        surfaces = asked(material, surface_question(USUAL_SURFACE), material.texts, "confidence")
-        return [confidence(np.stack([of_text.confidence for of_text in surfaces]))]
-
-    def by_relevance() -> list[Measure]:
-        return [relevance(asked(material, relevance_question(material.metric, rule), material.texts, "relevance"))]
-
-    ways = {
-        "gradients": gradients,
-        "wanda-sp and flap": by_outputs,
-        "confidence": by_confidence,
-        "relevance": by_relevance,
-    }
-    measures = []
-    for name, compute in ways.items():
-        try:
-            measures += compute()
-        except AnalysisError as error:
-            print(f"Without {name}: {error}", file=sys.stderr)
-    return measures
+    cheap = allowed_measures(ask, projections, metric=material.metric, normalised=normalised, rule=rule)
+    for name, reason in cheap.left_out:
+        print(f"Without {name}: {reason}", file=sys.stderr)
+    return list(cheap.measures)
 
 
 def _print_agreements(compared: Sequence[Agreement]) -> None:

@@ -20,7 +20,7 @@ Detail = tuple[str, Sequence[Sequence[str]] | Float[np.ndarray, "layer head"]]
 class HeadMap:
     """One number per head.
 
-    Raises: ValueError where bound, values, outlines and details do not fit.
+    Raises: ValueError where bound, values, outlines, cells and details do not fit.
     """
 
     title: str
@@ -40,6 +40,8 @@ class HeadMap:
     """Heads with a heavy outline."""
     outline: str = ""
     """What the outline means, such as "differs significantly"."""
+    cells: Sequence[Sequence[str]] | None = None
+    """What is written into each cell, at most four characters; None for its number."""
     details: Sequence[Detail] = ()
     """Lines of the tooltip."""
 
@@ -54,11 +56,17 @@ class HeadMap:
         shape = self.values.shape
         if self.outlined is not None and self.outlined.shape != shape:
             raise ValueError(f"Outlines need one value per head, shape {shape}, got {self.outlined.shape}.")
+        if self.cells is not None and [len(row) for row in self.cells] != [shape[1]] * shape[0]:
+            raise ValueError(f"Cells need one text per head, {shape[0]} rows of {shape[1]}.")
         for name, rows in self.details:
             widths = [len(row) for row in rows]
             if widths != [shape[1]] * shape[0]:
                 got = f"{len(widths)} rows of {sorted(set(widths))}"
                 raise ValueError(f"{name!r} needs one value per head, {shape[0]} rows of {shape[1]}, got {got}.")
+
+    def written_in(self, layer: int, head: int) -> str:
+        """What stands in a cell."""
+        return self.written(float(self.values[layer, head])) if self.cells is None else self.cells[layer][head]
 
     @property
     def ends(self) -> tuple[str, str]:

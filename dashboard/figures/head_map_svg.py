@@ -90,7 +90,7 @@ def _cell(svg: ET.Element, x: float, y: float, head_map: HeadMap, at: tuple[int,
         _hatched(svg, x, y, CELL)
     else:
         color = _color(max(-1.0, min(value / head_map.bound, 1.0)), head_map.signed)
-        square(svg, x, y, CELL, CELL, color, head_map.written(value), ink_on(color), 13, round_=5)
+        square(svg, x, y, CELL, CELL, color, head_map.written_in(*at), ink_on(color), 13, round_=5)
     if head_map.outlined is not None and head_map.outlined[at]:
         _frame(svg, x + 1.5, y + 1.5, CELL - 3, DARK, 3)
     else:

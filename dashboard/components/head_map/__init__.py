@@ -34,7 +34,7 @@ def head_map(
 
     Returns: the chosen heads in the order they were chosen, each within the map.
     """
-    values, outlined = picture.values, picture.outlined
+    values, outlined, cells = picture.values, picture.outlined, picture.cells
     layers, heads = values.shape
     low, high = picture.ends
     data = {
@@ -44,6 +44,7 @@ def head_map(
         "ends": {"more": MORE, "less": LESS} if picture.signed else {"more": AMOUNT, "less": None},
         "parts": base64_of(np.clip(values / picture.bound, -1, 1).astype("<f4")),
         "texts": [[picture.written(float(value)) for value in row] for row in values],
+        "cells": None if cells is None else [list(row) for row in cells],
         "missing": NOT_APPLICABLE,
         "outlined": None if outlined is None else base64_of(outlined.astype(np.uint8)),
         "outline": picture.outline,

@@ -48,14 +48,14 @@ class HeadMap extends HeadGrid {
   }
 
   drawCell(cell) {
-    const { ends, texts } = this.data;
+    const { ends, texts, cells } = this.data;
     const [layer, head] = cell.place;
     const part = this.values[this.index(cell.place)];
     const [number] = cell.children;
     cell.classList.toggle("missing", Number.isNaN(part));
     cell.classList.toggle("outlined", this.isOutlined(cell.place));
     number.className = "number";
-    number.textContent = texts[layer][head];
+    number.textContent = (cells ?? texts)[layer][head];
     number.style.setProperty("--end", part < 0 ? ends.less : ends.more);
     number.style.setProperty("--part", `${(100 * Math.abs(part || 0)).toFixed(1)}%`);
   }

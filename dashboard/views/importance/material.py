@@ -55,6 +55,9 @@ class Material:
     """The labelled table, for the metric labels."""
     labels_name: str = ""
     """Of the labelled table and its column."""
+    text_columns: tuple[str, ...] = ()
+    label_column: str = ""
+    """Of that table."""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -130,6 +133,8 @@ def _labelled(visit: Visit, instead: Replace) -> Material | None:
         n_classes=labels.n_classes,
         table=table,
         labels_name=_name_of(table),
+        text_columns=table.data.text_columns,
+        label_column=table.data.label_column,
     )
 
 

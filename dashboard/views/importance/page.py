@@ -1,5 +1,6 @@
 """Importance: which heads a checkpoint needs, for what, and how many of them can go."""
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -8,12 +9,18 @@ from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.importance import wording
 from dashboard.views.importance.ablation import each_head, headline
-from dashboard.views.importance.gates import wording as gates_wording
-from dashboard.views.importance.gates.view import train_gates
+from dashboard.views.importance.agreement import wording as agreement_wording
+from dashboard.views.importance.agreement.view import cheaper_measures
+from dashboard.views.importance.by_role import wording as by_role_wording
+from dashboard.views.importance.by_role.view import roles_of_important_heads
 from dashboard.views.importance.curves import wording as curves_wording
 from dashboard.views.importance.curves.view import how_many
+from dashboard.views.importance.gates import wording as gates_wording
+from dashboard.views.importance.gates.view import train_gates
 from dashboard.views.importance.material import ablated, material
 from dashboard.views.importance.numbers import Importance, facts_of, measured, most_important
+from dashboard.views.importance.two_sets import wording as two_sets_wording
+from dashboard.views.importance.two_sets.view import two_sets_of_texts
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
 
@@ -42,13 +49,14 @@ def _importance() -> None:
         facts=facts_of(asked, len(answers.results)),
     )
     headline(importance)
-    frame.tabs(
-        "importance details",
-        {
-            wording.EACH: lambda: each_head(importance),
-            curves_wording.TAB: lambda: how_many(importance),
-            gates_wording.TITLE: lambda: train_gates(importance),
-        },
-    )
+    views = {
+        wording.EACH: each_head,
+        agreement_wording.TAB: cheaper_measures,
+        by_role_wording.TAB: roles_of_important_heads,
+        two_sets_wording.TAB: two_sets_of_texts,
+        curves_wording.TAB: how_many,
+        gates_wording.TITLE: train_gates,
+    }
+    frame.tabs("importance details", {title: partial(draw, importance) for title, draw in views.items()})
     state.put_in_link(importance.heads)
     frame.link_to_inspect(importance.heads)

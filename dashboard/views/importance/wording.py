@@ -2,9 +2,11 @@
 
 from typing import Final
 
+from core.importance.by_role import SHUFFLES
 from core.importance.curves import RANDOM_ORDERS, STEPS
 from core.importance.effects import RESAMPLES
 from core.importance.exports import TOLERANCE
+from core.importance.measures import BATCH_SIZE
 from core.importance.metrics import SMALLER_IS_BETTER, ScoreName
 from core.passes.masked_tokens import MASKED_SHARE
 from dashboard.figures.figure import counted, percent
@@ -14,6 +16,8 @@ NUMBERS: Final = {
     "resamples": f"{RESAMPLES:,}",
     "masked": percent(MASKED_SHARE),
     "step": percent(1 / STEPS),
+    "batch": str(BATCH_SIZE),
+    "shuffles": f"{SHUFFLES:,}",
     "random_orders": str(RANDOM_ORDERS),
     "tolerance": f"{TOLERANCE:g}",
     **GATE_NUMBERS,

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import compare_figures
 import gate_figures
+import importance_comparison_figures
 import importance_figures
 import probe_figures
 import pytest
@@ -26,6 +27,7 @@ from dashboard.figures.sheet import PAGE
 SUBJECTS = {
     "compare": compare_figures.CASES,
     "importance": {"": importance_figures.FIGURES},
+    "comparisons of importance": {"": importance_comparison_figures.FIGURES},
     "gates": {"": gate_figures.FIGURES},
     "probes": {"": probe_figures.FIGURES},
     "relations": {"": relation_figures.FIGURES},

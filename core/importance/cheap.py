@@ -1,0 +1,92 @@
+"""Measures of importance that are cheaper than ablation, made of answers that a command or a page gets in its own way.
+
+Does not import torch.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from core.errors import AnalysisError
+from core.importance.measures import (
+    Measure,
+    attributions,
+    confidence,
+    gradient_measures,
+    output_measures,
+    relevance,
+)
+from core.importance.metrics import Metric
+from core.importance.per_text import Rule
+from core.importance.question import HEAD_OUTPUTS, relevance_question, slopes_question
+from core.surface.key_kinds import USUAL_SURFACE
+from core.surface.question import surface_question
+
+Ask = Callable[..., Sequence[Any]]
+"""ask(question, doing, labelled=False) -> results in the order of the texts: `doing` says what is computed to whoever
+waits, `labelled` whether the question is about labelled texts. Raises AnalysisError for what a checkpoint does not
+allow."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CheapMeasures:
+    """Every measure that a checkpoint allows, but ablation."""
+
+    measures: tuple[Measure, ...]
+    left_out: tuple[tuple[str, str], ...]
+    """What is missing, and why."""
+
+
+def allowed_measures(
+    ask: Ask,
+    projections: Callable[[], Float[np.ndarray, "layer channel_out head channel"]],
+    *,
+    metric: Metric,
+    normalised: bool,
+    rule: Rule,
+) -> CheapMeasures:
+    """Every measure that a checkpoint allows, but ablation.
+
+    Args:
+        ask: answers a question about every text.
+        projections: gives the weights that the heads' outputs go through next, or raises AnalysisError.
+        metric: what heads are to matter for.
+        normalised: whether gradient measures are divided by the norm of their layer.
+        rule: how relevance goes through attention.
+    """
+
+    def gradients() -> list[Measure]:
+        slopes = ask(slopes_question(metric), "gradients", labelled=True)
+        by_gradient = gradient_measures(slopes, normalised)
+        # The metric output has no slope of its own; the random direction in its place has no sign that would mean much.
+        if metric == "output":
+            return by_gradient
+        return [*by_gradient, *attributions(slopes, ask(HEAD_OUTPUTS, "outputs of heads"))]
+
+    def by_outputs() -> list[Measure]:
+        return output_measures(ask(HEAD_OUTPUTS, "outputs of heads"), projections())
+
+    def by_confidence() -> list[Measure]:
+        surfaces = ask(surface_question(USUAL_SURFACE), "confidence")
+        return [confidence(np.stack([of_text.confidence for of_text in surfaces]))]
+
+    def by_relevance() -> list[Measure]:
+        return [relevance(ask(relevance_question(metric, rule), "relevance"))]
+
+    ways = {
+        "gradients": gradients,
+        "wanda-sp and flap": by_outputs,
+        "confidence": by_confidence,
+        "relevance": by_relevance,
+    }
+    measures: list[Measure] = []
+    left_out = []
+    for name, compute in ways.items():
+        try:
+            measures += compute()
+        except AnalysisError as error:
+            left_out.append((name, str(error)))
+    return CheapMeasures(measures=tuple(measures), left_out=tuple(left_out))

@@ -1,0 +1,108 @@
+"""How often a head with a role matters more than one without: a row for each role, with intervals."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+from core.importance.by_role import ImportanceByRole
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.axes import note, note_rows
+from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
+
+if TYPE_CHECKING:
+    pass
+
+ROW: Final = 48
+"""Pixels of one role."""
+LEAST_HEIGHT: Final = 2 * ROW
+ALL: Final = "all heads"
+IN_LAYERS: Final = "heads of one layer"
+NOTHING: Final = "No role is held by some heads and not by others."
+AHEAD: Final = "share of pairs in which the head with the role matters more"
+
+
+def role_superiority(compared: ImportanceByRole, labels: Mapping[str, str]) -> Figure:
+    """Each role's share of pairs in which the head with the role is ahead, over all heads and within layers.
+
+    Args:
+        compared: what to draw; a role without pairs is left out.
+        labels: the roles as a reader sees them.
+    """
+    rows = pd.DataFrame(
+        {
+            "role": [labels[role] for role in compared.roles],
+            "with": compared.n_holding,
+            "without": compared.n_others,
+            "superiority": compared.superiority,
+            "low": compared.low,
+            "high": compared.high,
+            "p": compared.p_adjusted,
+            "in_layers": compared.in_layers,
+            "p_in_layers": compared.p_in_layers_adjusted,
+        }
+    ).dropna(subset="superiority")
+    middle = pd.DataFrame({"kind": ["middle"], "superiority": [0.5]})
+    kinds = [rows.assign(kind=kind) for kind in ("interval", "all")]
+    kinds.append(rows.dropna(subset="in_layers").assign(kind="layers"))
+    data = pd.concat([middle, *kinds, note_rows(rows.empty, NOTHING)], ignore_index=True)
+    return Figure(_spec(tuple(rows["role"])), data, _description(rows))
+
+
+def _description(rows: pd.DataFrame) -> str:
+    if rows.empty:
+        return NOTHING
+    parts = [
+        f"{row.role} {percent(row.superiority, 0)} ({percent(row.low, 0)} to {percent(row.high, 0)})"
+        + ("" if np.isnan(row.in_layers) else f", within layers {percent(row.in_layers, 0)}")
+        for row in rows.itertuples()
+    ]
+    return f"{AHEAD.capitalize()}, with 95% intervals: {'; '.join(parts)}."
+
+
+@lru_cache(maxsize=16)
+def _spec(roles: tuple[str, ...]) -> Spec:
+    import altair as alt
+
+    def x(field: str) -> alt.X:
+        return alt.X(
+            field,
+            type="quantitative",
+            title=AHEAD,
+            scale=alt.Scale(domain=[0, 1], nice=False),
+            axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%", gridColor=INK, gridOpacity=0.15),
+        )
+
+    names = alt.Axis(labelLimit=140, ticks=False, domain=False, labelPadding=6)
+    y = alt.Y("role:N", title=None, sort=None, scale=alt.Scale(domain=list(roles)), axis=names)
+    tooltip = [
+        alt.Tooltip("role:N", title="role"),
+        alt.Tooltip("with:Q", title="heads with it"),
+        alt.Tooltip("without:Q", title="heads without it"),
+        alt.Tooltip("superiority:Q", title="pairs of all heads", format=".0%"),
+        alt.Tooltip("low:Q", title="95% interval from", format=".0%"),
+        alt.Tooltip("high:Q", title="to", format=".0%"),
+        alt.Tooltip("p:Q", title="p, corrected", format=".2~g"),
+        alt.Tooltip("in_layers:Q", title="pairs within layers", format=".0%"),
+        alt.Tooltip("p_in_layers:Q", title="p within layers, corrected", format=".2~g"),
+    ]
+    middle = of_kind("middle").mark_rule(color=INK, strokeDash=[5, 3]).encode(x=x("superiority"))
+    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
+    dot = of_kind("all").mark_point(shape="circle", filled=True, color=HEAD_COLORS[0], size=120, opacity=1)
+    within = of_kind("layers").mark_point(
+        shape="diamond", filled=False, color=HEAD_COLORS[1], size=110, strokeWidth=2.2, opacity=1, yOffset=13
+    )
+    return template(
+        alt.layer(
+            middle,
+            interval.encode(x=x("low"), x2=alt.X2("high"), y=y),
+            dot.encode(x=x("superiority"), y=y, tooltip=tooltip),
+            within.encode(x=x("in_layers"), y=y, tooltip=tooltip),
+            note(),
+        ),
+        title="Heads with a role against heads without it",
+        reading=("dot: pairs of all heads, line: 95% interval", "diamond: pairs within a layer; dashed: no difference"),
+        height=max(ROW * len(roles), LEAST_HEIGHT),
+    )

@@ -1,0 +1,116 @@
+"""Heads as dots, one number against another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.attention.settings import Head
+from dashboard.figures.appearance import HEAD_COLORS, MORE, STAR
+from dashboard.figures.axes import note, note_rows
+from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from dashboard.figures.heads import head_choice, head_rows
+
+if TYPE_CHECKING:
+    import altair as alt
+
+HEIGHT: Final = 320
+MARGIN: Final = 0.06
+"""Of an axis, left free at both ends."""
+MANY: Final = 400
+"""Heads above which each dot is small."""
+NOTHING: Final = "No head has both numbers."
+
+Ends = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is written on a scatter."""
+
+    title: str
+    x: str
+    y: str
+    reading: tuple[str, ...]
+
+
+def head_scatter(
+    x: Float[np.ndarray, "layer head"],
+    y: Float[np.ndarray, "layer head"],
+    words: Words,
+    description: str,
+    chosen: Sequence[Head] = (),
+    star: tuple[float, float, str] | None = None,
+) -> Figure:
+    """Every head by two numbers; a click on a dot chooses its head.
+
+    Args:
+        x, y: of each head; NaN in either leaves it out.
+        words: what is written on it.
+        description: the text alternative.
+        chosen: heads that are ringed and named.
+        star: one more place on both axes, and what is there.
+    """
+    dots = head_rows(*x.shape).assign(kind="head", x=x.ravel(), y=y.ravel()).dropna(ignore_index=True)
+    rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
+    stars = pd.DataFrame([] if star is None else [{"kind": "star", "x": star[0], "y": star[1], "name": star[2]}])
+    data = pd.concat([dots, rings, stars, note_rows(dots.empty, NOTHING)], ignore_index=True)
+    places = pd.concat([dots, stars])
+    spec = _spec(words, _ends(places.get("x")), _ends(places.get("y")), len(dots) > MANY)
+    return Figure(spec, data, description)
+
+
+def _ends(values: "pd.Series | None") -> Ends:
+    """Of an axis that holds all values, with some room."""
+    if values is None or values.empty:
+        return 0.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    room = MARGIN * (high - low) or 0.5
+    return low - room, high + room
+
+
+def _position(channel: type, field: str, title: str, ends: Ends) -> "alt.X | alt.Y":
+    import altair as alt
+
+    scale = alt.Scale(domain=list(ends), nice=False, zero=False)
+    axis = alt.Axis(format=".3~g", labelOverlap="greedy", grid=False, tickCount=6)
+    position: alt.X | alt.Y = channel(field, type="quantitative", title=title, scale=scale, axis=axis)
+    return position
+
+
+@lru_cache(maxsize=64)
+def _spec(words: Words, x_ends: Ends, y_ends: Ends, many: bool) -> Spec:
+    import altair as alt
+
+    x, y = _position(alt.X, "x", words.x, x_ends), _position(alt.Y, "y", words.y, y_ends)
+    tooltip = [
+        alt.Tooltip("name:N", title="head"),
+        alt.Tooltip("x:Q", title=words.x, format=".4~g"),
+        alt.Tooltip("y:Q", title=words.y, format=".4~g"),
+    ]
+    dots = of_kind("head").mark_point(
+        shape="circle", filled=True, color=HEAD_COLORS[0], size=24 if many else 60, opacity=0.75, cursor="pointer"
+    )
+    ring = of_kind("chosen").mark_point(
+        shape="circle", filled=False, color=INK, size=190, strokeWidth=2.2, opacity=1, tooltip=False
+    )
+    name = of_kind("chosen").mark_text(color=INK, fontSize=12, align="center", dy=-15, tooltip=False)
+    star = of_kind("star").mark_point(
+        shape=STAR, filled=True, color=MORE, stroke=INK, strokeWidth=0.8, size=150, opacity=1
+    )
+    return template(
+        alt.layer(
+            dots.encode(x=x, y=y, tooltip=tooltip, description=alt.Description("name:N")).add_params(head_choice()),
+            star.encode(x=x, y=y, tooltip=tooltip),
+            ring.encode(x=x, y=y),
+            name.encode(x=x, y=y, text=alt.Text("name:N")),
+            note(),
+        ),
+        title=words.title,
+        reading=words.reading,
+        height=HEIGHT,
+    )

@@ -1,0 +1,1 @@
+"""Whether cheaper measures order heads as switching each of them off does."""

@@ -1,0 +1,104 @@
+"""Cheaper measures against ablation: their correlations, one of them head by head, and the same within each layer."""
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.importance.agreement import Agreement
+from core.importance.measures import ABLATION
+from dashboard.downloads import table_downloads
+from dashboard.figures.importance.agreement import agreement_dots, layer_agreement
+from dashboard.figures.importance.scatter import Words, head_scatter
+from dashboard.views.charts import chart
+from dashboard.views.importance.agreement import wording
+from dashboard.views.importance.agreement.numbers import Compared, compared
+from dashboard.views.importance.numbers import Importance
+from dashboard.views.layout import halves
+from dashboard.views.pickers import from_list, one_of, toggle
+
+COLUMNS: Final = ("spearman", "low", "high")
+PICKER_WIDTH: Final = 280
+
+
+def cheaper_measures(importance: Importance) -> None:
+    """Draw the tab."""
+    st.markdown(wording.SEE)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        rule = one_of(wording.RULE, wording.RULES, key="relevance rule", help=wording.RULE_HELP)
+        normalised = toggle(wording.NORMALISE, key="normalise", help=wording.NORMALISE_HELP)
+    found = compared(importance, normalised=normalised, rule=rule)
+    if found is None:
+        return
+    for name, reason in found.left_out:
+        st.info(wording.left_out(name, reason))
+    if not found.agreements:
+        st.info(wording.NOTHING)
+        return
+    facts = {**importance.facts, "relevance rule": rule, "gradients by layer norm": "yes" if normalised else "no"}
+    n_heads = int((~np.isnan(found.values[ABLATION])).sum())
+    st.markdown(wording.summary(list(found.agreements.values()), n_heads))
+    left, right = halves()
+    with left:
+        chart("agreement with ablation", agreement_dots(list(found.agreements.values())), facts)
+        st.caption(wording.INTERVALS)
+        _table(found, facts)
+    with right:
+        chosen = _one_measure(found, importance, facts)
+        chart(f"agreement by layer, {chosen.measure}", layer_agreement(chosen), facts)
+
+
+def _one_measure(found: Compared, importance: Importance, facts: dict[str, str]) -> Agreement:
+    """The measure that the reader chose, head by head; at first the one that agrees best."""
+    best = max(found.agreements.values(), key=lambda each: np.nan_to_num(each.spearman[0], nan=-np.inf))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = from_list(
+            wording.MEASURE,
+            {each: each for each in found.agreements},
+            key="cheap measure",
+            start=best.measure,
+            width=PICKER_WIDTH,
+        )
+        as_ranks = one_of(
+            wording.SCALE, {wording.RANKS: True, wording.VALUES: False}, key="measure axes", help=wording.SCALE_HELP
+        )
+    agreement = found.agreements[name]
+    x, y = found.values[name], found.values[ABLATION]
+    if as_ranks:
+        x, y = _ranks(x), _ranks(y)
+    what = wording.RANK if as_ranks else ""
+    words = Words(
+        title=f"{name.capitalize()} against {ABLATION}",
+        x=f"{name}{what}",
+        y=f"{ABLATION}: how much worse without the head{what}",
+        reading=("dot: a head; right and up: more important",),
+    )
+    described = f"Heads by {name} and by {ABLATION}. Spearman's correlation {agreement.spearman[0]:.2f}."
+    chart(f"{name} and {ABLATION}", head_scatter(x, y, words, described, importance.heads), facts, selects=True)
+    st.caption(f"{name.capitalize()}: {wording.ABOUT[name]}.")
+    return agreement
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    from scipy.stats import rankdata
+
+    return rankdata(values, nan_policy="omit").reshape(values.shape)
+
+
+def _table(found: Compared, facts: dict[str, str]) -> None:
+    with st.expander(wording.TABLE):
+        rows = pd.DataFrame(
+            [
+                {
+                    "measure": each.measure,
+                    "layer": "all" if place == 0 else str(place - 1),
+                    **{column: getattr(each, column)[place] for column in COLUMNS},
+                }
+                for each in found.agreements.values()
+                for place in range(len(each.spearman))
+            ]
+        )
+        numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in COLUMNS}
+        st.dataframe(rows, hide_index=True, column_config=numbers)
+        table_downloads("correlations with ablation", rows, facts)

@@ -1,0 +1,83 @@
+"""Sentences of the tab that compares cheaper measures with ablation."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from core.importance.agreement import Agreement
+from core.importance.measures import ABLATION, BATCH_SIZE
+from core.importance.per_text import Rule
+from dashboard.figures.figure import counted
+from dashboard.plain import plain
+
+TAB: Final = "Cheaper measures"
+SEE: Final = (
+    "Switching off every head in turn takes as many passes as there are heads. The measures below need one pass, some "
+    "with gradients, for all heads together. Do they put the heads in the same order?"
+)
+NORMALISE: Final = "Divide gradients by the layer's norm"
+NORMALISE_HELP: Final = (
+    "Divides the gradient measures of each layer by their Euclidean norm over its heads, as Michel et al. do: heads of "
+    "different layers then compare as if every layer mattered alike."
+)
+RULE: Final = "Relevance through attention"
+RULES: Final[Mapping[str, Rule]] = {"constant weights": "conservative", "half to each factor": "halved"}
+RULE_HELP: Final = (
+    "How relevance is passed back through attention. **Constant weights**: all of it goes to what is attended to, so "
+    "nothing is lost on the way. **Half to each factor**: half goes to what is attended to, and half to the queries "
+    "and keys that decide where attention goes."
+)
+MEASURE: Final = "Measure"
+SCALE: Final = "Axes"
+RANKS: Final = "ranks"
+VALUES: Final = "values"
+SCALE_HELP: Final = (
+    "Spearman's correlation compares ranks only: 1 is the least important head. Values show what ranks hide, such as a "
+    "few heads that matter far more than all others."
+)
+INTERVALS: Final = (
+    "The intervals tell how far other texts like these would move a correlation. With texts drawn anew both orders are "
+    "noisier than over the corpus, so an interval can lie below its dot."
+)
+RANK: Final = " (rank)"
+NOTHING: Final = "This checkpoint allows no cheaper measure."
+TABLE: Final = "All correlations in a table"
+
+PRODUCT: Final = "the head's output times the gradient of the loss; absolute value of each"
+ABOUT: Final[Mapping[str, str]] = {
+    "gradient per token": f"{PRODUCT} token's sum (as in the code of Michel et al.)",
+    "gradient per text": f"{PRODUCT} text's sum (as in the paper of Michel et al.)",
+    "gradient per batch": f"{PRODUCT} sum over {BATCH_SIZE} texts (as in some re-implementations)",
+    "attribution against zero": "estimated rise of the loss if the head gave nothing",
+    "attribution against mean": "estimated rise of the loss if the head gave its mean output",
+    "wanda-sp": "size of the head's output times the weights that read it; no gradient",
+    "flap": "how much that output varies; no gradient",
+    "confidence": "largest attention weight of a query, on average; no gradient",
+    "relevance": "share of the prediction that goes through the head",
+}
+"""What each measure is, in a few words."""
+
+
+def summary(compared: Sequence[Agreement], n_heads: int) -> str:
+    """Which measure comes closest to ablation, and which is farthest."""
+    known = sorted(
+        (each for each in compared if each.spearman[0] == each.spearman[0]), key=lambda each: -each.spearman[0]
+    )
+    if not known:
+        return NOTHING
+    first = (
+        f"Over {counted(n_heads, 'head')}, **{known[0].measure}** comes closest to the order of {ABLATION}: Spearman's "
+        f"correlation {_with_interval(known[0])}."
+    )
+    if len(known) == 1:
+        return first
+    return f"{first} Farthest from it is **{known[-1].measure}** with {_with_interval(known[-1])}."
+
+
+def _with_interval(agreement: Agreement) -> str:
+    value, low, high = (side[0] for side in (agreement.spearman, agreement.low, agreement.high))
+    return f"{value:.2f}" if low != low else f"{value:.2f} (95% interval {low:.2f} to {high:.2f})"
+
+
+def left_out(name: str, reason: str) -> str:
+    """Why measures are missing."""
+    return f"Without {name}: {plain(reason)}"

@@ -1,0 +1,1 @@
+"""Which roles the important heads hold."""

@@ -1,0 +1,110 @@
+"""The roles of important heads: the map with role letters, and heads with each role against heads without it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.importance.by_role import ImportanceByRole, importance_by_role
+from core.roles.roles import ROLES, shown_roles
+from core.statistics.means import Correction
+from dashboard import state
+from dashboard.downloads import table_downloads
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.head_map import HeadMap, round_bound
+from dashboard.figures.importance.by_role import role_superiority
+from dashboard.views import frame
+from dashboard.views.charts import chart
+from dashboard.views.corpus import Corpus, corpus
+from dashboard.views.importance import wording as page_wording
+from dashboard.views.importance.by_role import wording
+from dashboard.views.importance.numbers import Importance
+from dashboard.views.layout import halves
+from dashboard.views.maps import show_head_map
+
+LABELS = {role: look.label for role, look in LOOKS.items()}
+
+
+def roles_of_important_heads(importance: Importance) -> None:
+    """Draw the tab."""
+    st.markdown(wording.SEE)
+    visit = importance.material.visit
+    if importance.material.metric == "labels":
+        st.caption(wording.OTHER_TEXTS)
+        with_texts = frame.with_corpus(replace(visit, texts=()))
+        if with_texts is None:
+            return
+        visit = with_texts
+    tested = corpus(visit)
+    if tested is None:
+        return
+    coarse = shown_roles(tested.tests.mean)[0]
+    held = tested.tests.holds[[ROLES.index(role) for role in coarse]]
+    chosen = importance.material.visit.chosen
+    correction: Correction = chosen.criterion.correction
+    compared = importance_by_role(importance.damage, held, coarse, correction)
+    facts = {**importance.facts, "roles": "by evidence" if tested.bets is not None else "by t-test"}
+    st.markdown(wording.summary(compared, LABELS, chosen.criterion.alpha))
+    left, right = halves()
+    with left:
+        _map(importance, tested, coarse, held, facts)
+    with right:
+        chart("importance by role", role_superiority(compared, LABELS), facts)
+    st.caption(wording.TESTS)
+    _table(compared, facts)
+
+
+def _map(
+    importance: Importance, tested: Corpus, coarse: tuple[str, ...], held: np.ndarray, facts: dict[str, str]
+) -> None:
+    """The map of importance with the letters of the roles in its cells."""
+    name = page_wording.SCORE_NAMES[importance.score.name]
+    title, signed = page_wording.damage_title(name), bool((importance.damage < 0).any())
+    n_layers, n_heads = importance.damage.shape
+    of_heads = [
+        [[role for role, holds in zip(coarse, held[:, layer, head]) if holds] for head in range(n_heads)]
+        for layer in range(n_layers)
+    ]
+    picture = HeadMap(
+        title=title,
+        label=f"{title} of the heads of {importance.material.visit.engine.files.name}, with their roles",
+        values=importance.damage,
+        bound=round_bound(float(np.nanmax(np.abs(importance.damage), initial=0))),
+        signed=signed,
+        low_label=page_wording.HELPS if signed else "",
+        high_label=page_wording.HURTS,
+        cells=[["".join(LOOKS[role].letter for role in roles) for roles in row] for row in of_heads],
+        details=[
+            (
+                wording.ROLES,
+                [[", ".join(LABELS[role] for role in roles) or wording.NONE for roles in row] for row in of_heads],
+            ),
+            (page_wording.without(name), importance.effects.without),
+        ],
+    )
+    show_head_map(
+        picture,
+        key="importance and roles map",
+        file="importance and roles of heads",
+        heads=importance.heads,
+        reset=(*importance.material.key, tested.tests.settings, state.n_pushed()),
+        facts=facts,
+        paper=wording.VOITA,
+    )
+    st.caption(wording.letters([LOOKS[role].lettered for role in coarse]))
+
+
+def _table(compared: ImportanceByRole, facts: dict[str, str]) -> None:
+    with st.expander(wording.TABLE):
+        rows = pd.DataFrame(
+            {
+                "role": [LABELS[role] for role in compared.roles],
+                **{column: getattr(compared, column) for column in wording.COLUMNS},
+            }
+        )
+        numbers = {
+            column: st.column_config.NumberColumn(label, format="%.3g") for column, label in wording.COLUMNS.items()
+        }
+        st.dataframe(rows, hide_index=True, column_config=numbers)
+        table_downloads("importance by role", rows, facts)

@@ -1,0 +1,70 @@
+"""Sentences of the tab on the roles of important heads."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from core.importance.by_role import SHUFFLES, ImportanceByRole
+from dashboard.figures.figure import counted, percent
+
+TAB: Final = "Roles of important heads"
+SEE: Final = (
+    "The letters in a cell are the roles that its head holds over the corpus; its colour is how much it matters. Do "
+    "heads with a role matter more than heads without it?"
+)
+OTHER_TEXTS: Final = "The roles are those over the corpus of the sidebar; importance is measured on the labelled texts."
+ROLES: Final = "roles"
+NONE: Final = "none"
+VOITA: Final = "Compare Figure 1 of Voita et al. (2019), where colours are functions and the order is importance."
+TABLE: Final = "All numbers in a table"
+TESTS: Final = (
+    f"p-values come from {SHUFFLES:,} shuffles of each role over the heads (within layers: over the heads of each "
+    "layer), two-sided, corrected over the roles. The interval counts heads as if they were drawn from many; heads of "
+    "one checkpoint were trained together, so the truth may lie further off."
+)
+COLUMNS: Final = {
+    "n_holding": "heads with it",
+    "n_others": "heads without it",
+    "median_holding": "median importance with it",
+    "median_others": "median without it",
+    "superiority": "pairs ahead",
+    "low": "95% from",
+    "high": "to",
+    "p_adjusted": "p, corrected",
+    "in_layers": "pairs ahead within layers",
+    "p_in_layers_adjusted": "p within layers, corrected",
+}
+"""Of the table, as a reader sees them."""
+
+
+def letters(lettered: Sequence[str]) -> str:
+    """What the letters in the cells mean."""
+    return f"Letters: {', '.join(lettered)}."
+
+
+def summary(compared: ImportanceByRole, labels: Mapping[str, str], alpha: float) -> str:
+    """What the comparison comes to, role by role."""
+    sentences = []
+    for place, role in enumerate(compared.roles):
+        n_with, n_without = int(compared.n_holding[place]), int(compared.n_others[place])
+        held = f"**{labels[role]}** ({counted(n_with, 'head')} of {n_with + n_without})"
+        if not n_with or not n_without:
+            sentences.append(f"{held}: nothing to compare.")
+            continue
+        share = compared.superiority[place]
+        differs = compared.p_adjusted[place] < alpha
+        in_layers = compared.p_in_layers_adjusted[place] < alpha
+        what = f"ahead in {percent(share, 0)} of pairs with a head without it, p = {compared.p_adjusted[place]:.2g}"
+        sentences.append(f"{held}: {what}{_remains(differs, in_layers, compared.in_layers[place])}.")
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def _remains(differs: bool, in_layers: bool, share: float) -> str:
+    """What becomes of a difference among the heads of a layer."""
+    if share != share:
+        return "; no layer has heads of both sides"
+    within = percent(share, 0)
+    if differs and in_layers:
+        return f"; among the heads of one layer it is {within}, and remains significant"
+    if differs:
+        return f"; among the heads of one layer it is {within}, and no longer significant"
+    return f"; among the heads of one layer it is {within}, {'and significant' if in_layers else 'not significant'}"

@@ -1,0 +1,1 @@
+"""Whether heads matter alike on two sets of texts."""

@@ -1,0 +1,104 @@
+"""What switching off each head does on two sets of texts: a dot a head, and how alike both are."""
+
+from collections.abc import Hashable
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from cache.answers import Answers
+from cache.store.recent import Recent
+from core.importance.effects import Draws
+from core.importance.measures import damage
+from core.importance.metrics import TextOutcomes
+from core.importance.two_sets import TwoSets, two_sets
+from dashboard.downloads import table_downloads
+from dashboard.figures.figure import counted
+from dashboard.figures.heads import head_rows
+from dashboard.figures.importance.scatter import Words, head_scatter
+from dashboard.figures.names import drawable
+from dashboard.views.asking import ask_about_long_texts
+from dashboard.views.charts import chart
+from dashboard.views.importance import wording as page_wording
+from dashboard.views.importance.material import Material, ablated
+from dashboard.views.importance.numbers import Importance
+from dashboard.views.importance.two_sets import wording
+from dashboard.views.importance.two_sets.second import Sets, second_set
+
+COMPARED_BYTES: Final = 8 * 2**20
+"""Of the latest comparisons in memory, for all readers: a click asks for the same ones again."""
+NAME_LENGTH: Final = 40
+_compared: Final[Recent[Hashable, TwoSets]] = Recent(COMPARED_BYTES)
+
+
+def two_sets_of_texts(importance: Importance) -> None:
+    """Draw the tab."""
+    st.markdown(wording.SEE)
+    sets = second_set(importance.material)
+    if sets is None:
+        return
+    if sets.n_shared:
+        st.caption(wording.shared(sets.n_shared, len(importance.material.visit.texts)))
+    outcomes = [ablated(material) for material in (sets.first, sets.second)]
+    if outcomes[0] is None or outcomes[1] is None:
+        return
+    ask_about_long_texts(outcomes[1].too_long if not importance.ablated.too_long else ())
+    found = _judged(sets, outcomes[0], outcomes[1])
+    n_texts = (len(outcomes[0].results), len(outcomes[1].results))
+    st.markdown(wording.summary(found, int((~np.isnan(found.changes[0])).sum()), n_texts))
+    scores = _scores(sets, outcomes[0], outcomes[1])
+    _draw(importance, sets, found, scores, n_texts)
+
+
+def _judged(sets: Sets, first: Answers[TextOutcomes], second: Answers[TextOutcomes]) -> TwoSets:
+    key = (sets.first.key, first.positions, sets.second.key, second.positions)
+    known = _compared.get(key)
+    if known is None:
+        both: list[tuple[Material, Answers[TextOutcomes]]] = [(sets.first, first), (sets.second, second)]
+        documents = [material.documents(of.positions) for material, of in both]
+        measures = [damage(of.results, material.score(of.positions)) for material, of in both]
+        draws = [Draws(of, seed=seed) for seed, of in enumerate(documents)]
+        known = two_sets(measures, draws, documents)
+        _compared.put(key, known, 2 * known.changes[0].nbytes)
+    return known
+
+
+def _scores(sets: Sets, first: Answers[TextOutcomes], second: Answers[TextOutcomes]) -> tuple[float, float]:
+    """With all heads on."""
+    full = [
+        material.score(of.positions).of(np.stack([outcome.full for outcome in of.results]))
+        for material, of in ((sets.first, first), (sets.second, second))
+    ]
+    return float(full[0]), float(full[1])
+
+
+def _draw(
+    importance: Importance, sets: Sets, found: TwoSets, full: tuple[float, float], n_texts: tuple[int, int]
+) -> None:
+    """The scores without each head on both sets, and with all heads on."""
+    sign, name = importance.score.sign, page_wording.SCORE_NAMES[importance.score.name]
+    x, y = (score + sign * change for score, change in zip(full, found.changes))
+    second = drawable(sets.second_name, NAME_LENGTH)
+    words = Words(
+        title=f"{name[:1].upper()}{name[1:]} without each head",
+        x=f"{wording.FIRST_SET} ({counted(n_texts[0], 'text')})",
+        y=f"{second} ({counted(n_texts[1], 'text')})",
+        reading=("dot: a head switched off; star: all heads on",),
+    )
+    pearson = found.pearson.value
+    correlated = "" if np.isnan(pearson) else f" Pearson's correlation {pearson:.2f}."
+    described = f"Heads by {name} without them, on the texts of this page and on {second}.{correlated}"
+    figure = head_scatter(x, y, words, described, importance.heads, (*full, wording.ALL_ON))
+    facts = {**importance.facts, "second set": sets.second_name, "second set texts": str(n_texts[1])}
+    facts["corpus texts"] = str(n_texts[0])
+    chart("heads on two sets of texts", figure, facts, wording.MICHEL_2, selects=True)
+    with st.expander(wording.TABLE):
+        rows = head_rows(*x.shape).assign(first=x.ravel(), second=y.ravel())
+        rows = pd.DataFrame(rows.assign(first_change=(x - full[0]).ravel(), second_change=(y - full[1]).ravel()))
+        numbers = {
+            column: st.column_config.NumberColumn(format="%.4g")
+            for column in ("first", "second", "first_change", "second_change")
+        }
+        st.dataframe(rows, hide_index=True, column_config=numbers)
+        table_downloads("heads on two sets of texts", rows, facts)

@@ -1,0 +1,54 @@
+"""Sentences of the tab that compares two sets of texts."""
+
+from typing import Final
+
+from core.importance.two_sets import Correlation, TwoSets
+from dashboard.figures.figure import counted
+
+TAB: Final = "Two sets of texts"
+SEE: Final = (
+    "Does a head that matters on one set of texts matter on another? Each dot is a head: what switching it off does on "
+    "the texts of this page, and on a second set."
+)
+SECOND: Final = "Second set"
+UPLOAD: Final = "a file"
+UPLOADER: Final = "Texts of the second set"
+WAIT: Final = "Upload the second set of texts, in any form that the sidebar takes."
+TABLE_UPLOADER: Final = "A second labelled table, with the same columns"
+WAIT_TABLE: Final = "Upload a second table with the same columns, such as one from another source."
+SAME: Final = "All texts of this page are in the second set too, so there is nothing to compare. Choose another one."
+MICHEL_2: Final = "Corresponds to Figure 2 of Michel et al. (2019)."
+TABLE: Final = "All heads in a table"
+FIRST_SET: Final = "this page"
+ALL_ON: Final = "all heads on"
+
+
+def shared(n_shared: int, n_first: int) -> str:
+    """Texts that are in both sets."""
+    return (
+        f"{counted(n_shared, 'text')} of this page {'is' if n_shared == 1 else 'are'} in the second set too and "
+        f"{'counts' if n_shared == 1 else 'count'} there only, so that the sets have no text in common. "
+        f"{counted(n_first - n_shared, 'text')} are left for the first set."
+    )
+
+
+def summary(found: TwoSets, n_heads: int, n_texts: tuple[int, int]) -> str:
+    """How alike the changes are, and how alike they could be."""
+    sets = f"{counted(n_texts[0], 'text')} against {counted(n_texts[1], 'text')}"
+    if found.pearson.value != found.pearson.value:
+        return f"{counted(n_heads, 'head')}, {sets}: on one side all heads change the score alike."
+    said = (
+        f"{counted(n_heads, 'head')}, {sets}: Pearson's correlation of the changes is **{_written(found.pearson)}**, "
+        f"that of their ranks (Spearman) {_written(found.spearman)}."
+    )
+    if any(within != within for within in found.within):
+        return said
+    return (
+        f"{said} For comparison, the two halves of one set: {found.within[0]:.2f} (first) and {found.within[1]:.2f} "
+        "(second). Only a correlation well below these is more than chance between texts."
+    )
+
+
+def _written(correlation: Correlation) -> str:
+    value, low, high = correlation.value, correlation.low, correlation.high
+    return f"{value:.2f}" if low != low else f"{value:.2f} (95% interval {low:.2f} to {high:.2f})"

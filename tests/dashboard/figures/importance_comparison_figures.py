@@ -1,0 +1,49 @@
+"""The figures that compare importance, drawn of random numbers."""
+
+import numpy as np
+
+from core.importance.agreement import Agreement
+from core.importance.by_role import importance_by_role
+from dashboard.figures.importance.agreement import agreement_dots, layer_agreement
+from dashboard.figures.importance.by_role import role_superiority
+from dashboard.figures.importance.scatter import Words, head_scatter
+
+SHAPE = (3, 4)
+CHANCE = np.random.default_rng(4)
+HEADS, OTHERS = CHANCE.normal(size=SHAPE), CHANCE.normal(size=SHAPE)
+HOLED = np.where(np.arange(12).reshape(SHAPE) == 5, np.nan, HEADS)
+NOTHING = np.full(SHAPE, np.nan)
+ROLES = ("local", "syntactic", "delimiter", "block")
+LABELS = {role: role for role in ROLES}
+WORDS = Words(title="A title", x="first number", y="second number", reading=("dot: a head",))
+SAID = "Heads by two numbers."
+
+
+def agreement(measure, value, half=0.1):
+    spearman = np.append(value, CHANCE.uniform(-1, 1, SHAPE[0]))
+    return Agreement(measure=measure, spearman=spearman, low=spearman - half, high=spearman + half)
+
+
+AGREEMENTS = [agreement("confidence", -0.2), agreement("flap", 0.9), agreement("wanda-sp", 0.4, np.nan)]
+UNKNOWN = agreement("relevance", np.nan)
+
+
+def by_role(importance, some=(1, 2, 3, 0)):
+    holds = np.zeros((4, *SHAPE), bool)
+    for place, n_heads in enumerate(some):
+        holds[place].flat[:n_heads] = True
+    return role_superiority(importance_by_role(importance, holds, ROLES), LABELS)
+
+
+FIGURES = {
+    "agreement": agreement_dots([*AGREEMENTS, UNKNOWN]),
+    "agreement of nothing": agreement_dots([]),
+    "agreement by layer": layer_agreement(AGREEMENTS[0]),
+    "agreement by layer without intervals": layer_agreement(AGREEMENTS[2]),
+    "scatter": head_scatter(HOLED, OTHERS, WORDS, SAID, [(1, 1), (0, 2)], (0.0, 0.1, "all heads on")),
+    "scatter of equal numbers": head_scatter(np.zeros(SHAPE), np.zeros(SHAPE), WORDS, SAID),
+    "scatter of nothing": head_scatter(NOTHING, OTHERS, WORDS, SAID),
+    "scatter of many": head_scatter(CHANCE.normal(size=(30, 20)), CHANCE.normal(size=(30, 20)), WORDS, SAID),
+    "roles": by_role(HOLED),
+    "roles of no head": by_role(HEADS, (0, 0, 0, 12)),
+}

@@ -1,0 +1,171 @@
+"""Importance: its views that compare, without a browser."""
+
+import numpy as np
+import pytest
+from reading import said, sent
+from scipy.stats import pearsonr, spearmanr
+
+from core.checkpoints.find import find_checkpoint
+from core.importance.agreement import Agreement
+from core.importance.by_role import importance_by_role
+from core.importance.removal import remove
+from core.importance.two_sets import Correlation, TwoSets
+from dashboard.figures.appearance import LOOKS
+from dashboard.samples import read_sample
+from dashboard.state import HEADS
+from dashboard.views.importance.agreement import wording as agreement
+from dashboard.views.importance.by_role import wording as by_role
+from dashboard.views.importance.two_sets import wording as two_sets
+
+NAN = float("nan")
+
+
+@pytest.fixture
+def opened(app):
+    """opened(tab, **link) -> the page with that tab open."""
+
+    def of(tab, **link):
+        at = app("importance", **{"importance details": tab} | link)
+        assert [each.message for each in at.exception] == []
+        return at
+
+    return of
+
+
+def told(at, part):
+    """The paragraph with that part, without what keeps Markdown from reading it."""
+    return next(each.value for each in at.markdown if part in each.value)
+
+
+def table(at, column):
+    return next(each.value for each in at.dataframe if column in each.value)
+
+
+def values_of(at):
+    """Change of the text vector without each head, of the first tab's table."""
+    return table(at, "without").sort_values(["layer", "head"])["without"].to_numpy()
+
+
+def test_every_measure_is_compared_with_ablation_and_settings_change_only_what_they_should(opened, monkeypatch):
+    at = opened(agreement.TAB)
+    assert "Over 72 heads, " in told(at, "comes closest to the order of ablation")
+    before = table(at, "spearman")
+    assert set(before["measure"]) == set(agreement.ABOUT) - {"attribution against zero", "attribution against mean"}
+    assert before.groupby("measure").size().unique().tolist() == [1 + 6]
+    over_all = before[before["layer"] == "all"]
+    assert (over_all["low"] <= over_all["high"]).all()
+    at.toggle(key="normalise").set_value(True).run()
+    after = table(at, "spearman")
+    changed = {name for name in set(before["measure"]) if not rows_of(before, name).equals(rows_of(after, name))}
+    assert changed == {"gradient per token", "gradient per text", "gradient per batch"}
+    within = after["layer"] != "all"
+    np.testing.assert_allclose(after["spearman"][within], before["spearman"][within])  # a norm leaves a layer's order
+    at.selectbox(key="cheap measure").set_value("flap").run()
+    assert any(agreement.ABOUT["flap"] in each.value for each in at.caption)
+    monkeypatch.setattr("dashboard.views.importance.agreement.numbers.agreements", None)
+    at.session_state[HEADS] = [(3, 7)]
+    at.run()
+    assert not at.exception, "another head costs no new comparison"
+
+
+def rows_of(rows, measure):
+    return rows[rows["measure"] == measure].reset_index(drop=True)
+
+
+def test_with_predicted_words_attribution_is_compared_too_and_what_is_not_allowed_is_named(opened, small):
+    folder = small("gpt2", "CausalLM")
+    at = opened(agreement.TAB, checkpoint=folder, metric="predicted words")
+    measures = set(table(at, "spearman")["measure"])
+    assert {"attribution against zero", "attribution against mean"} <= measures
+    at = opened(agreement.TAB, checkpoint=small("deberta-v2"))
+    named = [each.value.replace("\\", "") for each in at.info if each.value.startswith("Without ")]
+    assert [each.split(":")[0] for each in named] == [
+        "Without gradients",
+        "Without wanda-sp and flap",
+        "Without relevance",
+    ]
+    assert set(table(at, "spearman")["measure"]) == {"confidence"}
+
+
+def test_the_map_writes_the_roles_of_each_head_and_the_table_compares_them(opened):
+    at = opened(by_role.TAB, tau="1.5")
+    shown = sent(at, "change of the text vector")
+    letters = "".join(letter for row in shown["cells"] for letter in row)
+    rows = table(at, "superiority").set_index("role")
+    for role in ("local", "delimiter"):
+        look = LOOKS[role]
+        assert letters.count(look.letter) == rows.loc[look.label, "n_holding"]
+    assert (rows["n_holding"] + rows["n_others"] == 72).all()
+    assert shown["details"][0]["label"] == by_role.ROLES
+    assert f"**delimiter** ({rows.loc['delimiter', 'n_holding']} heads of 72)" in told(at, "**delimiter**")
+
+
+def test_two_samples_are_compared_over_texts_that_are_in_one_of_them_only(opened):
+    link = {"corpus": "sample pairs and texts", "second_set": "sample texts"}
+    first, second = (values_of(opened("Each head", corpus=corpus)) for corpus in ("sample pairs", "sample texts"))
+    at = opened(two_sets.TAB, **link)
+    assert any("64 texts are left for the first set" in each.value for each in at.caption)
+    assert list(table(at, "second_change").columns[:3]) == ["layer", "head", "name"]
+    rows = table(at, "second_change").sort_values(["layer", "head"])
+    np.testing.assert_allclose(rows["first"], first, rtol=1e-4)
+    np.testing.assert_allclose(rows["second"], second, rtol=1e-4)
+    summary = told(at, "Pearson's correlation of the changes")
+    assert summary.startswith("72 heads, 64 texts against 64 texts: ")
+    assert f"**{pearsonr(first, second)[0]:.2f} (95% interval" in summary
+    assert f"(Spearman) {spearmanr(first, second)[0]:.2f} (95%" in summary
+
+
+def test_a_second_set_of_the_same_texts_gets_a_sentence(opened):
+    texts = "\n".join(text.segments[0] for text in read_sample("texts")[:4])
+    at = opened(two_sets.TAB, corpus_text=texts)
+    assert said(at) == [two_sets.SAME]
+
+
+def test_a_file_is_awaited(opened):
+    at = opened(two_sets.TAB)
+    at.selectbox(key="second set").set_value(two_sets.UPLOAD).run()
+    assert [each.value for each in at.info if "second set" in each.value] == [two_sets.WAIT]
+
+
+def test_a_removed_head_is_in_none_of_the_views(opened, small, tmp_path):
+    remove(find_checkpoint(small("bert")), [(0, 1)], tmp_path / "pruned")
+    pruned = str(tmp_path / "pruned")
+    assert "Over 5 heads" in told(opened(agreement.TAB, checkpoint=pruned), "comes closest")
+    assert (table(opened(by_role.TAB, checkpoint=pruned), "superiority").eval("n_holding + n_others") == 5).all()
+    at = opened(two_sets.TAB, checkpoint=pruned)
+    assert told(at, "Pearson's").startswith("5 heads, 3 texts against ")
+
+
+def compared(measure, value, low, high):
+    return Agreement(measure=measure, spearman=np.array([value]), low=np.array([low]), high=np.array([high]))
+
+
+def test_sentences_say_what_the_numbers_carry():
+    one, other = compared("flap", 0.5, 0.4, 0.6), compared("wanda-sp", 0.9, NAN, NAN)
+    assert agreement.summary([one], 12) == (
+        "Over 12 heads, **flap** comes closest to the order of ablation: Spearman's correlation 0.50 "
+        "(95% interval 0.40 to 0.60)."
+    )
+    said_of_two = agreement.summary([one, other, compared("confidence", NAN, NAN, NAN)], 12)
+    assert "**wanda-sp** comes closest to the order of ablation: Spearman's correlation 0.90. " in said_of_two
+    assert said_of_two.endswith("Farthest from it is **flap** with 0.50 (95% interval 0.40 to 0.60).")
+    assert agreement.summary([compared("flap", NAN, NAN, NAN)], 12) == agreement.NOTHING
+    nothing = Correlation(value=NAN, low=NAN, high=NAN)
+    changes = (np.zeros((1, 2)), np.ones((1, 2)))
+    found = TwoSets(changes=changes, pearson=nothing, spearman=nothing, within=(NAN, 1.0))
+    assert two_sets.summary(found, 2, (1, 3)) == (
+        "2 heads, 1 text against 3 texts: on one side all heads change the score alike."
+    )
+
+
+def test_a_difference_that_only_follows_the_layers_is_said_to():
+    importance = np.random.default_rng(0).normal(size=(4, 6)) + 10 * np.arange(4)[:, None]
+    holds = np.zeros((3, 4, 6), bool)
+    holds[0, 2:] = holds[0, 1, 3] = True
+    holds[1, 0] = True
+    found = importance_by_role(importance, holds, ["delimiter", "local", "block"])
+    delimiter, local, block = by_role.summary(found, {role: role for role in found.roles}, 0.05).splitlines()
+    assert "**delimiter** (13 heads of 24): ahead in" in delimiter
+    assert delimiter.endswith("and no longer significant.")
+    assert "no layer has heads of both sides" in local
+    assert block == "- **block** (0 heads of 24): nothing to compare."
