@@ -29,6 +29,13 @@ def test_the_least_important_head_goes_first_and_the_best_of_a_layer_may_stay():
         removal_order(IMPORTANCE, 4)
 
 
+def test_a_head_that_is_gone_is_not_removed_again_nor_kept_in_its_layer():
+    importance = np.where(IMPORTANCE == 4.0, np.nan, IMPORTANCE)
+    assert removal_order(importance).tolist() == [[1, 2], [1, 0], [0, 1], [0, 2], [0, 0]]
+    assert removal_order(importance, 1).tolist() == [[1, 2], [0, 1], [0, 2]]
+    assert removal_order(importance, 3).tolist() == []
+
+
 def test_steps_are_tenths_of_all_heads_rounded_down_as_far_as_heads_may_go():
     assert n_removed(72, 72).tolist() == [0, 7, 14, 21, 28, 36, 43, 50, 57, 64, 72]
     assert n_removed(72, 40).tolist() == [0, 7, 14, 21, 28, 36, 40]

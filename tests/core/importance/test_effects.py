@@ -79,3 +79,18 @@ def test_the_head_left_alone_is_judged_on_texts_that_it_was_not_chosen_on():
     assert found.p.shape == found.p_adjusted.shape == (2,)
     with pytest.raises(AnalysisError, match="at least 2 texts, or documents"):
         kept_alone(losses(without), mean_score("loss"), ["a"] * 4, Draws(["a"] * 4))
+
+
+@pytest.mark.parametrize("name", ["accuracy", "matthews", "f1", "loss"])
+def test_a_removed_head_has_no_change_and_is_in_no_correction(name):
+    logits, classes = CHANCE.normal(size=(12, 2, 3, 2)), np.arange(12) % 2.0
+    full = CHANCE.normal(size=(12, 2))
+    score, draws = label_score(name, classes, 2), Draws([None] * 12, n_drawn=100)
+    whole = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, draws, "none")
+    logits[:, 1, 0] = np.nan
+    found = effects([TextOutcomes(full=f, without=w) for f, w in zip(full, logits)], score, draws, "holm")
+    for field in ("without", "delta", "low", "high", "p", "p_adjusted"):
+        assert np.argwhere(np.isnan(getattr(found, field))).tolist() == [[1, 0]]
+    left = ~np.isnan(found.p)
+    np.testing.assert_allclose(found.p[left], whole.p[left])
+    assert found.p_adjusted[left].min() == pytest.approx(min(1, 5 * found.p[left].min()))

@@ -136,6 +136,37 @@ def test_a_removed_head_has_no_accuracy_and_cannot_be_kept_alone():
     assert np.isfinite(kept.delta).all()
 
 
+@pytest.mark.parametrize("replace", ["zero", "mean"])
+def test_importance_and_ablation_give_the_heads_left_what_gates_give_and_nothing_to_those_removed(
+    replace, pruned, folders, texts, tmp_path, capsys
+):
+    off = ",".join(f"{layer}-{head}" for layer, head in GONE)
+    tables = {}
+    for name, checkpoint, more in (("gated", folders("bert"), ("--off", off)), ("pruned", pruned, ())):
+        common = ("--checkpoint", str(checkpoint), "--texts", str(texts), "--dtype", "float64", "--replace", replace)
+        for command in ("ablate", "importance"):
+            output = tmp_path / f"{name}-{command}.parquet"
+            second = () if command == "ablate" else ("--agreement", str(tmp_path / "agreement.csv"))
+            assert main([command, *common, *more, *second, "--resamples", "100", "--output", str(output)]) == 0
+            tables[name, command] = pd.read_parquet(output)
+    assert capsys.readouterr().err == "", "no measure is left out"
+    for command, columns in (("ablate", ("without", "delta", "low", "high", "p")), ("importance", ("value",))):
+        gated, found = tables["gated", command], tables["pruned", command]
+        is_gone = np.array([head in GONE for head in zip(found["layer"], found["head"])])
+        assert is_gone.any()
+        assert found.loc[is_gone, list(columns)].isna().all(axis=None)
+        # flap is standardised over the heads of a layer, of which those switched off are some and those removed none
+        compared = ~is_gone & (found.get("measure", "") != "flap")
+        for column in columns:
+            left = gated.loc[compared, column].to_numpy(float)
+            np.testing.assert_allclose(found.loc[compared, column].to_numpy(float), left, atol=1e-9)
+            assert np.isfinite(left).all()
+    flap = found[found["measure"] == "flap"].groupby("layer")["value"]
+    np.testing.assert_allclose(flap.sum(), 0, atol=1e-9)
+    agreement = pd.read_csv(tmp_path / "agreement.csv")
+    assert np.isfinite(agreement.loc[agreement["layer"].isna(), ["spearman", "low", "high"]]).all(axis=None)
+
+
 def test_distances_are_laid_out_among_the_heads_left(pruned):
     checkpoint = load_checkpoint(find_checkpoint(str(pruned)), device="cpu")
     settings = PassSettings()
