@@ -21,7 +21,7 @@ LEAST_HEIGHT: Final = 2 * ROW
 ALL: Final = "all heads"
 IN_LAYERS: Final = "heads of one layer"
 NOTHING: Final = "No role is held by some heads and not by others."
-AHEAD: Final = "share of pairs in which the head with the role matters more"
+AHEAD: Final = "pairs in which the one with the role leads"
 
 
 def role_superiority(compared: ImportanceByRole, labels: Mapping[str, str]) -> Figure:
@@ -59,7 +59,7 @@ def _description(rows: pd.DataFrame) -> str:
         + ("" if np.isnan(row.in_layers) else f", within layers {percent(row.in_layers, 0)}")
         for row in rows.itertuples()
     ]
-    return f"{AHEAD.capitalize()}, with 95% intervals: {'; '.join(parts)}."
+    return f"Share of {AHEAD}, with 95% intervals: {'; '.join(parts)}."
 
 
 @lru_cache(maxsize=16)

@@ -60,7 +60,7 @@ def head_scatter(
     stars = pd.DataFrame([] if star is None else [{"kind": "star", "x": star[0], "y": star[1], "name": star[2]}])
     data = pd.concat([dots, rings, stars, note_rows(dots.empty, NOTHING)], ignore_index=True)
     places = pd.concat([dots, stars])
-    spec = _spec(words, _ends(places.get("x")), _ends(places.get("y")), len(dots) > MANY)
+    spec = _spec(words, _ends(places.get("x")), _ends(places.get("y")), len(dots) > MANY, star is not None)
     return Figure(spec, data, description)
 
 
@@ -83,7 +83,7 @@ def _position(channel: type, field: str, title: str, ends: Ends) -> "alt.X | alt
 
 
 @lru_cache(maxsize=64)
-def _spec(words: Words, x_ends: Ends, y_ends: Ends, many: bool) -> Spec:
+def _spec(words: Words, x_ends: Ends, y_ends: Ends, many: bool, has_star: bool) -> Spec:
     import altair as alt
 
     x, y = _position(alt.X, "x", words.x, x_ends), _position(alt.Y, "y", words.y, y_ends)
@@ -105,7 +105,8 @@ def _spec(words: Words, x_ends: Ends, y_ends: Ends, many: bool) -> Spec:
     return template(
         alt.layer(
             dots.encode(x=x, y=y, tooltip=tooltip, description=alt.Description("name:N")).add_params(head_choice()),
-            star.encode(x=x, y=y, tooltip=tooltip),
+            # Without a star its layer would be an empty group, which has no name for a screen reader.
+            *([star.encode(x=x, y=y, tooltip=tooltip)] if has_star else []),
             ring.encode(x=x, y=y),
             name.encode(x=x, y=y, text=alt.Text("name:N")),
             note(),

@@ -1,0 +1,50 @@
+"""Importance in Chromium: the kept result at once, heads chosen by a click, and everything fits and is named."""
+
+import re
+
+from looks import expect_tabs_to_look_right, open_expanders
+from playwright.sync_api import expect
+from steps import settle
+
+from dashboard.views.importance import wording
+from dashboard.views.importance.agreement import wording as agreement
+from dashboard.views.importance.by_role import wording as by_role
+from dashboard.views.importance.two_sets import wording as two_sets
+
+DRAWN = "svg.marks, [role=grid]"
+TABS = (wording.EACH, agreement.TAB, by_role.TAB, two_sets.TAB)
+FOUND = re.compile("Over 128 texts, each of 72 heads was switched off in turn")
+
+
+def open_tab(page, tab):
+    page.get_by_role("tab", name=tab, exact=True).click()
+    panel = page.get_by_role("tabpanel", name=tab, exact=True)
+    expect(panel.locator(DRAWN).first).to_be_visible()
+    settle(page)
+
+
+def expect_chosen(page, name):
+    expect(page.get_by_test_id("stMain").get_by_role("link", name=f"Inspect {name}")).to_be_visible()
+    settle(page)
+
+
+def test_the_first_visit_shows_the_kept_result_and_clicks_choose_heads_on_every_tab(visit):
+    page = visit("/importance")
+    expect(page.get_by_text(FOUND)).to_be_visible()
+    expect(page.get_by_role("progressbar")).to_have_count(0)
+    expect_chosen(page, "L5 H10")
+    page.get_by_role("gridcell", name="Layer 3, head 7:").click()
+    expect_chosen(page, "L3 H7")
+    open_tab(page, two_sets.TAB)
+    dot = page.locator("svg.marks").last.locator("path[aria-label*='L4 H2']").first
+    dot.dispatch_event("click")
+    expect_chosen(page, "L4 H2")
+    open_tab(page, by_role.TAB)
+    expect(page.get_by_role("gridcell", name="Layer 4, head 2:")).to_have_attribute("aria-selected", "true")
+
+
+def test_the_page_is_accessible_and_fits(visit):
+    page = visit("/importance?head=3-8,4-5,2-2")
+    expect(page.get_by_text(FOUND)).to_be_visible()
+    open_expanders(page.get_by_test_id("stMain"))
+    expect_tabs_to_look_right(page, TABS, open_tab)
