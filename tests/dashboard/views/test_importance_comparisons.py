@@ -100,17 +100,17 @@ def test_the_map_writes_the_roles_of_each_head_and_the_table_compares_them(opene
     assert f"**delimiter** ({rows.loc['delimiter', 'n_holding']} heads of 72)" in told(at, "**delimiter**")
 
 
-def test_two_samples_are_compared_over_texts_that_are_in_one_of_them_only(opened):
-    link = {"corpus": "sample pairs and texts", "second_set": "sample texts"}
-    first, second = (values_of(opened("Each head", corpus=corpus)) for corpus in ("sample pairs", "sample texts"))
-    at = opened(two_sets.TAB, **link)
+def test_two_samples_are_compared_over_texts_that_are_in_one_of_them_only(opened, small):
+    few = {"checkpoint": small("bert", max_position_embeddings=400)}
+    first, second = (values_of(opened("Each head", corpus=each, **few)) for each in ("sample pairs", "sample texts"))
+    at = opened(two_sets.TAB, corpus="sample pairs and texts", **few)
     assert any("64 texts are left for the first set" in each.value for each in at.caption)
     assert list(table(at, "second_change").columns[:3]) == ["layer", "head", "name"]
     rows = table(at, "second_change").sort_values(["layer", "head"])
     np.testing.assert_allclose(rows["first"], first, rtol=1e-4)
     np.testing.assert_allclose(rows["second"], second, rtol=1e-4)
     summary = told(at, "Pearson's correlation of the changes")
-    assert summary.startswith("72 heads, 64 texts against 64 texts: ")
+    assert summary.startswith("6 heads, 64 texts against 64 texts: ")
     assert f"**{pearsonr(first, second)[0]:.2f} (95% interval" in summary
     assert f"(Spearman) {spearmanr(first, second)[0]:.2f} (95%" in summary
 
@@ -121,8 +121,8 @@ def test_a_second_set_of_the_same_texts_gets_a_sentence(opened):
     assert said(at) == [two_sets.SAME]
 
 
-def test_a_file_is_awaited(opened):
-    at = opened(two_sets.TAB)
+def test_a_file_is_awaited(opened, small):
+    at = opened(two_sets.TAB, checkpoint=small("bert", max_position_embeddings=400))
     at.selectbox(key="second set").set_value(two_sets.UPLOAD).run()
     assert [each.value for each in at.info if "second set" in each.value] == [two_sets.WAIT]
 
