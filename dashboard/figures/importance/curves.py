@@ -154,7 +154,8 @@ def _spec(orders: tuple[str, ...], name: str, ends: Ends) -> Spec:
         ),
         title="Score while heads are removed",
         reading=(
-            "line: an order, the least important head first; grey: from the worst to the best of the random orders",
+            "line: an order, the least important head first",
+            "grey: mean and range of random orders",
             "coloured band: 95% interval of the chosen order",
         ),
         height=HEIGHT,

@@ -87,6 +87,6 @@ def _spec(names: tuple[str, ...]) -> Spec:
             ),
         ),
         title="Functions of the heads that are kept",
-        reading=("dotted: what removal at random keeps on average; above it a function is kept longer",),
+        reading=("dotted: what random removal keeps on average", "above it, a function is kept longer"),
         height=HEIGHT,
     )

@@ -34,27 +34,18 @@ ORDER_HELP: Final = (
 BEGIN: Final = "Draw the curves"
 GO_ON: Final = "Draw the other curves"
 DOING: Final = "Forward passes with heads removed"
-PREPARING: Final = "Reading the output weights ..."
 MICHEL_3: Final = "Corresponds to Figures 3 and 6 of Michel et al. (2019)."
 TABLE: Final = "All orders in a table"
-TOO_FEW: Final = "Curves need at least 2 texts, or documents: an order is found on one half and judged on the other."
 
 
 def waiting(n_known: int, n_passes: int) -> str:
     """What the button will do."""
     if n_known:
-        return (
-            f"{counted(n_known, 'curve')} of an earlier visit {'is' if n_known == 1 else 'are'} drawn, others are not."
-        )
+        return f"{counted(n_known, 'curve')} drawn from what is kept; the others have yet to be computed."
     return (
         f"The curves take about {n_passes:,} forward passes of single texts. They are drawn one by one, can be stopped "
         "and continued, and are kept."
     )
-
-
-def drawn_so_far(n_curves: int) -> str:
-    """While the work is on."""
-    return f"{counted(n_curves, 'curve')} so far."
 
 
 def refused(sentences: Sequence[str]) -> str:
