@@ -368,7 +368,7 @@ def _legend(scale: Scale, drawn: frozenset[str]) -> "alt.Chart":
     legend = alt.Legend(
         orient="top",
         direction="horizontal",
-        columns=alt.expr("width < 480 ? 2 : 3"),
+        columns=alt.expr("width < 330 ? 1 : width < 480 ? 2 : 3"),
         title=None,
         symbolOpacity=1,
         symbolFillColor=INK,

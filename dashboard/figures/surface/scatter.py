@@ -55,8 +55,8 @@ def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Hea
     series = [series_of(statistics, share, LABELS[share]) for share in panel.shares]
     reading = ["dot: a head, mean over texts" + ("; line: layer mean" if panel.means else "")]
     figure = head_dots(series, SHARE, title=panel.title, reading=reading, means=panel.means, chosen=chosen)
-    said = f"Attention {panel.title[0].lower()}{panel.title[1:]}: the share of each head's attention, by layer."
-    described = f"{said} {figure.description}"
+    where = panel.title[0].lower() + panel.title[1:]
+    described = f"Attention {where}: the share of each head's attention, by layer. {figure.description}"
     return Figure(figure.spec, figure.data, described)
 
 

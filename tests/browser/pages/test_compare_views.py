@@ -86,7 +86,8 @@ def maps():
     outlined = np.abs(values) > 2
     hostile = "<img src=x onerror=alert(1)>"
     st.session_state["runs"] = st.session_state.get("runs", 0) + 1
-    chosen = st.session_state.setdefault("heads", [(0, 0)])
+    start = tuple(int(place) for place in st.query_params.get("start", "0-0").split("-"))
+    chosen = st.session_state.setdefault("heads", [start])
     choice = {"chosen": chosen, "reset": tuple(chosen), "on_change": take}
     change = HeadMap(
         values=values,
@@ -208,6 +209,12 @@ def test_a_head_chosen_in_any_view_is_chosen_in_all_of_them_by_one_run(visit):
     page.keyboard.press("Escape")  # Enter has closed the tooltip
     expect_chosen_everywhere(page, [(1, 0)])
     expect(page.get_by_text("6 runs, told 5 times", exact=True)).to_be_visible()
+
+
+def test_the_chosen_head_of_a_tall_map_is_in_sight_on_a_phone(visit):
+    page = visit("/?shape=24x12&start=20-3", width=390, height=844)
+    expect(cell_of(page, "Change of local", 20, 3)).to_be_in_viewport()
+    expect(cell_of(page, "Change of local", 0, 3)).not_to_be_in_viewport()
 
 
 def test_a_cell_says_its_number_and_its_details_as_text(visit):
@@ -484,6 +491,16 @@ def test_links_of_a_long_text_are_drawn_where_they_can_be_seen(visit):
     for row in (200, LONG - 16):
         box.evaluate("(box, top) => box.scrollTo(0, top)", row * ROW)
         expect_rows(row, row + 16)
+
+
+def test_links_are_drawn_anew_when_a_higher_window_makes_the_rows_higher(visit):
+    page = visit("/?view=arcs", height=600)
+    base, tokens = (view_of(page, VIEWS[0]).locator(part) for part in ("canvas.base", ".tokens.from"))
+    height = "each => each.getBoundingClientRect().height"
+    low = base.evaluate(height)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    wait_for(page, lambda: base.evaluate(height), lambda now: now > low)
+    assert base.evaluate(height) == pytest.approx(tokens.evaluate(height), abs=2)
 
 
 def test_a_checkpoint_that_comes_later_joins_and_one_that_goes_frees_the_rest(visit):

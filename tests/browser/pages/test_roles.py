@@ -161,7 +161,7 @@ def test_tables_download_filtered_too_and_with_where_they_come_from(visit):
         page.get_by_role("button", name=DOWNLOAD_ALL, exact=True).press("Enter")
     with zipfile.ZipFile(waiting.value.path()) as packed:
         suffixes = Counter(name.rpartition(".")[2] for name in packed.namelist())
-        assert suffixes == {"svg": 2, "png": 2, "csv": 1, "parquet": 1, "txt": 1, "bib": 1}
+        assert suffixes == {"svg": 1, "png": 1, "csv": 1, "parquet": 1, "txt": 1, "bib": 1}
         assert "tau=2.5" in packed.read("README.txt").decode()
     expect_filters(page, csv)
     page.emulate_media(media="print")
