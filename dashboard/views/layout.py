@@ -24,12 +24,6 @@ def halves() -> tuple[DeltaGenerator, DeltaGenerator]:
     return grid.cell(), grid.cell()
 
 
-def quarters() -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator, DeltaGenerator]:
-    """Four pictures side by side, or fewer where the page is too narrow."""
-    grid = st.grid(4, min_column_width=NARROWEST_ARCS, gap="medium")
-    return grid.cell(), grid.cell(), grid.cell(), grid.cell()
-
-
 def thirds() -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
     """Three pictures side by side, whose rows stand level, or fewer where the page is too narrow."""
     grid = st.grid(3, min_column_width=NARROWEST_ARCS, gap="medium", vertical_alignment="bottom")

@@ -23,7 +23,7 @@ from dashboard.plain import plain
 from dashboard.views import frame
 from dashboard.views.asking import ask, ask_about_long_texts, policy
 from dashboard.views.charts import chart
-from dashboard.views.layout import halves, quarters
+from dashboard.views.layout import halves
 from dashboard.views.pickers import toggle
 from dashboard.views.surface import wording
 from dashboard.views.surface.functions import frequency_list, functions
@@ -153,7 +153,7 @@ def _details(surface: Surface) -> None:
 
 
 def _shares(surface: Surface) -> None:
-    cells = quarters()
+    cells = [*halves(), *halves()]
     for place, (name, panel) in zip(cells, PANELS.items()):
         with place:
             figure = share_scatter(surface.numbers.heads, panel, surface.heads)
