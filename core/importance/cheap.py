@@ -3,7 +3,7 @@
 Does not import torch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from core.importance.measures import (
     relevance,
 )
 from core.importance.metrics import Metric
-from core.importance.per_text import Rule
+from core.importance.per_text import RULES, Rule
 from core.importance.question import HEAD_OUTPUTS, relevance_question, slopes_question
 from core.surface.key_kinds import USUAL_SURFACE
 from core.surface.question import surface_question
@@ -40,15 +40,15 @@ class CheapMeasures:
     """What is missing, and why."""
 
 
-def allowed_measures(
+def ways_to_measures(
     ask: Ask,
     projections: Callable[[], Float[np.ndarray, "layer channel_out head channel"]],
     *,
     metric: Metric,
-    normalised: bool,
-    rule: Rule,
-) -> CheapMeasures:
-    """Every measure that a checkpoint allows, but ablation.
+    normalised: bool = False,
+    rule: Rule = RULES[0],
+) -> Mapping[str, Callable[[], list[Measure]]]:
+    """What computes each kind of measure but ablation; raises AnalysisError for one that a checkpoint does not allow.
 
     Args:
         ask: answers a question about every text.
@@ -76,12 +76,20 @@ def allowed_measures(
     def by_relevance() -> list[Measure]:
         return [relevance(ask(relevance_question(metric, rule), "relevance"))]
 
-    ways = {
+    return {
         "gradients": gradients,
         "wanda-sp and flap": by_outputs,
         "confidence": by_confidence,
         "relevance": by_relevance,
     }
+
+
+def allowed_measures(ways: Mapping[str, Callable[[], list[Measure]]]) -> CheapMeasures:
+    """Every measure that a checkpoint allows, but ablation.
+
+    Args:
+        ways: of `ways_to_measures`.
+    """
     measures: list[Measure] = []
     left_out = []
     for name, compute in ways.items():

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from core.commands import TABLES, check_output, write_table
 from core.errors import AnalysisError
 from core.importance.agreement import Agreement, agreements
-from core.importance.cheap import allowed_measures
+from core.importance.cheap import allowed_measures, ways_to_measures
 from core.importance.effects import RESAMPLES, Draws, Effects, KeptAlone, effects, halves, kept_alone
 from core.importance.material import (
     Material,
@@ -146,7 +146,8 @@ def cheap_measures(material: Material, normalised: bool, rule: Rule) -> list[Mea
         shortest = min(material.prepared.values(), key=lambda text: text.n_tokens)
         return output_projections(material.checkpoint, shortest)
 
-    cheap = allowed_measures(ask, projections, metric=material.metric, normalised=normalised, rule=rule)
+    ways = ways_to_measures(ask, projections, metric=material.metric, normalised=normalised, rule=rule)
+    cheap = allowed_measures(ways)
     for name, reason in cheap.left_out:
         print(f"Without {name}: {reason}", file=sys.stderr)
     return list(cheap.measures)

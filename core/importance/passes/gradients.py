@@ -1,6 +1,7 @@
 """How the loss of each text depends on every head: one forward and one backward pass for all heads."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -64,7 +65,9 @@ def _slopes(
         output, outputs = with_head_outputs(checkpoint, readout, settings, model_of(checkpoint, metric, settings.kind))
         losses = readout.losses(output, labels)
         by_output = torch.autograd.grad(losses.sum(), outputs)
-    real, removed = real_tokens(checkpoint, texts), checkpoint.attentions[settings.kind].removed
+    # Texts of a language model's loss are read up to the decoder, whichever attention is looked at.
+    looking = [replace(text, kind=settings.kind) for text in texts]
+    real, removed = real_tokens(checkpoint, looking), checkpoint.attentions[settings.kind].removed
     signed, absolute, gradient = (
         torch.stack(values, 1).cpu().numpy()
         for values in zip(*(_sums(of_head.detach(), slope, real) for of_head, slope in zip(outputs, by_output)))
@@ -77,7 +80,7 @@ def _slopes(
             n_tokens=len(text.queries.ids),
             loss=losses[row].detach().cpu().numpy(),
         )
-        for row, text in enumerate(texts)
+        for row, text in enumerate(looking)
     ]
 
 

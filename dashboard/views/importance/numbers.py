@@ -102,3 +102,16 @@ def facts_of(material: Material, n_texts: int) -> dict[str, str]:
 def names(heads: Bool[np.ndarray, "layer head"]) -> list[str]:
     """Names of the heads that are marked."""
     return [head_name(layer, head) for layer, head in np.argwhere(heads).tolist()]
+
+
+def projections(importance: Importance) -> Float[np.ndarray, "layer channel_out head channel"]:
+    """Weights that the heads' outputs go through next, found by following a short text through the checkpoint."""
+    from core.importance.passes.projections import output_projections
+    from core.passes.prepare import prepare
+
+    visit, ablated = importance.material.visit, importance.ablated
+    shortest = visit.texts[ablated.positions[int(np.argmin(ablated.n_tokens))]]
+    return visit.inference.run(
+        visit.engine,
+        lambda checkpoint: output_projections(checkpoint, prepare(checkpoint, shortest, visit.settings, truncate=True)),
+    )

@@ -17,6 +17,7 @@ CURVE = Curve(
     delta=np.array([0.0, -0.02, -0.2]),
     low=np.array([0.0, -0.06, -0.28]),
     high=np.array([0.0, 0.01, -0.12]),
+    drawn=np.array([[0.0, -0.06, -0.28], [0.0, 0.01, -0.12]]),
 )
 GATES, POINTS = gates_of(LOG_ALPHA), np.linspace(0, 1, 11)
 FIGURES = {

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from drawn import rows
@@ -17,9 +19,8 @@ def test_a_penalty_lies_at_the_share_of_heads_that_it_removes_with_its_interval(
 
 
 def test_runs_that_all_do_as_well_as_before_leave_the_axis_some_room():
-    same = np.full(3, 0.5)
     zero = np.zeros(3)
-    flat = type(CURVE)(order="", draw=0, n_removed=CURVE.n_removed, score=same, delta=zero, low=zero, high=zero)
+    flat = replace(CURVE, score=np.full(3, 0.5), delta=zero, low=zero, high=zero)
     (low, high) = gate_scores(flat, PENALTIES, 12, "accuracy").spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
     assert low < 0.5 < high
 

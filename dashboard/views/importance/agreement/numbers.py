@@ -9,13 +9,13 @@ from jaxtyping import Float
 
 from cache.store.recent import Recent
 from core.importance.agreement import Agreement, agreements
-from core.importance.cheap import allowed_measures
+from core.importance.cheap import allowed_measures, ways_to_measures
 from core.importance.effects import Draws
 from core.importance.measures import Measure, damage
 from core.importance.per_text import Rule
 from core.passes.question import Question
 from dashboard.views.asking import ask
-from dashboard.views.importance.numbers import Importance
+from dashboard.views.importance.numbers import Importance, projections
 
 COMPARED_BYTES: Final = 32 * 2**20
 """Of the latest comparisons in memory, for all readers: a click asks for the same ones again."""
@@ -73,7 +73,9 @@ def _computed(importance: Importance, normalised: bool, rule: Rule) -> Compared:
         return answers.results
 
     found = allowed_measures(
-        answered, lambda: _projections(importance), metric=material.metric, normalised=normalised, rule=rule
+        ways_to_measures(
+            answered, lambda: projections(importance), metric=material.metric, normalised=normalised, rule=rule
+        )
     )
     results = importance.ablated.results
     ablation = damage(results, importance.score)
@@ -83,17 +85,4 @@ def _computed(importance: Importance, normalised: bool, rule: Rule) -> Compared:
         agreements={each.measure: each for each in of_all},
         values={measure.name: measure.values(len(results)) for measure in measures},
         left_out=found.left_out,
-    )
-
-
-def _projections(importance: Importance) -> Float[np.ndarray, "layer channel_out head channel"]:
-    """Weights that the heads' outputs go through next, found by following a short text through the checkpoint."""
-    from core.importance.passes.projections import output_projections
-    from core.passes.prepare import prepare
-
-    visit, ablated = importance.material.visit, importance.ablated
-    shortest = visit.texts[ablated.positions[int(np.argmin(ablated.n_tokens))]]
-    return visit.inference.run(
-        visit.engine,
-        lambda checkpoint: output_projections(checkpoint, prepare(checkpoint, shortest, visit.settings, truncate=True)),
     )

@@ -12,6 +12,7 @@ from cache.serving.requests import Report, Status
 from cache.store.recent import Recent
 from core.attention.settings import Head
 from core.errors import AnalysisError
+from core.importance.cheap import ways_to_measures
 from core.importance.curves import RANDOM_ORDERS, STEPS, Curve
 from core.importance.measures import Measure, damage
 from core.importance.pruning import (
@@ -28,8 +29,7 @@ from core.importance.pruning import (
 from core.passes.question import Question
 from core.texts.text import Text
 from dashboard.views.asking import policy
-from dashboard.views.importance.curves.measures import ways
-from dashboard.views.importance.numbers import Importance
+from dashboard.views.importance.numbers import Importance, projections
 
 CURVES_BYTES: Final = 32 * 2**20
 """Of the latest curves in memory, for all readers: a click asks for the same ones again."""
@@ -180,20 +180,31 @@ def collected(
     return Drawn(curves=curves, whole=whole, refused=refused, is_whole=is_whole)
 
 
+class _NotYet(Exception):
+    """An answer that takes a pass, which nobody waits for."""
+
+
 def _measures(importance: Importance, asker: Asker) -> tuple[list[Measure], list[str], bool]:
     """Measures that can be had now, why others never can, and whether none is left to compute."""
+    material, places = importance.material, importance.ablated.positions
+
+    def answered(question: Question[Any, Any], _: str, *, labelled: bool = False) -> Sequence[Any]:
+        items = material.labelled if labelled else material.visit.texts
+        answers = asker.about_items(question, [items[place] for place in places])
+        if answers is None:
+            raise _NotYet
+        return answers
+
     measures: list[Measure] = []
     refused: list[str] = []
     is_whole = True
-    answers = importance.ablated
-    for compute in ways(importance.material, answers.positions, answers.n_tokens, asker.about_items).values():
+    for compute in ways_to_measures(answered, lambda: projections(importance), metric=material.metric).values():
         try:
-            found = compute()
+            measures += compute()
         except AnalysisError as error:
             refused.append(str(error))
-            continue
-        is_whole &= found is not None
-        measures += found or []
+        except _NotYet:
+            is_whole = False
     return measures, refused, is_whole
 
 
