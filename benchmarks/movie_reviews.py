@@ -50,7 +50,7 @@ SWAPS: Final = 20
 WITHIN: Final = {"accuracy": 0.01, "loss": 0.02}
 """How much worse the score may get: 1 point of accuracy, or nats."""
 RANDOM_DRAWS: Final = 3
-PENALTIES: Final = (0.002, 0.005, 0.015)
+PENALTIES: Final = (0.01, 0.03, 0.1)
 SHARES_KEPT: Final = (0.5, 0.25, 0.1)
 BY_ABLATION: Final = "ablation, by loss"
 CHEAP: Final = "gradient per text"

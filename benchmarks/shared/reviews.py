@@ -52,7 +52,7 @@ STEPS: Final = (0.1, 0.25, 0.5, 0.75)
 """Shares of heads removed along a curve, between none and all."""
 FEW: Final = 30
 """Texts of each half on which a greedy order is found, which takes a sweep a step, and heads that stay alone."""
-GATE_EPOCHS: Final = 1.0
+GATE_EPOCHS: Final = 2.0
 Order = tuple[str, int]
 """Name and number of a draw."""
 Importance = Float[np.ndarray, "layer head"]

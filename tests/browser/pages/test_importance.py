@@ -9,10 +9,12 @@ from steps import settle
 from dashboard.views.importance import wording
 from dashboard.views.importance.agreement import wording as agreement
 from dashboard.views.importance.by_role import wording as by_role
+from dashboard.views.importance.curves import wording as curves
+from dashboard.views.importance.gates import wording as gates
 from dashboard.views.importance.two_sets import wording as two_sets
 
-DRAWN = "svg.marks, [role=grid]"
-TABS = (wording.EACH, agreement.TAB, by_role.TAB, two_sets.TAB)
+DRAWN = "svg.marks, [role=grid], .stButton button, [data-testid=stAlert]"
+TABS = (wording.EACH, agreement.TAB, by_role.TAB, two_sets.TAB, curves.TAB, gates.TITLE)
 FOUND = re.compile("Over 128 texts, each of 72 heads was switched off in turn")
 
 
