@@ -15,6 +15,9 @@ from dashboard.figures.figure import GREY, Figure, Spec, counted, of_kind, templ
 from dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 320
+_TWICE: Final = range(2 * len(HEAD_COLORS))
+_MARKS, _DASHES = ([looks[(n + n // len(HEAD_COLORS)) % len(looks)] for n in _TWICE] for looks in (MARKS, DASHES))
+"""Where colours come again, marks and dashes are others."""
 Ends = tuple[float, float]
 
 
@@ -110,8 +113,8 @@ def _spec(orders: tuple[str, ...], name: str, ends: Ends) -> Spec:
         scale = alt.Scale(domain=list(ends), zero=False, nice=True)
         return alt.Y(field, type="quantitative", title=name, scale=scale, axis=alt.Axis(format=".3~g", tickCount=6))
 
-    color, shape = series_channel(alt.Color, orders, HEAD_COLORS), series_channel(alt.Shape, orders, MARKS)
-    dash = series_channel(alt.StrokeDash, orders, DASHES)
+    color, shape = series_channel(alt.Color, orders, HEAD_COLORS), series_channel(alt.Shape, orders, _MARKS)
+    dash = series_channel(alt.StrokeDash, orders, _DASHES)
     random = of_kind("random").mark_area(aria=False, color=GREY, opacity=0.25)
     mean = of_kind("random").mark_line(aria=False, color=GREY, strokeWidth=2, strokeDash=[2, 3])
     interval = of_kind("interval").mark_area(aria=False, opacity=0.2)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from drawn import rows
-from importance_figures import SCORES
+from importance_figures import SCORES, curve
 
+from dashboard.figures.importance.curves import pruning_curves
 from dashboard.figures.importance.histogram import BINS, score_histogram
 
 
@@ -32,3 +33,13 @@ def test_the_score_of_all_heads_lies_within_the_axis():
     assert rows(figure, "bar")["right"].max() <= 2.0
     widths = rows(figure, "bar")["right"] - rows(figure, "bar")["left"]
     assert widths.to_numpy() == pytest.approx((2.0 - 0.2) / BINS)
+
+
+def test_no_two_orders_look_alike():
+    spec = pruning_curves([curve(f"order {number}") for number in range(14)], 6, "accuracy", "order 0").spec
+    line, point = spec["layer"][-2]["encoding"], spec["layer"][-1]["encoding"]
+    colours, dashes, marks = (
+        channel["scale"]["range"] for channel in (line["color"], line["strokeDash"], point["shape"])
+    )
+    assert len({(colour, str(dash)) for colour, dash in zip(colours, dashes)}) == 14
+    assert len(set(zip(colours, marks))) == 14
