@@ -14,7 +14,7 @@ from looks import (
 from playwright.sync_api import expect
 from steps import arcs, cell, choose, grid_of, name_checkpoint, settle, wait_for
 
-TABS = ("Per layer", "p-values", "Score distributions", "Sensitivity", "Overlaps", "Table")
+TABS = ("Combinations", "Per layer", "p-values", "Score distributions", "Sensitivity", "Overlaps", "Table")
 
 
 def drawn(page):
