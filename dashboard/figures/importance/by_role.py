@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,6 @@ from core.importance.by_role import ImportanceByRole
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.axes import note, note_rows
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
-
-if TYPE_CHECKING:
-    pass
 
 ROW: Final = 48
 """Pixels of one role."""
