@@ -33,10 +33,10 @@ from benchmarks.shared.reviews import (
 )
 from core.attention.settings import head_name
 from core.importance.agreement import agreements
-from core.importance.curves import removal_order
 from core.importance.effects import ALPHA, Draws, effects, interval_and_p
 from core.importance.measures import damage
 from core.importance.metrics import Score, TextOutcomes
+from core.importance.pruning.curves import removal_order
 from core.importance.question import gated_question
 from core.roles.hypotheses import Criterion, role_tests
 from core.roles.measures import ScoreSettings, role_scores

@@ -9,8 +9,8 @@ from core.coreference import command as coreference
 from core.errors import AnalysisError, ColumnsNeeded, TextTooLong
 from core.finetuning import command as finetuning
 from core.importance import command as importance
-from core.importance import prune_command as pruning
-from core.importance import remove_command as removal
+from core.importance.pruning import command as pruning
+from core.importance.removal import command as removal
 from core.importance.gates import command as gates
 from core.maps import command as maps
 from core.probing import command as probing

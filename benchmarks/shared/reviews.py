@@ -20,7 +20,6 @@ from core.finetuning.command import SAMPLE, sample_checkpoint
 from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import open_run, plan_of
 from core.finetuning.movie_reviews import COLUMNS, movie_reviews
-from core.importance.curves import gatings, removal_order
 from core.importance.effects import halves
 from core.importance.gates.settings import GateSettings, TrainedGates
 from core.importance.labels import class_places
@@ -35,6 +34,7 @@ from core.importance.measures import (
 )
 from core.importance.metrics import Score, TextOutcomes, label_score
 from core.importance.per_text import LabelledText
+from core.importance.pruning.curves import gatings, removal_order
 from core.importance.question import (
     HEAD_OUTPUTS,
     ablation_question,

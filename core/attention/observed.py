@@ -326,5 +326,21 @@ def has_attention_interface(model: PreTrainedModel) -> bool:
     return model.config._attn_implementation == ATTENTION_NAME
 
 
+def check_heads_are_seen(model: PreTrainedModel, instead: str = "Choose") -> None:
+    """Refuse a model whose heads' outputs do not pass through the registered function.
+
+    Args:
+        model: of a checkpoint.
+        instead: how the sentence that says what to do begins, up to another checkpoint.
+
+    Raises: AnalysisError.
+    """
+    if not has_attention_interface(model):
+        raise AnalysisError(
+            f"{type(model).__name__} has its own attention code, so the outputs of single heads cannot be seen. "
+            f"{instead} a checkpoint of another family, such as BERT."
+        )
+
+
 AttentionInterface.register(ATTENTION_NAME, observed_attention)
 AttentionMaskInterface.register(ATTENTION_NAME, attention_mask_function)

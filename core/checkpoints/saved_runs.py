@@ -195,6 +195,21 @@ def list_runs(folder: Path | None = None) -> tuple[SavedRun, ...]:
     return tuple(SavedRun(path.name, path, progress) for path, progress in runs if progress is not None)
 
 
+def find_run(name: str) -> SavedRun:
+    """A run by its folder, or by its name in `checkpoints_folder()`.
+
+    Raises: AnalysisError where there is none.
+    """
+    for folder in (Path(os.path.expanduser(name)), checkpoints_folder() / name):
+        progress = read_progress(folder)
+        if progress is not None:
+            return SavedRun(folder.resolve().name, folder.resolve(), progress)
+    raise AnalysisError(
+        f"{name} is no fine-tuning run: there is no {PROGRESS} in it. Name the folder that `finetune` wrote, or a run "
+        f"in {checkpoints_folder()}."
+    )
+
+
 def _step(saved: Path) -> int:
     return int(saved.name.removeprefix("checkpoint-"))
 

@@ -216,7 +216,7 @@ def check_agrees(folder: Path, plan: Plan) -> None:
 
     Raises: AnalysisError with the first difference.
     """
-    before, now = _read_record(folder), json.loads(json.dumps(asdict(plan)))
+    before, now = read_record(folder), json.loads(json.dumps(asdict(plan)))
     for field, what in MUST_AGREE.items():
         if before.get(field) != now[field]:
             raise AnalysisError(
@@ -240,10 +240,14 @@ def record(folder: Path, plan: Plan) -> None:
 
 def record_result(folder: Path, **result: object) -> None:
     """Add the result to a run's training.json."""
-    _write_record(folder, _read_record(folder) | {"result": result})
+    _write_record(folder, read_record(folder) | {"result": result})
 
 
-def _read_record(folder: Path) -> dict[str, Any]:
+def read_record(folder: Path) -> dict[str, Any]:
+    """A run's training.json.
+
+    Raises: AnalysisError if it cannot be read.
+    """
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -5,7 +5,7 @@ Does not import torch.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float
@@ -29,6 +29,20 @@ Ask = Callable[..., Sequence[Any]]
 """ask(question, doing, labelled=False) -> results in the order of the texts: `doing` says what is computed to whoever
 waits, `labelled` whether the question is about labelled texts. Raises AnalysisError for what a checkpoint does not
 allow."""
+
+
+KINDS: Final[Mapping[str, str]] = {
+    "gradient per token": "gradients",
+    "gradient per text": "gradients",
+    "gradient per batch": "gradients",
+    "attribution against zero": "gradients",
+    "attribution against mean": "gradients",
+    "wanda-sp": "wanda-sp and flap",
+    "flap": "wanda-sp and flap",
+    "confidence": "confidence",
+    "relevance": "relevance",
+}
+"""Name of each measure -> what computes it, as of `ways_to_measures`; the metric output has no attributions."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

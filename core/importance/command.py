@@ -113,7 +113,8 @@ def importance(chosen: argparse.Namespace) -> None:
     Ablation: how much worse the metric is without the head. Gradient per token, text, batch: the absolute product of
     output and gradient. Attribution: the estimated rise of the loss without the head. Wanda-sp, flap: from outputs and
     weights. Confidence: the largest weight of a query. Relevance: share of the layer in the prediction. Measures that a
-    checkpoint does not allow are left out and named on standard error. Prints Spearman's correlation with ablation.
+    checkpoint does not allow are left out and named on standard error. Prints Spearman's correlation with ablation, and
+    how much of what relevance distributes arrives at the tokens.
     """
     check_output(chosen.output, TABLES, [chosen.texts])
     if chosen.agreement:
@@ -131,6 +132,8 @@ def importance(chosen: argparse.Namespace) -> None:
         if chosen.agreement:
             write_table(chosen.agreement, agreement_table(compared), facts)
         measures = [ablation, *measures]
+    for conserved in (measure.conserved for measure in measures if measure.conserved is not None):
+        print(f"Of what relevance distributes, {np.median(conserved):.1%} arrives at the tokens (median over texts).")
     write_table(chosen.output, measures_table(measures, len(material.prepared)), facts)
 
 

@@ -108,11 +108,17 @@ def interval_and_p(
     if draws.n_units < FEWEST_TEXTS or np.isnan(drawn).all():
         return none, none, none
     n_drawn = (~np.isnan(drawn)).sum(axis=0)
-    ends = np.full((2, *delta.shape), np.nan)
-    ends[:, n_drawn > 0] = np.nanquantile(drawn[:, n_drawn > 0], [ALPHA / 2, 1 - ALPHA / 2], axis=0)
-    low, high = ends
+    low, high = interval(drawn)
     sides = [((side + 1) / (n_drawn + 1)) for side in ((drawn <= 0).sum(axis=0), (drawn >= 0).sum(axis=0))]
     return low, high, np.where(np.isnan(delta), np.nan, np.minimum(1, 2 * np.minimum(*sides)))
+
+
+def interval(drawn: Float[np.ndarray, "corpus *cell"]) -> tuple[Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]:
+    """Percentiles, low and high, over the drawn corpora in which the value exists; NaN where it exists in none."""
+    ends = np.full((2, *drawn.shape[1:]), np.nan)
+    some = ~np.isnan(drawn).all(axis=0)
+    ends[:, some] = np.nanquantile(drawn[:, some], [ALPHA / 2, 1 - ALPHA / 2], axis=0)
+    return ends[0], ends[1]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

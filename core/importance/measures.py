@@ -27,6 +27,9 @@ class Measure:
 
     name: str
     over: Callable[[Weights], Values]
+    conserved: Float[np.ndarray, " text"] | None = None
+    """Of relevance: what a text's tokens get together at the input, as a share of what is distributed. 1 where no bias
+    takes anything; None of every other measure."""
 
     def values(self, n_texts: int) -> Float[np.ndarray, "layer head"]:
         """Over the whole corpus."""
@@ -162,7 +165,9 @@ def relevance(texts: Sequence[TextRelevance]) -> Measure:
     """
     heads = np.stack([of_text.heads for of_text in texts])
     shares = heads / np.maximum(np.nansum(np.abs(heads), axis=-1, keepdims=True), np.finfo(float).tiny)
-    return Measure(name="relevance", over=lambda weights: _mean(weights, shares))
+    tops = np.array([float(of_text.top) for of_text in texts])
+    at_input = np.array([float(of_text.tokens.sum()) for of_text in texts])
+    return Measure(name="relevance", over=lambda weights: _mean(weights, shares), conserved=at_input / tops)
 
 
 def _mean_of_layer(columns: Float[np.ndarray, "corpus layer head channel"]) -> Float[np.ndarray, "corpus layer 1 1"]:

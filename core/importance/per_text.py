@@ -60,7 +60,7 @@ class TextRelevance:
 
     heads: Float[np.ndarray, "layer head"]
     tokens: Float[np.ndarray, " token"]
-    """At the input of the first layer."""
+    """At the input of the first layer; those of an encoder-decoder's source come before those of its target."""
     top: Float[np.ndarray, ""]
     """The logit that is distributed."""
 

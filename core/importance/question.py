@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Float
 
-from core.attention.settings import ONE_STACK, PassSettings
+from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.importance.metrics import Metric, TextOutcomes
 from core.importance.per_text import LabelledText, Rule, TextOutputs, TextRelevance, TextSlopes
@@ -159,8 +159,9 @@ def relevance_question(metric: Metric, rule: Rule = "conservative") -> Question[
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], of_pass: PassSettings
     ) -> Iterator[list[tuple[int, TextRelevance]]]:
         from core.importance.passes.relevance import head_relevance
+        from core.importance.passes.sweep import with_targets
 
-        return head_relevance(checkpoint, prepared, of_pass, metric, rule)
+        return head_relevance(checkpoint, with_targets(checkpoint, metric, texts, prepared), of_pass, metric, rule)
 
     return Question(
         name=f"importance, relevance for {metric}, {rule}",
@@ -173,9 +174,6 @@ def relevance_question(metric: Metric, rule: Rule = "conservative") -> Question[
             "top": _single(result.top),
         },
         unpack=lambda arrays: TextRelevance(heads=arrays["heads"], tokens=arrays["tokens"], top=arrays["top"]),
-        kinds=ONE_STACK,
-        why_not="Relevance is not propagated through an encoder-decoder here. Choose a checkpoint with one stack, such "
-        "as BERT or GPT-2.",
     )
 
 

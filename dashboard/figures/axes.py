@@ -4,10 +4,12 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS, SHAPES
@@ -21,9 +23,14 @@ SCORE_TICKS: Final[dict[Scale, tuple[float, ...]]] = {
     "score": (0, 0.5, 1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000),
     "share": (-1, -0.8, -0.6, -0.4, -0.2, 0, 0.2, 0.4, 0.6, 0.8, 1),
 }
+LEGEND_SYMBOL: Final = 30
+"""Pixels of a mark in a legend and of the room around it."""
+LEGEND_SIGN: Final = 7
+"""Pixels of a letter in a legend, at most on average."""
 Ends = tuple[float, float]
 """Of an axis."""
 LAYER_AXIS: Final = "layer (0 is next to the input)"
+STEP_AXIS: Final = "training step (0: before fine-tuning)"
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,24 @@ def places_axis(field: str, n_places: int, margin: float, title: str = LAYER_AXI
         scale=alt.Scale(domain=[-margin, n_places - 1 + margin], nice=False, zero=False),
         axis=alt.Axis(values=list(range(n_places)), format="d", labelOverlap="greedy", grid=False),
     )
+
+
+def apart(values: Float[np.ndarray, " line"], ends: Ends, least: float) -> Float[np.ndarray, " line"]:
+    """Heights for the names of lines: near their values, within the ends as far as these leave room.
+
+    Args:
+        values: of the lines.
+        ends: of the axis.
+        least: between two names.
+    """
+    heights, order = values.copy(), np.argsort(values, kind="stable")
+    heights[order[0]] = max(heights[order[0]], ends[0])
+    for below, place in pairwise(order):
+        heights[place] = max(heights[place], heights[below] + least)
+    heights[order[-1]] = min(heights[order[-1]], ends[1])
+    for above, place in pairwise(order[::-1]):
+        heights[place] = min(heights[place], heights[above] - least)
+    return heights
 
 
 def steps_position(field: str, title: str, last: int) -> "alt.X":
@@ -192,7 +217,7 @@ def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object],
     scale = alt.Scale(domain=numbers, range=[looks[number % len(looks)] for number in numbers])
     legend = alt.Legend(
         orient="bottom",
-        columns=alt.expr("width < 300 ? 1 : 2"),  # of the longest names
+        columns=alt.expr(f"width < {_width_of_two(labels)} ? 1 : 2"),
         title=None,
         symbolOpacity=1,
         symbolSize=90,
@@ -201,6 +226,11 @@ def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object],
         labelExpr=f"{json.dumps(list(labels))}[datum.value]",
     )
     return channel(field, type="nominal", scale=scale, legend=legend if len(labels) > 1 else None)
+
+
+def _width_of_two(labels: Sequence[str]) -> int:
+    """Pixels that two columns of a legend take, about."""
+    return max(300, 2 * (LEGEND_SYMBOL + LEGEND_SIGN * max(map(len, labels), default=0)))
 
 
 def lane_scale(n_lanes: int) -> "alt.Scale":

@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import observe
+from core.attention.observed import check_heads_are_seen, observe
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.importance.metrics import Metric
-from core.importance.passes.head_outputs import check_heads_are_seen, real_tokens
+from core.importance.passes.head_outputs import BY_ZERO, real_tokens
 from core.importance.passes.readout import Readout, check_metric, model_of
 from core.importance.per_text import TextSlopes, with_holes
 from core.passes.batches import BATCH_TOKENS, check_length, gates, plan_batches
@@ -44,7 +44,7 @@ def head_slopes(
     Source: Michel et al. 2019, section 4.1, equation 3 and its form as a dot product.
     """
     check_metric(checkpoint, metric, settings.kind)
-    check_heads_are_seen(checkpoint)
+    check_heads_are_seen(checkpoint.model, BY_ZERO)
     for text in texts:
         check_length(checkpoint.attentions[settings.kind], text.n_tokens)
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS["cpu"]):

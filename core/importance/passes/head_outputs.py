@@ -1,19 +1,22 @@
 """What each head gives on to the output projection: sums over the tokens of each text, from one forward pass."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.attention.observed import has_attention_interface, observe
+from core.attention.observed import check_heads_are_seen, observe
 from core.attention.settings import Head, PassSettings
 from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
 from core.importance.per_text import TextOutputs, with_holes
 from core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches, to_device
 from core.passes.texts import PassText
+
+BY_ZERO: Final = "Replace heads by zero, or choose"
+"""What can be done where the outputs of heads cannot be seen."""
 
 
 def head_outputs(
@@ -29,7 +32,7 @@ def head_outputs(
     Yields: index of the text and its sums, batch by batch; not in input order.
     Raises: AnalysisError for a checkpoint whose single heads cannot be seen.
     """
-    check_heads_are_seen(checkpoint)
+    check_heads_are_seen(checkpoint.model, BY_ZERO)
     calls, removed = checkpoint.attentions[settings.kind].calls, checkpoint.attentions[settings.kind].removed
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
         chosen = [texts[place] for place in batch.positions]
@@ -60,18 +63,6 @@ def _outputs(
 ) -> TextOutputs:
     total, squares = (with_holes(of_text, removed) for of_text in sums)
     return TextOutputs(total=total, squares=squares, n_tokens=n_tokens)
-
-
-def check_heads_are_seen(checkpoint: Checkpoint) -> None:
-    """Refuse a checkpoint whose heads' outputs are not passed through the registered function.
-
-    Raises: AnalysisError.
-    """
-    if not has_attention_interface(checkpoint.model):
-        raise AnalysisError(
-            f"{type(checkpoint.model).__name__} has its own attention code, so the outputs of single heads cannot be "
-            "seen. Replace heads by zero, or choose a checkpoint of another family, such as BERT."
-        )
 
 
 def real_tokens(checkpoint: Checkpoint, texts: Sequence[PassText]) -> Float[Tensor, "text query"]:

@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from core.attention.observed import observe
+from core.attention.observed import check_heads_are_seen, observe
 from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from core.errors import AnalysisError
-from core.importance.passes.head_outputs import check_heads_are_seen
+from core.importance.passes.head_outputs import BY_ZERO
 from core.importance.passes.readout import model_of
 from core.importance.passes.reuse import twin
 from core.passes.batches import model_inputs
@@ -26,7 +26,7 @@ def output_projections(checkpoint: Checkpoint, text: PassText) -> Float[np.ndarr
 
     Raises: AnalysisError for a checkpoint whose heads cannot be seen, or whose heads' outputs go elsewhere.
     """
-    check_heads_are_seen(checkpoint)
+    check_heads_are_seen(checkpoint.model, BY_ZERO)
     attention, model = checkpoint.attentions[text.kind], twin(model_of(checkpoint, "output", text.kind))
     outputs: list[Tensor] = []
     weights: dict[int, Tensor] = {}

@@ -12,22 +12,24 @@ Layer-wise relevance propagation is patented for commercial use.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from core.attention.observed import check_heads_are_seen
 from core.attention.observers import Backward
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
 from core.importance.metrics import Metric
 from core.importance.passes.alpha_beta import SHARES, AlphaBetaRules
 from core.importance.passes.backward_rules import BackwardRules, scaled
 from core.importance.passes.gradients import with_head_outputs
-from core.importance.passes.head_outputs import check_heads_are_seen, real_tokens
+from core.importance.passes.head_outputs import BY_ZERO, real_tokens
 from core.importance.passes.readout import Readout, check_metric, model_of
 from core.importance.passes.reuse import outermost_layers, twin
 from core.importance.per_text import Rule, TextRelevance, with_holes
@@ -51,42 +53,29 @@ def head_relevance(
     """Relevance of each head, and of each token at the input of the first layer, for the largest logit of a text.
 
     Args:
-        checkpoint: loaded, with one stack.
-        texts: prepared.
-        settings: which heads are off.
+        checkpoint: loaded.
+        texts: prepared; see `core.importance.passes.sweep.with_targets`.
+        settings: which attention, and which heads are off.
         metric: decides what is distributed: labels the logit of the predicted class, lm the largest logit of each
             predicted token (mean), output the length of the text vector.
         rule: how attention is propagated through.
 
     Yields: index of the text and its relevances, batch by batch; not in input order.
-    Raises: AnalysisError for an encoder-decoder, for a checkpoint without this metric or whose heads cannot be seen,
-        and for a text whose attention would fill the memory.
+    Raises: AnalysisError for a checkpoint without this metric or whose heads cannot be seen, and for a text whose
+        attention would fill the memory.
     Source: Voita et al. 2019, section 4; rules of Ali et al. 2022 ("conservative") and Achtibat et al. 2024 ("halved"),
         as gradients in Arras et al. 2025; alpha-beta of Bach et al. 2015, with the shares of Voita's code (one half
         each, "alpha-beta"), which also has derivatives for attention and norms and rescales what is lost; here nothing
         is.
     """
-    check_relevance(checkpoint, metric)
+    check_metric(checkpoint, metric, settings.kind)
+    check_heads_are_seen(checkpoint.model, BY_ZERO)
     for text in texts:
         check_length(checkpoint.attentions[settings.kind], text.n_tokens)
     model = _with_constant_slopes(model_of(checkpoint, metric, settings.kind))
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS["cpu"]):
         chosen = [texts[place] for place in batch.positions]
         yield list(zip(batch.positions, _relevance(checkpoint, model, chosen, settings, metric, rule), strict=True))
-
-
-def check_relevance(checkpoint: Checkpoint, metric: Metric) -> None:
-    """Refuse a checkpoint through which relevance cannot be propagated.
-
-    Raises: AnalysisError.
-    """
-    if len(checkpoint.attentions) > 1:
-        raise AnalysisError(
-            f"{checkpoint.files.name} is an encoder-decoder, through which relevance is not propagated here. Choose a "
-            "checkpoint with one stack, such as BERT or GPT-2."
-        )
-    check_metric(checkpoint, metric, "self")
-    check_heads_are_seen(checkpoint)
 
 
 def _relevance(
@@ -99,22 +88,30 @@ def _relevance(
 ) -> list[TextRelevance]:
     readout = Readout(checkpoint, metric, texts)
     rules = AlphaBetaRules(SHARES[rule]) if rule in SHARES else BackwardRules()
-    with torch.enable_grad(), rules, _first_input(model) as first:
+    with torch.enable_grad(), rules, _first_inputs(_stacks(model, texts)) as first:
         output, outputs = with_head_outputs(checkpoint, readout, settings, model, backward=_ATTENTION[rule])
         tops = readout.tops(output)
-        *by_output, by_input = torch.autograd.grad(tops.sum(), [*outputs, *first])
-    real, removed = real_tokens(checkpoint, texts), checkpoint.attentions[settings.kind].removed
+        found = torch.autograd.grad(tops.sum(), [*outputs, *first])
+    by_output, by_input = found[: len(outputs)], found[len(outputs) :]
+    # Texts of a language model's loss are read up to the decoder, whichever attention is looked at.
+    looking = [replace(text, kind=settings.kind) for text in texts]
+    real, removed = real_tokens(checkpoint, looking), checkpoint.attentions[settings.kind].removed
     heads = [torch.einsum("tqhc,tqhc,tq->th", o.detach(), g, real) for o, g in zip(outputs, by_output, strict=True)]
-    tokens = (first[0].detach() * by_input).sum(-1).cpu().numpy()
+    tokens = [(of_stack.detach() * slope).sum(-1).cpu().numpy() for of_stack, slope in zip(first, by_input)]
     by_text, of_tops = torch.stack(heads, 1).cpu().numpy(), tops.detach().cpu().numpy()
     return [
         TextRelevance(
             heads=with_holes(by_text[row], removed),
-            tokens=tokens[row, : len(text.queries.ids)],
+            tokens=np.concatenate([of_stack[row, :n] for of_stack, n in zip(tokens, _lengths(text))]),
             top=of_tops[row, ...],
         )
         for row, text in enumerate(texts)
     ]
+
+
+def _lengths(text: PassText) -> list[int]:
+    """Tokens at the input of each stack."""
+    return [len(stack.ids) for stack in (text.source, text.target) if stack is not None]
 
 
 def _with_constant_slopes(model: PreTrainedModel) -> PreTrainedModel:
@@ -137,17 +134,26 @@ def _constant(forward: Callable[[Tensor], Tensor], is_gated: bool) -> Callable[[
 
 
 @contextmanager
-def _first_input(model: PreTrainedModel) -> Iterator[list[Float[Tensor, "text token channel"]]]:
-    """The hidden states with which the first layer of the pass inside begins."""
+def _first_inputs(stacks: Sequence[nn.Module]) -> Iterator[list[Float[Tensor, "text token channel"]]]:
+    """The hidden states with which the first layer of each stack begins in the pass inside, in the order of a pass."""
     found: list[Tensor] = []
+    handles = []
+    for stack in stacks:
+        begun: list[bool] = []
 
-    def keep(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        if not found:
-            found.append(arguments[0] if arguments else named["hidden_states"])
+        def keep(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any], begun: list[bool] = begun) -> None:
+            if not begun:
+                begun.append(True)
+                found.append(arguments[0] if arguments else named["hidden_states"])
 
-    handles = [layer.register_forward_pre_hook(keep, with_kwargs=True) for layer in outermost_layers(model)]
+        handles += [layer.register_forward_pre_hook(keep, with_kwargs=True) for layer in outermost_layers(stack)]
     try:
         yield found
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _stacks(model: PreTrainedModel, texts: Sequence[PassText]) -> list[nn.Module]:
+    """The encoder and the decoder where both run; else the model itself."""
+    return [model] if texts[0].target is None else [model.get_encoder(), model.get_decoder()]

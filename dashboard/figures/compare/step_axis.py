@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from dashboard.figures.axes import steps_position
+from dashboard.figures.axes import STEP_AXIS, steps_position
 from dashboard.figures.figure import INK, of_kind
 from dashboard.figures.names import drawable
 
@@ -30,7 +30,7 @@ def across(axis: Axis) -> "alt.X":
     import altair as alt
 
     if isinstance(axis, int):
-        return steps_position("at", "training step (0: before fine-tuning)", axis)
+        return steps_position("at", STEP_AXIS, axis)
     return alt.X(
         "at:Q",
         title="checkpoint, in order",

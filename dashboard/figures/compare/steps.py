@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,7 +10,7 @@ from jaxtyping import Float, Int
 
 from core.roles.measures import Scale
 from dashboard.figures.appearance import LOOKS, SHAPES
-from dashboard.figures.axes import Ends, note, note_rows, role_colors, role_shapes, round_ends
+from dashboard.figures.axes import Ends, apart, note, note_rows, role_colors, role_shapes, round_ends
 from dashboard.figures.compare.shifts import NO_CHANGE, change_axis
 from dashboard.figures.compare.step_axis import FOCUS, Axis, across, axis_of, focus_layers, lines
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
@@ -56,7 +55,9 @@ def roles_over_steps(
     last = points[number == np.argmax(at)]
     top = max(1, int(counts.max()))
     labels = [LOOKS[role].lettered for role in last["role"]]
-    ends = last.assign(kind="end", label=labels, heads=_apart(last["heads"].to_numpy(), top))
+    ends = last.assign(
+        kind="end", label=labels, heads=apart(last["heads"].to_numpy(float), (0, top), LINE * top / HEIGHT)
+    )
     data = pd.concat([points, ends, lines(names, at, marked)])
     return Figure(
         _roles_spec(tuple(roles), axis_of(names, steps), top), data, _roles_description(names, steps, counts, roles)
@@ -88,18 +89,6 @@ def shift_over_steps(
     data = pd.concat([points, lines(names, at, marked), note_rows(bool(np.isnan(shift).all()), NO_CHANGE)])
     described = _shift_description(names, steps, shift, role, scale)
     return Figure(_shift_spec(role, axis_of(names, steps), scale, round_ends(shift)), data, described)
-
-
-def _apart(values: Int[np.ndarray, " line"], top: int) -> Float[np.ndarray, " line"]:
-    """Heights for the names of lines, from 0 to the top, near their values and a line of text apart."""
-    heights, least = values.astype(float), LINE * top / HEIGHT
-    order = np.argsort(values, kind="stable")
-    for below, place in pairwise(order):
-        heights[place] = max(heights[place], heights[below] + least)
-    heights[order[-1]] = min(heights[order[-1]], top)
-    for above, place in pairwise(order[::-1]):
-        heights[place] = min(heights[place], heights[above] - least)
-    return heights
 
 
 @lru_cache(maxsize=64)

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from core.importance.curves import Curve
-from core.importance.pruning import RANDOM
+from core.importance.pruning.curves import Curve
+from core.importance.pruning.orders import RANDOM
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.axes import series_channel
 from dashboard.figures.figure import GREY, Figure, Spec, counted, of_kind, template

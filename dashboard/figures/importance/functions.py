@@ -6,7 +6,7 @@ from typing import Final
 
 import pandas as pd
 
-from core.importance.functions import KeptFunction
+from core.importance.pruning.functions import KeptFunction
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.axes import series_channel
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from core.importance.curves import Curve
+from core.importance.pruning.curves import Curve
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
 

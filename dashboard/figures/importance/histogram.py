@@ -1,7 +1,7 @@
 """How many heads leave a score where it is, and how many do not: a histogram over heads."""
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,10 @@ BINS: Final = 24
 HEIGHT: Final = 240
 NAMED: Final = 12
 """Heads of a bar that its tooltip names."""
+ROOM: Final = 1.12
+"""Height of the axis, of the highest bar: the name of the line stands above the bars."""
+Side = Literal["left", "right"]
+"""Of the line, where its name stands."""
 
 
 def score_histogram(scores: Float[np.ndarray, "layer head"], full: float, name: str) -> Figure:
@@ -44,7 +48,9 @@ def score_histogram(scores: Float[np.ndarray, "layer head"], full: float, name: 
     line = pd.DataFrame({"kind": ["full"], "score": [full], "label": [f"all heads on: {full:.4g}"]})
     data = pd.concat([pd.DataFrame(rows), line])
     most = max(row["heads"] for row in rows)
-    return Figure(_spec(name, (float(edges[0]), float(edges[-1])), most), data, _described(values, full, name))
+    ends = (float(edges[0]), float(edges[-1]))
+    side: Side = "left" if full > sum(ends) / 2 else "right"
+    return Figure(_spec(name, ends, most, side), data, _described(values, full, name))
 
 
 def _names(heads: np.ndarray) -> str:
@@ -60,7 +66,7 @@ def _described(values: np.ndarray, full: float, name: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _spec(name: str, ends: tuple[float, float], most: int) -> Spec:
+def _spec(name: str, ends: tuple[float, float], most: int, side: Side) -> Spec:
     import altair as alt
 
     def x(field: str) -> alt.X:
@@ -76,7 +82,9 @@ def _spec(name: str, ends: tuple[float, float], most: int) -> Spec:
     bar = bar.encode(
         x=x("left"),
         x2=alt.X2("right"),
-        y=alt.Y("heads:Q", title="heads", scale=alt.Scale(domain=[0, most], nice=False), axis=alt.Axis(tickMinStep=1)),
+        y=alt.Y(
+            "heads:Q", title="heads", scale=alt.Scale(domain=[0, ROOM * most], nice=False), axis=alt.Axis(tickMinStep=1)
+        ),
         y2=alt.Y2(datum=0),
         tooltip=[
             alt.Tooltip("heads:Q", title="number of heads"),
@@ -86,7 +94,8 @@ def _spec(name: str, ends: tuple[float, float], most: int) -> Spec:
         ],
     )
     line = of_kind("full").mark_rule(color=INK, strokeDash=[6, 4], strokeWidth=2).encode(x=x("score"))
-    label = of_kind("full").mark_text(color=INK, align="left", dx=5, baseline="top")
+    align, dx = ("right", -5) if side == "left" else ("left", 5)
+    label = of_kind("full").mark_text(color=INK, align=align, dx=dx, baseline="top")
     label = label.encode(x=x("score"), y=alt.YValue(2), text=alt.Text("label:N"))
     return template(
         alt.layer(bar, line, label),

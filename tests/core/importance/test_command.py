@@ -124,7 +124,9 @@ def test_importance_writes_every_measure_that_the_checkpoint_allows_and_how_well
     first = agreement[agreement["layer"] == 1].loc["flap"]
     assert first["spearman"] == pytest.approx(spearmanr(values["flap"][3:], delta[3:])[0])
     assert (over_all["low"] <= over_all["high"]).all()
-    assert "attribution against zero" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "attribution against zero" in said
+    assert re.search(r"Of what relevance distributes, -?[0-9.]+% arrives at the tokens", said)
 
 
 def test_what_a_checkpoint_does_not_allow_is_left_out_and_named(files, loaded, capsys):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from core.importance.curves import Curve
 from core.importance.gates.hard_concrete import densities, gates_of
+from core.importance.pruning.curves import Curve
 from dashboard.figures.importance.gate_densities import gate_densities
 from dashboard.figures.importance.gate_scores import gate_scores
 
@@ -18,6 +18,7 @@ CURVE = Curve(
     low=np.array([0.0, -0.06, -0.28]),
     high=np.array([0.0, 0.01, -0.12]),
     drawn=np.array([[0.0, -0.06, -0.28], [0.0, 0.01, -0.12]]),
+    drawn_full=np.array([0.8, 0.8]),
 )
 GATES, POINTS = gates_of(LOG_ALPHA), np.linspace(0, 1, 11)
 FIGURES = {

@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from core.importance.curves import Curve
-from core.importance.functions import kept_functions
+from core.importance.pruning.curves import Curve
+from core.importance.pruning.functions import kept_functions
+from core.importance.pruning.over_steps import StepCurve
 from dashboard.figures.importance.curves import pruning_curves
 from dashboard.figures.importance.functions import functions_kept
 from dashboard.figures.importance.histogram import score_histogram
+from dashboard.figures.importance.over_steps import relative_score, score_over_steps
 
 SCORES = np.array([[0.9, 0.85, np.nan], [0.91, 0.9, 0.2]])
 COUNTS = np.array([0, 1, 2, 3, 6])
@@ -24,17 +26,22 @@ def curve(order, draw=0, seed=0, known=True):
         delta=delta,
         low=delta - spread,
         high=delta + spread,
-        drawn=np.tile(delta, (3, 1)),
+        drawn=np.tile(delta, (3, 1)) if known else np.full((3, len(COUNTS)), np.nan),
+        drawn_full=np.full(3, score[0]),
     )
 
 
 ORDER = np.argwhere(np.ones((2, 3)))
 HAS = np.array([[True, False, True], [False, False, True]])
 RANDOM = [curve("random", draw, draw) for draw in range(3)]
+STEPS = [StepCurve(step=step, curve=curve("flap", seed=seed)) for seed, step in enumerate((0, 20, 40))]
 FIGURES = {
     "histogram": score_histogram(SCORES, 0.9, "accuracy"),
     "curves": pruning_curves([curve("ablation"), curve("flap", seed=1), *RANDOM], 6, "accuracy", "flap"),
     "first curve": pruning_curves([curve("ablation", known=False)], 6, "accuracy", "ablation"),
     "functions": functions_kept(kept_functions({"local": HAS, "rare": ~HAS}, ORDER, COUNTS.tolist(), HAS | True), 6),
+    "over steps": score_over_steps(STEPS, 6, "accuracy", 3),
+    "over steps, shares": relative_score(STEPS, 6),
+    "one step": score_over_steps([StepCurve(step=7, curve=curve("flap", known=False))], 6, "loss", 2),
     "random alone": pruning_curves(RANDOM, 6, "accuracy", "random"),
 }

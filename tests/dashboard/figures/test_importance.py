@@ -1,12 +1,17 @@
-"""The histogram of heads by the score without them."""
+"""The figures of the page Importance: the histogram of heads, pruning curves, and these over the steps of a run."""
 
 import numpy as np
 import pytest
 from drawn import rows
-from importance_figures import SCORES, curve
+from hypothesis import given
+from hypothesis import strategies as st
+from importance_figures import COUNTS, SCORES, STEPS, curve
 
+from core.importance.pruning.curves import relative
+from dashboard.figures.axes import apart
 from dashboard.figures.importance.curves import pruning_curves
 from dashboard.figures.importance.histogram import BINS, score_histogram
+from dashboard.figures.importance.over_steps import HEIGHT, LINE, relative_score, score_over_steps
 
 
 def test_every_head_is_in_one_bar_which_holds_its_score():
@@ -43,3 +48,49 @@ def test_no_two_orders_look_alike():
     )
     assert len({(colour, str(dash)) for colour, dash in zip(colours, dashes)}) == 14
     assert len(set(zip(colours, marks))) == 14
+
+
+def test_a_score_over_steps_has_a_point_for_every_step_and_number_of_heads_removed():
+    figure = score_over_steps(STEPS, 6, "accuracy", 3)
+    points = rows(figure, "point")
+    assert len(points) == len(STEPS) * len(COUNTS)
+    for each in STEPS:
+        own = points[points["at"] == each.step]
+        assert own["removed"].tolist() == COUNTS.tolist()
+        assert own["value"].tolist() == each.curve.score.tolist()
+    bars = rows(figure, "interval")
+    assert bars["at"].tolist() == [0, 20, 40]
+    assert set(bars["removed"]) == {3}, "the interval of the share that is chosen"
+    assert bars["low"].tolist() == pytest.approx([each.curve.score[0] + each.curve.low[3] for each in STEPS])
+    assert rows(figure, "name")["label"].tolist() == ["100%", "50%", "33%", "17%", "0%"]
+    first, last = (f"{each.curve.score[3]:.3g} with 50% removed" for each in (STEPS[0], STEPS[-1]))
+    assert f"At step 0: 0.9 with all heads on, {first} (" in figure.description
+    assert f"At step 40: 0.9 with all heads on, {last} (" in figure.description
+
+
+def test_a_relative_score_is_a_share_of_that_of_the_same_step_with_a_line_for_each():
+    figure = relative_score(STEPS, 6)
+    points = rows(figure, "point")
+    assert (points.loc[points["removed"] == 0, "value"] == 1).all()
+    for each in STEPS:
+        assert points.loc[points["at"] == each.step, "value"].tolist() == pytest.approx(
+            (each.curve.score / each.curve.score[0]).tolist()
+        )
+    assert rows(figure, "name")["label"].tolist() == ["step 0", "step 20", "step 40"]
+    bars = rows(figure, "interval")
+    assert set(bars["at"]) == {40}, "the intervals of the last step"
+    ratio = relative(STEPS[-1].curve)
+    np.testing.assert_allclose(bars["high"], ratio.high[~np.isnan(ratio.high)])
+    assert f"With 33% removed at step 40: {100 * ratio.value[2]:.0f}% (" in figure.description
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=11))
+def test_names_of_lines_keep_their_order_and_a_line_of_text_between_them(values):
+    least = LINE / HEIGHT
+    heights = apart(np.array(values), (0, 1), least)
+    ordered = heights[np.argsort(values, kind="stable")]
+    assert (np.diff(ordered) >= least - 1e-9).all()
+    assert ordered[0] >= -1e-9
+    assert ordered[-1] <= 1 + 1e-9
+    if (np.diff(np.sort(values)) >= least).all():
+        assert heights.tolist() == values, "names that have room stand at their lines"

@@ -1,5 +1,7 @@
 """Importance: its views that compare, without a browser."""
 
+import re
+
 import numpy as np
 import pytest
 from reading import said, sent
@@ -8,11 +10,12 @@ from scipy.stats import pearsonr, spearmanr
 from core.checkpoints.find import find_checkpoint
 from core.importance.agreement import Agreement
 from core.importance.by_role import importance_by_role
-from core.importance.removal import remove
+from core.importance.removal.remove import remove
 from core.importance.two_sets import Correlation, TwoSets
 from dashboard.figures.appearance import LOOKS
 from dashboard.samples import read_sample
 from dashboard.state import HEADS
+from dashboard.views.importance import wording as words
 from dashboard.views.importance.agreement import wording as agreement
 from dashboard.views.importance.by_role import wording as by_role
 from dashboard.views.importance.two_sets import wording as two_sets
@@ -62,6 +65,14 @@ def test_every_measure_is_compared_with_ablation_and_settings_change_only_what_t
     np.testing.assert_allclose(after["spearman"][within], before["spearman"][within])  # a norm leaves a layer's order
     at.selectbox(key="cheap measure").set_value("flap").run()
     assert any(agreement.ABOUT["flap"] in each.value for each in at.caption)
+    arrived = [re.search("([0-9]+)% arrives at the tokens", each.value) for each in at.caption]
+    assert [95 < int(found[1]) < 105 for found in arrived if found] == [True], (
+        "biases take little, with constant weights"
+    )
+    at.selectbox(key="relevance rule").set_value("by sign, half to each").run()
+    by_sign = table(at, "spearman")
+    changed = {name for name in set(after["measure"]) if not rows_of(after, name).equals(rows_of(by_sign, name))}
+    assert changed == {"relevance"}
     monkeypatch.setattr("dashboard.views.importance.agreement.numbers.agreements", None)
     at.session_state[HEADS] = [(3, 7)]
     at.run()
@@ -125,6 +136,40 @@ def test_a_file_is_awaited(opened, small):
     at = opened(two_sets.TAB, checkpoint=small("bert", max_position_embeddings=400))
     at.selectbox(key="second set").set_value(two_sets.UPLOAD).run()
     assert [each.value for each in at.info if "second set" in each.value] == [two_sets.WAIT]
+
+
+def test_a_file_is_the_second_set_and_gives_what_its_texts_give_alone(opened, small):
+    few = {"checkpoint": small("bert", max_position_embeddings=400)}
+    texts = "A dog ran.\nThe bird sang.\nShe eats apples."
+    alone = values_of(opened("Each head", corpus_text=texts, **few))
+    at = opened(two_sets.TAB, corpus_text="A cat sat.\nTwo birds.\nA dog ran.", **few)
+    at.selectbox(key="second set").set_value(two_sets.UPLOAD).run()
+    at.file_uploader(key="second texts").upload("more.txt", texts.encode())
+    at.run()
+    assert said(at) == []
+    rows = table(at, "second_change").sort_values(["layer", "head"])
+    np.testing.assert_allclose(rows["second"], alone, rtol=1e-4)
+    assert told(at, "Pearson's").startswith("6 heads, 2 texts against 3 texts: "), "one text is in both"
+
+
+def test_a_second_table_is_read_with_the_columns_of_the_first(opened, small):
+    folder = small("bert", "SequenceClassification", id2label={0: "no", 1: "yes"}, max_position_embeddings=400)
+    first = "sentence,label\nthe cat sat,no\na dog ran,yes\ntwo birds,yes\na cat,no"
+    second = "id,sentence,label\n1,she ate apples,no\n2,the mat is red,yes\n3,a bird,no\n4,one dog,yes"
+    at = opened(two_sets.TAB, checkpoint=folder, metric=words.LABELS)
+    at.file_uploader(key="labelled").upload("first.csv", first.encode())
+    at.run()
+    assert [each.value for each in at.info if each.value == two_sets.WAIT_TABLE]
+    at.file_uploader(key="second table").upload("second.csv", second.encode())
+    at.run()
+    assert said(at) == []
+    assert "6 heads, 4 texts against 4 texts" in told(at, "4 texts against 4 texts")
+    at.file_uploader(key="second table").upload(
+        "other.csv", b"sentence,label\na bird,perhaps\na cat,no\na dog,yes\nit sat,no"
+    )
+    at.run()
+    assert len(said(at)) == 1
+    assert "perhaps" in said(at)[0]
 
 
 def test_a_removed_head_is_in_none_of_the_views(opened, small, tmp_path):

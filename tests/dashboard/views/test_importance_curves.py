@@ -5,7 +5,7 @@ from reading import button, said
 from streamlit.runtime.scriptrunner import StopException
 
 from cache.store.recent import Recent
-from core.checkpoints.find import find_checkpoint
+from core.checkpoints.find import find_checkpoint, load_checkpoint
 from dashboard import controls
 from dashboard.views.importance.curves import drawn, view, wording
 from dashboard.views.importance.curves.removal import NAME
@@ -134,6 +134,26 @@ def test_heads_are_removed_from_the_page_and_the_checkpoint_is_offered(opened, s
     assert any("3 of 6 heads are gone" in each.value for each in at.success)
     button(at, wording.MAKE).click().run()
     assert said(at)[0].startswith("There is already a checkpoint smaller in")
+
+
+def test_chosen_heads_are_zeroed_and_the_speed_is_measured_once_asked_for(opened, store):
+    at = opened(**{"heads to remove": wording.CHOSEN, "export": wording.ZEROED, "head": "0-1,1-2"})
+    begin(at) if orders_of(at) is None else None
+    at.text_input(key=NAME).set_value("zeroed")
+    button(at, wording.MAKE).click().run()
+    assert said(at) == []
+    files = find_checkpoint("zeroed")
+    assert files.removed_of("self") == (), "of the same shape"
+    weights = load_checkpoint(files, device="cpu").model.encoder.layer[0].attention.output.dense.weight
+    width = weights.shape[1] // 3
+    assert (weights[:, width : 2 * width] == 0).all()
+    assert (weights[:, :width] != 0).any()
+    assert not [each for each in at.dataframe if "ratio" in each.value]
+    at.button(key="speed zeroed").click().run()
+    assert said(at) == []
+    (speeds,) = (each.value for each in at.dataframe if "ratio" in each.value)
+    assert speeds["batch_size"].tolist() == [1, 4, 16, 64]
+    assert (speeds["ratio"] > 0).all()
 
 
 def test_a_bad_name_gets_a_sentence(opened):

@@ -31,6 +31,8 @@ class Compared:
     """Of each measure over the corpus; larger means more important."""
     left_out: tuple[tuple[str, str], ...]
     """Measures that the checkpoint does not allow, and why."""
+    conserved: float | None
+    """Share of what relevance distributes that arrives at the tokens, median over texts; None without relevance."""
 
 
 _compared: Final[Recent[Hashable, Compared]] = Recent(COMPARED_BYTES)
@@ -85,4 +87,5 @@ def _computed(importance: Importance, normalised: bool, rule: Rule) -> Compared:
         agreements={each.measure: each for each in of_all},
         values={measure.name: measure.values(len(results)) for measure in measures},
         left_out=found.left_out,
+        conserved=next((float(np.median(of.conserved)) for of in measures if of.conserved is not None), None),
     )

@@ -26,7 +26,7 @@ def cheaper_measures(importance: Importance) -> None:
     """Draw the tab."""
     st.markdown(wording.SEE)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        rule = one_of(wording.RULE, wording.RULES, key="relevance rule", help=wording.RULE_HELP)
+        rule = from_list(wording.RULE, wording.RULES, key="relevance rule", help=wording.RULE_HELP, width=PICKER_WIDTH)
         normalised = toggle(wording.NORMALISE, key="normalise", help=wording.NORMALISE_HELP)
     found = compared(importance, normalised=normalised, rule=rule)
     if found is None:
@@ -43,6 +43,8 @@ def cheaper_measures(importance: Importance) -> None:
     with left:
         chart("agreement with ablation", agreement_dots(list(found.agreements.values())), facts)
         st.caption(wording.INTERVALS)
+        if found.conserved is not None:
+            st.caption(wording.conserved(found.conserved))
         _table(found, facts)
     with right:
         chosen = _one_measure(found, importance, facts)

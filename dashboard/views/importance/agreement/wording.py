@@ -20,11 +20,18 @@ NORMALISE_HELP: Final = (
     "different layers then compare as if every layer mattered alike."
 )
 RULE: Final = "Relevance through attention"
-RULES: Final[Mapping[str, Rule]] = {"constant weights": "conservative", "half to each factor": "halved"}
+RULES: Final[Mapping[str, Rule]] = {
+    "constant weights": "conservative",
+    "half to each factor": "halved",
+    "by sign, half to each": "alpha-beta",
+    "by sign, all to the positive": "alpha1-beta0",
+    "by sign, 2 against -1": "alpha2-beta1",
+}
 RULE_HELP: Final = (
     "How relevance is passed back through attention. **Constant weights**: all of it goes to what is attended to, so "
     "nothing is lost on the way. **Half to each factor**: half goes to what is attended to, and half to the queries "
-    "and keys that decide where attention goes."
+    "and keys that decide where attention goes. **By sign**: constant weights, and in every sum the terms above 0 and "
+    "those below 0 get fixed shares (alpha and beta); half to each is what Voita et al. used."
 )
 MEASURE: Final = "Measure"
 SCALE: Final = "Axes"
@@ -55,6 +62,14 @@ ABOUT: Final[Mapping[str, str]] = {
     "relevance": "share of the prediction that goes through the head",
 }
 """What each measure is, in a few words."""
+
+
+def conserved(share: float) -> str:
+    """How much of the prediction relevance still accounts for at the input."""
+    return (
+        f"Of what relevance distributes, {100 * share:.0f}% arrives at the tokens (median over texts). In a model "
+        "without biases, and with constant weights or by sign, all of it does."
+    )
 
 
 def summary(compared: Sequence[Agreement], n_heads: int) -> str:

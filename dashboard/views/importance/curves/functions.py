@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 from jaxtyping import Bool
 
-from core.importance.functions import KeptFunction, kept_functions
-from core.importance.pruning import Pruning, Removed
+from core.importance.pruning.functions import KeptFunction, kept_functions
+from core.importance.pruning.orders import Pruning, Removed
 from core.roles.roles import COARSE_ROLES
 from core.surface.frequencies import frequencies_of
 from core.surface.key_kinds import USUAL_SURFACE

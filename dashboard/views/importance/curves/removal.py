@@ -10,8 +10,8 @@ from core.attention.settings import Head, head_names
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.checkpoints.folders import checkpoints_folder
 from core.errors import AnalysisError
-from core.importance.exports import Export
-from core.importance.pruning import Pruning, Removed, heads_off
+from core.importance.pruning.orders import Pruning, Removed, heads_off
+from core.importance.removal.exports import Export
 from dashboard import state
 from dashboard.controls import from_home
 from dashboard.downloads import table_downloads
@@ -25,7 +25,7 @@ from dashboard.views.pickers import from_list, one_of
 
 if TYPE_CHECKING:
     from core.importance.passes.speed import Speed
-    from core.importance.removal import Removal
+    from core.importance.removal.remove import Removal
 
 EXPORTS: Final[dict[str, Export]] = {wording.REMOVED: "removed", wording.ZEROED: "zeroed"}
 MADE: Final = "removed checkpoints"
@@ -101,7 +101,7 @@ def _make(visit: Visit, heads: list[Head], export: Export) -> None:
 
 @in_its_place
 def _removed(visit: Visit, heads: list[Head], export: Export, name: str) -> "Removal":
-    from core.importance.removal import remove
+    from core.importance.removal.remove import remove
 
     with st.spinner(wording.REMOVING, show_time=True):
         return remove(visit.engine.files, heads, checkpoints_folder() / name, kind=visit.settings.kind, export=export)

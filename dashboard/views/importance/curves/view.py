@@ -8,9 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from cache.serving.requests import Report
-from core.importance.curves import Curve, Removable, allowed_loss, curves_table, removable
 from core.importance.measures import ABLATION
-from core.importance.pruning import Pruning
+from core.importance.pruning.curves import Curve, Removable, allowed_loss, curves_table, removable
+from core.importance.pruning.orders import Pruning
 from dashboard.downloads import table_downloads
 from dashboard.figures.figure import Figure
 from dashboard.figures.importance.curves import pruning_curves
@@ -19,8 +19,10 @@ from dashboard.progress import with_progress
 from dashboard.views.charts import chart
 from dashboard.views.importance import wording as page_wording
 from dashboard.views.importance.curves import wording
-from dashboard.views.importance.curves.drawn import Asker, Drawn, collected, kept_curves, n_passes, pruning_of
+from dashboard.views.importance.curves.asker import Asker, Work
+from dashboard.views.importance.curves.drawn import Drawn, collected, kept_curves, n_passes, pruning_of
 from dashboard.views.importance.curves.functions import functions
+from dashboard.views.importance.curves.over_training import over_training
 from dashboard.views.importance.curves.removal import removal
 from dashboard.views.importance.numbers import Importance
 from dashboard.views.pickers import from_list, one_of, toggle
@@ -32,7 +34,7 @@ SETTING_WIDTH: Final = 200
 
 
 def how_many(importance: Importance) -> None:
-    """Curves of all orders, and how many heads each removes at a small cost."""
+    """Curves of all orders, how many heads each removes at a small cost, and how that changed over training."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         within = one_of(wording.WITHIN, WITHIN, key="allowed loss", help=wording.WITHIN_HELP)
         numbers = {str(number): number for number in range(importance.effects.delta.shape[1] + 1)}
@@ -41,6 +43,14 @@ def how_many(importance: Importance) -> None:
         )
         wants_greedy = toggle(wording.GREEDY, key="greedy", help=wording.GREEDY_HELP)
         picker = st.container(width=SETTING_WIDTH)
+    _of_checkpoint(importance, at_least, wants_greedy, within, picker)
+    over_training(importance, at_least, within)
+
+
+def _of_checkpoint(
+    importance: Importance, at_least: int, wants_greedy: bool, within: float, picker: DeltaGenerator
+) -> None:
+    """Curves of the checkpoint of the page, as far as they are known or the reader asks for them."""
     pruning = pruning_of(importance, at_least)
     _ = pruning.half  # too few texts are refused before any work
     work, place = st.container(), st.empty()
@@ -51,9 +61,10 @@ def how_many(importance: Importance) -> None:
     if not drawn.curves:
         return
     names = list(dict.fromkeys(each.order for each in drawn.curves))
+    start = ABLATION if ABLATION in names else names[0]
     with picker:
         order = from_list(
-            wording.ORDER, {name: name for name in names}, key="order", start=ABLATION, help=wording.ORDER_HELP
+            wording.ORDER, {name: name for name in names}, key="order", start=start, help=wording.ORDER_HELP
         )
     with place.container():
         _curves(importance, pruning, drawn, order)
@@ -85,7 +96,8 @@ def _worked(importance: Importance, pruning: Pruning, wants_greedy: bool, known:
     def work(report: Report) -> Drawn:
         if known.curves:
             show(known.curves)
-        return collected(importance, pruning, wants_greedy, Asker(importance=importance, report=report), show)
+        asker = Asker(importance=importance, work=Work(report=report))
+        return collected(importance, pruning, wants_greedy, asker, show)
 
     return with_progress(("curves", key), work, wording.DOING) or known
 

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from core.importance.curves import RANDOM_ORDERS, STEPS, Removable
-from core.importance.functions import KeptFunction
 from core.importance.metrics import ScoreName
-from core.importance.pruning import RANDOM, REVERSE
+from core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Removable
+from core.importance.pruning.functions import KeptFunction
+from core.importance.pruning.orders import RANDOM, REVERSE
 from dashboard.figures.figure import counted, percent
 
+SHOWN_RUNS: Final = 3
 TAB: Final = "How many heads can go?"
 WITHIN: Final = "Allowed loss"
 WITHIN_HELP: Final = (
@@ -205,3 +206,64 @@ def functions_said(kept: Sequence[KeptFunction], n_heads: int) -> str:
     if not parts:
         parts.append("every function has as many heads left as random removal could leave (95% of draws)")
     return f"{said[0]} {'; '.join(parts)}. No correction is made for the number of functions."
+
+
+OVER_TRAINING: Final = "Over training"
+OVER_TRAINING_HELP: Final = (
+    "How many heads can go at each saved step of the fine-tuning run that the chosen checkpoint belongs to, or that "
+    "began from it."
+)
+RUN: Final = "Fine-tuning run"
+ORDER_OVER_TRAINING_HELP: Final = (
+    "In which heads are removed, the least important first, found anew at each step. The paper takes the gradient per "
+    "token. **Ablation** and **reverse** take each head out in turn at every step, which takes many times as long. "
+    "**Random** is a control: the mean of the random orders."
+)
+INTERVAL_AT: Final = "Interval at"
+INTERVAL_AT_HELP: Final = (
+    "Number of heads removed whose 95% interval is drawn, as a bar: of the change against all heads on at the same "
+    "step. Those of the others show when you point at a mark."
+)
+ALL_STAY: Final = "All heads of each layer stay, so none can be removed. Let fewer stay."
+MICHEL_5: Final = "Corresponds to Figure 5 of Michel et al. (2019)."
+NO_SHARES: Final = (
+    "With all heads on this score is 0 or less at every step, so there are no shares of it to draw. A score of "
+    "labelled texts, or the loss of predicted words, has them."
+)
+STEPS_TABLE: Final = "All steps in a table"
+
+
+def no_run(names: Sequence[str]) -> str:
+    """Which checkpoints have saved steps."""
+    some = ", ".join(names[:SHOWN_RUNS]) + (", ..." if len(names) > SHOWN_RUNS else "")
+    return (
+        f"Curves over training are drawn for a checkpoint that was fine-tuned here ({some}), or that a run began from. "
+        "Choose one in the sidebar."
+    )
+
+
+def without_beginning(reason: str) -> str:
+    """Why there is no step 0."""
+    return f"Without step 0, the checkpoint before fine-tuning: {reason}"
+
+
+def waiting_over_training(n_known: int, n_steps: int, n_passes: int) -> str:
+    """What the button will do."""
+    if n_known:
+        return f"{n_known} of {counted(n_steps, 'step')} drawn from what is kept; the others have yet to be computed."
+    return (
+        f"The curves of {counted(n_steps, 'step')} take about {n_passes:,} forward passes of single texts. They are "
+        "drawn step by step, can be stopped and continued, and are kept."
+    )
+
+
+def over_training(found: Sequence[tuple[int, Removable]], order: str, n_heads: int, allowance: str) -> str:
+    """How many heads can go at the first and at the last step."""
+    said = [
+        f"**{each.n} of {counted(n_heads, 'head')}**{_interval(each)} at step {step:,}"
+        for step, each in dict((found[0], found[-1])).items()
+    ]
+    return (
+        f"With {allowance}, against all heads on at the same step, {' and '.join(said)} can go in the order of "
+        f"{order}. A checkpoint that has learnt little has little to lose, so read the share beside the score itself."
+    )

@@ -7,9 +7,9 @@ from jaxtyping import Float, Int
 
 from cache.engine import Engine
 from core.finetuning.data import held_out_texts
-from core.importance.curves import Curve, curve
 from core.importance.effects import Draws
 from core.importance.gates.settings import TrainedGates
+from core.importance.pruning.curves import Curve, curve
 from core.importance.question import gated_question
 from core.texts.text import Text
 from dashboard import controls

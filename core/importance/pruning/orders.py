@@ -13,7 +13,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from core.attention.settings import Head
-from core.importance.curves import (
+from core.importance.effects import Draws, halves
+from core.importance.measures import ABLATION, Measure, damage
+from core.importance.metrics import Metric, Score, TextOutcomes
+from core.importance.pruning.curves import (
     RANDOM_ORDERS,
     Curve,
     curve,
@@ -22,9 +25,6 @@ from core.importance.curves import (
     random_importance,
     removal_order,
 )
-from core.importance.effects import Draws, halves
-from core.importance.measures import ABLATION, Measure, damage
-from core.importance.metrics import Metric, Score, TextOutcomes
 from core.importance.question import ablation_question, gated_question
 from core.passes.question import Question
 from core.texts.text import Text
@@ -102,19 +102,29 @@ def orders(pruning: Pruning, ablation: Measure, measures: Sequence[Measure]) -> 
 
     Raises: AnalysisError for fewer than two texts, or documents, and where a layer has not as many heads as shall stay.
     """
-    found = {
-        (ABLATION, 0): _by_half(pruning, ablation, 1),
-        (REVERSE, 0): _by_half(pruning, ablation, -1),
-        **{(measure.name, 0): _by_half(pruning, measure, 1) for measure in measures},
+    return {
+        (ABLATION, 0): order_by(pruning, ablation),
+        (REVERSE, 0): order_by(pruning, ablation, -1),
+        **{(measure.name, 0): order_by(pruning, measure) for measure in measures},
+        **random_orders(pruning),
     }
+
+
+def random_orders(pruning: Pruning) -> dict[Order, ByHalf]:
+    """Orders that know nothing of the heads: a control."""
     n_layers, n_heads = pruning.is_there.shape
-    for draw in range(RANDOM_ORDERS):
-        order = pruning.order(random_importance(n_layers, n_heads, draw))
-        found[RANDOM, draw] = (order, order)
-    return found
+    drawn = [pruning.order(random_importance(n_layers, n_heads, draw)) for draw in range(RANDOM_ORDERS)]
+    return {(RANDOM, draw): (order, order) for draw, order in enumerate(drawn)}
 
 
-def _by_half(pruning: Pruning, measure: Measure, sign: int) -> ByHalf:
+def order_by(pruning: Pruning, measure: Measure, sign: int = 1) -> ByHalf:
+    """The order of a measure, found on each half of the texts.
+
+    Args:
+        pruning: over the texts of the measure.
+        measure: of importance.
+        sign: -1 to remove the most important head first.
+    """
     first, second = (pruning.order(sign * measure.over(pruning.found_on(side))[0]) for side in (0, 1))
     return first, second
 

@@ -20,7 +20,7 @@ from core.checkpoints.removed_heads import as_removed, write_removed
 from core.checkpoints.self_check import first_line, probe_inputs, real_rows
 from core.checkpoints.slicing import remove_heads, scale_heads
 from core.errors import AnalysisError, CheckpointError
-from core.importance.exports import TOLERANCE, Export
+from core.importance.removal.exports import TOLERANCE, Export
 
 
 @dataclass(frozen=True)

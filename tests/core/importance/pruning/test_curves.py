@@ -6,7 +6,8 @@ import torch
 from core.__main__ import main
 from core.attention.observed import observe
 from core.errors import AnalysisError
-from core.importance.curves import (
+from core.importance.metrics import mean_score
+from core.importance.pruning.curves import (
     Curve,
     Removable,
     allowed_loss,
@@ -16,7 +17,6 @@ from core.importance.curves import (
     removable,
     removal_order,
 )
-from core.importance.metrics import mean_score
 
 IMPORTANCE = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 0.1]])
 
@@ -71,6 +71,7 @@ def test_removable_heads_end_where_the_score_first_falls_too_far():
                 low=none,
                 high=none,
                 drawn=drawn,
+                drawn_full=np.full(len(drawn), np.nan),
             )
             for name, draw, delta in deltas
         ]

@@ -8,7 +8,7 @@ from core.attention.settings import ONE_STACK, TWO_STACKS
 from core.checkpoints.find import find_checkpoint
 from core.checkpoints.removed_heads import REMOVED_HEADS
 from core.commands import heads
-from core.importance.exports import EXPORTS
+from core.importance.removal.exports import EXPORTS
 
 
 def add_command(commands: Any) -> None:
@@ -32,7 +32,7 @@ def add_command(commands: Any) -> None:
 def remove(chosen: argparse.Namespace) -> None:
     """Save a checkpoint without some of its heads, after checking that it computes the same as with them switched
     off."""
-    from core.importance.removal import remove as remove_heads
+    from core.importance.removal.remove import remove as remove_heads
 
     files = find_checkpoint(chosen.checkpoint)
     done = remove_heads(

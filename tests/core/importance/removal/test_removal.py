@@ -8,13 +8,13 @@ from safetensors.torch import load_file
 from small_checkpoints import save
 from transformers import AutoModel
 
-import core.importance.removal
+import core.importance.removal.remove
 from core.__main__ import main
 from core.attention.settings import PassSettings
 from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
 from core.checkpoints.removed_heads import REMOVED_HEADS
 from core.errors import AnalysisError, CheckpointError
-from core.importance.removal import remove
+from core.importance.removal.remove import remove
 from core.passes.prepare import prepare
 from core.roles.scores import score_batch
 from core.texts.text import Text
@@ -98,9 +98,11 @@ def test_grouped_keys_are_sliced_by_group_or_repeated_for_the_heads_left(gone, n
 
 def test_a_removal_that_changes_the_output_is_not_saved(folders, tmp_path, monkeypatch):
     """Weights that belong to other heads than those named."""
-    right = core.importance.removal.remove_heads
+    right = core.importance.removal.remove.remove_heads
     monkeypatch.setattr(
-        core.importance.removal, "remove_heads", lambda name, model, _: right(name, model, (("self", ((0, 2),)),))
+        core.importance.removal.remove,
+        "remove_heads",
+        lambda name, model, _: right(name, model, (("self", ((0, 2),)),)),
     )
     with pytest.raises(CheckpointError, match=r"differs by .* nothing was saved"):
         remove(files_of(folders("bert")), ((0, 1),), tmp_path / "made")

@@ -21,7 +21,7 @@ from core.finetuning.journal import open_run, plan_of
 from core.finetuning.settings import TrainingSettings
 from core.importance.effects import Draws, kept_alone
 from core.importance.metrics import TextOutcomes, label_score
-from core.importance.removal import remove
+from core.importance.removal.remove import remove
 from core.passes.prepare import prepare
 from core.similarity.distances import (
     USUAL_DISTANCES,

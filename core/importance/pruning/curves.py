@@ -5,7 +5,7 @@ by the order of the half that it is not in.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from core.errors import AnalysisError
-from core.importance.effects import ALPHA, FEWEST_TEXTS, Draws, interval_and_p
+from core.importance.effects import ALPHA, FEWEST_TEXTS, Draws, interval, interval_and_p
 from core.importance.metrics import Score
 
 STEPS: Final = 10
@@ -38,6 +38,18 @@ class Curve:
     """95% interval of delta, by paired bootstrap over the texts; the orders stay as they are."""
     drawn: Float[np.ndarray, "corpus step"]
     """Delta in each drawn corpus, the same corpora for all curves; NaN with fewer than two texts, or documents."""
+    drawn_full: Float[np.ndarray, " corpus"]
+    """Score with no head removed in each drawn corpus."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RelativeCurve:
+    """A curve as a share of its score with no head removed: 1 there."""
+
+    value: Float[np.ndarray, " step"]
+    low: Float[np.ndarray, " step"]
+    high: Float[np.ndarray, " step"]
+    """95% interval over the corpora in which that score is above 0; NaN with fewer than two texts, or documents."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +125,43 @@ def curve(
     low, high, _ = interval_and_p(draws, delta, changes)
     if draws.n_units < FEWEST_TEXTS:
         changes = np.full_like(changes, np.nan)
-    return Curve(order=order, draw=draw, n_removed=counts, score=scores, delta=delta, low=low, high=high, drawn=changes)
+    return Curve(
+        order=order,
+        draw=draw,
+        n_removed=counts,
+        score=scores,
+        delta=delta,
+        low=low,
+        high=high,
+        drawn=changes,
+        drawn_full=drawn[:, 0],
+    )
+
+
+def relative(of_order: Curve) -> RelativeCurve:
+    """A curve as a share of its score with no head removed; NaN where that score is not above 0.
+
+    Source: Michel et al. 2019, figure 5.
+    """
+    full, drawn_full = float(of_order.score[0]), of_order.drawn_full[:, None]
+    value = of_order.score / full if full > 0 else np.full(of_order.score.shape, np.nan)
+    there = (drawn_full > 0) & ~np.isnan(value)
+    shares = np.where(there, 1 + of_order.drawn / np.where(drawn_full > 0, drawn_full, 1), np.nan)
+    low, high = interval(shares)
+    return RelativeCurve(value=value, low=low, high=high)
+
+
+def mean_curve(curves: Sequence[Curve]) -> Curve:
+    """The mean of curves of one order, such as random ones, with its interval.
+
+    Args:
+        curves: one or more, over the same texts and steps.
+    """
+    score, delta, drawn, drawn_full = (
+        np.mean([getattr(each, name) for each in curves], axis=0) for name in ("score", "delta", "drawn", "drawn_full")
+    )
+    low, high = interval(drawn)
+    return replace(curves[0], draw=0, score=score, delta=delta, low=low, high=high, drawn=drawn, drawn_full=drawn_full)
 
 
 def allowed_loss(score: Score, full: float, within: float) -> float:

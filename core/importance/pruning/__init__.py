@@ -1,0 +1,1 @@
+"""Pruning curves: a score while heads are removed, and the functions that stay."""

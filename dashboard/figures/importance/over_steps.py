@@ -1,0 +1,197 @@
+"""A score over the saved steps of a fine-tuning run, with more and more heads removed."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+
+from core.importance.pruning.curves import Curve, relative
+from core.importance.pruning.over_steps import StepCurve
+from dashboard.figures.appearance import LESS, MORE
+from dashboard.figures.axes import STEP_AXIS, Ends, apart, steps_position
+from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, percent, template
+
+if TYPE_CHECKING:
+    import altair as alt
+
+HEIGHT: Final = 300
+LINE: Final = 13
+"""Pixels between the names of two lines."""
+SHARE: Final = "share of the score with all heads on"
+
+
+def score_over_steps(curves: Sequence[StepCurve], n_heads: int, name: str, chosen: int) -> Figure:
+    """The score at each saved step: a line for each number of heads removed.
+
+    Args:
+        curves: one or more in the order of their steps, over the same numbers of heads removed.
+        n_heads: that can be removed; the whole.
+        name: what the score is.
+        chosen: number of heads removed whose intervals are drawn.
+
+    Source: Michel et al. 2019, figure 5, left.
+    """
+    points = _points(curves, n_heads, shares=False)
+    steps, last = points["at"].unique().tolist(), curves[-1].step
+    # Of equal scores, the name of the line with more heads removed stands lower.
+    ends = points[points["at"] == last][::-1]
+    data, room = _with_marks(points, points["removed"] == chosen, ends)
+    full, removed = (points[points["removed"] == count].set_index("at") for count in (0, chosen))
+    said = [f"{name[:1].upper()}{name[1:]} over {counted(len(steps), 'saved step')}, a line for each share removed."]
+    said += [
+        f"At step {step:,}: {full['value'][step]:.3g} with all heads on, {removed['value'][step]:.3g} with "
+        f"{percent(chosen / n_heads, 0)} removed{_in_brackets(removed['interval'][step])}."
+        for step in dict.fromkeys((steps[0], last))
+    ]
+    return Figure(_over_steps_spec(name, max(1, last), room), data, " ".join(said))
+
+
+def relative_score(curves: Sequence[StepCurve], n_heads: int) -> Figure:
+    """The score as a share of that with all heads on, against the share of heads removed: a line for each saved step.
+
+    Args:
+        curves: as of `score_over_steps`; some score with all heads on has to be above 0. The intervals of the last
+            step are drawn.
+        n_heads: that can be removed; the whole.
+
+    Source: Michel et al. 2019, figure 5, right.
+    """
+    points = _points(curves, n_heads, shares=True).dropna(subset="value")
+    points["label"] = [f"step {step:,}" for step in points["at"]]
+    steps, last, most = points["at"].unique().tolist(), int(points["at"].max()), points["removed"].max()
+    data, room = _with_marks(points, points["at"] == last, points[points["removed"] == most])
+    middle = sorted(points["removed"].unique().tolist())[len(points["removed"].unique()) // 2]
+    there = points[points["removed"] == middle].set_index("at")
+    said = [
+        f"Score as a share of that with all heads on at the same step, against the share of heads removed, for "
+        f"{counted(len(steps), 'saved step')}."
+    ]
+    said += [
+        f"With {percent(middle / n_heads, 0)} removed at step {step:,}: {percent(there['value'][step], 0)}"
+        f"{_in_brackets(there['interval'][step])}."
+        for step in dict.fromkeys((steps[0], last))
+    ]
+    return Figure(_relative_spec(max(1, last), room), data, " ".join(said))
+
+
+def _in_brackets(interval: str) -> str:
+    return f" ({interval})" if interval else ""
+
+
+def _with_marks(points: pd.DataFrame, marked: pd.Series, ends: pd.DataFrame) -> tuple[pd.DataFrame, Ends]:
+    """The points with the intervals of some, and names at the ends of lines, kept apart; and the ends of the axis."""
+    values = pd.concat([points["value"], points.loc[marked, ["low", "high"]].stack()]).to_numpy(float)
+    room = _ends(values)
+    bars = points[marked & points["low"].notna()].assign(kind="interval")
+    ends = ends.dropna(subset="value")
+    heights = apart(ends["value"].to_numpy(float), room, LINE * (room[1] - room[0]) / HEIGHT)
+    return pd.concat([points, bars, ends.assign(kind="name", value=heights)], ignore_index=True), room
+
+
+def _points(curves: Sequence[StepCurve], n_heads: int, *, shares: bool) -> pd.DataFrame:
+    """One row a step and number of heads removed.
+
+    Args:
+        curves: of the steps.
+        n_heads: that can be removed.
+        shares: whether each score is divided by that of the same step with all heads on.
+    """
+    return pd.concat([_points_of(each, n_heads, shares) for each in curves], ignore_index=True)
+
+
+def _points_of(of_step: StepCurve, n_heads: int, shares: bool) -> pd.DataFrame:
+    curve = of_step.curve
+    value, low, high = _values(curve, shares)
+    interval = ["" if np.isnan(least) else f"{least:.3g} to {most:.3g}" for least, most in zip(low, high)]
+    return pd.DataFrame(
+        {
+            "kind": "point",
+            "at": of_step.step,
+            "removed": curve.n_removed,
+            "share": curve.n_removed / n_heads,
+            "label": [percent(count / n_heads, 0) for count in curve.n_removed],
+            "value": value,
+            "low": low,
+            "high": high,
+            "interval": interval,
+        }
+    )
+
+
+def _values(curve: Curve, shares: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is drawn at each number of heads removed, and its interval."""
+    if shares:
+        of_full = relative(curve)
+        return of_full.value, of_full.low, of_full.high
+    return curve.score, curve.score[0] + curve.low, curve.score[0] + curve.high
+
+
+def _ends(values: np.ndarray) -> Ends:
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    room = 0.05 * (high - low) or 0.01
+    return float(f"{low - room:.4g}"), float(f"{high + room:.4g}")
+
+
+@lru_cache(maxsize=32)
+def _over_steps_spec(name: str, last: int, ends: Ends) -> Spec:
+    import altair as alt
+
+    x = steps_position("at", STEP_AXIS, last)
+    color = alt.Color("share:Q", scale=alt.Scale(domain=[0, 1], range=[LESS, MORE], interpolate="rgb"), legend=None)
+    reading = ("line: a share of heads removed, written at its end", "bar: 95% interval, at the share chosen above")
+    return _lines(x, color, "removed", name, ".3~g", ends, title="Score over training", reading=reading)
+
+
+@lru_cache(maxsize=32)
+def _relative_spec(last: int, ends: Ends) -> Spec:
+    import altair as alt
+
+    axis = alt.Axis(format=".0%", tickCount=6)
+    x = alt.X("share:Q", title="share of heads removed", scale=alt.Scale(domain=[0, 1]), axis=axis)
+    color = alt.Color("at:Q", scale=alt.Scale(domain=[0, last], range=[LESS, MORE], interpolate="rgb"), legend=None)
+    reading = ("line: a saved step, written at its end", "bar: 95% interval, at the last step")
+    return _lines(x, color, "at", SHARE, ".0%", ends, title="Relative to all heads on", reading=reading)
+
+
+def _lines(
+    x: "alt.X",
+    color: "alt.Color",
+    line: str,
+    name: str,
+    number: str,
+    ends: Ends,
+    *,
+    title: str,
+    reading: tuple[str, ...],
+) -> Spec:
+    """Lines with their points, the intervals of some of these, and a name at each line's end."""
+    import altair as alt
+
+    def y(field: str) -> alt.Y:
+        scale = alt.Scale(domain=list(ends), nice=False, zero=False)
+        return alt.Y(field, type="quantitative", title=name, scale=scale, axis=alt.Axis(format=number, tickCount=6))
+
+    tooltip = [
+        alt.Tooltip("at:Q", title="step", format=",d"),
+        alt.Tooltip("removed:Q", title="heads removed", format=",d"),
+        alt.Tooltip("share:Q", title="share removed", format=".0%"),
+        alt.Tooltip("value:Q", title=name, format=".1%" if number == ".0%" else number),
+        alt.Tooltip("interval:N", title="95% interval"),
+    ]
+    point, interval = of_kind("point"), of_kind("interval").mark_rule(aria=False, strokeWidth=2)
+    names = of_kind("name").mark_text(color=INK, align="left", dx=8, fontSize=11)
+    return template(
+        alt.layer(
+            interval.encode(x=x, y=y("low"), y2=alt.Y2("high"), color=color),
+            point.mark_line(aria=False, strokeWidth=2).encode(
+                x=x, y=y("value"), color=color, detail=alt.Detail(line, type="quantitative")
+            ),
+            point.mark_point(filled=True, size=45, opacity=1).encode(x=x, y=y("value"), color=color, tooltip=tooltip),
+            names.encode(x=x, y=y("value"), text=alt.Text("label:N")),
+        ),
+        title=title,
+        reading=reading,
+        height=HEIGHT,
+    )

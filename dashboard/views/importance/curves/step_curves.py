@@ -1,0 +1,205 @@
+"""Curves of the saved steps of a run: those that the store can give, and the rest computed one after the other."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float
+
+from cache.engine import Engine
+from cache.store.recent import Recent
+from core.checkpoints.saved_runs import SavedRun
+from core.errors import AnalysisError
+from core.importance.cheap import KINDS
+from core.importance.measures import ABLATION, Measure, damage
+from core.importance.metrics import TextOutcomes
+from core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Curve, mean_curve
+from core.importance.pruning.orders import (
+    RANDOM,
+    REVERSE,
+    ByHalf,
+    Order,
+    Pruning,
+    full_outcomes,
+    order_by,
+    pruning_curve,
+    random_orders,
+)
+from core.importance.pruning.over_steps import (
+    SavedStep,
+    StepCurve,
+    beginning,
+    check_alike,
+    check_beginning,
+    saved_steps,
+)
+from core.importance.question import HEAD_OUTPUTS, ablation_question, gated_question, mean_outputs
+from dashboard import controls
+from dashboard.views.importance.curves.asker import Asker, NotYet, Work
+from dashboard.views.importance.curves.drawn import CURVES_BYTES, pruning_of
+from dashboard.views.importance.numbers import Importance
+
+BY_ABLATION: Final = {ABLATION: 1, REVERSE: -1}
+"""Orders that take the ablations of each step, and the sign of these."""
+_curves: Final[Recent[Hashable, "StepCurves"]] = Recent(CURVES_BYTES)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stage:
+    """A saved step, and what the page asks about it."""
+
+    step: int
+    importance: Importance
+    """Of the page, but with the checkpoint of this step."""
+    pruning: Pruning
+
+    @property
+    def engine(self) -> Engine:
+        """The checkpoint of this step."""
+        return self.importance.material.visit.engine
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StepCurves:
+    """What is known of the curves."""
+
+    curves: list[StepCurve]
+    left_out: str
+    """Why there is no step 0; empty where there is one."""
+    is_whole: bool
+    """Whether nothing is missing."""
+
+
+def stages_of(importance: Importance, run: SavedRun, at_least: int) -> tuple[list[Stage], str]:
+    """The saved steps of a run in order, and why step 0 is not one of them.
+
+    Raises: AnalysisError for a run without saved steps or in progress, and for steps with other heads or classes than
+        the checkpoint of the page.
+    """
+    found = [_stage(importance, step, at_least) for step in saved_steps(run)]
+    try:
+        first = _stage(importance, beginning(run), at_least)
+        check_beginning(run, first.engine.files)
+    except AnalysisError as error:
+        return found, str(error)
+    return [first, *found], ""
+
+
+def _stage(importance: Importance, step: SavedStep, at_least: int) -> Stage:
+    material = importance.material
+    engine = controls.other_engine(material.visit.chosen, step.checkpoint)
+    check_alike(engine.files, material.visit.engine.files, material.metric)
+    at_step = replace(importance, material=replace(material, visit=replace(material.visit, engine=engine)))
+    return Stage(step=step.step, importance=at_step, pruning=pruning_of(at_step, at_least))
+
+
+def n_passes(stages: Sequence[Stage], order: str) -> int:
+    """Forward passes of single texts that the curves take, about."""
+    pruning = stages[0].pruning
+    to_order = pruning.n_heads if order in BY_ABLATION else 3
+    of_text = STEPS * RANDOM_ORDERS if order == RANDOM else STEPS + to_order
+    return len(stages) * len(pruning.documents) * of_text
+
+
+def kept_curves(stages: Sequence[Stage], order: str) -> StepCurves:
+    """Curves that need no pass; computed once for a click after the other."""
+    first = stages[0]
+    material, positions = first.importance.material, first.importance.ablated.positions
+    key = (material.key, positions, tuple(stage.engine for stage in stages), first.pruning.at_least, order)
+    known = _curves.get(key)
+    if known is None:
+        known = collected(stages, order, Work(), lambda _: None)
+        if known.is_whole:
+            _curves.put(key, known, sum(each.curve.drawn.nbytes for each in known.curves))
+    return known
+
+
+def collected(stages: Sequence[Stage], order: str, work: Work, show: Callable[[list[StepCurve]], None]) -> StepCurves:
+    """Curves one step after the other, as far as their answers can be had.
+
+    Args:
+        stages: one or more, of one run.
+        order: in which heads are removed.
+        work: answers questions.
+        show: is given the curves so far whenever there is one more.
+
+    Raises: AnalysisError for what a saved step does not allow; step 0, which may lack a classifier, is left out.
+    """
+    work.total = n_passes(stages, order)
+    found: list[StepCurve] = []
+    left_out, is_whole = "", True
+    for stage in stages:
+        try:
+            curve = _curve(stage, order, Asker(importance=stage.importance, work=work))
+        except NotYet:
+            is_whole = False
+            continue
+        except AnalysisError as error:
+            if stage.step:
+                raise
+            left_out = str(error)
+            continue
+        found.append(StepCurve(step=stage.step, curve=curve))
+        show(found)
+    return StepCurves(curves=found, left_out=left_out, is_whole=is_whole)
+
+
+def _curve(stage: Stage, order: str, asker: Asker) -> Curve:
+    """The curve of a step; the mean one of random orders.
+
+    Raises: NotYet for an answer that cannot be had now.
+    """
+    full, by_name = _order(stage, order, asker)
+    drawn = [pruning_curve(stage.pruning, name, of, full, asker.about_places) for name, of in by_name.items()]
+    curves = [curve for curve in drawn if curve is not None]
+    if len(curves) < len(drawn):
+        raise NotYet
+    return mean_curve(curves)
+
+
+def _order(stage: Stage, order: str, asker: Asker) -> tuple[Float[np.ndarray, "text part"], dict[Order, ByHalf]]:
+    """What the checkpoint makes of each text with all heads on, and the order of removal."""
+    pruning = stage.pruning
+    if order in BY_ABLATION:
+        outcomes = _ablated(stage, asker)
+        by = damage(outcomes, pruning.score)
+        return full_outcomes(outcomes), {(order, 0): order_by(pruning, by, BY_ABLATION[order])}
+    full = _with_all_heads(stage, asker)
+    if order == RANDOM:
+        return full, random_orders(pruning)
+    return full, {(order, 0): order_by(pruning, _measure(order, asker))}
+
+
+def _measure(name: str, asker: Asker) -> Measure:
+    """A cheap measure.
+
+    Raises: AnalysisError where the checkpoint does not allow it.
+    """
+    return next(measure for measure in asker.ways_to_measures()[KINDS[name]]() if measure.name == name)
+
+
+def _ablated(stage: Stage, asker: Asker) -> Sequence[TextOutcomes]:
+    material = stage.importance.material
+    means = mean_outputs(asker.about_texts(HEAD_OUTPUTS)) if material.replace == "mean" else None
+    outcomes = asker.about_places(
+        ablation_question(material.metric, means=means), _every(stage), (), stage.pruning.n_heads
+    )
+    if outcomes is None:
+        raise NotYet
+    return outcomes
+
+
+def _with_all_heads(stage: Stage, asker: Asker) -> Float[np.ndarray, "text part"]:
+    """Outcomes of each text with all heads on, without a sweep of ablations; a change of the output is 0."""
+    if stage.pruning.metric == "output":
+        return np.zeros((len(stage.pruning.documents), 1))
+    gates = np.ones((1, *stage.pruning.is_there.shape))
+    outcomes = asker.about_places(gated_question(stage.pruning.metric, gates), _every(stage), (), 1)
+    if outcomes is None:
+        raise NotYet
+    return np.stack([of_text[0] for of_text in outcomes])
+
+
+def _every(stage: Stage) -> np.ndarray:
+    return np.arange(len(stage.pruning.documents))

@@ -1,0 +1,196 @@
+"""Pruning curves over the saved steps of a run: shares of each step's own score, and the command over a real run."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.__main__ import main
+from core.checkpoints.saved_runs import find_run
+from core.errors import AnalysisError
+from core.finetuning.journal import Journal
+from core.importance.effects import Draws
+from core.importance.metrics import label_score
+from core.importance.pruning.curves import curve, mean_curve, relative
+from core.importance.pruning.over_steps import (
+    RELATIVE_COLUMNS,
+    StepCurve,
+    check_alike,
+    check_beginning,
+    saved_steps,
+    step_curves_table,
+)
+
+TEXTS = ["the cat ran", "who sat on the mat", "a dog", "she eats red apples", "two birds"]
+RIGHT = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 1, 0]])
+"""Whether each of five texts is classified rightly at each of four numbers of heads removed."""
+
+
+def planted(right=RIGHT, order="flap", draw=0, documents=(None,) * 5):
+    logits = np.stack([1.0 - right, right], axis=-1)  # all texts are of class 1
+    score = label_score("accuracy", np.ones(len(right)), 2)
+    return curve(order, draw, np.arange(4), logits, score, Draws(list(documents)))
+
+
+def test_a_relative_curve_divides_by_the_steps_own_score_with_all_heads_on():
+    shares = relative(planted())
+    assert shares.value == pytest.approx([1, 3 / 4, 3 / 4, 0])
+    assert (shares.low[0], shares.high[0]) == (1, 1)
+    drawn = Draws([None] * 5).weights @ RIGHT  # a corpus in which no text is right with all heads on has no share
+    ratios = (drawn / np.where(drawn[:, :1] > 0, drawn[:, :1], np.nan))[:, 1]
+    assert (shares.low[1], shares.high[1]) == pytest.approx(tuple(np.nanquantile(ratios, [0.025, 0.975])))
+    assert 0 <= shares.low[1] < 3 / 4 < shares.high[1] <= 1
+
+
+def test_there_is_no_share_of_a_score_of_zero_and_no_interval_over_one_document():
+    nothing = relative(planted(np.zeros((5, 4), int)))
+    assert all(np.isnan(values).all() for values in (nothing.value, nothing.low, nothing.high))
+    one = relative(planted(documents=("a",) * 5))
+    assert one.value[1] == pytest.approx(3 / 4)
+    assert np.isnan(one.low).all()
+
+
+def test_the_mean_of_random_curves_has_the_interval_of_their_mean():
+    other = RIGHT[:, [0, 3, 1, 2]]
+    mean = mean_curve([planted(order="random"), planted(other, "random", 1)])
+    assert (mean.order, mean.draw) == ("random", 0)
+    assert mean.score == pytest.approx([4 / 5, 3 / 10, 3 / 5, 3 / 10])
+    assert mean.delta == pytest.approx(mean.score - 4 / 5)
+    drawn = Draws([None] * 5).weights @ (RIGHT[:, 1] + other[:, 1] - 2 * RIGHT[:, 0]) / 10
+    assert (mean.low[1], mean.high[1]) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
+
+
+def test_the_table_has_a_row_a_step_of_training_and_of_the_curve():
+    rows = step_curves_table([StepCurve(step=step, curve=planted()) for step in (0, 20)], 3)
+    assert rows["step"].tolist() == [0] * 4 + [20] * 4
+    assert rows["share"].tolist()[:4] == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert rows["relative"].tolist()[4:] == pytest.approx([1, 3 / 4, 3 / 4, 0])
+    assert tuple(rows.columns[-3:]) == RELATIVE_COLUMNS
+
+
+# A run of the fine-tuning machinery
+
+
+@pytest.fixture(scope="module")
+def run(folders, tmp_path_factory):
+    """A run of a small BERT with two saved steps, and a table and a file of texts beside it."""
+    folder = tmp_path_factory.mktemp("over steps")
+    rows = [f"{text},{'yes' if len(text) % 2 else 'no'}" for text in TEXTS * 3]
+    (folder / "labelled.csv").write_text("\n".join(["words,said", *rows]) + "\n")
+    (folder / "texts.txt").write_text("\n".join(TEXTS))
+    options = {
+        "checkpoint": folders("bert"),
+        "data": folder / "labelled.csv",
+        "text-columns": "words",
+        "label-column": "said",
+        "output": folder / "run",
+        "epochs": 2,
+        "batch-size": 5,
+        "learning-rate": 0.01,
+        "held-out": 0.4,
+        "save-steps": 2,
+        "device": "cpu",
+    }
+    assert main(["finetune", *(f"--{name}={value}" for name, value in options.items())]) == 0
+    return folder / "run"
+
+
+LABELS = ("--metric", "labels", "--label-column", "said", "--text-columns", "words")
+
+
+def curves_of(checkpoint, texts, output, *more):
+    arguments = ["prune", "--checkpoint", checkpoint, "--texts", texts, "--output", output, "--dtype", "float64", *more]
+    return main(list(map(str, arguments)))
+
+
+def table_of(checkpoint, texts, output, *more):
+    assert curves_of(checkpoint, texts, output, *more) == 0
+    return pd.read_csv(output, keep_default_na=False, na_values="")
+
+
+def test_the_curves_of_each_step_are_those_of_prune_for_its_checkpoint(run, tmp_path, capsys):
+    texts, output = run.parent / "texts.txt", tmp_path / "curves.csv"
+    whole = table_of(run, texts, output, "--over-steps")
+    said = capsys.readouterr().out
+    assert list(dict.fromkeys(whole["step"])) == [0, 2, 4], "the checkpoint that the run began from comes first"
+    steps = [find_run(str(run)).progress.checkpoint, run / "checkpoint-2", run / "checkpoint-4"]
+    for step, checkpoint in zip((0, 2, 4), steps, strict=True):
+        alone = table_of(checkpoint, texts, output)
+        rows = whole[whole["step"] == step].reset_index(drop=True)
+        own = [name for name in alone.columns if name not in ("checkpoint", "fingerprint")]
+        pd.testing.assert_frame_equal(rows[own], alone[own], check_exact=True)
+        assert set(rows["fingerprint"]) == set(alone["fingerprint"])
+        assert f"Step {step}, {checkpoint}" in said
+        assert capsys.readouterr().out in said, "heads that can go, as of that checkpoint"
+    assert set(whole["checkpoint"]) == {"run"}
+    assert whole["relative"].isna().all(), "the text vector does not change with all heads on"
+
+
+def test_a_score_of_labels_is_divided_and_a_beginning_without_a_classifier_is_left_out(run, tmp_path, capsys):
+    texts = run.parent / "labelled.csv"
+    whole = table_of(run, texts, tmp_path / "curves.csv", "--over-steps", *LABELS)
+    said = capsys.readouterr()
+    assert set(whole["step"]) == {2, 4}
+    assert "Without step 0: " in said.err
+    assert "do not know the same classes" in said.err
+    for step, rows in whole.groupby("step"):
+        alone = table_of(run / f"checkpoint-{step}", texts, tmp_path / "alone.csv", *LABELS)
+        assert rows["score"].tolist() == alone["score"].tolist()
+        full = rows.loc[rows["removed"] == 0, "score"].iloc[0]
+        assert rows["relative"].to_numpy() == pytest.approx(rows["score"].to_numpy() / full)
+
+
+def refused(capsys, *arguments):
+    assert curves_of(*arguments, "--over-steps") == 2
+    return capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_run_gets_a_sentence(run, folders, tmp_path, capsys):
+    texts, output = run.parent / "texts.txt", tmp_path / "out.csv"
+    assert f"{folders('bert')} is no fine-tuning run" in refused(capsys, folders("bert"), texts, output)
+    assert "bundled is no fine-tuning run" in refused(capsys, "bundled", texts, output)
+    assert "Leave out --random-weights" in refused(capsys, run, texts, output, "--random-weights", "1")
+    assert not output.exists()
+
+
+def test_a_run_in_progress_and_one_without_a_saved_step_get_a_sentence(run, tmp_path, capsys):
+    texts, output, going = run.parent / "texts.txt", tmp_path / "out.csv", tmp_path / "going"
+    journal = Journal(going, "bundled")
+    assert "The run going is in progress" in refused(capsys, going, texts, output)
+    journal.end("stopped")
+    assert "No step of the run going is saved" in refused(capsys, going, texts, output)
+
+
+def test_steps_with_other_heads_and_a_beginning_that_has_changed_are_not_set_beside_the_others(
+    run, loaded, tmp_path, capsys
+):
+    changed = tmp_path / "run"
+    shutil.copytree(run, changed)
+    config = json.loads((changed / "checkpoint-2" / "config.json").read_text())
+    (changed / "checkpoint-2" / "config.json").write_text(json.dumps(config | {"num_attention_heads": 4}))
+    sentence = refused(capsys, changed, run.parent / "texts.txt", tmp_path / "out.csv")
+    assert "checkpoint-2 has 2 layers x 4 heads, but " in sentence
+    assert "checkpoint-4 has 2 layers x 3 heads" in sentence
+    record = json.loads((changed / "training.json").read_text())
+    (changed / "training.json").write_text(json.dumps(record | {"fingerprint": "another"}))
+    check_beginning(find_run(str(run)), loaded("bert").files)
+    with pytest.raises(AnalysisError, match="has other files now than when the run run began from it"):
+        check_beginning(find_run(str(changed)), loaded("bert").files)
+
+
+def test_a_run_among_the_checkpoints_is_found_by_its_name(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    shutil.copytree(run, tmp_path / "checkpoints" / "words")
+    steps = saved_steps(find_run("words"))
+    assert [(step.step, step.checkpoint) for step in steps] == [(2, "words/checkpoint-2"), (4, "words/checkpoint-4")]
+
+
+def test_checkpoints_without_the_same_heads_are_not_alike(folders, loaded):
+    from dataclasses import replace
+
+    files = loaded("bert").files
+    check_alike(files, files, "output")
+    with pytest.raises(AnalysisError, match=r"without self: L0 H1, so a share of them"):
+        check_alike(files, replace(files, removed=(("self", ((0, 1),)),)), "output")

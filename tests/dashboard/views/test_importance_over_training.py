@@ -1,0 +1,227 @@
+"""How many heads can go over training: curves of a run's saved steps, stopped, gone on with, and as the command's."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from reading import button, said
+from streamlit.runtime.scriptrunner import StopException
+
+from cache.store.recent import Recent
+from core.__main__ import main
+from core.finetuning.journal import Journal
+from core.importance.cheap import KINDS
+from core.importance.pruning.over_steps import step_curves_table
+from dashboard import controls
+from dashboard.plain import WORD_JOINER
+from dashboard.views.importance import wording as page_wording
+from dashboard.views.importance.curves import drawn, over_training, step_curves, wording
+
+TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
+TABLE = "sentence,label\n" + "".join(f"the {'cat' if i % 2 else 'dog'} sat on mat {i},{i % 2}\n" for i in range(12))
+TAB = {"importance details": wording.TAB, "over training": "true"}
+RUN = "animals"
+
+
+@pytest.fixture(scope="module")
+def run(small, store):
+    """A run of a small BERT, without a classifier of its own, that saved two steps."""
+    data = store / "animals.csv"
+    data.write_text(TABLE)
+    options = {
+        "checkpoint": small("bert"),
+        "data": data,
+        "text-columns": "sentence",
+        "label-column": "label",
+        "output": store / "checkpoints" / RUN,
+        "epochs": 2,
+        "batch-size": 6,
+        "learning-rate": 0.01,
+        "held-out": 0.5,
+        "save-steps": 1,
+        "device": "cpu",
+    }
+    assert main(["finetune", *(f"--{name}={value}" for name, value in options.items())]) == 0
+    return store / "checkpoints" / RUN
+
+
+@pytest.fixture
+def opened(app, run):
+    """opened(**link) -> the tab over four texts and the run's finished checkpoint."""
+
+    def of(**link):
+        return app("importance", **({"checkpoint": RUN, "corpus_text": TEXTS} | TAB | link))
+
+    return of
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    """What was drawn: the curves, and by which figure."""
+    found = []
+
+    def remember(name):
+        draw = getattr(over_training, name)
+
+        def remembered(curves, *more):
+            found.append((curves, name))
+            return draw(curves, *more)
+
+        monkeypatch.setattr(over_training, name, remembered)
+
+    remember("score_over_steps")
+    remember("relative_score")
+    return found
+
+
+def begin(at):
+    return at.button(key="begin curves over training").click().run()
+
+
+def upload(at):
+    at.file_uploader(key="labelled").upload("animals.csv", TABLE.encode())
+    return at.run()
+
+
+def shown(at):
+    """All sentences, without the signs that keep Markdown from reading them."""
+    said = " | ".join(each.value for each in (*at.markdown, *at.info, *at.caption))
+    return said.replace("\\", "").replace(WORD_JOINER, "")
+
+
+def command(run, texts, *more):
+    """The table of `prune --over-steps`, for the order of the paper."""
+    output = texts.with_suffix(".curves.csv")
+    assert main(["prune", f"--checkpoint={run}", f"--texts={texts}", f"--output={output}", "--over-steps", *more]) == 0
+    table = pd.read_csv(output, keep_default_na=False, na_values="")
+    return table[table["order"] == over_training.START].reset_index(drop=True)
+
+
+def test_curves_of_every_step_are_drawn_once_asked_for_and_are_those_of_the_command(opened, run, figures, tmp_path):
+    at = opened()
+    assert not at.exception
+    assert figures == []
+    assert "The curves of 3 steps take about" in shown(at)
+    before = controls.inference().n_passed
+    begin(at)
+    assert not at.exception
+    assert said(at) == []
+    assert controls.inference().n_passed > before
+    texts = tmp_path / "texts.txt"
+    texts.write_text(TEXTS)
+    by_command, by_page = command(run, texts), step_curves_table(figures[-1][0], 6)
+    assert by_page["step"].unique().tolist() == [0, 1, 2]
+    assert by_page["removed"].tolist() == by_command["removed"].tolist()
+    for name in ("score", "delta", "low", "high"):
+        np.testing.assert_allclose(by_page[name], by_command[name], atol=1e-5)
+    assert {name for _, name in figures} == {"score_over_steps"}, "the text vector does not change with all heads on"
+    assert wording.NO_SHARES in shown(at)
+    frame = next(each.value for each in at.dataframe if "step" in each.value)
+    assert frame["step"].tolist() == [0, 1, 2]
+    first, last = frame["heads that can go"].tolist()[0], frame["heads that can go"].tolist()[-1]
+    assert f"**{first} of 6 heads**" in shown(at)
+    assert f"**{last} of 6 heads**" in shown(at)
+    assert "at step 0" in shown(at)
+    passed = controls.inference().n_passed
+    again = opened(**{"interval at": "1 of 6 (17%)", "allowed loss": "5%"})
+    assert "can go in the order of gradient per token" in shown(again)
+    assert controls.inference().n_passed == passed, "another visitor finds every curve in the store"
+
+
+def test_the_score_of_labelled_texts_is_drawn_twice_and_step_0_is_left_out(opened, run, figures):
+    at = begin(upload(opened(metric=page_wording.LABELS)))
+    assert not at.exception
+    assert said(at) == []
+    curves, name = figures[-1]
+    assert name == "relative_score"
+    assert "Without step 0, the checkpoint before fine-tuning: " in shown(at)
+    assert "do not know the same classes" in shown(at)
+    more = ("--metric=labels", "--label-column=label", "--text-columns=sentence")
+    by_command, by_page = command(run, run.parents[1] / "animals.csv", *more), step_curves_table(curves, 6)
+    for name in ("step", "removed", "score", "low", "high", "relative", "relative_low"):
+        np.testing.assert_allclose(by_page[name], by_command[name], atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize(("order", "link"), [("ablation", {"replaced by": page_wording.MEAN}), ("random", {})])
+def test_orders_by_ablation_and_at_random_are_drawn_too(opened, figures, order, link):
+    at = begin(opened(**{"order over training": order} | link))
+    assert not at.exception
+    assert said(at) == []
+    assert [each.curve.order for each in figures[-1][0]] == [order] * 3
+    assert f"can go in the order of {order}." in shown(at)
+
+
+@pytest.fixture
+def restarted(monkeypatch, tmp_path, run):
+    """restarted(name) lets a server begin on a store of that name, as one does that was ended."""
+
+    def on(name):
+        monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / name))
+        (tmp_path / name).mkdir(exist_ok=True)
+        if not (tmp_path / name / "checkpoints").exists():
+            (tmp_path / name / "checkpoints").symlink_to(run.parent)
+        for module in (drawn, step_curves):
+            monkeypatch.setattr(module, "_curves", Recent(drawn.CURVES_BYTES))
+        controls.inference().store.close()
+        controls.inference.clear()
+
+    yield on
+    monkeypatch.undo()
+    controls.inference.clear()
+
+
+def test_after_a_stop_and_a_restart_the_work_goes_on_and_computes_nothing_twice(opened, restarted, monkeypatch):
+    collected = over_training.collected
+
+    def stopped(stages, order, work, show):
+        def stop(curves):
+            show(curves)
+            if len(curves) == 2:
+                raise StopException  # as Streamlit does when the reader clicks
+
+        return collected(stages, order, work, stop)
+
+    restarted("in one go")
+    begin(opened())
+    whole = controls.inference().n_passed
+    restarted("stopped")
+    monkeypatch.setattr(over_training, "collected", stopped)
+    begin(opened())
+    monkeypatch.setattr(over_training, "collected", collected)
+    part = controls.inference().n_passed
+    assert 0 < part < whole
+    restarted("stopped")
+    at = opened()
+    assert controls.inference().n_passed == 0
+    assert "2 of 3 steps drawn from what is kept" in shown(at)
+    assert button(at, wording.GO_ON)
+    begin(at)
+    assert "at step 2" in shown(at)
+    assert part + controls.inference().n_passed == whole
+
+
+def test_a_checkpoint_of_no_run_is_told_which_ones_have_steps(app, opened, small):
+    at = app("importance", checkpoint=small("bert", "MaskedLM"), corpus_text=TEXTS, **TAB)
+    assert not at.exception
+    assert "a checkpoint that was fine-tuned here (animals)" in shown(at)
+    at = opened(checkpoint=small("bert"))
+    assert wording.OVER_TRAINING in [each.label for each in at.toggle], "the run began from it"
+
+
+def test_a_run_in_progress_gets_a_sentence_and_so_does_one_where_all_heads_stay(opened, store, small):
+    going = Journal(store / "checkpoints" / "going", small("bert", "MaskedLM"))
+    try:
+        at = opened(checkpoint=small("bert", "MaskedLM"))
+        assert "The run going is in progress" in said(at)[0]
+    finally:
+        going.end("stopped")
+    at = opened(checkpoint=small("bert", "MaskedLM"))
+    assert "No step of the run going is saved" in said(at)[0]
+    assert wording.ALL_STAY in shown(opened(**{"heads that stay": "3"}))
+
+
+def test_every_cheap_measure_can_be_chosen_by_its_name(run, tmp_path):
+    output = tmp_path / "measures.csv"
+    table = run.parents[1] / "animals.csv"
+    options = ("--metric=labels", "--label-column=label", "--text-columns=sentence", "--no-ablation")
+    assert main(["importance", f"--checkpoint={run}", f"--texts={table}", f"--output={output}", *options]) == 0
+    assert list(dict.fromkeys(pd.read_csv(output)["measure"])) == list(KINDS)
