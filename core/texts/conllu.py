@@ -11,7 +11,7 @@ from core.errors import TextError
 N_COLUMNS: Final = 10
 MAX_NAME: Final = 100
 """Maximum length of a relation's name, in characters."""
-_ID, _FORM, _HEAD, _RELATION = 0, 1, 6, 7
+_ID, _FORM, _TAG, _HEAD, _RELATION = 0, 1, 4, 6, 7
 _WORD = re.compile(r"[0-9]{1,9}")
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.*))?")
 _NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")
@@ -39,6 +39,8 @@ class WrittenText:
     """Words of the single segment."""
     tree: Tree | None = None
     """Dependency tree of these words."""
+    tags: tuple[str, ...] | None = None
+    """Part of speech of each of these words in the tag set of the file's language, column 5 of CoNLL-U."""
     document: str | None = None
     """Name of the document that it is from; None if the file does not tell documents apart."""
 
@@ -143,4 +145,5 @@ def _sentence(rows: Sequence[tuple[int, list[str]]], document: str | None) -> Wr
     words = tuple(cells[_FORM] for _, cells in rows)
     heads, relations = [int(cells[_HEAD]) for _, cells in rows], [cells[_RELATION] for _, cells in rows]
     tree = checked_tree(heads, relations, len(words), where)
-    return WrittenText(where, words=words, tree=tree, document=document)
+    tags = tuple(cells[_TAG] for _, cells in rows)
+    return WrittenText(where, words=words, tree=tree, tags=tags, document=document)

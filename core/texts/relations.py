@@ -3,7 +3,7 @@
 import importlib.metadata
 import importlib.util
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from threading import Lock
@@ -59,6 +59,8 @@ class Dependencies:
     """Index of each word's head among the words of the text, in the same segment; ROOT for the root of a sentence."""
     relations: tuple[str, ...]
     """Relation of each word to its head; always ROOT_RELATION for a root."""
+    tags: tuple[str, ...] | None = None
+    """Part of speech of each word, as a tag of the Penn Treebank; None unless asked for."""
 
 
 def parser_name() -> str:
@@ -95,6 +97,16 @@ def dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:
         yield next(parsed) if text.heads is None else _brought(text)
 
 
+def tagged_dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:
+    """The dependency trees of each text, in order, parsed lazily, with parts of speech; all by spaCy.
+
+    Gold heads and relations bring no parts of speech and are left out of account; words given in a file are kept.
+
+    Raises: AnalysisError if no pipeline is installed.
+    """
+    return _parsed_trees(texts, tagged=True)
+
+
 def parse(texts: Sequence[Text]) -> Iterator[tuple[Relation, ...]]:
     """The relations of each text that are in RELATIONS, in order, parsed lazily.
 
@@ -122,9 +134,10 @@ def _brought(text: Text) -> Dependencies:
     return _trees(words, np.where(heads > 0, firsts + heads - 1, ROOT), relations.tolist())
 
 
-def _parsed_trees(texts: Sequence[Text]) -> Iterator[Dependencies]:
-    for _, pieces in groupby(_parsed(_pieces(texts)), key=lambda parsed: parsed[0].text):
+def _parsed_trees(texts: Sequence[Text], *, tagged: bool = False) -> Iterator[Dependencies]:
+    for _, pieces in groupby(_parsed(_pieces(texts), tagged), key=lambda parsed: parsed[0].text):
         segments, spans, heads, relations = list[int](), list[tuple[int, int]](), list[int](), list[str]()
+        tags = list[str]()
         for place, document in pieces:
             first = len(heads)
             words = [word for word in document if not word.is_space]
@@ -133,8 +146,10 @@ def _parsed_trees(texts: Sequence[Text]) -> Iterator[Dependencies]:
             spans += [(place.start + word.idx, place.start + word.idx + len(word)) for word in words]
             heads += [numbers.get(_head(word).i, ROOT) if _head(word) != word else ROOT for word in words]
             relations += [word.dep_ for word in words]
+            tags += [word.tag_ for word in words]
         words_found = Words(segments=np.array(segments, int), spans=np.array(spans, int).reshape(-1, 2))
-        yield _trees(words_found, np.array(heads, int), relations)
+        trees = _trees(words_found, np.array(heads, int), relations)
+        yield replace(trees, tags=tuple(tags)) if tagged else trees
 
 
 def _head(word: Any) -> Any:
@@ -173,14 +188,16 @@ def _pieces(texts: Sequence[Text]) -> Iterator[tuple[Any, _Place]]:
                 yield piece.as_doc(), _Place(i, side, piece.start_char)
 
 
-def _parsed(pieces: Iterator[tuple[Any, _Place]]) -> Iterator[tuple[_Place, Any]]:
+def _parsed(pieces: Iterator[tuple[Any, _Place]], tagged: bool) -> Iterator[tuple[_Place, Any]]:
     from spacy.training.batchers import minibatch_by_words
 
+    left_out = [] if tagged else ["tagger"]  # nothing else reads the tags, and they take time
     batches = minibatch_by_words(pieces, PIECE_WORDS, get_length=lambda piece: len(piece[0]))
     while True:
         with _one_at_a_time:  # to make the documents of a batch, the pipeline is asked too
             batch: list[tuple[Any, _Place]] = next(batches, [])
-            documents = list(_pipeline().pipe(batch, as_tuples=True, batch_size=len(batch))) if batch else []
+            parsed = _pipeline().pipe(batch, as_tuples=True, batch_size=len(batch), disable=left_out) if batch else []
+            documents = list(parsed)
         if not documents:
             return
         yield from ((place, document) for document, place in documents)
@@ -220,7 +237,7 @@ def _installed_pipeline() -> str:
 def _pipeline() -> Any:
     import spacy
 
-    return spacy.load(_installed_pipeline(), exclude=["tagger", "attribute_ruler", "lemmatizer", "ner"])
+    return spacy.load(_installed_pipeline(), exclude=["attribute_ruler", "lemmatizer", "ner"])
 
 
 def _document(text: Text, side: int) -> Any:

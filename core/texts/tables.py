@@ -24,7 +24,7 @@ MAX_COLUMNS = 1_000
 
 
 def read_rows(
-    content: str, suffix: str, columns: tuple[str, ...] | None, label: str | None = None
+    content: str, suffix: str, columns: tuple[str, ...] | None, others: tuple[str, ...] = ()
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Line number and text cells of each row below the header.
 
@@ -32,16 +32,16 @@ def read_rows(
         content: the whole table, header first.
         suffix: ".tsv" (tabs; quotes are data, as in GLUE) or ".csv" (quotes are syntax; comma, semicolon or tab).
         columns: one or two names from the header; None to recognise a known header.
-        label: name of the label column, whose cell comes last; None for no label.
+        others: names of further columns, such as the labels', whose cells come last.
 
-    Returns: 1-based line on which each row starts, and its one or two text cells unchanged.
+    Returns: 1-based line on which each row starts, and its one or two text cells and the others, all unchanged.
     Raises: ColumnsNeeded for an unknown header; TextError for a column or a row that cannot be read.
     """
     rows = _records(content, suffix)
     names = _names(rows)
     places = _known_places(names) if columns is None else _picked_places(names, columns)
-    if label is not None:
-        places += _picked_places(names, (label,))
+    for other in others:
+        places += _picked_places(names, (other,))
     for line, row in rows:
         if len(row) != len(names):
             raise TextError(

@@ -107,13 +107,30 @@ def read_columns(content: bytes, suffix: str) -> tuple[str, ...]:
     return read_header(decoded(content), suffix)
 
 
-def read_labelled(content: bytes, suffix: str, columns: tuple[str, ...], label: str) -> Iterator[tuple[int, Text, str]]:
+def read_labelled(
+    content: bytes, suffix: str, columns: tuple[str, ...] | None, label: str
+) -> Iterator[tuple[int, Text, str]]:
     """Read line number, text and label of each row of a table, .csv or .tsv; labels are trimmed and may be empty.
 
-    Raises: TextError for a column, a row or a text that cannot be read.
+    The columns are None to recognise a known header.
+
+    Raises: ColumnsNeeded for an unknown header; TextError for a column, a row or a text that cannot be read.
     """
-    for line, (*cells, labelled) in read_rows(decoded(content), suffix, columns, label):
+    for line, (*cells, labelled) in read_rows(decoded(content), suffix, columns, (label,)):
         yield line, text_of(cells, f"Line {line:,}"), _trimmed(labelled)
+
+
+def read_parted(
+    content: bytes, suffix: str, columns: tuple[str, ...] | None, label: str, part: str
+) -> Iterator[tuple[int, Text, str, str]]:
+    """Read line number, text, label and part (such as train or test) of each row of a table, .csv or .tsv.
+
+    Labels and parts are trimmed and may be empty; the columns are None to recognise a known header.
+
+    Raises: ColumnsNeeded for an unknown header; TextError for a column, a row or a text that cannot be read.
+    """
+    for line, (*cells, labelled, parted) in read_rows(decoded(content), suffix, columns, (label, part)):
+        yield line, text_of(cells, f"Line {line:,}"), _trimmed(labelled), _trimmed(parted)
 
 
 def _collected(texts: Iterator[Text], none_found: str) -> tuple[Text, ...]:

@@ -15,6 +15,7 @@ from core.finetuning.movie_reviews import (
     MEMBERS,
     TRAINING_FILE,
     movie_reviews,
+    movie_snippets,
     parse,
     read_member,
     split,
@@ -53,6 +54,12 @@ def fetched(tmp_path, monkeypatch):
     (folder / ARCHIVE).write_bytes(archive)
     monkeypatch.setattr(reviews, "ARCHIVE_SHA256", hashlib.sha256(archive).hexdigest())
     return folder
+
+
+def test_all_snippets_are_read_whatever_their_ratings(fetched):
+    snippets = movie_snippets(fetched)
+    assert len(snippets) == len(ROWS)
+    assert snippets[-2:] == ("A film.", "Another film.")
 
 
 def test_the_archive_becomes_two_balanced_tables_without_a_text_in_common(fetched):

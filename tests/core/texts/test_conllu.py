@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from small_checkpoints import TOKENIZERS
 
 from core.errors import TextError
-from core.texts.conllu import checked_tree
+from core.texts.conllu import checked_tree, read_conllu
 from core.texts.text import MAX_TEXTS, Text, read_file
 from core.texts.tokens import tokenize
 
@@ -48,6 +48,10 @@ def without_documents(texts):
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_each_sentence_is_a_text_of_its_words(name, end):
     assert without_documents(read(CONLLU.replace("\n", end), name)) == (HE_SAW, IT_RAN)
+
+
+def test_the_tags_of_a_language_are_read():
+    assert [sentence.tags for sentence in read_conllu(CONLLU)] == [("PRP", "VBD", "PRP", "."), ("PRP", "VBD")]
 
 
 def test_ranges_and_empty_nodes_are_no_words():

@@ -9,7 +9,7 @@ from small_checkpoints import TOKENIZERS
 
 from core.errors import AnalysisError
 from core.texts import relations as parses
-from core.texts.relations import ROOT, Relation, dependencies, parse, parser_name, token_pairs
+from core.texts.relations import ROOT, Relation, dependencies, parse, parser_name, tagged_dependencies, token_pairs
 from core.texts.text import Text
 from core.texts.tokens import tokenize
 
@@ -167,6 +167,22 @@ def test_a_text_keeps_the_tree_that_it_brought():
     assert found.words.spans.tolist() == [[0, 2], [3, 6], [7, 10], [11, 12], [0, 3], [4, 10]]
     assert found.heads.tolist() == [1, ROOT, 1, 1, 5, ROOT]
     assert found.relations == ("nsubj", "root", "obj", "punct", "amod", "root")
+
+
+def test_parts_of_speech_come_with_the_same_trees():
+    text = Text(("The black cat sat  down.", "She doesn't eat."))
+    (plain,), (tagged,) = dependencies([text]), tagged_dependencies([text])
+    assert tagged.tags == ("DT", "JJ", "NN", "VBD", "RP", ".", "PRP", "VBZ", "RB", "VB", ".")
+    assert plain.tags is None
+    assert tagged.heads.tolist() == plain.heads.tolist()
+    assert tagged.relations == plain.relations
+
+
+def test_words_that_were_brought_are_tagged_and_parsed_anew():
+    (found,) = tagged_dependencies([BROUGHT])
+    assert found.words.shown(BROUGHT) == ("He", "saw", "her", ".", "Red", "apples")
+    assert found.tags == ("PRP", "VBD", "PRP", ".", "JJ", "NNS")
+    assert found.relations[2] == "dobj"
 
 
 def test_a_tree_that_was_brought_needs_no_parser(monkeypatch):

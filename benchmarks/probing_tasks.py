@@ -1,0 +1,117 @@
+"""Probes of all heads in one batched problem beside scikit-learn head by head, and vectors beside the bare pass.
+
+Goals: at least 10 times faster than scikit-learn at its own tolerance, at most 1.1 of the bare pass. Vectors are
+those of the bundled checkpoint on sentences of the English Web Treebank, which lie beside the repository; where they do
+not, nothing is measured. Other numbers of sentences and heads may be given, as in
+`python -m benchmarks.probing_tasks 2000 6`.
+"""
+
+import gzip
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from core.checkpoints.checkpoint import Checkpoint
+from core.passes.prepare import prepare_all
+from core.passes.texts import PassText
+from core.probing_tasks.vectors import Vectors, stacked
+from core.texts.text import Text
+
+FOLDER: Final = Path(__file__).parents[2] / "shared" / "data" / "probing_ud"
+N_THREADS: Final = 2
+N_SENTENCES: Final = 8_000
+SECONDS: Final = 20
+GOAL_PASS: Final = 1.1
+GOAL_PROBES: Final = 10
+N_CLASSES: Final = 6
+"""Of the number of words."""
+
+
+def main() -> None:
+    from benchmarks.shared import material  # here: core settles how threads wait before torch is imported
+
+    if not FOLDER.is_dir():
+        print("There are no sentences beside the repository; nothing is measured.")
+        return
+    n_sentences, n_heads = map(int, sys.argv[1:]) if len(sys.argv) > 1 else (N_SENTENCES, None)
+    material.print_machine(N_THREADS, "cpu")
+    checkpoint, sentences = material.bundled("cpu"), read(n_sentences)
+    prepared, _ = prepare_all(checkpoint, [Text((one,)) for one in sentences], material.SETTINGS, "truncate")
+    report_pass(checkpoint, list(prepared.values())[: min(n_sentences, 400)])
+    vectors = passed(checkpoint, list(prepared.values()))
+    features = vectors.heads.reshape(n_sentences, -1, vectors.heads.shape[-1])[:, :n_heads]
+    n_words = np.array([len(one.split()) for one in sentences])
+    has_comma = np.array(["," in one for one in sentences]).astype(int)
+    edges = np.quantile(n_words, np.arange(1, N_CLASSES) / N_CLASSES)
+    print(
+        f"{features.shape[1]} heads, {n_sentences:,} sentences, 5 strengths; goal at least {GOAL_PROBES} times faster"
+    )
+    report_probes("a comma or none", features, has_comma)
+    report_probes(f"length in {N_CLASSES} classes", features, np.searchsorted(edges, n_words, "right"))
+
+
+def read(n_sentences: int) -> list[str]:
+    """Different sentences of all tasks."""
+    contents = [gzip.decompress(path.read_bytes()).decode() for path in sorted(FOLDER.glob("*.gz"))]
+    found = list(dict.fromkeys(line.split("\t")[2] for content in contents for line in content.splitlines()))
+    return [found[place] for place in np.random.default_rng(0).permutation(len(found))[:n_sentences]]
+
+
+def passed(checkpoint: Checkpoint, texts: list[PassText]) -> Vectors:
+    from benchmarks.shared import material
+    from core.probing_tasks.observer import text_vectors
+
+    batches = text_vectors(checkpoint, texts, material.SETTINGS, "cls")
+    return stacked({place: found for batch in batches for place, found in batch})
+
+
+def report_pass(checkpoint: Checkpoint, texts: list[PassText]) -> None:
+    from benchmarks.shared import material
+
+    batches, sdpa = material.planned(texts, "cpu"), material.with_attention(checkpoint, "sdpa")
+    contestants = [lambda: material.bare(checkpoint, sdpa, batches), lambda: passed(checkpoint, texts)]
+    _, ratios = material.median_ratios(contestants, SECONDS)
+    print(
+        f"vectors of {len(texts)} sentences: {ratios[1] / ratios[0]:.2f} of the bare pass; goal {GOAL_PASS}", flush=True
+    )
+
+
+def report_probes(
+    name: str, features: Float[np.ndarray, "sentence head channel"], labels: Int[np.ndarray, " sentence"]
+) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    from core.probing_tasks.labels import Labels
+    from core.probing_tasks.probes.probe import STRENGTHS, fit, turns_of
+
+    targets = np.eye(labels.max() + 1, dtype=np.float32)[labels]
+    none, every = np.arange(0), np.arange(len(labels))
+    of_all = Labels(train=every, validation=none, test=none, targets=targets)
+    start = time.perf_counter()
+    losses = [
+        fit(features[:, chosen], targets, np.tile(STRENGTHS, (features[:, chosen].shape[1], 1))).loss.numpy()
+        for chosen in turns_of(features, of_all, len(STRENGTHS))
+    ]
+    own = time.perf_counter() - start
+    start, worst = time.perf_counter(), -np.inf
+    for head, found in enumerate(np.concatenate(losses)):
+        columns = features[:, head].astype(float)
+        columns = (columns - columns.mean(0)) / columns.std(0)
+        for loss, strength in zip(found, STRENGTHS):
+            theirs = LogisticRegression(C=1 / strength, max_iter=1_000).fit(columns, labels)
+            logs = np.log(theirs.predict_proba(columns)[every, labels])
+            worst = max(worst, loss - (strength / 2 * (theirs.coef_**2).sum() - logs.sum()) / len(labels))
+    theirs_took = time.perf_counter() - start
+    print(
+        f"{name:<20} batched {own:6.1f} s, scikit-learn {theirs_took:6.1f} s: {theirs_took / own:5.1f} times faster; "
+        f"its loss minus scikit-learn's is at most {worst:.0e}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

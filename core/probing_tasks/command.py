@@ -1,0 +1,244 @@
+"""The commands `python -m core probe-tasks` and `reconstruct`: what heads know of a task, alone and together."""
+
+import argparse
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from core.attention.settings import PassSettings, head_name
+from core.checkpoints.checkpoint import Checkpoint
+from core.commands import (
+    TABLES,
+    add_checkpoint_options,
+    add_random_weights_option,
+    check_output,
+    checkpoint_facts,
+    loaded,
+    prepared_texts,
+    progress_bar,
+    write_table,
+)
+from core.passes.question import answer
+from core.probing_tasks.files.folders import read_tasks
+from core.probing_tasks.files.labelled import LABEL_COLUMN
+from core.probing_tasks.kept_vectors import read_vectors, vectors_folder, vectors_key, write_vectors
+from core.probing_tasks.question import vectors_question
+from core.probing_tasks.reconstruction import gain, reconstruct
+from core.probing_tasks.report import TaskReport, code_lengths, corrected, selectivity, task_report, texts_of
+from core.probing_tasks.task import Task, check_task
+from core.probing_tasks.vectors import POOLINGS, Pooling, Vectors, usual_pooling
+
+BY_LAYER_AND_HEAD: Final = ["layer", "head"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Probed:
+    """A task with the vectors of its texts, and its report."""
+
+    task: Task
+    vectors: Vectors
+    report: TaskReport
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to the command line's subparsers."""
+    parser = _with_options(commands, "probe-tasks", "what each head's vector alone tells", probe_tasks.__doc__)
+    parser.add_argument("--details", action="store_true", help="baselines, a control task, code length, and p-values")
+    parser.set_defaults(run=probe_tasks)
+    parser = _with_options(commands, "reconstruct", "what the best heads together tell", reconstruct_tasks.__doc__)
+    parser.add_argument("--every", action="store_true", help="every number of heads; else fewer and fewer")
+    parser.set_defaults(run=reconstruct_tasks)
+
+
+def _with_options(commands: Any, name: str, summary: str, description: str | None) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=description)
+    add_checkpoint_options(parser)
+    add_random_weights_option(parser)
+    parser.add_argument(
+        "--data", required=True, type=Path, help="a task in SentEval's format or a labelled table, or a folder of them"
+    )
+    parser.add_argument("--text-columns", help="column or two columns of a table, as a,b")
+    parser.add_argument("--label-column", default=LABEL_COLUMN, help="of a table")
+    parser.add_argument("--part-column", help="of a table: train, validation, test; else the rows are split")
+    parser.add_argument("--pooling", choices=POOLINGS, help="where vectors are read; else as in the paper")
+    parser.add_argument("--too-long", default="error", choices=("error", "skip", "truncate"))
+    parser.add_argument("--output", required=True, type=Path, help=".csv or .parquet")
+    return parser
+
+
+def probe_tasks(chosen: argparse.Namespace) -> None:
+    """Train a linear probe on the vector of each head and each layer, and test it.
+
+    Writes task, layer, head (-1 for the output of the layer), strength (of the penalty, chosen on the validation part),
+    accuracy (on the test part; for a regression Pearson's correlation), its 95% interval low and high, majority
+    (accuracy of the most frequent class), n_train, n_validation and n_test. With --details also validation, the
+    accuracies length and bag_of_words, control (with permuted labels), selectivity, selectivity_low, selectivity_high,
+    bits, compression, p_majority, p_length, p_bag_of_words and p_adjusted (of the first, over heads and tasks).
+    """
+    tables = []
+    probed, facts = _reports(chosen)
+    for one in probed:
+        table = _table(one.report)
+        tables.append(_with_details(table, one) if chosen.details else table)
+    if chosen.details:
+        together = corrected([one.report for one in probed])
+        tables = [table.assign(p_adjusted=p_values) for table, p_values in zip(tables, together)]
+    ordered = [table.sort_values(BY_LAYER_AND_HEAD) for table in tables]
+    write_table(chosen.output, pd.concat(ordered, ignore_index=True), facts)
+    print("\n".join(_line(one.report) for one in probed))
+
+
+def reconstruct_tasks(chosen: argparse.Namespace) -> None:
+    """Train a linear probe on the vectors of the best n heads together, for growing n.
+
+    Writes task, n_heads, heads (layer-head, the best on the validation part first), strength, validation, accuracy,
+    low, high, last_layer and best_layer (their accuracies), gain (over the best layer, in percent), gain_low, gain_high
+    (by paired bootstrap), enough (the least number within one standard error of the best on the validation part),
+    n_train, n_validation, n_test.
+    """
+    tables = []
+    probed, facts = _reports(chosen)
+    for one in probed:
+        steps = range(1, _n_present(one.report) + 1) if chosen.every else None
+        tables.append(_steps_table(one, steps))
+    write_table(chosen.output, pd.concat(tables, ignore_index=True), facts)
+    print("\n".join(map(_steps_line, tables)))
+
+
+def _reports(chosen: argparse.Namespace) -> tuple[list[_Probed], dict[str, str]]:
+    """Reports of all tasks, and what is said of the checkpoint."""
+    check_output(chosen.output, TABLES, [chosen.data])
+    columns = tuple(name.strip() for name in chosen.text_columns.split(",")) if chosen.text_columns else None
+    tasks = read_tasks(chosen.data, columns, chosen.label_column, chosen.part_column)
+    for task in tasks:
+        check_task(task)
+    checkpoint, asked = loaded(chosen)
+    pooling = chosen.pooling or usual_pooling(checkpoint, asked.kind)
+    probed = [_probed(checkpoint, task, asked, pooling, chosen) for task in tasks]
+    return probed, {**checkpoint_facts(checkpoint, asked), "pooling": pooling}
+
+
+def _probed(
+    checkpoint: Checkpoint, task: Task, asked: PassSettings, pooling: Pooling, chosen: argparse.Namespace
+) -> _Probed:
+    texts = texts_of(task)
+    prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
+    n_examples = len(task.examples)
+    left_out = {place % n_examples for place in range(len(texts)) if place not in prepared}
+    kept = [place for place in range(len(texts)) if place % n_examples not in left_out]
+    examples = tuple(example for place, example in enumerate(task.examples) if place not in left_out)
+    task = replace(task, examples=examples)
+    for note in check_task(task):
+        print(f"{task.name}: {note}", file=sys.stderr)
+    own = [texts[place] for place in kept]
+    key = vectors_key(checkpoint, own, asked, pooling)
+    vectors = read_vectors(vectors_folder(), key)
+    if vectors is None:
+        ready = {row: prepared[place] for row, place in enumerate(kept)}
+        work = answer(checkpoint, vectors_question(pooling), own, ready, asked)
+        batches = ([one] for one in progress_bar(work, len(own), task.name))
+        vectors = write_vectors(vectors_folder(), key, len(own), batches)
+    report = task_report(task, vectors)
+    if report.n_unsolved:
+        print(
+            f"{task.name}: {report.n_unsolved} probes did not converge; their accuracies may be low.", file=sys.stderr
+        )
+    return _Probed(task=task, vectors=vectors, report=report)
+
+
+def _table(report: TaskReport) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "task": report.task,
+            "layer": report.layer,
+            "head": report.head,
+            "strength": report.strength,
+            "accuracy": report.accuracy,
+            "low": report.low,
+            "high": report.high,
+            "majority": report.baselines[0].score,
+            "n_train": report.n_train,
+            "n_validation": report.n_validation,
+            "n_test": report.n_test,
+        }
+    )
+
+
+def _with_details(table: pd.DataFrame, one: _Probed) -> pd.DataFrame:
+    report = one.report
+    names = [baseline.name.replace(" ", "_") for baseline in report.baselines]
+    table = table.assign(validation=report.validation)
+    table = table.assign(**{name: base.score for name, base in list(zip(names, report.baselines))[1:]})
+    if not report.is_regression:
+        selective = selectivity(one.task, one.vectors, report)
+        bits, uniform = code_lengths(one.task, one.vectors)
+        table = table.assign(
+            control=selective.control,
+            selectivity=selective.selectivity,
+            selectivity_low=selective.low,
+            selectivity_high=selective.high,
+            bits=bits,
+            compression=uniform / bits,
+        )
+    return table.assign(**{f"p_{name}": values for name, values in zip(names, report.p_values)})
+
+
+def _line(report: TaskReport) -> str:
+    """The best head and layer of a task, as chosen on the validation part."""
+    head, layer = report.best_head, report.best_layer
+    named = head_name(int(report.layer[head]), int(report.head[head]))
+    baselines = ", ".join(f"{one.name} {one.score:.3f}" for one in report.baselines)
+    return (
+        f"{report.task}: {named} {_shown(report, head)}; output of layer {report.layer[layer]} "
+        f"{_shown(report, layer)}; {baselines}; {report.n_test:,} test examples"
+    )
+
+
+def _shown(report: TaskReport, place: int) -> str:
+    return f"{report.accuracy[place]:.3f} ({report.low[place]:.3f} to {report.high[place]:.3f})"
+
+
+def _n_present(report: TaskReport) -> int:
+    return int((report.is_head & ~np.isnan(report.strength)).sum())
+
+
+def _steps_table(one: _Probed, steps: range | None) -> pd.DataFrame:
+    report = one.report
+    found = reconstruct(one.task, one.vectors, report, steps)
+    gains = [gain(found, report, int(n_heads)) for n_heads in found.n_heads]
+    if found.n_unsolved:
+        print(f"{report.task}: {found.n_unsolved} probes did not converge.", file=sys.stderr)
+    return pd.DataFrame(
+        {
+            "task": report.task,
+            "n_heads": found.n_heads,
+            "heads": [",".join(f"{layer}-{head}" for layer, head in found.heads[:n]) for n in found.n_heads],
+            "strength": found.strength,
+            "validation": found.validation,
+            "accuracy": found.accuracy,
+            "low": found.low,
+            "high": found.high,
+            "last_layer": report.accuracy[-1],
+            "best_layer": report.accuracy[report.best_layer],
+            "gain": [one.percent for one in gains],
+            "gain_low": [one.low for one in gains],
+            "gain_high": [one.high for one in gains],
+            "enough": found.enough,
+            "n_train": report.n_train,
+            "n_validation": report.n_validation,
+            "n_test": report.n_test,
+        }
+    )
+
+
+def _steps_line(table: pd.DataFrame) -> str:
+    """What as many heads as are enough tell of a task, against the layers."""
+    row = table[table["n_heads"] == table["enough"]].iloc[0]
+    return (
+        f"{row['task']}: last layer {row['last_layer']:.3f}, best layer {row['best_layer']:.3f}, best {row['n_heads']} "
+        f"heads {row['accuracy']:.3f} (gain {row['gain']:+.1f}%, {row['gain_low']:+.1f} to {row['gain_high']:+.1f})"
+    )

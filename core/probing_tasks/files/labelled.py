@@ -1,0 +1,133 @@
+"""Probing tasks from labelled tables, .csv or .tsv, whose parts are named in a column or made here."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Final
+
+from core.errors import TextError
+from core.finetuning.data import column_names, table_of
+from core.probing_tasks.files.senteval import MAX_ROWS, are_targets, checked_label
+from core.probing_tasks.parts import Cell, split_units
+from core.probing_tasks.task import PARTS, Example, Task
+from core.texts.text import Text, read_labelled, read_parted
+
+LABEL_COLUMN: Final = "label"
+PART_COLUMNS: Final = ("part", "split", "partition")
+"""Columns that are taken for parts where none is named."""
+NAMES_OF_PARTS: Final = {
+    "tr": "train", "train": "train", "training": "train",
+    "va": "validation", "val": "validation", "valid": "validation", "validation": "validation", "dev": "validation",
+    "te": "test", "test": "test",
+}  # fmt: skip
+
+
+def read_labelled_task(
+    name: str,
+    content: bytes,
+    text_columns: tuple[str, ...] | None = None,
+    label_column: str = LABEL_COLUMN,
+    part_column: str | None = None,
+    *,
+    is_regression: bool | None = None,
+    seed: int = 0,
+) -> Task:
+    """Read a task from a labelled table.
+
+    Without a column of parts, rows are split in the shares of `core.probing_tasks.parts.SHARES`, evenly in each class;
+    rows with the same sentence come into the same part, also rows of pairs that share one of two.
+
+    Args:
+        name: of the file: .csv or .tsv, also gzipped.
+        content: its bytes; at most 20 MB when unpacked.
+        text_columns: one column, or two for pairs; None to recognise a known header.
+        label_column: the column with the label of each text.
+        part_column: the column with the part of each text; None to take one of PART_COLUMNS, or else to split here.
+        is_regression: None to decide by the labels.
+        seed: of the split.
+
+    Returns: examples in the order of the rows.
+    Raises: ColumnsNeeded for an unknown header; TextError, with the line.
+    """
+    table, suffix = table_of(name, content)
+    if part_column is None:
+        part_column = next((column for column in column_names(name, content) if column.lower() in PART_COLUMNS), None)
+    _check_columns(text_columns, label_column, part_column)
+    if part_column is None:
+        rows = read_labelled(table, suffix, text_columns, label_column)
+        examples = _split([Example(text, label, "") for text, label in _checked(rows)], seed)
+        told = f"the labelled table {name}, split into parts by sentence with seed {seed}"
+    else:
+        examples = _parted(read_parted(table, suffix, text_columns, label_column, part_column))
+        told = f"the labelled table {name}, parts from its column {part_column}"
+    if is_regression is None:
+        is_regression = are_targets(examples)
+    return Task(name.partition(".")[0], examples, is_regression, told)
+
+
+def _check_columns(texts: tuple[str, ...] | None, label: str, part: str | None) -> None:
+    chosen = [*(texts or ()), label, *([part] if part else [])]
+    twice = next((column for column in chosen if chosen.count(column) > 1), None)
+    if twice is not None:
+        raise TextError(
+            f'The column "{twice}" cannot have two meanings at once. Pick another for texts, labels or parts.'
+        )
+
+
+def _checked(rows: Iterable[tuple[int, Text, str]]) -> list[tuple[Text, str]]:
+    found: list[tuple[Text, str]] = []
+    for line, text, label in rows:
+        _check_number(len(found))
+        found.append((text, checked_label(line, label)))
+    if not found:
+        raise TextError("The table has a header and no row. Add one row a text.")
+    return found
+
+
+def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[Example, ...]:
+    examples: list[Example] = []
+    for line, text, label, part in rows:
+        _check_number(len(examples))
+        if part.lower() not in NAMES_OF_PARTS:
+            raise TextError(f'Line {line:,}: the part is "{part[:40]}". Write {", ".join(PARTS)}, or tr, va or te.')
+        examples.append(Example(text, checked_label(line, label), NAMES_OF_PARTS[part.lower()]))
+    if not examples:
+        raise TextError("The table has a header and no row. Add one row a text.")
+    return tuple(examples)
+
+
+def _check_number(n_rows: int) -> None:
+    if n_rows == MAX_ROWS:
+        raise TextError(f"There are more than {MAX_ROWS:,} rows. Choose fewer.")
+
+
+def _split(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
+    """The examples with a part each."""
+    units = _linked([example.text.segments for example in examples])
+    is_regression = are_targets(tuple(examples))
+    cells: dict[str, Counter[Cell]] = defaultdict(Counter)
+    for unit, example in zip(units, examples):
+        cells[unit]["" if is_regression else example.label, ""] += 1
+    part_of = split_units(cells, Random(seed))
+    if len(cells) < len(examples) and set(part_of.values()) != set(PARTS):
+        raise TextError(
+            f"The rows share so many sentences that they fall into {len(cells):,} groups of different size, and no "
+            "split leaves every part some. Add a column with the part of each row."
+        )
+    return tuple(Example(example.text, example.label, part_of[unit]) for unit, example in zip(units, examples))
+
+
+def _linked(texts: Sequence[tuple[str, ...]]) -> list[str]:
+    """A name for each text; texts that share a sentence, or are linked by others that do, have the same."""
+    leads: dict[str, str] = {}
+
+    def last(sentence: str) -> str:
+        while (further := leads.setdefault(sentence, sentence)) != sentence:
+            leads[sentence] = leads.setdefault(further, further)
+            sentence = leads[sentence]
+        return sentence
+
+    for segments in texts:
+        for segment in segments[1:]:
+            leads[last(segment)] = last(segments[0])
+    return [last(segments[0]) for segments in texts]

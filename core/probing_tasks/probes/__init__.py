@@ -1,0 +1,1 @@
+"""Linear probes of many vectors at once: fitting, baselines, and code length."""

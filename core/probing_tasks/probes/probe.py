@@ -1,0 +1,212 @@
+"""L2-regularised logistic regression on many vectors of the same texts, the strength chosen on the validation part."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from core.probing_tasks.labels import Labels, score
+from core.probing_tasks.probes.solver import TOLERANCE, minimise
+
+STRENGTHS: Final = (0.1, 1.0, 10.0, 100.0, 1000.0)
+"""Half the weight of the squared weights, beside the sum of the rows' losses; 1 / C of scikit-learn."""
+ENTRIES: Final = 1 << 21
+"""Numbers of the features and the logits that are worked on at once: a processor's cache holds most of them."""
+CONSTANT: Final = 1e-6
+"""Standard deviation of a column, relative to its size, up to which it counts as constant and is not scaled."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fitted:
+    """Probes of several vectors at several strengths."""
+
+    mean: Float[Tensor, "vector 1 column"]
+    scale: Float[Tensor, "vector 1 column"]
+    """Mean and standard deviation of each column over the rows fitted on; features are standardised by them."""
+    weights: Float[Tensor, "vector strength output column_and_one"]
+    """As in `core.probing_tasks.probes.solver.Solution`."""
+    loss: Float[Tensor, "vector strength"]
+    """Mean cross-entropy in nats plus penalty, on the rows fitted on."""
+    gradient: Float[Tensor, "vector strength"]
+    """Greatest absolute entry of its gradient."""
+
+    @property
+    def n_unsolved(self) -> int:
+        """Number of probes that did not converge."""
+        return int((self.gradient > TOLERANCE).sum())
+
+    def log_probabilities(
+        self, features: Float[np.ndarray, "row vector column"]
+    ) -> Float[Tensor, "vector strength class row"]:
+        """Natural logarithm of the probability of each class."""
+        n_vectors, n_strengths, n_outputs, n_columns = self.weights.shape
+        design = _with_ones(features)
+        design[..., :-1].sub_(self.mean).div_(self.scale)
+        flat = self.weights.reshape(n_vectors, n_strengths * n_outputs, n_columns) @ design.mT
+        logits = flat.view(n_vectors, n_strengths, n_outputs, len(features))
+        if n_outputs == 1:
+            logits = torch.cat([torch.zeros_like(logits), logits], dim=2)
+        return logits.log_softmax(2)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Probed:
+    """What the probes of many vectors predict, each at the strength that is best on the validation part."""
+
+    strength: Float[np.ndarray, " vector"]
+    validation: Float[np.ndarray, " vector"]
+    """Accuracy on the validation part, or for a regression Pearson's correlation."""
+    predicted: Float[np.ndarray, "vector test"]
+    """Index of the most likely class of each test example, or the expected value."""
+    n_unsolved: int
+    """Probes that did not converge, of all vectors and strengths."""
+
+
+def fit(
+    features: Float[np.ndarray, "row vector column"],
+    targets: Float[np.ndarray, "row class"],
+    strengths: Float[np.ndarray, "vector strength"],
+    *,
+    penalises_intercept: bool = False,
+    start: Float[Tensor, "vector strength output column_and_one"] | None = None,
+) -> Fitted:
+    """Fit a probe to each vector at each strength, all in one problem, in float64.
+
+    Args:
+        features: of each row; every column is standardised to mean 0 and standard deviation 1 over these rows.
+        targets: share of each class in the label of each row.
+        strengths: one or more of each vector.
+        penalises_intercept: as for `core.probing_tasks.probes.solver.minimise`.
+        start: weights to begin with.
+    """
+    design = _with_ones(features)
+    columns = design[..., :-1]
+    mean = columns.mean(1, keepdim=True)
+    deviation = columns.sub_(mean).square().mean(1, keepdim=True).sqrt_()
+    scale = torch.where(deviation > CONSTANT * mean.abs(), deviation, 1)
+    columns.div_(scale)
+    solution = minimise(
+        design,
+        torch.from_numpy(np.asarray(targets)).double(),
+        torch.from_numpy(np.asarray(strengths)).double(),
+        penalises_intercept=penalises_intercept,
+        start=start,
+    )
+    return Fitted(mean=mean, scale=scale, weights=solution.weights, loss=solution.loss, gradient=solution.gradient)
+
+
+def probe(
+    features: Float[np.ndarray, "example vector column"], labels: Labels, strengths: Sequence[float] = STRENGTHS
+) -> Probed:
+    """Fit a probe to each vector on the training part, choose its strength on validation, and predict the test part.
+
+    The stronger penalty wins a tie.
+
+    Args:
+        features: of all examples of the task; may be mapped from a file.
+        labels: of the same examples.
+        strengths: to choose from.
+    """
+    grid = np.sort(np.asarray(strengths, float))[::-1].copy()
+    return _joined([_probed(features[:, chosen], labels, grid) for chosen in turns_of(features, labels, len(grid))])
+
+
+def growing(
+    features: Float[np.ndarray, "example vector column"],
+    labels: Labels,
+    steps: Sequence[int],
+    strengths: Sequence[float] = STRENGTHS,
+) -> Probed:
+    """Probe the first n vectors together, for growing n, beginning where the probe of fewer ended.
+
+    Args:
+        features: of all examples, the vectors in their order.
+        labels: of the same examples.
+        steps: numbers of vectors, ascending.
+        strengths: to choose from.
+
+    Returns: one entry for each step.
+    """
+    grid = np.sort(np.asarray(strengths, float))[::-1].copy()
+    found, fitted, n_columns = list[Probed](), None, features.shape[2]
+    for n_vectors in steps:
+        together = features[:, :n_vectors].reshape(len(features), 1, n_vectors * n_columns)
+        start = None if fitted is None else _with_more_columns(fitted.weights, n_vectors * n_columns)
+        fitted = fit(together[labels.train], labels.targets[labels.train], grid[None], start=start)
+        found.append(_chosen(fitted, together, labels, grid))
+    return _joined(found)
+
+
+def _with_more_columns(
+    weights: Float[Tensor, "vector strength output column_and_one"], n_columns: int
+) -> Float[Tensor, "vector strength output more_and_one"]:
+    """Weights of 0 for columns that come before the intercept's."""
+    more = torch.nn.functional.pad(weights[..., :-1], (0, n_columns + 1 - weights.shape[-1]))
+    return torch.cat([more, weights[..., -1:]], dim=-1)
+
+
+def _joined(parts: Sequence[Probed]) -> Probed:
+    return Probed(
+        strength=np.concatenate([part.strength for part in parts]),
+        validation=np.concatenate([part.validation for part in parts]),
+        predicted=np.concatenate([part.predicted for part in parts]),
+        n_unsolved=sum(part.n_unsolved for part in parts),
+    )
+
+
+def turns_of(features: Float[np.ndarray, "example vector column"], labels: Labels, n_strengths: int) -> Iterator[slice]:
+    """The vectors that are worked on at once."""
+    _, n_vectors, n_columns = features.shape
+    of_vector = len(labels.train) * (n_columns + n_strengths * labels.n_classes)
+    size = max(1, ENTRIES // of_vector)
+    return (slice(start, min(start + size, n_vectors)) for start in range(0, n_vectors, size))
+
+
+def _probed(
+    features: Float[np.ndarray, "example vector column"], labels: Labels, grid: Float[np.ndarray, " strength"]
+) -> Probed:
+    """The probes of some vectors, from the strongest penalty on."""
+    strengths = np.tile(grid, (features.shape[1], 1))
+    fitted = fit(features[labels.train], labels.targets[labels.train], strengths)
+    return _chosen(fitted, features, labels, grid)
+
+
+def _chosen(
+    fitted: Fitted,
+    features: Float[np.ndarray, "example vector column"],
+    labels: Labels,
+    grid: Float[np.ndarray, " strength"],
+) -> Probed:
+    """Of each vector the probe whose strength is best on the validation part, the strongest of equal ones."""
+    on_validation = predictions(fitted, features[labels.validation], labels)
+    scores = score(on_validation, labels.gold[labels.validation], labels.bins is not None)
+    best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=1)
+    vectors = np.arange(len(best))
+    return Probed(
+        strength=grid[best],
+        validation=scores[vectors, best],
+        predicted=predictions(fitted, features[labels.test], labels)[vectors, best],
+        n_unsolved=fitted.n_unsolved,
+    )
+
+
+def predictions(
+    fitted: Fitted, features: Float[np.ndarray, "row vector column"], labels: Labels
+) -> Float[np.ndarray, "vector strength row"]:
+    """Index of the most likely class of each row, or for a regression the expected value."""
+    logs = fitted.log_probabilities(features)
+    if labels.bins is None:
+        return logs.argmax(2).double().numpy()
+    return np.einsum("vscr,c->vsr", logs.exp().numpy(), labels.bins)
+
+
+def _with_ones(features: Float[np.ndarray, "row vector column"]) -> Float[Tensor, "vector row column_and_one"]:
+    """Features in float64 and a last column of ones."""
+    n_rows, n_vectors, n_columns = features.shape
+    design = torch.ones((n_vectors, n_rows, n_columns + 1), dtype=torch.float64)
+    design[:, :, :n_columns] = torch.from_numpy(np.ascontiguousarray(features)).transpose(0, 1)
+    return design

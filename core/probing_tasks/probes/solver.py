@@ -1,0 +1,197 @@
+"""Many logistic regressions at once: one batched L-BFGS over all vectors and all strengths of the penalty."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+TOLERANCE: Final = 1e-6
+"""Greatest entry of the gradient of the mean loss at which a problem counts as solved."""
+MOST_ITERATIONS: Final = 1_000
+REMEMBERED: Final = 10
+"""Steps from which the curvature is estimated."""
+WHOLE_COLUMNS: Final = 512
+"""Columns up to which the first guess of the curvature is a whole matrix; its diagonal beyond, where
+products with a matrix would take longer than the steps that they save."""
+DECREASE: Final = 1e-4
+"""Share of the decrease that the gradient promises which a step must bring (Armijo's condition)."""
+MOST_HALVINGS: Final = 40
+ROUNDING: Final = 16 * torch.finfo(torch.float64).eps
+"""Increase of a loss, relative to it, that counts as none."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solution:
+    """Weights at which the penalised losses are least."""
+
+    weights: Float[Tensor, "vector strength output column"]
+    """The last column is the intercept. Two classes have one output, the logit of the second."""
+    loss: Float[Tensor, "vector strength"]
+    """Mean over the rows of the cross-entropy in nats, plus the penalty over the number of rows."""
+    gradient: Float[Tensor, "vector strength"]
+    """Greatest absolute entry of the gradient of this loss."""
+
+
+def minimise(
+    features: Float[Tensor, "vector row column"],
+    targets: Float[Tensor, "row class"],
+    strengths: Float[Tensor, "vector strength"],
+    *,
+    penalises_intercept: bool = False,
+    start: Float[Tensor, "vector strength output column"] | None = None,
+) -> Solution:
+    """Minimise the cross-entropy plus strength / 2 times the squared weights, for every vector and strength.
+
+    All problems take steps together; one that is solved stays where it is. The first guess of the curvature is that at
+    zero weights, so that up to WHOLE_COLUMNS correlated columns need no more steps than others.
+
+    Args:
+        features: of each row in float64; the last column is all ones, for the intercept.
+        targets: share of each class in each row, rows summing to 1.
+        strengths: positive; 1 / C of scikit-learn's `LogisticRegression`.
+        penalises_intercept: whether the intercept counts as a weight; scikit-learn's does not.
+        start: weights to begin with; None for zero.
+
+    Source: Nocedal and Wright 2006, algorithms 7.4 and 7.5; two classes have one vector of weights, as in
+    scikit-learn.
+    """
+    problem = _Problem(features, targets, strengths, penalises_intercept)
+    weights = problem.zeros() if start is None else start.clone()
+    loss, gradient = problem.loss(weights)
+    curvature = _Curvature(problem.curvature())
+    for _ in range(MOST_ITERATIONS):
+        solved = gradient.abs().amax((-1, -2)) <= TOLERANCE
+        if bool(solved.all()):
+            break
+        direction = curvature.direction(gradient).masked_fill(solved[..., None, None], 0)
+        moved, new_loss, new_gradient = _step(problem, weights, loss, gradient, direction)
+        curvature.remember(moved - weights, new_gradient - gradient)
+        stuck = bool((moved == weights).all())
+        weights, loss, gradient = moved, new_loss, new_gradient
+        if stuck:
+            break
+    return Solution(weights=weights, loss=loss, gradient=gradient.abs().amax((-1, -2)))
+
+
+class _Problem:
+    """The loss of all vectors and strengths as a function of all weights."""
+
+    def __init__(
+        self,
+        features: Float[Tensor, "vector row column"],
+        targets: Float[Tensor, "row class"],
+        strengths: Float[Tensor, "vector strength"],
+        penalises_intercept: bool,
+    ) -> None:
+        self._features, self._n_rows = features, features.shape[1]
+        # Two classes: the logit of the first is 0.
+        self._targets = targets[:, 1:] if targets.shape[1] == 2 else targets
+        self._n_outputs = self._targets.shape[1]
+        self._fixed = (self._targets.T @ features / self._n_rows)[:, None]
+        penalty = strengths[..., None, None].repeat(1, 1, 1, features.shape[2]) / self._n_rows
+        if not penalises_intercept:
+            penalty[..., -1] = 0
+        self._penalty = penalty
+
+    def zeros(self) -> Float[Tensor, "vector strength output column"]:
+        """Weights that give every class the same probability."""
+        n_vectors, n_strengths, _, n_columns = self._penalty.shape
+        return self._features.new_zeros((n_vectors, n_strengths, self._n_outputs, n_columns))
+
+    def curvature(self) -> Float[Tensor, "vector strength column *column"]:
+        """Second derivative at zero weights by those of one output, as a matrix or its diagonal."""
+        share = (1 / 4 if self._n_outputs == 1 else 1 / self._n_outputs) / self._n_rows
+        penalty = self._penalty[:, :, 0]
+        if penalty.shape[-1] > WHOLE_COLUMNS:
+            return share * self._features.square().sum(1)[:, None] + penalty
+        return share * (self._features.mT @ self._features)[:, None] + torch.diag_embed(penalty)
+
+    def loss(
+        self, weights: Float[Tensor, "vector strength output column"]
+    ) -> tuple[Float[Tensor, "vector strength"], Float[Tensor, "vector strength output column"]]:
+        """Loss and gradient. The part of the loss that is linear in the weights needs no pass over the rows."""
+        n_vectors, n_strengths, n_outputs, n_columns = weights.shape
+        flat = weights.reshape(n_vectors, n_strengths * n_outputs, n_columns)
+        logits = (flat @ self._features.mT).view(n_vectors, n_strengths, n_outputs, self._n_rows)
+        if n_outputs == 1:
+            totals, probabilities = torch.nn.functional.softplus(logits[:, :, 0]), logits.sigmoid()
+        else:
+            probabilities = torch.softmax(logits, 2)
+            # The largest entry of a row alone tells its log-sum-exp, without an exponential per entry.
+            totals = logits.amax(2) - probabilities.amax(2).log()
+        expected = probabilities.view(n_vectors, n_strengths * n_outputs, self._n_rows) @ self._features
+        gradient = expected.view(weights.shape) / self._n_rows - self._fixed + self._penalty * weights
+        linear = _dot(weights, self._fixed - self._penalty * weights / 2)
+        return totals.mean(-1) - linear, gradient
+
+
+class _Curvature:
+    """The inverse curvature: that at zero weights, mended by what the last steps showed."""
+
+    def __init__(self, first: Float[Tensor, "vector strength column *column"]) -> None:
+        smallest = first.shape[2] * torch.finfo(first.dtype).eps
+        if first.dim() == 3:
+            self._inverse = 1 / (first + smallest * first.amax(-1, keepdim=True))
+        else:
+            largest = first.diagonal(dim1=-2, dim2=-1).amax(-1)[..., None, None]
+            factor = torch.linalg.cholesky(first + smallest * largest * torch.eye(first.shape[2]).to(first))
+            self._inverse = torch.cholesky_inverse(factor)
+        self._pairs: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._scale: Tensor | None = None
+
+    def remember(self, step: Tensor, change: Tensor) -> None:
+        """Take a step and the change of the gradient along it; problems that did not move, or not uphill, have none."""
+        product = _dot(step, change)
+        counts = product > torch.finfo(product.dtype).eps * _dot(change, change)
+        inverse = torch.where(counts, 1 / product.where(counts, 1), 0)
+        scale = torch.where(counts, product / _dot(change, self._at_first(change)).where(counts, 1), 1)
+        self._scale = scale if self._scale is None else torch.where(counts, scale, self._scale)
+        self._pairs = [*self._pairs[1 - REMEMBERED :], (step, change, inverse)]
+
+    def direction(self, gradient: Tensor) -> Tensor:
+        """Where the loss is expected to be least."""
+        left, shares = gradient.clone(), list[Tensor]()
+        for step, change, inverse in reversed(self._pairs):
+            shares.append((inverse * _dot(step, left))[..., None, None])
+            left -= shares[-1] * change
+        found = self._at_first(left)
+        if self._scale is not None:
+            found *= self._scale[..., None, None]
+        for (step, change, inverse), share in zip(self._pairs, reversed(shares)):
+            found += (share - (inverse * _dot(change, found))[..., None, None]) * step
+        downhill = (_dot(found, gradient) > 0)[..., None, None]
+        return -torch.where(downhill, found, self._at_first(gradient))
+
+    def _at_first(self, values: Tensor) -> Tensor:
+        return values * self._inverse[:, :, None] if self._inverse.dim() == 3 else values @ self._inverse
+
+
+def _step(
+    problem: _Problem, weights: Tensor, loss: Tensor, gradient: Tensor, direction: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Go as far along a direction as the loss falls enough; a problem where it falls nowhere stays.
+
+    Returns: weights, loss and gradient there.
+    """
+    slope, allowed = _dot(gradient, direction), ROUNDING * loss.abs()
+    size = torch.ones_like(loss)
+    for _ in range(MOST_HALVINGS):
+        moved = weights + size[..., None, None] * direction
+        new_loss, new_gradient = problem.loss(moved)
+        falls: Bool[Tensor, "vector strength"] = new_loss <= loss + DECREASE * size * slope + allowed
+        if bool(falls.all()):
+            return moved, new_loss, new_gradient
+        size = torch.where(falls, size, size / 2)
+    stays = ~falls
+    where = stays[..., None, None]
+    return (
+        torch.where(where, weights, moved),
+        torch.where(stays, loss, new_loss),
+        torch.where(where, gradient, new_gradient),
+    )
+
+
+def _dot(one: Tensor, other: Tensor) -> Float[Tensor, "vector strength"]:
+    return (one * other).sum((-1, -2))

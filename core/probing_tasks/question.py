@@ -1,0 +1,43 @@
+"""The vectors of a text as a question."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import numpy as np
+
+from core.attention.settings import PassSettings
+from core.checkpoints.checkpoint import Checkpoint
+from core.passes.arrays import Arrays
+from core.passes.question import Question, text_alone, text_itself
+from core.passes.texts import PassText
+from core.probing_tasks.vectors import Pooling, TextVectors
+from core.texts.text import Text
+
+
+@cache
+def vectors_question(pooling: Pooling) -> Question[Text, TextVectors]:
+    """The vectors that probes read of each text."""
+
+    def compute(
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
+    ) -> Iterator[list[tuple[int, TextVectors]]]:
+        from core.probing_tasks.observer import text_vectors
+
+        return text_vectors(checkpoint, prepared, settings, pooling)
+
+    return Question(
+        name=f"vectors of heads and layers, {pooling}",
+        text_of=text_itself,
+        depends_on=text_alone,
+        compute=compute,
+        pack=_pack,
+        unpack=_unpack,
+    )
+
+
+def _pack(result: TextVectors) -> Arrays:
+    return {"heads": result.heads.astype(np.float32), "layers": result.layers.astype(np.float32)}
+
+
+def _unpack(arrays: Arrays) -> TextVectors:
+    return TextVectors(heads=arrays["heads"], layers=arrays["layers"])

@@ -1,0 +1,173 @@
+"""Whether a handful of heads, their vectors put together, tell more than the output of the best layer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from core.attention.settings import Head
+from core.errors import AnalysisError
+from core.probing_tasks.labels import labels_of, score
+from core.probing_tasks.report import ALPHA, TaskReport, features_of, interval
+from core.probing_tasks.task import Task
+from core.probing_tasks.vectors import Vectors
+
+EVERY: Final = 2
+"""Up to so many times the heads of a layer, every number of heads is tried; beyond, numbers that grow by GROWTH."""
+GROWTH: Final = 1.1
+RESAMPLES: Final = 2_000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Gain:
+    """How much more the best n heads tell than the best layer, relative to the layer, in percent."""
+
+    n_heads: int
+    percent: float
+    low: float
+    high: float
+    """Percentile interval of the paired bootstrap over the test examples."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reconstruction:
+    """Probes of the best n heads together."""
+
+    task: str
+    is_regression: bool
+    heads: tuple[Head, ...]
+    """All heads, the best on the validation part first."""
+    n_heads: Int[np.ndarray, " step"]
+    """How many of them are put together."""
+    strength: Float[np.ndarray, " step"]
+    validation: Float[np.ndarray, " step"]
+    accuracy: Float[np.ndarray, " step"]
+    low: Float[np.ndarray, " step"]
+    high: Float[np.ndarray, " step"]
+    """On the test part, as in a `TaskReport`."""
+    predicted: Float[np.ndarray, "step test"]
+    gold: Float[np.ndarray, " test"]
+    n_validation: int
+    n_unsolved: int
+    """Probes that did not converge."""
+
+    @property
+    def enough(self) -> int:
+        """The least number of heads whose validation score is within one standard error of the greatest.
+
+        Source: the rule of one standard error, Breiman et al. 1984.
+        """
+        best = self.validation.max()
+        spread = (1 - best**2) ** 2 if self.is_regression else best * (1 - best)
+        return int(self.n_heads[self.validation >= best - np.sqrt(spread / self.n_validation)].min())
+
+
+def usual_steps(n_heads: int, per_layer: int) -> tuple[int, ...]:
+    """Numbers of heads that are tried: every one up to EVERY layers' heads, then fewer and fewer, then all.
+
+    Args:
+        n_heads: of the checkpoint.
+        per_layer: heads of a layer.
+    """
+    steps = list(range(1, min(n_heads, EVERY * per_layer) + 1))
+    while (following := round(steps[-1] * GROWTH)) < n_heads:
+        steps.append(max(following, steps[-1] + 1))
+    return tuple(sorted({*steps, n_heads}))
+
+
+def reconstruct(
+    task: Task, vectors: Vectors, report: TaskReport, steps: Sequence[int] | None = None, *, alpha: float = ALPHA
+) -> Reconstruction:
+    """Probe the concatenated vectors of the best n heads for growing n.
+
+    Args:
+        task, vectors: as for `core.probing_tasks.report.task_report`.
+        report: of them; heads are ranked by its scores on the validation part, the first of equal ones first.
+        steps: numbers of heads, ascending; None for `usual_steps`.
+        alpha: intervals cover 1 - alpha.
+
+    Raises: AnalysisError for a number of heads that the checkpoint has not.
+    Source: Jo and Myaeng 2020.
+    """
+    from core.probing_tasks.probes.probe import growing
+
+    labels, places = labels_of(task), ranking(report)
+    tried = tuple(usual_steps(len(places), vectors.shape[1]) if steps is None else steps)
+    if not tried or not 1 <= min(tried) <= max(tried) <= len(places):
+        raise AnalysisError(f"From 1 to {len(places)} heads can be put together, got {tried}. Choose other numbers.")
+    heads, _ = features_of(task, vectors)
+    ordered = heads[:, report.layer[places], report.head[places]]
+    probed = growing(ordered, labels, tried)
+    gold = labels.gold[labels.test]
+    accuracy = score(probed.predicted, gold, task.is_regression)
+    low, high = interval(accuracy, len(gold), alpha, task.is_regression)
+    return Reconstruction(
+        task=task.name,
+        is_regression=task.is_regression,
+        heads=tuple((int(report.layer[place]), int(report.head[place])) for place in places),
+        n_heads=np.array(tried),
+        strength=probed.strength,
+        validation=probed.validation,
+        accuracy=accuracy,
+        low=low,
+        high=high,
+        predicted=probed.predicted,
+        gold=gold,
+        n_validation=len(labels.validation),
+        n_unsolved=probed.n_unsolved,
+    )
+
+
+def ranking(report: TaskReport) -> Int[np.ndarray, " rank"]:
+    """Places of the heads that are there, the best on the validation part first; the first of equal ones first."""
+    heads = np.flatnonzero(report.is_head & ~np.isnan(report.strength))
+    return heads[np.argsort(-np.nan_to_num(report.validation[heads], nan=-np.inf), kind="stable")]
+
+
+def gain(found: Reconstruction, report: TaskReport, n_heads: int, *, alpha: float = ALPHA, seed: int = 0) -> Gain:
+    """Gain of the best n heads over the layer that is best on the validation part.
+
+    Args:
+        found: with n_heads among its steps.
+        report: of the same task and checkpoint.
+        n_heads: how many heads; the paper takes as many as a layer has.
+        alpha: the interval covers 1 - alpha.
+        seed: of the resamples.
+
+    Source: Jo and Myaeng 2020, which has no interval.
+    """
+    step = int(np.flatnonzero(found.n_heads == n_heads)[0])
+    both = np.stack([found.predicted[step], report.predicted[report.best_layer]])
+    rng, n_rows = np.random.default_rng(seed), len(found.gold)
+    if found.is_regression:
+        rows = rng.integers(0, n_rows, (RESAMPLES, n_rows))
+        drawn = np.array([score(both[:, own], found.gold[own], True) for own in rows]).T
+    else:
+        drawn = _resampled(both == found.gold, rng)
+    top, layer = score(both, found.gold, found.is_regression)
+    shares = percent_gain(*drawn)
+    low, high = np.nanquantile(shares, [alpha / 2, 1 - alpha / 2])
+    return Gain(n_heads=n_heads, percent=float(percent_gain(top, layer)), low=float(low), high=float(high))
+
+
+def _resampled(right: Bool[np.ndarray, "probe test"], rng: np.random.Generator) -> Float[np.ndarray, "probe resample"]:
+    """Accuracies on test examples drawn with replacement; of both probes on the same ones.
+
+    How many are right of one alone, of the other, of both or of neither says it all.
+    """
+    kinds = right[0] * 2 + right[1]
+    drawn = rng.multinomial(len(kinds), np.bincount(kinds, minlength=4) / len(kinds), RESAMPLES)
+    return np.stack([drawn[:, 2] + drawn[:, 3], drawn[:, 1] + drawn[:, 3]]) / len(kinds)
+
+
+def percent_gain(
+    top: Float[np.ndarray, "*any"] | float, layer: Float[np.ndarray, "*any"] | float
+) -> Float[np.ndarray, "*any"]:
+    """(top - layer) / layer in percent; NaN where the layer's score is 0.
+
+    Source: Jo and Myaeng 2020.
+    """
+    upper, lower = np.asarray(top, float), np.asarray(layer, float)
+    return np.divide(100 * (upper - lower), lower, out=np.full(upper.shape, np.nan), where=lower != 0)

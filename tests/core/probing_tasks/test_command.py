@@ -1,0 +1,159 @@
+import numpy as np
+import pandas as pd
+import pytest
+from small_checkpoints import N_HEADS, N_LAYERS
+
+from core.__main__ import main
+from core.probing_tasks import command
+from core.probing_tasks.report import LAYER
+
+COLUMNS = [
+    "task", "layer", "head", "strength", "accuracy", "low", "high", "majority", "n_train", "n_validation", "n_test"
+]  # fmt: skip
+NOUNS = ("cat", "dog", "bird", "birds", "mat", "house")
+SIZES = {"tr": 60, "va": 20, "te": 30}
+
+
+@pytest.fixture(autouse=True)
+def own_store(monkeypatch, tmp_path):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "store"))
+
+
+def lines(label, sizes=SIZES):
+    rng, made = np.random.default_rng(0), []
+    for mark, n_rows in sizes.items():
+        for row in range(n_rows):
+            words = [str(rng.choice(NOUNS)) for _ in range(3 + row % 7)]
+            made.append(f"{mark}\t{label(words)}\tthe {' '.join(words)} {mark} {row}\n")
+    return "".join(made)
+
+
+@pytest.fixture
+def tasks(tmp_path):
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    (folder / "length.txt").write_text(lines(lambda words: "long" if len(words) > 5 else "short"))
+    (folder / "noun.txt").write_text(lines(lambda words: words[0]))
+    return folder
+
+
+def run(name, folder, data, output, *more):
+    return main([name, "--checkpoint", str(folder), "--data", str(data), "--output", str(output), *more])
+
+
+def test_a_row_for_each_head_and_layer_of_each_task(folders, tasks, tmp_path, capsys):
+    output = tmp_path / "found.parquet"
+    assert run("probe-tasks", folders("bert"), tasks, output, "--pooling", "mean") == 0
+    table = pd.read_parquet(output)
+    assert list(table.columns) == COLUMNS
+    wanted = [
+        (task, layer, head)
+        for task in ("length", "noun")
+        for layer in range(N_LAYERS)
+        for head in range(LAYER, N_HEADS)
+    ]
+    assert list(table[["task", "layer", "head"]].itertuples(index=False, name=None)) == wanted
+    assert ((table["low"] <= table["accuracy"]) & (table["accuracy"] <= table["high"])).all()
+    assert (table[["n_train", "n_validation", "n_test"]].to_numpy() == [60, 20, 30]).all()
+    assert table.attrs["pooling"] == "mean"
+    assert table[table["task"] == "length"]["accuracy"].max() > table["majority"][0]
+    said = capsys.readouterr()
+    assert "length: L" in said.out
+    assert "30 test examples" in said.out
+    assert "30 examples: intervals are wide" in said.err
+
+
+def test_vectors_are_kept_and_read_again(folders, tasks, tmp_path, monkeypatch):
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    assert run("probe-tasks", folders("bert"), tasks / "length.txt", first) == 0
+    assert len(list((tmp_path / "store" / "vectors").iterdir())) == 1
+
+    def no_pass(*_):
+        raise AssertionError("The vectors were computed again.")
+
+    monkeypatch.setattr(command, "answer", no_pass)
+    assert run("probe-tasks", folders("bert"), tasks / "length.txt", second) == 0
+    assert first.read_text() == second.read_text()
+
+
+def test_details_say_what_the_accuracy_stands_beside(folders, tasks, tmp_path):
+    output = tmp_path / "found.csv"
+    assert run("probe-tasks", folders("gpt2"), tasks, output, "--details", "--too-long", "truncate") == 0
+    table = pd.read_csv(output)
+    assert (table["pooling"] == "last").all()
+    np.testing.assert_allclose(table["selectivity"], table["accuracy"] - table["control"])
+    assert (table[table["task"] == "length"]["length"] == 1).all()
+    assert (table["compression"] > 0).all()
+    is_head = table["head"] != LAYER
+    assert (table["p_adjusted"][is_head] >= table["p_majority"][is_head]).all()
+    assert table["p_adjusted"][~is_head].isna().all()
+    assert {"bag_of_words", "p_length", "p_bag_of_words", "validation"} <= set(table.columns)
+
+
+def test_a_regression_is_read_and_reported(folders, tmp_path):
+    data, output = tmp_path / "value.txt", tmp_path / "found.csv"
+    data.write_text(lines(lambda words: f"{len(words) + len(words[0]) / 10:.2f}"))
+    assert run("probe-tasks", folders("bert"), data, output, "--pooling", "mean", "--details") == 0
+    table = pd.read_csv(output)
+    assert "control" not in table
+    assert table["accuracy"].max() > 0.3
+    assert table["majority"].isna().all()
+
+
+def test_pairs_of_a_labelled_table(folders, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(f"{rng.choice(NOUNS)} {i}", f"{rng.choice(NOUNS)} {i + 500}", i % 2) for i in range(90)]
+    data, output = tmp_path / "pairs.csv", tmp_path / "found.csv"
+    pd.DataFrame(rows, columns=["text_a", "text_b", "label"]).to_csv(data, index=False)
+    assert run("probe-tasks", folders("bert"), data, output) == 0
+    assert len(pd.read_csv(output)) == N_LAYERS * (N_HEADS + 1)
+
+
+def test_heads_together_step_by_step(folders, tasks, tmp_path, capsys):
+    output = tmp_path / "found.csv"
+    assert run("reconstruct", folders("bert"), tasks, output, "--pooling", "mean", "--every") == 0
+    table = pd.read_csv(output)
+    assert table["n_heads"].tolist() == [*range(1, N_LAYERS * N_HEADS + 1)] * 2
+    assert [len(heads.split(",")) for heads in table["heads"]] == table["n_heads"].tolist()
+    np.testing.assert_allclose(table["gain"], 100 * (table["accuracy"] / table["best_layer"] - 1))
+    assert ((table["gain_low"] <= table["gain"]) & (table["gain"] <= table["gain_high"])).all()
+    assert "length: last layer" in capsys.readouterr().out
+
+
+def test_random_weights_take_the_checkpoints_place(folders, tasks, tmp_path):
+    data = tasks / "noun.txt"
+    for name, more in (("own", ()), ("random", ("--random-weights", "3"))):
+        assert run("probe-tasks", folders("bert"), data, tmp_path / f"{name}.csv", *more) == 0
+    own, random = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("own", "random"))
+    assert (own["accuracy"] != random["accuracy"]).any()
+
+
+def test_texts_that_are_too_long_are_left_out_with_their_labels(folders, tasks, tmp_path, capsys):
+    data, output = tasks / "noun.txt", tmp_path / "found.csv"
+    data.write_text(data.read_text() + f"te\tcat\t{'cat ' * 60}\n")
+    assert run("probe-tasks", folders("bert"), data, output) == 2
+    assert "--too-long skip" in capsys.readouterr().err
+    assert run("probe-tasks", folders("bert"), data, output, "--too-long", "skip") == 0
+    assert (pd.read_csv(output)["n_test"] == 30).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (lines(lambda words: "one"), "have the label"),
+        (lines(lambda words: words[0], {"tr": 30, "va": 3, "te": 30}), "at least 10 are needed"),
+        ("tr\tone\n", "2 cells and 3 are expected"),
+        ("", "holds no row"),
+    ],
+)
+def test_a_task_that_cannot_be_probed_is_a_sentence(content, said, folders, tmp_path, capsys):
+    data = tmp_path / "task.txt"
+    data.write_text(content)
+    assert run("probe-tasks", folders("bert"), data, tmp_path / "found.csv") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_first_tokens_of_a_decoder_are_refused(folders, tasks, tmp_path, capsys):
+    more = ("--pooling", "cls", "--too-long", "truncate")
+    assert run("probe-tasks", folders("gpt2"), tasks, tmp_path / "found.csv", *more) == 2
+    assert "no [CLS] before a text" in capsys.readouterr().err

@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+from planted_concepts import made_task, planted_vectors
+from scipy.stats import pearsonr
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from core.probing_tasks.labels import N_BINS, labels_of, score
+from core.probing_tasks.probes import probe as probes
+from core.probing_tasks.probes.probe import STRENGTHS, fit, predictions, probe
+
+
+def vectors_of(task, n_columns=6, planted=((0, 0), (1, 2)), **how):
+    return planted_vectors(task, (2, 3), n_columns, planted, **how).reshape(len(task.examples), 6, n_columns)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_strength_and_predictions_are_those_of_scikit_learn_head_by_head(n_classes):
+    task = made_task(n_classes)
+    labels, features = labels_of(task), vectors_of(task, strength=0.8) * 40 + 7
+    probed, gold = probe(features, labels), labels.gold
+    assert probed.n_unsolved == 0
+    for vector in range(6):
+        scaler = StandardScaler().fit(features[labels.train, vector].astype(float))
+        train, validation, test = (
+            scaler.transform(features[rows, vector].astype(float))
+            for rows in (labels.train, labels.validation, labels.test)
+        )
+        theirs = [
+            LogisticRegression(C=1 / strength, tol=1e-9, max_iter=10_000).fit(train, gold[labels.train])
+            for strength in STRENGTHS
+        ]
+        scores = [one.score(validation, gold[labels.validation]) for one in theirs]
+        assert probed.validation[vector] == max(scores)
+        best = max(range(len(STRENGTHS)), key=lambda place: (scores[place], STRENGTHS[place]))
+        assert probed.strength[vector] == STRENGTHS[best]
+        np.testing.assert_array_equal(probed.predicted[vector], theirs[best].predict(test))
+
+
+def test_vectors_are_worked_on_in_turns_without_a_difference(monkeypatch):
+    task = made_task(3)
+    labels, features = labels_of(task), vectors_of(task)
+    at_once = probe(features, labels)
+    monkeypatch.setattr(probes, "ENTRIES", 1)
+    in_turns = probe(features, labels)
+    np.testing.assert_array_equal(in_turns.predicted, at_once.predicted)
+    np.testing.assert_array_equal(in_turns.strength, at_once.strength)
+
+
+def test_scale_shift_and_constant_columns_of_the_features_do_not_matter():
+    task = made_task()
+    labels, features = labels_of(task), vectors_of(task).astype(float)
+    changed = np.concatenate([features * 1e-4 - 3, np.full((*features.shape[:2], 2), 0.1)], axis=2)
+    np.testing.assert_array_equal(probe(changed, labels).predicted, probe(features, labels).predicted)
+
+
+def test_test_and_validation_rows_change_no_probe():
+    task = made_task()
+    labels, features = labels_of(task), vectors_of(task)
+    strengths = np.ones((6, 1))
+    other = features.copy()
+    other[labels.test] += 100
+    one, two = (fit(of[labels.train], labels.targets[labels.train], strengths).weights for of in (features, other))
+    assert (one == two).all()
+
+
+def test_a_regression_is_shared_out_to_the_two_nearest_bins_and_judged_by_pearson():
+    task = made_task(is_regression=True)
+    labels, features = labels_of(task), vectors_of(task, strength=1.5)
+    assert labels.n_classes == N_BINS
+    inside = np.abs(labels.targets @ labels.bins - labels.values) < 1e-5
+    assert inside[labels.train].all()
+    np.testing.assert_allclose(labels.targets.sum(axis=1), 1, atol=1e-6)
+    assert (labels.targets > 0).sum(axis=1).max() == 2
+    probed = probe(features, labels)
+    found = score(probed.predicted, labels.gold[labels.test], True)
+    assert found[0] == pytest.approx(pearsonr(probed.predicted[0], labels.gold[labels.test]).statistic)
+    assert found[[0, 5]].min() > 0.8 > np.abs(found[1:5]).max() + 0.4
+
+
+def test_pearson_of_a_constant_prediction_is_not_a_number():
+    labels = labels_of(made_task(is_regression=True))
+    gold = labels.gold[labels.test]
+    assert np.isnan(score(np.full((1, len(gold)), gold.mean()), gold, True)).all()
+
+
+def test_probabilities_of_all_classes_sum_to_one():
+    for n_classes in (2, 5):
+        task = made_task(n_classes)
+        labels, features = labels_of(task), vectors_of(task)
+        fitted = fit(features[labels.train], labels.targets[labels.train], np.ones((6, 1)))
+        shares = fitted.log_probabilities(features[labels.test]).exp()
+        np.testing.assert_allclose(shares.sum(2).numpy(), 1)
+        np.testing.assert_array_equal(
+            predictions(fitted, features[labels.test], labels)[:, 0], shares[:, 0].argmax(1).numpy()
+        )
+
+
+def test_permuted_labels_keep_the_classes_of_each_part():
+    labels = labels_of(made_task(3))
+    permuted = labels.permuted(0)
+    assert (permuted.gold != labels.gold).any()
+    for rows in (labels.train, labels.validation, labels.test):
+        np.testing.assert_array_equal(np.sort(permuted.gold[rows]), np.sort(labels.gold[rows]))
