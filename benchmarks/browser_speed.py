@@ -219,7 +219,8 @@ def click(page: Page, address: str) -> None:
 def preview(page: Page, address: str) -> None:
     open_page(page, f"{address}?head=0-0&patterns=true")
     cells = [page.locator(GRID).nth(7 * number % 72) for number in range(1, REPEATS + 1)]
-    waits, runs = repeated(page, "pointerover", "preview", [cell.hover for cell in cells])
+    # From cell to cell of a view, "pointerover" is told inside that view only.
+    waits, runs = repeated(page, "pointermove", "preview", [cell.hover for cell in cells])
     report("pointer on a head's pattern to its arcs", 0.1, waits, runs)
 
 

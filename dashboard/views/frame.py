@@ -19,7 +19,6 @@ from dashboard.components.terms import sentence
 from dashboard.downloads import all_downloads, references_download
 from dashboard.plain import show_error
 from dashboard.state import Choice
-from dashboard.views.layout import halves
 
 NO_NUMBERS: Final[Mapping[str, str]] = {}
 
@@ -125,17 +124,17 @@ def section(see: str, body: Callable[[], None], notes: Notes) -> None:
         show_error(error)
     if not first_screen_is_drawn():
         return
-    method, paper = halves() if notes.paper else (st.container(), None)
-    with method, st.expander(wording.HOW):
-        st.markdown(notes.method)
-        if notes.caveat:
-            st.markdown(notes.caveat)
-        references_download()
-    if paper is not None:
-        with paper, st.expander(notes.paper_title):
-            st.markdown(notes.paper)
-    # Last, for it comes and goes with what the page draws.
-    all_downloads()
+    with st.container(horizontal=True, key="notes"):
+        with st.expander(wording.HOW):
+            st.markdown(notes.method)
+            if notes.caveat:
+                st.markdown(notes.caveat)
+            references_download()
+        if notes.paper:
+            with st.expander(notes.paper_title):
+                st.markdown(notes.paper)
+        # Last, for it comes and goes with what the page draws.
+        all_downloads()
 
 
 def visit() -> Visit | None:

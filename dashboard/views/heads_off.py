@@ -35,24 +35,23 @@ def switch_buttons(chosen: Choice, heads: list[Head]) -> None:
     """Offer to switch the chosen heads off, and those of them on that are off."""
     on = [head for head in heads if head not in chosen.off]
     off = [head for head in heads if head in chosen.off]
-    with st.container(horizontal=True):
-        if on:
-            st.button(
-                wording.switch("off", [head_name(*head) for head in on]),
-                key="switch off",
-                icon=":material/power_off:",
-                help=wording.SWITCH_HELP,
-                on_click=state.switch_off,
-                args=([*chosen.off, *on],),
-            )
-        if off:
-            st.button(
-                wording.switch("on", [head_name(*head) for head in off]),
-                key="switch on",
-                icon=":material/power:",
-                on_click=state.switch_off,
-                args=([head for head in chosen.off if head not in off],),
-            )
+    if on:
+        st.button(
+            wording.switch("off", [head_name(*head) for head in on]),
+            key="switch off",
+            icon=":material/power_off:",
+            help=wording.SWITCH_HELP,
+            on_click=state.switch_off,
+            args=([*chosen.off, *on],),
+        )
+    if off:
+        st.button(
+            wording.switch("on", [head_name(*head) for head in off]),
+            key="switch on",
+            icon=":material/power:",
+            on_click=state.switch_off,
+            args=([head for head in chosen.off if head not in off],),
+        )
 
 
 def what_changes(visit: Visit, screen: OnScreen) -> None:

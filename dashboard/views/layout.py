@@ -1,6 +1,6 @@
 """How a page is laid out."""
 
-from typing import Final
+from typing import Final, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -24,7 +24,11 @@ def halves() -> tuple[DeltaGenerator, DeltaGenerator]:
     return grid.cell(), grid.cell()
 
 
-def thirds() -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
-    """Three pictures side by side, whose rows stand level, or fewer where the page is too narrow."""
-    grid = st.grid(3, min_column_width=NARROWEST_ARCS, gap="medium", vertical_alignment="bottom")
+def thirds(level: Literal["top", "bottom"] = "bottom") -> tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator]:
+    """Three pictures side by side, or fewer where the page is too narrow.
+
+    Args:
+        level: which ends of them stand level; the lower ones where the last rows of each belong together.
+    """
+    grid = st.grid(3, min_column_width=NARROWEST_ARCS, gap="medium", vertical_alignment=level)
     return grid.cell(), grid.cell(), grid.cell()

@@ -14,15 +14,16 @@ from steps import settle
 HOME = Path(tempfile.mkdtemp())
 PICTURES = Path(__file__).parents[2] / "dashboard" / "pictures"
 SHOTS = (
-    ("inspect-light", "/?head=1-8%2C0-2&sieve=syntactic", "light", 1370),
-    ("inspect-dark", "/?head=1-8%2C0-2&sieve=syntactic", "dark", 1370),
-    ("off-light", "/?head=1-8&off=0-2%2C1-4", "light", 1930),
-    ("surface-light", "/surface?head=0-2", "light", 1700),
-    ("parsing-light", "/parsing", "light", 2150),
-    ("similar-light", "/similar?head=5-3", "light", 1500),
+    ("inspect-light", "/?head=1-8%2C0-2&sieve=syntactic", "light", 1320),
+    ("inspect-dark", "/?head=1-8%2C0-2&sieve=syntactic", "dark", 1320),
+    ("off-light", "/?head=1-8&off=0-2%2C1-4", "light", 1640),
+    ("surface-light", "/surface?head=0-2", "light", 1090),
+    ("parsing-light", "/parsing", "light", 1530),
+    ("similar-light", "/similar?head=5-3", "light", 1590),
     ("compare-light", "/compare?with=movie-reviews", "light", 2000),
-    ("roles-light", "/roles?head=1-8&details=Score+distributions", "light", 1600),
-    ("roles-dark", "/roles?head=1-8&details=Score+distributions", "dark", 1600),
+    ("importance-light", "/importance", "light", 1000),
+    ("roles-light", "/roles?head=1-8", "light", 950),
+    ("roles-dark", "/roles?head=1-8", "dark", 950),
 )
 
 

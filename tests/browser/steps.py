@@ -256,3 +256,9 @@ def reviews(n_texts=200):
         word = (PRAISE if i % 2 else BLAME)[i % 3]
         rows.append(f"The {FILMS[i % 4]} of number {i} is {word}.,{'praise' if i % 2 else 'blame'}")
     return "\n".join(["sentence,label", *rows]).encode()
+
+
+def expect_summary(page, head, texts):
+    """What is said of a head in the first tab below the grid of *Inspect*: once the corpus has been tested."""
+    said = page.get_by_role("paragraph").filter(has_text=re.compile(f"^Head {head}.*Over {texts}[:,]", re.DOTALL))
+    expect(said).to_be_visible()

@@ -43,6 +43,12 @@ function headOfLink(head) {
 
 /** Have the link say what is set now; a slider on its way says so only where it rests. */
 function tellLook(view) {
-  if (!view.source.data.tells) return;
-  later(view, () => view.tell({ ...lookOf(view), at: performance.now() }), TELL_AFTER);
+  if (view.source.data.tells) later(view, () => tellNow(view), TELL_AFTER);
+}
+
+/** The same at once. What else is asked has to come after it: every message says which tab is open, and an old one
+ * would close the tab that the answer opens. */
+function tellNow(view) {
+  neverMind(view);
+  if (view.source.data.tells) view.tell({ ...lookOf(view), at: performance.now() });
 }

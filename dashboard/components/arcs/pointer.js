@@ -145,6 +145,7 @@ function offerToAsk(view, pin) {
 function askAbout(view) {
   const { side, token } = view.choices.pin;
   const { start } = side === "from" ? view.source.queries : view.source.keys;
+  tellNow(view);
   view.send({ side, token: start + token });
 }
 

@@ -24,8 +24,13 @@ function termElement(word, means, picture = null) {
     if (picture) meaning.replaceChildren(means, ...pictureOf(picture, whole));
     meaning.showPopover();
     placeBelow(button, meaning);
-    // The keyboard brings a word into view by scrolling, so what it has opened goes along.
-    const move = () => (button.matches(":focus-visible") ? placeBelow(button, meaning) : close());
+    const { top } = button.getBoundingClientRect();
+    // The keyboard brings a word into view by scrolling, so what it has opened goes along; the pointer leaves a word
+    // that moves. A scroll may be told only after the pointer has come to where the word already was.
+    const move = () => {
+      if (button.matches(":focus-visible")) placeBelow(button, meaning);
+      else if (button.getBoundingClientRect().top !== top) close();
+    };
     window.addEventListener("scroll", move, { capture: true, passive: true, signal });
     window.addEventListener("keydown", (event) => event.key === "Escape" && close(), { capture: true, signal });
     window.addEventListener("pointerdown", (event) => event.composedPath().includes(whole) || close(), { signal });

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.attention.settings import Head, head_name
 from core.descriptions.examples import examples
@@ -22,17 +23,24 @@ RESTS: Final = "rests shown"
 """Key of the reader's wish to see where heads rest, in the session."""
 
 
-def show_description(visit: Visit, tested: Corpus, head: Head) -> None:
-    """Say what a head does, what that stands on, and where it shows; or offer to find it out."""
+def show_description(visit: Visit, tested: Corpus, head: Head, buttons: DeltaGenerator) -> None:
+    """Say what a head does, what that stands on, and where it shows; or offer to find it out.
+
+    Args:
+        visit: what the page works with.
+        tested: the corpus.
+        head: the one to tell of.
+        buttons: where a button stands that asks for more.
+    """
     described = asked_descriptions(visit, tested.tests)
     if described is not None:
         description = described.heads[head]
         said = f"**{head_name(*head)}** {plain(wording.does(description))}"
         relations = relations_source(sum(text.heads is not None for text in described.texts), len(described.texts))
         st.markdown(said, help=plain(wording.evidence(description, relations)))
-        _examples(visit, described, head)
+        _examples(visit, described, head, buttons)
     if described is None or (described.predictions is None and can_parse(visit)):
-        st.button(
+        buttons.button(
             wording.ASK if described is None else wording.ASK_RELATIONS,
             help=wording.ASK_HELP,
             key="describe heads",
@@ -42,7 +50,7 @@ def show_description(visit: Visit, tested: Corpus, head: Head) -> None:
         )
 
 
-def _examples(visit: Visit, described: Described, head: Head) -> None:
+def _examples(visit: Visit, described: Described, head: Head, buttons: DeltaGenerator) -> None:
     """The texts that show it most clearly; a click puts one on screen."""
     _, clearest = examples(
         described.heads[head], described.texts, described.surface, described.predictions, described.mentions
@@ -54,7 +62,7 @@ def _examples(visit: Visit, described: Described, head: Head) -> None:
     if fact is None:
         return
     if not st.session_state.get(RESTS):
-        st.button(wording.SHOW_RESTS, key="show rests", icon=":material/short_text:", on_click=_show_rests)
+        buttons.button(wording.SHOW_RESTS, key="show rests", icon=":material/short_text:", on_click=_show_rests)
         return
     _draw(wording.rest_examples(fact, described.heads[head].sight), shown_rests(visit, described, fact, head), head)
 

@@ -1,6 +1,6 @@
 """The card of one head: its roles on the text and over the corpus, its scores, and the heads most like it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +24,6 @@ from dashboard.figures.roles.many_scores import every_head_score
 from dashboard.figures.scales import WORDS
 from dashboard.state import Choice
 from dashboard.views import corpus as corpora
-from dashboard.views import frame
 from dashboard.views.corpus import Corpus, kept_matches
 from dashboard.views.descriptions.known import kept_descriptions
 from dashboard.views.descriptions.wording import does
@@ -43,20 +42,34 @@ from dashboard.views.text.on_screen import PassedText
 ALIKE: Final = 5
 
 
-def head_card(visit: Visit, passed: PassedText, tested: Corpus, head: Head) -> None:
-    """Draw the card of a head, given what was measured of the text on screen and the tests over the corpus."""
+def head_views(
+    visit: Visit, passed: PassedText, tested: Corpus | None, head: Head | None
+) -> dict[str, Callable[[], None]]:
+    """What draws each view of a head over the corpus, by its title; the titles are always the same.
+
+    Args:
+        visit: what the page works with.
+        passed: what was measured of the text on screen.
+        tested: the corpus; None while it has not been tested.
+        head: the one to tell of; None where none is chosen.
+    """
+    titles = (wording.ROLES, WORDS[visit.chosen.scale].nouns.capitalize(), similar_wording.OPEN)
+    if tested is None or head is None:
+        missing = wording.NO_HEAD if head is None else wording.NO_TESTS
+        return dict.fromkeys(titles, lambda: _say(missing))
     coarse, fine = shown_roles(tested.tests.mean)
     tests = tests_of(tested.with_intervals(), tuple(role for role in ROLES if role in coarse + fine))
     facts = corpora.facts(visit, tested)
-    st.subheader(wording.card(head_name(*head), len(tested.scores)))
-    frame.tabs(
-        "head details",
-        {
-            wording.ROLES: lambda: _roles(visit, passed, tested, tests, head, facts),
-            WORDS[visit.chosen.scale].nouns.capitalize(): lambda: _spread(visit, passed, tested, tests, head, facts),
-            similar_wording.OPEN: lambda: _similar(visit, tests, head),
-        },
+    draw = (
+        lambda: _roles(visit, passed, tested, tests, head, facts),
+        lambda: _spread(visit, passed, tested, tests, head, facts),
+        lambda: _similar(visit, tests, head),
     )
+    return dict(zip(titles, draw, strict=True))
+
+
+def _say(sentence: str) -> None:
+    st.caption(sentence)
 
 
 def _roles(

@@ -37,6 +37,8 @@ from dashboard.views.roles.grid import grid_over
 from dashboard.views.text.attention import sieves_on, where_heads_look
 from dashboard.views.text.on_screen import OnScreen, on_screen
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
+from dashboard.views.word_links import wording as words_wording
+from dashboard.views.word_links.choice import TABS, words_first
 
 GRID: Final = "inspect grid"
 """Key of the grid of roles."""
@@ -76,15 +78,10 @@ def _inspect() -> None:
         drawn = where_heads_look(visit, screen, heads, GRID)
     if not first_screen_is_drawn():
         return
-    removed = engine.files.removed_of(visit.settings.kind)
-    heads = [head for head in heads if head not in removed]
-    _about_text(visit, screen, drawn, heads, tested, right, below)
+    _about(visit, screen, drawn, tested, heads, below)
     if not texts and problem is None:
         frame.ask_for_texts(chosen, corpus_texts)
-    elif tested is not None:
-        with below:
-            _about_corpus(visit, screen, tested, heads)
-    elif texts and corpus(visit) is not None:
+    elif texts and tested is None and corpus(visit) is not None:
         # What is drawn stayed in view meanwhile; the next run takes the tests from memory.
         st.rerun()
 
@@ -102,40 +99,53 @@ def _typed() -> tuple[str, Text]:
     return typed, text
 
 
-def _about_text(
+def _about(
     visit: Visit,
     screen: OnScreen,
     drawn: TextAttention,
-    heads: list[Head],
     tested: Corpus | None,
-    right: DeltaGenerator,
+    heads: list[Head],
     below: DeltaGenerator,
 ) -> None:
-    """Which heads link two words, what the chosen head does, and what changes without those that are switched off."""
+    """One view at a time of the chosen head and of the heads that link two words; what changes without some heads."""
     # These bring pandas and SciPy, half a second that the first grid does not wait for.
-    from dashboard.views.heads_off import switch_buttons, what_changes
-    from dashboard.views.inspect.head_card import head_summary
+    from dashboard.views.heads_off import what_changes
+    from dashboard.views.inspect.head_card import head_views
     from dashboard.views.word_links.on_text import linking_heads
 
-    with right:
-        linking_heads(visit, screen, drawn, heads)
-    if heads:
-        with below:
-            if tested is not None:
-                show_description(visit, tested, heads[-1])
-            head_summary(visit, screen.now, tested, heads[-1])
-            switch_buttons(visit.chosen, heads)
+    there = [head for head in heads if head not in visit.removed]
+    with below:
+        if tested is not None:
+            ask_about_long_texts(tested.too_long)
+        words_first()
+        frame.tabs(
+            TABS,
+            {
+                wording.THIS_HEAD: lambda: _this_head(visit, screen, tested, there),
+                **head_views(visit, screen.now, tested, there[-1] if there else None),
+                words_wording.TITLE: lambda: linking_heads(visit, screen, drawn, there),
+            },
+        )
     what_changes(visit, screen)
 
 
-def _about_corpus(visit: Visit, screen: OnScreen, tested: Corpus, heads: list[Head]) -> None:
-    """How roles were decided over the corpus, and the scores of the chosen head."""
-    from dashboard.views.inspect.head_card import head_card
+def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: list[Head]) -> None:
+    """What the head chosen last does, in sentences, and the way to switch the chosen ones off."""
+    from dashboard.views.heads_off import switch_buttons
+    from dashboard.views.inspect.head_card import head_summary
 
-    ask_about_long_texts(tested.too_long)
-    how_decided(visit, tested)
     if heads:
-        head_card(visit, screen.now, tested, heads[-1])
+        described, buttons = st.container(), st.container(horizontal=True)
+        with buttons:
+            switch_buttons(visit.chosen, heads)
+        if tested is not None:
+            with described:
+                show_description(visit, tested, heads[-1], buttons)
+        head_summary(visit, screen.now, tested, heads[-1])
+    else:
+        st.caption(wording.NO_HEAD)
+    if tested is not None:
+        how_decided(visit, tested)
 
 
 def _corpus_texts(chosen: Choice) -> tuple[tuple[Text, ...], AnalysisError | None]:

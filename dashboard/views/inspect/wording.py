@@ -109,12 +109,10 @@ def corpus_summary(names: list[str], n_texts: int, is_tested: bool) -> str:
     return f"Over {counted(n_texts, 'text')}: {', '.join(names) if names else 'no role'}."
 
 
-def card(name: str, n_texts: int) -> str:
-    """The heading of a head's card."""
-    return f"Head {name} over {counted(n_texts, 'text')}"
-
-
+THIS_HEAD: Final = "This head"
 ROLES: Final = "Roles"
+NO_HEAD: Final = "Choose a head in the grid."
+NO_TESTS: Final = "What the corpus says of this head appears here once its texts have been computed."
 
 
 def alike(heads: list[str], scale: Scale) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import AnalysisError
 from core.roles.controls import ControlPass, RoleCounts, control_passes, counts_of
@@ -39,12 +40,17 @@ class Controlled:
         return counts_of(self.tested.tests, self.asked.control, self.asked.seed)
 
 
-def controlled(visit: Visit, tested: Corpus) -> tuple[Controlled, ...]:
+def controlled(visit: Visit, tested: Corpus, place: DeltaGenerator) -> tuple[Controlled, ...]:
     """The corpus under every control, if the reader asks for it; none while the reader has stopped it.
 
-    The texts are those that the checkpoint was tested on.
+    Args:
+        visit: what the page works with.
+        tested: the checkpoint on the corpus; the texts are those that it was tested on.
+        place: of the switch that asks for it.
     """
-    if not toggle(wording.SWITCH, key="chance", help=wording.SWITCH_HELP):
+    with place:
+        is_wanted = toggle(wording.SWITCH, key="chance", help=wording.SWITCH_HELP)
+    if not is_wanted:
         return ()
     texts = tuple(visit.texts[position] for position in tested.positions)
     found: list[Controlled] = []

@@ -73,10 +73,15 @@ def _roles() -> None:
     coarse, fine = shown_roles(tested.tests.mean)
     with st.container():  # of any length, so that what stands below keeps its place and is not drawn anew
         ask_about_long_texts(tested.too_long)
-        _summary(visit, tested, coarse)
-        found = chance.controlled(visit, tested)
+        switches = st.container(horizontal=True, gap="medium", vertical_alignment="center")
+        with switches:
+            _summary(visit, tested, coarse)
+            finer = toggle(shared_wording.FINER, key="roles finer")
+        found = chance.controlled(visit, tested, switches)
         matched = kept_matches(visit)
-        beside = st.container()  # drawn once the switch for the finer roles has been
+        shown = fine if finer else coarse
+        if found:
+            chance.counts(tested, found, shown, facts)
     left, right = halves()
     with right:
         counts = _counts(tested.tests, coarse, visit.removed)
@@ -84,13 +89,10 @@ def _roles() -> None:
         _details(visit, tested, matched, coarse, counts, facts)
         region = st.session_state[REGION]
     with left:
-        shown = _grid(visit, tested, all_on, matched, found, region, facts)
+        _grid(visit, tested, all_on, matched, found, shown, region, facts)
         _caveats(visit, tested, all_on, coarse, fine)
         if matched is not None:
             chance.say_positional(tested, matched)
-    if found:
-        with beside:
-            chance.counts(tested, found, shown, facts)
 
 
 def _caveats(
@@ -119,9 +121,9 @@ def _summary(visit: Visit, tested: Corpus, coarse: tuple[str, ...]) -> None:
     n_heads = tests.holds[0].size - len(visit.removed)
     lengths = shared_wording.token_range(tested.n_tokens)
     at_tau = shared_wording.at_tau(tests.settings.tau, visit.chosen.scale)
-    st.markdown(wording.summary(n_any, n_heads, counts, n_texts, lengths, at_tau))
-    if tested.bets is None and (note := few_texts(n_texts)) is not None:
-        st.markdown(note)
+    said = wording.summary(n_any, n_heads, counts, n_texts, lengths, at_tau)
+    note = few_texts(n_texts) if tested.bets is None else None
+    st.markdown(f"{said} {note or ''}", width="stretch")
 
 
 def _counts(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head]) -> dict[frozenset[str], int]:
@@ -164,14 +166,13 @@ def _grid(
     all_on: Corpus | None,
     matched: MatchedTests | None,
     found: tuple[Controlled, ...],
+    shown: tuple[str, ...],
     region: tuple[str, ...] | None,
     facts: dict[str, str],
-) -> tuple[str, ...]:
-    """Draw the grid of the checkpoint, or of a control in its place; returns the roles that it shows."""
+) -> None:
+    """Draw the grid of the checkpoint, or of a control in its place, with the roles that it shows."""
     tests = tested.tests
-    finer = toggle(shared_wording.FINER, key="roles finer")
-    coarse, fine = shown_roles(tests.mean)
-    shown = fine if finer else coarse
+    coarse, _ = shown_roles(tests.mean)
     control, label = chance.choose_grid(found), f"Roles of the heads of {visit.engine.files.name}"
     if control is None:
         held = combinations(tests.holds, tests.roles, coarse)
@@ -190,7 +191,6 @@ def _grid(
         grid = grid_over(visit, control.tested, label, shown)
         title = f"Roles of the heads under a control, {name}"
         _show(visit, grid, tests, f"grid, {name}", {**facts, "control": name}, None, title)
-    return shown
 
 
 def _show(
@@ -205,18 +205,22 @@ def _show(
     """Draw a grid, and lead to the chosen heads of the checkpoint."""
     files = visit.engine.files
     n_layers, n_heads = tests.mean.shape[1:]
-    heads = show_role_grid(
-        grid,
-        key="roles grid",
-        file=file,
-        heads=state.chosen_heads(n_layers, n_heads, _busiest(tests)),
-        reset=(files.name, files.fingerprint, state.n_pushed()),
-        facts=facts,
-        highlight=highlight,
-        title=title,
-    )
+    picture, links = st.container(), st.container(horizontal=True, gap="xsmall", vertical_alignment="center")
+    with picture:
+        heads = show_role_grid(
+            grid,
+            key="roles grid",
+            file=file,
+            heads=state.chosen_heads(n_layers, n_heads, _busiest(tests)),
+            reset=(files.name, files.fingerprint, state.n_pushed()),
+            facts=facts,
+            highlight=highlight,
+            title=title,
+            files=links,
+        )
     state.put_in_link(heads)
-    frame.link_to_inspect(heads)
+    with links:
+        frame.link_to_inspect(heads)
 
 
 def _busiest(tests: HeadTests) -> Head:

@@ -35,9 +35,8 @@ NUMBERS: Final = {
 }
 """Of `method.md`."""
 SEE: Final = (
-    "Each square is an attention head, one of the parts of the model that pick which words to look at. A letter names "
-    "its role over all texts: it looks at nearby words (local), along grammar (syntactic), at special tokens "
-    "(delimiter), or within its own sentence of a pair (block)."
+    "Each square is an attention head; letters name its roles over all texts: it looks at nearby words (local), along "
+    "grammar (syntactic), at special tokens (delimiter), in its own sentence (block)."
 )
 SENSITIVITY: Final = (
     "How much the counts above depend on the threshold, and on how many texts there are. A role whose count jumps with "

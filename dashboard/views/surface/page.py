@@ -23,13 +23,13 @@ from dashboard.plain import plain
 from dashboard.views import frame
 from dashboard.views.asking import ask, ask_about_long_texts, policy
 from dashboard.views.charts import chart
-from dashboard.views.layout import halves
+from dashboard.views.layout import halves, thirds
 from dashboard.views.pickers import toggle
 from dashboard.views.surface import wording
 from dashboard.views.surface.functions import frequency_list, functions
 from dashboard.views.surface.gradients import gradients
 from dashboard.views.surface.numbers import Numbers, Surface, remembered
-from dashboard.views.surface.tables import chosen_heads_table, head_grid, table
+from dashboard.views.surface.tables import chosen_heads_table, head_grid, say_denominators, table
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
 MOSTLY: Final = {"cls": "[CLS]", "sep": "[SEP]"}
@@ -144,6 +144,7 @@ def _details(surface: Surface) -> None:
         {
             wording.SHARES: lambda: _shares(surface),
             wording.ENTROPY: lambda: _entropy(surface),
+            wording.CHOSEN: lambda: chosen_heads_table(surface),
             wording.HEADS: lambda: head_grid(surface),
             wording.FUNCTIONS: lambda: functions(surface),
             wording.LAYERS: lambda: _layers(surface),
@@ -153,13 +154,11 @@ def _details(surface: Surface) -> None:
 
 
 def _shares(surface: Surface) -> None:
-    cells = [*halves(), *halves()]
-    for place, (name, panel) in zip(cells, PANELS.items()):
+    for place, (name, panel) in zip(thirds("top"), PANELS.items()):
         with place:
             figure = share_scatter(surface.numbers.heads, panel, surface.heads)
             chart(f"shares, {name}", figure, surface.facts, wording.CLARK_2, selects=True)
-    with cells[-1]:
-        chosen_heads_table(surface)
+    say_denominators(surface)
 
 
 def _entropy(surface: Surface) -> None:

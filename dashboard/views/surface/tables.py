@@ -100,7 +100,7 @@ def table(surface: Surface) -> None:
         wanted &= np.array([head in surface.heads for head in zip(rows["layer"], rows["head"])])
     number = {name: st.column_config.NumberColumn(format="%.4f") for name in ("mean", "low", "high")}
     st.dataframe(rows.assign(statistic=named)[wanted], hide_index=True, column_config=number)
-    _denominators(surface)
+    say_denominators(surface)
     table_downloads("surface", with_sentences(rows[wanted], kept_sentences(surface.visit)), surface.facts)
 
 
@@ -109,12 +109,11 @@ def chosen_heads_table(surface: Surface) -> None:
     statistics = surface.numbers.heads
     columns = {head_name(*head): [_written(value) for value in statistics.mean[:, *head]] for head in surface.heads}
     labels = [wording.STATISTICS[name] for name in statistics.names]
-    st.markdown(f"**{wording.CHOSEN}**")
-    st.dataframe(pd.DataFrame({"statistic": labels, **columns}), hide_index=True)
-    _denominators(surface)
+    st.dataframe(pd.DataFrame({"statistic": labels, **columns}), hide_index=True, height="content")
+    say_denominators(surface)
 
 
-def _denominators(surface: Surface) -> None:
+def say_denominators(surface: Surface) -> None:
     """Why shares of neighbours can add up to more than 1, unless they are divided as in the authors' code."""
     if not surface.as_in_code:
         st.caption(wording.DENOMINATORS)

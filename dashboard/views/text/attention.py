@@ -122,7 +122,7 @@ def _arcs_and_files(arcs: Callable[[], None], svg: Callable[..., str], facts: Ma
 
 
 def _ask(looked: TextAttention, side: str, token: int) -> None:
-    """Ask about the word of a token; the answer stands below the arcs, which else run alone."""
+    """Ask about the word of a token; the answer stands in a tab of the page, while else the arcs run alone."""
     take_token(looked, side, token)
     st.rerun()
 

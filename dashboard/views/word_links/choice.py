@@ -16,6 +16,8 @@ FROM: Final = "from"
 """Key of the word that looks, in the session and in the link, which hold its name."""
 TO: Final = "to"
 SEGMENTS: Final = "AB"
+TABS: Final = "head details"
+"""Key of the tabs of which the choice is one, in the session and in the link."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,7 +63,14 @@ def take_token(looked: TextAttention, side: str, token: int) -> None:
         token: its position in the whole text.
     """
     name = next((name for name, word in _named(looked, side).items() if token in word.tokens), None)
+    st.session_state[TABS] = wording.TITLE
     _remember(side, name or visible(_side(looked, side)[0].tokens[token]))
+
+
+def words_first() -> None:
+    """Open the tab of the choice where a link names words but no tab."""
+    if TABS not in st.session_state and TABS not in st.query_params and {FROM, TO} & set(st.query_params):
+        st.session_state[TABS] = wording.TITLE
 
 
 def _named(looked: TextAttention, side: str) -> dict[str, TextWord]:

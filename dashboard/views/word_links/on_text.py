@@ -36,7 +36,6 @@ def linking_heads(visit: Visit, screen: OnScreen, looked: TextAttention, heads: 
         heads: the chosen heads.
     """
     with st.container(key="word-links"):
-        st.subheader(wording.TITLE)
         try:
             words = pick_words(looked)
             links = None if words is None else word_links(looked, [*words.queries.values()], [*words.keys.values()])

@@ -9,13 +9,13 @@ from dashboard.plain import plain
 
 NUMBERS: Final = {"gain": f"{100 * LEAST_GAIN:.0f}%"}
 """Of `method.md`."""
-TITLE: Final = "Which heads link two words?"
+TITLE: Final = "Links between words"
 FROM: Final = "Looking from"
 TO: Final = "Looking at"
 ANY: Final = "any other word"
 SWAP: Final = "Swap"
 HINT: Final = (
-    "Choose the word that looks, the word that it looks at, or both. Or click a token in the arcs above, and then the "
+    "Choose the word that looks, the word that it looks at, or both. Or click a token in the arcs, and then the "
     "button below them."
 )
 ASK_FROM: Final = "Which heads look from this word?"

@@ -18,10 +18,11 @@ TABS = ("Per layer", "p-values", "Score distributions", "Sensitivity", "Overlaps
 
 
 def drawn(page):
-    """Wait until the page has its grid and its charts."""
+    """Wait until the page has its grid, and its arcs, its charts or its tables."""
     settle(page)
     expect(grid_of(page).get_by_role("gridcell").first).to_be_visible()
-    expect(page.locator("svg.marks, canvas.marks, [data-testid=stDataFrame] canvas").first).to_be_visible()
+    seen = ".view .drawing, svg.marks, canvas.marks, [data-testid=stDataFrame] canvas"
+    expect(page.locator(seen).first).to_be_visible()
 
 
 def open_tab(page, tab):
@@ -31,7 +32,8 @@ def open_tab(page, tab):
 
 
 def test_inspect_is_accessible_and_fits(visit):
-    page = visit("/?text=One+text.%0AUnbelievable+words.&sieve=local&head=1-4,0-2&off=0-2,1-4&finer=true")
+    shown = "sieve=local&head=1-4,0-2&off=0-2,1-4&finer=true&head+details=Roles"
+    page = visit(f"/?text=One+text.%0AUnbelievable+words.&{shown}")
     drawn(page)
     expect_fits(page)
     open_expanders(page.locator("body"))

@@ -154,7 +154,7 @@ def sharp_and_thin():
 
 
 LONG = 442
-ROW = 24
+ROW = 22
 """Pixels."""
 
 

@@ -16,6 +16,7 @@ from steps import (
     expect_drawn,
     expect_links_other_than,
     expect_number_of_cells,
+    expect_summary,
     grid_of,
     links,
     name_checkpoint,
@@ -39,7 +40,7 @@ SENTENCE = "Two clever engineers finally repaired the noisy engine."
 
 def test_nothing_jumps_on_a_first_visit_nor_from_page_to_page(visit):
     page = visit()
-    expect(page.get_by_role("heading", name=re.compile("^Head L[0-9]+ H[0-9]+ over"))).to_be_visible()
+    expect_summary(page, "L[0-9]+ H[0-9]+", "128 texts")
     assert shifted(page) < 0.1
     charts = page.get_by_test_id("stVegaLiteChart").locator("svg.marks")
     for name, drawn in (
@@ -80,7 +81,7 @@ def test_a_first_visit_shows_grid_and_arcs_of_the_example(visit):
     assert queries[:4] == ["[CLS]", "why", "did", "the"]
     expect(tokens(page, "To: keys")).to_have_text(queries)
     expect_drawn(links(page))
-    expect(page.get_by_role("heading", name="Head L1 H7 over 128 texts")).to_be_visible()
+    expect_summary(page, "L1 H7", "128 texts")
     for (width, height), least in LEAST_ROWS.items():
         page.set_viewport_size({"width": width, "height": height})
         wait_for(page, lambda: rows_seen_with_the_grid(page), lambda rows, least=least: rows >= least)
@@ -146,7 +147,7 @@ def test_heads_are_chosen_by_click_and_keyboard_and_previewed_by_their_patterns(
     cell(page, 3, 7).click(modifiers=["Shift"])
     expect(arcs(page, "L2 H5", "L3 H7")).to_be_visible()
     expect(chosen(page)).to_have_text(["L2 H5", "L3 H7"])
-    expect(page.get_by_role("heading", name="Head L3 H7 over 128 texts")).to_be_visible()
+    expect_summary(page, "L3 H7", "128 texts")
     cell(page, 3, 7).click()
     expect(chosen(page)).to_have_text(["L3 H7"])
     expect(tip).to_have_count(0)
@@ -255,12 +256,13 @@ def test_three_kept_texts_change_the_odds_of_a_head_and_may_be_stopped_at_any_ti
         page.get_by_role("button", name="Keep this text").click()
         texts = "1 text" if n_texts == 1 else f"{n_texts} texts"
         expect(page.get_by_text(f"Kept. The corpus is {texts} of your own")).to_be_visible()
-        expect(page.get_by_role("heading", name=f"Head L1 H8 over {texts}", exact=True)).to_be_visible()
+        expect_summary(page, "L1 H8", texts)
         expect_cells_other_than(page, cells_of_samples)
         now = wait_for(page, lambda: cells(page), lambda now: all("evidence" in label for label in now))
         assert now != cells_of_samples
         cells_of_samples = now
     expect(page.get_by_text("stop whenever you like")).to_be_visible()
+    page.get_by_role("tab", name=wording.ROLES, exact=True).click()
     described = page.get_by_role("button", name=re.compile("^Show data: Evidence .* after each of 3 texts")).first
     expect(described).to_be_attached()
     drawn = dict(
@@ -272,12 +274,13 @@ def test_three_kept_texts_change_the_odds_of_a_head_and_may_be_stopped_at_any_ti
     expect(page.get_by_role("textbox", name="Texts, one per line", exact=True)).to_have_value("\n".join(sentences))
     page.get_by_role("textbox", name="Texts, one per line", exact=True).fill("\n".join(sentences[:2]))
     page.get_by_role("textbox", name="Texts, one per line", exact=True).press("Control+Enter")
+    page.get_by_role("tab", name=wording.THIS_HEAD).click()
     expect(page.get_by_text("Evidence also counts 1 text that you have taken out.")).to_be_visible()
     page.get_by_role("button", name="Start over").click()
     expect(page.get_by_text("Evidence also counts")).to_have_count(0)
     expect_cells_other_than(page, cells_of_samples)
     page.get_by_role("button", name="Back to sample pairs and texts").click()
-    expect(page.get_by_role("heading", name="Head L1 H8 over 128 texts")).to_be_visible()
+    expect_summary(page, "L1 H8", "128 texts")
 
 
 def test_what_cannot_be_read_is_said_and_the_rest_of_the_page_stays(visit):
@@ -329,6 +332,7 @@ def test_a_story_is_one_click_away_and_so_is_the_way_back(visit):
 def test_words_first_finds_the_planted_head(visit, planted_checkpoint):
     page = visit("/?text=She+chased+the+cat+on+the+mat&corpus=type+texts&corpus_text=She+sat.&head=0-0")
     name_checkpoint(page, planted_checkpoint)
+    page.get_by_role("tab", name="Scores").click()
     arcs(page).get_by_role("option", name="she, 2 of 9").first.click()
     page.get_by_role("button", name=words_wording.ASK_FROM).click()
     expect(page.get_by_role("button", name="L1 H2: 100% to “cat”")).to_be_visible()

@@ -13,7 +13,7 @@ from steps import arcs, choose, download, give_file, name_checkpoint, settle, wa
 
 from dashboard.views.surface import wording as words
 
-TABS = (words.SHARES, words.ENTROPY, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
+TABS = (words.SHARES, words.ENTROPY, words.CHOSEN, words.HEADS, words.FUNCTIONS, words.LAYERS, words.TABLE)
 DRAWN = "svg.marks, [role=grid], [data-testid=stDataFrame] canvas"
 
 

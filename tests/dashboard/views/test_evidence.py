@@ -17,6 +17,7 @@ from dashboard import controls, state
 from dashboard.figures.roles.evidence import odds
 from dashboard.views.evidence import wording
 from dashboard.views.inspect import wording as inspect_wording
+from dashboard.views.word_links.choice import TABS
 
 ONE, TWO, THREE = "The patient nurse gently washed it.", "A stray dog chased them.", "My cousin finally sold his van."
 PAIR = "Why did the baker leave? ||| Her oven was broken."
@@ -188,15 +189,17 @@ def test_what_was_typed_before_stays_when_a_text_is_kept(app):
 
 
 def test_the_card_of_a_head_shows_odds_a_lower_bound_and_a_line(app):
-    at = app(corpus_text=f"{ONE}\n{TWO}\n{THREE}", head="1-8", by=inspect_wording.BY_CORPUS, tau="1.1", alpha="0.1")
+    settings = {"head": "1-8", "by": inspect_wording.BY_CORPUS, "tau": "1.1", "alpha": "0.1"}
+    at = app(corpus_text=f"{ONE}\n{TWO}\n{THREE}", **settings)
+    card = app(corpus_text=f"{ONE}\n{TWO}\n{THREE}", **settings, **{TABS: inspect_wording.ROLES})
     evidence, _ = computed(at, ONE, TWO, THREE, tau=1.1, alpha=0.1)
-    (table,) = (each.value for each in at.dataframe if "evidence" in each.value)
+    (table,) = (each.value for each in card.dataframe if "evidence" in each.value)
     assert [row for row in table["evidence"] if row != "no bet"] == [
         odds(log) for log in evidence[:, 1, 8].tolist() if not np.isnan(log)
     ]
     assert "p" not in table
     assert all("(≥ " in mean for mean in table["mean"].dropna())
-    assert len(at.get("vega_lite_chart")) == 1
+    assert len(card.get("vega_lite_chart")) == 1
     (summary,) = written(at, "Over 3 texts, by evidence:")
     shown, filled = on_page(at, "Heads of")
     for role, log in zip(sent(at, "Heads of")["roles"], shown[:, 1, 8].tolist(), strict=True):

@@ -13,6 +13,7 @@ from core.roles.uncertainty.stability import RESAMPLES
 from dashboard import controls, wording
 from dashboard.plain import WORD_JOINER, plain
 from dashboard.views.inspect import wording as inspect_wording
+from dashboard.views.word_links.choice import TABS
 
 FILE = b"The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
 
@@ -65,7 +66,7 @@ def test_the_rule_and_the_family_are_settings_that_run_no_model(app):
 def test_counts_stand_beside_the_lengths_of_the_texts_and_texts_too_short_for_tau_are_named(app):
     at = uploaded(app)
     (counts,) = written(at, "heads** hold a role")
-    assert counts.endswith("Tokens of a text: median 9, 8 to 9.")
+    assert "Tokens of a text: median 9, 8 to 9. With so few texts" in counts
     assert written(at, "With so few texts (3), a map of roles is mostly noise")
     assert written(at, "Too short") == ["Too short for a score of 3, however a head attends: 3 of 3 texts for local."]
     at.slider(key="tau").set_value(1.5).run()
@@ -210,15 +211,14 @@ def test_signs_of_markdown_are_shown_as_they_are(text):
 
 
 def test_what_is_below_the_first_screen_waits_until_the_browser_has_drawn_it(app):
-    at = app()
-    brings_libraries = ("dataframe", "vega_lite_chart")
-    assert all(at.get(kind) for kind in brings_libraries)
+    at = app(**{TABS: inspect_wording.ROLES})
+    assert at.dataframe
     at.session_state["first screen is drawn"] = False
     at.run()
     assert not at.exception
     assert sent(at, "Heads of")["p"] is None
     assert arcs(at)["label"].startswith("Attention of")
-    assert not any(at.get(kind) for kind in brings_libraries)
+    assert not at.dataframe
 
 
 def test_filled_by_the_corpus_the_first_screen_has_its_tests(app):
@@ -244,7 +244,7 @@ def test_how_often_labels_stay_is_shown_wherever_the_roles_of_the_corpus_are(app
 
 
 def test_single_scores_are_drawn_on_demand_where_they_are_many(app, monkeypatch):
-    scores = {"head": "2-5", "head details": "Scores"}
+    scores = {"head": "2-5", TABS: "Scores"}
     assert "every score" not in [each.key for each in app(**scores).toggle]
     monkeypatch.setattr("dashboard.views.inspect.head_card.MOST_MARKS", 10)
     at = app(**scores)

@@ -6,7 +6,7 @@ from reading import data_of
 
 from core.attention.settings import head_name
 from core.checkpoints.find import find_checkpoint
-from core.importance.removal import remove
+from core.importance.removal.remove import remove
 from core.roles.roles import ROLES
 from dashboard.figures.roles.grid import RoleGrid
 from dashboard.figures.roles.grid_svg import grid_svg

@@ -17,7 +17,9 @@ from core.texts.text import read_typed
 from dashboard import controls
 from dashboard.provenance import caption, corpus_facts
 from dashboard.state import Choice
+from dashboard.views.inspect import wording as inspect_wording
 from dashboard.views.similar import wording as similar_wording
+from dashboard.views.word_links.choice import TABS
 
 SHARE = "share above chance"
 TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
@@ -115,11 +117,12 @@ def test_under_the_share_inspect_shows_the_text_and_the_card_of_a_head_on_that_s
     (head,) = written(at, "**Head L3 H1")
     assert "(share above chance of more than 0.5)" in head
     assert "too short" not in head
-    card = at.dataframe[0].value
+    at.session_state[TABS] = inspect_wording.ROLES
+    card = at.run().dataframe[0].value
     local = f"{scored.scores[0, 0, 3, 1]:z.2f} of 1.00"
     assert (card["role"][0], card["this text"][0]) == ("local", local)
     assert card["mean"][0].startswith(f"{tests.mean[0, 3, 1]:z.2f} (")
-    at = app(scale=SHARE, text=typed, head="3-1", **{"head details": similar_wording.OPEN})
+    at = app(scale=SHARE, text=typed, head="3-1", **{TABS: similar_wording.OPEN})
     (alike,) = (each for each in at.markdown if each.value.startswith("With similar shares above chance: "))
     assert alike.help.startswith("By the mean shares above chance of all roles.")
 

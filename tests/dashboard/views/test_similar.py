@@ -9,6 +9,7 @@ from dashboard.state import HEADS
 from dashboard.views.similar import wording
 from dashboard.views.similar.numbers import HOW_FAR_KEY, N_TEXTS_KEY, compared_texts
 from dashboard.views.similar.points import DIMENSIONS
+from dashboard.views.word_links.choice import TABS
 
 
 def test_the_page_compares_all_heads_and_says_what_it_found(app):
@@ -55,7 +56,7 @@ def test_every_view_is_drawn(app, tab):
 def test_the_card_of_a_head_takes_distances_from_the_store_and_computes_none(app):
     said = "Looking at the same words"
     link = {
-        "head details": wording.OPEN,
+        TABS: wording.OPEN,
         "corpus_text": "The card compares nothing.\nIt only looks into the store.\nA pass is too dear.",
     }
     at = app(**link)

@@ -6,7 +6,7 @@ import pytest
 from reading import arcs, said, sent
 
 from dashboard.views.word_links import wording
-from dashboard.views.word_links.choice import FROM, TO
+from dashboard.views.word_links.choice import FROM, TABS, TO
 
 SENTENCE = "The old baker quietly closed her small shop because the customers had slowly left the town."
 
@@ -26,7 +26,8 @@ def picked(at):
 
 
 def test_two_words_rank_the_heads_and_a_click_shows_the_first_ones_arcs(app):
-    at = app("inspect", text=SENTENCE)
+    assert not [each for each in app("inspect", text=SENTENCE).selectbox if each.key in (FROM, TO)]
+    at = app("inspect", text=SENTENCE, **{TABS: wording.TITLE})
     assert answer(at) is None
     assert [each.value for each in at.caption].count(wording.HINT) == 1
     at.selectbox(key=FROM).set_value("her").run()
@@ -110,7 +111,7 @@ def test_a_head_that_is_off_is_marked_and_the_arcs_shown_decide(app):
 
 def test_over_the_corpus_two_words_or_a_relation_are_judged(app):
     texts = "The nurse washed it.\nA dog saw the nurse.\nThe old nurse left."
-    at = app("inspect", text="The nurse left.", corpus_text=texts)
+    at = app("inspect", text="The nurse left.", corpus_text=texts, **{TABS: wording.TITLE})
     at.session_state["links over corpus"] = True
     at.run()
     assert wording.TWO_OR_RELATION in [each.value for each in at.caption]
