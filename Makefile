@@ -1,5 +1,5 @@
 # Verbs: `make app` opens the dashboard, `make test` runs the whole suite, `make sample-checkpoint` fine-tunes the
-# bundled checkpoint on movie reviews. Each does all the set-up.
+# bundled checkpoint on movie reviews, `make sample-tasks` makes probing tasks of them. Each does all the set-up.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app test bench pictures sample-checkpoint
+.PHONY: app test bench pictures sample-checkpoint sample-tasks
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/server.py
 
@@ -29,6 +29,9 @@ pictures: $(VENV)/test-installed
 
 sample-checkpoint: $(VENV)/installed
 	$(BIN)/python -m core sample-checkpoint
+
+sample-tasks: $(VENV)/installed
+	$(BIN)/python -m core sample-tasks
 
 $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it with: make PYTHON=python3.11")'

@@ -15,7 +15,7 @@ def test_every_file_the_readme_names_is_there():
 
 def test_the_readmes_commands_are_targets_of_the_makefile_and_ci_runs_the_same():
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    for command in ("app", "test", "bench", "sample-checkpoint"):
+    for command in ("app", "test", "bench", "sample-checkpoint", "sample-tasks"):
         assert f"make {command}" in README
         assert re.search(rf"^{command}:", makefile, re.MULTILINE)
     assert "make test" in (ROOT / ".ci" / "run").read_text("utf-8")
@@ -26,7 +26,8 @@ def test_command_line_examples_are_accepted_as_written():
 
     lines = [line.split("python -m core ")[1].split() for line in README.splitlines() if "python -m core " in line]
     named = [_parser().parse_args(line).run.__name__ for line in lines]
-    assert named[:4] == ["parse_heads", "parse_heads", "remove", "gates"]
-    assert named[4:10] == ["score", "roles", "controls", "finetune", "score", "compare"]
-    assert named[10:17] == ["surface", "parse_heads", "coreference", "word_links", "probe", "distances", "attention"]
-    assert named[17:] == ["ablate", "importance", "prune"]
+    assert named[:5] == ["parse_heads", "parse_heads", "tasks", "probe_tasks", "reconstruct_tasks"]
+    assert named[5:7] == ["remove", "gates"]
+    assert named[7:13] == ["score", "roles", "controls", "finetune", "score", "compare"]
+    assert named[13:20] == ["surface", "parse_heads", "coreference", "word_links", "probe", "distances", "attention"]
+    assert named[20:] == ["ablate", "importance", "prune", "prune"]

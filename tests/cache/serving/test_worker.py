@@ -248,6 +248,7 @@ def test_reports_count_texts_and_estimate_the_time_that_is_left(inference, engin
     inference_before = Waiting()
     gate.open()
     inference.ask(engine, SCORES, texts[:50], report=inference_before)
+    rest(inference)  # what is answered is written a moment later
     waiting = Waiting()
     inference.ask(engine, SCORES, texts, report=waiting)
     counts = [status.done for status in waiting.statuses]
