@@ -233,8 +233,24 @@ def upload(page, name, content):
 
 
 def give_file(page, name, content):
+    """Choose a file, and choose it again if nothing is shown of it.
+
+    Streamlit loses an upload in whose first milliseconds a run begins: `ForwardMsgQueue.clear` drops the answer that
+    the browser waits for.
+    """
     file = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
-    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(file)
+    uploader = page.get_by_test_id("stFileUploader")
+    before = uploader.inner_text()
+
+    def is_shown():
+        uploader.locator("input[type=file]").set_input_files(file)
+        try:
+            expect(uploader).not_to_have_text(before, timeout=PATIENCE / 20, use_inner_text=True)
+        except AssertionError:
+            return False
+        return True
+
+    wait_for(page, is_shown, bool)
 
 
 def error(page):
