@@ -16,6 +16,7 @@ from core.maps import command as maps
 from core.probing import command as probing
 from core.probing_tasks import command as probing_tasks
 from core.probing_tasks import tasks_command as making_tasks
+from core.probing_tasks.trials import command as trials
 from core.relations import command as relations
 from core.roles import command as roles
 from core.similarity import command as similarity
@@ -51,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     pruning.add_command(commands)
     making_tasks.add_commands(commands)
     probing_tasks.add_commands(commands)
+    trials.add_commands(commands)
     finetuning.add_commands(commands)
     return parser
 

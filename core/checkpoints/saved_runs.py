@@ -108,7 +108,7 @@ def read_progress(folder: Path) -> Progress | None:
     if not latest:
         return None
     return Progress(
-        state=latest["state"] or ("running" if _is_there(latest["pid"], latest["created"]) else "left"),
+        state=latest["state"] or ("running" if is_running(latest["pid"], latest["created"]) else "left"),
         step=latest["step"],
         steps=latest["steps"],
         seconds_left=latest.get("seconds_left"),
@@ -220,8 +220,13 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(written)
 
 
-def _is_there(pid: int, created: float) -> bool:
-    """Whether a process is still running, and not a later one with the same process id."""
+def is_running(pid: int, created: float) -> bool:
+    """Whether a process is still running, and not a later one with the same process id.
+
+    Args:
+        pid: of the process.
+        created: when it began, in seconds since 1970.
+    """
     try:
         process = psutil.Process(pid)
         return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - created) < SAME_START

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,11 +22,9 @@ from core.commands import (
     progress_bar,
     write_table,
 )
-from core.passes.question import answer
 from core.probing_tasks.files.folders import read_tasks
 from core.probing_tasks.files.labelled import LABEL_COLUMN
-from core.probing_tasks.kept_vectors import read_vectors, vectors_folder, vectors_key, write_vectors
-from core.probing_tasks.question import vectors_question
+from core.probing_tasks.read_task import read_task
 from core.probing_tasks.reconstruction import gain, reconstruct
 from core.probing_tasks.report import TaskReport, code_lengths, corrected, selectivity, task_report, texts_of
 from core.probing_tasks.task import Task, check_task
@@ -127,21 +125,16 @@ def _probed(
 ) -> _Probed:
     texts = texts_of(task)
     prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
-    n_examples = len(task.examples)
-    left_out = {place % n_examples for place in range(len(texts)) if place not in prepared}
-    kept = [place for place in range(len(texts)) if place % n_examples not in left_out]
-    examples = tuple(example for place, example in enumerate(task.examples) if place not in left_out)
-    task = replace(task, examples=examples)
+    task, vectors = read_task(
+        checkpoint,
+        task,
+        prepared,
+        asked,
+        pooling,
+        lambda work, n_texts: ([one] for one in progress_bar(work, n_texts, task.name)),
+    )
     for note in check_task(task):
         print(f"{task.name}: {note}", file=sys.stderr)
-    own = [texts[place] for place in kept]
-    key = vectors_key(checkpoint, own, asked, pooling)
-    vectors = read_vectors(vectors_folder(), key)
-    if vectors is None:
-        ready = {row: prepared[place] for row, place in enumerate(kept)}
-        work = answer(checkpoint, vectors_question(pooling), own, ready, asked)
-        batches = ([one] for one in progress_bar(work, len(own), task.name))
-        vectors = write_vectors(vectors_folder(), key, len(own), batches)
     report = task_report(task, vectors)
     if report.n_unsolved:
         print(

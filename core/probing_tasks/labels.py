@@ -11,6 +11,10 @@ from core.probing_tasks.task import PARTS, Task
 N_BINS: Final = 5
 """Values between which the labels of a regression are shared out; as for the similarity of sentences in the paper. The
 probe's loss is the cross-entropy of these shares; the paper's code takes their squared error."""
+MAJORITY: Final = "majority"
+LENGTH: Final = "length"
+WORDS: Final = "bag of words"
+"""Names of the baselines."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,6 +56,16 @@ class Labels:
             bins=self.bins,
             values=values,
         )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Baseline:
+    """What a baseline predicts for the test part."""
+
+    name: str
+    score: float
+    """Accuracy, or for a regression Pearson's correlation, NaN where it predicts one value."""
+    predicted: Float[np.ndarray, " test"]
 
 
 def labels_of(task: Task) -> Labels:

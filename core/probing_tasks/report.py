@@ -2,21 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from core.errors import AnalysisError
-from core.probing_tasks.labels import Labels, labels_of, score
+from core.probing_tasks.labels import Baseline, Labels, labels_of, score
 from core.probing_tasks.task import Task
 from core.probing_tasks.vectors import Vectors, pair_features
 from core.statistics.cases import beats_by_chance
 from core.statistics.means import Correction, adjusted, half_interval, moments, wilson
 from core.texts.text import Text
-
-if TYPE_CHECKING:
-    from core.probing_tasks.probes.baselines import Baseline
 
 LAYER: Final = -1
 """In place of a head, for the output of the whole layer."""
@@ -60,7 +57,7 @@ class TaskReport:
     """Wilson interval; of a correlation by Fisher's z."""
     predicted: Float[np.ndarray, "place test"]
     gold: Float[np.ndarray, " test"]
-    baselines: "tuple[Baseline, ...]"
+    baselines: tuple[Baseline, ...]
     p_values: Float[np.ndarray, "baseline place"]
     """One-sided, of "no better than the baseline": McNemar's exact test, not corrected; NaN for a regression."""
     n_unsolved: int

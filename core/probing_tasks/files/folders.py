@@ -54,6 +54,12 @@ def read_tasks(
     return tuple(replace(task, source=sources.get(task.name, task.source)) for task in tasks)
 
 
+def task_name(path: str | Path) -> str:
+    """Name of the task in a file: the file's without its endings."""
+    found = FILE_OF_A_TASK.fullmatch(Path(path).name)
+    return found[1] if found else Path(path).name
+
+
 def _read_task(
     path: Path,
     text_columns: tuple[str, ...] | None,

@@ -3,33 +3,19 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from jaxtyping import Float
 
-from core.probing_tasks.labels import Labels, score
+from core.probing_tasks.labels import LENGTH, MAJORITY, WORDS, Baseline, Labels, score
 from core.probing_tasks.probes.probe import probe
 from core.probing_tasks.task import Task
 from core.probing_tasks.vectors import pair_features
 
-MAJORITY: Final = "majority"
-LENGTH: Final = "length"
-WORDS: Final = "bag of words"
 MOST_WORDS: Final = 1_000
 """Words that are counted: the most frequent ones of the training part."""
 _WORD: Final = re.compile(r"\w+")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Baseline:
-    """What a baseline predicts for the test part."""
-
-    name: str
-    score: float
-    """Accuracy, or for a regression Pearson's correlation, NaN where it predicts one value."""
-    predicted: Float[np.ndarray, " test"]
 
 
 def baselines(task: Task, labels: Labels) -> tuple[Baseline, ...]:

@@ -1,0 +1,118 @@
+"""The command `python -m core trials`: a table of trials, run one after the other."""
+
+import argparse
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from core.attention.settings import head_name
+from core.checkpoints.checkpoint import DTYPES
+from core.commands import read_bytes
+from core.errors import AnalysisError
+from core.probing_tasks.trials.progress import Reporter
+from core.probing_tasks.trials.result import STAGES, Stage, TrialResult
+from core.probing_tasks.trials.run import Trials, run_table
+from core.probing_tasks.trials.trial import Trial, name_of, trial_of, trials_folder
+from core.texts.text import decoded
+
+MOST_TRIALS: Final = 10_000
+TABLES: Final = (".csv", ".jsonl")
+
+
+def add_commands(commands: Any) -> None:
+    """Add the command to the command line's subparsers."""
+    parser = commands.add_parser("trials", help="probe a table of checkpoints and tasks", description=trials.__doc__)
+    parser.add_argument("--table", required=True, type=Path, help=".csv or .jsonl, a trial a line")
+    parser.add_argument("--output", type=Path, help="folder of the rows; the program's own unless told")
+    parser.add_argument("--stages", type=stages_of, default=STAGES, help=f"some of {','.join(STAGES)}; else all")
+    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
+    parser.add_argument("--dtype", default="float32", choices=DTYPES)
+    parser.add_argument("--journal", type=Path, help="folder for the progress; a file named stop there ends the run")
+    parser.set_defaults(run=trials)
+
+
+def trials(chosen: argparse.Namespace) -> None:
+    """Probe each checkpoint for the task that is named beside it, one trial after the other.
+
+    A trial is a line of the table: checkpoint and data (the file of a task), and if wanted pooling, seed, attention,
+    random_weights, text_columns, label_column, part_column, is_regression and too_long. Each becomes a Parquet file
+    with one row; what is there already is not computed again. First all heads and layers are probed alone in every
+    trial (stage heads), then the control tasks and code lengths (controls), then the best heads together (together).
+    """
+    table = read_trials(chosen.table.suffix, read_bytes(chosen.table))
+    trials = Trials(chosen.output or trials_folder(), chosen.device, chosen.dtype)
+    reporter = Reporter(chosen.journal, len(table) * len(chosen.stages))
+    for result in run_table(table, trials, chosen.stages, reporter):
+        print(_line(result))
+    if failed := reporter.progress.failed:
+        raise AnalysisError(" ".join(f"{each.trial}: {each.why}" for each in failed))
+
+
+def stages_of(written: str) -> tuple[Stage, ...]:
+    """Stages with commas between, in the order in which they are computed."""
+    names = [name.strip() for name in written.split(",")]
+    if unknown := [name for name in names if name not in STAGES]:
+        raise argparse.ArgumentTypeError(f"there is no stage {unknown[0][:40]!r}; choose some of {','.join(STAGES)}")
+    return tuple(stage for stage in STAGES if stage in names)
+
+
+def read_trials(suffix: str, content: bytes) -> tuple[Trial, ...]:
+    """Trials of a table, each once.
+
+    Args:
+        suffix: .csv with a header, or .jsonl with an object a line.
+        content: of the file.
+
+    Raises: AnalysisError, with the line; TextError for bytes that are no text.
+    """
+    if suffix.lower() not in TABLES:
+        raise AnalysisError(f"A table of trials ends in {' or '.join(TABLES)}, got {suffix[:20]!r}. Choose another.")
+    text = decoded(content)
+    rows = list(csv.DictReader(io.StringIO(text))) if suffix.lower() == ".csv" else _objects(text)
+    if not rows:
+        raise AnalysisError("The table has no trial. Write a checkpoint and data in each line.")
+    if len(rows) > MOST_TRIALS:
+        raise AnalysisError(f"The table has {len(rows):,} trials and at most {MOST_TRIALS:,} are run. Split it.")
+    found: dict[Trial, None] = {}
+    for number, row in enumerate(rows, 1):
+        try:
+            found[trial_of({str(name): value for name, value in row.items()})] = None
+        except AnalysisError as error:
+            raise AnalysisError(f"Trial {number:,}: {error}") from None
+    return tuple(found)
+
+
+def _objects(text: str) -> list[dict[str, Any]]:
+    """The object of each line that is not empty."""
+    objects = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            read = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise AnalysisError(f"Line {number:,} is no JSON ({error}). Correct it.") from None
+        if not isinstance(read, dict):
+            raise AnalysisError(f"Line {number:,} is no JSON object. Write a trial as one.")
+        objects.append(read)
+    return objects
+
+
+def _line(result: TrialResult) -> str:
+    """What a trial found, in a line."""
+    report = result.report
+    head, layer = report.best_head, report.best_layer
+    said = (
+        f"{name_of(result.trial)}: {head_name(int(report.layer[head]), int(report.head[head]))} "
+        f"{report.accuracy[head]:.3f}, output of layer {report.layer[layer]} {report.accuracy[layer]:.3f}"
+    )
+    gained = result.gain(result.n_heads_of_layer)
+    if gained is None:
+        return said
+    together = result.accuracy_of(gained.n_heads)[0]
+    return (
+        f"{said}, best {gained.n_heads} heads together {together:.3f} (gain {gained.percent:+.1f}%, {gained.low:+.1f} "
+        f"to {gained.high:+.1f})"
+    )

@@ -1,0 +1,155 @@
+"""How far a table of trials is, in a file that pages read; and a way to ask for a stop."""
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from core.checkpoints.saved_runs import STOP, State, is_running
+from core.errors import AnalysisError
+
+PROGRESS: Final = "progress.json"
+EVERY: Final = 0.2
+"""Seconds between two reports of the same stage at least."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """A trial that could not be run."""
+
+    trial: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialsProgress:
+    """How far a table of trials is. A unit is a stage of a trial."""
+
+    state: State = "running"
+    done: int = 0
+    """Units that are there, computed now or before."""
+    total: int = 0
+    trial: str = ""
+    """Name of the trial that is on: its task and its checkpoint."""
+    doing: str = ""
+    n_texts: int = 0
+    """Texts of it that are read; of so many:"""
+    n_all_texts: int = 0
+    seconds_left: float | None = None
+    message: str = ""
+    """Why the whole run failed."""
+    failed: tuple[Failed, ...] = ()
+
+
+class Stopped(Exception):
+    """Ends trials between two stages, or while texts are read."""
+
+
+class Reporter:
+    """Writes the progress of a table of trials to a folder, and ends it when a file named `stop` is there.
+
+    Attributes:
+        progress: the latest.
+    """
+
+    def __init__(self, folder: Path | None, total: int) -> None:
+        """Begin.
+
+        Args:
+            folder: of the file; None to write none.
+            total: units of all trials.
+
+        Raises: AnalysisError where it cannot be written.
+        """
+        self.progress = TrialsProgress(total=total)
+        self._folder, self._written = folder, 0.0
+        self._process = {"pid": os.getpid(), "created": psutil.Process().create_time()}
+        self._computed, self._began = 0, time.monotonic()
+        if folder is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / STOP).unlink(missing_ok=True)
+            except OSError as error:
+                raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Name another folder.") from None
+        self._write()
+
+    def begin(self, trial: str) -> None:
+        """Report the trial that is on now."""
+        self.progress = replace(self.progress, trial=trial, doing="", n_texts=0, n_all_texts=0)
+        self._write()
+
+    def tell(self, doing: str, n_texts: int, n_all_texts: int) -> None:
+        """Report what is done now.
+
+        Raises: Stopped once a stop was asked for.
+        """
+        if self._folder is not None and (self._folder / STOP).exists():
+            raise Stopped
+        is_other = doing != self.progress.doing
+        self.progress = replace(self.progress, doing=doing, n_texts=n_texts, n_all_texts=n_all_texts)
+        if is_other or time.monotonic() - self._written > EVERY:
+            self._write()
+
+    def done(self, *, was_kept: bool) -> None:
+        """Report that a unit is done; the remaining time is that of the units computed so far."""
+        self._computed += not was_kept
+        done = self.progress.done + 1
+        seconds = time.monotonic() - self._began
+        left = seconds / self._computed * (self.progress.total - done) if self._computed else None
+        self.progress = replace(self.progress, done=done, seconds_left=left)
+        self._write()
+
+    def failed(self, trial: str, why: str) -> None:
+        """Report a trial that could not be run."""
+        if all(each.trial != trial for each in self.progress.failed):
+            self.progress = replace(self.progress, failed=(*self.progress.failed, Failed(trial=trial, why=why)))
+
+    def end(self, state: State, message: str = "") -> None:
+        """Report the end."""
+        self.progress = replace(self.progress, state=state, message=message, seconds_left=None, trial="", doing="")
+        self._write()
+        if self._folder is not None:
+            (self._folder / STOP).unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        self._written = time.monotonic()
+        if self._folder is None:
+            return
+        part = self._folder / f"{PROGRESS}.part"
+        try:
+            part.write_text(json.dumps(asdict(self.progress) | self._process), encoding="utf-8")
+            part.replace(self._folder / PROGRESS)
+        except OSError as error:
+            raise AnalysisError(f"{self._folder} cannot be written ({error.strerror}). Make room there.") from None
+
+
+def read_trials_progress(folder: Path) -> TrialsProgress | None:
+    """Progress in a folder; None if there is none that can be read. A run whose process is gone is `left`."""
+    try:
+        read = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
+        pid, created = int(read.pop("pid")), float(read.pop("created"))
+        failed = tuple(Failed(**each) for each in read.pop("failed"))
+        progress = TrialsProgress(**read, failed=failed)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    if progress.state == "running" and not is_running(pid, created):
+        return replace(progress, state="left")
+    return progress
+
+
+def stop_trials(folder: Path) -> None:
+    """Ask the trials whose progress is in a folder to end.
+
+    Raises: AnalysisError where none are on, or the folder cannot be written.
+    """
+    progress = read_trials_progress(folder)
+    if progress is None or progress.state != "running":
+        raise AnalysisError("Nothing is being probed, so there is nothing to stop.")
+    try:
+        (folder / STOP).touch()
+    except OSError as error:
+        raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Make room there.") from None

@@ -1,0 +1,142 @@
+"""A trial as plain values: which checkpoint is probed for which task, and how."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from core.attention.settings import ONE_STACK, TWO_STACKS, Kind
+from core.checkpoints.checkpoint import CheckpointFiles
+from core.checkpoints.find import find_checkpoint, randomly_initialised
+from core.checkpoints.folders import program_folder
+from core.errors import AnalysisError
+from core.probing_tasks.files.folders import read_tasks, task_name
+from core.probing_tasks.files.labelled import LABEL_COLUMN
+from core.probing_tasks.task import Task
+from core.probing_tasks.vectors import POOLINGS, Pooling
+from core.texts.tokens import TooLong
+
+FORMAT: Final = 1
+"""Of the rows; others are computed anew."""
+SUFFIX: Final = ".parquet"
+KNOWN: Final[dict[str, tuple[str, ...]]] = {
+    "pooling": POOLINGS,
+    "attention": (*ONE_STACK, *TWO_STACKS),
+    "too_long": get_args(TooLong),
+}
+"""Values that a column may have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What is probed: values that a line of a table can hold, and that mean the same in another process."""
+
+    checkpoint: str
+    """A hub id, a folder, or: bundled."""
+    data: str
+    """File of the task, in SentEval's format or a labelled table."""
+    pooling: Pooling | None = None
+    """Where vectors are read; None for where the paper reads those of such a checkpoint."""
+    seed: int = 0
+    """Of the control task and of the order in which the code is sent."""
+    attention: Kind | None = None
+    """Of an encoder-decoder; None for its first."""
+    random_weights: int | None = None
+    """Seed of weights before any training, in place of the checkpoint's."""
+    text_columns: str | None = None
+    """Of a table: a column, or two as a,b."""
+    label_column: str = LABEL_COLUMN
+    part_column: str | None = None
+    is_regression: bool | None = None
+    """None to decide by the labels."""
+    too_long: TooLong = "error"
+    """What becomes of texts with more tokens than the checkpoint reads."""
+
+    def files(self) -> CheckpointFiles:
+        """Files of the checkpoint.
+
+        Raises: CheckpointError.
+        """
+        found = find_checkpoint(self.checkpoint)
+        return found if self.random_weights is None else randomly_initialised(found, self.random_weights)
+
+    def task(self) -> Task:
+        """The task, read from its file.
+
+        Raises: TextError; AnalysisError where the file is not one task.
+        """
+        path = Path(self.data)
+        if path.is_dir():
+            raise AnalysisError(f"{self.data} is a folder, and a trial is about one task. Name one of its files.")
+        columns = tuple(name.strip() for name in self.text_columns.split(",")) if self.text_columns else None
+        (task,) = read_tasks(path, columns, self.label_column, self.part_column, is_regression=self.is_regression)
+        return task
+
+
+def name_of(trial: Trial) -> str:
+    """How a trial is called in messages: its task, and its checkpoint."""
+    random = "" if trial.random_weights is None else f", random weights, seed {trial.random_weights}"
+    return f"{task_name(trial.data)}, {trial.checkpoint}{random}"
+
+
+def trials_folder() -> Path:
+    """Folder of the rows of trials; it may not exist yet."""
+    return program_folder() / "trials"
+
+
+def trial_key(trial: Trial, files: CheckpointFiles, task: Task, dtype: str) -> str:
+    """Name of a trial's row: a SHA-256 over everything that its result depends on, whatever the files are called.
+
+    Args:
+        trial: with its settings.
+        files: of its checkpoint.
+        task: of its data.
+        dtype: number format of the pass.
+    """
+    kind = trial.attention or files.kinds[0]
+    written = json.dumps([FORMAT, files.fingerprint, dtype, kind, trial.pooling, trial.seed, task_sha256(task)])
+    return hashlib.sha256(written.encode()).hexdigest()
+
+
+def task_sha256(task: Task) -> str:
+    """Digest of the examples of a task and of how their labels are understood; not of its name."""
+    digest = hashlib.sha256(json.dumps(task.is_regression).encode())
+    for example in task.examples:
+        digest.update(json.dumps([example.text.segments, example.label, example.part]).encode())
+    return digest.hexdigest()
+
+
+def trial_of(values: dict[str, Any]) -> Trial:
+    """A trial from the values of a line of a table; empty ones are those that a trial has unless told.
+
+    Raises: AnalysisError for a column or a value that no trial has.
+    """
+    known = {field.name for field in fields(Trial)}
+    if unknown := [name for name in values if name not in known]:
+        raise AnalysisError(f"A trial has no column {unknown[0][:40]!r}. Choose from {', '.join(sorted(known))}.")
+    given = {name: value for name, value in values.items() if value not in ("", None)}
+    if missing := [name for name in ("checkpoint", "data") if name not in given]:
+        raise AnalysisError(f"A trial needs a {missing[0]}. Add the column, and a value in each line.")
+    for name, known_values in KNOWN.items():
+        if name in given and given[name] not in known_values:
+            raise AnalysisError(f"There is no {name} {str(given[name])[:40]!r}. Choose from {', '.join(known_values)}.")
+    return Trial(**{name: _value(name, value) for name, value in given.items()})
+
+
+def values_of(trial: Trial) -> dict[str, Any]:
+    """The values of a trial that differ from those it has unless told."""
+    usual = {field.name: field.default for field in fields(Trial)}
+    return {name: value for name, value in asdict(trial).items() if value != usual[name]}
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in ("seed", "random_weights"):
+        if not str(value).isdecimal():
+            raise AnalysisError(f"{name} is a whole number from 0, got {str(value)[:40]!r}. Correct it.")
+        return int(value)
+    if name == "is_regression":
+        if str(value).lower() not in ("true", "false"):
+            raise AnalysisError(f"is_regression is true or false, got {str(value)[:40]!r}. Correct it.")
+        return str(value).lower() == "true"
+    return str(value)
