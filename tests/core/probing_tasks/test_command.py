@@ -4,7 +4,7 @@ import pytest
 from small_checkpoints import N_HEADS, N_LAYERS
 
 from core.__main__ import main
-from core.probing_tasks import command
+from core.probing_tasks import read_task
 from core.probing_tasks.report import LAYER
 
 COLUMNS = [
@@ -71,7 +71,7 @@ def test_vectors_are_kept_and_read_again(folders, tasks, tmp_path, monkeypatch):
     def no_pass(*_):
         raise AssertionError("The vectors were computed again.")
 
-    monkeypatch.setattr(command, "answer", no_pass)
+    monkeypatch.setattr(read_task, "answer", no_pass)
     assert run("probe-tasks", folders("bert"), tasks / "length.txt", second) == 0
     assert first.read_text() == second.read_text()
 
