@@ -16,7 +16,7 @@ from core.probing_tasks.report import TaskReport, code_lengths, selectivity, tas
 from core.probing_tasks.task import Task, check_task
 from core.probing_tasks.trials.progress import Reporter, Stopped
 from core.probing_tasks.trials.result import STAGES, Stage, TrialResult, read_result, write_result
-from core.probing_tasks.trials.trial import SUFFIX, Trial, name_of, task_sha256, trial_key
+from core.probing_tasks.trials.trial import Trial, name_of, row_path, task_sha256
 from core.probing_tasks.vectors import Pooling, Vectors, usual_pooling
 
 READING: Final = "Reading vectors"
@@ -60,7 +60,7 @@ class Trials:
         """
         files, task = trial.files(), trial.task()
         check_task(task)
-        path = self._folder / f"{trial_key(trial, files, task, self._dtype)}{SUFFIX}"
+        path = row_path(self._folder, trial, files, task_sha256(task), self._dtype)
         known = read_result(path)
         if known is not None and set(stages) <= set(known.stages):
             return known, True

@@ -85,18 +85,19 @@ def trials_folder() -> Path:
     return program_folder() / "trials"
 
 
-def trial_key(trial: Trial, files: CheckpointFiles, task: Task, dtype: str) -> str:
-    """Name of a trial's row: a SHA-256 over everything that its result depends on, whatever the files are called.
+def row_path(folder: Path, trial: Trial, files: CheckpointFiles, digest: str, dtype: str) -> Path:
+    """File of a trial's row. Its name is a SHA-256 over all that the result depends on, whatever the files are called.
 
     Args:
+        folder: of the rows.
         trial: with its settings.
         files: of its checkpoint.
-        task: of its data.
+        digest: of its task, by `task_sha256`.
         dtype: number format of the pass.
     """
     kind = trial.attention or files.kinds[0]
-    written = json.dumps([FORMAT, files.fingerprint, dtype, kind, trial.pooling, trial.seed, task_sha256(task)])
-    return hashlib.sha256(written.encode()).hexdigest()
+    written = json.dumps([FORMAT, files.fingerprint, dtype, kind, trial.pooling, trial.seed, trial.too_long, digest])
+    return folder / f"{hashlib.sha256(written.encode()).hexdigest()}{SUFFIX}"
 
 
 def task_sha256(task: Task) -> str:
