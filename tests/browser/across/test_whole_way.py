@@ -41,7 +41,7 @@ def test_from_200_texts_to_what_fine_tuning_changed(visit):
     page.get_by_role("button", name="Start from bundled").click()
     finished = page.get_by_text("Finished after 12 steps: validation accuracy")
     expect(finished).to_be_visible()
-    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_have_count(0)
     listed = page.get_by_text("films, from bundled with films.csv (classes, 200 texts)")
     expect(listed).to_be_visible()
     page.get_by_role("button", name="Close").click()

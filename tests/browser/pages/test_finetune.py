@@ -17,11 +17,11 @@ def begin(page, name):
     start = page.get_by_role("button", name="Start from")
     expect(start).to_be_enabled()
     start.click()
-    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    expect(page.get_by_test_id("stMain").get_by_role("button", name="Stop")).to_be_visible()
 
 
 def stop(page):
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_test_id("stMain").get_by_role("button", name="Stop").click()
     expect(page.get_by_text(re.compile("^Stopped at step"))).to_be_visible()
 
 
