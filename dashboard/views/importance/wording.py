@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from core.importance.by_role import SHUFFLES
 from core.importance.effects import RESAMPLES
 from core.importance.measures import BATCH_SIZE
 from core.importance.metrics import SMALLER_IS_BETTER, ScoreName
 from core.importance.pruning.curves import RANDOM_ORDERS, STEPS
 from core.importance.removal.exports import TOLERANCE
 from core.passes.masked_tokens import MASKED_SHARE
+from core.statistics.by_role import SHUFFLES
 from dashboard.figures.figure import counted, percent
 from dashboard.views.importance.gates.wording import GATE_NUMBERS
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from core.importance.agreement import Agreement
-from core.importance.by_role import importance_by_role
+from core.statistics.by_role import compare_by_role
+from dashboard.figures.head_scatter import Words, head_scatter
 from dashboard.figures.importance.agreement import agreement_dots, layer_agreement
-from dashboard.figures.importance.by_role import role_superiority
-from dashboard.figures.importance.scatter import Words, head_scatter
+from dashboard.figures.role_superiority import role_superiority
 
 SHAPE = (3, 4)
 CHANCE = np.random.default_rng(4)
@@ -32,7 +32,7 @@ def by_role(importance, some=(1, 2, 3, 0)):
     holds = np.zeros((4, *SHAPE), bool)
     for place, n_heads in enumerate(some):
         holds[place].flat[:n_heads] = True
-    return role_superiority(importance_by_role(importance, holds, ROLES), LABELS)
+    return role_superiority(compare_by_role(importance, holds, ROLES), LABELS)
 
 
 FIGURES = {

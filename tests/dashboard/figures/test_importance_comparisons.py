@@ -5,11 +5,11 @@ import pytest
 from drawn import rows
 from importance_comparison_figures import AGREEMENTS, FIGURES, HOLED, OTHERS, SAID, SHAPE, WORDS
 
-from core.importance.by_role import importance_by_role
+from core.statistics.by_role import compare_by_role
 from dashboard.figures.head_map import HeadMap
 from dashboard.figures.head_map_svg import head_map_svg
-from dashboard.figures.importance.by_role import role_superiority
-from dashboard.figures.importance.scatter import head_scatter
+from dashboard.figures.head_scatter import head_scatter
+from dashboard.figures.role_superiority import role_superiority
 
 
 def test_measures_stand_in_the_order_of_their_correlation():
@@ -37,9 +37,7 @@ def test_a_role_shows_the_share_of_pairs_in_which_it_is_ahead():
     holds = np.zeros((2, *SHAPE), bool)
     holds[0].flat[[11]] = True
     importance = np.arange(12.0).reshape(SHAPE)
-    figure = role_superiority(
-        importance_by_role(importance, holds, ["local", "block"]), {"local": "local", "block": "b"}
-    )
+    figure = role_superiority(compare_by_role(importance, holds, ["local", "block"]), {"local": "local", "block": "b"})
     drawn = rows(figure, "all")
     assert drawn[["role", "with", "without", "superiority"]].to_numpy().tolist() == [["local", 1, 11, 1.0]]
     assert "local 100%" in figure.description

@@ -9,9 +9,9 @@ from scipy.stats import pearsonr, spearmanr
 
 from core.checkpoints.find import find_checkpoint
 from core.importance.agreement import Agreement
-from core.importance.by_role import importance_by_role
 from core.importance.removal.remove import remove
 from core.importance.two_sets import Correlation, TwoSets
+from core.statistics.by_role import compare_by_role
 from dashboard.figures.appearance import LOOKS
 from dashboard.samples import read_sample
 from dashboard.state import HEADS
@@ -208,7 +208,7 @@ def test_a_difference_that_only_follows_the_layers_is_said_to():
     holds = np.zeros((3, 4, 6), bool)
     holds[0, 2:] = holds[0, 1, 3] = True
     holds[1, 0] = True
-    found = importance_by_role(importance, holds, ["delimiter", "local", "block"])
+    found = compare_by_role(importance, holds, ["delimiter", "local", "block"])
     delimiter, local, block = by_role.summary(found, {role: role for role in found.roles}, 0.05).splitlines()
     assert "**delimiter** (13 heads of 24): ahead in" in delimiter
     assert delimiter.endswith("and no longer significant.")

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.importance.by_role import ImportanceByRole, importance_by_role
 from core.roles.roles import ROLES, shown_roles
+from core.statistics.by_role import ByRole, compare_by_role
 from core.statistics.means import Correction
 from dashboard import state
 from dashboard.downloads import table_downloads
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.head_map import HeadMap, round_bound
-from dashboard.figures.importance.by_role import role_superiority
+from dashboard.figures.role_superiority import role_superiority
 from dashboard.views import frame
 from dashboard.views.charts import chart
 from dashboard.views.corpus import Corpus, corpus
@@ -43,7 +43,7 @@ def roles_of_important_heads(importance: Importance) -> None:
     held = tested.tests.holds[[ROLES.index(role) for role in coarse]]
     chosen = importance.material.visit.chosen
     correction: Correction = chosen.criterion.correction
-    compared = importance_by_role(importance.damage, held, coarse, correction)
+    compared = compare_by_role(importance.damage, held, coarse, correction)
     facts = {**importance.facts, "roles": "by evidence" if tested.bets is not None else "by t-test"}
     st.markdown(wording.summary(compared, LABELS, chosen.criterion.alpha))
     left, right = halves()
@@ -95,7 +95,7 @@ def _map(
     st.caption(wording.letters([LOOKS[role].lettered for role in coarse]))
 
 
-def _table(compared: ImportanceByRole, facts: dict[str, str]) -> None:
+def _table(compared: ByRole, facts: dict[str, str]) -> None:
     with st.expander(wording.TABLE):
         rows = pd.DataFrame(
             {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from core.importance.by_role import SHUFFLES, ImportanceByRole
+from core.statistics.by_role import SHUFFLES, ByRole
 from dashboard.figures.figure import counted, percent
 
 TAB: Final = "Roles of important heads"
@@ -41,7 +41,7 @@ def letters(lettered: Sequence[str]) -> str:
     return f"Letters: {', '.join(lettered)}."
 
 
-def summary(compared: ImportanceByRole, labels: Mapping[str, str], alpha: float) -> str:
+def summary(compared: ByRole, labels: Mapping[str, str], alpha: float) -> str:
     """What the comparison comes to, role by role."""
     sentences = []
     for place, role in enumerate(compared.roles):

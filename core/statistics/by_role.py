@@ -1,4 +1,4 @@
-"""Whether heads that hold a role matter more than heads that do not. Does not import torch."""
+"""Whether a number is greater for heads that hold a role than for heads that do not. Does not import torch."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,27 +7,28 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from core.importance.effects import ALPHA
 from core.statistics.means import Correction, adjusted, ratio
 
+ALPHA: Final = 0.05
+"""Intervals cover 1 - ALPHA."""
 SHUFFLES: Final = 10_000
 CHUNK: Final = 1_000
 """Shuffles at a time."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ImportanceByRole:
+class ByRole:
     """Heads that hold a role against those that do not; NaN where one side is empty."""
 
     roles: tuple[str, ...]
     n_holding: Int[np.ndarray, " role"]
     n_others: Int[np.ndarray, " role"]
     median_holding: Float[np.ndarray, " role"]
-    """Importance of the heads that hold the role."""
+    """Of the heads that hold the role."""
     median_others: Float[np.ndarray, " role"]
     superiority: Float[np.ndarray, " role"]
-    """Share of pairs, one head with the role and one without, in which the one with it is more important; ties count
-    half. 0.5 means no difference."""
+    """Share of pairs, one head with the role and one without, in which the one with it has the greater number; ties
+    count half. 0.5 means no difference."""
     low: Float[np.ndarray, " role"]
     high: Float[np.ndarray, " role"]
     """95% interval, as if the heads were drawn from many like them."""
@@ -42,19 +43,19 @@ class ImportanceByRole:
     p_in_layers_adjusted: Float[np.ndarray, " role"]
 
 
-def importance_by_role(
-    importance: Float[np.ndarray, "layer head"],
+def compare_by_role(
+    numbers: Float[np.ndarray, "layer head"],
     holds: Bool[np.ndarray, "role layer head"],
     roles: Sequence[str],
     correction: Correction = "bh",
-) -> ImportanceByRole:
-    """Compare the importance of heads with and without each role.
+) -> ByRole:
+    """Compare heads with and without each role by a number, such as their importance.
 
     Heads of one layer are alike in both, so the second comparison is among the heads of each layer only: what remains
     there does not come from where in the model a role is found.
 
     Args:
-        importance: of each head; NaN leaves a head out.
+        numbers: of each head; NaN leaves a head out.
         holds: which head holds which role.
         roles: names along the role axis.
         correction: over the roles.
@@ -62,8 +63,8 @@ def importance_by_role(
     Source: Mann and Whitney 1947, with p-values by permutation, which need no large sample; van Elteren 1960 for the
         layers, here with pairs of equal weight; interval: Newcombe 2006, method 5.
     """
-    there = ~np.isnan(importance)
-    values, layer = importance[there], np.nonzero(there)[0]
+    there = ~np.isnan(numbers)
+    values, layer = numbers[there], np.nonzero(there)[0]
     of_role = holds[:, there].astype(float)
     n_holding = of_role.sum(axis=1)
     n_others = of_role.shape[1] - n_holding
@@ -74,7 +75,7 @@ def importance_by_role(
         np.array([np.median(values[side]) if side.any() else np.nan for side in sides])
         for sides in (of_role == 1, of_role == 0)
     ]
-    return ImportanceByRole(
+    return ByRole(
         roles=tuple(roles),
         n_holding=n_holding.astype(int),
         n_others=n_others.astype(int),

@@ -1,4 +1,4 @@
-"""How often a head with a role matters more than one without: a row for each role, with intervals."""
+"""How often a head with a role is ahead of one without: a row for each role, with intervals."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from core.importance.by_role import ImportanceByRole
+from core.statistics.by_role import ByRole
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.axes import note, note_rows
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
@@ -21,7 +21,7 @@ NOTHING: Final = "No role is held by some heads and not by others."
 AHEAD: Final = "pairs in which the one with the role leads"
 
 
-def role_superiority(compared: ImportanceByRole, labels: Mapping[str, str]) -> Figure:
+def role_superiority(compared: ByRole, labels: Mapping[str, str]) -> Figure:
     """Each role's share of pairs in which the head with the role is ahead, over all heads and within layers.
 
     Args:
