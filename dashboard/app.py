@@ -38,6 +38,7 @@ pages = {
     "parsing": st.Page(page_of("parsers"), title="Grammar", url_path="parsing", icon=":material/account_tree:"),
     "similar": st.Page(page_of("similar"), title="Similar heads", url_path="similar", icon=":material/scatter_plot:"),
     "importance": st.Page(page_of("importance"), title="Importance", url_path="importance", icon=":material/weight:"),
+    "knowledge": st.Page(page_of("knowledge"), title="Knowledge", url_path="knowledge", icon=":material/psychology:"),
     "compare": st.Page(page_of("compare"), title="Compare", url_path="compare", icon=":material/compare:"),
     "finetune": st.Page(page_of("finetune"), title="Fine-tune", url_path="fine-tune", icon=":material/model_training:"),
 }

@@ -29,7 +29,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.routing import Route
 from streamlit.file_util import get_static_dir
 
-ADDRESSES: Final = ("", "roles", "surface", "parsing", "similar", "importance", "compare", "fine-tune")
+ADDRESSES: Final = ("", "roles", "surface", "parsing", "similar", "importance", "knowledge", "compare", "fine-tune")
 """Of the pages; any other address brings Streamlit's page as it is."""
 FIRST_PAGE: Final = "inspect"
 """The name of the first page, for which Streamlit has no address."""

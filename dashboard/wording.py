@@ -105,6 +105,7 @@ ALL_ON: Final = "Switch all on"
 ARCS_OF: Final = "Arcs"
 WITHOUT: Final = "without the heads that are off"
 ALL_HEADS_ON: Final = "with all heads on"
+ALL_STEPS_HELP: Final = "Choose every saved step of this run, in order."
 
 
 def heads_off(names: Sequence[str]) -> str:
@@ -428,3 +429,8 @@ def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
 def filled_by_test(tau: float, scale: Scale) -> str:
     """What a filled corner means by the test or the mean."""
     return f"Filled letters: roles this head holds over the corpus ({at_tau(tau, scale)})."
+
+
+def all_steps(name: str, n_steps: int) -> str:
+    """The button that adds a whole training run."""
+    return f"{counted(n_steps, 'saved step')} of {name}"

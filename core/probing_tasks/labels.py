@@ -11,6 +11,8 @@ from core.probing_tasks.task import PARTS, Task
 N_BINS: Final = 5
 """Values between which the labels of a regression are shared out; as for the similarity of sentences in the paper. The
 probe's loss is the cross-entropy of these shares; the paper's code takes their squared error."""
+STRENGTHS: Final = (0.1, 1.0, 10.0, 100.0, 1000.0)
+"""Half the weight of the squared weights, beside the sum of the rows' losses; 1 / C of scikit-learn."""
 MAJORITY: Final = "majority"
 LENGTH: Final = "length"
 WORDS: Final = "bag of words"

@@ -1,9 +1,32 @@
 """Summaries of many heads' scores on many tasks, as the paper gives them."""
 
+from typing import Final, Literal
+
 import numpy as np
 from jaxtyping import Float
 
 from core.attention.settings import Head
+
+Group = Literal["surface", "syntactic", "semantic"]
+GROUPS: Final[dict[Group, tuple[str, ...]]] = {
+    "surface": ("length", "sentence_length", "word_content"),
+    "syntactic": (
+        "tree_depth", "depth", "tree_depth_matched", "top_constituents", "top_relations", "top_deprels", "bigram_shift",
+    ),
+    "semantic": (
+        "tense", "past_present", "subject_number", "subj_number", "object_number", "obj_number", "odd_man_out",
+        "coordination_inversion",
+    ),
+}  # fmt: skip
+"""Names of tasks, as this program, SentEval and others write them, by what they ask for.
+
+Source: Conneau et al. 2018, where the last three need meaning beyond structure.
+"""
+
+
+def group_of(task: str) -> Group | None:
+    """What a task asks for, by its name; None for a task of another name."""
+    return next((group for group, names in GROUPS.items() if task.lower() in names), None)
 
 
 def best_head(scores: Float[np.ndarray, "layer head"]) -> Head:

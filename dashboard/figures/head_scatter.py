@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from core.attention.settings import Head
-from dashboard.figures.appearance import HEAD_COLORS, MORE, STAR
+from dashboard.figures.appearance import HEAD_COLORS, LESS, MORE, STAR
 from dashboard.figures.axes import note, note_rows
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
 from dashboard.figures.heads import head_choice, head_rows
@@ -45,6 +45,8 @@ def head_scatter(
     description: str,
     chosen: Sequence[Head] = (),
     star: tuple[float, float, str] | None = None,
+    *,
+    by_layer: bool = False,
 ) -> Figure:
     """Every head by two numbers; a click on a dot chooses its head.
 
@@ -54,13 +56,15 @@ def head_scatter(
         description: the text alternative.
         chosen: heads that are ringed and named.
         star: one more place on both axes, and what is there.
+        by_layer: whether the colour of a dot tells its layer.
     """
     dots = head_rows(*x.shape).assign(kind="head", x=x.ravel(), y=y.ravel()).dropna(ignore_index=True)
     rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
     stars = pd.DataFrame([] if star is None else [{"kind": "star", "x": star[0], "y": star[1], "name": star[2]}])
     data = pd.concat([dots, rings, stars, note_rows(dots.empty, NOTHING)], ignore_index=True)
     places = pd.concat([dots, stars])
-    spec = _spec(words, _ends(places.get("x")), _ends(places.get("y")), len(dots) > MANY, star is not None)
+    last_layer = len(x) - 1 if by_layer else None
+    spec = _spec(words, _ends(places.get("x")), _ends(places.get("y")), len(dots) > MANY, star is not None, last_layer)
     return Figure(spec, data, description)
 
 
@@ -82,8 +86,17 @@ def _position(channel: type, field: str, title: str, ends: Ends) -> "alt.X | alt
     return position
 
 
+def _of_layer(last: int) -> "alt.Color":
+    """The colour of a layer, with a legend."""
+    import altair as alt
+
+    scale = alt.Scale(domain=[0, max(1, last)], range=[LESS, MORE], interpolate="rgb")
+    legend = alt.Legend(orient="bottom", title="layer", format="d", tickCount=min(last + 1, 6), gradientLength=160)
+    return alt.Color("layer:Q", scale=scale, legend=legend)
+
+
 @lru_cache(maxsize=64)
-def _spec(words: Words, x_ends: Ends, y_ends: Ends, many: bool, has_star: bool) -> Spec:
+def _spec(words: Words, x_ends: Ends, y_ends: Ends, many: bool, has_star: bool, last_layer: int | None) -> Spec:
     import altair as alt
 
     x, y = _position(alt.X, "x", words.x, x_ends), _position(alt.Y, "y", words.y, y_ends)
@@ -95,6 +108,8 @@ def _spec(words: Words, x_ends: Ends, y_ends: Ends, many: bool, has_star: bool) 
     dots = of_kind("head").mark_point(
         shape="circle", filled=True, color=HEAD_COLORS[0], size=24 if many else 60, opacity=0.75, cursor="pointer"
     )
+    if last_layer is not None:
+        dots = dots.encode(color=_of_layer(last_layer))
     ring = of_kind("chosen").mark_point(
         shape="circle", filled=False, color=INK, size=190, strokeWidth=2.2, opacity=1, tooltip=False
     )

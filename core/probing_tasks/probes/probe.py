@@ -9,11 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.probing_tasks.labels import Labels, score
+from core.probing_tasks.labels import STRENGTHS, Labels, score
 from core.probing_tasks.probes.solver import TOLERANCE, minimise
 
-STRENGTHS: Final = (0.1, 1.0, 10.0, 100.0, 1000.0)
-"""Half the weight of the squared weights, beside the sum of the rows' losses; 1 / C of scikit-learn."""
 ENTRIES: Final = 1 << 21
 """Numbers of the features and the logits that are worked on at once: a processor's cache holds most of them."""
 CONSTANT: Final = 1e-6

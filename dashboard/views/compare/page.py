@@ -10,7 +10,6 @@ import streamlit as st
 
 from cache.engine import Engine
 from cache.inference import Inference
-from core.checkpoints.folders import made_checkpoints
 from core.checkpoints.saved_runs import SavedRun, list_runs
 from core.errors import AnalysisError, EveryTextTooLong
 from core.finetuning.command import SAMPLE
@@ -33,6 +32,7 @@ from dashboard.views.finetune import runs as training_runs
 from dashboard.views.finetune.page import running_panel
 from dashboard.views.frame import Visit
 from dashboard.views.layout import halves
+from dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
@@ -76,36 +76,11 @@ def _compare() -> None:
 
 def _names(chosen: Choice, runs: Sequence[SavedRun]) -> list[str]:
     """The compared checkpoints, in the order in which they were chosen."""
-    made = [name for run in runs for name in reversed(run.checkpoints)]
-    st.multiselect(
-        wording.WITH,
-        [
-            name
-            for name in dict.fromkeys((*made, *made_checkpoints(), *controls.SUGGESTED))
-            if name != chosen.checkpoint
-        ],
-        key=state.WITH,
-        placeholder=wording.WITH_NONE,
-        help=wording.WITH_HELP,
-        accept_new_options=True,
-        bind="query-params",
-        persist_state="session",
-    )
+    names = other_checkpoints(wording.WITH, chosen, runs, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(wording.reference(plain(chosen.checkpoint)))
-        for run in runs:
-            steps = [name for name in run.checkpoints if name != run.name]
-            if len(steps) > 1:
-                st.button(
-                    wording.all_steps(plain(run.name), len(steps)),
-                    key=f"all steps {run.name}",
-                    help=wording.ALL_STEPS_HELP,
-                    type="tertiary",
-                    icon=":material/timeline:",
-                    on_click=_choose,
-                    args=(steps,),
-                )
-    return list(dict.fromkeys(name.strip() for name in st.session_state[state.WITH]))
+        buttons_of_steps(runs)
+    return names
 
 
 def _typed(names: Sequence[str]) -> Text | None:
@@ -120,10 +95,6 @@ def _typed(names: Sequence[str]) -> Text | None:
         return None
 
 
-def _choose(names: Sequence[str]) -> None:
-    st.session_state[state.WITH] = list(names)
-
-
 def _nothing_chosen(runs: Sequence[SavedRun]) -> None:
     """Say how to get a second checkpoint, and make one where the reader wants that."""
     running_panel()
@@ -131,7 +102,9 @@ def _nothing_chosen(runs: Sequence[SavedRun]) -> None:
     st.info(wording.NOTHING_CHOSEN if made else wording.NOTHING)
     with st.container(horizontal=True, vertical_alignment="center"):
         for name in made:
-            st.button(plain(name), key=f"with {name}", icon=":material/compare:", on_click=_choose, args=([name],))
+            st.button(
+                plain(name), key=f"with {name}", icon=":material/compare:", on_click=choose_others, args=([name],)
+            )
         if not made and training_runs.running() is None:
             st.button(
                 wording.MAKE_SAMPLE,

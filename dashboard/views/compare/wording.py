@@ -33,7 +33,6 @@ WITH_HELP: Final = (
 WITH_NONE: Final = "choose or type a checkpoint"
 FOCUS: Final = "Compared checkpoint"
 FOCUS_HELP: Final = "Everything below compares this checkpoint with the reference. Drag to follow a training run."
-ALL_STEPS_HELP: Final = "Choose every saved step of this run, in order."
 NOTHING: Final = (
     "Choose a second checkpoint above. You have none of your own yet: make the sample pair (the bundled checkpoint, "
     f"and the same one fine-tuned on {N_TRAINING:,} movie reviews, about 3 minutes), or fine-tune on your own texts."
@@ -119,11 +118,6 @@ DEPTH: Final = "Shares by relative depth: 0 is the layer next to the input, 1 th
 def reference(name: str) -> str:
     """Which checkpoint is the reference."""
     return f"Reference (a): **{name}**"
-
-
-def all_steps(name: str, n_steps: int) -> str:
-    """The button that adds a whole training run."""
-    return f"{counted(n_steps, 'saved step')} of {name}"
 
 
 def sign(scale: Scale) -> str:

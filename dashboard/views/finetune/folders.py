@@ -77,8 +77,16 @@ def keep_data(name: str, content: bytes) -> Path:
     Returns: its path; the folder is named by the content, so that equal files are kept once.
     Raises: AnalysisError where it cannot be written.
     """
-    folder = data_folder(sha256(content).hexdigest())
-    path = folder / "".join(_safe(name))
+    return keep_file(data_folder(sha256(content).hexdigest()) / "".join(_safe(name)), content)
+
+
+def keep_file(path: Path, content: bytes) -> Path:
+    """Write a file that gets its name when it is whole; one that is there stays as it is.
+
+    Returns: its path.
+    Raises: AnalysisError where it cannot be written.
+    """
+    folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
@@ -118,9 +126,13 @@ def _is_taken(name: str) -> bool:
 def _safe(file_name: str) -> tuple[str, str]:
     """Name and suffix of a table, without folders and without signs that mean something to a system."""
     suffix = NAME_OF_A_TABLE.search(file_name)
-    name = PurePosixPath(file_name[: suffix.start() if suffix else None].replace("\\", "/")).name
-    kept = _NOT_IN_NAMES.sub("-", name).strip("-.")[: LONGEST_NAME // 2]
-    return kept or "table", suffix[0].lower() if suffix else ""
+    return safe_name(file_name[: suffix.start() if suffix else None]), suffix[0].lower() if suffix else ""
+
+
+def safe_name(written: str) -> str:
+    """A file's name without folders and without signs that mean something to a system."""
+    name = PurePosixPath(written.replace("\\", "/")).name
+    return _NOT_IN_NAMES.sub("-", name).strip("-.")[: LONGEST_NAME // 2] or "table"
 
 
 def data_folder(sha: str) -> Path:

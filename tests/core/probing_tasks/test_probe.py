@@ -5,9 +5,9 @@ from scipy.stats import pearsonr
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from core.probing_tasks.labels import N_BINS, labels_of, score
+from core.probing_tasks.labels import STRENGTHS, N_BINS, labels_of, score
 from core.probing_tasks.probes import probe as probes
-from core.probing_tasks.probes.probe import STRENGTHS, fit, predictions, probe
+from core.probing_tasks.probes.probe import fit, predictions, probe
 
 
 def vectors_of(task, n_columns=6, planted=((0, 0), (1, 2)), **how):

@@ -1,0 +1,114 @@
+"""Scores of heads layer by layer: the spread of each layer, a dot a head, and the output of the layer."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.attention.settings import Head
+from dashboard.figures.appearance import HEAD_COLORS, STAR
+from dashboard.figures.axes import Ends, places_axis
+from dashboard.figures.figure import GREY, INK, Figure, Spec, of_kind, template
+from dashboard.figures.heads import head_choice, head_rows
+from dashboard.figures.knowledge.words import score_axis, score_ends, written
+
+HEIGHT: Final = 320
+WIDEST: Final = 0.38
+"""Half the width of the widest violin, in layers."""
+SPREAD: Final = 0.22
+"""How far dots lie from the middle of their layer at most."""
+LEAST_HEADS: Final = 4
+"""Of a layer, for a violin."""
+POINTS: Final = 41
+"""Of the outline of a violin."""
+
+
+def scores_by_layer(
+    heads: Float[np.ndarray, "layer head"],
+    outputs: Float[np.ndarray, " layer"],
+    floor: float,
+    name: str,
+    chosen: Sequence[Head] = (),
+) -> Figure:
+    """Violins of the heads of each layer with a dot a head, and the outputs of the layers; a click chooses a head.
+
+    Args:
+        heads: scores; NaN for a head that was removed.
+        outputs: scores of the outputs of the layers.
+        floor: a baseline, drawn across; NaN for none.
+        name: what the scores are.
+        chosen: heads that are ringed and named.
+
+    Source: Jo and Myaeng 2020.
+    """
+    n_layers, n_heads = heads.shape
+    dots = head_rows(n_layers, n_heads).assign(kind="head", value=heads.ravel())
+    dots["at"] = dots["layer"] + SPREAD * (2 * dots["head"] / max(1, n_heads - 1) - 1 if n_heads > 1 else 0)
+    dots = dots.dropna(subset="value")
+    rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
+    layers = pd.DataFrame({"kind": "output", "layer": np.arange(n_layers), "at": np.arange(n_layers), "value": outputs})
+    floors = pd.DataFrame([] if np.isnan(floor) else [{"kind": "floor", "value": floor}])
+    data = pd.concat([*_violins(heads), dots, rings, layers, floors], ignore_index=True)
+    spec = _spec(n_layers, name, score_ends([*data["value"]]), not np.isnan(floor))
+    return Figure(spec, data, _description(heads, outputs, name))
+
+
+def _violins(heads: Float[np.ndarray, "layer head"]) -> list[pd.DataFrame]:
+    """Outlines by a Gaussian kernel of Scott's width, each ending at its least and greatest score."""
+    from scipy.stats import gaussian_kde
+
+    outlines = []
+    for layer, row in enumerate(heads):
+        scores = row[~np.isnan(row)]
+        if len(scores) < LEAST_HEADS or np.ptp(scores) == 0:
+            continue
+        at = np.linspace(scores.min(), scores.max(), POINTS)
+        density = gaussian_kde(scores)(at)
+        half = WIDEST * density / density.max()
+        frame = {"kind": "violin", "layer": layer, "value": at, "left": layer - half, "right": layer + half}
+        outlines.append(pd.DataFrame(frame))
+    return outlines
+
+
+def _description(heads: Float[np.ndarray, "layer head"], outputs: Float[np.ndarray, " layer"], name: str) -> str:
+    said = [
+        f"layer {layer}: heads up to {written(float(np.nanmax(row)), name)}, its output {written(float(output), name)}"
+        for layer, (row, output) in enumerate(zip(heads, outputs))
+        if not np.isnan(row).all()
+    ]
+    return f"{name[:1].upper()}{name[1:]} by layer; {'; '.join(said)}."
+
+
+@lru_cache(maxsize=32)
+def _spec(n_layers: int, name: str, ends: Ends, has_floor: bool) -> Spec:
+    import altair as alt
+
+    x, y = places_axis("at", n_layers, 0.5), score_axis("value", name, ends)
+    violin = of_kind("violin").mark_area(color=GREY, opacity=0.3, orient="horizontal", aria=False, tooltip=False)
+    tooltip = [alt.Tooltip("name:N", title="head"), alt.Tooltip("value:Q", title=name, format=".3f")]
+    of_layer = [alt.Tooltip("layer:Q", title="output of layer"), alt.Tooltip("value:Q", title=name, format=".3f")]
+    dots = of_kind("head").mark_point(
+        shape="circle", filled=True, color=HEAD_COLORS[0], size=42, opacity=0.85, cursor="pointer"
+    )
+    ring = of_kind("chosen").mark_point(shape="circle", filled=False, color=INK, size=150, strokeWidth=2.2, opacity=1)
+    names = of_kind("chosen").mark_text(color=INK, fontSize=11, dy=-13, tooltip=False)
+    output = of_kind("output").mark_point(
+        shape=STAR, filled=True, color=HEAD_COLORS[1], stroke=INK, strokeWidth=0.6, size=130, opacity=1
+    )
+    floor = of_kind("floor").mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7)
+    return template(
+        alt.layer(
+            violin.encode(x=places_axis("left", n_layers, 0.5), x2=alt.X2("right"), y=y, detail=alt.Detail("layer:N")),
+            *([floor.encode(y=y)] if has_floor else []),
+            output.encode(x=x, y=y, tooltip=of_layer),
+            dots.encode(x=x, y=y, tooltip=tooltip, description=alt.Description("name:N")).add_params(head_choice()),
+            ring.encode(x=x, y=y),
+            names.encode(x=x, y=y, text=alt.Text("name:N")),
+        ),
+        title="Where in the model it can be read",
+        reading=("dot: a head; star: the output of the layer", "dashed: always the most frequent class"),
+        height=HEIGHT,
+    )

@@ -1,0 +1,124 @@
+"""Tasks in rows: the last layer, the best layer, and the best heads together, with intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import pandas as pd
+
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.axes import Ends, note, note_rows, series_channel
+from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
+from dashboard.figures.knowledge.words import ACCURACY, score_ends
+from dashboard.figures.names import drawable
+
+ROW: Final = 44
+"""Pixels of a task."""
+LEAST_HEIGHT: Final = 3 * ROW
+APART: Final = 11
+"""Pixels between the marks of a task."""
+LONGEST: Final = 24
+NOTHING: Final = "No task has its heads put together yet."
+SHAPES: Final = ("diamond", "square", "circle")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A score with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskGain:
+    """What is compared on a task."""
+
+    task: str
+    n_heads: int
+    last: Estimate
+    best: Estimate
+    best_layer: int
+    together: Estimate
+
+
+def gain_dots(gains: Sequence[TaskGain]) -> Figure:
+    """Three marks a task.
+
+    Args:
+        gains: of each task.
+
+    Source: Jo and Myaeng 2020, their table of the last layer, the best layer and the best heads.
+    """
+    rows = []
+    for gain in gains:
+        marks = (
+            ("last layer", gain.last),
+            (f"layer {gain.best_layer}", gain.best),
+            (f"best {gain.n_heads} heads", gain.together),
+        )
+        rows += [
+            {
+                "kind": "dot",
+                "task": drawable(gain.task, LONGEST),
+                "series": number,
+                "what": what,
+                "value": of.value,
+                "low": of.low,
+                "high": of.high,
+            }
+            for number, (what, of) in enumerate(marks)
+        ]
+    data = pd.concat([pd.DataFrame(rows), note_rows(not rows, NOTHING)], ignore_index=True)
+    values = [] if not rows else data[["value", "low", "high"]].stack().tolist()
+    names = tuple(drawable(gain.task, LONGEST) for gain in gains)
+    return Figure(_spec(names, score_ends(values)), data, _description(gains))
+
+
+def _description(gains: Sequence[TaskGain]) -> str:
+    if not gains:
+        return NOTHING
+    said = [
+        f"{gain.task}: last layer {percent(gain.last.value, 0)}, best layer {percent(gain.best.value, 0)}, best "
+        f"{gain.n_heads} heads {percent(gain.together.value, 0)}"
+        for gain in gains
+    ]
+    return f"Accuracy on the test part. {'; '.join(said)}."
+
+
+@lru_cache(maxsize=16)
+def _spec(tasks: tuple[str, ...], ends: Ends) -> Spec:
+    import altair as alt
+
+    def x(field: str) -> alt.X:
+        scale = alt.Scale(domain=list(ends), nice=False, zero=False)
+        axis = alt.Axis(format="%", tickCount=6, gridColor=INK, gridOpacity=0.15)
+        return alt.X(field, type="quantitative", title=f"{ACCURACY} on the test part", scale=scale, axis=axis)
+
+    axis = alt.Axis(labelLimit=150, ticks=False, domain=False, labelPadding=6)
+    y = alt.Y("task:N", title=None, sort=None, scale=alt.Scale(domain=list(tasks)), axis=axis)
+    labels = ("last layer", "best layer (chosen on validation)", "best heads together (chosen on validation)")
+    color, shape = series_channel(alt.Color, labels, HEAD_COLORS), series_channel(alt.Shape, labels, SHAPES)
+    tooltip = [
+        alt.Tooltip("task:N", title="task"),
+        alt.Tooltip("what:N", title="vector of"),
+        alt.Tooltip("value:Q", title=ACCURACY, format=".1%"),
+        alt.Tooltip("low:Q", title="95% interval from", format=".1%"),
+        alt.Tooltip("high:Q", title="to", format=".1%"),
+    ]
+    layers = []
+    for number in range(3):
+        offset = APART * (number - 1)
+        own = of_kind("dot").transform_filter(f"datum.series == {number}")
+        bar = own.mark_rule(strokeWidth=2, yOffset=offset, aria=False)
+        layers.append(bar.encode(x=x("low"), x2=alt.X2("high"), y=y, color=color))
+        dot = own.mark_point(filled=True, size=80, opacity=1, yOffset=offset)
+        layers.append(dot.encode(x=x("value"), y=y, color=color, shape=shape, tooltip=tooltip))
+    return template(
+        alt.layer(*layers, note()),
+        title="A few heads against whole layers",
+        reading=("line: 95% interval",),
+        height=max(ROW * len(tasks), LEAST_HEIGHT),
+    )

@@ -1,0 +1,108 @@
+"""Heads in the order of their scores: steep where few heads know of a task, flat where many do."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from core.attention.settings import head_name
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.axes import Ends, series_channel
+from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from dashboard.figures.knowledge.words import Scores, score_axis, score_ends, written
+from dashboard.figures.names import drawable
+
+HEIGHT: Final = 300
+DASHES: Final = ([1, 0], [6, 3], [2, 2])
+
+
+def localisation_curves(scores: Sequence[Scores], floor: float, floor_name: str, name: str) -> Figure:
+    """A line for each checkpoint through the scores of its heads, the best first.
+
+    Args:
+        scores: of each checkpoint.
+        floor: a baseline, drawn across; NaN for none.
+        floor_name: what it is.
+        name: what the scores are.
+
+    Source: Jo and Myaeng 2020, their figure of scores in descending order.
+    """
+    lines = [_line(number, each) for number, each in enumerate(scores)]
+    data = pd.concat([*lines, *_floor(floor, floor_name, name)], ignore_index=True)
+    ends = score_ends([*data["value"], floor])
+    most = max(len(line) for line in lines)
+    spec = _spec(tuple(drawable(each.label, 40) for each in scores), most, name, ends, not np.isnan(floor))
+    return Figure(spec, data, _description(lines, scores, name))
+
+
+def _line(number: int, scores: Scores) -> pd.DataFrame:
+    layer, head = np.indices(scores.heads.shape).reshape(2, -1)
+    values = scores.heads.ravel()
+    order = np.argsort(-values, kind="stable")
+    order = order[~np.isnan(values[order])]
+    return pd.DataFrame(
+        {
+            "kind": "head",
+            "series": number,
+            "checkpoint": drawable(scores.label, 40),
+            "rank": np.arange(1, len(order) + 1),
+            "value": values[order],
+            "name": [head_name(int(layer[place]), int(head[place])) for place in order],
+        }
+    )
+
+
+def _floor(floor: float, label: str, name: str) -> list[pd.DataFrame]:
+    if np.isnan(floor):
+        return []
+    return [pd.DataFrame([{"kind": "floor", "value": floor, "label": f"{label}: {written(floor, name)}"}])]
+
+
+def _description(lines: Sequence[pd.DataFrame], scores: Sequence[Scores], name: str) -> str:
+    said = []
+    for line, each in zip(lines, scores):
+        best, middle = line["value"].iloc[0], line["value"].median()
+        said.append(
+            f"{each.label}: {counted(len(line), 'head')}, the best {written(best, name)}, the median "
+            f"{written(middle, name)}"
+        )
+    return f"{name[:1].upper()}{name[1:]} of heads in descending order. {'; '.join(said)}."
+
+
+@lru_cache(maxsize=32)
+def _spec(labels: tuple[str, ...], most: int, name: str, ends: Ends, has_floor: bool) -> Spec:
+    import altair as alt
+
+    x = alt.X(
+        "rank:Q",
+        title="head, from the best to the worst of its checkpoint",
+        scale=alt.Scale(domain=[1, max(2, most)], nice=False, zero=False),
+        axis=alt.Axis(format="d", grid=False, tickMinStep=1, tickCount=8),
+    )
+    y, color = score_axis("value", name, ends), series_channel(alt.Color, labels, HEAD_COLORS)
+    tooltip = [
+        alt.Tooltip("name:N", title="head"),
+        alt.Tooltip("checkpoint:N", title="checkpoint"),
+        alt.Tooltip("rank:Q", title="place", format="d"),
+        alt.Tooltip("value:Q", title=name, format=".3f"),
+    ]
+    heads, floor = of_kind("head"), of_kind("floor")
+    line = heads.mark_line(strokeWidth=2, aria=False)
+    floors = [
+        floor.mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7).encode(y=y),
+        floor.mark_text(color=INK, align="left", baseline="bottom", dx=4, dy=-3).encode(
+            x=alt.XValue(0), y=y, text=alt.Text("label:N")
+        ),
+    ]
+    return template(
+        alt.layer(
+            *(floors if has_floor else []),
+            line.encode(x=x, y=y, color=color, strokeDash=series_channel(alt.StrokeDash, labels, DASHES)),
+            heads.mark_point(filled=True, size=26, opacity=1).encode(x=x, y=y, color=color, tooltip=tooltip),
+        ),
+        title="Do few heads know, or many?",
+        reading=("steep: few heads predict it; flat: many do",),
+        height=HEIGHT,
+    )

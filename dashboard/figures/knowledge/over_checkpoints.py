@@ -1,0 +1,95 @@
+"""How much checkpoints know, side by side or over the saved steps of a run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import pandas as pd
+
+from dashboard.figures.appearance import HEAD_COLORS
+from dashboard.figures.axes import Ends, series_channel
+from dashboard.figures.compare.step_axis import Axis, across, axis_of
+from dashboard.figures.figure import Figure, Spec, of_kind, template
+from dashboard.figures.knowledge.gains import Estimate
+from dashboard.figures.knowledge.words import score_axis, score_ends, written
+
+HEIGHT: Final = 280
+KINDS: Final = ("best head", "best layer", "best heads together")
+SHAPES: Final = ("circle", "square", "diamond")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointScores:
+    """What a checkpoint knows of a task; None for what is not computed."""
+
+    label: str
+    best_head: Estimate
+    best_layer: Estimate
+    together: Estimate | None
+
+
+def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[int] | None, name: str) -> Figure:
+    """A line for the best head, the best layer and the best heads together, each chosen on the validation part.
+
+    Args:
+        scores: of each checkpoint, in their order.
+        steps: training steps of the checkpoints; None puts them at even distances.
+        name: what the scores are.
+    """
+    at = list(range(len(scores))) if steps is None else list(steps)
+    rows = []
+    for place, each in zip(at, scores, strict=True):
+        for number, of in enumerate((each.best_head, each.best_layer, each.together)):
+            if of is not None:
+                rows.append(
+                    {
+                        "kind": "score",
+                        "series": number,
+                        "what": KINDS[number],
+                        "checkpoint": each.label,
+                        "at": place,
+                        "value": of.value,
+                        "low": of.low,
+                        "high": of.high,
+                    }
+                )
+    data = pd.DataFrame(rows)
+    ends = score_ends(data[["value", "low", "high"]].stack())
+    spec = _spec(axis_of([each.label for each in scores], steps), name, ends)
+    said = [
+        f"{each.label}: best head {written(each.best_head.value, name)}, best layer "
+        f"{written(each.best_layer.value, name)}"
+        for each in scores
+    ]
+    return Figure(spec, data, f"{name[:1].upper()}{name[1:]} of each checkpoint. {'; '.join(said)}.")
+
+
+@lru_cache(maxsize=16)
+def _spec(axis: Axis, name: str, ends: Ends) -> Spec:
+    import altair as alt
+
+    x, y = across(axis), score_axis("value", name, ends)
+    color, shape = series_channel(alt.Color, KINDS, HEAD_COLORS), series_channel(alt.Shape, KINDS, SHAPES)
+    tooltip = [
+        alt.Tooltip("checkpoint:N", title="checkpoint"),
+        alt.Tooltip("what:N", title="vector of"),
+        alt.Tooltip("value:Q", title=name, format=".3f"),
+        alt.Tooltip("low:Q", title="95% interval from", format=".3f"),
+        alt.Tooltip("high:Q", title="to", format=".3f"),
+    ]
+    scores = of_kind("score")
+    return template(
+        alt.layer(
+            scores.mark_rule(strokeOpacity=0.7, aria=False).encode(
+                x=x, y=score_axis("low", name, ends), y2=alt.Y2("high"), color=color
+            ),
+            scores.mark_line(strokeWidth=2, aria=False).encode(x=x, y=y, color=color),
+            scores.mark_point(filled=True, size=70, opacity=1).encode(
+                x=x, y=y, color=color, shape=shape, tooltip=tooltip
+            ),
+        ),
+        title="From checkpoint to checkpoint",
+        reading=("line: 95% interval; each chosen on the validation part of the task",),
+        height=HEIGHT,
+    )

@@ -1,0 +1,145 @@
+"""Which tasks the same heads know: correlations between tasks, and the tasks joined to a tree."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from dashboard.figures.appearance import LESS, MORE
+from dashboard.figures.axes import note, note_rows
+from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
+from dashboard.figures.names import drawable
+
+ROW: Final = 30
+"""Pixels of a task."""
+TREE: Final = 3.0
+"""Width of the tree, in cells."""
+NAMES: Final = 4.5
+"""Room for the last name, in cells."""
+LONGEST: Final = 24
+STRONGEST: Final = 0.75
+"""Opacity of a correlation of 1 or -1: its number can still be read."""
+NOTHING: Final = "Two or more tasks are needed whose scores differ between heads."
+
+
+def similarity_of_tasks(similarity: Float[np.ndarray, "task other"], names: Sequence[str]) -> Figure:
+    """Half a matrix of correlations, ordered by the tree beside it.
+
+    Args:
+        similarity: correlations over the heads, of which none is NaN.
+        names: of the tasks.
+
+    Source: Jo and Myaeng 2020, their matrix of tasks.
+    """
+    if len(names) < 2:
+        return Figure(_spec(2), note_rows(True, NOTHING), NOTHING)
+    merges, order = _tree(similarity)
+    shown = [drawable(names[task], LONGEST) for task in order]
+    ordered = similarity[np.ix_(order, order)]
+    row, column = np.tril_indices(len(order), -1)
+    cells = pd.DataFrame(
+        {
+            "kind": "cell",
+            "x": column - 0.5,
+            "x2": column + 0.5,
+            "y": row - 0.5,
+            "y2": row + 0.5,
+            "middle": column,
+            "row": row,
+            "value": ordered[row, column],
+            "task": [shown[place] for place in row],
+            "other": [shown[place] for place in column],
+        }
+    )
+    labels = pd.DataFrame({"kind": "name", "middle": np.arange(len(order)) - 0.4, "row": np.arange(len(order))})
+    data = pd.concat([cells, labels.assign(label=shown), _branches(merges, order)], ignore_index=True)
+    return Figure(_spec(len(order)), data, _description(cells))
+
+
+def _tree(similarity: Float[np.ndarray, "task other"]) -> tuple[np.ndarray, list[int]]:
+    """Merges of tasks by their mean distance 1 - r, and the order of the leaves."""
+    from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
+    from scipy.spatial.distance import squareform
+
+    distances = squareform(np.clip(1 - similarity, 0, 2), checks=False)
+    merges = optimal_leaf_ordering(linkage(distances, "average"), distances)
+    return merges, leaves_list(merges).tolist()
+
+
+def _branches(merges: np.ndarray, order: Sequence[int]) -> pd.DataFrame:
+    """Each merge as a bracket to the left of the matrix."""
+    n_tasks, most = len(order), float(merges[-1, 2]) or 1.0
+    place, depth = np.empty(2 * n_tasks - 1), np.zeros(2 * n_tasks - 1)
+    place[list(order)] = np.arange(n_tasks)
+    rows = []
+    for step, (one, other) in enumerate(merges[:, :2].astype(int)):
+        node, distance = n_tasks + step, float(merges[step, 2])
+        place[node], depth[node] = (place[one] + place[other]) / 2, distance
+        corners = [(one, depth[one]), (one, distance), (other, distance), (other, depth[other])]
+        rows += [
+            {
+                "kind": "branch",
+                "merge": step,
+                "corner": corner,
+                "middle": -0.6 - (TREE - 0.6) * of / most,
+                "row": place[at],
+                "distance": distance,
+            }
+            for corner, (at, of) in enumerate(corners)
+        ]
+    return pd.DataFrame(rows)
+
+
+def _description(cells: pd.DataFrame) -> str:
+    most, least = cells.loc[cells["value"].idxmax()], cells.loc[cells["value"].idxmin()]
+    return (
+        f"Correlation over heads between the scores on {len(cells['task'].unique()) + 1} tasks: highest between "
+        f"{most['task']} and {most['other']} ({most['value']:.2f}), lowest between {least['task']} and "
+        f"{least['other']} ({least['value']:.2f})."
+    )
+
+
+@lru_cache(maxsize=16)
+def _spec(n_tasks: int) -> Spec:
+    import altair as alt
+
+    across = alt.Scale(domain=[-TREE - 0.1, n_tasks - 1 + NAMES], nice=False, zero=False)
+    down = alt.Scale(domain=[n_tasks - 0.5, -0.5], nice=False, zero=False)
+
+    def x(field: str) -> alt.X:
+        return alt.X(field, type="quantitative", scale=across, axis=None)
+
+    def y(field: str) -> alt.Y:
+        return alt.Y(field, type="quantitative", scale=down, axis=None)
+
+    sign = alt.when("datum.value < 0").then(alt.value(LESS)).otherwise(alt.value(MORE))
+    cells = of_kind("cell")
+    tooltip = [
+        alt.Tooltip("task:N", title="task"),
+        alt.Tooltip("other:N", title="and"),
+        alt.Tooltip("value:Q", title="correlation over heads", format=".3f"),
+    ]
+    rect = cells.transform_calculate(strength="abs(datum.value)").mark_rect()
+    strength = alt.FillOpacity("strength:Q", scale=alt.Scale(domain=[0, 1], range=[0, STRONGEST]), legend=None)
+    branch = of_kind("branch").mark_line(color=INK, strokeWidth=1.2, strokeJoin="miter", aria=False, tooltip=False)
+    return template(
+        alt.layer(
+            rect.encode(
+                x=x("x"), x2=alt.X2("x2"), y=y("y"), y2=alt.Y2("y2"), fill=sign, fillOpacity=strength, tooltip=tooltip
+            ),
+            cells.mark_text(color=INK, fontSize=10, tooltip=False).encode(
+                x=x("middle"), y=y("row"), text=alt.Text("value:Q", format=".2f")
+            ),
+            of_kind("name")
+            .mark_text(color=INK, align="left", fontSize=11)
+            .encode(x=x("middle"), y=y("row"), text=alt.Text("label:N")),
+            branch.encode(x=x("middle"), y=y("row"), detail=alt.Detail("merge:N"), order=alt.Order("corner:Q")),
+            note(),
+        ),
+        title="Which tasks the same heads know",
+        reading=("number: correlation of both tasks' scores over the heads", "tree: tasks that meet early are alike"),
+        height=ROW * n_tasks,
+    )

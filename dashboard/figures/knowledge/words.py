@@ -1,0 +1,58 @@
+"""What the figures of probing tasks share: a checkpoint's scores, and what the scores are called."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from jaxtyping import Float
+
+from dashboard.figures.axes import Ends
+
+if TYPE_CHECKING:
+    import altair as alt
+
+ACCURACY: Final = "accuracy"
+CORRELATION: Final = "Pearson correlation"
+ROOM: Final = 0.04
+"""Of an axis, left free at both ends."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scores:
+    """Scores of the heads of a checkpoint on a task."""
+
+    label: str
+    """Of the checkpoint."""
+    heads: Float[np.ndarray, "layer head"]
+    """On the test part; NaN for a head that was removed."""
+
+
+def score_name(is_regression: bool) -> str:
+    """What the score of a task is called."""
+    return CORRELATION if is_regression else ACCURACY
+
+
+def written(value: float, name: str) -> str:
+    """A score in a sentence."""
+    return f"{value:.2f}" if name == CORRELATION else f"{value:.1%}"
+
+
+def score_ends(values: Iterable[float]) -> Ends:
+    """Both ends of an axis around all values that are finite, at even twentieths."""
+    finite = [float(value) for value in values if np.isfinite(value)]
+    if not finite:
+        return 0.0, 1.0
+    room = ROOM * (max(finite) - min(finite)) or ROOM
+    low, high = (np.floor(20 * (min(finite) - room)) / 20, np.ceil(20 * (max(finite) + room)) / 20)
+    return max(float(low), -1.0), min(float(high), 1.0)
+
+
+def score_axis(field: str, name: str, ends: Ends, title: str = "") -> "alt.Y":
+    """Position of a score along the value axis."""
+    import altair as alt
+
+    number = "%" if name == ACCURACY else ".2~f"
+    scale = alt.Scale(domain=list(ends), nice=False, zero=False)
+    axis = alt.Axis(format=number, tickCount=5)
+    return alt.Y(field, type="quantitative", title=title or f"{name} on the test part", scale=scale, axis=axis)

@@ -1,0 +1,1 @@
+"""What each head knows: probing tasks, head by head."""

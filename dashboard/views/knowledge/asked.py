@@ -1,0 +1,185 @@
+"""What the page Knowledge asks first: which tasks, of which checkpoints, read how."""
+
+import pandas as pd
+import streamlit as st
+
+from core.checkpoints.saved_runs import list_runs
+from core.errors import AnalysisError
+from core.texts.text import MAX_BYTES
+from dashboard import controls
+from dashboard.plain import plain, show_error
+from dashboard.views.asking import policy
+from dashboard.views.frame import Visit
+from dashboard.views.knowledge import runs, wording
+from dashboard.views.knowledge.numbers import SEED_OF_WEIGHTS, Settings, Subject, subject_of
+from dashboard.views.knowledge.task_files import (
+    Columns,
+    TaskFile,
+    forget,
+    keep_columns,
+    keep_task,
+    own_tasks,
+    sample_tasks,
+)
+from dashboard.views.other_checkpoints import buttons_of_steps, other_checkpoints
+from dashboard.views.pickers import one_of, some_of, toggle
+
+LOOK_AGAIN = 1.0
+"""Seconds between two looks at a program that is on."""
+WAIT_FOR_SAMPLE = "waiting for sample tasks"
+
+
+def is_sample() -> bool:
+    """Ask where the tasks come from: whether they are those of the sample."""
+    sources = {wording.SAMPLE: True, wording.OWN: False}
+    return one_of(wording.SOURCE, sources, key="tasks from", help=wording.SOURCE_HELP)
+
+
+def settings() -> Settings:
+    """Ask how texts are read."""
+    pooling = one_of(wording.READ, wording.POOLINGS, key="vectors at", help=wording.READ_HELP)
+    return Settings(pooling=pooling, too_long=policy())
+
+
+def tasks(sample: bool) -> tuple[TaskFile, ...]:
+    """The tasks that can be probed; none where the reader has to do something first, which the page says."""
+    if sample:
+        found = sample_tasks()
+        if not found:
+            _ask_for_sample()
+        return tuple(task for task in found if not task.problem)
+    _upload()
+    found = own_tasks()
+    good = tuple(task for task in found if not task.problem)
+    if found:
+        _own_table(found)
+        if not good:
+            st.info(wording.NO_GOOD_TASKS)
+    else:
+        st.info(wording.NO_TASKS)
+    return good
+
+
+def _ask_for_sample() -> None:
+    if runs.sample_is_being_made():
+        _watch_sample()
+        return
+    if why := runs.why_no_sample():
+        st.error(plain(why), icon=":material/error:")
+    st.info(wording.NO_SAMPLE)
+    if st.button(wording.MAKE_SAMPLE, key="make sample tasks", icon=":material/account_tree:"):
+        try:
+            runs.make_sample()
+        except AnalysisError as error:
+            show_error(error)
+        else:
+            st.rerun()
+
+
+@st.fragment(run_every=LOOK_AGAIN)
+def _watch_sample() -> None:
+    if not runs.sample_is_being_made():
+        st.rerun()
+    with st.spinner(wording.MAKING):
+        st.empty()
+
+
+def _upload() -> None:
+    """Take the reader's files; each is kept once, so that it is there again on the next visit."""
+    uploaded = st.file_uploader(
+        wording.UPLOAD,
+        type=["txt", "csv", "tsv", "gz"],
+        key="tasks of readers",
+        accept_multiple_files=True,
+        max_upload_size=MAX_BYTES // 10**6,
+        help=wording.UPLOAD_HELP,
+    )
+    st.caption(wording.STAYS)
+    taken: set[str] = st.session_state.setdefault("task files taken", set())
+    for file in uploaded:
+        if file.file_id in taken:
+            continue
+        try:
+            keep_task(file.name, file.getvalue())
+            taken.add(file.file_id)
+        except AnalysisError as error:
+            show_error(error)
+
+
+def _own_table(found: tuple[TaskFile, ...]) -> None:
+    """What is in each of the reader's files, and what is wrong with it."""
+    rows = pd.DataFrame(
+        {
+            "task": [task.name for task in found],
+            **{
+                part: [task.n_rows[place] if task.n_rows else None for task in found]
+                for place, part in enumerate(("training", "validation", "test"))
+            },
+            "classes": ["" if task.problem else str(task.n_classes or "numbers") for task in found],
+            "note": [task.problem or " ".join(task.notes) for task in found],
+        }
+    )
+    st.dataframe(rows, hide_index=True)
+    for task in found:
+        if task.header:
+            _ask_for_columns(task)
+    with st.popover(wording.DELETE):
+        for task in found:
+            st.button(
+                f"{wording.DELETE_NOW} {plain(task.name)}",
+                key=f"delete {task.path.parent.name}",
+                icon=":material/delete:",
+                on_click=forget,
+                args=(task,),
+            )
+
+
+def _ask_for_columns(task: TaskFile) -> None:
+    """Ask what the columns of a table are."""
+    key, header = task.path.parent.name, list(task.header)
+    with st.form(f"columns {key}"):
+        st.markdown(f"**{plain(task.name)}**: {plain(task.problem)}")
+        with st.container(horizontal=True):
+            text = st.selectbox(wording.COLUMN_TEXT, header, key=f"text {key}")
+            second = st.selectbox(wording.COLUMN_SECOND, [wording.NONE, *header], key=f"second text {key}")
+            label = st.selectbox(wording.COLUMN_LABEL, header, index=len(header) - 1, key=f"label {key}")
+            part = st.selectbox(wording.COLUMN_PART, [wording.NONE, *header], key=f"part {key}")
+        if st.form_submit_button(wording.USE_COLUMNS):
+            texts = [text, *([] if second == wording.NONE else [second])]
+            columns = Columns(
+                text_columns=",".join(texts), label_column=label, part_column=None if part == wording.NONE else part
+            )
+            try:
+                keep_columns(task.path, columns)
+            except AnalysisError as error:
+                show_error(error)
+            else:
+                st.rerun()
+
+
+def chosen_tasks(found: tuple[TaskFile, ...], sample: bool) -> tuple[TaskFile, ...]:
+    """Ask which of the tasks are probed."""
+    by_name = {task.name: task for task in found}
+    key = "sample tasks to probe" if sample else "own tasks to probe"
+    return tuple(by_name[name] for name in some_of(wording.TASKS, list(by_name), key=key, every=wording.EVERY_TASK))
+
+
+def subjects(visit: Visit) -> tuple[Subject, ...]:
+    """Ask which checkpoints are probed: the chosen one, the same one before training, and others.
+
+    One that cannot be found is left out, and the page says so.
+    """
+    chosen, trained = visit.chosen, list_runs()
+    names = other_checkpoints(wording.WITH, chosen, trained, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
+    buttons_of_steps(trained)
+    found = [subject_of(visit.engine, visit.engine.files.name)]
+    if not toggle(wording.WITHOUT_RANDOM, key="no random weights", help=wording.RANDOM_HELP):
+        found.append(subject_of(visit.engine, wording.RANDOM_LABEL, SEED_OF_WEIGHTS))
+    for name in names:
+        try:
+            engine = controls.other_engine(chosen, name)
+        except AnalysisError as error:
+            show_error(error)
+            continue
+        found.append(subject_of(engine, engine.files.name))
+    return tuple(found)

@@ -1,0 +1,56 @@
+"""Whether heads with a role know more of a task than heads without it."""
+
+import pandas as pd
+import streamlit as st
+
+from core.roles.roles import ROLES, shown_roles
+from core.statistics.by_role import ByRole, compare_by_role
+from dashboard.downloads import table_downloads
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.role_superiority import role_superiority
+from dashboard.views import frame
+from dashboard.views.charts import chart
+from dashboard.views.corpus import corpus
+from dashboard.views.knowledge import wording
+from dashboard.views.knowledge.numbers import Probing, above_majority
+
+LABELS = {role: look.label for role, look in LOOKS.items()}
+
+
+def roles_that_know(probing: Probing) -> None:
+    """Draw the tab."""
+    st.markdown(wording.ROLES_SEE)
+    visit = frame.with_corpus(probing.visit)
+    tested = None if visit is None else corpus(visit)
+    if tested is None:
+        return
+    coarse, fine = shown_roles(tested.tests.mean)
+    roles = tuple(role for role in ROLES if role in coarse + fine)
+    held = tested.tests.holds[[ROLES.index(role) for role in roles]]
+    criterion = probing.visit.chosen.criterion
+    compared = compare_by_role(above_majority(probing.shown.report), held, roles, criterion.correction)
+    summary = zip(compared.roles, compared.superiority, compared.p_adjusted, compared.p_in_layers_adjusted)
+    st.markdown(
+        wording.roles_summary(
+            [(LABELS[role], float(s), float(p), float(q)) for role, s, p, q in summary], criterion.alpha
+        )
+    )
+    chart("knowledge by role", role_superiority(compared, LABELS), probing.facts)
+    st.caption(wording.ROLES_CAUTION)
+    _table(compared, probing.facts)
+
+
+def _table(compared: ByRole, facts: dict[str, str]) -> None:
+    with st.expander(wording.ROLES_TABLE):
+        rows = pd.DataFrame(
+            {
+                "role": [LABELS[role] for role in compared.roles],
+                **{column: getattr(compared, column) for column in wording.ROLE_COLUMNS},
+            }
+        )
+        numbers = {
+            column: st.column_config.NumberColumn(label, format="%.3g")
+            for column, label in wording.ROLE_COLUMNS.items()
+        }
+        st.dataframe(rows, hide_index=True, column_config=numbers)
+        table_downloads("knowledge by role", rows, facts)

@@ -1,0 +1,201 @@
+"""What each head knows of a task: the map, the heads in order, a table, and what it all comes to."""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from jaxtyping import Float
+
+from core.attention.settings import head_name
+from core.probing_tasks.labels import MAJORITY
+from core.probing_tasks.report import LAYER, TaskReport
+from core.probing_tasks.trials.result import TrialResult
+from dashboard import state
+from dashboard.downloads import table_downloads
+from dashboard.figures.head_map import HeadMap, round_bound
+from dashboard.figures.knowledge.localisation import localisation_curves
+from dashboard.figures.knowledge.words import Scores, score_name, written
+from dashboard.plain import plain
+from dashboard.views.charts import chart
+from dashboard.views.knowledge import wording
+from dashboard.views.knowledge.numbers import Probing, above_majority, majority
+from dashboard.views.layout import halves
+from dashboard.views.maps import show_head_map
+from dashboard.views.pickers import one_of
+
+Measure = Callable[[TrialResult], Float[np.ndarray, "layer head"] | None]
+MEASURES: Final[dict[str, Measure]] = {
+    wording.ABOVE: lambda result: above_majority(result.report),
+    wording.ACCURACY: lambda result: result.report.grid(result.report.accuracy),
+    wording.SELECTIVITY: lambda result: (
+        None if result.selectivity is None else result.report.grid(result.selectivity.selectivity)
+    ),
+    wording.CODE: lambda result: (
+        None if result.bits is None else result.report.grid(1 - result.bits / result.uniform_bits)
+    ),
+}
+"""What a map can show of each head; None before it is computed."""
+
+
+def headline(probing: Probing) -> None:
+    """What the numbers of the shown task come to."""
+    result, report, name = probing.shown, probing.shown.report, score_name(probing.shown.report.is_regression)
+    head, layer = report.best_head, report.best_layer
+    said = [
+        wording.best(
+            head_name(int(report.layer[head]), int(report.head[head])),
+            f"{name} {written(report.accuracy[head], name)}",
+            _interval(report, head, name),
+            report.n_test,
+        ),
+        wording.best_layer(
+            int(report.layer[layer]), written(report.accuracy[layer], name), _interval(report, layer, name)
+        ),
+        wording.baselines({one.name: written(one.score, name) for one in report.baselines}, _random(probing, name)),
+    ]
+    if not report.is_regression:
+        n_heads = int((report.is_head & ~np.isnan(report.accuracy)).sum())
+        alpha = probing.visit.chosen.criterion.alpha
+        said.append(wording.n_beating(int(probing.beats.sum()), n_heads, len(probing.known), alpha))
+    if probing.random_twin is None:
+        said.append(wording.control_missing())
+    st.markdown(" ".join(said))
+    for note in result.notes:
+        st.caption(plain(note))
+
+
+def _random(probing: Probing, name: str) -> tuple[str, str] | None:
+    """Score of the best head of the checkpoint with random weights, chosen alike, and its interval."""
+    twin = probing.random_twin
+    if twin is None:
+        return None
+    best = twin.report.best_head
+    return written(twin.report.accuracy[best], name), _interval(twin.report, best, name)
+
+
+def _interval(report: TaskReport, place: int, name: str) -> str:
+    return f"{written(report.low[place], name)} to {written(report.high[place], name)}"
+
+
+def each_head(probing: Probing) -> None:
+    """The map of all heads beside the heads in order, then a table."""
+    result = probing.shown
+    left, right = halves()
+    with left:
+        if result.report.is_regression:
+            st.caption(wording.REGRESSION)
+            measure = wording.ABOVE
+        else:
+            named = {label: label for label in MEASURES}
+            measure = one_of(wording.MEASURE, named, key="knowledge measure", help=wording.MEASURE_HELP)
+        values = MEASURES[measure](result)
+        if values is None:
+            st.info(wording.NO_CONTROLS)
+        else:
+            show_map(probing, result, measure, values, key="knowledge map")
+    with right:
+        _in_order(probing, result.report)
+    _table(probing, result)
+
+
+def show_map(
+    probing: Probing, result: TrialResult, measure: str, values: Float[np.ndarray, "layer head"], *, key: str
+) -> None:
+    """Draw a map of a number of each head."""
+    report = result.report
+    name = score_name(report.is_regression)
+    title = name if report.is_regression else measure
+    signed = bool(np.nanmin(values, initial=0) < 0)
+    beats = None if report.is_regression else report.grid(probing.beats.astype(float)) == 1
+    picture = HeadMap(
+        title=title,
+        label=f"{title} of the heads of {probing.subjects[0].label}, {probing.task.name}",
+        values=values,
+        bound=round_bound(float(np.nanmax(np.abs(values), initial=0))),
+        signed=signed,
+        low_label=wording.WORSE if signed else "",
+        high_label=wording.BETTER,
+        outlined=beats,
+        outline="" if beats is None else wording.BEATS,
+        details=[
+            (name, report.grid(report.accuracy)),
+            (wording.INTERVAL, _intervals(report)),
+            *_details(result),
+        ],
+    )
+    show_head_map(
+        picture,
+        key=key,
+        file=f"{measure} of heads",
+        heads=probing.heads,
+        reset=(probing.subjects[0].files.fingerprint, probing.task.digest, measure, state.n_pushed()),
+        facts=probing.facts,
+        paper=wording.JO_MYAENG,
+    )
+
+
+def _details(result: TrialResult) -> list[tuple[str, Float[np.ndarray, "layer head"]]]:
+    """What the controls say of each head, where they are computed."""
+    measured = {measure: MEASURES[measure](result) for measure in (wording.SELECTIVITY, wording.CODE)}
+    return [(measure, values) for measure, values in measured.items() if values is not None]
+
+
+def _intervals(report: TaskReport) -> list[list[str]]:
+    name = score_name(report.is_regression)
+    low, high = report.grid(report.low), report.grid(report.high)
+    return [
+        ["" if np.isnan(one) else f"{written(one, name)} to {written(other, name)}" for one, other in zip(*rows)]
+        for rows in zip(low, high)
+    ]
+
+
+def _in_order(probing: Probing, report: TaskReport) -> None:
+    """Heads of each probed checkpoint in the order of their scores."""
+    scores = [
+        Scores(label=subject.label, heads=result.report.grid(result.report.accuracy))
+        for subject in probing.subjects
+        if (result := probing.of(subject, probing.task)) is not None
+    ]
+    name = score_name(report.is_regression)
+    figure = localisation_curves(scores, majority(report), MAJORITY, name)
+    chart("heads in order", figure, probing.facts, wording.JO_CURVES)
+
+
+def _table(probing: Probing, result: TrialResult) -> None:
+    with st.expander(wording.TABLE):
+        rows = places_table(result)
+        if not result.report.is_regression:
+            rows.insert(2, "beats all", probing.beats)
+        numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in rows.select_dtypes("float").columns}
+        st.dataframe(rows, hide_index=True, column_config=numbers)
+        table_downloads("probed heads", rows, probing.facts)
+
+
+def places_table(result: TrialResult) -> pd.DataFrame:
+    """A row for each head and each layer's output, whose head is empty."""
+    report = result.report
+    rows = pd.DataFrame(
+        {
+            "layer": report.layer,
+            "head": pd.array([None if head == LAYER else int(head) for head in report.head], dtype="Int64"),
+            score_name(report.is_regression): report.accuracy,
+            "low": report.low,
+            "high": report.high,
+            "validation": report.validation,
+            wording.CHOSEN_STRENGTH: report.strength,
+        }
+    )
+    for one, p_values in zip(report.baselines, report.p_values):
+        if not report.is_regression:
+            rows[f"p against {one.name}"] = p_values
+    if result.selectivity is not None:
+        rows["control"] = result.selectivity.control
+        rows["selectivity"] = result.selectivity.selectivity
+        rows["selectivity low"] = result.selectivity.low
+        rows["selectivity high"] = result.selectivity.high
+    if result.bits is not None:
+        rows["code bits"] = result.bits
+        rows["uniform bits"] = result.uniform_bits
+    return rows

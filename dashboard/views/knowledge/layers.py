@@ -1,0 +1,28 @@
+"""Where in the model a task can be read: heads sorted within layers, and the spread of each layer."""
+
+import streamlit as st
+
+from dashboard.figures.knowledge.by_layer import scores_by_layer
+from dashboard.figures.knowledge.sorted_heads import sorted_heads
+from dashboard.figures.knowledge.words import score_name
+from dashboard.views.charts import chart
+from dashboard.views.knowledge import wording
+from dashboard.views.knowledge.numbers import Probing, above_majority, majority
+from dashboard.views.layout import halves
+
+
+def layers(probing: Probing) -> None:
+    """Draw the tab."""
+    st.markdown(wording.SORTED_SEE)
+    report = probing.shown.report
+    name = score_name(report.is_regression)
+    shown = name if report.is_regression else wording.ABOVE
+    left, right = halves()
+    with left:
+        figure = sorted_heads(above_majority(report), shown, probing.heads)
+        chart("heads sorted in layers", figure, probing.facts, wording.JO_MYAENG, selects=True)
+    with right:
+        figure = scores_by_layer(
+            report.grid(report.accuracy), report.accuracy[~report.is_head], majority(report), name, probing.heads
+        )
+        chart("scores by layer", figure, probing.facts, wording.JO_VIOLINS, selects=True)

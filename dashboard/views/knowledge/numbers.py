@@ -1,0 +1,167 @@
+"""What the page Knowledge shows: the results of each checkpoint on each task, and what follows from them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from cache.engine import Engine
+from cache.store.recent import Recent
+from core.attention.settings import Head
+from core.checkpoints.checkpoint import CheckpointFiles
+from core.checkpoints.find import randomly_initialised
+from core.probing_tasks.labels import MAJORITY
+from core.probing_tasks.report import TaskReport, corrected
+from core.probing_tasks.trials.result import TrialResult, read_result
+from core.probing_tasks.trials.trial import Trial, row_path, trials_folder
+from core.probing_tasks.vectors import Pooling
+from core.statistics.means import Correction
+from core.texts.tokens import TooLong
+from dashboard import provenance
+from dashboard.views.frame import Visit
+from dashboard.views.knowledge.task_files import TaskFile
+
+RESULTS_BYTES: Final = 64 * 2**20
+"""Of the latest results in memory, for all readers."""
+SEED_OF_WEIGHTS: Final = 0
+"""Of the checkpoint with random weights."""
+_results: Final[Recent[tuple[Path, int], TrialResult]] = Recent(RESULTS_BYTES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A checkpoint that is probed."""
+
+    name: str
+    """As a trial names it."""
+    label: str
+    """As the page calls it."""
+    files: CheckpointFiles
+    dtype: str
+    random_weights: int | None = None
+    """Seed, for the same checkpoint before any training."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How texts are read."""
+
+    pooling: Pooling | None
+    too_long: TooLong
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Probing:
+    """What the views of the page share."""
+
+    visit: Visit
+    settings: Settings
+    tasks: tuple[TaskFile, ...]
+    """That can be probed."""
+    subjects: tuple[Subject, ...]
+    """The chosen checkpoint first."""
+    results: Mapping[tuple[str, str], TrialResult]
+    """By the label of the checkpoint and the digest of the task, as far as they are known."""
+    task: TaskFile
+    """The one that is shown."""
+    shown: TrialResult
+    """What is known of the chosen checkpoint and the shown task."""
+    heads: list[Head]
+    """That are chosen."""
+
+    def of(self, subject: Subject, task: TaskFile) -> TrialResult | None:
+        """What is known of a checkpoint and a task."""
+        return self.results.get((subject.label, task.digest))
+
+    @property
+    def random_twin(self) -> TrialResult | None:
+        """What is known of the shown task and the checkpoint's random weights."""
+        twin = next((subject for subject in self.subjects if subject.random_weights is not None), None)
+        return None if twin is None else self.of(twin, self.task)
+
+    @cached_property
+    def known(self) -> dict[str, TrialResult]:
+        """What is known of the chosen checkpoint, by the name of the task."""
+        by_task = {task.name: self.of(self.subjects[0], task) for task in self.tasks}
+        return {name: result for name, result in by_task.items() if result is not None}
+
+    @cached_property
+    def beats(self) -> Bool[np.ndarray, " place"]:
+        """Heads that beat every baseline on the shown task, corrected over the heads and all known tasks."""
+        chosen = self.visit.chosen.criterion
+        reports = [result.report for result in self.known.values()]
+        return beat_all(reports, chosen.correction, chosen.alpha)[list(self.known).index(self.task.name)]
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """What a file says about where its numbers come from."""
+        chosen = self.visit.chosen
+        return {
+            **provenance.engine_facts(chosen, self.visit.engine),
+            "task": self.task.name,
+            "task from": self.task.source,
+            "examples": ", ".join(map(str, self.task.n_rows)),
+            "vectors at": self.shown.pooling,
+            "seed": str(self.shown.trial.seed),
+            "alpha": f"{chosen.criterion.alpha:g}",
+            "correction": chosen.criterion.correction,
+        }
+
+
+def subject_of(engine: Engine, label: str, random_weights: int | None = None) -> Subject:
+    """A checkpoint to be probed, or with a seed the same one before any training."""
+    files = engine.files if random_weights is None else randomly_initialised(engine.files, random_weights)
+    return Subject(name=engine.files.name, label=label, files=files, dtype=engine.dtype, random_weights=random_weights)
+
+
+def trial_of(subject: Subject, task: TaskFile, settings: Settings, visit: Visit) -> Trial:
+    """The trial of a checkpoint on a task."""
+    kinds = subject.files.kinds
+    return task.trial(
+        subject.name,
+        pooling=settings.pooling,
+        attention=visit.settings.kind if len(kinds) > 1 and visit.settings.kind in kinds else None,
+        random_weights=subject.random_weights,
+        too_long=settings.too_long,
+    )
+
+
+def known_result(subject: Subject, task: TaskFile, settings: Settings, visit: Visit) -> TrialResult | None:
+    """What was found of a checkpoint and a task; None before it is probed."""
+    trial = trial_of(subject, task, settings, visit)
+    path = row_path(trials_folder(), trial, subject.files, task.digest, subject.dtype)
+    try:
+        key = path, path.stat().st_mtime_ns
+    except OSError:
+        return None
+    known = _results.get(key)
+    if known is None and (known := read_result(path)) is not None:
+        _results.put(key, known, 2 * path.stat().st_size)
+    return known
+
+
+def beat_all(reports: Sequence[TaskReport], correction: Correction, alpha: float) -> list[Bool[np.ndarray, " place"]]:
+    """Which heads beat every baseline on each task; p-values corrected over the heads and tasks, for each baseline.
+
+    A regression has no p-values, so that no head is marked.
+    """
+    beats = [np.ones(len(report.layer), bool) for report in reports]
+    for baseline in range(min((len(report.baselines) for report in reports), default=0)):
+        for place, p_values in enumerate(corrected(reports, baseline, correction)):
+            beats[place] &= p_values < alpha
+    return beats
+
+
+def majority(report: TaskReport) -> float:
+    """Score of always guessing the most frequent class; NaN for a regression."""
+    return next((one.score for one in report.baselines if one.name == MAJORITY), np.nan)
+
+
+def above_majority(report: TaskReport) -> Float[np.ndarray, "layer head"]:
+    """How far each head is above the majority class; a correlation as it is."""
+    floor = 0.0 if report.is_regression else majority(report)
+    return report.grid(report.accuracy - floor)

@@ -1,0 +1,99 @@
+"""What several checkpoints know of a task: maps on one scale, and lines from one to the next."""
+
+import re
+from typing import Final
+
+import numpy as np
+import streamlit as st
+
+from core.probing_tasks.trials.result import TrialResult
+from dashboard import state
+from dashboard.figures.head_map import HeadMap, round_bound
+from dashboard.figures.knowledge.gains import Estimate
+from dashboard.figures.knowledge.over_checkpoints import CheckpointScores, scores_of_checkpoints
+from dashboard.figures.knowledge.words import score_name
+from dashboard.views.charts import chart
+from dashboard.views.knowledge import wording
+from dashboard.views.knowledge.numbers import Probing, above_majority
+from dashboard.views.knowledge.together import estimate
+from dashboard.views.layout import halves
+from dashboard.views.maps import show_head_map
+
+STEP: Final = re.compile(r"(.+)/checkpoint-(\d+)")
+"""Name of a saved step of a run."""
+
+
+def checkpoints(probing: Probing) -> None:
+    """Draw the tab."""
+    known = {
+        subject.label: result
+        for subject in probing.subjects
+        if (result := probing.of(subject, probing.task)) is not None
+    }
+    if len(known) < 2:
+        st.info(wording.ONE_CHECKPOINT)
+        return
+    left, right = halves()
+    with left:
+        label = st.select_slider(
+            wording.SHOWN_CHECKPOINT,
+            list(known),
+            key="knowledge checkpoint",
+            help=wording.SHOWN_HELP,
+            persist_state="session",
+        )
+        _map(probing, known, label)
+    with right:
+        scores = [_scores(name, result) for name, result in known.items()]
+        name = score_name(next(iter(known.values())).report.is_regression)
+        figure = scores_of_checkpoints(scores, steps_of(list(known)), name)
+        chart("scores of checkpoints", figure, probing.facts)
+
+
+def steps_of(labels: list[str]) -> list[int] | None:
+    """Training steps, where all but the first are saved steps of one run in ascending order, and it began from it."""
+    found = [STEP.fullmatch(label) for label in labels[1:]]
+    if not all(found) or len({match[1] for match in found if match}) != 1:
+        return None
+    steps = [0, *(int(match[2]) for match in found if match)]
+    return steps if steps == sorted(set(steps)) else None
+
+
+def _scores(label: str, result: TrialResult) -> CheckpointScores:
+    report, together = result.report, None
+    if result.together is not None:
+        value, low, high = result.accuracy_of(result.n_heads_of_layer)
+        together = Estimate(value=value, low=low, high=high)
+    return CheckpointScores(
+        label=label,
+        best_head=estimate(report, report.best_head),
+        best_layer=estimate(report, report.best_layer),
+        together=together,
+    )
+
+
+def _map(probing: Probing, known: dict[str, TrialResult], label: str) -> None:
+    """The map of one checkpoint, on the scale of all."""
+    all_values = [above_majority(result.report) for result in known.values()]
+    values, report = above_majority(known[label].report), known[label].report
+    title = score_name(True) if report.is_regression else wording.ABOVE
+    signed = any(np.nanmin(each, initial=0) < 0 for each in all_values)
+    picture = HeadMap(
+        title=title,
+        label=f"{title} of the heads of {label}, {probing.task.name}",
+        values=values,
+        bound=round_bound(max(float(np.nanmax(np.abs(each), initial=0)) for each in all_values)),
+        signed=signed,
+        low_label=wording.WORSE if signed else "",
+        high_label=wording.BETTER,
+        details=[(score_name(report.is_regression), report.grid(report.accuracy))],
+    )
+    show_head_map(
+        picture,
+        key="knowledge of checkpoint",
+        file="knowledge of a checkpoint",
+        heads=probing.heads,
+        reset=(label, probing.task.digest, state.n_pushed()),
+        facts={**probing.facts, "shown checkpoint": label},
+        paper=wording.JO_MYAENG,
+    )

@@ -1,0 +1,110 @@
+"""Knowledge: what can be predicted from each head's output alone, beside controls."""
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import streamlit as st
+
+from core.probing_tasks.trials.result import Stage
+from dashboard import state
+from dashboard.plain import plain
+from dashboard.views import frame
+from dashboard.views.frame import Visit
+from dashboard.views.knowledge import asked, runs, wording
+from dashboard.views.knowledge.by_role import roles_that_know
+from dashboard.views.knowledge.each_head import each_head, headline
+from dashboard.views.knowledge.layers import layers
+from dashboard.views.knowledge.numbers import Probing, Settings, Subject, above_majority, known_result
+from dashboard.views.knowledge.over_checkpoints import checkpoints
+from dashboard.views.knowledge.panel import run_panel
+from dashboard.views.knowledge.side_by_side import tasks_side_by_side
+from dashboard.views.knowledge.task_files import TaskFile
+from dashboard.views.knowledge.together import heads_together
+from dashboard.views.pickers import from_list, one_of
+
+NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
+TASK_WIDTH: Final = 260
+
+
+def show() -> None:
+    """Draw the page."""
+    frame.page(wording.TITLE, wording.SEE, _knowledge, NOTES)
+
+
+def _knowledge() -> None:
+    visit = frame.without_corpus()
+    if visit.chosen.off:
+        st.info(wording.ALL_ON)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        sample = asked.is_sample()
+        settings = asked.settings()
+        shown = st.container(width=TASK_WIDTH)
+    found = asked.tasks(sample)
+    if not found:
+        return
+    with shown:
+        smallest = min(found, key=lambda each: sum(each.n_rows))
+        by_name = {each.name: each for each in found}
+        task = from_list(wording.TASK, by_name, key="sample task" if sample else "own task", start=smallest.name)
+    chosen, subjects, stages = _what_is_probed(visit, found, task, sample, settings)
+    run_panel(visit, subjects, chosen, settings, stages)
+    _results(visit, found, task, subjects, settings)
+
+
+def _what_is_probed(
+    visit: Visit, found: tuple[TaskFile, ...], task: TaskFile, sample: bool, settings: Settings
+) -> tuple[tuple[TaskFile, ...], tuple[Subject, ...], tuple[Stage, ...]]:
+    """Ask which tasks and checkpoints are probed, and how far."""
+    with st.expander(wording.WHAT):
+        left, right = st.columns(2)
+        with left:
+            chosen = asked.chosen_tasks(found, sample)
+            stages = one_of(wording.DEPTH, wording.DEPTHS, key="how far", help=wording.DEPTH_HELP)
+        with right:
+            subjects = asked.subjects(visit)
+        st.markdown(wording.about(plain(task.name), task.definition, task.n_rows, task.n_classes))
+        if task.source:
+            st.caption(plain(task.source))
+        for note in task.notes:
+            st.caption(plain(note))
+    return chosen, subjects, stages
+
+
+def _results(
+    visit: Visit, found: tuple[TaskFile, ...], task: TaskFile, subjects: tuple[Subject, ...], settings: Settings
+) -> None:
+    results = {
+        (subject.label, each.digest): result
+        for subject in subjects
+        for each in found
+        if (result := known_result(subject, each, settings, visit)) is not None
+    }
+    shown = results.get((subjects[0].label, task.digest))
+    if shown is None:
+        st.info(wording.not_probed(plain(task.name), runs.is_on(runs.look())))
+        return
+    report, best = shown.report, shown.report.best_head
+    n_layers, n_heads = above_majority(report).shape
+    probing = Probing(
+        visit=visit,
+        settings=settings,
+        tasks=found,
+        subjects=subjects,
+        results=results,
+        task=task,
+        shown=shown,
+        heads=state.chosen_heads(n_layers, n_heads, (int(report.layer[best]), int(report.head[best]))),
+    )
+    headline(probing)
+    views = {
+        wording.EACH: each_head,
+        wording.LAYERS: layers,
+        wording.SIDE_BY_SIDE: tasks_side_by_side,
+        wording.TOGETHER: heads_together,
+        wording.CHECKPOINTS: checkpoints,
+        wording.ROLES: roles_that_know,
+    }
+    frame.tabs("knowledge details", {title: partial(draw, probing) for title, draw in views.items()})
+    state.put_in_link(probing.heads)
+    frame.link_to_inspect(probing.heads)

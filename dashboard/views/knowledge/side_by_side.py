@@ -1,0 +1,60 @@
+"""Tasks beside one another: which the same heads know, and syntactic against semantic ones."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from jaxtyping import Float
+
+from core.probing_tasks.summary import Group, group_of, task_similarity
+from dashboard.downloads import table_downloads
+from dashboard.figures.head_scatter import Words, head_scatter
+from dashboard.figures.knowledge.task_similarity import similarity_of_tasks
+from dashboard.views.charts import chart
+from dashboard.views.knowledge import wording
+from dashboard.views.knowledge.numbers import Probing, above_majority
+from dashboard.views.layout import halves
+
+
+def tasks_side_by_side(probing: Probing) -> None:
+    """Draw the tab."""
+    if len(probing.known) < 2:
+        st.info(wording.FEW_TASKS)
+        return
+    st.markdown(wording.SIMILAR_SEE)
+    left, right = halves()
+    with left:
+        _similarity(probing)
+    with right:
+        _groups(probing)
+
+
+def _similarity(probing: Probing) -> None:
+    similarity = task_similarity(np.stack([above_majority(result.report) for result in probing.known.values()]))
+    varied = [place for place in range(len(similarity)) if not np.isnan(similarity[place, place])]
+    names = [list(probing.known)[place] for place in varied]
+    kept = similarity[np.ix_(varied, varied)]
+    chart("similarity of tasks", similarity_of_tasks(kept, names), probing.facts, wording.JO_MATRIX)
+    rows = pd.DataFrame(kept, index=names, columns=names).rename_axis("task").reset_index()
+    table_downloads("similarity of tasks", rows, probing.facts)
+
+
+def _groups(probing: Probing) -> None:
+    """Each head's mean over syntactic tasks against that over semantic ones."""
+    means = {group: _mean(probing, group) for group in ("syntactic", "semantic")}
+    x, y = means["syntactic"], means["semantic"]
+    if x is None or y is None:
+        st.info(wording.NO_GROUPS)
+        return
+    words = Words(
+        title="Syntactic and semantic tasks", x=wording.SCATTER_X, y=wording.SCATTER_Y, reading=wording.SCATTER_READING
+    )
+    there = ~np.isnan(x) & ~np.isnan(y)
+    r = np.corrcoef(x[there], y[there])[0, 1] if there.sum() > 1 else np.nan
+    said = f"Each head by its mean on syntactic and on semantic tasks, above the majority class. Correlation {r:.2f}."
+    figure = head_scatter(x, y, words, said, probing.heads, by_layer=True)
+    chart("syntactic and semantic", figure, probing.facts, wording.JO_SCATTER, selects=True)
+
+
+def _mean(probing: Probing, group: Group) -> Float[np.ndarray, "layer head"] | None:
+    scores = [above_majority(result.report) for task, result in probing.known.items() if group_of(task) == group]
+    return np.mean(scores, axis=0) if scores else None

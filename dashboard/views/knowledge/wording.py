@@ -1,0 +1,319 @@
+"""Sentences of the page Knowledge."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from core.probing_tasks.from_trees.make import MOST_ROWS
+from core.probing_tasks.labels import STRENGTHS
+from core.probing_tasks.reconstruction import RESAMPLES, Gain
+from core.probing_tasks.trials.progress import TrialsProgress
+from core.probing_tasks.trials.result import STAGES, Stage
+from core.probing_tasks.vectors import Pooling
+from core.statistics.by_role import SHUFFLES
+from dashboard.figures.figure import counted
+
+NUMBERS: Final = {
+    "strengths": ", ".join(f"{strength:g}" for strength in STRENGTHS),
+    "resamples": f"{RESAMPLES:,}",
+    "rows": f"{MOST_ROWS:,}",
+    "shuffles": f"{SHUFFLES:,}",
+}
+"""Of `method.md`."""
+TITLE: Final = "Knowledge"
+SEE: Final = (
+    "Each cell is an attention head. Its colour says how well a simple classifier (a probe) predicts a property of a "
+    "sentence from what this head alone puts out. That a head carries a property does not mean that the model uses it."
+)
+PAPER_TITLE: Final = "What the paper found"
+ALL_ON: Final = "Probing reads the checkpoint with all heads on."
+
+SOURCE: Final = "Tasks from"
+SAMPLE: Final = "movie snippets"
+OWN: Final = "your own files"
+SOURCE_HELP: Final = (
+    "**Movie snippets**: tasks made from 10,605 sentences of film reviews that were parsed here, such as the tense of "
+    "the main verb or the depth of the tree. **Your own files**: SentEval's format (part, label, sentence, separated "
+    "by tabs) or a table with a text and a label in each row."
+)
+READ: Final = "Vectors read at"
+POOLINGS: Final[dict[str, Pooling | None]] = {
+    "as in the paper": None,
+    "[CLS]": "cls",
+    "last token": "last",
+    "mean": "mean",
+}
+READ_HELP: Final = (
+    "Which vector stands for a text. **As in the paper**: that of [CLS] where a checkpoint has it, of the last token "
+    "for a decoder, otherwise the mean over all tokens."
+)
+TASK: Final = "Task"
+WHAT: Final = "What is probed"
+TASKS: Final = "Tasks to probe"
+EVERY_TASK: Final = "all tasks"
+WITH: Final = "Beside it"
+WITH_NONE: Final = "other checkpoints, if wanted"
+WITH_HELP: Final = (
+    "Other checkpoints, or the saved steps of a training run, probed for the same tasks. The choice is shared with the "
+    "page Compare."
+)
+WITHOUT_RANDOM: Final = "Leave out random weights"
+RANDOM_HELP: Final = (
+    "The same architecture before any training is probed, too. What a probe reads there comes from the words and the "
+    "probe, not from what was learned: without this control a high accuracy says little."
+)
+RANDOM_LABEL: Final = "random weights"
+DEPTH: Final = "How far"
+DEPTHS: Final[dict[str, tuple[Stage, ...]]] = {
+    "each head": STAGES[:1],
+    "and controls": STAGES[:2],
+    "and heads together": STAGES,
+}
+DEPTH_HELP: Final = (
+    "**Each head**: the accuracy of every head and layer. **And controls**: the same probes on shuffled labels, and "
+    "how far each head shortens the code of the labels; takes about twice as long. **And heads together**: the best 2, "
+    "3, ... heads as one vector; takes several times as long."
+)
+MAKE_SAMPLE: Final = "Make the sample tasks"
+NO_SAMPLE: Final = (
+    "There are no sample tasks yet. They are made once from 10,605 sentences of film reviews, which are downloaded "
+    "with pip and parsed here: about a minute. Or choose your own files above."
+)
+MAKING: Final = "Downloading and parsing film reviews; this takes about a minute."
+UPLOAD: Final = "Files of tasks"
+UPLOAD_HELP: Final = (
+    "Each file is a task: .txt in SentEval's format (tr, va or te, then the label and the sentence, separated by "
+    "tabs), or .csv or .tsv with a header; all also gzipped. Two columns of text make a task about pairs. A column "
+    "named part, split or partition says what is for training, validation and test; without it the rows are split here."
+)
+STAYS: Final = "Files stay on the machine on which this dashboard runs."
+NO_TASKS: Final = "There is no task yet. Upload a file above."
+NO_GOOD_TASKS: Final = "None of the tasks can be probed. The table above says why."
+COLUMN_TEXT: Final = "Column of the texts"
+COLUMN_SECOND: Final = "Column of second texts, for pairs"
+COLUMN_LABEL: Final = "Column of the labels"
+COLUMN_PART: Final = "Column of the parts"
+NONE: Final = "none"
+USE_COLUMNS: Final = "Use these columns"
+DELETE: Final = "Delete …"
+DELETE_NOW: Final = "Delete"
+ONE_AT_A_TIME: Final = "A run of probes is on already. Wait until it is done, or stop it."
+OTHER_RUN: Final = "Another run of probes is on. What it finds appears here when it is about what is chosen above."
+STOP: Final = "Stop"
+STOP_HELP: Final = "What has been found so far stays, and the run can be gone on with."
+STOPPING: Final = "Stopping after the present step …"
+
+EACH: Final = "Each head"
+LAYERS: Final = "Layers"
+SIDE_BY_SIDE: Final = "Tasks side by side"
+TOGETHER: Final = "Heads together"
+CHECKPOINTS: Final = "Checkpoints"
+ROLES: Final = "Roles"
+
+MEASURE: Final = "Colour"
+ABOVE: Final = "above the majority class"
+ACCURACY: Final = "accuracy"
+SELECTIVITY: Final = "above the control task"
+CODE: Final = "code saved"
+MEASURE_HELP: Final = (
+    "**Above the majority class**: accuracy minus that of always guessing the most frequent label. **Above the control "
+    "task**: accuracy minus that of the same probe on shuffled labels. **Code saved**: by how much the head shortens "
+    "the message that tells the labels, compared with guessing; negative where it only gets in the way. The last two "
+    "need the controls."
+)
+WORSE: Final = "worse"
+BETTER: Final = "better"
+BEATS: Final = "beats every baseline (corrected over all heads and tasks)"
+INTERVAL: Final = "95% interval"
+CHOSEN_STRENGTH: Final = "penalty chosen"
+NO_CONTROLS: Final = "The controls of this task are not computed yet: choose “and controls” in *What is probed*."
+REGRESSION: Final = "Predicted are numbers, so the score is Pearson's correlation and there is no majority class."
+TABLE: Final = "All heads and layers in a table"
+JO_MYAENG: Final = "Corresponds to the heat maps of Jo & Myaeng (2020)."
+JO_CURVES: Final = "Corresponds to the curves of sorted heads of Jo & Myaeng (2020)."
+JO_VIOLINS: Final = "Corresponds to the violins by layer of Jo & Myaeng (2020)."
+JO_MATRIX: Final = "Corresponds to the similarity of tasks of Jo & Myaeng (2020)."
+JO_SCATTER: Final = "Corresponds to syntactic against semantic heads of Jo & Myaeng (2020)."
+JO_TABLE: Final = "Corresponds to the table of reconstructed vectors of Jo & Myaeng (2020)."
+JO_N: Final = "Corresponds to the effect of n of Jo & Myaeng (2020)."
+
+SORTED_SEE: Final = (
+    "Left: the heads of each layer in the order of their scores. Right: how the heads of each layer spread, and what "
+    "the whole output of the layer gives. A click on a cell or a dot chooses its head."
+)
+
+FEW_TASKS: Final = "This view compares tasks. Probe two or more of them."
+NO_GROUPS: Final = (
+    "Syntactic against semantic tasks: none of one kind is probed. They are told apart by the names that SentEval and "
+    "the sample give them."
+)
+SIMILAR_SEE: Final = (
+    "Two tasks are alike where the same heads do well on both. Scores of heads on a small test part are noisy, which "
+    "pulls every correlation towards 0."
+)
+SCATTER_X: Final = "syntactic tasks, above the majority class"
+SCATTER_Y: Final = "semantic tasks, above the majority class"
+SCATTER_READING: Final = ("dot: a head, mean over tasks; click it to choose it",)
+
+NOT_TOGETHER: Final = (
+    "The heads of no task are put together yet: choose “and heads together” in *What is probed*, and go on."
+)
+NO_TOGETHER_HERE: Final = "The heads of this task are not put together yet."
+TOGETHER_TABLE: Final = "All tasks in a table"
+
+ONE_CHECKPOINT: Final = (
+    "This view compares checkpoints. Add some under *Beside it* in *What is probed*, for example the saved steps of a "
+    "fine-tuning run, and probe them."
+)
+SHOWN_CHECKPOINT: Final = "Checkpoint shown"
+SHOWN_HELP: Final = "Drag to follow the checkpoints in their order. All maps share one scale."
+
+ROLES_SEE: Final = (
+    "Do heads with a role know more of the task than heads without it? Roles are those of the corpus, by the test "
+    "settings; knowledge is the accuracy above the majority class."
+)
+ROLES_CAUTION: Final = (
+    "Heads are not independent of one another, and heads of one layer are alike in both: the second comparison is "
+    "within layers."
+)
+ROLES_TABLE: Final = "All roles in a table"
+ROLE_COLUMNS: Final = {
+    "n_holding": "heads with it",
+    "n_others": "heads without",
+    "median_holding": "median with",
+    "median_others": "median without",
+    "superiority": "pairs in which it leads",
+    "low": "from",
+    "high": "to",
+    "p_adjusted": "p, corrected",
+    "in_layers": "within layers",
+    "p_in_layers_adjusted": "p within layers, corrected",
+}
+
+
+def probe_button(n_tasks: int, n_checkpoints: int, goes_on: bool) -> str:
+    """The button that begins a run, or goes on with one."""
+    over = "" if n_checkpoints == 1 else f" in {counted(n_checkpoints, 'checkpoint')}"
+    return f"{'Go on' if goes_on else 'Probe'}: {counted(n_tasks, 'task')}{over}"
+
+
+def known_already(n_known: int, n_all: int) -> str:
+    """How much of what is chosen is there."""
+    return f"{n_known} of {counted(n_all, 'result')} chosen here are there."
+
+
+def running(progress: TrialsProgress) -> str:
+    """What a run is doing."""
+    if not progress.trial:
+        return "Starting …"
+    texts = f", text {progress.n_texts:,} of {progress.n_all_texts:,}" if progress.n_all_texts else ""
+    left = "" if progress.seconds_left is None else f" About {_duration(progress.seconds_left)} left."
+    doing = f": {progress.doing[:1].lower()}{progress.doing[1:]}{texts}" if progress.doing else ""
+    return f"Step {progress.done + 1:,} of {progress.total:,}: {progress.trial}{doing}.{left}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{max(1, round(seconds / 60))} min" if seconds >= 90 else f"{max(1, round(seconds))} s"
+
+
+def ended(progress: TrialsProgress) -> str:
+    """How a run that is not finished ended."""
+    how = "was stopped" if progress.state == "stopped" else "ended before it was done"
+    return f"The last run {how} after {progress.done:,} of {counted(progress.total, 'step')}. What it found is kept."
+
+
+def failures(failed: Sequence[tuple[str, str]]) -> str:
+    """Trials that could not be run, and why."""
+    return "These could not be probed:\n" + "\n".join(f"- {trial}: {why}" for trial, why in failed)
+
+
+def not_probed(task: str, is_on: bool) -> str:
+    """Nothing is known of the shown task; whether a run is on."""
+    then = "It appears here once the run has come to it." if is_on else "Press the button above."
+    return f"Nothing is known of **{task}** yet. {then}"
+
+
+def about(task: str, definition: str, n_rows: Sequence[int], n_classes: int) -> str:
+    """What a task asks, and how much there is of it."""
+    kind = counted(n_classes, "class").replace("classs", "classes") if n_classes else "a number to predict"
+    asked = f" {definition}" if definition else ""
+    rows = ", ".join(f"{count:,} {part}" for count, part in zip(n_rows, ("for training", "validation", "test")))
+    return f"**{task}** ({kind}; {rows}).{asked}"
+
+
+def best(name: str, score: str, interval: str, n_test: int) -> str:
+    """The head that was chosen on the validation part, and what it gives on the test part."""
+    return (
+        f"The best head by the validation part is **{name}**: on {counted(n_test, 'test text')} it gives {score} (95% "
+        f"interval {interval})."
+    )
+
+
+def best_layer(layer: int, score: str, interval: str) -> str:
+    """The layer output that was chosen alike."""
+    return f"The output of the best layer, {layer}, gives {score} ({interval})."
+
+
+def baselines(scores: Mapping[str, str], random: tuple[str, str] | None) -> str:
+    """What baselines give, and the best head of the checkpoint with random weights."""
+    said = "; ".join(f"{name} {score}" for name, score in scores.items())
+    control = "" if random is None else f"; the best head of random weights {random[0]} ({random[1]})"
+    return f"For comparison: {said}{control}."
+
+
+def control_missing() -> str:
+    """The control of random weights is not there."""
+    return "Random weights are not probed yet, so it is open how much of this was learned."
+
+
+def n_beating(count: int, n_heads: int, n_tasks: int, alpha: float) -> str:
+    """How many heads are better than all baselines."""
+    return (
+        f"{count} of {n_heads} heads beat every baseline at level {alpha:g}, corrected over all heads and "
+        f"{counted(n_tasks, 'probed task')}."
+    )
+
+
+def gained(gain: Gain, score: str, layer: str) -> str:
+    """Whether the best heads together give more than the best layer."""
+    verdict = "more than"
+    if gain.low <= 0 <= gain.high:
+        verdict = "not clearly more or less than"
+    elif gain.high < 0:
+        verdict = "less than"
+    return (
+        f"The best {counted(gain.n_heads, 'head')} together give {score}, {verdict} the best layer's {layer}: gain "
+        f"{gain.percent:+.1f}% (95% interval {gain.low:+.1f} to {gain.high:+.1f})."
+    )
+
+
+def gains_counted(n_more: int, n_less: int, n_tasks: int) -> str:
+    """Over all tasks."""
+    return (
+        f"Of {counted(n_tasks, 'task')}, the best heads together give significantly more than the best layer in "
+        f"{n_more} and less in {n_less}; the intervals are not corrected for the number of tasks."
+    )
+
+
+def roles_summary(rows: Sequence[tuple[str, float, float, float]], alpha: float) -> str:
+    """Which roles go with knowledge: role, share of pairs, p over all heads, and p within layers."""
+    said = []
+    for role, share, p, p_in_layers in rows:
+        if not p < alpha:
+            continue
+        word = "more" if share > 0.5 else "less"
+        also = "also within layers" if p_in_layers < alpha else "but not within layers"
+        said.append(f"**{role}** heads know {word} ({share:.0%} of pairs, {also})")
+    if not said:
+        return f"No role goes with knowing more or less of this task (level {alpha:g}, corrected over the roles)."
+    return f"{'; '.join(said)}."
+
+
+def card(tasks: Sequence[tuple[str, str, str]]) -> str:
+    """What a head knows, for its card: task, its score, and the majority class's."""
+    said = ", ".join(f"{task} {score} (majority {floor})" for task, score, floor in tasks)
+    return f"Its output alone predicts: {said}."
+
+
+def card_nothing(n_tasks: int) -> str:
+    """A head that knows none of the probed tasks."""
+    return f"Its output alone predicts none of {counted(n_tasks, 'probed task')} better than every baseline."

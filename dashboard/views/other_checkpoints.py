@@ -1,0 +1,65 @@
+"""Checkpoints that are looked at beside the one of the sidebar; every page that has them shares the choice."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.checkpoints.folders import made_checkpoints
+from core.checkpoints.saved_runs import SavedRun
+from dashboard import controls, state
+from dashboard import wording as shared_wording
+from dashboard.plain import plain
+from dashboard.state import Choice
+
+
+def other_checkpoints(
+    label: str, chosen: Choice, runs: Sequence[SavedRun], *, placeholder: str, help: str
+) -> list[str]:
+    """Ask for other checkpoints.
+
+    Args:
+        label: above the names.
+        chosen: the settings that all pages share.
+        runs: that were fine-tuned here, whose saved steps are offered.
+        placeholder: stands where none is chosen.
+        help: explains the choice.
+
+    Returns: their names, in the order in which they were chosen.
+    """
+    made = [name for run in runs for name in reversed(run.checkpoints)]
+    st.multiselect(
+        label,
+        [
+            name
+            for name in dict.fromkeys((*made, *made_checkpoints(), *controls.SUGGESTED))
+            if name != chosen.checkpoint
+        ],
+        key=state.WITH,
+        placeholder=placeholder,
+        help=help,
+        accept_new_options=True,
+        bind="query-params",
+        persist_state="session",
+    )
+    return list(dict.fromkeys(name.strip() for name in st.session_state[state.WITH]))
+
+
+def buttons_of_steps(runs: Sequence[SavedRun]) -> None:
+    """Offer all saved steps of each training run."""
+    for run in runs:
+        steps = [name for name in run.checkpoints if name != run.name]
+        if len(steps) > 1:
+            st.button(
+                shared_wording.all_steps(plain(run.name), len(steps)),
+                key=f"all steps {run.name}",
+                help=shared_wording.ALL_STEPS_HELP,
+                type="tertiary",
+                icon=":material/timeline:",
+                on_click=choose_others,
+                args=(steps,),
+            )
+
+
+def choose_others(names: Sequence[str]) -> None:
+    """Choose other checkpoints."""
+    st.session_state[state.WITH] = list(names)
