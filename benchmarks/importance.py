@@ -12,9 +12,9 @@ from benchmarks.shared import material
 from core.attention.observed import observe
 from core.checkpoints.checkpoint import Checkpoint
 from core.importance.passes.gradients import head_slopes
-from core.importance.passes.readout import Readout
 from core.importance.passes.sweep import Sweep, sweep
 from core.passes.batches import BATCH_TOKENS, model_inputs, plan_batches
+from core.passes.readout import Readout
 from core.passes.texts import PassText
 
 CASES = {

@@ -16,6 +16,7 @@ from core.maps import command as maps
 from core.probing import command as probing
 from core.probing_tasks import command as probing_tasks
 from core.probing_tasks import tasks_command as making_tasks
+from core.probing_tasks.erasure import command as erasure
 from core.probing_tasks.trials import command as trials
 from core.relations import command as relations
 from core.roles import command as roles
@@ -53,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     making_tasks.add_commands(commands)
     probing_tasks.add_commands(commands)
     trials.add_commands(commands)
+    erasure.add_command(commands)
     finetuning.add_commands(commands)
     return parser
 

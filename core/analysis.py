@@ -20,8 +20,9 @@ from core.coreference.mentions import MentionText
 from core.coreference.question import choice_question
 from core.errors import AnalysisError
 from core.importance.effects import Draws, Effects, effects
-from core.importance.metrics import SCORE_NAMES, Metric, mean_score
+from core.importance.metrics import SCORE_NAMES, mean_score
 from core.importance.question import HEAD_OUTPUTS, Replace, ablation_question, mean_outputs
+from core.passes.metric import Metric
 from core.passes.prepare import prepare_all, queries_text
 from core.passes.question import Item, Question, Result, answer
 from core.relations.accuracy import AS_IN_PAPER, ParsingSettings, RelationAccuracy, TextPredictions, relation_accuracies

@@ -19,9 +19,9 @@ from core.importance.measures import (
     output_measures,
     relevance,
 )
-from core.importance.metrics import Metric
 from core.importance.per_text import RULES, Rule
 from core.importance.question import HEAD_OUTPUTS, relevance_question, slopes_question
+from core.passes.metric import Metric
 from core.surface.key_kinds import USUAL_SURFACE
 from core.surface.question import surface_question
 

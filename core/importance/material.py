@@ -21,18 +21,10 @@ from core.commands import (
     read_texts,
 )
 from core.importance.labels import check_label_column, read_labels
-from core.importance.metrics import (
-    METRICS,
-    SCORE_NAMES,
-    Metric,
-    Score,
-    ScoreName,
-    TextOutcomes,
-    label_score,
-    mean_score,
-)
+from core.importance.metrics import SCORE_NAMES, Score, ScoreName, TextOutcomes, label_score, mean_score
 from core.importance.per_text import LabelledText, TextOutputs
 from core.importance.question import HEAD_OUTPUTS, MeanOutputs, ablation_question
+from core.passes.metric import METRICS, Metric
 from core.passes.question import Item, Question, Result
 from core.passes.texts import PassText
 from core.texts.text import SUFFIXES, Text, texts_sha256
@@ -93,7 +85,7 @@ def read_material(chosen: argparse.Namespace) -> Material:
 
     Raises: AnalysisError for what does not fit together.
     """
-    from core.importance.passes.readout import check_metric
+    from core.passes.readout import check_metric
 
     check_label_column(chosen.metric, chosen.label_column)
     texts = () if chosen.metric == "labels" else read_texts(chosen.texts, chosen.text_columns)

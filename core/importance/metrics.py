@@ -12,11 +12,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from core.errors import AnalysisError
+from core.passes.metric import Metric
 from core.statistics.means import ratio
 
-Metric = Literal["output", "lm", "labels"]
-"""Change of the text vector (1 - cosine), loss of the language model, or score of a classifier on labelled texts."""
-METRICS: Final[tuple[Metric, ...]] = ("output", "lm", "labels")
 ScoreName = Literal["change", "loss", "accuracy", "matthews", "f1", "pearson"]
 SCORE_NAMES: Final[dict[Metric, tuple[ScoreName, ...]]] = {
     "output": ("change",),

@@ -11,8 +11,9 @@ from jaxtyping import Float
 
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
-from core.importance.metrics import Metric, TextOutcomes
+from core.importance.metrics import TextOutcomes
 from core.importance.per_text import LabelledText, Rule, TextOutputs, TextRelevance, TextSlopes
+from core.passes.metric import Metric
 from core.passes.question import Question, text_alone, text_itself
 from core.passes.texts import PassText
 from core.texts.text import Text

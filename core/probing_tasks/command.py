@@ -22,6 +22,7 @@ from core.commands import (
     progress_bar,
     write_table,
 )
+from core.passes.texts import PassText
 from core.probing_tasks.files.folders import read_tasks
 from core.probing_tasks.files.labelled import LABEL_COLUMN
 from core.probing_tasks.read_task import read_task
@@ -34,7 +35,7 @@ BY_LAYER_AND_HEAD: Final = ["layer", "head"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Probed:
+class Probed:
     """A task with the vectors of its texts, and its report."""
 
     task: Task
@@ -44,15 +45,16 @@ class _Probed:
 
 def add_commands(commands: Any) -> None:
     """Add the commands to the command line's subparsers."""
-    parser = _with_options(commands, "probe-tasks", "what each head's vector alone tells", probe_tasks.__doc__)
+    parser = add_task_command(commands, "probe-tasks", "what each head's vector alone tells", probe_tasks.__doc__)
     parser.add_argument("--details", action="store_true", help="baselines, a control task, code length, and p-values")
     parser.set_defaults(run=probe_tasks)
-    parser = _with_options(commands, "reconstruct", "what the best heads together tell", reconstruct_tasks.__doc__)
+    parser = add_task_command(commands, "reconstruct", "what the best heads together tell", reconstruct_tasks.__doc__)
     parser.add_argument("--every", action="store_true", help="every number of heads; else fewer and fewer")
     parser.set_defaults(run=reconstruct_tasks)
 
 
-def _with_options(commands: Any, name: str, summary: str, description: str | None) -> argparse.ArgumentParser:
+def add_task_command(commands: Any, name: str, summary: str, description: str | None) -> argparse.ArgumentParser:
+    """Add a command that reads tasks and a checkpoint, with the options that all such commands have."""
     parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=description)
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
@@ -107,25 +109,55 @@ def reconstruct_tasks(chosen: argparse.Namespace) -> None:
     print("\n".join(map(_steps_line, tables)))
 
 
-def _reports(chosen: argparse.Namespace) -> tuple[list[_Probed], dict[str, str]]:
+def _reports(chosen: argparse.Namespace) -> tuple[list[Probed], dict[str, str]]:
     """Reports of all tasks, and what is said of the checkpoint."""
+    tasks = tasks_of(chosen)
+    checkpoint, asked = loaded(chosen)
+    pooling = chosen.pooling or usual_pooling(checkpoint, asked.kind)
+    probed = [probed_task(checkpoint, task, asked, pooling, chosen) for task in tasks]
+    return probed, facts_of(checkpoint, asked, pooling)
+
+
+def tasks_of(chosen: argparse.Namespace) -> tuple[Task, ...]:
+    """The tasks that the options name.
+
+    Raises: AnalysisError for an output that cannot be written, or tasks that cannot be probed.
+    """
     check_output(chosen.output, TABLES, [chosen.data])
     columns = tuple(name.strip() for name in chosen.text_columns.split(",")) if chosen.text_columns else None
     tasks = read_tasks(chosen.data, columns, chosen.label_column, chosen.part_column)
     for task in tasks:
         check_task(task)
-    checkpoint, asked = loaded(chosen)
-    pooling = chosen.pooling or usual_pooling(checkpoint, asked.kind)
-    probed = [_probed(checkpoint, task, asked, pooling, chosen) for task in tasks]
-    return probed, {**checkpoint_facts(checkpoint, asked), "pooling": pooling}
+    return tasks
 
 
-def _probed(
+def facts_of(checkpoint: Checkpoint, asked: PassSettings, pooling: Pooling) -> dict[str, str]:
+    """What a file says about where its numbers come from."""
+    return {**checkpoint_facts(checkpoint, asked), "pooling": pooling}
+
+
+def probed_task(
     checkpoint: Checkpoint, task: Task, asked: PassSettings, pooling: Pooling, chosen: argparse.Namespace
-) -> _Probed:
-    texts = texts_of(task)
-    prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
-    task, vectors = read_task(
+) -> Probed:
+    """A task whose heads and layers are probed; what makes its results weak is said on standard error."""
+    task, _, vectors = read_texts_of(checkpoint, task, asked, pooling, chosen)
+    report = task_report(task, vectors)
+    if report.n_unsolved:
+        print(
+            f"{task.name}: {report.n_unsolved} probes did not converge; their accuracies may be low.", file=sys.stderr
+        )
+    return Probed(task=task, vectors=vectors, report=report)
+
+
+def read_texts_of(
+    checkpoint: Checkpoint, task: Task, asked: PassSettings, pooling: Pooling, chosen: argparse.Namespace
+) -> tuple[Task, tuple[PassText, ...], Vectors]:
+    """A task without the examples that are left out, its texts, and their vectors; of pairs, first texts first.
+
+    What makes its results weak is said on standard error.
+    """
+    prepared = prepared_texts(checkpoint, texts_of(task), asked, chosen.too_long)
+    read, vectors = read_task(
         checkpoint,
         task,
         prepared,
@@ -133,14 +165,9 @@ def _probed(
         pooling,
         lambda work, n_texts: ([one] for one in progress_bar(work, n_texts, task.name)),
     )
-    for note in check_task(task):
-        print(f"{task.name}: {note}", file=sys.stderr)
-    report = task_report(task, vectors)
-    if report.n_unsolved:
-        print(
-            f"{task.name}: {report.n_unsolved} probes did not converge; their accuracies may be low.", file=sys.stderr
-        )
-    return _Probed(task=task, vectors=vectors, report=report)
+    for note in check_task(read):
+        print(f"{read.name}: {note}", file=sys.stderr)
+    return read, tuple(prepared[place] for place in sorted(prepared)), vectors
 
 
 def _table(report: TaskReport) -> pd.DataFrame:
@@ -161,7 +188,7 @@ def _table(report: TaskReport) -> pd.DataFrame:
     )
 
 
-def _with_details(table: pd.DataFrame, one: _Probed) -> pd.DataFrame:
+def _with_details(table: pd.DataFrame, one: Probed) -> pd.DataFrame:
     report = one.report
     names = [baseline.name.replace(" ", "_") for baseline in report.baselines]
     table = table.assign(validation=report.validation)
@@ -199,7 +226,7 @@ def _n_present(report: TaskReport) -> int:
     return int((report.is_head & ~np.isnan(report.strength)).sum())
 
 
-def _steps_table(one: _Probed, steps: range | None) -> pd.DataFrame:
+def _steps_table(one: Probed, steps: range | None) -> pd.DataFrame:
     report = one.report
     found = reconstruct(one.task, one.vectors, report, steps)
     gains = [gain(found, report, int(n_heads)) for n_heads in found.n_heads]

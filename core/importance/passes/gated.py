@@ -9,10 +9,10 @@ from jaxtyping import Float
 from core.attention.observed import observe
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
-from core.importance.metrics import Metric
-from core.importance.passes.readout import Readout, check_metric, model_of
 from core.importance.passes.sweep import SWEEP_TOKENS
 from core.passes.batches import gates, plan_batches
+from core.passes.metric import Metric
+from core.passes.readout import Readout, check_metric, model_of
 from core.passes.texts import PassText
 
 

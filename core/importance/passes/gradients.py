@@ -11,11 +11,11 @@ from torch import Tensor
 from core.attention.observed import check_heads_are_seen, observe
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
-from core.importance.metrics import Metric
 from core.importance.passes.head_outputs import BY_ZERO, real_tokens
-from core.importance.passes.readout import Readout, check_metric, model_of
 from core.importance.per_text import TextSlopes, with_holes
 from core.passes.batches import BATCH_TOKENS, check_length, gates, plan_batches
+from core.passes.metric import Metric
+from core.passes.readout import Readout, check_metric, model_of
 from core.passes.texts import PassText
 
 
@@ -29,7 +29,7 @@ def head_slopes(
     """Product of each head's output with the gradient of a text's loss by it, summed over tokens.
 
     The loss is that of one text alone, so nothing depends on the batch; that of the metric output is
-    `core.importance.passes.readout.Readout.losses`.
+    `core.passes.readout.Readout.losses`.
 
     Args:
         checkpoint: loaded.

@@ -11,9 +11,9 @@ from core.attention.observed import check_heads_are_seen, observe
 from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from core.errors import AnalysisError
 from core.importance.passes.head_outputs import BY_ZERO
-from core.importance.passes.readout import model_of
 from core.importance.passes.reuse import twin
 from core.passes.batches import model_inputs
+from core.passes.readout import model_of
 from core.passes.texts import PassText
 
 

@@ -25,15 +25,15 @@ from core.attention.observed import check_heads_are_seen
 from core.attention.observers import Backward
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
-from core.importance.metrics import Metric
 from core.importance.passes.alpha_beta import SHARES, AlphaBetaRules
 from core.importance.passes.backward_rules import BackwardRules, scaled
 from core.importance.passes.gradients import with_head_outputs
 from core.importance.passes.head_outputs import BY_ZERO, real_tokens
-from core.importance.passes.readout import Readout, check_metric, model_of
 from core.importance.passes.reuse import outermost_layers, twin
 from core.importance.per_text import Rule, TextRelevance, with_holes
 from core.passes.batches import BATCH_TOKENS, check_length, plan_batches
+from core.passes.metric import Metric
+from core.passes.readout import Readout, check_metric, model_of
 from core.passes.texts import PassText
 
 _ATTENTION: Final[dict[Rule, Backward]] = {

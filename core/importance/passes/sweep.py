@@ -18,12 +18,13 @@ from core.attention.observed import observe
 from core.attention.settings import Kind, PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import CheckpointError
-from core.importance.metrics import Metric, TextOutcomes
-from core.importance.passes.readout import Readout, check_metric, model_of
+from core.importance.metrics import TextOutcomes
 from core.importance.passes.reuse import LayerReuse
 from core.importance.per_text import with_holes
 from core.passes.batches import BATCH_TOKENS, gates, plan_batches
+from core.passes.metric import Metric
 from core.passes.prepare import prepare
+from core.passes.readout import Readout, check_metric, model_of
 from core.passes.texts import PassText
 from core.texts.text import Text
 

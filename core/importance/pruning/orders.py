@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from core.attention.settings import Head
 from core.importance.effects import Draws, halves
 from core.importance.measures import ABLATION, Measure, damage
-from core.importance.metrics import Metric, Score, TextOutcomes
+from core.importance.metrics import Score, TextOutcomes
 from core.importance.pruning.curves import (
     RANDOM_ORDERS,
     Curve,
@@ -26,6 +26,7 @@ from core.importance.pruning.curves import (
     removal_order,
 )
 from core.importance.question import ablation_question, gated_question
+from core.passes.metric import Metric
 from core.passes.question import Question
 from core.texts.text import Text
 

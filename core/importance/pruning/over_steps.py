@@ -13,8 +13,8 @@ from core.checkpoints.folders import checkpoints_folder
 from core.checkpoints.saved_runs import SavedRun
 from core.errors import AnalysisError
 from core.finetuning.journal import read_record
-from core.importance.metrics import Metric
 from core.importance.pruning.curves import Curve, curves_table, relative
+from core.passes.metric import Metric
 
 RELATIVE_COLUMNS: Final = ("relative", "relative_low", "relative_high")
 

@@ -12,7 +12,6 @@ from core.importance.labels import read_labels
 from core.importance.metrics import (
     SCORE_NAMES,
     SMALLER_IS_BETTER,
-    Metric,
     Score,
     ScoreName,
     TextOutcomes,
@@ -21,6 +20,7 @@ from core.importance.metrics import (
 )
 from core.importance.per_text import LabelledText
 from core.importance.question import HEAD_OUTPUTS, MeanOutputs, Replace, ablation_question, mean_outputs
+from core.passes.metric import Metric
 from dashboard.views import frame
 from dashboard.views.asking import ask
 from dashboard.views.finetune.labelled import Labelled, labelled_texts

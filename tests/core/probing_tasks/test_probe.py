@@ -5,7 +5,7 @@ from scipy.stats import pearsonr
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from core.probing_tasks.labels import STRENGTHS, N_BINS, labels_of, score
+from core.probing_tasks.labels import N_BINS, STRENGTHS, labels_of, score
 from core.probing_tasks.probes import probe as probes
 from core.probing_tasks.probes.probe import fit, predictions, probe
 

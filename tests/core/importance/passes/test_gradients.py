@@ -15,10 +15,10 @@ from core.importance.measures import (
     output_measures,
 )
 from core.importance.passes.projections import output_projections
-from core.importance.passes.readout import Readout
 from core.importance.per_text import LabelledText, TextOutputs, TextSlopes
 from core.importance.question import HEAD_OUTPUTS, mean_outputs, slopes_question
 from core.passes.prepare import prepare
+from core.passes.readout import Readout
 from core.texts.text import Text
 
 TEXTS = (Text(("The two black dogs ran.",)), Text(("Who sat?",)))

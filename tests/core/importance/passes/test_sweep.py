@@ -10,11 +10,11 @@ from core.analysis import results
 from core.attention.observed import observe
 from core.attention.settings import PassSettings
 from core.errors import AnalysisError, PairNeeded
-from core.importance.passes.readout import Readout, model_of
 from core.importance.passes.sweep import Sweep, sweep
 from core.importance.question import HEAD_OUTPUTS, ablation_question, mean_outputs
 from core.passes.masked_tokens import masked_tokens
 from core.passes.prepare import prepare
+from core.passes.readout import Readout, model_of
 from core.texts.text import Text
 
 SINGLE = (Text(("The two black dogs ran.",)), Text(("Who sat?",)))

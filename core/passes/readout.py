@@ -12,9 +12,9 @@ from transformers import PreTrainedModel
 from core.attention.settings import Kind
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import AnalysisError
-from core.importance.metrics import Metric
 from core.passes.batches import model_inputs, to_device
 from core.passes.masked_tokens import masked_tokens
+from core.passes.metric import Metric
 from core.passes.texts import PassText
 
 _NEEDED: Final[dict[Metric, tuple[tuple[str, ...], str]]] = {
