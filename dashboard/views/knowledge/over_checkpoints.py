@@ -25,11 +25,9 @@ STEP: Final = re.compile(r"(.+)/checkpoint-(\d+)")
 
 def checkpoints(probing: Probing) -> None:
     """Draw the tab."""
-    known = {
-        subject.label: result
-        for subject in probing.subjects
-        if (result := probing.of(subject, probing.task)) is not None
-    }
+    # Random weights are what a checkpoint was before any training.
+    ordered = sorted(probing.subjects, key=lambda subject: subject.random_weights is None)
+    known = {subject.label: result for subject in ordered if (result := probing.of(subject, probing.task)) is not None}
     if len(known) < 2:
         st.info(wording.ONE_CHECKPOINT)
         return
@@ -38,22 +36,25 @@ def checkpoints(probing: Probing) -> None:
         label = st.select_slider(
             wording.SHOWN_CHECKPOINT,
             list(known),
+            value=probing.subjects[0].label,
             key="knowledge checkpoint",
             help=wording.SHOWN_HELP,
             persist_state="session",
         )
         _map(probing, known, label)
     with right:
-        scores = [_scores(name, result) for name, result in known.items()]
-        name = score_name(next(iter(known.values())).report.is_regression)
-        figure = scores_of_checkpoints(scores, steps_of(list(known)), name)
+        trained = [subject.label for subject in ordered if subject.random_weights is None and subject.label in known]
+        steps = steps_of(trained)
+        scores = [_scores(label, known[label]) for label in (known if steps is None else trained)]
+        name = score_name(probing.shown.report.is_regression)
+        figure = scores_of_checkpoints(scores, steps, name)
         chart("scores of checkpoints", figure, probing.facts)
 
 
 def steps_of(labels: list[str]) -> list[int] | None:
     """Training steps, where all but the first are saved steps of one run in ascending order, and it began from it."""
     found = [STEP.fullmatch(label) for label in labels[1:]]
-    if not all(found) or len({match[1] for match in found if match}) != 1:
+    if not found or not all(found) or len({match[1] for match in found if match}) != 1:
         return None
     steps = [0, *(int(match[2]) for match in found if match)]
     return steps if steps == sorted(set(steps)) else None

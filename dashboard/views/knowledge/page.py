@@ -14,6 +14,7 @@ from dashboard.views.frame import Visit
 from dashboard.views.knowledge import asked, runs, wording
 from dashboard.views.knowledge.by_role import roles_that_know
 from dashboard.views.knowledge.each_head import each_head, headline
+from dashboard.views.knowledge.erased import is_it_used
 from dashboard.views.knowledge.layers import layers
 from dashboard.views.knowledge.numbers import Probing, Settings, Subject, above_majority, known_result
 from dashboard.views.knowledge.over_checkpoints import checkpoints
@@ -104,6 +105,7 @@ def _results(
         wording.TOGETHER: heads_together,
         wording.CHECKPOINTS: checkpoints,
         wording.ROLES: roles_that_know,
+        wording.USED: is_it_used,
     }
     frame.tabs("knowledge details", {title: partial(draw, probing) for title, draw in views.items()})
     state.put_in_link(probing.heads)

@@ -1,4 +1,4 @@
-"""Probing in a program of its own: one run at a time, and the making of the sample tasks; a folder says how far."""
+"""Probing, erasing and the making of the sample tasks, each in a program of its own and one at a time."""
 
 import atexit
 import json
@@ -24,6 +24,7 @@ TABLE: Final = "trials.jsonl"
 """The trials of the latest run, in its folder."""
 PROBING: Final = "probing"
 SAMPLE: Final = "sample tasks"
+ERASURE: Final = "erasure"
 _lock = Lock()
 _programs: Final[dict[str, Program]] = {}
 """The programs that were begun here, by what they do."""
@@ -101,12 +102,41 @@ def make_sample() -> None:
 
 def sample_is_being_made() -> bool:
     """Whether the sample tasks are on the way."""
-    return SAMPLE in _programs and _programs[SAMPLE].process.poll() is None
+    return _runs(SAMPLE)
 
 
 def why_no_sample() -> str:
     """Why the sample tasks could not be made; empty where nothing went wrong."""
-    program = _programs.get(SAMPLE)
+    return _why(SAMPLE)
+
+
+def erase(options: Sequence[str]) -> None:
+    """Erase a concept from some heads; `options` as `python -m core erase` takes them.
+
+    Raises: AnalysisError where an erasure is on, or the program cannot be started.
+    """
+    with _lock:
+        if is_erasing():
+            raise AnalysisError(wording.ONE_ERASURE)
+        _begin(ERASURE, ("erase", *options))
+
+
+def is_erasing() -> bool:
+    """Whether an erasure is on."""
+    return _runs(ERASURE)
+
+
+def why_not_erased() -> str:
+    """Why the last erasure failed; empty where it did not."""
+    return _why(ERASURE)
+
+
+def _runs(doing: str) -> bool:
+    return doing in _programs and _programs[doing].process.poll() is None
+
+
+def _why(doing: str) -> str:
+    program = _programs.get(doing)
     code = None if program is None else program.process.poll()
     return program.reason(code) if program is not None and code else ""
 
@@ -125,7 +155,7 @@ def _end() -> None:
     while _programs:
         doing, program = _programs.popitem()
         try:
-            if doing == SAMPLE:
+            if doing != PROBING:
                 program.process.terminate()
             program.process.wait(ENDS_WITHIN)
         except subprocess.TimeoutExpired:

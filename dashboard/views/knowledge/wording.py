@@ -1,8 +1,9 @@
 """Sentences of the page Knowledge."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
+from core.probing_tasks.erasure.erasure import MOST_TEXTS, RANDOM_ERASURES
 from core.probing_tasks.from_trees.make import MOST_ROWS
 from core.probing_tasks.labels import STRENGTHS
 from core.probing_tasks.reconstruction import RESAMPLES, Gain
@@ -17,6 +18,8 @@ NUMBERS: Final = {
     "resamples": f"{RESAMPLES:,}",
     "rows": f"{MOST_ROWS:,}",
     "shuffles": f"{SHUFFLES:,}",
+    "draws": str(RANDOM_ERASURES),
+    "least_p": f"{1 / (1 + RANDOM_ERASURES):g}",
 }
 """Of `method.md`."""
 TITLE: Final = "Knowledge"
@@ -140,6 +143,21 @@ SORTED_SEE: Final = (
     "Left: the heads of each layer in the order of their scores. Right: how the heads of each layer spread, and what "
     "the whole output of the layer gives. A click on a cell or a dot chooses its head."
 )
+
+USED: Final = "Is it used?"
+ERASE_SEE: Final = (
+    "A probe shows that a head carries something, not that the model uses it. Here the concept is erased from the "
+    "output of the chosen heads, one at a time: all directions by which a linear probe could tell the labels. If the "
+    "model uses them, its output changes more than when as many random directions are erased."
+)
+ERASE_HELP: Final = (
+    f"The model reads up to {MOST_TEXTS} test texts {RANDOM_ERASURES + 2} times for each head: as they are, with the "
+    f"concept erased, and with {RANDOM_ERASURES} draws of random directions. What changes is the loss of its "
+    "language-model head, if it has one, else the vector of a text."
+)
+ERASING: Final = "Erasing the concept and random directions by turns"
+ONE_ERASURE: Final = "Another erasure is on. Wait until it is done."
+NOT_CORRECTED: Final = "Each head is tested by itself; the tests are not corrected for the number of heads."
 
 FEW_TASKS: Final = "This view compares tasks. Probe two or more of them."
 NO_GROUPS: Final = (
@@ -317,3 +335,29 @@ def card(tasks: Sequence[tuple[str, str, str]]) -> str:
 def card_nothing(n_tasks: int) -> str:
     """A head that knows none of the probed tasks."""
     return f"Its output alone predicts none of {counted(n_tasks, 'probed task')} better than every baseline."
+
+
+def choose_heads(most: int) -> str:
+    """Too many heads are chosen, or none."""
+    return f"Choose 1 to {counted(most, 'head')} on the map."
+
+
+def erase_button(names: Sequence[str]) -> str:
+    """The button that begins."""
+    return f"Erase it from {', '.join(names)}"
+
+
+def erased(name: str, row: Any) -> str:
+    """What erasing a concept from a head did; `row` of the table that `python -m core erase` writes."""
+    probe = f"**{name}**: a probe gets {row.accuracy:.1%} before and {row.accuracy_erased:.1%} after"
+    directions = f"{counted(int(row.rank), 'direction')} of {int(row.n_channels)}"
+    if row.rank >= row.n_channels:
+        return f"{probe}. All {row.n_channels} directions are erased, so that no random ones are left to compare with."
+    what = "the loss is" if row.metric == "lm" else "the text vector changes by"
+    before = f" (with nothing erased {row.full:.4g})" if row.metric == "lm" else ""
+    verdict = "**more than at random**, so the model uses it" if row.is_used else "no more than at random"
+    return (
+        f"{probe} erasing {directions}. Then {what} {row.erased:.3g}{before}, and {row.random:.3g} where random ones "
+        f"are erased: {verdict} (difference {row.excess:+.2g}, 95% interval {row.low:+.2g} to {row.high:+.2g}; p = "
+        f"{row.p:.2g} over {counted(int(row.n_texts), 'text')})."
+    )

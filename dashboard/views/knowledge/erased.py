@@ -1,0 +1,111 @@
+"""Whether the model uses what the chosen heads carry: the concept is erased from them in a program of its own."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import streamlit as st
+
+from core.attention.settings import head_name
+from core.checkpoints.folders import program_folder
+from core.errors import AnalysisError
+from core.probing_tasks.erasure.erasure import MOST_TEXTS, RANDOM_ERASURES
+from dashboard.downloads import table_downloads
+from dashboard.plain import plain, show_error
+from dashboard.views.knowledge import runs, wording
+from dashboard.views.knowledge.asked import LOOK_AGAIN
+from dashboard.views.knowledge.numbers import Probing
+
+FORMAT: Final = 1
+"""Of the tables; others are computed anew."""
+MOST_HEADS: Final = 6
+"""From which a concept is erased in one run."""
+
+
+def is_it_used(probing: Probing) -> None:
+    """Draw the tab."""
+    st.markdown(wording.ERASE_SEE)
+    if not 1 <= len(probing.heads) <= MOST_HEADS:
+        st.info(wording.choose_heads(MOST_HEADS))
+        return
+    path = _path(probing)
+    rows = _read(path)
+    if rows is None:
+        _run(probing, path)
+        return
+    st.markdown("\n\n".join(wording.erased(head_name(row.layer, row.head), row) for row in rows.itertuples()))
+    if len(rows) > 1:
+        st.caption(wording.NOT_CORRECTED)
+    st.dataframe(
+        rows,
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3g") for name in rows.select_dtypes("float").columns
+        },
+    )
+    table_downloads("erased heads", rows, probing.facts)
+
+
+def _options(probing: Probing) -> dict[str, Any]:
+    """As `python -m core erase` takes them."""
+    subject, shown, columns = probing.subjects[0], probing.shown, probing.task.columns
+    return {
+        "checkpoint": subject.name,
+        "data": probing.task.path,
+        "pooling": shown.pooling,
+        "attention": shown.kind if len(subject.files.kinds) > 1 else None,
+        "dtype": subject.dtype,
+        "device": probing.visit.chosen.device,
+        "too-long": probing.settings.too_long,
+        "text-columns": columns.text_columns,
+        "label-column": columns.label_column,
+        "part-column": columns.part_column,
+        "heads": ",".join(f"{layer}-{head}" for layer, head in sorted(probing.heads)),
+    }
+
+
+def _path(probing: Probing) -> Path:
+    """File of the table, named by all that it depends on."""
+    asked = {name: value for name, value in _options(probing).items() if name not in ("checkpoint", "data", "device")}
+    named = [FORMAT, RANDOM_ERASURES, MOST_TEXTS, probing.subjects[0].files.fingerprint, probing.task.digest, asked]
+    digest = hashlib.sha256(json.dumps(named).encode()).hexdigest()
+    return program_folder() / "erasures" / f"{digest}.parquet"
+
+
+def _read(path: Path) -> pd.DataFrame | None:
+    """A table that was written; None where there is none, or somebody spoilt it."""
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError):
+        return None
+
+
+def _run(probing: Probing, path: Path) -> None:
+    """Offer to erase, and watch it."""
+    if runs.is_erasing():
+        _watch()
+        return
+    if why := runs.why_not_erased():
+        st.error(plain(why), icon=":material/error:")
+    names = [head_name(*head) for head in sorted(probing.heads)]
+    if st.button(wording.erase_button(names), key="erase", icon=":material/ink_eraser:", help=wording.ERASE_HELP):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            options = {**_options(probing), "output": path}
+            runs.erase([f"--{name}={value}" for name, value in options.items() if value is not None])
+        except OSError as error:
+            st.error(f"{path.parent} cannot be written ({error.strerror}). Make room there.")
+        except AnalysisError as error:
+            show_error(error)
+        else:
+            st.rerun()
+
+
+@st.fragment(run_every=LOOK_AGAIN)
+def _watch() -> None:
+    if not runs.is_erasing():
+        st.rerun()
+    with st.spinner(wording.ERASING, show_time=True):
+        st.empty()
