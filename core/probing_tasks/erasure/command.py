@@ -35,8 +35,9 @@ def erase_tasks(chosen: argparse.Namespace) -> None:
     Writes task, layer, head, metric (output: change of the text vector, 1 - cosine; lm: loss in nats), rank (directions
     erased) of n_channels, n_texts, full, erased and random (mean outcomes; random over all draws), excess (erased minus
     random), its 95% interval low and high over the texts, p (share of draws with at least the outcome of the concept,
-    which counts as one), is_used (p at most .05 and low above 0), accuracy and accuracy_erased (of a probe on the
-    head's vectors, before and after).
+    which counts as one), is_used (p at most .05 and low above 0), variance and random_variance (shares of
+    the head's variance that are erased), accuracy and accuracy_erased (of a probe on the head's vectors, before and
+    after).
     """
     tasks = tasks_of(chosen)
     checkpoint, asked = loaded(chosen)
@@ -87,6 +88,8 @@ def erasure_table(found: list[Erasure]) -> pd.DataFrame:
                 "high": each.high,
                 "p": each.p,
                 "is_used": each.is_used,
+                "variance": each.variance,
+                "random_variance": each.random_variance,
                 "accuracy": each.accuracy,
                 "accuracy_erased": each.accuracy_erased,
             }

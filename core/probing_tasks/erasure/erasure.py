@@ -50,6 +50,10 @@ class Erasure:
     """95% interval of this difference over the texts, by t."""
     p: float
     """Share of all erasures, the concept's among them, that have at least its outcome."""
+    variance: float
+    """Share of the variance of the head's vectors, on the training part, that is erased with the concept."""
+    random_variance: float
+    """The same for random directions, mean over the draws."""
     accuracy: float
     """Of a probe on the head's vectors, on the test part."""
     accuracy_erased: float
@@ -122,7 +126,7 @@ def erase(
             pooling=pooling,
             watch=partial(_of_all, watch, number, len(heads)),
         )
-        found.append(_erasure(head, metric, own, labels, erasers[0], outcomes))
+        found.append(_erasure(head, metric, own, labels, erasers, outcomes))
     return found
 
 
@@ -168,14 +172,16 @@ def _erasure(
     metric: Metric,
     vectors: Float[np.ndarray, "example channel"],
     labels: Labels,
-    eraser: Eraser,
+    erasers: Sequence[Eraser],
     outcomes: Float[np.ndarray, "text state"],
 ) -> Erasure:
     full, erased, random = outcomes[:, 0], outcomes[:, 1], outcomes[:, 2:]
     n_texts, (excess,), squares = moments((erased - random.mean(axis=1))[:, None])
     (half,) = half_interval(n_texts, squares, ALPHA)
     of_draws = random.mean(axis=0)
+    eraser, train = erasers[0], vectors[labels.train]
     accuracy, accuracy_erased = (_accuracy(own, labels) for own in (vectors, eraser(vectors)))
+    variance, *of_random = (_variance(each, train) for each in erasers)
     return Erasure(
         head=head,
         metric=metric,
@@ -189,9 +195,16 @@ def _erasure(
         low=float(excess - half),
         high=float(excess + half),
         p=float((1 + (of_draws >= erased.mean()).sum()) / (1 + len(of_draws))),
+        variance=variance,
+        random_variance=float(np.mean(of_random)),
         accuracy=accuracy,
         accuracy_erased=accuracy_erased,
     )
+
+
+def _variance(eraser: Eraser, vectors: Float[np.ndarray, "row channel"]) -> float:
+    """Share of the variance of vectors that an eraser takes away."""
+    return float(((vectors - eraser.mean) @ eraser.removed).var(axis=0).sum() / vectors.var(axis=0).sum())
 
 
 def _accuracy(vectors: Float[np.ndarray, "example channel"], labels: Labels) -> float:

@@ -18,7 +18,7 @@ from dashboard.views.knowledge import runs, wording
 from dashboard.views.knowledge.asked import LOOK_AGAIN
 from dashboard.views.knowledge.numbers import Probing
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Of the tables; others are computed anew."""
 MOST_HEADS: Final = 6
 """From which a concept is erased in one run."""

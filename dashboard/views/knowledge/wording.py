@@ -355,7 +355,12 @@ def erased(name: str, row: Any) -> str:
         return f"{probe}. All {row.n_channels} directions are erased, so that no random ones are left to compare with."
     what = "the loss is" if row.metric == "lm" else "the text vector changes by"
     before = f" (with nothing erased {row.full:.4g})" if row.metric == "lm" else ""
-    verdict = "**more than at random**, so the model uses it" if row.is_used else "no more than at random"
+    verdict = "no more than at random"
+    if row.is_used:
+        verdict = "**more than at random**, a sign that the model uses it"
+        if row.variance > row.random_variance:
+            shares = f"{row.variance:.0%} against {row.random_variance:.0%}"
+            verdict += f", though more of the head's variance is erased, too ({shares})"
     return (
         f"{probe} erasing {directions}. Then {what} {row.erased:.3g}{before}, and {row.random:.3g} where random ones "
         f"are erased: {verdict} (difference {row.excess:+.2g}, 95% interval {row.low:+.2g} to {row.high:+.2g}; p = "
