@@ -9,6 +9,7 @@ import compare_figures
 import gate_figures
 import importance_comparison_figures
 import importance_figures
+import knowledge_figures
 import probe_figures
 import pytest
 import relation_figures
@@ -29,6 +30,7 @@ SUBJECTS = {
     "importance": {"": importance_figures.FIGURES},
     "comparisons of importance": {"": importance_comparison_figures.FIGURES},
     "gates": {"": gate_figures.FIGURES},
+    "knowledge": {"": knowledge_figures.FIGURES},
     "probes": {"": probe_figures.FIGURES},
     "relations": {"": relation_figures.FIGURES},
     "roles": role_figures.FIGURES,

@@ -1,0 +1,91 @@
+"""The figures of the page Knowledge, drawn of random numbers."""
+
+import numpy as np
+
+from core.probing_tasks.reconstruction import Reconstruction
+from dashboard.figures.head_scatter import Words, head_scatter
+from dashboard.figures.knowledge.by_layer import scores_by_layer
+from dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots
+from dashboard.figures.knowledge.localisation import localisation_curves
+from dashboard.figures.knowledge.number_of_heads import effect_of_number
+from dashboard.figures.knowledge.over_checkpoints import CheckpointScores, scores_of_checkpoints
+from dashboard.figures.knowledge.sorted_heads import sorted_heads
+from dashboard.figures.knowledge.task_similarity import similarity_of_tasks
+from dashboard.figures.knowledge.words import ACCURACY, CORRELATION, Scores
+
+SHAPE = (3, 5)
+CHANCE = np.random.default_rng(8)
+HEADS = CHANCE.uniform(0.4, 0.9, SHAPE)
+HOLED = np.where(np.arange(15).reshape(SHAPE) == 7, np.nan, HEADS)
+NOTHING = np.full(SHAPE, np.nan)
+TASKS = ("length", "tense", "tree_depth", "a task with a name that is much too long <b>")
+SIMILARITY = np.array([[1, 0.2, -0.4, 0.1], [0.2, 1, 0.3, 0.7], [-0.4, 0.3, 1, 0.0], [0.1, 0.7, 0.0, 1]])
+WORDS = Words(title="Tasks", x="syntactic", y="semantic", reading=("dot: a head",))
+SCORES = [Scores(label="bundled", heads=HOLED), Scores(label="random weights", heads=HEADS - 0.1)]
+
+
+def estimate(value, half=0.05):
+    return Estimate(value=value, low=value - half, high=value + half)
+
+
+def gained(task, together):
+    return TaskGain(
+        task=task, n_heads=5, last=estimate(0.5), best=estimate(0.6), best_layer=1, together=estimate(together)
+    )
+
+
+def checkpoint(label, value, together=True):
+    return CheckpointScores(
+        label=label,
+        best_head=estimate(value),
+        best_layer=estimate(value + 0.1),
+        together=estimate(value + 0.15) if together else None,
+    )
+
+
+def together(accuracy, validation, is_regression=False):
+    n_steps = len(accuracy)
+    return Reconstruction(
+        task="tense",
+        is_regression=is_regression,
+        heads=tuple((place // 5, place % 5) for place in range(15)),
+        n_heads=np.arange(1, n_steps + 1),
+        strength=np.ones(n_steps),
+        validation=np.array(validation),
+        accuracy=np.array(accuracy),
+        low=np.array(accuracy) - 0.1,
+        high=np.array(accuracy) + 0.1,
+        predicted=np.zeros((n_steps, 4)),
+        gold=np.zeros(4),
+        n_validation=100,
+        n_unsolved=0,
+    )
+
+
+FOUND = together([0.6, 0.7, 0.72, 0.71], [0.6, 0.75, 0.76, 0.77])
+FIGURES = {
+    "localisation": localisation_curves(SCORES, 0.5, "majority", ACCURACY),
+    "localisation without a floor": localisation_curves(SCORES[:1], np.nan, "", CORRELATION),
+    "by layer": scores_by_layer(HOLED, np.array([0.6, 0.7, 0.65]), 0.5, ACCURACY, [(1, 1), (0, 2)]),
+    "by layer of few heads": scores_by_layer(HEADS[:, :2], np.array([0.6, 0.7, 0.65]), np.nan, CORRELATION),
+    "by layer of equal heads": scores_by_layer(np.full(SHAPE, 0.5), np.full(3, 0.5), 0.5, ACCURACY),
+    "sorted": sorted_heads(HOLED - 0.6, "above the majority class", [(1, 1)]),
+    "sorted, many": sorted_heads(CHANCE.normal(size=(30, 20)), "above the majority class"),
+    "sorted, equal": sorted_heads(np.zeros(SHAPE), "above the majority class"),
+    "similarity": similarity_of_tasks(SIMILARITY, TASKS),
+    "similarity of two": similarity_of_tasks(SIMILARITY[:2, :2], TASKS[:2]),
+    "similarity of one": similarity_of_tasks(SIMILARITY[:1, :1], TASKS[:1]),
+    "scatter by layer": head_scatter(HOLED, HEADS, WORDS, "Heads by tasks.", [(0, 0)], by_layer=True),
+    "gains": gain_dots([gained(task, value) for task, value in zip(TASKS, (0.7, 0.55, 0.6, 0.65))]),
+    "gains of nothing": gain_dots([]),
+    "number of heads": effect_of_number(FOUND, 0.68, ACCURACY),
+    "number of heads, regression": effect_of_number(together([0.1], [0.1], True), -0.1, CORRELATION),
+    "checkpoints": scores_of_checkpoints(
+        [checkpoint("random weights", 0.5, False), checkpoint("bundled", 0.7)], None, ACCURACY
+    ),
+    "saved steps": scores_of_checkpoints(
+        [checkpoint("bundled", 0.5), checkpoint("run/checkpoint-10", 0.6), checkpoint("run/checkpoint-20", 0.7)],
+        [0, 10, 20],
+        ACCURACY,
+    ),
+}

@@ -1,0 +1,307 @@
+"""Knowledge, without a browser: tasks, what is known of them, and every tab."""
+
+import base64
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from reading import button, said, sent
+
+from core.probing_tasks.report import corrected
+from core.probing_tasks.trials.progress import Failed, Reporter, TrialsProgress
+from core.probing_tasks.trials.result import read_result
+from core.probing_tasks.trials.run import Trials, run_table
+from core.probing_tasks.trials.trial import trials_folder
+from dashboard.figures.head_map import round_bound
+from dashboard.plain import WORD_JOINER
+from dashboard.state import HEADS, WITH
+from dashboard.views.knowledge import runs, task_files, wording
+from dashboard.views.knowledge.numbers import beat_all
+from dashboard.views.knowledge.over_checkpoints import steps_of
+from dashboard.views.knowledge.task_files import Columns, keep_columns, keep_task, own_tasks
+
+NOUNS = ("cat", "dog", "bird", "mat", "house", "birds")
+SIZES = {"tr": 60, "va": 24, "te": 36}
+OWN = {"tasks from": wording.OWN}
+
+
+def task(label):
+    """A task in SentEval's format: short sentences, labelled by their words."""
+    rng, made = np.random.default_rng(0), []
+    for mark, n_rows in SIZES.items():
+        for row in range(n_rows):
+            words = [str(rng.choice(NOUNS)) for _ in range(3 + row % 4)]
+            made.append(f"{mark}\t{label(words)}\tthe {' '.join(words)} {mark} {row}\n")
+    return "".join(made).encode()
+
+
+TASKS = {
+    "tense.txt": task(lambda words: words[0]),
+    "tree_depth.txt": task(lambda words: "deep" if len(words) > 4 else "flat"),
+    "values.txt": task(lambda words: str(sum(place * len(word) for place, word in enumerate(words)))),
+}
+
+
+@pytest.fixture(scope="module")
+def bert(small):
+    return small("bert")
+
+
+@pytest.fixture(scope="module")
+def given(store):
+    """Three tasks that a reader gave."""
+    return {name: keep_task(name, content) for name, content in TASKS.items()}
+
+
+@pytest.fixture(scope="module")
+def probed(given, bert):
+    """The small BERT and its random twin, probed for all of it."""
+    trials = [
+        each.trial(bert, random_weights=seed, too_long="skip")
+        for seed in (None, 0)
+        for each in own_tasks()
+        if not each.problem
+    ]
+    run_table(trials, Trials(trials_folder(), "cpu", "float32"), ("heads", "controls", "together"), Reporter(None, 9))
+    return {result.report.task: result for result in map(read_result, trials_folder().glob("*")) if is_own(result)}
+
+
+def is_own(result):
+    return result.trial.random_weights is None
+
+
+@pytest.fixture
+def opened(app, probed, bert):
+    """opened(tab, **link) -> a tab of the page with the reader's tasks, shown for `tense`."""
+
+    def of(tab=wording.EACH, **link):
+        return app("knowledge", **({"checkpoint": bert, "own task": "tense", "knowledge details": tab} | OWN | link))
+
+    return of
+
+
+def assert_shows(shown, values):
+    """The map has these numbers on its scale."""
+    bound = round_bound(float(np.nanmax(np.abs(values))))
+    parts = np.frombuffer(base64.b64decode(shown["parts"]), "<f4").reshape(values.shape)
+    np.testing.assert_allclose(parts * bound, values, rtol=1e-6, atol=1e-7)
+
+
+def written(at):
+    return " ".join(each.value for each in (*at.markdown, *at.caption, *at.info)).replace(WORD_JOINER, "")
+
+
+def test_the_best_head_is_the_validation_parts_and_its_score_the_test_parts(opened, probed):
+    at = opened()
+    report = probed["tense"].report
+    place = int(np.flatnonzero(report.is_head)[report.validation[report.is_head].argmax()])
+    assert f"**L{report.layer[place]} H{report.head[place]}**" in written(at)
+    assert f"accuracy {report.accuracy[place]:.1%}" in written(at)
+    assert "the best head of random weights" in written(at)
+    for one in report.baselines:
+        assert f"{one.name} {one.score:.1%}" in written(at)
+    assert not at.exception
+
+
+def test_the_map_shows_what_is_asked_and_outlines_what_beats_every_baseline(opened, probed):
+    report = probed["tense"].report
+    shown = sent(opened(), "above the majority class")
+    floor = report.baselines[0].score
+    assert_shows(shown, report.grid(report.accuracy - floor))
+    reports = [result.report for result in probed.values()]
+    expected = np.ones(len(report.layer), bool)
+    for baseline in range(3):
+        expected &= corrected(reports, baseline, "bh")[reports.index(report)] < 0.05
+    outlined = np.frombuffer(base64.b64decode(shown["outlined"]), np.uint8) == 1
+    assert np.array_equal(outlined, expected[report.is_head])
+    code = sent(opened(**{"knowledge measure": wording.CODE}), wording.CODE)
+    wanted = report.grid(1 - probed["tense"].bits / probed["tense"].uniform_bits)
+    assert_shows(code, wanted)
+    control = sent(opened(**{"knowledge measure": wording.SELECTIVITY}), wording.SELECTIVITY)
+    assert_shows(control, report.grid(probed["tense"].selectivity.selectivity))
+
+
+def test_numbers_are_judged_by_their_correlation(opened, probed):
+    at = opened(**{"own task": "values"})
+    shown = sent(at, "Pearson correlation")
+    report = probed["values"].report
+    assert_shows(shown, report.grid(report.accuracy))
+    assert wording.REGRESSION in written(at)
+    assert "beat every baseline" not in written(at)
+    for tab in (wording.LAYERS, wording.SIDE_BY_SIDE, wording.TOGETHER, wording.CHECKPOINTS):
+        assert not opened(tab, **{"own task": "values"}).exception
+
+
+@pytest.mark.parametrize("tab", [wording.LAYERS, wording.SIDE_BY_SIDE, wording.TOGETHER, wording.CHECKPOINTS])
+def test_every_tab_draws_its_charts(tab, opened):
+    at = opened(tab)
+    assert not at.exception
+    assert not said(at)
+    assert len(at.get("vega_lite_chart")) == (1 if tab == wording.CHECKPOINTS else 2)
+
+
+def test_roles_are_compared_over_the_corpus(opened):
+    at = opened(wording.ROLES)
+    assert not at.exception
+    assert wording.ROLES_CAUTION in written(at)
+    assert "know" in written(at)
+
+
+def test_the_table_of_gains_is_that_of_the_trials(opened, probed):
+    at = opened(wording.TOGETHER)
+    table = next(each.value for each in at.dataframe if "gain in percent" in each.value)
+    assert table["task"].tolist() == ["tense", "tree_depth", "values"]
+    for row in table.itertuples():
+        result = probed[row.task]
+        assert row.together == result.accuracy_of(result.n_heads_of_layer)[0]
+        assert row[table.columns.get_loc("gain in percent") + 1] == result.gain(result.n_heads_of_layer).percent
+
+
+def test_random_weights_come_before_the_checkpoint_and_can_be_left_out(opened):
+    at = opened(wording.CHECKPOINTS)
+    slider = next(each for each in at.select_slider if each.label == wording.SHOWN_CHECKPOINT)
+    assert slider.options[0] == wording.RANDOM_LABEL
+    without = opened(wording.CHECKPOINTS, **{"no random weights": "true"})
+    assert wording.ONE_CHECKPOINT in written(without)
+    assert wording.control_missing() in written(without)
+
+
+def test_a_checkpoint_that_cannot_be_found_is_said_and_the_others_stay(opened):
+    at = opened(**{WITH: "no/such"})
+    assert any("no/such" in sentence for sentence in said(at))
+    assert sent(at, "above the majority class")
+
+
+def test_chosen_heads_are_those_of_every_page(opened):
+    at = opened(**{HEADS: "1-2"})
+    assert at.session_state[HEADS] == [(1, 2)]
+    assert sent(at, "above the majority class")["chosen"] == [[1, 2]]
+
+
+def test_what_is_not_probed_yet_is_offered_and_begun(opened, monkeypatch):
+    begun = []
+    monkeypatch.setattr(runs.programs, "begin", lambda command: begun.append(command) or FakeProgram())
+    at = opened(**{"vectors at": "mean"})
+    assert wording.not_probed("tense", is_on=False) in written(at)
+    button(at, "Probe: 3 tasks in 2 checkpoints").click().run()
+    (command,) = begun
+    assert command[0] == "trials"
+    lines = [json.loads(line) for line in (runs.run_folder() / runs.TABLE).read_text().splitlines()]
+    assert len(lines) == 6
+    assert {line["pooling"] for line in lines} == {"mean"}
+    assert [line.get("random_weights") for line in lines] == [None] * 3 + [0] * 3
+    assert "--stages=heads" in command
+    runs._programs.clear()
+
+
+class FakeProgram:
+    """A program that has ended well."""
+
+    class process:
+        poll = staticmethod(lambda: 0)
+
+    class errors:
+        close = staticmethod(lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("progress", "expected"),
+    [
+        (TrialsProgress(state="stopped", done=2, total=6), "was stopped after 2 of 6 steps"),
+        (TrialsProgress(state="left", done=1, total=6), "ended before it was done after 1 of 6 steps"),
+        (TrialsProgress(state="failed", message="The disk is <b>full</b>."), "The disk is <b>full</b>."),
+        (TrialsProgress(state="finished", failed=(Failed(trial="odd, *x*", why="too few"),)), "odd, *x*: too few"),
+    ],
+)
+def test_how_a_run_ended_is_said_as_it_is(progress, expected, opened, monkeypatch):
+    monkeypatch.setattr(runs, "look", lambda: progress)
+    at = opened()
+    sentences = [each.value.replace("\\", "").replace(WORD_JOINER, "") for each in (*at.info, *at.error, *at.warning)]
+    assert any(expected in sentence for sentence in sentences)
+
+
+def test_a_running_run_says_what_it_does():
+    progress = TrialsProgress(
+        done=3, total=8, trial="tense, bundled", doing="Reading vectors", n_texts=5, n_all_texts=90, seconds_left=200.0
+    )
+    expected = "Step 4 of 8: tense, bundled: reading vectors, text 5 of 90. About 3 min left."
+    assert wording.running(progress) == expected
+    assert wording.running(replace(progress, trial="")) == "Starting …"
+
+
+def test_files_of_readers_say_what_is_wrong_with_them(app, given, bert, monkeypatch):
+    added = [
+        keep_task("one class.txt", b"tr\tx\ta b\nva\tx\tc d\nte\tx\te f\n"),
+        keep_task("../../evil <b>.csv", b"words,kind\n" + b"".join(b"a cat %d,%d\n" % (i, i % 2) for i in range(60))),
+        keep_task("broken.csv.gz", b"not gzip"),
+    ]
+    assert all(task_files.own_folder() in path.resolve().parents for path in added)
+    try:
+        at = app("knowledge", checkpoint=bert, **OWN)
+        table = at.dataframe[0].value.set_index("task")
+        assert not at.exception
+        assert table["note"].str.len().gt(0).sum() >= 3
+        asked = next(each for each in own_tasks() if each.header)
+        assert asked.header == ("words", "kind")
+        keep_columns(asked.path, Columns(text_columns="words", label_column="kind"))
+        good = next(each for each in own_tasks() if each.path == asked.path)
+        assert (good.problem, sum(good.n_rows)) == ("", 60)
+    finally:
+        for each in own_tasks():
+            if each.path in added:
+                task_files.forget(each)
+    assert len(own_tasks()) == 3
+
+
+def test_the_sample_is_made_on_request(app, bert, monkeypatch):
+    monkeypatch.setattr(task_files, "sample_tasks_folder", lambda: task_files.own_folder() / "nothing")
+    begun = []
+    monkeypatch.setattr(runs, "make_sample", lambda: begun.append(True))
+    at = app("knowledge", checkpoint=bert)
+    assert wording.NO_SAMPLE in written(at)
+    button(at, wording.MAKE_SAMPLE).click().run()
+    assert begun == [True]
+
+
+def test_an_erasure_is_offered_and_its_table_is_told(opened, monkeypatch):
+    begun = []
+    monkeypatch.setattr(runs, "erase", begun.append)
+    at = opened(wording.USED, **{HEADS: "1-2,0-1"})
+    button(at, "Erase it from L0 H1, L1 H2").click().run()
+    options = dict(option.removeprefix("--").split("=", 1) for option in begun[0])
+    assert options["heads"] == "0-1,1-2"
+    assert options["pooling"] == "cls"
+    row = {
+        "task": "tense", "layer": 0, "head": 1, "metric": "output", "rank": 1, "n_channels": 8, "n_texts": 36,
+        "full": 0.0, "erased": 0.2, "random": 0.1, "excess": 0.1, "low": 0.05, "high": 0.15, "p": 0.05, "is_used": True,
+        "variance": 0.3, "random_variance": 0.1, "accuracy": 0.8, "accuracy_erased": 0.5,
+    }  # fmt: skip
+    rows = pd.DataFrame([row, row | {"head": 2, "is_used": False, "rank": 8}])
+    rows.to_parquet(options["output"])
+    at = opened(wording.USED, **{HEADS: "1-2,0-1"})
+    assert "**L0 H1**: a probe gets 80.0% before and 50.0% after erasing 1 direction of 8." in written(at)
+    assert (
+        "a sign that the model uses it, though more of the head's variance is erased, too (30% against 10%)"
+        in written(at)
+    )
+    assert "All 8 directions are erased" in written(at)
+    assert wording.NOT_CORRECTED in written(at)
+
+
+def test_saved_steps_of_one_run_lie_on_an_axis_of_steps():
+    assert steps_of(["bundled", "run/checkpoint-10", "run/checkpoint-40"]) == [0, 10, 40]
+    assert steps_of(["bundled", "run/checkpoint-40", "run/checkpoint-10"]) is None
+    assert steps_of(["bundled", "run/checkpoint-10", "other/checkpoint-40"]) is None
+    assert steps_of(["bundled"]) is None
+
+
+def test_no_head_beats_baselines_that_are_as_good(probed):
+    reports = [result.report for result in probed.values()]
+    for marked, report in zip(beat_all(reports, "holm", 0.05), reports):
+        assert not marked[~report.is_head].any()
+        if report.is_regression:
+            assert not marked.any()
+    strict, loose = (sum(each.sum() for each in beat_all(reports, how, 0.05)) for how in ("holm", "none"))
+    assert strict <= loose
