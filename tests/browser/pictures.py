@@ -22,9 +22,12 @@ SHOTS = (
     ("similar-light", "/similar?head=5-3", "light", 1590),
     ("compare-light", "/compare?with=movie-reviews", "light", 2000),
     ("importance-light", "/importance", "light", 1000),
+    ("knowledge-light", "/knowledge", "light", 1000),
     ("roles-light", "/roles?head=1-8", "light", 950),
     ("roles-dark", "/roles?head=1-8", "dark", 950),
 )
+PROBED = ("tense", "subject_number", "object_number", "coordination_inversion")
+"""Sample tasks that the page Knowledge has results of."""
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +35,12 @@ def store_folder():
     os.environ["HOME"] = str(HOME)
     folder = HOME / ".cache" / "attention-sieve"
     environment = {**os.environ, "ATTENTION_SIEVE_CACHE": str(folder)}
-    for module in (["dashboard.prepare"], ["core", "sample-checkpoint"]):
+    table = Path(tempfile.mkdtemp()) / "trials.csv"
+    files = [folder / "tasks" / "movie-snippets" / f"{task}.txt" for task in PROBED]
+    rows = [f"bundled,{path},{seed},skip" for path in files for seed in ("", 0)]
+    table.write_text("\n".join(["checkpoint,data,random_weights,too_long", *rows]))
+    probing = ["core", "trials", f"--table={table}", "--stages=heads"]
+    for module in (["dashboard.prepare"], ["core", "sample-checkpoint"], ["core", "sample-tasks"], probing):
         subprocess.run([sys.executable, "-m", *module], cwd=PICTURES.parents[1], env=environment, check=True)
     return folder
 

@@ -114,6 +114,17 @@ def read_result(path: Path) -> TrialResult | None:
         return None  # as if it had not been computed: it is then computed anew
 
 
+def fingerprint_of(path: Path) -> str | None:
+    """Fingerprint of the checkpoint of a row, without reading the rest of it; None for a file that is no such row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return str(pq.read_table(path, columns=["fingerprint"])["fingerprint"][0].as_py())
+    except (OSError, pa.ArrowException, KeyError, IndexError):
+        return None
+
+
 def _value(scalar: Any) -> Any:
     """A number, a string, or an array of numbers."""
     import pyarrow as pa

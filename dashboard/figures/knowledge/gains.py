@@ -8,7 +8,7 @@ from typing import Final
 import pandas as pd
 
 from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.axes import Ends, note, note_rows, series_channel
+from dashboard.figures.axes import Ends, series_channel
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
 from dashboard.figures.knowledge.words import ACCURACY, score_ends
 from dashboard.figures.names import drawable
@@ -19,7 +19,6 @@ LEAST_HEIGHT: Final = 3 * ROW
 APART: Final = 11
 """Pixels between the marks of a task."""
 LONGEST: Final = 24
-NOTHING: Final = "No task has its heads put together yet."
 SHAPES: Final = ("diamond", "square", "circle")
 
 
@@ -48,7 +47,7 @@ def gain_dots(gains: Sequence[TaskGain]) -> Figure:
     """Three marks a task.
 
     Args:
-        gains: of each task.
+        gains: of one or more tasks.
 
     Source: Jo and Myaeng 2020, their table of the last layer, the best layer and the best heads.
     """
@@ -71,15 +70,13 @@ def gain_dots(gains: Sequence[TaskGain]) -> Figure:
             }
             for number, (what, of) in enumerate(marks)
         ]
-    data = pd.concat([pd.DataFrame(rows), note_rows(not rows, NOTHING)], ignore_index=True)
-    values = [] if not rows else data[["value", "low", "high"]].stack().tolist()
+    data = pd.DataFrame(rows)
+    values = data[["value", "low", "high"]].stack().tolist()
     names = tuple(drawable(gain.task, LONGEST) for gain in gains)
     return Figure(_spec(names, score_ends(values)), data, _description(gains))
 
 
 def _description(gains: Sequence[TaskGain]) -> str:
-    if not gains:
-        return NOTHING
     said = [
         f"{gain.task}: last layer {percent(gain.last.value, 0)}, best layer {percent(gain.best.value, 0)}, best "
         f"{gain.n_heads} heads {percent(gain.together.value, 0)}"
@@ -117,7 +114,7 @@ def _spec(tasks: tuple[str, ...], ends: Ends) -> Spec:
         dot = own.mark_point(filled=True, size=80, opacity=1, yOffset=offset)
         layers.append(dot.encode(x=x("value"), y=y, color=color, shape=shape, tooltip=tooltip))
     return template(
-        alt.layer(*layers, note()),
+        alt.layer(*layers),
         title="A few heads against whole layers",
         reading=("line: 95% interval",),
         height=max(ROW * len(tasks), LEAST_HEIGHT),

@@ -9,7 +9,6 @@ import pandas as pd
 from jaxtyping import Float
 
 from dashboard.figures.appearance import LESS, MORE
-from dashboard.figures.axes import note, note_rows
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
 from dashboard.figures.names import drawable
 
@@ -22,7 +21,6 @@ NAMES: Final = 4.5
 LONGEST: Final = 24
 STRONGEST: Final = 0.75
 """Opacity of a correlation of 1 or -1: its number can still be read."""
-NOTHING: Final = "Two or more tasks are needed whose scores differ between heads."
 
 
 def similarity_of_tasks(similarity: Float[np.ndarray, "task other"], names: Sequence[str]) -> Figure:
@@ -30,12 +28,10 @@ def similarity_of_tasks(similarity: Float[np.ndarray, "task other"], names: Sequ
 
     Args:
         similarity: correlations over the heads, of which none is NaN.
-        names: of the tasks.
+        names: of the tasks, two or more.
 
     Source: Jo and Myaeng 2020, their matrix of tasks.
     """
-    if len(names) < 2:
-        return Figure(_spec(2), note_rows(True, NOTHING), NOTHING)
     merges, order = _tree(similarity)
     shown = [drawable(names[task], LONGEST) for task in order]
     ordered = similarity[np.ix_(order, order)]
@@ -137,7 +133,6 @@ def _spec(n_tasks: int) -> Spec:
             .mark_text(color=INK, align="left", fontSize=11)
             .encode(x=x("middle"), y=y("row"), text=alt.Text("label:N")),
             branch.encode(x=x("middle"), y=y("row"), detail=alt.Detail("merge:N"), order=alt.Order("corner:Q")),
-            note(),
         ),
         title="Which tasks the same heads know",
         reading=("number: correlation of both tasks' scores over the heads", "tree: tasks that meet early are alike"),

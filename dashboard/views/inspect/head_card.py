@@ -33,6 +33,7 @@ from dashboard.views.frame import Visit
 from dashboard.views.importance import wording as importance_wording
 from dashboard.views.importance.numbers import kept_effects
 from dashboard.views.inspect import wording
+from dashboard.views.knowledge.on_card import what_it_knows
 from dashboard.views.pickers import toggle
 from dashboard.views.plotly_charts import plotly_chart
 from dashboard.views.similar import wording as similar_wording
@@ -133,6 +134,8 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
             lines.append(note)
     if (changed := kept_effects(visit)) is not None and np.isfinite(changed.delta[head]):
         lines.append(_without(changed.delta, head, len(visit.texts)))
+    if knows := what_it_knows(visit, head):
+        lines.append(knows)
     st.markdown("  \n".join(lines))
 
 

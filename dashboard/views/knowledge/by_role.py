@@ -1,5 +1,6 @@
 """Whether heads with a role know more of a task than heads without it."""
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -7,7 +8,7 @@ from core.roles.roles import ROLES, shown_roles
 from core.statistics.by_role import ByRole, compare_by_role
 from dashboard.downloads import table_downloads
 from dashboard.figures.appearance import LOOKS
-from dashboard.figures.role_superiority import role_superiority
+from dashboard.figures.role_superiority import NOTHING, role_superiority
 from dashboard.views import frame
 from dashboard.views.charts import chart
 from dashboard.views.corpus import corpus
@@ -35,7 +36,10 @@ def roles_that_know(probing: Probing) -> None:
             [(LABELS[role], float(s), float(p), float(q)) for role, s, p, q in summary], criterion.alpha
         )
     )
-    chart("knowledge by role", role_superiority(compared, LABELS), probing.facts)
+    if np.isnan(compared.superiority).all():
+        st.info(NOTHING)
+    else:
+        chart("knowledge by role", role_superiority(compared, LABELS), probing.facts)
     st.caption(wording.ROLES_CAUTION)
     _table(compared, probing.facts)
 

@@ -11,12 +11,12 @@ from jaxtyping import Bool, Float
 
 from cache.engine import Engine
 from cache.store.recent import Recent
-from core.attention.settings import Head
+from core.attention.settings import Head, Kind
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import randomly_initialised
 from core.probing_tasks.labels import MAJORITY
 from core.probing_tasks.report import TaskReport, corrected
-from core.probing_tasks.trials.result import TrialResult, read_result
+from core.probing_tasks.trials.result import TrialResult, fingerprint_of, read_result
 from core.probing_tasks.trials.trial import Trial, row_path, trials_folder
 from core.probing_tasks.vectors import Pooling
 from core.statistics.means import Correction
@@ -29,6 +29,9 @@ RESULTS_BYTES: Final = 64 * 2**20
 """Of the latest results in memory, for all readers."""
 SEED_OF_WEIGHTS: Final = 0
 """Of the checkpoint with random weights."""
+MOST_ROWS: Final = 500
+"""Of the latest ones, among which those of a checkpoint are looked for."""
+_fingerprints: Final[Recent[tuple[Path, int], str]] = Recent(2 * MOST_ROWS)
 _results: Final[Recent[tuple[Path, int], TrialResult]] = Recent(RESULTS_BYTES)
 
 
@@ -133,7 +136,11 @@ def trial_of(subject: Subject, task: TaskFile, settings: Settings, visit: Visit)
 def known_result(subject: Subject, task: TaskFile, settings: Settings, visit: Visit) -> TrialResult | None:
     """What was found of a checkpoint and a task; None before it is probed."""
     trial = trial_of(subject, task, settings, visit)
-    path = row_path(trials_folder(), trial, subject.files, task.digest, subject.dtype)
+    return _kept(row_path(trials_folder(), trial, subject.files, task.digest, subject.dtype))
+
+
+def _kept(path: Path) -> TrialResult | None:
+    """A row, read once while it stays as it is; None where there is none."""
     try:
         key = path, path.stat().st_mtime_ns
     except OSError:
@@ -141,6 +148,23 @@ def known_result(subject: Subject, task: TaskFile, settings: Settings, visit: Vi
     known = _results.get(key)
     if known is None and (known := read_result(path)) is not None:
         _results.put(key, known, 2 * path.stat().st_size)
+    return known
+
+
+def kept_results(engine: Engine, kind: Kind) -> list[TrialResult]:
+    """All that was found of a checkpoint by the latest runs, read as in the paper; of equal tasks the latest."""
+    folder = trials_folder()
+    paths = sorted(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)[-MOST_ROWS:]
+    own = [path for path in paths if _fingerprint(path) == engine.files.fingerprint]
+    asked = (engine.dtype, kind, None)
+    found = [each for each in map(_kept, own) if each and (each.dtype, each.kind, each.trial.pooling) == asked]
+    return list({each.report.task: each for each in found}.values())
+
+
+def _fingerprint(path: Path) -> str | None:
+    key = path, path.stat().st_mtime_ns
+    if (known := _fingerprints.get(key)) is None and (known := fingerprint_of(path)) is not None:
+        _fingerprints.put(key, known)
     return known
 
 

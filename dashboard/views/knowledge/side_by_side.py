@@ -31,6 +31,9 @@ def tasks_side_by_side(probing: Probing) -> None:
 def _similarity(probing: Probing) -> None:
     similarity = task_similarity(np.stack([above_majority(result.report) for result in probing.known.values()]))
     varied = [place for place in range(len(similarity)) if not np.isnan(similarity[place, place])]
+    if len(varied) < 2:
+        st.info(wording.FEW_TASKS)
+        return
     names = [list(probing.known)[place] for place in varied]
     kept = similarity[np.ix_(varied, varied)]
     chart("similarity of tasks", similarity_of_tasks(kept, names), probing.facts, wording.JO_MATRIX)

@@ -28,7 +28,8 @@ def heads_together(probing: Probing) -> None:
         _effect(probing)
     with right:
         gains = [_gain(name, result) for name, result in results.items() if not result.report.is_regression]
-        chart("heads together", gain_dots(gains), probing.facts, wording.JO_TABLE)
+        if gains:
+            chart("heads together", gain_dots(gains), probing.facts, wording.JO_TABLE)
     with st.expander(wording.TOGETHER_TABLE):
         numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in rows.select_dtypes("float").columns}
         st.dataframe(rows, hide_index=True, column_config=numbers)

@@ -326,10 +326,10 @@ def roles_summary(rows: Sequence[tuple[str, float, float, float]], alpha: float)
     return f"{'; '.join(said)}."
 
 
-def card(tasks: Sequence[tuple[str, str, str]]) -> str:
-    """What a head knows, for its card: task, its score, and the majority class's."""
-    said = ", ".join(f"{task} {score} (majority {floor})" for task, score, floor in tasks)
-    return f"Its output alone predicts: {said}."
+def card(tasks: Sequence[tuple[str, str, str]], n_tasks: int) -> str:
+    """What a head knows, for its card: task, its score, and that of the most frequent class."""
+    said = ", ".join(f"{task} {score} (most frequent class {floor})" for task, score, floor in tasks)
+    return f"Of {counted(n_tasks, 'probed task')}, its output alone predicts better than every baseline: {said}."
 
 
 def card_nothing(n_tasks: int) -> str:

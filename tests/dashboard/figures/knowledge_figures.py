@@ -74,10 +74,8 @@ FIGURES = {
     "sorted, equal": sorted_heads(np.zeros(SHAPE), "above the majority class"),
     "similarity": similarity_of_tasks(SIMILARITY, TASKS),
     "similarity of two": similarity_of_tasks(SIMILARITY[:2, :2], TASKS[:2]),
-    "similarity of one": similarity_of_tasks(SIMILARITY[:1, :1], TASKS[:1]),
     "scatter by layer": head_scatter(HOLED, HEADS, WORDS, "Heads by tasks.", [(0, 0)], by_layer=True),
     "gains": gain_dots([gained(task, value) for task, value in zip(TASKS, (0.7, 0.55, 0.6, 0.65))]),
-    "gains of nothing": gain_dots([]),
     "number of heads": effect_of_number(FOUND, 0.68, ACCURACY),
     "number of heads, regression": effect_of_number(together([0.1], [0.1], True), -0.1, CORRELATION),
     "checkpoints": scores_of_checkpoints(

@@ -61,7 +61,6 @@ def test_the_matrix_of_tasks_holds_each_pair_once_beside_its_tree():
         assert value == SIMILARITY[one, other]
     assert rows(FIGURES["similarity"], "branch").groupby("merge").size().tolist() == [4, 4, 4]
     assert "highest between" in FIGURES["similarity"].description
-    assert "Two or more tasks" in FIGURES["similarity of one"].description
 
 
 def test_gains_show_last_layer_best_layer_and_the_best_heads():

@@ -17,7 +17,7 @@ from core.probing_tasks.trials.trial import trials_folder
 from dashboard.figures.head_map import round_bound
 from dashboard.plain import WORD_JOINER
 from dashboard.state import HEADS, WITH
-from dashboard.views.knowledge import runs, task_files, wording
+from dashboard.views.knowledge import on_card, runs, task_files, wording
 from dashboard.views.knowledge.numbers import beat_all
 from dashboard.views.knowledge.over_checkpoints import steps_of
 from dashboard.views.knowledge.task_files import Columns, keep_columns, keep_task, own_tasks
@@ -305,3 +305,17 @@ def test_no_head_beats_baselines_that_are_as_good(probed):
             assert not marked.any()
     strict, loose = (sum(each.sum() for each in beat_all(reports, how, 0.05)) for how in ("holm", "none"))
     assert strict <= loose
+
+
+def test_the_card_of_a_head_says_what_it_knows(app, probed, bert, monkeypatch):
+    kept = [result for result in probed.values() if not result.report.is_regression]
+    monkeypatch.setattr(
+        on_card, "beat_all", lambda reports, *_: [np.arange(len(report.layer)) == 1 for report in reports]
+    )
+    at = app("inspect", checkpoint=bert, text="The cat sat.", **{HEADS: "0-1"})
+    line = next(each.value for each in at.markdown if "probed tasks" in each.value).replace(WORD_JOINER, "")
+    assert "Of 2 probed tasks, its output alone predicts better than every baseline:" in line.replace("\\", "")
+    for result in kept:
+        assert f"{result.report.task.replace('_', chr(92) + '_')} {result.report.accuracy[1]:.1%}" in line
+    at = app("inspect", checkpoint=bert, text="The cat sat.", **{HEADS: "0-2"})
+    assert any("predicts none of 2 probed tasks" in each.value for each in at.markdown)

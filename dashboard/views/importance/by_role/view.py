@@ -13,7 +13,7 @@ from dashboard import state
 from dashboard.downloads import table_downloads
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.head_map import HeadMap, round_bound
-from dashboard.figures.role_superiority import role_superiority
+from dashboard.figures.role_superiority import NOTHING, role_superiority
 from dashboard.views import frame
 from dashboard.views.charts import chart
 from dashboard.views.corpus import Corpus, corpus
@@ -50,7 +50,10 @@ def roles_of_important_heads(importance: Importance) -> None:
     with left:
         _map(importance, tested, coarse, held, facts)
     with right:
-        chart("importance by role", role_superiority(compared, LABELS), facts)
+        if np.isnan(compared.superiority).all():
+            st.info(NOTHING)
+        else:
+            chart("importance by role", role_superiority(compared, LABELS), facts)
     st.caption(wording.TESTS)
     _table(compared, facts)
 
