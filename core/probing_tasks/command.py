@@ -64,6 +64,12 @@ def add_task_command(commands: Any, name: str, summary: str, description: str | 
     parser.add_argument("--text-columns", help="column or two columns of a table, as a,b")
     parser.add_argument("--label-column", default=LABEL_COLUMN, help="of a table")
     parser.add_argument("--part-column", help="of a table: train, validation, test; else the rows are split")
+    labels = parser.add_mutually_exclusive_group()
+    labels.add_argument(
+        "--classes", dest="is_regression", action="store_false", help="labels are classes, also numbers"
+    )
+    labels.add_argument("--regression", dest="is_regression", action="store_true", help="labels are numbers to predict")
+    parser.set_defaults(is_regression=None)
     parser.add_argument("--pooling", choices=POOLINGS, help="where vectors are read; else as in the paper")
     parser.add_argument("--too-long", default="error", choices=("error", "skip", "truncate"))
     parser.add_argument("--output", required=True, type=Path, help=".csv or .parquet")
@@ -125,7 +131,9 @@ def tasks_of(chosen: argparse.Namespace) -> tuple[Task, ...]:
     """
     check_output(chosen.output, TABLES, [chosen.data])
     columns = tuple(name.strip() for name in chosen.text_columns.split(",")) if chosen.text_columns else None
-    tasks = read_tasks(chosen.data, columns, chosen.label_column, chosen.part_column)
+    tasks = read_tasks(
+        chosen.data, columns, chosen.label_column, chosen.part_column, is_regression=chosen.is_regression
+    )
     for task in tasks:
         check_task(task)
     return tasks

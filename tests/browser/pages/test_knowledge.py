@@ -10,7 +10,7 @@ from steps import give_file, settle
 
 from dashboard.views.knowledge import wording
 
-DRAWN = "svg.marks, [role=grid], .stButton button, [data-testid=stAlert]"
+DRAWN = "svg.marks, [role=grid], .stButton button, [data-testid=stAlert], [data-testid=stDataFrame]"
 TABS = (
     wording.EACH,
     wording.LAYERS,
@@ -41,7 +41,9 @@ def main(page):
 
 def open_tab(page, tab):
     page.get_by_role("tab", name=tab, exact=True).click()
-    expect(page.get_by_role("tabpanel", name=tab, exact=True).locator(DRAWN).first).to_be_visible()
+    expect(
+        page.get_by_role("tabpanel", name=tab, exact=True).locator(DRAWN).locator("visible=true").first
+    ).to_be_visible()
     settle(page)
 
 

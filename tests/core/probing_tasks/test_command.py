@@ -157,3 +157,14 @@ def test_first_tokens_of_a_decoder_are_refused(folders, tasks, tmp_path, capsys)
     more = ("--pooling", "cls", "--too-long", "truncate")
     assert run("probe-tasks", folders("gpt2"), tasks, tmp_path / "found.csv", *more) == 2
     assert "no [CLS] before a text" in capsys.readouterr().err
+
+
+def test_the_reader_decides_whether_numbers_are_classes(folders, tmp_path):
+    data, output = tmp_path / "stars.txt", tmp_path / "found.csv"
+    data.write_text(lines(lambda words: len(words)))
+    for option in ("--classes", "--regression"):
+        assert run("probe-tasks", folders("bert"), data, output, "--details", "--pooling=mean", option) == 0
+        # A regression has no control task.
+        assert ("control" in pd.read_csv(output, comment="#").columns) is (option == "--classes")
+    data.write_text(lines(lambda words: words[0]))
+    assert run("probe-tasks", folders("bert"), data, output, "--regression") == 2
