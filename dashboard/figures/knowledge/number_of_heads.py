@@ -64,7 +64,7 @@ def _spec(most: int, name: str, ends: Ends) -> Spec:
 
     x = alt.X(
         "n:Q",
-        title="heads put together, the best on the validation part first",
+        title="heads together, the best first",
         scale=alt.Scale(domain=[1, max(2, most)], nice=False, zero=False),
         axis=alt.Axis(format="d", grid=False, tickMinStep=1, tickCount=8),
     )
@@ -94,6 +94,6 @@ def _spec(most: int, name: str, ends: Ends) -> Spec:
             ),
         ),
         title="How many heads it takes",
-        reading=("band: 95% interval; ring: within one standard error of the best on the validation part",),
+        reading=("band: 95% interval", "ring: enough heads, by the validation part"),
         height=HEIGHT,
     )
