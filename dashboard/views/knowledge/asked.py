@@ -1,5 +1,7 @@
 """What the page Knowledge asks first: which tasks, of which checkpoints, read how."""
 
+from typing import Final
+
 import pandas as pd
 import streamlit as st
 
@@ -24,9 +26,10 @@ from dashboard.views.knowledge.task_files import (
 from dashboard.views.other_checkpoints import buttons_of_steps, other_checkpoints
 from dashboard.views.pickers import one_of, some_of, toggle
 
-LOOK_AGAIN = 1.0
+LOOK_AGAIN: Final = 1.0
 """Seconds between two looks at a program that is on."""
-WAIT_FOR_SAMPLE = "waiting for sample tasks"
+UPLOADER: Final = "tasks of readers"
+"""Key of the uploader."""
 
 
 def is_sample() -> bool:
@@ -48,15 +51,16 @@ def tasks(sample: bool) -> tuple[TaskFile, ...]:
         if not found:
             _ask_for_sample()
         return tuple(task for task in found if not task.problem)
-    _upload()
-    found = own_tasks()
+    # Folded for whoever comes back to files that are in order, so that results stand on the first screen.
+    needs_a_look = any(task.problem for task in own_tasks()) or not own_tasks()
+    with st.expander(wording.FILES, expanded=needs_a_look or bool(st.session_state.get(UPLOADER))):
+        _upload()
+        found = own_tasks()
+        if found:
+            _own_table(found)
     good = tuple(task for task in found if not task.problem)
-    if found:
-        _own_table(found)
-        if not good:
-            st.info(wording.NO_GOOD_TASKS)
-    else:
-        st.info(wording.NO_TASKS)
+    if not good:
+        st.info(wording.NO_GOOD_TASKS if found else wording.NO_TASKS)
     return good
 
 
@@ -89,7 +93,7 @@ def _upload() -> None:
     uploaded = st.file_uploader(
         wording.UPLOAD,
         type=["txt", "csv", "tsv", "gz"],
-        key="tasks of readers",
+        key=UPLOADER,
         accept_multiple_files=True,
         max_upload_size=MAX_BYTES // 10**6,
         help=wording.UPLOAD_HELP,

@@ -1,5 +1,7 @@
 """Whether heads with a role know more of a task than heads without it."""
 
+from typing import Final
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -15,7 +17,7 @@ from dashboard.views.corpus import corpus
 from dashboard.views.knowledge import wording
 from dashboard.views.knowledge.numbers import Probing, above_majority
 
-LABELS = {role: look.label for role, look in LOOKS.items()}
+LABELS: Final = {role: look.label for role, look in LOOKS.items()}
 
 
 def roles_that_know(probing: Probing) -> None:

@@ -1,5 +1,7 @@
 """What a head knows, for its card."""
 
+from typing import Final
+
 from core.attention.settings import Head
 from dashboard.figures.knowledge.words import ACCURACY, written
 from dashboard.plain import plain
@@ -7,7 +9,7 @@ from dashboard.views.frame import Visit
 from dashboard.views.knowledge import wording
 from dashboard.views.knowledge.numbers import beat_all, kept_results, majority
 
-SHOWN = 3
+SHOWN: Final = 3
 """Tasks on a card at most."""
 
 

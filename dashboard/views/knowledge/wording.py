@@ -82,6 +82,7 @@ NO_SAMPLE: Final = (
     "with pip and parsed here: about a minute. Or choose your own files above."
 )
 MAKING: Final = "Downloading and parsing film reviews; this takes about a minute."
+FILES: Final = "Your files"
 UPLOAD: Final = "Files of tasks"
 UPLOAD_HELP: Final = (
     "Each file is a task: .txt in SentEval's format (tr, va or te, then the label and the sentence, separated by "
