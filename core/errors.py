@@ -1,5 +1,8 @@
 """Errors that are shown to the user. Each message says what is wrong and what to do about it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class AnalysisError(Exception):
     """An error with a message for the user; pages and the command line catch this class and nothing broader."""
@@ -101,3 +104,28 @@ class EveryTextTooLong(TextError):
 
 def _named(position: int | None) -> str:
     return "The text" if position is None else f"Text {position + 1}"
+
+
+@contextmanager
+def panics_caught() -> Iterator[None]:
+    """Turn a panic of a library in Rust into a CheckpointError.
+
+    A panic of `tokenizers` is no Exception, so that neither a page nor a thread that serves many would survive it.
+
+    Raises: CheckpointError in place of whatever is neither an Exception nor meant to end the program.
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as panic:
+        raise CheckpointError(panicked(panic)) from None
+
+
+def panicked(panic: BaseException) -> str:
+    """The sentence on a panic."""
+    lines = str(panic).splitlines()
+    return (
+        f"The checkpoint's tokenizer broke down ({lines[0][:100] if lines else type(panic).__name__}). Save its "
+        "tokenizer.json again, or choose another checkpoint."
+    )

@@ -4,7 +4,7 @@ import logging
 import traceback
 
 from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError, TextError
+from core.errors import AnalysisError, CheckpointError, TextError, panicked
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +35,11 @@ def no_room(checkpoint: Checkpoint) -> AnalysisError:
         f"This needs more memory than {checkpoint.device} has room for beside {checkpoint.files.name}. Choose a "
         "shorter text, a smaller checkpoint or another device."
     )
+
+
+def for_readers(error: BaseException) -> Exception:
+    """An error as those who wait can meet it: a page's thread ends for good on what is no Exception."""
+    return error if isinstance(error, Exception) else CheckpointError(panicked(error))
 
 
 def let_go(error: BaseException, is_bug: bool = True) -> None:

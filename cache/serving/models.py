@@ -14,6 +14,7 @@ from typing import Final
 from safetensors import SafetensorError, safe_open
 
 from cache.engine import Engine
+from cache.serving.failures import for_readers
 from cache.serving.memory import free_memory, gpu_bytes, machine_bytes
 from core.checkpoints.checkpoint import Checkpoint
 from core.checkpoints.files import WEIGHT_FILES
@@ -115,7 +116,7 @@ class Models:
         except BaseException as error:
             with self._lock:
                 del self._loads[engine]
-            promise.set_exception(error)
+            promise.set_exception(for_readers(error))
             raise
         with self._lock:
             self._held[engine] = _Held(checkpoint, checkpoint.n_bytes)

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from cache.engine import Engine
 from cache.serving.batch import of_like_length, passed, prepared
-from cache.serving.failures import TooLarge, let_go, no_room
+from cache.serving.failures import TooLarge, for_readers, let_go, no_room
 from cache.serving.item_requests import ItemRequest, PassResult, read, write
 from cache.serving.memory import free_memory, trim_heap
 from cache.serving.models import Models
@@ -172,7 +172,7 @@ class Worker:
                 self._work_off()
             except BaseException as error:
                 let_go(error)
-                self._queue.fail(error)
+                self._queue.fail(for_readers(error))
             # Here this thread refers to no checkpoint any more.
             self._models.trim()
 
@@ -265,11 +265,11 @@ class Worker:
         begun = time.monotonic()
         try:
             seen = passed(checkpoints, batch)
-        except Exception as error:
+        except BaseException as error:
             is_full = is_out_of_memory(error)
             let_go(error, is_bug=not is_full)
             if not is_full:
-                return error
+                return for_readers(error)
         else:
             self._seconds_per_character.append((time.monotonic() - begun) / sum(item.size for item in batch))
             self.n_passed += len(batch)
@@ -303,7 +303,7 @@ def _do(job: Job, checkpoint: Checkpoint) -> None:
     except BaseException as error:
         is_full = is_out_of_memory(error)
         let_go(error, is_bug=not is_full)
-        failure = no_room(checkpoint) if is_full else error
+        failure = no_room(checkpoint) if is_full else for_readers(error)
     else:
         job.promise.set_result(answer)
         return

@@ -23,7 +23,7 @@ from core.checkpoints.soundness import (
     own_memory,
     stated_length,
 )
-from core.errors import CheckpointError
+from core.errors import CheckpointError, panics_caught
 
 HEADS: Final[dict[str, tuple[str, OutputHead]]] = {
     "ForMaskedLM": ("AutoModelForMaskedLM", "masked token"),
@@ -42,6 +42,7 @@ NO_LIMIT: Final = 1 << 20
 """Maximum length if neither tokenizer nor model specifies one: a million tokens, more than memory allows."""
 
 
+@panics_caught()
 def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     """See core.checkpoints.find.load_checkpoint."""
     if dtype not in DTYPES or (dtype == "float64" and device == "mps"):

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeVar, get_args
 import numpy as np
 
 from core.checkpoints.checkpoint import Checkpoint
-from core.errors import AnalysisError
+from core.errors import AnalysisError, panics_caught
 from core.texts.text import Text
 from core.texts.words import Words
 
@@ -150,7 +150,8 @@ def _window_ends(tokenizer: Any, text: MentionText, most: int) -> Iterator[int]:
 
 
 def _n_tokens(tokenizer: Any, segment: str) -> int:
-    return len(tokenizer(segment, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"])
+    with panics_caught():
+        return len(tokenizer(segment, add_special_tokens=False, split_special_tokens=True, verbose=False)["input_ids"])
 
 
 def _part(text: MentionText, start: int, end: int) -> MentionText:

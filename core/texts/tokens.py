@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from jaxtyping import Bool, Int
 
-from core.errors import NoTokens, TextTooLong
+from core.errors import NoTokens, TextTooLong, panics_caught
 from core.texts.text import Text
 
 TooLong = Literal["error", "skip", "truncate"]
@@ -56,7 +56,7 @@ def tokenize(
         position: index of the text in the input, for error messages; None for a single text.
         truncate: truncate longer texts (longest segment first) instead of raising.
 
-    Raises: TextTooLong; NoTokens for a segment without tokens.
+    Raises: TextTooLong; NoTokens for a segment without tokens; CheckpointError where the tokenizer breaks down.
     """
     encoding = _encode(text, tokenizer, None)
     n_full = len(encoding["input_ids"])
@@ -91,16 +91,17 @@ def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> Toke
 
 
 def _encode(text: Text, tokenizer: Any, max_tokens: int | None) -> Any:
-    return tokenizer(
-        *text.segments,
-        split_special_tokens=True,
-        return_offsets_mapping=True,
-        return_token_type_ids=True,
-        truncation="longest_first" if max_tokens else False,
-        max_length=max_tokens,
-        padding=False,
-        verbose=False,
-    )
+    with panics_caught():
+        return tokenizer(
+            *text.segments,
+            split_special_tokens=True,
+            return_offsets_mapping=True,
+            return_token_type_ids=True,
+            truncation="longest_first" if max_tokens else False,
+            max_length=max_tokens,
+            padding=False,
+            verbose=False,
+        )
 
 
 def _tokenized(text: Text, tokenizer: Any, encoding: Any, segments: np.ndarray, n_full: int) -> TokenizedText:

@@ -1,0 +1,73 @@
+"""A tokenizer whose library panics, which is no Exception in Python, is met with a sentence."""
+
+import json
+import shutil
+
+import pytest
+
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.store.store import Store
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.errors import CheckpointError, panics_caught
+from core.roles.question import SCORES
+from core.texts.text import Text
+from core.texts.tokens import tokenize
+
+GIVES_UP = {
+    "pre_tokenizer": {
+        "type": "Split", "pattern": {"Regex": "(.*a){25}b"}, "behavior": "Isolated", "invert": False
+    }
+}  # fmt: skip
+"""An expression that gives up on long runs of a."""
+EMPTY = {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAAAA=="}}
+TEXT = Text(("the cat sat on " + "a" * 34,))
+
+
+@pytest.fixture
+def broken(folders, tmp_path):
+    """broken(change) -> folder of a small BERT with a changed tokenizer."""
+
+    def of(change):
+        folder = shutil.copytree(folders("bert"), tmp_path / "broken")
+        path = folder / "tokenizer.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | change))
+        return find_checkpoint(str(folder))
+
+    return of
+
+
+def test_a_panic_while_loading_is_a_sentence(broken):
+    with pytest.raises(CheckpointError, match="tokenizer broke down"):
+        load_checkpoint(broken(EMPTY), device="cpu")
+
+
+def test_a_panic_on_a_text_is_a_sentence(broken):
+    checkpoint = load_checkpoint(broken(GIVES_UP), device="cpu")
+    assert tokenize(Text(("the cat",)), checkpoint.tokenizer, 99).n_cut == 0
+    with pytest.raises(CheckpointError, match="retry-limit"):
+        tokenize(TEXT, checkpoint.tokenizer, 99)
+
+
+def test_who_waits_for_a_pass_meets_the_sentence_and_the_worker_goes_on(broken, tmp_path):
+    files = broken(GIVES_UP)
+    inference = Inference(Store(tmp_path / "store"))
+    engine = Engine(files, "cpu", "float32")
+    with pytest.raises(CheckpointError, match="tokenizer broke down"):
+        inference.ask(engine, SCORES, [TEXT])
+    assert len(inference.ask(engine, SCORES, [Text(("the cat",))]).results) == 1
+    inference.store.close()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])
+def test_what_ends_a_program_and_what_is_a_mistake_of_ours_is_left_as_it_is(error):
+    with pytest.raises(error), panics_caught():
+        raise error
+
+
+def test_anything_else_becomes_a_sentence():
+    class Panic(BaseException):
+        pass
+
+    with pytest.raises(CheckpointError, match=r"broke down \(Panic\)"), panics_caught():
+        raise Panic
