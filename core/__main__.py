@@ -1,6 +1,8 @@
 """The command line, `python -m core`: every analysis without a page."""
 
 import argparse
+import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -36,6 +38,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Terminated(BaseException):
+    """The program was asked to end, and what is half done is cleared away on the way out."""
+
+
+def _entry() -> int:
+    """Run the command of the command line; Ctrl+C and a request to end leave nothing half written behind."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        return main()
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+    except _Terminated:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)  # so that whoever asked sees that it was heard
+        return 143
+
+
+def _terminate(*_: object) -> None:
+    raise _Terminated
+
+
 def _option_for(error: AnalysisError) -> str:
     """The option that solves a problem for which a page offers a control."""
     if isinstance(error, TextTooLong):
@@ -60,4 +84,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_entry())

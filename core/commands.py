@@ -2,12 +2,14 @@
 
 import argparse
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Final, TypeVar
+from uuid import uuid4
 
 import pandas as pd
 from tqdm import tqdm
@@ -25,6 +27,8 @@ from core.texts.tokens import TooLong
 TABLES: Final = (".parquet", ".csv")
 
 Done = TypeVar("Done")
+SHOWN: Final = 100
+"""Characters of a name in a message, at most."""
 
 
 def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
@@ -91,11 +95,13 @@ def read_bytes(path: Path) -> bytes:
     Raises: TextError.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise TextError(f"{path} is larger than {MAX_BYTES // 10**6} MB. Split it.")
-        return path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)  # a device has no size, and may have no end
     except OSError as error:
-        raise TextError(f"{path} cannot be read ({error.strerror}). Check the path.") from None
+        raise TextError(f"{_shown(path)} cannot be read ({error.strerror}). Check the path.") from None
+    if len(content) > MAX_BYTES:
+        raise TextError(f"{path} is larger than {MAX_BYTES // 10**6} MB. Split it.")
+    return content
 
 
 def loaded(chosen: argparse.Namespace) -> tuple[Checkpoint, PassSettings]:
@@ -189,18 +195,44 @@ def check_output(output: Path, suffixes: Sequence[str] = (), others: Iterable[Pa
 
     Raises: AnalysisError.
     """
+    try:
+        _check_place(output, others)
+    except OSError as error:  # such as a name that is too long
+        raise AnalysisError(
+            f"{_shown(output)} cannot be written ({error.strerror or error}). Choose another place."
+        ) from None
+    if suffixes and output.suffix.lower() not in suffixes:
+        raise AnalysisError(
+            f"{output} cannot be written in this format. Choose a name that ends in {', '.join(suffixes)}."
+        )
+    _check_writable(output)
+
+
+def _check_place(output: Path, others: Iterable[Path | None]) -> None:
+    """Refuse a place where there is something else.
+
+    Raises: AnalysisError; OSError for a name that the system does not take.
+    """
     folder = output.resolve().parent
     if not folder.is_dir():
         raise AnalysisError(f"There is no folder {folder} to write {output.name} to. Make it first.")
     if output.is_dir():
         raise AnalysisError(f"{output} is a folder. Name a file in it.")
-    if suffixes and output.suffix.lower() not in suffixes:
-        raise AnalysisError(
-            f"{output} cannot be written in this format. Choose a name that ends in {', '.join(suffixes)}."
-        )
-    if output.resolve() in [other.resolve() for other in others if other]:
+    if output.is_fifo():
+        raise AnalysisError(f"{output} is a pipe, which takes no whole file. Name a file.")
+    if any(_is_same(output, other) for other in others if other):
         raise AnalysisError(f"{output} is another file of this command, which would be overwritten. Name a new one.")
-    _check_writable(output)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same file, also as hard links."""
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
+
+
+def _shown(path: Path) -> str:
+    """A path, or the end of a long one."""
+    written = str(path)
+    return written if len(written) <= SHOWN else f"...{written[-SHOWN:]}"
 
 
 def _check_writable(output: Path) -> None:
@@ -236,12 +268,47 @@ def write_table(output: Path, table: pd.DataFrame, facts: Mapping[str, str]) -> 
         write(output, partial(table.assign(**facts).to_csv, index=False))
 
 
-def write(output: Path, how: Callable[[Path], object]) -> None:
-    """Write a file.
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it; one that is there stays as it is.
 
     Raises: AnalysisError where that fails.
     """
     try:
-        how(output)
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = error.strerror or error
+        raise AnalysisError(f"{_shown(folder)} cannot be made ({why}). Choose another place.") from None
+
+
+def write(output: Path, how: Callable[[Path], object]) -> None:
+    """Write a file; an older one of its name stays as it is until the new one is whole.
+
+    Args:
+        output: the file.
+        how: writes to the path that it is given.
+
+    Raises: AnalysisError where that fails.
+    """
+    try:
+        write_whole(output, how)
     except OSError as error:
         raise AnalysisError(f"{output} cannot be written ({error.strerror or error}). Choose another place.") from None
+
+
+def write_whole(output: Path, how: Callable[[Path], object]) -> None:
+    """As `write`.
+
+    Raises: OSError.
+    """
+    if output.exists() and not output.is_file():
+        how(output)  # a device, such as /dev/stdout
+        return
+    target = output.resolve()  # of a link, what it leads to
+    part = target.with_name(f"{target.name[:SHOWN]}-{uuid4().hex[:8]}.part")
+    try:
+        how(part)
+        if target.exists():
+            shutil.copymode(target, part)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ import json
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,10 +21,12 @@ from core.commands import (
     check_output,
     checkpoint_facts,
     loaded,
+    make_folder,
     prepared_texts,
     progress_bar,
     read_texts,
     write,
+    write_whole,
 )
 from core.errors import AnalysisError
 from core.passes.texts import PassText
@@ -70,6 +73,8 @@ def attention(chosen: argparse.Namespace) -> None:
     _confirm(_bytes_of(checkpoint, list(prepared.values())), len(prepared), chosen.yes)
     maps = progress_bar(_maps(checkpoint, prepared, asked), len(prepared))
     facts = checkpoint_facts(checkpoint, asked)
+    if not is_npz:
+        make_folder(chosen.output)
     how = _write_npz if is_npz else _write_folder
     write(chosen.output, lambda output: how(output, maps, prepared, texts, facts))
 
@@ -140,7 +145,6 @@ def _write_folder(
 ) -> None:
     from safetensors.numpy import save
 
-    output.mkdir(exist_ok=True)
     for place, maps in of_texts:
         text = prepared[place]
         metadata = {
@@ -150,7 +154,8 @@ def _write_folder(
             "segments": json.dumps(texts[place].segments, ensure_ascii=False),
         }
         arrays = {"attention": maps, "query ids": text.queries.ids, "key ids": text.keys.ids}
-        (output / f"{place:05}.safetensors").write_bytes(save(arrays, metadata))
+        content = save(arrays, metadata)
+        write_whole(output / f"{place:05}.safetensors", partial(Path.write_bytes, data=content))
 
 
 def _write_npz(
@@ -160,24 +165,16 @@ def _write_npz(
     texts: Sequence[Text],
     facts: Mapping[str, str],
 ) -> None:
-    """One array after the other, so that they need not be in memory together; what is not finished bears another name.
-
-    A file that breaks off would look like one of fewer texts.
-    """
-    unfinished = output.with_name(f"{output.name}.part")
-    try:
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
-            add = _adder(archive)
-            add("facts", np.array([json.dumps(dict(facts), ensure_ascii=False)]))
-            for place, maps in of_texts:
-                text = prepared[place]
-                add(f"{place:05} attention", maps)
-                add(f"{place:05} query tokens", np.array(text.queries.tokens))
-                add(f"{place:05} key tokens", np.array(text.keys.tokens))
-                add(f"{place:05} segments", np.array(texts[place].segments))
-        unfinished.replace(output)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    """One array after the other, so that they need not be in memory together."""
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_STORED) as archive:
+        add = _adder(archive)
+        add("facts", np.array([json.dumps(dict(facts), ensure_ascii=False)]))
+        for place, maps in of_texts:
+            text = prepared[place]
+            add(f"{place:05} attention", maps)
+            add(f"{place:05} query tokens", np.array(text.queries.tokens))
+            add(f"{place:05} key tokens", np.array(text.keys.tokens))
+            add(f"{place:05} segments", np.array(texts[place].segments))
 
 
 def _adder(archive: zipfile.ZipFile) -> Callable[[str, np.ndarray], None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.checkpoints.folders import program_folder
-from core.commands import random_seed, read_bytes, read_texts, write
+from core.commands import make_folder, random_seed, read_bytes, read_texts, write
 from core.errors import AnalysisError
 from core.finetuning.data import unpacked
 from core.finetuning.movie_reviews import REQUIREMENT, movie_snippets
@@ -106,7 +106,7 @@ def _write_tasks(folder: Path, made: Iterable[MadeTask]) -> None:
     kept = [(one, one.task) for one in every if one.task is not None]
     if not kept:
         raise AnalysisError("No task could be made. " + " ".join(one.left_out for one in every if one.left_out))
-    write(folder, partial(Path.mkdir, parents=True, exist_ok=True))
+    make_folder(folder)
     for _, task in kept:
         content = write_senteval(task).encode()
         write(folder / f"{task.name}.txt", partial(Path.write_bytes, data=content))

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ from core.attention.settings import ONE_STACK, TWO_STACKS, Head
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import find_checkpoint
 from core.checkpoints.saved_runs import Progress, read_progress, saved_checkpoints
-from core.commands import read_bytes
-from core.errors import AnalysisError
+from core.commands import read_bytes, write
 from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import check_agrees, open_run, plan_of
 from core.importance.gates.settings import GateSettings, TrainedGates
@@ -83,11 +83,7 @@ def gates(chosen: argparse.Namespace) -> None:
             return
         tables.append(gate_table(trained).assign(penalty=penalty))
     table = pd.concat(tables, ignore_index=True)
-    try:
-        table[["penalty", *table.columns[:-1]]].to_csv(chosen.output / "gates.csv", index=False)
-    except OSError as error:
-        why = error.strerror or error
-        raise AnalysisError(f"{chosen.output} cannot be written ({why}). Make room there.") from None
+    write(chosen.output / "gates.csv", partial(table[["penalty", *table.columns[:-1]]].to_csv, index=False))
 
 
 def gate_table(trained: TrainedGates) -> pd.DataFrame:
