@@ -9,11 +9,11 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import psutil
 
@@ -24,7 +24,16 @@ State = Literal["running", "finished", "stopped", "failed", "left"]
 """`left`: the training process ended without a report."""
 PROGRESS: Final = "progress.jsonl"
 STOP: Final = "stop"
-SAVED: Final = re.compile(r"checkpoint-(\d+)", re.ASCII)
+SAVED: Final = re.compile(r"checkpoint-(\d{1,15})", re.ASCII)
+LARGEST_COUNT: Final = 1 << 53
+NEEDED: Final[dict[str, frozenset[str]]] = {
+    "start": frozenset({"step"}),
+    "loss": frozenset({"step", "loss"}),
+    "held out": frozenset({"step", "loss", "accuracy", "correlation"}),
+    "note": frozenset({"note"}),
+}
+"""Values that the report of an event has."""
+NEEDED_AT_ALL: Final = frozenset({"state", "pid", "created", "step", "steps", "message", "checkpoint"})
 SAME_START: Final = 5.0
 """Tolerance in seconds for the start time of a process; processes that reuse a process id differ by far more."""
 
@@ -83,9 +92,9 @@ class SavedRun:
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """Read the progress of the run in a folder; None if there is no run.
+    """Read the progress of the run in a folder; None if there is no run, or none that can be read.
 
-    An incomplete line, still being written or interrupted, is ignored.
+    An incomplete line, still being written or interrupted, is ignored, and so is one that somebody spoilt.
     """
     latest: dict[str, Any] = {}
     losses: dict[int, float] = {}
@@ -101,11 +110,11 @@ def read_progress(folder: Path) -> Progress | None:
             case "loss":
                 losses[line["step"]] = line["loss"]
             case "held out":
-                held_out[line["step"]] = HeldOut(**line)
+                held_out[line["step"]] = HeldOut(**{name: line[name] for name in NEEDED["held out"]})
             case "note":
                 notes.append(line["note"])
         latest |= line
-    if not latest:
+    if not latest.keys() >= NEEDED_AT_ALL:
         return None
     return Progress(
         state=latest["state"] or ("running" if is_running(latest["pid"], latest["created"]) else "left"),
@@ -119,6 +128,54 @@ def read_progress(folder: Path) -> Progress | None:
         checkpoint=latest["checkpoint"],
         notes=tuple(notes),
     )
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines that are reports as a run writes them."""
+    try:
+        written = path.read_text(encoding="utf-8").split("\n")[:-1]
+    except (OSError, ValueError):
+        return
+    for each in written:
+        with suppress(ValueError, RecursionError):  # a line that broke off when the program was ended
+            line = json.loads(each)
+            if _is_report(line):
+                yield line
+
+
+def _is_report(line: object) -> bool:
+    """Whether a line has what its event needs, each value of its kind."""
+    if not isinstance(line, dict) or not isinstance(line.get("event"), str):
+        return False
+    has_all = NEEDED.get(line["event"], frozenset()) <= line.keys()
+    return has_all and all(KINDS[name](value) for name, value in line.items() if name in KINDS)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_COUNT
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number as a float holds it; a loss may be no finite one."""
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) < LARGEST_COUNT)
+
+
+def _is_number_or_none(value: object) -> bool:
+    return value is None or _is_number(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+KINDS: Final[dict[str, Callable[[object], bool]]] = {
+    **dict.fromkeys(("step", "steps", "pid"), _is_count),
+    **dict.fromkeys(("loss", "created"), _is_number),
+    **dict.fromkeys(("accuracy", "correlation", "seconds_left"), _is_number_or_none),
+    **dict.fromkeys(("message", "checkpoint", "note"), _is_text),
+    "state": lambda value: value is None or value in get_args(State),
+}
+"""What the values of a report have to be."""
 
 
 def ask_to_stop(folder: Path) -> None:
@@ -214,12 +271,6 @@ def _step(saved: Path) -> int:
     return int(saved.name.removeprefix("checkpoint-"))
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    for written in path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else ():
-        with suppress(ValueError):  # a line that broke off when the program was ended
-            yield json.loads(written)
-
-
 def is_running(pid: int, created: float) -> bool:
     """Whether a process is still running, and not a later one with the same process id.
 
@@ -230,5 +281,5 @@ def is_running(pid: int, created: float) -> bool:
     try:
         process = psutil.Process(pid)
         return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - created) < SAME_START
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
+    except (psutil.NoSuchProcess, psutil.AccessDenied, ValueError, OverflowError):
         return False

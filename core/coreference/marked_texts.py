@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
+from jaxtyping import Bool
 
 from core.coreference.mentions import TYPES, Mention, MentionText, MentionType, Span, unwatched
 from core.errors import TextError
@@ -167,10 +168,10 @@ def _words_around(segment: str, borders: Sequence[int]) -> tuple[Span, ...]:
 def guessed_sentence_ends(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
     """One past the last word of each sentence: after . ! ? and what they close, before a blank and no small letter."""
     ends = []
+    last = 0  # word before those that only close something
     for place, ((_, end), (start, _)) in enumerate(pairwise(spans), start=1):
-        last = place - 1
-        while last > 0 and text[spans[last][0] : spans[last][1]] in _CLOSING:
-            last -= 1
+        if text[slice(*spans[place - 1])] not in _CLOSING:
+            last = place - 1
         if text[slice(*spans[last])] in _END_OF_SENTENCE and end < start and not text[start].islower():
             ends.append(place)
     return (*ends, len(spans))
@@ -204,35 +205,53 @@ def _completed(text: MarkedText, tree: Dependencies | None) -> MentionText:
     shown = [text.text.segments[0][start:end] for start, end in text.spans]
     begins = {0, *text.sentence_ends}
     capital = {word for place, word in enumerate(shown) if place not in begins and word[0].isupper()}
+    head_word = _HeadWords(text, tree)
     by_head: dict[int, Mention] = {}
     for marked in sorted(text.mentions, key=lambda mention: mention.start - mention.end):
-        head = marked.head
-        if head is None:
-            head = marked.end - 1 if tree is None else _head_word(text, marked, tree)
+        head = head_word.of(marked) if marked.head is None else marked.head
         kind = marked.type or _type_of(shown[head], capital)
         by_head.setdefault(head, Mention(marked.start, marked.end, head, kind, marked.entity))
-    inner = {place for one in text.mentions for place in range(one.start + 1, one.end)}
+    is_inside = _inside(text.mentions, len(text.spans))
     return MentionText(
         name=text.name,
         text=text.text,
         spans=text.spans,
         mentions=tuple(by_head[head] for head in sorted(by_head)),
-        sentence_ends=tuple(end for end in text.sentence_ends if end not in inner),
+        sentence_ends=tuple(end for end in text.sentence_ends if not is_inside[end]),
         is_excerpt=text.is_excerpt,
     )
 
 
-def _head_word(text: MarkedText, mention: Marked, tree: Dependencies) -> int:
-    """The first word of a mention whose head is outside it, but for ATTACHED; its last word where there is none."""
-    first, last = text.spans[mention.start][0], text.spans[mention.end - 1][1]
-    starts = tree.words.spans[:, 0]
-    for place in np.flatnonzero((starts >= first) & (starts < last)):
-        head = tree.heads[place]
-        is_led = head == ROOT or not first <= starts[head] < last
-        if is_led and tree.relations[place] not in ATTACHED:
-            own = np.searchsorted([start for start, _ in text.spans], starts[place], side="right") - 1
-            return int(np.clip(own, mention.start, mention.end - 1))
-    return mention.end - 1
+def _inside(mentions: Sequence[Marked], n_words: int) -> Bool[np.ndarray, " border"]:
+    """Whether a border before a word, or after the last one, lies inside a mention; however many cover it."""
+    begun = np.zeros(n_words + 2, int)
+    np.add.at(begun, [one.start + 1 for one in mentions], 1)
+    np.add.at(begun, [one.end for one in mentions], -1)
+    return np.cumsum(begun)[:-1] > 0
+
+
+class _HeadWords:
+    """Finds head words of the mentions of one text."""
+
+    def __init__(self, text: MarkedText, tree: Dependencies | None) -> None:
+        self._text, self._tree = text, tree
+        self._starts = [start for start, _ in text.spans]
+        self._is_free = np.array([] if tree is None else [one not in ATTACHED for one in tree.relations], bool)
+
+    def of(self, mention: Marked) -> int:
+        """The first word of a mention whose head is outside it, but for ATTACHED; its last word where there is none."""
+        if self._tree is None:
+            return mention.end - 1
+        first, last = self._text.spans[mention.start][0], self._text.spans[mention.end - 1][1]
+        starts = self._tree.words.spans[:, 0]
+        within = np.flatnonzero((starts >= first) & (starts < last))
+        heads = self._tree.heads[within]
+        is_led = (heads == ROOT) | (starts[heads] < first) | (starts[heads] >= last)
+        found = within[is_led & self._is_free[within]]
+        if not len(found):
+            return mention.end - 1
+        own = bisect_right(self._starts, starts[found[0]]) - 1
+        return int(np.clip(own, mention.start, mention.end - 1))
 
 
 def _type_of(word: str, capital: set[str]) -> MentionType:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePath
+from typing import Final
 
 from core.errors import TextError
 from core.texts.conllu import WrittenText, read_conllu
@@ -16,6 +17,7 @@ from core.texts.json_files import read_json, read_json_lines
 from core.texts.tables import read_header, read_rows
 
 MAX_BYTES = 20_000_000
+BYTE_ORDER_MARKS: Final = re.compile(b"(?:" + codecs.BOM_UTF8 + b")+")
 MAX_TEXTS = 5_000
 MAX_CHARACTERS = 500_000
 """Maximum length of a segment, about 120,000 English tokens: tokenizing takes a second, and spaCy refuses twice as
@@ -156,8 +158,8 @@ def decoded(content: bytes) -> str:
     if b"\0" in content:
         line = _line_of(content, content.index(b"\0"))
         raise TextError(f"Line {line:,} holds a NUL byte, so this is not a text file. Choose one saved as UTF-8 text.")
-    while content.startswith(codecs.BOM_UTF8):
-        content = content.removeprefix(codecs.BOM_UTF8)
+    if marks := BYTE_ORDER_MARKS.match(content):
+        content = content[marks.end() :]
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

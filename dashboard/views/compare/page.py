@@ -36,7 +36,7 @@ from dashboard.views.other_checkpoints import buttons_of_steps, choose_others, o
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
-STEP: Final = re.compile(r"(.+)/checkpoint-(\d+)")
+STEP: Final = re.compile(r"(.+)/checkpoint-(\d{1,15})")
 REVIEW_TYPED: Final = write_typed([REVIEW])
 
 

@@ -19,7 +19,7 @@ from dashboard.views.knowledge.together import estimate
 from dashboard.views.layout import halves
 from dashboard.views.maps import show_head_map
 
-STEP: Final = re.compile(r"(.+)/checkpoint-(\d+)")
+STEP: Final = re.compile(r"(.+)/checkpoint-(\d{1,15})")
 """Name of a saved step of a run."""
 
 

@@ -1,0 +1,64 @@
+"""Readers take time in proportion to what they read, also on their worst input.
+
+Compared are the shortest of several turns in one process on inputs of which one is 4 times as long; a reader that is
+quadratic would take 16 times as long.
+"""
+
+import time
+
+import numpy as np
+import pytest
+
+from core.coreference.marked_texts import Marked, guessed_sentence_ends, marked_words, with_heads
+from core.texts.text import decoded
+
+MARK = b"\xef\xbb\xbf"
+TURNS = 5
+MOST = 9
+"""Times the time of the shorter input."""
+NOISE = 0.05
+"""Seconds."""
+
+
+def marks(size):
+    content = MARK * size + b"text"
+    return lambda: decoded(content)
+
+
+def closing(size):
+    text = "a " + ") " * size
+    spans = [(0, 1), *((2 + 2 * place, 3 + 2 * place) for place in range(size))]
+    return lambda: guessed_sentence_ends(text, spans)
+
+
+def long_mentions(size):
+    """As many long mentions as fit, each with a head word of its own, so that no parser is asked."""
+    n_mentions = size // 30
+    mentions = [Marked(place, size - place, "x", head=place) for place in range(n_mentions)]
+    text = marked_words("long", ["word"] * size, mentions, "here", sentence_ends=(size,))
+    return lambda: with_heads([text])
+
+
+@pytest.mark.parametrize(
+    ("reader", "size"), [(marks, 500_000), (closing, 100_000), (long_mentions, 20_000)], ids=lambda of: str(of)[:20]
+)
+def test_four_times_as_much_takes_about_four_times_as_long(reader, size):
+    short, long = reader(size), reader(4 * size)
+    took = np.array([[seconds(short), seconds(long)] for _ in range(TURNS)]).min(axis=0)
+    assert took[1] < MOST * took[0] + NOISE
+
+
+def seconds(work):
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def test_byte_order_marks_are_no_text_however_many():
+    assert decoded(MARK * 3 + "ä".encode()) == "ä"
+
+
+def test_a_sentence_ends_after_what_its_full_stop_closes():
+    text = 'He said "no." ) Then'
+    spans = [(0, 2), (3, 7), (8, 9), (9, 11), (11, 12), (12, 13), (14, 15), (16, 20)]
+    assert guessed_sentence_ends(text, spans) == (6, 7, 8)
