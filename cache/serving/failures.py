@@ -37,9 +37,9 @@ def no_room(checkpoint: Checkpoint) -> AnalysisError:
     )
 
 
-def for_readers(error: BaseException) -> Exception:
-    """An error as those who wait can meet it: a page's thread ends for good on what is no Exception."""
-    return error if isinstance(error, Exception) else CheckpointError(panicked(error))
+def for_readers(error: BaseException) -> BaseException:
+    """An error as those who wait can meet it: on a panic, which is no Exception, a page's thread would end for good."""
+    return error if isinstance(error, Exception | KeyboardInterrupt | SystemExit) else CheckpointError(panicked(error))
 
 
 def let_go(error: BaseException, is_bug: bool = True) -> None:

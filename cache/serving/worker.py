@@ -245,7 +245,7 @@ class Worker:
         while left:
             part = left[:n_texts]
             seen = self._attempt(checkpoints, part)
-            if not isinstance(seen, Exception):
+            if not isinstance(seen, BaseException):
                 self._queue.finish(seen)
                 self._keep(seen)
                 left = left[len(part) :]
@@ -260,7 +260,7 @@ class Worker:
                 # Memory is as small for the others; any other error was this text's own.
                 n_texts = n_texts if isinstance(seen, TooLarge) else len(batch)
 
-    def _attempt(self, checkpoints: Checkpoints, batch: Sequence[Item]) -> Mapping[Item, PassResult] | Exception:
+    def _attempt(self, checkpoints: Checkpoints, batch: Sequence[Item]) -> Mapping[Item, PassResult] | BaseException:
         """What a pass sees of a batch, or why it fails; TooLarge where memory runs out."""
         begun = time.monotonic()
         try:
