@@ -13,6 +13,8 @@ N_BINS: Final = 5
 probe's loss is the cross-entropy of these shares; the paper's code takes their squared error."""
 STRENGTHS: Final = (0.1, 1.0, 10.0, 100.0, 1000.0)
 """Half the weight of the squared weights, beside the sum of the rows' losses; 1 / C of scikit-learn."""
+FOLDS: Final = 5
+"""Of a cross-validation, as in SentEval."""
 MAJORITY: Final = "majority"
 LENGTH: Final = "length"
 WORDS: Final = "bag of words"
@@ -33,6 +35,11 @@ class Labels:
     """For a regression, the value that each class stands for."""
     values: Float[np.ndarray, " example"] | None = None
     """For a regression, the label of each example."""
+
+    @property
+    def n_choosing(self) -> int:
+        """Number of examples by which strengths and heads are chosen: the validation part, or without it, training."""
+        return len(self.validation) or len(self.train)
 
     @property
     def n_classes(self) -> int:

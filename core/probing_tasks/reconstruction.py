@@ -49,7 +49,8 @@ class Reconstruction:
     """On the test part, as in a `TaskReport`."""
     predicted: Float[np.ndarray, "step test"]
     gold: Float[np.ndarray, " test"]
-    n_validation: int
+    n_choosing: int
+    """Examples of the validation part; without it, of the training part."""
     n_unsolved: int
     """Probes that did not converge."""
 
@@ -61,7 +62,7 @@ class Reconstruction:
         """
         best = self.validation.max()
         spread = (1 - best**2) ** 2 if self.is_regression else best * (1 - best)
-        return int(self.n_heads[self.validation >= best - np.sqrt(spread / self.n_validation)].min())
+        return int(self.n_heads[self.validation >= best - np.sqrt(spread / self.n_choosing)].min())
 
 
 def usual_steps(n_heads: int, per_layer: int) -> tuple[int, ...]:
@@ -115,7 +116,7 @@ def reconstruct(
         high=high,
         predicted=probed.predicted,
         gold=gold,
-        n_validation=len(labels.validation),
+        n_choosing=labels.n_choosing,
         n_unsolved=probed.n_unsolved,
     )
 

@@ -76,12 +76,16 @@ def check_task(task: Task) -> tuple[str, ...]:
     """Raise if no probe can be trained and judged on a task.
 
     Returns: notes, in full sentences, on what makes its results weak; empty if there is nothing to note.
-    Raises: AnalysisError for an unknown part, a part without examples or with fewer than LEAST_ROWS; for a single
-        class, more than MAX_CLASSES, or a class that has no training example; for a regression with a label that is no
-        finite number, or with only one value in a part.
+    Raises: AnalysisError for an unknown part, no examples for training or test, or fewer than LEAST_ROWS in a part; for
+        a single class, more than MAX_CLASSES, or a class that has no training example; for a regression with a label
+        that is no finite number, or with only one value in a part.
     """
     _check_parts(task)
     notes = _regression_notes(task) if task.is_regression else _class_notes(task)
+    if not task.count("validation"):
+        notes.append(
+            "There is no validation part: heads and penalties are chosen by cross-validation on the training part."
+        )
     n_test = task.count("test")
     if n_test < FEW_TEST_ROWS:
         notes.append(
@@ -96,10 +100,12 @@ def _check_parts(task: Task) -> None:
         raise AnalysisError(f'{task.name}: there is no part "{unknown[:40]}". Choose from {", ".join(PARTS)}.')
     for part in PARTS:
         n_rows = task.count(part)
+        if not n_rows and part == "validation":
+            continue  # strengths are then chosen by cross-validation
         if not n_rows:
             raise AnalysisError(
-                f"{task.name}: the part {part} is empty. A probe is fitted on train, chosen on validation and judged "
-                "on test: give examples of all three."
+                f"{task.name}: the part {part} is empty. A probe is fitted on train and judged on test: give examples "
+                "of both."
             )
         if n_rows < LEAST_ROWS:
             raise AnalysisError(
@@ -134,7 +140,8 @@ def _class_notes(task: Task) -> list[str]:
     if rare := [name for name, n_rows in zip(classes, in_train) if n_rows < FEW_ROWS_OF_A_CLASS]:
         notes.append(f"{_named(rare)} fewer than {FEW_ROWS_OF_A_CLASS} training examples.")
     for part, counts in zip(PARTS[1:], others):
-        if absent := [name for name, n_rows in zip(classes, counts) if not n_rows]:
+        absent = [name for name, n_rows in zip(classes, counts) if not n_rows]
+        if absent and any(counts):
             notes.append(f"{_named(absent)} no example in the part {part}.")
     return notes
 

@@ -1,4 +1,7 @@
-"""L2-regularised logistic regression on many vectors of the same texts, the strength chosen on the validation part."""
+"""L2-regularised logistic regression on many vectors of the same texts, the strength chosen on the validation part.
+
+A task without a validation part has its strength chosen by cross-validation on the training part.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from core.probing_tasks.labels import STRENGTHS, Labels, score
+from core.probing_tasks.labels import FOLDS, STRENGTHS, Labels, score
 from core.probing_tasks.probes.solver import TOLERANCE, minimise
 
 ENTRIES: Final = 1 << 21
@@ -57,7 +60,7 @@ class Probed:
 
     strength: Float[np.ndarray, " vector"]
     validation: Float[np.ndarray, " vector"]
-    """Accuracy on the validation part, or for a regression Pearson's correlation."""
+    """Accuracy on the validation part, or for a regression Pearson's correlation; without it, by cross-validation."""
     predicted: Float[np.ndarray, "vector test"]
     """Index of the most likely class of each test example, or the expected value."""
     n_unsolved: int
@@ -180,8 +183,7 @@ def _chosen(
     grid: Float[np.ndarray, " strength"],
 ) -> Probed:
     """Of each vector the probe whose strength is best on the validation part, the strongest of equal ones."""
-    on_validation = predictions(fitted, features[labels.validation], labels)
-    scores = score(on_validation, labels.gold[labels.validation], labels.bins is not None)
+    scores = _scores(fitted, features, labels, grid)
     best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=1)
     vectors = np.arange(len(best))
     return Probed(
@@ -190,6 +192,28 @@ def _chosen(
         predicted=predictions(fitted, features[labels.test], labels)[vectors, best],
         n_unsolved=fitted.n_unsolved,
     )
+
+
+def _scores(
+    fitted: Fitted,
+    features: Float[np.ndarray, "example vector column"],
+    labels: Labels,
+    grid: Float[np.ndarray, " strength"],
+) -> Float[np.ndarray, "vector strength"]:
+    """Scores by which the strength is chosen: on the validation part, or of predictions of each fold by the others."""
+    chosen_on = labels.validation
+    if len(chosen_on):
+        predicted = predictions(fitted, features[chosen_on], labels)
+    else:
+        chosen_on = np.random.default_rng(0).permutation(labels.train)
+        strengths = np.tile(grid, (features.shape[1], 1))
+        parts = []
+        for fold in np.array_split(chosen_on, FOLDS):
+            rest = np.setdiff1d(labels.train, fold)
+            of_rest = fit(features[rest], labels.targets[rest], strengths, start=fitted.weights)
+            parts.append(predictions(of_rest, features[fold], labels))
+        predicted = np.concatenate(parts, axis=-1)
+    return score(predicted, labels.gold[chosen_on], labels.bins is not None)
 
 
 def predictions(

@@ -227,7 +227,7 @@ def _together(row: Mapping[str, Any]) -> Reconstruction | None:
         heads=tuple((int(layer), int(head)) for layer, head in row["ranked"].reshape(-1, 2)),
         predicted=row["step_predicted"].reshape(-1, row["n_test"]).astype(float),
         gold=row["gold"].astype(float),
-        n_validation=row["n_validation"],
+        n_choosing=row["n_validation"] or row["n_train"],
         n_unsolved=row["together_unsolved"],
         **{name: row[f"step_{name}"] for name in STEPS},
     )

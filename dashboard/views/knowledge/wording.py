@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from core.probing_tasks.erasure.erasure import MOST_TEXTS, RANDOM_ERASURES
 from core.probing_tasks.from_trees.make import MOST_ROWS
-from core.probing_tasks.labels import STRENGTHS
+from core.probing_tasks.labels import FOLDS, STRENGTHS
 from core.probing_tasks.reconstruction import RESAMPLES, Gain
 from core.probing_tasks.trials.progress import TrialsProgress
 from core.probing_tasks.trials.result import STAGES, Stage
@@ -15,6 +15,7 @@ from dashboard.figures.figure import counted
 
 NUMBERS: Final = {
     "strengths": ", ".join(f"{strength:g}" for strength in STRENGTHS),
+    "folds": str(FOLDS),
     "resamples": f"{RESAMPLES:,}",
     "rows": f"{MOST_ROWS:,}",
     "shuffles": f"{SHUFFLES:,}",

@@ -168,3 +168,12 @@ def test_the_reader_decides_whether_numbers_are_classes(folders, tmp_path):
         assert ("control" in pd.read_csv(output, comment="#").columns) is (option == "--classes")
     data.write_text(lines(lambda words: words[0]))
     assert run("probe-tasks", folders("bert"), data, output, "--regression") == 2
+
+
+@pytest.mark.parametrize("name", ["probe-tasks", "reconstruct"])
+def test_a_file_with_two_parts_is_probed_by_cross_validation(name, folders, tmp_path, capsys):
+    data, output = tmp_path / "length.txt", tmp_path / "found.csv"
+    data.write_text(lines(lambda words: "long" if len(words) > 5 else "short", {"tr": 60, "te": 30}))
+    assert run(name, folders("bert"), data, output, "--pooling=mean") == 0
+    assert set(pd.read_csv(output, comment="#")["n_validation"]) == {0}
+    assert "by cross-validation on the training part" in capsys.readouterr().err

@@ -3,11 +3,13 @@ import pytest
 from planted_concepts import made_task, planted_vectors
 from scipy.stats import pearsonr
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from core.probing_tasks.labels import N_BINS, STRENGTHS, labels_of, score
+from core.probing_tasks.labels import FOLDS, N_BINS, STRENGTHS, labels_of, score
 from core.probing_tasks.probes import probe as probes
 from core.probing_tasks.probes.probe import fit, predictions, probe
+from core.probing_tasks.task import Task
 
 
 def vectors_of(task, n_columns=6, planted=((0, 0), (1, 2)), **how):
@@ -35,6 +37,33 @@ def test_strength_and_predictions_are_those_of_scikit_learn_head_by_head(n_class
         best = max(range(len(STRENGTHS)), key=lambda place: (scores[place], STRENGTHS[place]))
         assert probed.strength[vector] == STRENGTHS[best]
         np.testing.assert_array_equal(probed.predicted[vector], theirs[best].predict(test))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_without_a_validation_part_the_strength_is_that_of_scikit_learns_cross_validation(n_classes):
+    task = made_task(n_classes)
+    labels, features = labels_of(without_validation(task)), vectors_of(task, strength=0.6)
+    features = features[[place for place, one in enumerate(task.examples) if one.part != "validation"]]
+    probed, gold = probe(features, labels), labels.gold
+    order = np.random.default_rng(0).permutation(labels.train)
+    folds = [(np.setdiff1d(labels.train, fold), fold) for fold in np.array_split(order, FOLDS)]
+    for vector in range(6):
+        own = features[:, vector].astype(float)
+        scores = []
+        for strength in STRENGTHS:
+            theirs = make_pipeline(StandardScaler(), LogisticRegression(C=1 / strength, tol=1e-9, max_iter=10_000))
+            right = [theirs.fit(own[rest], gold[rest]).predict(own[fold]) == gold[fold] for rest, fold in folds]
+            scores.append(np.concatenate(right).mean())
+        best = max(range(len(STRENGTHS)), key=lambda place: (scores[place], STRENGTHS[place]))
+        assert (probed.strength[vector], probed.validation[vector]) == (STRENGTHS[best], pytest.approx(scores[best]))
+        refitted = make_pipeline(
+            StandardScaler(), LogisticRegression(C=1 / STRENGTHS[best], tol=1e-9, max_iter=10_000)
+        ).fit(own[labels.train], gold[labels.train])
+        np.testing.assert_array_equal(probed.predicted[vector], refitted.predict(own[labels.test]))
+
+
+def without_validation(task):
+    return Task(task.name, tuple(one for one in task.examples if one.part != "validation"))
 
 
 def test_vectors_are_worked_on_in_turns_without_a_difference(monkeypatch):

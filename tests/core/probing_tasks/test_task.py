@@ -39,7 +39,7 @@ def test_numbers_as_classes_are_sorted_by_value():
 @pytest.mark.parametrize(
     ("labels", "is_regression", "message"),
     [
-        ({"train": halves(), "test": halves()}, False, "colour: the part validation is empty. "),
+        ({"train": halves(), "validation": halves()}, False, "colour: the part test is empty. "),
         (dict(zip(PARTS, (halves(), ["red"], halves()))), False, "the part validation has 1 example and at least 10 "),
         (in_all(["red"] * 10), False, 'all 30 examples have the label "red". '),
         (
@@ -77,6 +77,11 @@ def test_weak_results_are_noted():
     assert len(notes) == 2
     assert notes[0].startswith("There are 1,000 classes: ")
     assert notes[1] == 'The class "0" has no example in the part test.'
+
+
+def test_a_task_without_a_validation_part_is_probed_by_cross_validation():
+    (said,) = check_task(task_of({"train": halves(), "test": halves()}))
+    assert said.startswith("There is no validation part: heads and penalties are chosen by cross-validation")
 
 
 def test_few_rows_are_noted():

@@ -57,7 +57,7 @@ def together(accuracy, validation, is_regression=False):
         high=np.array(accuracy) + 0.1,
         predicted=np.zeros((n_steps, 4)),
         gold=np.zeros(4),
-        n_validation=100,
+        n_choosing=100,
         n_unsolved=0,
     )
 
