@@ -99,7 +99,9 @@ def test_nothing_in_core_writes_a_result_but_through_the_gate():
 
 @pytest.mark.parametrize(("sent", "code", "said"), [(signal.SIGINT, 130, "Stopped.\n"), (signal.SIGTERM, -15, "")])
 def test_a_command_that_is_ended_leaves_one_line_and_no_half_file(sent, code, said, tmp_path):
+    # A shell lets what it runs in the background ignore Ctrl+C, and the tests may run there.
     script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, time; from pathlib import Path; import core.__main__ as main; from core.commands import write\n"
         "def slow(path): path.write_text('half'); print('begun', flush=True); time.sleep(60)\n"
         "main.main = lambda: write(Path(sys.argv[1]), slow)\n"
