@@ -15,6 +15,8 @@ from dashboard.figures.knowledge.words import Scores, score_axis, score_ends, wr
 from dashboard.figures.names import drawable
 
 HEIGHT: Final = 300
+NAME: Final = 28
+"""Characters of a checkpoint's name in the legend of a narrow page."""
 DASHES: Final = ([1, 0], [6, 3], [2, 2])
 
 
@@ -33,7 +35,7 @@ def localisation_curves(scores: Sequence[Scores], floor: float, floor_name: str,
     data = pd.concat([*lines, *_floor(floor, floor_name, name)], ignore_index=True)
     ends = score_ends([*data["value"], floor])
     most = max(len(line) for line in lines)
-    spec = _spec(tuple(drawable(each.label, 40) for each in scores), most, name, ends, not np.isnan(floor))
+    spec = _spec(tuple(drawable(each.label, NAME) for each in scores), most, name, ends, not np.isnan(floor))
     return Figure(spec, data, _description(lines, scores, name))
 
 
@@ -46,7 +48,7 @@ def _line(number: int, scores: Scores) -> pd.DataFrame:
         {
             "kind": "head",
             "series": number,
-            "checkpoint": drawable(scores.label, 40),
+            "checkpoint": drawable(scores.label),
             "rank": np.arange(1, len(order) + 1),
             "value": values[order],
             "name": [head_name(int(layer[place]), int(head[place])) for place in order],

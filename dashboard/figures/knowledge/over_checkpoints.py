@@ -13,6 +13,7 @@ from dashboard.figures.compare.step_axis import Axis, across, axis_of
 from dashboard.figures.figure import Figure, Spec, of_kind, template
 from dashboard.figures.knowledge.gains import Estimate
 from dashboard.figures.knowledge.words import score_axis, score_ends, written
+from dashboard.figures.names import drawable
 
 HEIGHT: Final = 280
 KINDS: Final = ("best head", "best layer", "best heads together")
@@ -47,7 +48,7 @@ def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[in
                         "kind": "score",
                         "series": number,
                         "what": KINDS[number],
-                        "checkpoint": each.label,
+                        "checkpoint": drawable(each.label),
                         "at": place,
                         "value": of.value,
                         "low": of.low,
