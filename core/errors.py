@@ -12,6 +12,22 @@ class CheckpointError(AnalysisError):
     """A checkpoint cannot be used: not found, not safetensors, unknown architecture, or its self-check failed."""
 
 
+class FetchNeeded(CheckpointError):
+    """A checkpoint of the hub would have to be downloaded, which the user has not asked for.
+
+    Attributes:
+        name: hub id.
+        n_bytes: size of the download.
+    """
+
+    def __init__(self, name: str, n_bytes: int) -> None:
+        super().__init__(
+            f"{name} has to be fetched from the Hugging Face hub ({max(1, round(n_bytes / 1e6)):,} MB). Fetch it if "
+            "you know who made it, or choose another checkpoint."
+        )
+        self.name, self.n_bytes = name, n_bytes
+
+
 class TextError(AnalysisError):
     """Texts cannot be read: encoding, columns, a broken line, or too many of them."""
 

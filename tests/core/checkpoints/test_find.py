@@ -12,9 +12,9 @@ from core.checkpoints.find import (
     check_bundled,
     choose_device,
     find_checkpoint,
-    is_out_of_reach,
     load_checkpoint,
 )
+from core.checkpoints.hub import is_out_of_reach
 from core.errors import CheckpointError
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
@@ -77,6 +77,8 @@ def test_a_folder_that_is_no_checkpoint_gets_its_sentence(folder, change, messag
         ("./missing", r"^There is no folder \./missing"),
         ("~nobody-of-this-name/x", r"^There is no folder ~nobody-of-this-name/x"),
         ("C:\\models\\bert", r"^There is no folder C:\\models\\bert"),
+        ("\\\\server\\models", r"^\\\\server\\models is on another machine, from which nothing is read\."),
+        ("//server/models", r"^//server/models is on another machine"),
         ("a b/c d", r"^'a b/c d' is neither a folder nor a hub id\. Hub ids look like organisation/name"),
         ("nul\0byte", r"is neither a folder nor a hub id"),
         ("x" * 5000, r"is neither a folder nor a hub id"),
@@ -208,10 +210,10 @@ def fail_with(monkeypatch, error):
 
 
 def test_a_gated_and_an_absent_checkpoint_get_their_sentences(monkeypatch):
-    import httpx
+    import httpx2
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
-    response = httpx.Response(403, request=httpx.Request("GET", "https://example.org"))
+    response = httpx2.Response(403, request=httpx2.Request("GET", "https://example.org"))
     fail_with(monkeypatch, GatedRepoError("gated", response=response))
     with pytest.raises(CheckpointError, match=r"^a/b is gated on the hub\. Accept its terms there and log in"):
         find_checkpoint("a/b")
@@ -221,10 +223,10 @@ def test_a_gated_and_an_absent_checkpoint_get_their_sentences(monkeypatch):
 
 
 def test_a_broken_connection_gets_its_sentence_without_the_name_of_a_class(monkeypatch):
-    import httpx
+    import httpx2
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    for error in (LocalEntryNotFoundError("gone"), httpx.ConnectTimeout("slow"), httpx.ReadError("cut")):
+    for error in (LocalEntryNotFoundError("gone"), httpx2.ConnectTimeout("slow"), httpx2.ReadError("cut")):
         fail_with(monkeypatch, error)
         with pytest.raises(CheckpointError, match=r"^The hub could not be reached for a/b, and no copy is on this"):
             find_checkpoint("a/b")

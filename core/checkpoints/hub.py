@@ -1,0 +1,88 @@
+"""Fetches checkpoints from the Hugging Face hub."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from core.checkpoints.files import HUB_FILES
+from core.errors import CheckpointError
+
+WAIT_SECONDS: Final = 10
+"""For the hub's answer about one file."""
+
+
+def fetch(name: str) -> tuple[Path, str]:
+    """Download the files of a hub checkpoint, or use the local hub cache if the hub cannot be reached.
+
+    Returns: their folder, and the commit.
+    Raises: CheckpointError.
+    """
+    from huggingface_hub import snapshot_download
+
+    with _said(name):
+        folder = Path(snapshot_download(name, allow_patterns=list(HUB_FILES), etag_timeout=WAIT_SECONDS))
+    return folder, folder.name
+
+
+def bytes_to_fetch(name: str) -> int:
+    """Size of the files that `fetch` would download; 0 if the hub does not list them, as nothing can be fetched then.
+
+    Asks the hub for names and sizes of files only.
+
+    Raises: CheckpointError for what cannot be a hub id.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import DryRunError
+
+    try:
+        with _said(name):
+            files = snapshot_download(name, allow_patterns=list(HUB_FILES), etag_timeout=WAIT_SECONDS, dry_run=True)
+    except DryRunError:
+        return 0
+    return sum(file.file_size or 0 for file in files if file.will_download)
+
+
+@contextmanager
+def _said(name: str) -> Iterator[None]:
+    """Turn what goes wrong with the hub into a CheckpointError."""
+    from httpx2 import HTTPError
+    from huggingface_hub.errors import (
+        DryRunError,
+        GatedRepoError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
+
+    try:
+        yield
+    except DryRunError:
+        raise
+    except HFValidationError:
+        raise CheckpointError(
+            f"{name[:100]!r} is neither a folder nor a hub id. Hub ids look like organisation/name, of letters, "
+            "digits, - _ ."
+        ) from None
+    except GatedRepoError:
+        raise CheckpointError(
+            f"{name} is gated on the hub. Accept its terms there and log in with: hf auth login"
+        ) from None
+    except RepositoryNotFoundError:
+        raise CheckpointError(
+            f"The hub has no checkpoint {name}. Check the spelling, or log in if it is private."
+        ) from None
+    except (LocalEntryNotFoundError, HTTPError, OSError) as error:
+        reason = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+        raise CheckpointError(
+            f"The hub could not be reached for {name}{reason}, and no copy is on this machine. "
+            "Check the connection, or give a local folder."
+        ) from None
+
+
+def is_out_of_reach(name: str) -> bool:
+    """Whether a hub id can neither be fetched, since this machine is set to stay offline, nor read from a copy."""
+    from huggingface_hub import constants  # the functions that look into its cache take half a second to import
+
+    copies = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}", "snapshots")
+    return constants.HF_HUB_OFFLINE and not copies.is_dir()

@@ -1,0 +1,73 @@
+"""Fetching from a hub: one on this machine, asked by huggingface_hub itself, in a process that knows no other."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from local_hub import COMMIT, local_hub
+
+from core.checkpoints.find import find_checkpoint
+
+ASK = """
+import json, sys
+from core.checkpoints.find import find_checkpoint
+from core.checkpoints.hub import bytes_to_fetch
+from core.errors import CheckpointError
+answers = []
+for step in sys.argv[2:]:
+    try:
+        answer = bytes_to_fetch(sys.argv[1]) if step == "size" else find_checkpoint(sys.argv[1])
+        answers.append(answer if step == "size" else [answer.revision, answer.fingerprint])
+    except CheckpointError as error:
+        answers.append(str(error))
+print(json.dumps(answers))
+"""
+
+
+@pytest.fixture
+def ask(tmp_path):
+    def ask(address, name, *steps, **environment):
+        known = {**os.environ, "HF_ENDPOINT": address, "HF_HOME": str(tmp_path / "hub"), "HF_HUB_DISABLE_XET": "1"}
+        del known["HF_HUB_OFFLINE"]
+        command = [sys.executable, "-c", ASK, name, *steps]
+        said = subprocess.run(command, env={**known, **environment}, check=True, capture_output=True, text=True)
+        return json.loads(said.stdout)
+
+    return ask
+
+
+def test_the_size_is_said_before_and_nothing_is_left_to_fetch_after(ask, folders):
+    folder = folders("bert")
+    files = {path.name: path.stat().st_size for path in folder.iterdir()}
+    with local_hub("organisation/small", folder) as hub:
+        assert ask(hub.address, hub.name, "size") == [sum(files.values())]
+        assert hub.fetched == []
+        size, found, then = ask(hub.address, hub.name, "size", "find", "size")
+        assert sorted(hub.fetched) == sorted(files)
+    assert (size, then) == (sum(files.values()), 0)
+    assert found == [COMMIT, find_checkpoint(str(folder)).fingerprint]
+
+
+def test_a_copy_is_read_where_the_hub_is_gone_and_a_name_without_one_gets_its_sentence(ask, folders):
+    with local_hub("organisation/small", folders("bert")) as hub:
+        ask(hub.address, hub.name, "find")
+    for environment in ({}, {"HF_HUB_OFFLINE": "1"}):
+        size, found = ask(hub.address, hub.name, "size", "find", **environment)
+        assert (size, found[0]) == (0, COMMIT)
+        size, found = ask(hub.address, "organisation/other", "size", "find", **environment)
+        assert size == 0
+        assert found.startswith("The hub could not be reached for organisation/other, and no copy is on this machine.")
+
+
+def test_what_the_hub_does_not_have_gets_its_sentence(ask, folders):
+    with local_hub("organisation/small", folders("bert")) as hub:
+        said = ask(hub.address, "organisation/other", "size", "find")
+    assert said == [0, "The hub has no checkpoint organisation/other. Check the spelling, or log in if it is private."]
+
+
+def test_a_proxy_that_does_not_answer_gets_a_sentence(ask):
+    proxy = "http://127.0.0.1:9"
+    said = ask("https://hub.invalid", "organisation/small", "find", HTTPS_PROXY=proxy, https_proxy=proxy)
+    assert said[0].startswith("The hub could not be reached for organisation/small")
