@@ -24,10 +24,17 @@ from threading import Thread
 from typing import Final
 
 import streamlit as st
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.routing import Route
 from streamlit.file_util import get_static_dir
+
+# `streamlit run` puts this file's folder on the path, not the project's.
+if (root := str(Path(__file__).parents[1])) not in sys.path:
+    sys.path.insert(0, root)
+
+from dashboard.own_site import OwnSiteOnly
 
 ADDRESSES: Final = ("", "roles", "surface", "parsing", "similar", "importance", "knowledge", "compare", "fine-tune")
 """Of the pages; any other address brings Streamlit's page as it is."""
@@ -95,8 +102,6 @@ async def _send_on(request: Request) -> RedirectResponse:
     return RedirectResponse(f"./?{query}" if query else "./")
 
 
-# `streamlit run` puts this file's folder on the path, not the project's.
-sys.path.insert(0, str(_HERE.parent))
 Thread(target=warm_up, name="warm up", daemon=True).start()
 routes = [*(Route(f"/{address}", _send) for address in ADDRESSES), Route(f"/{FIRST_PAGE}", _send_on)]
-app = st.App(_HERE / "app.py", routes=routes)
+app = st.App(_HERE / "app.py", routes=routes, middleware=[Middleware(OwnSiteOnly)])

@@ -45,12 +45,13 @@ def prepare(folder: Path) -> None:
 
 
 @contextmanager
-def serve(folder: Path, script: Path = DASHBOARD) -> Iterator[Dashboard]:
+def serve(folder: Path, script: Path = DASHBOARD, **environment: str) -> Iterator[Dashboard]:
     """A page as `make app` starts it, on a free port, without the model hub and the package index.
 
     Args:
         folder: where results and the log, `server.log`, are kept.
         script: what Streamlit runs.
+        environment: variables that differ for it.
 
     Raises: RuntimeError if the server ends or does not answer.
     """
@@ -60,10 +61,9 @@ def serve(folder: Path, script: Path = DASHBOARD) -> Iterator[Dashboard]:
     command = [sys.executable, "-m", "streamlit", "run", str(script)]
     options = ["--server.port", str(port), "--server.address", "localhost", "--server.headless", "true"]
     log = folder / "server.log"
+    known = {**_environment(folder), **environment}
     with log.open("w") as output:
-        process = subprocess.Popen(
-            [*command, *options], cwd=ROOT, env=_environment(folder), stdout=output, stderr=subprocess.STDOUT
-        )
+        process = subprocess.Popen([*command, *options], cwd=ROOT, env=known, stdout=output, stderr=subprocess.STDOUT)
     try:
         _wait_for(f"http://localhost:{port}", process)
         yield Dashboard(f"http://localhost:{port}", process.pid, log)

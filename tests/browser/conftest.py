@@ -30,6 +30,8 @@ ARGUMENTS = [
 ]
 COMPLAINTS = ("Traceback (most recent call last)", "Stack (most recent call last)", "Warning:")
 """What begins a complaint in the server's log."""
+WATCHED = Path(__file__).with_name("watched")
+"""Holds the module that notes what a Python program connects to."""
 WIDE = {"width": 1440, "height": 900}
 # Opened at a page's own address, Streamlit's front end first looks for its server below that address, is told 404
 # twice, and then finds it at the root. Chromium writes both answers to the console.
@@ -75,16 +77,22 @@ def server(running):
 
 @pytest.fixture(scope="session")
 def served():
-    """served(folder, script): a context with a running script; its server may not complain."""
+    """served(folder, script, **environment): a context with a running script.
+
+    Its server, and what that starts, may neither complain nor reach for another machine.
+    """
     return _served
 
 
 @contextmanager
-def _served(folder, script=DASHBOARD):
-    with serve(folder, script) as running:
+def _served(folder, script=DASHBOARD, **environment):
+    outside = folder / "outside.log"
+    outside.touch()
+    with serve(folder, script, PYTHONPATH=str(WATCHED), OUTSIDE_LOG=str(outside), **environment) as running:
         yield running
     said = running.log.read_text()
     assert not any(complaint in said for complaint in COMPLAINTS), said
+    assert outside.read_text() == "", "The server reached for other machines."
 
 
 @pytest.fixture(scope="session")
