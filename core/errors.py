@@ -122,6 +122,11 @@ def _named(position: int | None) -> str:
     return "The text" if position is None else f"Text {position + 1}"
 
 
+def first_line(error: BaseException) -> str:
+    """First line of a library's message, at most 100 characters."""
+    return str(error).strip().split("\n")[0][:100] or type(error).__name__
+
+
 @contextmanager
 def panics_caught() -> Iterator[None]:
     """Turn a panic of a library in Rust into a CheckpointError.
@@ -140,8 +145,7 @@ def panics_caught() -> Iterator[None]:
 
 def panicked(panic: BaseException) -> str:
     """The sentence on a panic."""
-    lines = str(panic).splitlines()
     return (
-        f"The checkpoint's tokenizer broke down ({lines[0][:100] if lines else type(panic).__name__}). Save its "
-        "tokenizer.json again, or choose another checkpoint."
+        f"The checkpoint's tokenizer broke down ({first_line(panic)}). Save its tokenizer.json again, or choose "
+        "another checkpoint."
     )

@@ -1,6 +1,8 @@
 import os
 from pathlib import Path
 
+# Checkpoints that tests make are loaded without a trial, which takes seconds each; tests of trials unset it.
+os.environ["ATTENTION_SIEVE_TRUSTED"] = os.sep
 # Before anything imports huggingface_hub: no test reaches the network.
 os.environ["HF_HUB_OFFLINE"] = "1"
 # Before anything imports torch: a worker has one core, and on matrices this small threads cost more than they give.

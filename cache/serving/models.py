@@ -1,23 +1,22 @@
 """Keeps loaded checkpoints in memory, within a budget."""
 
-import math
 import os
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from cache.engine import Engine
 from cache.serving.failures import for_readers
 from cache.serving.memory import free_memory, gpu_bytes, machine_bytes
+from cache.serving.trust import check_by_trial
 from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.files import WEIGHT_FILES
+from core.checkpoints.files import WEIGHT_FILES, n_saved
 from core.checkpoints.find import choose_device, load_checkpoint
 from core.checkpoints.memory import is_out_of_memory
 from core.errors import AnalysisError, CheckpointError
@@ -111,6 +110,7 @@ class Models:
     def _load(self, engine: Engine, promise: Future) -> None:
         """Load a checkpoint; whoever waits for it meets the same error."""
         try:
+            check_by_trial(engine.files)
             with _loading:
                 checkpoint = self._loaded(engine)
         except BaseException as error:
@@ -162,18 +162,11 @@ class Models:
 
 def _bytes_to_come(engine: Engine) -> int:
     """Memory that a checkpoint's weights will take in the engine's number format, whichever one its files are in."""
-    paths = list(engine.files.folder.glob(WEIGHT_FILES))
     try:
-        return sum(map(_n_weights, paths)) * BYTES_OF_WEIGHT.get(engine.dtype, 4)
+        return n_saved(engine.files.folder) * BYTES_OF_WEIGHT.get(engine.dtype, 4)
     except SafetensorError:
         # Loading says in a sentence what is wrong with such a file.
-        return sum(path.stat().st_size for path in paths)
-
-
-def _n_weights(path: Path) -> int:
-    with safe_open(path, framework="numpy") as file:
-        names: list[str] = file.keys()
-        return sum(math.prod(file.get_slice(name).get_shape()) for name in names)
+        return sum(path.stat().st_size for path in engine.files.folder.glob(WEIGHT_FILES))
 
 
 def _budget_from_environment() -> int | None:

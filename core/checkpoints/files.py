@@ -1,10 +1,13 @@
 """Checks the files of a checkpoint before anything is loaded; does not import torch."""
 
 import json
+import math
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
+
+from safetensors import safe_open
 
 from core.checkpoints.removed_heads import REMOVED_HEADS
 from core.errors import CheckpointError
@@ -23,6 +26,8 @@ MAX_JSON_BYTES: Final = 20_000_000
 """Maximum size of a configuration or an index of weights; real ones are far smaller."""
 MAX_LAYERS: Final = 1_000
 """Larger numbers are mistakes, and building such a model would take hours."""
+MAX_CLASSES: Final = 100_000
+"""Of a classifier; transformers gives each of them a name before anything else is read."""
 
 
 def checked_config(name: str, folder: Path) -> dict[str, Any]:
@@ -41,6 +46,20 @@ def checked_config(name: str, folder: Path) -> dict[str, Any]:
     return config
 
 
+def n_saved(folder: Path) -> int:
+    """How many numbers the weight files in a folder hold, by their headers.
+
+    Raises: SafetensorError for a file that is no safetensors file.
+    """
+    return sum(map(_n_in_file, folder.glob(WEIGHT_FILES)))
+
+
+def _n_in_file(path: Path) -> int:
+    with safe_open(path, framework="numpy") as file:
+        names: list[str] = file.keys()
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in names)
+
+
 def _read_config(name: str, folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.is_file():
@@ -48,12 +67,14 @@ def _read_config(name: str, folder: Path) -> dict[str, Any]:
             f"{name} holds no config.json, so it is not a checkpoint. Choose a folder saved by save_pretrained."
         )
     config = _read_json(name, path)
-    most = max(_layer_counts(config), default=0)
-    if most > MAX_LAYERS:
-        raise CheckpointError(
-            f"config.json of {name} names {most:,} layers and at most {MAX_LAYERS:,} are loaded. Correct the number, "
-            "or save the checkpoint again."
-        )
+    for what, ends, bound in (("layers", ("layers", "layer"), MAX_LAYERS), ("classes", ("num_labels",), MAX_CLASSES)):
+        most = max(_counts(config, ends), default=0)
+        if most > bound:
+            named = f"{most:,}"[:100]
+            raise CheckpointError(
+                f"config.json of {name} names {named} {what} and at most {bound:,} are loaded. Correct the number, or "
+                "save the checkpoint again."
+            )
     return config
 
 
@@ -73,11 +94,11 @@ def _read_json(name: str, path: Path) -> dict[str, Any]:
     return content
 
 
-def _layer_counts(config: dict[str, Any]) -> Iterator[int]:
-    """All numbers of layers in a configuration, including those of nested configurations."""
+def _counts(config: dict[str, Any], ends: tuple[str, ...]) -> Iterator[float]:
+    """All numbers under keys with such an end in a configuration, including those of nested configurations."""
     for part in (config, *(value for value in config.values() if isinstance(value, dict))):
         for key, value in part.items():
-            if isinstance(value, int) and key.endswith(("layers", "layer")):
+            if isinstance(value, int | float) and key.endswith(ends):
                 yield value
 
 

@@ -12,8 +12,9 @@ from transformers import CONFIG_MAPPING, AutoConfig, AutoTokenizer, PreTrainedMo
 from transformers.utils import logging as transformers_logging
 
 from core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles, OutputHead
+from core.checkpoints.measure import check_size
 from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.checkpoints.self_check import first_line, is_eager, self_check
+from core.checkpoints.self_check import is_eager, self_check
 from core.checkpoints.slicing import class_without_heads, remove_heads
 from core.checkpoints.soundness import (
     check_layers,
@@ -23,7 +24,8 @@ from core.checkpoints.soundness import (
     own_memory,
     stated_length,
 )
-from core.errors import CheckpointError, panics_caught
+from core.checkpoints.tokenizer_files import check_tokenizer_files
+from core.errors import CheckpointError, first_line, panics_caught
 
 HEADS: Final[dict[str, tuple[str, OutputHead]]] = {
     "ForMaskedLM": ("AutoModelForMaskedLM", "masked token"),
@@ -79,6 +81,7 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
 
 
 def _load_tokenizer(files: CheckpointFiles) -> Any:
+    check_tokenizer_files(files.name, files.folder)
     try:
         tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
     except Exception as error:  # what a broken file makes the library raise is open-ended
@@ -99,14 +102,18 @@ def _load_config(files: CheckpointFiles) -> Any:
             "checkpoint is never run. Choose another checkpoint, or a newer release of transformers."
         )
     try:
-        return AutoConfig.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
+        config = AutoConfig.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
     except Exception as error:  # what a broken file makes the library raise is open-ended
         raise CheckpointError(
             f"config.json of {files.name} cannot be used ({first_line(error)}). Save the checkpoint again."
         ) from error
+    # It saves memory in training only, and refuses texts whose length it does not divide.
+    config.chunk_size_feed_forward = 0
+    return config
 
 
 def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreTrainedModel:
+    check_size(files.name, files.folder, getattr(transformers, _head(config)[0]), config, dtype)
     make = _read_weights if files.seed is None else _draw_weights
     model = make(files, config, dtype, None)
     if not _has_door(model) and not is_eager(model):

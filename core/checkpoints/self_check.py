@@ -16,7 +16,7 @@ from core.attention.observed import ATTENTION_NAME, observe
 from core.attention.observers import Tile
 from core.attention.settings import ONE_STACK, TWO_STACKS, UNLIMITED, Kind, Reach
 from core.checkpoints.checkpoint import AttentionLayers
-from core.errors import CheckpointError
+from core.errors import CheckpointError, first_line
 
 ROW_SUM_TOLERANCE: Final = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 3e-2}
 """By number format; models that compute attention in their own code round in that format."""
@@ -193,8 +193,3 @@ def real_rows(output: Float[Tensor, "text token channel"], two_stacks: bool) -> 
 def is_eager(model: PreTrainedModel) -> bool:
     """Whether a model uses transformers' eager attention."""
     return model.config._attn_implementation == "eager"
-
-
-def first_line(error: Exception) -> str:
-    """First line of an error message, at most 200 characters."""
-    return str(error).strip().split("\n")[0][:200] or type(error).__name__

@@ -86,6 +86,10 @@ def check_vocabulary(name: str, model: PreTrainedModel, tokenizer: Any) -> int:
             "a text model, such as BERT."
         )
     n_rows = min(embedding.num_embeddings for embedding in embeddings)
+    marked = tokenizer("a", "a", return_token_type_ids=True)
+    _check_ids(name, "puts in the id", marked["input_ids"], n_rows, "embeddings")
+    if (n_types := getattr(model.config, "type_vocab_size", 0)) > 1:
+        _check_ids(name, "marks a token as of type", marked["token_type_ids"], n_types, "types of tokens")
     outside = {token: number for token, number in _producible(tokenizer).items() if number >= n_rows}
     if outside:
         first = min(outside, key=lambda token: outside[token])
@@ -95,6 +99,16 @@ def check_vocabulary(name: str, model: PreTrainedModel, tokenizer: Any) -> int:
             "the model beside it, or resize the model's embeddings."
         )
     return n_rows
+
+
+def _check_ids(name: str, does: str, ids: Collection[int], n_rows: int, what: str) -> None:
+    """Raise if the tokenizer's post-processor gives a number outside of a table, which would end the pass."""
+    outside = [number for number in ids if not 0 <= number < n_rows]
+    if outside:
+        raise CheckpointError(
+            f"The tokenizer of {name} {does} {outside[0]:,}, and its model has {n_rows:,} {what}. Save the tokenizer "
+            "that belongs to the model beside it."
+        )
 
 
 def keep_names_as_text(tokenizer: Any) -> None:

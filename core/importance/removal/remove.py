@@ -17,9 +17,9 @@ from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.checkpoints.folders import UNFINISHED
 from core.checkpoints.load import load_every_weight
 from core.checkpoints.removed_heads import as_removed, write_removed
-from core.checkpoints.self_check import first_line, probe_inputs, real_rows
+from core.checkpoints.self_check import probe_inputs, real_rows
 from core.checkpoints.slicing import remove_heads, scale_heads
-from core.errors import AnalysisError, CheckpointError
+from core.errors import AnalysisError, CheckpointError, first_line
 from core.importance.removal.exports import TOLERANCE, Export
 
 

@@ -1,0 +1,105 @@
+"""Bounds on a checkpoint's tokenizer files, which the libraries read without any; does not import torch."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from core.checkpoints.files import TOKENIZER_FILES
+from core.errors import CheckpointError, first_line
+
+MAX_BYTES: Final = 60_000_000
+"""Maximum size of one file; the largest published ones have under 40 MB."""
+MAX_ENTRIES: Final = 1_500_000
+"""Maximum number of tokens in a vocabulary; the largest published ones have about a million."""
+MAX_ADDED: Final = 20_000
+"""Maximum number of added tokens, special ones included. The tokenizer looks for each of them in every text."""
+MAX_STEPS: Final = 1_000
+"""Maximum number of steps that a text goes through: replacements, patterns, templates."""
+MAX_CHARACTERS: Final = 10_000
+"""Maximum length of an added token, and of what a step replaces or puts in. The normalisation table of SentencePiece is
+data of another kind, bounded by the size of its file."""
+TABLES: Final = ("precompiled_charsmap",)
+"""Keys of such data."""
+
+
+def check_tokenizer_files(name: str, folder: Path) -> None:
+    """Raise if tokenizer files are larger than any real ones, or would make results differ from run to run.
+
+    Args:
+        name: name of the checkpoint, for error messages.
+        folder: its folder.
+
+    Raises: CheckpointError.
+    """
+    for path in (folder / file for file in TOKENIZER_FILES):
+        if not path.is_file():
+            continue
+        if (n_bytes := path.stat().st_size) > MAX_BYTES:
+            _refuse(name, path, f"has {n_bytes / 1e6:,.0f} MB", f"{MAX_BYTES / 1e6:,.0f} MB")
+        if path.suffix == ".json":
+            _check_json(name, path)
+        elif path.suffix == ".txt" and (n_lines := path.read_bytes().count(b"\n")) > MAX_ENTRIES:
+            _refuse(name, path, f"has {n_lines:,} lines", f"{MAX_ENTRIES:,}")
+
+
+def _check_json(name: str, path: Path) -> None:
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(
+            f"{path.name} of {name} cannot be read ({first_line(error)}). Save its tokenizer again."
+        ) from None
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{path.name} of {name} holds no settings. Save its tokenizer again.")
+    if path.name == "tokenizer.json":
+        _check_tokenizer_json(name, path, content)
+    elif path.name == "vocab.json":
+        _check_count(name, path, "tokens", content, MAX_ENTRIES)
+    else:
+        added = content.get("added_tokens_decoder") if path.name == "tokenizer_config.json" else content
+        _check_count(name, path, "added tokens", added, MAX_ADDED)
+        _check_count(name, path, "added tokens", content.get("additional_special_tokens"), MAX_ADDED)
+
+
+def _check_tokenizer_json(name: str, path: Path, content: dict[str, Any]) -> None:
+    model = content.get("model")
+    if isinstance(model, dict):
+        _check_count(name, path, "tokens", model.get("vocab"), MAX_ENTRIES)
+        if model.get("dropout"):
+            raise CheckpointError(
+                f"The tokenizer of {name} drops merges at random (dropout {str(model['dropout'])[:20]}), so that no "
+                "result could be repeated. Set dropout to null in its tokenizer.json."
+            )
+    added = content.get("added_tokens")
+    _check_count(name, path, "added tokens", added, MAX_ADDED)
+    steps = [content.get(key) for key in ("normalizer", "pre_tokenizer", "post_processor", "decoder")]
+    n_steps = 0
+    for key, value in _leaves([steps, added]):
+        n_steps += key == "type"
+        if isinstance(value, str) and len(value) > MAX_CHARACTERS and key not in TABLES:
+            _refuse(name, path, f"has a {key} of {len(value):,} characters", f"{MAX_CHARACTERS:,}")
+    if n_steps > MAX_STEPS:
+        _refuse(name, path, f"takes a text through {n_steps:,} steps", f"{MAX_STEPS:,}")
+
+
+def _check_count(name: str, path: Path, what: str, values: Any, most: int) -> None:
+    if isinstance(values, dict | list) and len(values) > most:
+        _refuse(name, path, f"has {len(values):,} {what}", f"{most:,}")
+
+
+def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value that holds no others, and the nearest key above it; nested at most as deep as JSON's reader goes."""
+    pairs = value.items() if isinstance(value, dict) else ((key, each) for each in value)
+    for name, each in pairs:
+        if isinstance(each, dict | list):
+            yield from _leaves(each, name)
+        else:
+            yield name, each
+
+
+def _refuse(name: str, path: Path, found: str, most: str) -> None:
+    raise CheckpointError(
+        f"{path.name} of {name} {found}, and at most {most} are read; that is more than any published tokenizer has. "
+        "Save its tokenizer again."
+    )

@@ -1,0 +1,121 @@
+"""Loads a checkpoint in a process of its own, so that one which needs too much memory or time ends nothing else.
+
+`python -m core.checkpoints.trial_load NAME` is that process; `try_to_load` starts and watches it.
+"""
+
+import json
+import string
+import subprocess
+import sys
+import time
+from typing import Any, Final
+
+import psutil
+
+from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from core.checkpoints.files import WEIGHT_FILES
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.errors import CheckpointError, panics_caught
+
+MOST_BYTES: Final = 2 * 10**9
+"""Memory of the process beside twice the size of the weight files; torch and transformers take .4 GB of it."""
+MOST_SECONDS: Final = 30
+"""Processor time of the process; half of it is for importing torch on a slow machine."""
+LONGEST_WAIT: Final = 180
+"""Seconds by the clock, for a process that waits for something."""
+BETWEEN_LOOKS: Final = 0.05
+"""Seconds from one look at memory and time to the next."""
+TEXTS: Final = (
+    "The old baker quietly closed her small shop, and it wasn't her fault!",
+    string.printable,
+    "Zwölf Boxkämpfer; широкая электрификация; 東京都へ行く; \N{GRINNING FACE}\N{ZERO WIDTH JOINER} مرحبا",
+    "the cat sat on " + "a" * 34,
+    "x" * 2_000 + " " * 2_000 + "1 " * 1_000,
+)
+"""What its tokenizer is tried on."""
+MOST_TOKENS_PER_BYTE: Final = 4
+"""Tokens that a text may have for each of its bytes in UTF-8."""
+
+
+def try_to_load(files: CheckpointFiles) -> None:
+    """Load a checkpoint, and tokenise a few texts with it, in a process that may not take too much.
+
+    Returns when all of it went well.
+
+    Raises: CheckpointError as `load_checkpoint` does, or if the process took too much memory or time, or broke down.
+    """
+    command = [sys.executable, "-m", "core.checkpoints.trial_load", str(files.folder)]
+    n_bytes = MOST_BYTES + 2 * sum(path.stat().st_size for path in files.folder.glob(WEIGHT_FILES))
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            _watch(files.name, process, n_bytes)
+        finally:
+            process.kill()
+        said = process.stdout.read() if process.stdout else b""
+    _tell(files, process.returncode, said)
+
+
+def _watch(name: str, process: subprocess.Popen, n_bytes: int) -> None:
+    """Return when the process has ended by itself; raise when it takes too much."""
+    began = time.monotonic()
+    watched = psutil.Process(process.pid)
+    while process.poll() is None:
+        try:
+            with watched.oneshot():
+                resident, times = watched.memory_info().rss, watched.cpu_times()
+        except psutil.Error:
+            continue  # it has just ended
+        if resident > n_bytes:
+            raise _took_too_much(name, f"more than {n_bytes / 1e9:,.1f} GB of memory")
+        if times.user + times.system > MOST_SECONDS:
+            raise _took_too_much(name, f"more than {MOST_SECONDS} seconds of a processor")
+        if time.monotonic() - began > LONGEST_WAIT:
+            raise _took_too_much(name, f"more than {LONGEST_WAIT} seconds")
+        time.sleep(BETWEEN_LOOKS)
+
+
+def _took_too_much(name: str, what: str) -> CheckpointError:
+    return CheckpointError(
+        f"{name} took {what} when it was loaded on trial, so it is not used. Save the checkpoint again, or choose "
+        "another."
+    )
+
+
+def _tell(files: CheckpointFiles, code: int, said: bytes) -> None:
+    """Raise what the process found, in the words of whoever named the checkpoint."""
+    try:
+        found: dict[str, Any] = json.loads(said)
+    except ValueError:
+        raise CheckpointError(
+            f"{files.name} ended the process in which it was loaded on trial (exit status {code}), so it is not used. "
+            "Save the checkpoint again, or choose another."
+        ) from None
+    if error := found["error"]:
+        raise CheckpointError(error.replace(str(files.folder), files.name))
+
+
+@panics_caught()
+def _check_tokenizer(checkpoint: Checkpoint) -> None:
+    """Raise if the tokenizer makes far more tokens of a text than it has bytes."""
+    for text in TEXTS:
+        n_tokens, n_bytes = len(checkpoint.tokenizer(text)["input_ids"]), len(text.encode())
+        if n_tokens > MOST_TOKENS_PER_BYTE * (n_bytes + 10):
+            raise CheckpointError(
+                f"The tokenizer of {checkpoint.files.name} makes {n_tokens:,} tokens of a text of {n_bytes:,} bytes. "
+                "Save its tokenizer again, or choose another checkpoint."
+            )
+
+
+def _main(folder: str) -> None:
+    """Load what is in a folder; writes the sentence on what is wrong, or none, as JSON."""
+    try:
+        _check_tokenizer(load_checkpoint(find_checkpoint(folder), device="cpu"))
+    except CheckpointError as error:
+        said = str(error)
+    else:
+        said = ""
+    print(json.dumps({"error": said}), flush=True)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])

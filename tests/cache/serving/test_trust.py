@@ -1,0 +1,108 @@
+"""A checkpoint that nobody vouches for is loaded on trial first, once, in a process of its own."""
+
+import json
+import shutil
+
+import pytest
+from small_checkpoints import edit_json
+
+from cache.engine import Engine
+from cache.serving import trust
+from cache.serving.models import Models
+from core.checkpoints import trial_load
+from core.checkpoints.find import find_checkpoint, randomly_initialised
+from core.checkpoints.folders import checkpoints_folder
+from core.errors import CheckpointError
+
+
+@pytest.fixture
+def folder(folders, tmp_path, monkeypatch):
+    """A small BERT that nobody vouches for."""
+    monkeypatch.delenv("ATTENTION_SIEVE_TRUSTED")
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path / "home"))
+    return shutil.copytree(folders("bert"), tmp_path / "bert")
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """Names of the checkpoints that are tried."""
+    names = []
+    monkeypatch.setattr(trust, "try_to_load", lambda files: names.append(files.name))
+    return names
+
+
+def edit_tokenizer(folder, change):
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def load(folder):
+    with Models().use(Engine(find_checkpoint(str(folder)), "cpu")) as checkpoint:
+        return checkpoint
+
+
+def test_a_sound_checkpoint_is_tried_once_and_again_when_it_changes(folder):
+    checkpoint = load(folder)
+    assert [layers.n_heads for layers in checkpoint.attentions.values()] == [3]
+    (passed,) = (folder.parent / "home" / trust.TRIED).iterdir()
+    assert passed.name == checkpoint.files.fingerprint
+    trust.check_by_trial(randomly_initialised(checkpoint.files))
+    assert [passed] == list(passed.parent.iterdir())
+    edit_json(folder / "config.json", vocab_size=10**8)
+    with pytest.raises(CheckpointError, match=r"describes a model of 1,200,002,932 numbers \(embeddings\.word_"):
+        load(folder)
+    assert [passed] == list(passed.parent.iterdir())
+
+
+def test_what_is_vouched_for_is_not_tried(folder, tried, monkeypatch):
+    trust.check_by_trial(find_checkpoint("bundled"))
+    made = shutil.copytree(folder, checkpoints_folder() / "made-here")
+    trust.check_by_trial(find_checkpoint(made.name))
+    monkeypatch.setenv("ATTENTION_SIEVE_TRUSTED", f"/no/such/folder:{folder.parent}")
+    trust.check_by_trial(find_checkpoint(str(folder)))
+    assert tried == []
+    monkeypatch.setenv("ATTENTION_SIEVE_TRUSTED", f"{folder}-other:{folder / 'below'}")
+    trust.check_by_trial(find_checkpoint(str(folder)))
+    assert tried == [str(folder)]
+
+
+def test_a_tokenizer_that_blows_up_a_text_ends_the_trial_only(folder, monkeypatch):
+    monkeypatch.setattr(trial_load, "MOST_BYTES", 10**9)
+    doubled = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
+    edit_tokenizer(
+        folder, lambda content: content.update(normalizer={"type": "Sequence", "normalizers": [doubled] * 40})
+    )
+    with pytest.raises(
+        CheckpointError, match=r"^/.*/bert took more than 1\.0 GB of memory when it was loaded on trial"
+    ):
+        load(folder)
+
+
+def test_a_tokenizer_that_panics_on_some_texts_is_found_on_trial(folder):
+    split = {"type": "Split", "pattern": {"Regex": "(.*a){25}b"}, "behavior": "Isolated", "invert": False}
+    edit_tokenizer(folder, lambda content: content.update(pre_tokenizer=split))
+    with pytest.raises(CheckpointError, match=r"^The checkpoint's tokenizer broke down"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("does", "message"),
+    [
+        ("while True: pass", "took more than 1 seconds of a processor when it was loaded on trial"),
+        ("import time; time.sleep(60)", "took more than 8 seconds when it was loaded on trial"),
+        ("held = bytearray(10**9); import time; time.sleep(60)", "took more than 0.3 GB of memory when"),
+        ("import os; os.abort()", r"ended the process in which it was loaded on trial \(exit status -6\)"),
+        ("print(chr(123))", r"ended the process in which it was loaded on trial \(exit status 0\)"),
+    ],
+)
+def test_a_trial_is_bounded(folder, does, message, monkeypatch, tmp_path):
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\nexec {trial_load.sys.executable} -c '{does}'\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(trial_load.sys, "executable", str(program))
+    for name, bound in {"MOST_SECONDS": 1, "LONGEST_WAIT": 8, "MOST_BYTES": 3 * 10**8}.items():
+        monkeypatch.setattr(trial_load, name, bound)
+    with pytest.raises(CheckpointError, match=message):
+        trial_load.try_to_load(find_checkpoint(str(folder)))
