@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -39,22 +38,35 @@ def append_gates(folder: Path, step: int, log_alpha: Float[np.ndarray, "layer he
 def read_history(folder: Path, removed: Sequence[Head] = ()) -> GateHistory | None:
     """The gates of a run so far; None before its first step.
 
-    An incomplete line is ignored. Steps that a run did after its last saved one, and does again, count once.
+    A line that broke off, or that somebody spoilt, is ignored. Steps that a run did after its last saved one, and does
+    again, count once.
 
     Args:
         folder: of the run.
         removed: heads that were removed from the checkpoint before.
     """
     path = folder / HISTORY
-    found: dict[int, list[list[float]]] = {}
-    for written in path.read_text("utf-8").splitlines() if path.is_file() else ():
-        with suppress(ValueError):  # a line that broke off when the program was ended
-            line = json.loads(written)
-            found = {step: gates for step, gates in found.items() if step < line["step"]}
-            found[line["step"]] = line["log_alpha"]
+    found: dict[int, np.ndarray] = {}
+    shape = None
+    for written in path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else ():
+        read = _read_line(written)
+        if read is None or (shape is not None and read[1].shape != shape):
+            continue
+        shape, step = read[1].shape, read[0]
+        found = {before: gates for before, gates in found.items() if before < step} | {step: read[1]}
     if not found:
         return None
     log_alpha = np.array(list(found.values()))
     for layer, head in removed:
         log_alpha[:, layer, head] = np.nan
     return GateHistory(steps=tuple(found), log_alpha=log_alpha)
+
+
+def _read_line(written: str) -> tuple[int, np.ndarray] | None:
+    """Step and gates of a line; None where it holds no such thing."""
+    try:
+        line = json.loads(written)
+        step, log_alpha = line["step"], np.array(line["log_alpha"], float)
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+        return None
+    return (step, log_alpha) if isinstance(step, int) and log_alpha.ndim == 2 else None

@@ -70,7 +70,7 @@ def read_trials(suffix: str, content: bytes) -> tuple[Trial, ...]:
     if suffix.lower() not in TABLES:
         raise AnalysisError(f"A table of trials ends in {' or '.join(TABLES)}, got {suffix[:20]!r}. Choose another.")
     text = decoded(content)
-    rows = list(csv.DictReader(io.StringIO(text))) if suffix.lower() == ".csv" else _objects(text)
+    rows = _rows(text) if suffix.lower() == ".csv" else _objects(text)
     if not rows:
         raise AnalysisError("The table has no trial. Write a checkpoint and data in each line.")
     if len(rows) > MOST_TRIALS:
@@ -82,6 +82,15 @@ def read_trials(suffix: str, content: bytes) -> tuple[Trial, ...]:
         except AnalysisError as error:
             raise AnalysisError(f"Trial {number:,}: {error}") from None
     return tuple(found)
+
+
+def _rows(text: str) -> list[dict[str, Any]]:
+    """The rows of a table with a header."""
+    reader = csv.DictReader(io.StringIO(text))
+    try:
+        return list(reader)
+    except csv.Error as error:
+        raise AnalysisError(f"Line {reader.line_num + 1:,} cannot be read ({error}). Correct it.") from None
 
 
 def _objects(text: str) -> list[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, get_args
 
 from core.attention.settings import ONE_STACK, TWO_STACKS, Kind
 from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.find import find_checkpoint, randomly_initialised
+from core.checkpoints.find import LARGEST_SEED, find_checkpoint, randomly_initialised
 from core.checkpoints.folders import program_folder
 from core.errors import AnalysisError
 from core.probing_tasks.files.folders import read_tasks, task_name
@@ -26,6 +27,7 @@ KNOWN: Final[dict[str, tuple[str, ...]]] = {
     "too_long": get_args(TooLong),
 }
 """Values that a column may have."""
+WHOLE_NUMBER: Final = re.compile("[0-9]{1,19}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +135,10 @@ def values_of(trial: Trial) -> dict[str, Any]:
 
 def _value(name: str, value: Any) -> Any:
     if name in ("seed", "random_weights"):
-        if not str(value).isdecimal():
-            raise AnalysisError(f"{name} is a whole number from 0, got {str(value)[:40]!r}. Correct it.")
+        if not WHOLE_NUMBER.fullmatch(str(value)) or int(value) > LARGEST_SEED:
+            raise AnalysisError(
+                f"{name} is a whole number from 0 to {LARGEST_SEED}, got {str(value)[:40]!r}. Correct it."
+            )
         return int(value)
     if name == "is_regression":
         if str(value).lower() not in ("true", "false"):
