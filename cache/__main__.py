@@ -173,7 +173,12 @@ def _mib(n_bytes: int) -> str:
 
 
 def _date(used: int) -> str:
-    return f"{datetime.fromtimestamp(used / 1e6):%Y-%m-%d %H:%M}" if used >= FIRST_DATED else "before uses were dated"
+    if used < FIRST_DATED:
+        return "before uses were dated"
+    try:
+        return f"{datetime.fromtimestamp(used / 1e6):%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError, OSError):
+        return "at no date that there is"
 
 
 def _parser() -> argparse.ArgumentParser:

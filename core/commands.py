@@ -17,7 +17,7 @@ from tqdm import tqdm
 from core.attention.settings import ONE_STACK, TWO_STACKS, PassSettings, head_names
 from core.checkpoints.checkpoint import DTYPES, Checkpoint
 from core.checkpoints.find import LARGEST_SEED, find_checkpoint, load_checkpoint, randomly_initialised
-from core.errors import AnalysisError, TextError
+from core.errors import AnalysisError, TextError, quoted
 from core.passes.prepare import check_settings, prepare_all
 from core.passes.question import Item, Question, Result, answer
 from core.passes.texts import PassText
@@ -66,16 +66,18 @@ def add_texts_options(parser: argparse.ArgumentParser, suffixes: str) -> None:
 
 def heads(written: str) -> tuple[tuple[int, int], ...]:
     """Heads as `3-7,2-5`: layer and head, both 0-based."""
-    matches = [re.fullmatch(r"\s*(\d+)-(\d+)\s*", part, re.ASCII) for part in written.split(",")]
+    matches = [re.fullmatch(r"\s*(\d{1,9})-(\d{1,9})\s*", part, re.ASCII) for part in written.split(",")]
     if not all(matches):
-        raise argparse.ArgumentTypeError(f"{written!r} does not name heads; write layer-head, as in 3-7,2-5")
+        raise argparse.ArgumentTypeError(f"{quoted(written)} does not name heads; write layer-head, as in 3-7,2-5")
     return tuple((int(head[1]), int(head[2])) for head in matches if head)
 
 
 def random_seed(written: str) -> int:
     """What random numbers begin with: as much as torch takes."""
     if not re.fullmatch(r"\d{1,19}", written, re.ASCII) or int(written) > LARGEST_SEED:
-        raise argparse.ArgumentTypeError(f"{written!r} is not a seed; write a whole number from 0 to {LARGEST_SEED}")
+        raise argparse.ArgumentTypeError(
+            f"{quoted(written)} is not a seed; write a whole number from 0 to {LARGEST_SEED}"
+        )
     return int(written)
 
 

@@ -1,11 +1,28 @@
 """Errors that are shown to the user. Each message says what is wrong and what to do about it."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+
+LONGEST_QUOTED: Final = 100
+"""Characters of a name or another word without a blank that a message quotes."""
+_TOO_LONG: Final = re.compile(rf"\S{{{LONGEST_QUOTED + 1},}}")
 
 
 class AnalysisError(Exception):
-    """An error with a message for the user; pages and the command line catch this class and nothing broader."""
+    """An error with a message for the user; pages and the command line catch this class and nothing broader.
+
+    Of a very long name in the message, both ends are kept.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_TOO_LONG.sub(_ends_of, message))
+
+
+def _ends_of(word: re.Match[str]) -> str:
+    half = (LONGEST_QUOTED - 1) // 2
+    return f"{word[0][:half]}…{word[0][-half:]}"
 
 
 class CheckpointError(AnalysisError):
@@ -120,6 +137,12 @@ class EveryTextTooLong(TextError):
 
 def _named(position: int | None) -> str:
     return "The text" if position is None else f"Text {position + 1}"
+
+
+def quoted(value: object) -> str:
+    """What somebody gave, as a message quotes it: in quotes, and at most LONGEST_QUOTED characters of it."""
+    written = repr(value)
+    return written if len(written) <= LONGEST_QUOTED else f"{written[: LONGEST_QUOTED - 1]}…"
 
 
 def first_line(error: BaseException) -> str:

@@ -111,7 +111,7 @@ def unpack(key: object, checksum: object, value: object) -> dict[str, np.ndarray
         return None
     try:
         return load(value)
-    except SafetensorError:
+    except (SafetensorError, KeyError, TypeError, ValueError):  # the last three: number formats that numpy lacks
         return None
 
 

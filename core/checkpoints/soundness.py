@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 
 from core.errors import CheckpointError
 
-LAYER_NUMBER: Final = re.compile(r"(?<=\.)\d+(?=\.)")
+LAYER_NUMBER: Final = re.compile(r"(?<=\.)\d{1,9}(?=\.)")
 
 
 def own_memory(model: PreTrainedModel) -> None:

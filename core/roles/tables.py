@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from core.errors import AnalysisError
+from core.errors import AnalysisError, first_line
 from core.roles.controls import RoleCounts
 from core.roles.hypotheses import HeadTests, tests_of
 from core.roles.matched_pairs import MatchedTests
@@ -18,6 +18,8 @@ from core.roles.roles import COARSE_ROLES, ROLES
 from core.roles.uncertainty.anytime import as_odds
 
 SCORE_COLUMNS: Final = ("text", "role", "layer", "head", "score", "uniform", "greatest")
+MOST_ROWS_PER_BYTE: Final = 10
+"""Of a table of scores, which compress to some bytes a row; a constant column holds millions of rows in a few bytes."""
 TEST_FIELDS: Final = (
     "texts",
     "mean",
@@ -118,13 +120,32 @@ def read_score_table(path: Path) -> ScoreTable:
 
 
 def _parquet(path: Path) -> pd.DataFrame:
+    """The columns of a table of scores that a file has, if they hold numbers and names only."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
     try:
-        return pd.read_parquet(path)
+        file = parquet.ParquetFile(path)
+        n_rows, n_bytes = file.metadata.num_rows, path.stat().st_size
+        if n_rows > MOST_ROWS_PER_BYTE * n_bytes:
+            raise AnalysisError(
+                f"{path} says that it has {n_rows:,} rows in {n_bytes:,} bytes, which no scores have. Score the texts "
+                "again."
+            )
+        columns = [field for field in file.schema_arrow if field.name in SCORE_COLUMNS]
+        nested = [field for field in columns if pa.types.is_nested(field.type)]
+        if nested:
+            raise AnalysisError(
+                f"The column {nested[0].name} of {path} is of type {str(nested[0].type)[:50]}, which holds several "
+                "values in a row. Make a table of scores with: python -m core score"
+            )
+        return pd.read_parquet(path, columns=[field.name for field in columns])
     except FileNotFoundError:
         raise AnalysisError(f"There is no file {path}. Write one with: python -m core score") from None
-    except (OSError, ValueError, TypeError) as error:  # TypeError: metadata that are no table's
-        reason = str(error).split("\n")[0]
-        raise AnalysisError(f"{path} is not a Parquet file ({reason}). Make one with: python -m core score") from None
+    except (OSError, ValueError, TypeError, pa.ArrowException) as error:  # TypeError: metadata that are no table's
+        raise AnalysisError(
+            f"{path} is not a Parquet file ({first_line(error)}). Make one with: python -m core score"
+        ) from None
 
 
 def on_same_texts(a: ScoreTable, b: ScoreTable) -> tuple[ScoreTable, ScoreTable]:

@@ -78,6 +78,12 @@ def test_stats_date_the_oldest_and_the_newest_use(store, capsys):
     assert re.search(r"Used        before uses were dated .* to 202(5-12-31|6-01-0)", capsys.readouterr().out)
 
 
+def test_a_use_at_no_date_is_told(store, capsys):
+    edit(store.path, "UPDATE uses SET used = 9000000000000000000")
+    assert run(store, "stats") == 0
+    assert "Used        at no date that there is" in capsys.readouterr().out
+
+
 def test_stats_change_nothing(store, capsys):
     store.close()
     before = store.path.read_bytes()

@@ -1,3 +1,4 @@
+import json
 import os
 import random
 import re
@@ -271,6 +272,7 @@ def test_a_file_whose_tables_are_laid_while_it_is_opened_is_not_taken_for_a_fore
 
 NURSERY = """
 import itertools
+import json
 import os
 import sys
 from pathlib import Path
@@ -595,6 +597,19 @@ def test_bytes_that_fit_their_checksum_but_are_not_safetensors_are_a_miss(store)
     store.put("key", SCORES)
     store.close()
     edit(store.path, "UPDATE results SET value = ?, checksum = ?", b"foreign", checksum_of("key", b"foreign"))
+    assert store.get("key") is None
+    assert "1 stored result was damaged" in store.warning
+
+
+@pytest.mark.parametrize("number_format", ["BF16", "F8_E4M3", "F8_E5M2", "F4", "C64", "NONE"])
+def test_a_row_of_numbers_that_numpy_lacks_is_a_miss(store, number_format):
+    from cache.store.results_file import checksum_of
+
+    header = json.dumps({"x": {"dtype": number_format, "shape": [2], "data_offsets": [0, 4]}}).encode()
+    foreign = len(header).to_bytes(8, "little") + header + b"\0" * 4
+    store.put("key", SCORES)
+    store.close()
+    edit(store.path, "UPDATE results SET value = ?, checksum = ?", foreign, checksum_of("key", foreign))
     assert store.get("key") is None
     assert "1 stored result was damaged" in store.warning
 
