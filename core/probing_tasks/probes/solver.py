@@ -1,10 +1,11 @@
 """Many logistic regressions at once: one batched L-BFGS over all vectors and all strengths of the penalty."""
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 TOLERANCE: Final = 1e-6
@@ -44,7 +45,8 @@ def minimise(
 ) -> Solution:
     """Minimise the cross-entropy plus strength / 2 times the squared weights, for every vector and strength.
 
-    All problems take steps together; one that is solved stays where it is. The first guess of the curvature is that at
+    All problems take steps together; one that is solved stays where it is, and vectors and strengths whose problems are
+    all solved take no more time. The first guess of the curvature is that at
     zero weights, so that up to WHOLE_COLUMNS correlated columns need no more steps than others.
 
     Args:
@@ -57,19 +59,26 @@ def minimise(
     Source: Nocedal and Wright 2006, algorithms 7.4 and 7.5; two classes have one vector of weights, as in
     scikit-learn.
     """
-    problem = _Problem(features, targets, strengths, penalises_intercept)
-    weights = problem.zeros() if start is None else start.clone()
-    loss, gradient = problem.loss(weights)
-    curvature = _Curvature(problem.curvature())
+    problem = whole = _Problem(features, targets, strengths, penalises_intercept)
+    weights = whole.zeros() if start is None else start.clone()
+    loss, gradient = whole.loss(weights)
+    curvature = _Curvature(whole.curvature())
+    rows, columns = torch.arange(len(strengths)), torch.arange(strengths.shape[1])
     for _ in range(MOST_ITERATIONS):
-        solved = gradient.abs().amax((-1, -2)) <= TOLERANCE
-        if bool(solved.all()):
+        unsolved = gradient.abs().amax((-1, -2)) > TOLERANCE
+        if not bool(unsolved.any()):
             break
-        direction = curvature.direction(gradient).masked_fill(solved[..., None, None], 0)
-        moved, new_loss, new_gradient = _step(problem, weights, loss, gradient, direction)
-        curvature.remember(moved - weights, new_gradient - gradient)
-        stuck = bool((moved == weights).all())
-        weights, loss, gradient = moved, new_loss, new_gradient
+        left = unsolved.any(1).nonzero()[:, 0], unsolved.any(0).nonzero()[:, 0]
+        if (len(left[0]), len(left[1])) != (len(rows), len(columns)):
+            curvature = curvature.part(torch.searchsorted(rows, left[0]), torch.searchsorted(columns, left[1]))
+            rows, columns = left
+            problem = whole.part(rows, columns)
+        at = rows[:, None], columns
+        direction = curvature.direction(gradient[at]).masked_fill(~unsolved[at][..., None, None], 0)
+        moved, new_loss, new_gradient = _step(problem, weights[at], loss[at], gradient[at], direction)
+        curvature.remember(moved - weights[at], new_gradient - gradient[at])
+        stuck = bool((moved == weights[at]).all())
+        weights[at], loss[at], gradient[at] = moved, new_loss, new_gradient
         if stuck:
             break
     return Solution(weights=weights, loss=loss, gradient=gradient.abs().amax((-1, -2)))
@@ -85,15 +94,22 @@ class _Problem:
         strengths: Float[Tensor, "vector strength"],
         penalises_intercept: bool,
     ) -> None:
+        self._given = features, targets, strengths, penalises_intercept
         self._features, self._n_rows = features, features.shape[1]
         # Two classes: the logit of the first is 0.
-        self._targets = targets[:, 1:] if targets.shape[1] == 2 else targets
-        self._n_outputs = self._targets.shape[1]
-        self._fixed = (self._targets.T @ features / self._n_rows)[:, None]
+        outputs = targets[:, 1:] if targets.shape[1] == 2 else targets
+        self._n_outputs = outputs.shape[1]
+        self._fixed = (outputs.T @ features / self._n_rows)[:, None]
         penalty = strengths[..., None, None].repeat(1, 1, 1, features.shape[2]) / self._n_rows
         if not penalises_intercept:
             penalty[..., -1] = 0
         self._penalty = penalty
+
+    def part(self, vectors: Int[Tensor, " part"], strengths: Int[Tensor, " some"]) -> "_Problem":
+        """The same for some vectors and strengths."""
+        features, targets, of_strengths, penalises_intercept = self._given
+        features = features if len(vectors) == len(features) else features[vectors]
+        return _Problem(features, targets, of_strengths[vectors[:, None], strengths], penalises_intercept)
 
     def zeros(self) -> Float[Tensor, "vector strength output column"]:
         """Weights that give every class the same probability."""
@@ -140,6 +156,14 @@ class _Curvature:
             self._inverse = torch.cholesky_inverse(factor)
         self._pairs: list[tuple[Tensor, Tensor, Tensor]] = []
         self._scale: Tensor | None = None
+
+    def part(self, vectors: Int[Tensor, " part"], strengths: Int[Tensor, " some"]) -> "_Curvature":
+        """The same for some vectors and strengths."""
+        at, part = (vectors[:, None], strengths), copy(self)
+        part._inverse = self._inverse[at]
+        part._pairs = [(step[at], change[at], inverse[at]) for step, change, inverse in self._pairs]
+        part._scale = None if self._scale is None else self._scale[at]
+        return part
 
     def remember(self, step: Tensor, change: Tensor) -> None:
         """Take a step and the change of the gradient along it; problems that did not move, or not uphill, have none."""
