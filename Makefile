@@ -1,5 +1,6 @@
 # Verbs: `make app` opens the dashboard, `make test` runs the whole suite, `make sample-checkpoint` fine-tunes the
-# bundled checkpoint on movie reviews, `make sample-tasks` makes probing tasks of them. Each does all the set-up.
+# bundled checkpoint on movie reviews, `make sample-tasks` makes probing tasks of them, `make class HOST=name.of.server`
+# opens the dashboard to others. Each does all the set-up.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,9 +10,20 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app test bench pictures sample-checkpoint sample-tasks
+.PHONY: app class test bench pictures sample-checkpoint sample-tasks
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/server.py
+
+# Where it listens, the name under which it is visited, and the checkpoints that it offers (see dashboard/public.py).
+ADDRESS ?= 0.0.0.0
+PORT ?= 8501
+HOST ?= $(shell hostname)
+CHECKPOINTS ?= bundled
+class: $(VENV)/prepared
+	ATTENTION_SIEVE_PUBLIC=1 ATTENTION_SIEVE_CHECKPOINTS='$(CHECKPOINTS)' $(BIN)/streamlit run dashboard/server.py \
+	    --server.address $(ADDRESS) --server.port $(PORT) --server.headless true \
+	    --browser.serverAddress $(HOST) \
+	    --server.allowedHosts $(HOST) --server.allowedHosts localhost --server.allowedHosts 127.0.0.1
 
 test: $(VENV)/test-installed
 	$(BIN)/ruff check .

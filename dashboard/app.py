@@ -17,6 +17,7 @@ from dashboard.components.copy_link import copy_link
 from dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
 from dashboard.figures.appearance import icon
 from dashboard.figures.figure import import_altair
+from dashboard.public import is_public
 
 STYLES = ("page.css", "print.css")
 
@@ -42,6 +43,8 @@ pages = {
     "compare": st.Page(page_of("compare"), title="Compare", url_path="compare", icon=":material/compare:"),
     "finetune": st.Page(page_of("finetune"), title="Fine-tune", url_path="fine-tune", icon=":material/model_training:"),
 }
+if is_public():
+    del pages["finetune"]
 st.session_state["pages"] = pages
 page = st.navigation(list(pages.values()), position="top")
 st.session_state["page"] = page.url_path

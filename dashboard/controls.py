@@ -17,7 +17,7 @@ from core.checkpoints.folders import made_checkpoints
 from core.checkpoints.hub import is_out_of_reach
 from core.errors import CheckpointError, ColumnsNeeded, TextError
 from core.texts.text import MAX_BYTES, Text, read_file, read_typed
-from dashboard import fetching, link, state, wording
+from dashboard import fetching, link, public, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from dashboard.plain import plain
 from dashboard.progress import in_its_place
@@ -49,15 +49,15 @@ def sidebar() -> None:
     with st.sidebar:
         st.selectbox(
             wording.CHECKPOINT,
-            tuple(dict.fromkeys((*SUGGESTED, *made_checkpoints()))),
+            checkpoint_names(),
             key="checkpoint",
-            accept_new_options=True,
+            accept_new_options=not public.is_public(),
             help=wording.CHECKPOINT_HELP,
             bind="query-params",
             on_change=state.switch_off,
             args=((),),
         )
-        if missing := [plain(name) for name in SUGGESTED if name != BUNDLED and is_out_of_reach(name)]:
+        if missing := [plain(name) for name in suggested() if name != BUNDLED and is_out_of_reach(name)]:
             st.caption(f":material/cloud_off: {wording.NOT_FETCHED}: {', '.join(missing)}.")
         if len(st.session_state.get("kinds", ONE_STACK)) > 1:
             st.selectbox(
@@ -78,6 +78,16 @@ def sidebar() -> None:
             bind="query-params",
         )
         _corpus_inputs(st.session_state["corpus"])
+
+
+def checkpoint_names() -> tuple[str, ...]:
+    """Checkpoints that the page offers: all there are on a public server, else suggestions and those made here."""
+    return public.names() if public.is_public() else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
+
+
+def suggested() -> tuple[str, ...]:
+    """Checkpoints of the hub, and the bundled one."""
+    return () if public.is_public() else SUGGESTED
 
 
 def _corpus_inputs(corpus: str) -> None:
@@ -212,6 +222,8 @@ def other_engine(chosen: Choice, name: str) -> Engine:
 
 def _files(name: str) -> CheckpointFiles:
     """A checkpoint of this machine, looked at anew every time, or one of the hub."""
+    if public.is_public():
+        return public.find_offered(name)
     if local_folder(name) is not None:
         return find_checkpoint(name)
     fetching.check_confirmed(name)
@@ -254,7 +266,8 @@ def load_behind() -> None:
     shared.load_behind(chosen)
     with st.sidebar:
         _about_checkpoint(shared, chosen)
-        st.markdown(wording.kept(plain(from_home(shared.store.folder)), *shared.store.size()))
+        if not public.is_public():
+            st.markdown(wording.kept(plain(from_home(shared.store.folder)), *shared.store.size()))
         for notice in (shared.store.warning, shared.notice(chosen)):
             if notice:
                 st.warning(plain(notice))
@@ -306,7 +319,7 @@ def _uploaded(file_id: str, name: str, content: Callable[[], bytes]) -> tuple[Te
     return _read_upload(file_id, name, content, columns if picked[0] is not None else None)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@st.cache_resource(max_entries=16, ttl=3600 * public.HOURS_KEPT, show_spinner=False)
 def _read_upload(
     file_id: str, name: str, _content: Callable[[], bytes], columns: tuple[str, ...] | None
 ) -> tuple[Text, ...]:

@@ -37,6 +37,8 @@ HEADERS: Final = {
     "X-Frame-Options": "DENY",
 }
 """Of every answer."""
+CLOSED: Final = ("/_stcore/metrics", "/_stcore/script-health-check")
+"""Addresses of Streamlit that tell about the server, or run the page, for whoever asks."""
 POLICY_VIOLATION: Final = 1008
 """Code with which a WebSocket is closed (RFC 6455, section 7.4.1); before it is open, the answer is 403."""
 
@@ -57,6 +59,8 @@ class OwnSiteOnly:
             await self._app(scope, receive, send)
         elif reason := _refused(Headers(scope=scope)):
             await _refuse(reason, scope, receive, send)
+        elif scope["path"].rstrip("/").endswith(CLOSED):
+            await PlainTextResponse("There is nothing here.\n", 404, HEADERS)(scope, receive, send)
         else:
             await self._app(scope, receive, _with_headers(send))
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.checkpoints.folders import made_checkpoints
 from core.checkpoints.saved_runs import SavedRun
 from dashboard import controls, state
 from dashboard import wording as shared_wording
 from dashboard.plain import plain
+from dashboard.public import is_public
 from dashboard.state import Choice
 
 
@@ -29,15 +29,11 @@ def other_checkpoints(
     made = [name for run in runs for name in reversed(run.checkpoints)]
     st.multiselect(
         label,
-        [
-            name
-            for name in dict.fromkeys((*made, *made_checkpoints(), *controls.SUGGESTED))
-            if name != chosen.checkpoint
-        ],
+        [name for name in dict.fromkeys((*made, *controls.checkpoint_names())) if name != chosen.checkpoint],
         key=state.WITH,
         placeholder=placeholder,
         help=help,
-        accept_new_options=True,
+        accept_new_options=not is_public(),
         bind="query-params",
         persist_state="session",
     )

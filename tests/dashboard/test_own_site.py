@@ -89,6 +89,12 @@ def test_what_another_site_sends_is_refused(visitor, origin):
         assert answer.headers["Content-Security-Policy"].endswith("frame-ancestors 'none'")
 
 
+def test_what_tells_about_the_server_is_closed(visitor):
+    for path in ("/_stcore/metrics", "/_stcore/metrics/", "/base/_stcore/metrics", "/_stcore/script-health-check"):
+        assert visitor.get(path, headers={"Host": "localhost"}).status_code == 404
+        assert visitor.get(path, headers={"Host": "localhost"}).text == "There is nothing here.\n"
+
+
 def test_the_local_page_answers_to_this_machine_only():
     assert config.get_option("server.allowedHosts") == ["localhost", "127.0.0.1", "::1"]
     assert config.get_option("server.address") == "localhost"

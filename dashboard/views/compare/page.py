@@ -10,7 +10,7 @@ import streamlit as st
 
 from cache.engine import Engine
 from cache.inference import Inference
-from core.checkpoints.saved_runs import SavedRun, list_runs
+from core.checkpoints.saved_runs import SavedRun
 from core.errors import AnalysisError, EveryTextTooLong
 from core.finetuning.command import SAMPLE
 from core.roles.roles import shown_roles_of_all
@@ -19,6 +19,7 @@ from dashboard import controls, state
 from dashboard import wording as shared_wording
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.plain import plain, show_error
+from dashboard.public import is_public, runs_here
 from dashboard.samples import REVIEW
 from dashboard.state import Choice
 from dashboard.views import frame
@@ -47,7 +48,7 @@ def show() -> None:
 
 def _compare() -> None:
     chosen = state.choice()
-    runs = list_runs()
+    runs = runs_here()
     left, right = halves()
     with left:
         names = _names(chosen, runs)
@@ -97,6 +98,9 @@ def _typed(names: Sequence[str]) -> Text | None:
 
 def _nothing_chosen(runs: Sequence[SavedRun]) -> None:
     """Say how to get a second checkpoint, and make one where the reader wants that."""
+    if is_public():
+        st.info(wording.CHOOSE_SECOND)
+        return
     running_panel()
     made = [run.name for run in runs if run.progress.state == "finished"]
     st.info(wording.NOTHING_CHOSEN if made else wording.NOTHING)

@@ -37,6 +37,7 @@ NOTHING: Final = (
     "Choose a second checkpoint above. You have none of your own yet: make the sample pair (the bundled checkpoint, "
     f"and the same one fine-tuned on {N_TRAINING:,} movie reviews, about 3 minutes), or fine-tune on your own texts."
 )
+CHOOSE_SECOND: Final = "Choose a second checkpoint above."
 NOTHING_CHOSEN: Final = "Choose a second checkpoint above, for example one that was fine-tuned here:"
 MAKE_SAMPLE: Final = "Make the sample pair"
 MAKE_SAMPLE_HELP: Final = (

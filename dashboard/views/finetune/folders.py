@@ -17,6 +17,7 @@ from core.errors import AnalysisError
 from core.finetuning.data import NAME_OF_A_TABLE, Task
 from core.finetuning.journal import RECORD
 from core.finetuning.settings import TrainingSettings
+from dashboard.public import check_not_public
 from dashboard.views.finetune import wording
 
 LONGEST_NAME: Final = 80
@@ -84,8 +85,9 @@ def keep_file(path: Path, content: bytes) -> Path:
     """Write a file that gets its name when it is whole; one that is there stays as it is.
 
     Returns: its path.
-    Raises: AnalysisError where it cannot be written.
+    Raises: AnalysisError where it cannot be written, and on a public server.
     """
+    check_not_public()
     folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)

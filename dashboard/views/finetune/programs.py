@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from core.errors import AnalysisError
+from dashboard.public import check_not_public
 from dashboard.views.finetune import wording
 
 ROOT: Final = Path(__file__).parents[3]
@@ -40,8 +41,9 @@ class Program:
 def begin(command: Sequence[str]) -> Program:
     """Run a command of this project.
 
-    Raises: AnalysisError where its program cannot be started.
+    Raises: AnalysisError where its program cannot be started, and on a public server.
     """
+    check_not_public()
     # A file takes what nobody reads without blocking, and is gone once nobody has it open.
     errors = tempfile.TemporaryFile()  # noqa: SIM115
     try:

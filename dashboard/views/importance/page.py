@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from dashboard import state
+from dashboard.public import is_public
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.importance import wording
@@ -55,8 +56,9 @@ def _importance() -> None:
         by_role_wording.TAB: roles_of_important_heads,
         two_sets_wording.TAB: two_sets_of_texts,
         curves_wording.TAB: how_many,
-        gates_wording.TITLE: train_gates,
     }
+    if not is_public():
+        views[gates_wording.TITLE] = train_gates
     frame.tabs("importance details", {title: partial(draw, importance) for title, draw in views.items()})
     state.put_in_link(importance.heads)
     frame.link_to_inspect(importance.heads)

@@ -5,11 +5,11 @@ from typing import Final
 import pandas as pd
 import streamlit as st
 
-from core.checkpoints.saved_runs import list_runs
 from core.errors import AnalysisError
 from core.texts.text import MAX_BYTES
 from dashboard import controls
 from dashboard.plain import plain, show_error
+from dashboard.public import NOT_HERE, is_public, runs_here
 from dashboard.views.asking import policy
 from dashboard.views.frame import Visit
 from dashboard.views.knowledge import runs, wording
@@ -34,6 +34,8 @@ UPLOADER: Final = "tasks of readers"
 
 def is_sample() -> bool:
     """Ask where the tasks come from: whether they are those of the sample."""
+    if is_public():
+        return True
     sources = {wording.SAMPLE: True, wording.OWN: False}
     return one_of(wording.SOURCE, sources, key="tasks from", help=wording.SOURCE_HELP)
 
@@ -65,6 +67,9 @@ def tasks(sample: bool) -> tuple[TaskFile, ...]:
 
 
 def _ask_for_sample() -> None:
+    if is_public():
+        st.info(NOT_HERE)
+        return
     if runs.sample_is_being_made():
         _watch_sample()
         return
@@ -173,7 +178,7 @@ def subjects(visit: Visit) -> tuple[Subject, ...]:
 
     One that cannot be found is left out, and the page says so.
     """
-    chosen, trained = visit.chosen, list_runs()
+    chosen, trained = visit.chosen, runs_here()
     names = other_checkpoints(wording.WITH, chosen, trained, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
     buttons_of_steps(trained)
     found = [subject_of(visit.engine, visit.engine.files.name)]

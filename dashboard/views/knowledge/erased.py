@@ -14,6 +14,7 @@ from core.errors import AnalysisError
 from core.probing_tasks.erasure.erasure import MOST_TEXTS, RANDOM_ERASURES
 from dashboard.downloads import table_downloads
 from dashboard.plain import plain, show_error
+from dashboard.public import NOT_HERE, is_public
 from dashboard.views.knowledge import runs, wording
 from dashboard.views.knowledge.asked import LOOK_AGAIN
 from dashboard.views.knowledge.numbers import Probing
@@ -84,6 +85,9 @@ def _read(path: Path) -> pd.DataFrame | None:
 
 def _run(probing: Probing, path: Path) -> None:
     """Offer to erase, and watch it."""
+    if is_public():
+        st.info(NOT_HERE)
+        return
     if runs.is_erasing():
         _watch()
         return

@@ -8,6 +8,7 @@ from core.errors import AnalysisError
 from core.probing_tasks.trials.progress import TrialsProgress
 from core.probing_tasks.trials.result import Stage, TrialResult
 from dashboard.plain import plain, show_error
+from dashboard.public import NOT_HERE, is_public
 from dashboard.views.frame import Visit
 from dashboard.views.knowledge import runs, wording
 from dashboard.views.knowledge.asked import LOOK_AGAIN
@@ -23,6 +24,9 @@ def run_panel(
     stages: tuple[Stage, ...],
 ) -> None:
     """Show the run that is on, or offer to begin what is not known yet."""
+    if is_public():
+        st.caption(NOT_HERE)
+        return
     now = runs.look()
     if now is not None and now.state == "running":
         _watch(now)

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from cache.serving.requests import Report
-from core.checkpoints.saved_runs import SavedRun, list_runs
+from core.checkpoints.saved_runs import SavedRun
 from core.errors import AnalysisError
 from core.importance.cheap import KINDS
 from core.importance.measures import ABLATION
@@ -21,6 +21,7 @@ from dashboard.figures.figure import Figure
 from dashboard.figures.importance.over_steps import relative_score, score_over_steps
 from dashboard.plain import plain, show_error
 from dashboard.progress import with_progress
+from dashboard.public import runs_here
 from dashboard.views.charts import chart
 from dashboard.views.frame import Visit
 from dashboard.views.importance import wording as page_wording
@@ -46,7 +47,7 @@ def over_training(importance: Importance, at_least: int, within: float) -> None:
         at_least: heads of each layer that always stay.
         within: how much worse the score may get, as of `allowed_loss`.
     """
-    runs = list_runs()
+    runs = runs_here()
     own = _runs_of(importance.material.visit, runs)
     if not own:
         if runs:

@@ -17,6 +17,7 @@ from dashboard.controls import from_home
 from dashboard.downloads import table_downloads
 from dashboard.plain import plain, show_error
 from dashboard.progress import in_its_place
+from dashboard.public import check_not_public, is_public
 from dashboard.views.finetune.folders import check_name, free_name
 from dashboard.views.frame import Visit
 from dashboard.views.importance.curves import wording
@@ -45,6 +46,8 @@ def removal(importance: Importance, pruning: Pruning, order: Removed | None, n_f
         order: the chosen order; None where none is found on all texts.
         n_fine: heads of it that can go at a small cost: the step that is offered first.
     """
+    if is_public():
+        return
     with st.expander(wording.REMOVE):
         st.markdown(wording.REMOVE_SEE)
         heads, export = _asked(importance, pruning, order, n_fine)
@@ -103,6 +106,7 @@ def _make(visit: Visit, heads: list[Head], export: Export) -> None:
 def _removed(visit: Visit, heads: list[Head], export: Export, name: str) -> "Removal":
     from core.importance.removal.remove import remove
 
+    check_not_public()
     with st.spinner(wording.REMOVING, show_time=True):
         return remove(visit.engine.files, heads, checkpoints_folder() / name, kind=visit.settings.kind, export=export)
 

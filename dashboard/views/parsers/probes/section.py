@@ -21,6 +21,7 @@ from core.probing.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_
 from core.texts.relations import Dependencies
 from core.texts.text import Text
 from dashboard import provenance, state
+from dashboard.public import NOT_HERE, is_public
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts, policy
 from dashboard.views.frame import Visit
@@ -96,6 +97,9 @@ def _on_checkpoint(visit: Visit, plan: TrainingPlan) -> OnCheckpoint:
 def _run(key: Hashable, start: Callable[[], ProbeRun]) -> ProbeRun | None:
     """The run of a plan, if there is one; the reader may start it, or start again one that has stopped or failed."""
     run = _runs().get(key)
+    if is_public():
+        st.info(NOT_HERE)
+        return None
     if run is None or run.is_stopped or run.error is not None:
         label = wording.TRAIN if run is None else wording.TRAIN_AGAIN
         if st.button(label, key="train", icon=":material/play_arrow:"):

@@ -1,0 +1,89 @@
+"""A server that is open to others, as a visitor finds it."""
+
+import re
+import shutil
+from contextlib import closing
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+from looks import expect_looks_right
+from playwright.sync_api import expect
+from steps import arcs, settle, type_texts
+
+EVERY_PAGE = ("", "roles", "surface", "parsing", "similar", "importance", "knowledge", "compare")
+
+
+@pytest.fixture(scope="module")
+def server(served, prepared, small_checkpoint, tmp_path_factory):
+    """Address of a public server that offers the bundled checkpoint and a folder of others."""
+    folder = tmp_path_factory.mktemp("public")
+    store = shutil.copytree(prepared, folder / "store")
+    shutil.copytree(small_checkpoint, folder / "models" / "small")
+    shutil.copytree(small_checkpoint, folder / "hidden")
+    offered = {"ATTENTION_SIEVE_PUBLIC": "1", "ATTENTION_SIEVE_CHECKPOINTS": f"bundled:{folder / 'models'}"}
+    with served(store, **offered) as running:
+        yield running.address
+
+
+def test_a_visitor_types_a_text_and_chooses_an_offered_checkpoint(visit):
+    page = visit("/?checkpoint=models/small&text=the+cat+sat")
+    expect(page.get_by_role("grid", name="Heads of models/small:")).to_be_visible()
+    type_texts(page, "a dog ran")
+    expect(arcs(page).get_by_role("option", name="ran, ").first).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["/etc", "google-bert/bert-base-uncased", "models/../hidden", "~", "hidden"])
+def test_a_link_to_another_checkpoint_opens_nothing(visit, name):
+    page = visit(f"/?checkpoint={name}")
+    expect(page.get_by_role("grid", name="Heads of bundled:")).to_be_visible()
+    expect(page.get_by_text(re.compile("^The link asks for checkpoint"))).to_be_visible()
+
+
+def test_what_is_typed_as_a_checkpoint_is_not_looked_for(visit):
+    page = visit("/?checkpoint=bundled")
+    page.get_by_role("button", name="Expand sidebar").click()
+    box = page.get_by_role("combobox", name="Checkpoint", exact=True)
+    box.fill("/etc")
+    box.press("Enter")
+    settle(page)
+    expect(page.get_by_role("grid", name="Heads of bundled:")).to_be_visible()
+    expect(page.get_by_text("There is no folder")).to_have_count(0)
+
+
+def test_no_page_tells_where_files_lie_or_offers_to_train(visit):
+    page = visit("/?checkpoint=bundled")
+    expect(page.get_by_role("link", name="Fine-tune")).to_have_count(0)
+    for path in EVERY_PAGE:
+        page.goto(re.match("https?://[^/]+", page.url)[0] + f"/{path}")
+        settle(page)
+        shown = page.get_by_test_id("stApp").inner_text()
+        assert not re.search(r"/tmp/|/home/|/root|~/\.cache|\.venv", shown), path
+        expect(page.get_by_role("button", name=re.compile("^(Train|Start|Probe|Erase|Make)"))).to_have_count(0)
+
+
+def test_the_page_of_results_says_why_it_starts_nothing_and_looks_right(visit):
+    page = visit("/knowledge?checkpoint=bundled")
+    expect(page.get_by_text("This server is open to many people, so it trains nothing")).to_be_visible()
+    expect_looks_right(page)
+
+
+def test_compare_asks_for_one_of_the_offered_checkpoints(visit):
+    page = visit("/compare?checkpoint=bundled&with=/etc")
+    expect(page.get_by_text("The link asks for with “/etc”, which is not offered here.")).to_be_visible()
+    expect(page.get_by_text("Choose a second checkpoint above.", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["_stcore/metrics", "_stcore/script-health-check", "app/static/../server.log", "media/../../etc/passwd",
+     "component/../../../../etc/passwd", "static/%2e%2e/%2e%2e/%2e%2e/etc/passwd", "_stcore/upload_file/a/b"],
+)  # fmt: skip
+def test_no_address_gives_a_file_of_the_machine(server, path):
+    with closing(HTTPConnection(urlsplit(server).netloc)) as connection:
+        connection.request("GET", f"/{path}")  # as it is written: no client has made it harmless
+        answer = connection.getresponse()
+        content = answer.read().decode()
+    assert answer.status in (200, 400, 403, 404, 405)
+    assert "root:" not in content
+    assert answer.status != 200 or "<title>" in content  # the page, as for any address that Streamlit does not know

@@ -1,0 +1,111 @@
+"""Public mode: only the offered checkpoints, no file of the machine, and nothing that trains, keeps or starts."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.checkpoints.folders import checkpoints_folder
+from core.errors import AnalysisError, CheckpointError
+from dashboard import public
+from dashboard.views.finetune import programs
+from dashboard.views.finetune.folders import keep_file
+
+APP = str(Path(__file__).parents[2] / "dashboard" / "app.py")
+
+
+@pytest.fixture
+def offered(monkeypatch):
+    """offered(names) -> a public server that offers these."""
+
+    def open_to_others(*names):
+        monkeypatch.setenv(public.PUBLIC, "1")
+        monkeypatch.setenv(public.CHECKPOINTS, ":".join(map(str, names)))
+        return public.names()
+
+    return open_to_others
+
+
+@pytest.fixture
+def models(folders, tmp_path):
+    """A folder with a checkpoint, a run with a saved step, and a link that leads out of it."""
+    bert = folders("bert")
+    for place in ("small", "run", "run/checkpoint-4"):
+        shutil.copytree(bert, tmp_path / "models" / place, dirs_exist_ok=True)
+    shutil.copytree(bert, tmp_path / "secret")
+    (tmp_path / "models" / "out").symlink_to(tmp_path / "secret")
+    return tmp_path / "models"
+
+
+def test_folders_hub_ids_and_the_bundled_checkpoint_are_offered_by_names_that_tell_no_path(offered, models):
+    names = offered("bundled", models, "organisation/name", models / "small")
+    assert names == ("bundled", "models/run", "models/small", "models/run/checkpoint-4", "organisation/name", "small")
+    found = public.find_offered("models/run/checkpoint-4")
+    assert (found.name, found.folder) == ("models/run/checkpoint-4", (models / "run" / "checkpoint-4").resolve())
+
+
+def test_without_a_setting_the_bundled_checkpoint_is_offered(offered):
+    assert offered() == ("bundled",)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/etc", "~", ".", "../secret", "models/out", "models/../secret", "secret", "google-bert/bert-base-uncased", ""],
+)
+def test_every_other_name_is_refused(offered, models, monkeypatch, name):
+    offered("bundled", models)
+    monkeypatch.chdir(models.parent)
+    with pytest.raises(CheckpointError, match=r"^This server offers these checkpoints: bundled, models/run, models/"):
+        public.find_offered(name)
+
+
+def test_what_is_wrong_with_an_offered_checkpoint_tells_no_path(offered, models):
+    offered(models)
+    (models / "small" / "config.json").write_text("{broken")
+    with pytest.raises(CheckpointError) as error:
+        public.find_offered("models/small")
+    assert str(models.parent) not in str(error.value)
+    assert str(error.value).startswith("config.json of models/small cannot be read")
+
+
+def test_nothing_is_started_kept_or_listed(offered, tmp_path, monkeypatch, folders):
+    monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
+    run = shutil.copytree(folders("bert"), checkpoints_folder() / "private-run")
+    (run / "progress.jsonl").write_text("")
+    offered("bundled")
+    with pytest.raises(AnalysisError, match=r"^This server is open to many people, so it trains nothing"):
+        programs.begin(["--help"])
+    with pytest.raises(AnalysisError, match=r"^This server is open to many people"):
+        keep_file(tmp_path / "kept.txt", b"x")
+    assert not (tmp_path / "kept.txt").exists()
+    assert public.runs_here() == ()
+    assert "private-run" not in public.names()
+    with pytest.raises(CheckpointError):
+        public.find_offered("private-run")
+
+
+PAGES = ("inspect", "roles", "surface", "parsing", "similar", "importance", "knowledge", "compare")
+ACTIONS = {"train", "train gates", "remove heads", "probe", "erase", "make sample", "make sample tasks", "start"}
+
+
+@pytest.mark.parametrize("page", [*PAGES, "fine-tune"])
+def test_no_page_offers_an_action_or_tells_a_path(app, offered, store, page):
+    offered("bundled")
+    at = app(page)
+    assert not at.exception
+    assert ACTIONS.isdisjoint(button.key for button in at.button)
+    said = " ".join(str(each.value) for each in (*at.markdown, *at.caption, *at.info, *at.error, *at.warning))
+    assert str(store) not in said
+    assert "Results are kept" not in said
+    assert list(at.selectbox(key="checkpoint").options) == ["bundled"]
+
+
+def test_a_link_to_a_path_opens_nothing(store, offered, models):
+    offered("bundled")
+    at = AppTest.from_file(APP, default_timeout=120)
+    at.query_params["checkpoint"] = str(models / "small")
+    at.session_state["first screen is drawn"] = True
+    at.run()
+    assert not at.exception
+    assert at.session_state["checkpoint"] == "bundled"
