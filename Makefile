@@ -10,7 +10,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app class test bench pictures sample-checkpoint sample-tasks
+.PHONY: app audit bench class lock pictures test sample-checkpoint sample-tasks
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/server.py
 
@@ -39,6 +39,20 @@ bench: $(VENV)/test-installed
 pictures: $(VENV)/test-installed
 	$(BIN)/python -m pytest -q tests/browser/pictures.py
 
+# After a change of requirements.txt. torch and the parts of CUDA are left out.
+CUDA := torch triton cuda-bindings cuda-pathfinder cuda-toolkit $(addprefix nvidia-, cublas cuda-cupti cuda-nvrtc \
+    cuda-runtime cudnn-cu13 cufft cufile curand cusolver cusparse cusparselt-cu13 nccl-cu13 nvjitlink nvshmem-cu13 nvtx)
+lock: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile requirements.txt --output-file requirements.lock --quiet --universal --python-version 3.11 \
+	    --generate-hashes --custom-compile-command 'make lock' $(addprefix --no-emit-package , $(CUDA))
+
+# Where there is a network: known vulnerabilities of what is installed, and the licence of each package.
+audit: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet pip-audit pip-licenses
+	$(BIN)/pip-licenses --format=markdown --order=license
+	$(BIN)/pip-audit --requirement requirements.lock --require-hashes --disable-pip
+
 sample-checkpoint: $(VENV)/installed
 	$(BIN)/python -m core sample-checkpoint
 
@@ -50,7 +64,9 @@ $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/installed: $(VENV)/created requirements.txt
+# All packages by their hashes; then torch with what its build needs, of which some machines have another build.
+$(VENV)/installed: $(VENV)/created requirements.txt requirements.lock
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r requirements.txt
 	@touch $@
 

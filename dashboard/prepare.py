@@ -10,7 +10,7 @@ from cache.engine import Engine
 from cache.inference import Inference
 from cache.serving.requests import Report, Status
 from cache.store.store import Store
-from core.checkpoints.find import BUNDLED, check_bundled, find_checkpoint
+from core.checkpoints.find import BUNDLED, find_checkpoint
 from core.coreference.question import choice_question
 from core.errors import AnalysisError
 from core.importance.question import ablation_question
@@ -21,6 +21,7 @@ from core.similarity.distances import DistanceSettings
 from core.similarity.question import distance_question
 from core.surface.key_kinds import SurfaceSettings
 from core.surface.question import surface_question
+from dashboard.packages import check_packages
 from dashboard.samples import EXAMPLE, mention_sample, read_sample
 
 
@@ -29,7 +30,7 @@ def prepare() -> None:
 
     Raises: AnalysisError when the bundled checkpoint or the parser is missing or wrong.
     """
-    check_bundled()
+    check_packages()
     store = Store()
     inference = Inference(store)
     engine = Engine(find_checkpoint(BUNDLED))

