@@ -10,7 +10,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app audit bench class lock pictures test sample-checkpoint sample-tasks
+.PHONY: app audit bench class lock pictures soak test sample-checkpoint sample-tasks
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/server.py
 
@@ -34,7 +34,10 @@ test: $(VENV)/test-installed
 	$(BIN)/python -m pytest tests/browser --numprocesses=2 --dist=loadfile
 
 bench: $(VENV)/test-installed
-	for file in benchmarks/[a-z]*.py; do $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1; done
+	for file in $(filter-out benchmarks/soak.py,$(wildcard benchmarks/[a-z]*.py)); do $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1; done
+
+soak: $(VENV)/test-installed
+	$(BIN)/python -m benchmarks.soak
 
 pictures: $(VENV)/test-installed
 	$(BIN)/python -m pytest -q tests/browser/pictures.py

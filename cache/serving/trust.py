@@ -1,6 +1,7 @@
 """Which checkpoints are loaded here without a trial in a process of their own."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -33,7 +34,8 @@ def check_by_trial(files: CheckpointFiles) -> None:
     # The same for all random weights of one architecture.
     passed = program_folder() / TRIED / fingerprint(files.states)
     with _trying:
-        if not passed.exists():
+        if not os.path.exists(passed):
             try_to_load(files)
-            passed.parent.mkdir(parents=True, exist_ok=True)
-            passed.touch()
+            with suppress(OSError):  # where nothing can be written, it is tried anew next time
+                passed.parent.mkdir(parents=True, exist_ok=True)
+                passed.touch()

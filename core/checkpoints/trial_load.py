@@ -4,10 +4,12 @@
 """
 
 import json
+import os
 import string
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any, Final
 
 import psutil
@@ -17,6 +19,7 @@ from core.checkpoints.files import WEIGHT_FILES
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.errors import CheckpointError, panics_caught
 
+ROOT: Final = Path(__file__).parents[2]
 MOST_BYTES: Final = 2 * 10**9
 """Memory of the process beside twice the size of the weight files; torch and transformers take .4 GB of it."""
 MOST_SECONDS: Final = 30
@@ -44,9 +47,17 @@ def try_to_load(files: CheckpointFiles) -> None:
 
     Raises: CheckpointError as `load_checkpoint` does, or if the process took too much memory or time, or broke down.
     """
-    command = [sys.executable, "-m", "core.checkpoints.trial_load", str(files.folder)]
+    command = [sys.executable, "-P", "-m", "core.checkpoints.trial_load", str(files.folder)]
+    # The project is found from any working folder.
+    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     n_bytes = MOST_BYTES + 2 * sum(path.stat().st_size for path in files.folder.glob(WEIGHT_FILES))
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
         try:
             _watch(files.name, process, n_bytes)
         finally:

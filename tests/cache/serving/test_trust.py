@@ -56,6 +56,13 @@ def test_a_sound_checkpoint_is_tried_once_and_again_when_it_changes(folder):
     assert [passed] == list(passed.parent.iterdir())
 
 
+def test_a_trial_works_from_any_folder_and_where_nothing_can_be_noted(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "core").mkdir()  # is not taken for this project's
+    (tmp_path / "home").write_text("a file where the program's folder should be")
+    trust.check_by_trial(find_checkpoint(str(folder)))
+
+
 def test_what_is_vouched_for_is_not_tried(folder, tried, monkeypatch):
     trust.check_by_trial(find_checkpoint("bundled"))
     made = shutil.copytree(folder, checkpoints_folder() / "made-here")

@@ -1,0 +1,144 @@
+"""A dashboard under mixed work for minutes: sentences, moves of tau, long corpora, pages that are closed in the midst.
+
+`make soak` runs it with 32 people for 10 minutes; `python -m benchmarks.soak --people 8 --minutes 2` for less. Each
+person is a page without a browser, who looks 5 to 10 seconds at each answer. Goals: no error, no wrong answer, memory
+at most 10% more at the end than after the first minute, and 95 of 100 sentences answered within 1.5 seconds.
+"""
+
+import argparse
+import asyncio
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import psutil
+
+from benchmarks.full_class import GOAL_MEMORY, report_answers
+from benchmarks.shared import material
+from benchmarks.shared.lesson import LOOKS, READS, TAUS, Class, Record, open_for_a_corpus, warm_up
+from benchmarks.shared.sentences import sentences
+from benchmarks.shared.server import Dashboard, prepare, serve
+from benchmarks.shared.visitors import Visitor, is_progress, visitor
+
+GOAL_P95: Final = 1.5
+FIRST_MINUTE: Final = 60.0
+CORPUS: Final = 200
+"""Texts of a corpus that one person types, and waits for or leaves."""
+MOVES_TAU, LEAVES, TYPES_CORPUS = 0.3, 0.1, 0.05
+"""Shares of sentences after which a person does so."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Of the server's process."""
+
+    n_bytes: int
+    n_files: int
+    """Open files and connections."""
+
+    @classmethod
+    def of(cls, server: Dashboard) -> "State":
+        """As it is now."""
+        process = psutil.Process(server.pid)
+        return cls(process.memory_info().rss, process.num_fds())
+
+
+async def person(together: Class, address: str, texts: list[str], until: float, seed: int) -> None:
+    """Come, type, move tau, ask for a corpus, close the page in the midst of an answer and come back."""
+    chance = random.Random(seed)
+    while texts and time.monotonic() < until:
+        async with visitor(address) as page:
+            await together.open(page)
+            while texts and time.monotonic() < until:
+                await asyncio.sleep(chance.uniform(*READS))
+                sentence = texts.pop()
+                act = chance.random()
+                if act < LEAVES:
+                    await left_alone(page, sentence)
+                    break
+                await together.type(page, sentence)
+                if act < LEAVES + TYPES_CORPUS:
+                    await a_corpus(
+                        together.record, address, [texts.pop() for _ in range(min(CORPUS, len(texts)))], chance
+                    )
+                elif act < LEAVES + TYPES_CORPUS + MOVES_TAU:
+                    await asyncio.sleep(chance.uniform(*LOOKS))
+                    await together.move_tau(page, chance.choice(TAUS), sentence)
+
+
+async def left_alone(page: Visitor, sentence: str) -> None:
+    """Ask, and close the page before the answer is there."""
+    await within(0.05, page.type(sentence))
+
+
+async def within(seconds: float, work: Awaitable[object]) -> None:
+    try:
+        await asyncio.wait_for(work, seconds)
+    except TimeoutError:
+        return
+
+
+async def a_corpus(record: Record, address: str, texts: list[str], chance: random.Random) -> None:
+    """Ask for the roles over a corpus in another page; every second time it is closed while that is computed."""
+    async with visitor(address) as reader:
+        await open_for_a_corpus(reader)
+        leaves = chance.random() < 0.5
+        answer = await reader.type("\n".join(texts), "corpus_text", until=is_progress if leaves else None)
+        record.wrong += answer.complaints
+
+
+async def soak(server: Dashboard, record: Record, asked: argparse.Namespace) -> tuple[State, State]:
+    """All that happens at the server; its state after the first minute and at the end."""
+    seconds = asked.minutes * 60
+    texts = sentences(asked.people * int(seconds / READS[0] + 1) * 5)
+    async with visitor(server.address) as first:
+        await first.open()
+        await warm_up(first)
+    together, until = Class(server, record), time.monotonic() + seconds
+    people = [
+        person(together, server.address, texts[number :: asked.people], until, number) for number in range(asked.people)
+    ]
+    everybody = asyncio.gather(*people)
+    await asyncio.sleep(min(FIRST_MINUTE, seconds / 3))
+    before = State.of(server)
+    await everybody
+    return before, State.of(server)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A dashboard under mixed work.")
+    parser.add_argument("--people", type=int, default=32)
+    parser.add_argument("--minutes", type=float, default=10)
+    asked = parser.parse_args()
+    material.print_machine()
+    record = Record()
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(Path(folder))
+        with serve(Path(folder)) as server:
+            before, after = asyncio.run(soak(server, record, asked))
+            n_tracebacks = server.tracebacks()
+    waits = [seconds for of_kind in record.typed.values() for seconds in of_kind]
+    print(
+        f"{asked.people} people, {asked.minutes:g} minutes: {len(waits):,} sentences, median "
+        f"{statistics.median(waits):.2f} s, p95 {np.quantile(waits, 0.95):.2f} s (goal {GOAL_P95})"
+    )
+    moved = [seconds for of_kind in record.moved.values() for seconds in of_kind]
+    if moved:
+        print(f"tau was moved {len(moved)} times: median {statistics.median(moved):.2f} s, most {max(moved):.2f} s")
+    print(
+        f"memory {before.n_bytes / 1e6:,.0f} MB after the first minute, {after.n_bytes / 1e6:,.0f} MB at the end: "
+        f"{after.n_bytes / before.n_bytes:.2f} (goal {GOAL_MEMORY:.2f}); open files {before.n_files}, {after.n_files}"
+    )
+    if report_answers(record, n_tracebacks):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
