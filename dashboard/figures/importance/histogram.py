@@ -75,7 +75,7 @@ def _spec(name: str, ends: tuple[float, float], most: int, side: Side) -> Spec:
             type="quantitative",
             title=f"{name} without the head",
             scale=alt.Scale(domain=list(ends), nice=False, zero=False),
-            axis=alt.Axis(format=".3~g", labelOverlap="greedy", grid=False),
+            axis=alt.Axis(format=".3~g", labelOverlap="parity", tickCount=8, grid=False),
         )
 
     bar = of_kind("bar").mark_rect(fill=HEAD_COLORS[0], stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)

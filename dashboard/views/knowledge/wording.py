@@ -217,7 +217,7 @@ def probe_button(n_tasks: int, n_checkpoints: int, goes_on: bool) -> str:
 
 def known_already(n_known: int, n_all: int) -> str:
     """How much of what is chosen is there."""
-    return f"{n_known} of {counted(n_all, 'result')} chosen here are there."
+    return f"{n_known} of {counted(n_all, 'result')} asked for here are there already."
 
 
 def running(progress: TrialsProgress) -> str:
