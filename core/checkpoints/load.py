@@ -80,6 +80,21 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     )
 
 
+@panics_caught()
+def load_without_weights(files: CheckpointFiles) -> Any:
+    """Check what can be checked of a checkpoint before its weights are read: settings, tokenizer, and size.
+
+    Returns: the tokenizer.
+    Raises: CheckpointError as `load` does.
+    """
+    config = _load_config(files)
+    tokenizer = _load_tokenizer(files)
+    stated_length(files.name, tokenizer)
+    keep_names_as_text(tokenizer)
+    check_size(files.name, files.folder, getattr(transformers, _head(config)[0]), config, torch.bfloat16)
+    return tokenizer
+
+
 def _load_tokenizer(files: CheckpointFiles) -> Any:
     check_tokenizer_files(files.name, files.folder)
     try:

@@ -14,18 +14,21 @@ from typing import Any, Final
 
 import psutil
 
-from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
+from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.files import WEIGHT_FILES
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.errors import CheckpointError, panics_caught
 
 ROOT: Final = Path(__file__).parents[2]
 MOST_BYTES: Final = 2 * 10**9
-"""Memory of the process beside twice the size of the weight files; torch and transformers take .4 GB of it."""
+"""Memory of the process beside twice the size of the weights that it loads; torch and transformers take .4 GB of it."""
 MOST_SECONDS: Final = 30
 """Processor time of the process; half of it is for importing torch on a slow machine."""
 LONGEST_WAIT: Final = 180
 """Seconds by the clock, for a process that waits for something."""
+MOST_TRIED: Final = 10**9
+"""Bytes of weights up to which they are loaded on trial, too: their format cannot run code, and loading more of them
+takes its time."""
 BETWEEN_LOOKS: Final = 0.05
 """Seconds from one look at memory and time to the next."""
 TEXTS: Final = (
@@ -50,7 +53,7 @@ def try_to_load(files: CheckpointFiles) -> None:
     command = [sys.executable, "-P", "-m", "core.checkpoints.trial_load", str(files.folder)]
     # The project is found from any working folder.
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    n_bytes = MOST_BYTES + 2 * sum(path.stat().st_size for path in files.folder.glob(WEIGHT_FILES))
+    n_bytes = MOST_BYTES + 2 * min(_n_bytes(files), MOST_TRIED)
     with subprocess.Popen(
         command,
         env={**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1"},
@@ -105,14 +108,28 @@ def _tell(files: CheckpointFiles, code: int, said: bytes) -> None:
         raise CheckpointError(error.replace(str(files.folder), files.name))
 
 
+def _n_bytes(files: CheckpointFiles) -> int:
+    """Size of the weights on disk."""
+    return sum(path.stat().st_size for path in files.folder.glob(WEIGHT_FILES))
+
+
+def _tokenizer(files: CheckpointFiles) -> Any:
+    """The tokenizer of a checkpoint that can be loaded."""
+    from core.checkpoints.load import load_without_weights
+
+    if _n_bytes(files) > MOST_TRIED:
+        return load_without_weights(files)
+    return load_checkpoint(files, device="cpu").tokenizer
+
+
 @panics_caught()
-def _check_tokenizer(checkpoint: Checkpoint) -> None:
+def _check_tokenizer(name: str, tokenizer: Any) -> None:
     """Raise if the tokenizer makes far more tokens of a text than it has bytes."""
     for text in TEXTS:
-        n_tokens, n_bytes = len(checkpoint.tokenizer(text)["input_ids"]), len(text.encode())
+        n_tokens, n_bytes = len(tokenizer(text)["input_ids"]), len(text.encode())
         if n_tokens > MOST_TOKENS_PER_BYTE * (n_bytes + 10):
             raise CheckpointError(
-                f"The tokenizer of {checkpoint.files.name} makes {n_tokens:,} tokens of a text of {n_bytes:,} bytes. "
+                f"The tokenizer of {name} makes {n_tokens:,} tokens of a text of {n_bytes:,} bytes. "
                 "Save its tokenizer again, or choose another checkpoint."
             )
 
@@ -120,7 +137,8 @@ def _check_tokenizer(checkpoint: Checkpoint) -> None:
 def _main(folder: str) -> None:
     """Load what is in a folder; writes the sentence on what is wrong, or none, as JSON."""
     try:
-        _check_tokenizer(load_checkpoint(find_checkpoint(folder), device="cpu"))
+        files = find_checkpoint(folder)
+        _check_tokenizer(files.name, _tokenizer(files))
     except CheckpointError as error:
         said = str(error)
     else:

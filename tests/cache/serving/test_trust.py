@@ -75,6 +75,25 @@ def test_what_is_vouched_for_is_not_tried(folder, tried, monkeypatch):
     assert tried == [str(folder)]
 
 
+def test_large_weights_are_not_loaded_on_trial(folder, monkeypatch):
+    """What can be wrong with them is found as well by the load itself, in its number format and on its device."""
+    monkeypatch.setattr(trial_load, "MOST_TRIED", 100)
+    files = find_checkpoint(str(folder))
+    assert len(trial_load._tokenizer(files)("the cat")["input_ids"]) == 4
+    with (folder / "model.safetensors").open("r+b") as file:
+        file.seek(-8, 2)
+        file.write(b"\xff" * 8)  # not a number
+    files = find_checkpoint(str(folder))
+    trial_load._tokenizer(files)
+    monkeypatch.setattr(trial_load, "MOST_TRIED", 10**9)
+    with pytest.raises(CheckpointError, match="are not finite"):
+        trial_load._tokenizer(files)
+    edit_json(folder / "config.json", vocab_size=10**8)
+    monkeypatch.setattr(trial_load, "MOST_TRIED", 100)
+    with pytest.raises(CheckpointError, match="describes a model of 1,200,002,932 numbers"):
+        trial_load._tokenizer(find_checkpoint(str(folder)))
+
+
 def test_a_tokenizer_that_blows_up_a_text_ends_the_trial_only(folder, monkeypatch):
     monkeypatch.setattr(trial_load, "MOST_BYTES", 10**9)
     doubled = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
