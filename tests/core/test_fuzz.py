@@ -43,7 +43,7 @@ from core.texts.text import read_columns, read_file, read_labelled, read_typed
 from dashboard.components.arcs.look import NAMES, read_look
 from dashboard.figures.similar.space import read_camera
 
-N_INPUTS = int(os.environ.get("ATTENTION_SIEVE_FUZZ", "300"))
+N_INPUTS = int(os.environ.get("ATTENTION_SIEVE_FUZZ", "100"))
 IS_ALWAYS_THE_SAME = "ATTENTION_SIEVE_FUZZ" not in os.environ
 MOST_SECONDS = 5
 """Of the processor, for one input."""
