@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from cache.store.connection import without_waiting
+from core.json_values import parse_json
 
 FORMAT: Final = 1
 """Layout of the file; a file with another number is set aside."""
@@ -221,7 +222,7 @@ def _largest_array(head: object) -> str:
     if not isinstance(head, bytes):
         return UNREADABLE
     try:
-        arrays = json.loads(head[8 : 8 + int.from_bytes(head[:8], "little")])
+        arrays = parse_json(head[8 : 8 + int.from_bytes(head[:8], "little")])
         spans = {name: array["data_offsets"] for name, array in arrays.items()}
         return max(spans, key=lambda name: spans[name][1] - spans[name][0], default="nothing")
     except (ValueError, TypeError, AttributeError, KeyError):

@@ -1,6 +1,5 @@
 """Checks the files of a checkpoint before anything is loaded; does not import torch."""
 
-import json
 import math
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -11,6 +10,7 @@ from safetensors import safe_open
 
 from core.checkpoints.removed_heads import REMOVED_HEADS
 from core.errors import CheckpointError
+from core.json_values import parse_json
 
 PICKLED: Final = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
 TOKENIZER_FILES: Final = (
@@ -86,8 +86,8 @@ def _read_json(name: str, path: Path) -> dict[str, Any]:
                 f"{path.name} of {name} has {n_bytes:,} bytes and at most {MAX_JSON_BYTES:,} are read. Save the "
                 "checkpoint again."
             )
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        content = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise CheckpointError(f"{path.name} of {name} cannot be read ({error}). Save the checkpoint again.") from None
     if not isinstance(content, dict):
         raise CheckpointError(f"{path.name} of {name} holds no settings. Save the checkpoint again.")

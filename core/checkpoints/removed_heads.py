@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from core.attention.settings import Head, Kind, head_name
 from core.errors import CheckpointError
+from core.json_values import parse_json
 
 REMOVED_HEADS: Final = "removed_heads.json"
 FORMAT: Final = 1
@@ -83,8 +84,8 @@ def _read(name: str, path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise _broken(name, f"has {path.stat().st_size:,} bytes, and at most {MAX_FILE_BYTES:,} are read")
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        content = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise _broken(name, f"cannot be read ({str(error)[:100]})") from None
     if not isinstance(content, dict):
         raise _broken(name, "holds no object")

@@ -5,7 +5,6 @@ per line), `checkpoint-N/` for each saved step, and at the end the fine-tuned ch
 requests the run to stop.
 """
 
-import json
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ import psutil
 
 from core.checkpoints.folders import checkpoints_folder
 from core.errors import AnalysisError, CheckpointError
+from core.json_values import parse_json
 
 State = Literal["running", "finished", "stopped", "failed", "left"]
 """`left`: the training process ended without a report."""
@@ -137,8 +137,8 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
     except (OSError, ValueError):
         return
     for each in written:
-        with suppress(ValueError, RecursionError):  # a line that broke off when the program was ended
-            line = json.loads(each)
+        with suppress(ValueError):  # a line that broke off when the program was ended
+            line = parse_json(each)
             if _is_report(line):
                 yield line
 

@@ -1,12 +1,12 @@
 """Bounds on a checkpoint's tokenizer files, which the libraries read without any; does not import torch."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from core.checkpoints.files import TOKENIZER_FILES
 from core.errors import CheckpointError, first_line
+from core.json_values import parse_json
 
 MAX_BYTES: Final = 60_000_000
 """Maximum size of one file; the largest published ones have under 40 MB."""
@@ -45,8 +45,8 @@ def check_tokenizer_files(name: str, folder: Path) -> None:
 
 def _check_json(name: str, path: Path) -> None:
     try:
-        content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        content = parse_json(path.read_bytes())
+    except ValueError as error:
         raise CheckpointError(
             f"{path.name} of {name} cannot be read ({first_line(error)}). Save its tokenizer again."
         ) from None

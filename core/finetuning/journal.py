@@ -20,6 +20,7 @@ from core.checkpoints.saved_runs import PROGRESS, STOP, HeldOut, State, read_pro
 from core.errors import AnalysisError
 from core.finetuning.data import TrainingData
 from core.finetuning.settings import TrainingSettings
+from core.json_values import parse_json
 
 RECORD: Final = "training.json"
 PACKAGES: Final = ("torch", "transformers", "accelerate", "safetensors", "tokenizers", "numpy")
@@ -249,7 +250,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     Raises: AnalysisError if it cannot be read.
     """
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record = parse_json((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise AnalysisError(f"{folder / RECORD} cannot be read ({error}). Name another folder.") from None
     if not isinstance(record, dict):

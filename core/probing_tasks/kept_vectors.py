@@ -15,6 +15,7 @@ from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.checkpoints.folders import program_folder
 from core.errors import AnalysisError
+from core.json_values import parse_json
 from core.probing_tasks.vectors import Pooling, TextVectors, Vectors
 from core.texts.text import Text, texts_sha256
 
@@ -154,7 +155,7 @@ def _places(path: Path) -> dict[str, tuple[int, tuple[int, ...]]] | None:
 
 def _header(written: bytes) -> Mapping[str, Any] | None:
     try:
-        header = json.loads(written)
+        header = parse_json(written)
     except ValueError:  # not JSON, or not UTF-8
         return None
     return header if isinstance(header, dict) and set(NAMES) <= set(header) else None

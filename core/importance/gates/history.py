@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from core.attention.settings import Head
 from core.finetuning.journal import saving_in
+from core.json_values import parse_json
 
 HISTORY: Final = "gates.jsonl"
 
@@ -65,8 +66,8 @@ def read_history(folder: Path, removed: Sequence[Head] = ()) -> GateHistory | No
 def _read_line(written: str) -> tuple[int, np.ndarray] | None:
     """Step and gates of a line; None where it holds no such thing."""
     try:
-        line = json.loads(written)
+        line = parse_json(written)
         step, log_alpha = line["step"], np.array(line["log_alpha"], float)
-    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+    except (ValueError, TypeError, KeyError, OverflowError):
         return None
     return (step, log_alpha) if isinstance(step, int) and log_alpha.ndim == 2 else None

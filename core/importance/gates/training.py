@@ -1,6 +1,5 @@
 """Trains gates that close heads one by one (L0): runs of the fine-tuning machinery, with a gate for every head."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Token
 from dataclasses import replace
@@ -30,6 +29,7 @@ from core.importance.gates.hard_concrete import EDGE, gates_of, penalty, sampled
 from core.importance.gates.history import append_gates
 from core.importance.gates.settings import GateSettings, TrainedGates
 from core.importance.labels import class_places
+from core.json_values import parse_json
 
 LOG_ALPHA: Final = "head_gates.log_alpha"
 """Name of the gates among the weights of a saved step."""
@@ -223,7 +223,7 @@ def trained_gates(folder: Path, removed: Sequence[Head] = ()) -> TrainedGates:
 def _saved_log_alpha(folder: Path) -> Float[Tensor, "layer head"]:
     index = folder / "model.safetensors.index.json"
     try:
-        places = json.loads(index.read_text("utf-8"))["weight_map"] if index.is_file() else {}
+        places = parse_json(index.read_text("utf-8"))["weight_map"] if index.is_file() else {}
         with safe_open(folder / places.get(LOG_ALPHA, "model.safetensors"), "pt") as file:
             return file.get_tensor(LOG_ALPHA)
     except (OSError, ValueError, KeyError, SafetensorError) as error:

@@ -3,7 +3,6 @@
 import argparse
 import csv
 import io
-import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from core.attention.settings import head_name
 from core.checkpoints.checkpoint import DTYPES
 from core.commands import read_bytes
 from core.errors import AnalysisError
+from core.json_values import parse_json
 from core.probing_tasks.trials.progress import Reporter
 from core.probing_tasks.trials.result import STAGES, Stage, TrialResult
 from core.probing_tasks.trials.run import Trials, run_table
@@ -87,10 +87,15 @@ def read_trials(suffix: str, content: bytes) -> tuple[Trial, ...]:
 def _rows(text: str) -> list[dict[str, Any]]:
     """The rows of a table with a header."""
     reader = csv.DictReader(io.StringIO(text))
+    rows = []
     try:
-        return list(reader)
+        for row in reader:
+            if None in row:  # where csv puts what is beyond the header
+                raise AnalysisError(f"Line {reader.line_num:,} has more values than the header has names. Correct it.")
+            rows.append(dict(row))
     except csv.Error as error:
         raise AnalysisError(f"Line {reader.line_num + 1:,} cannot be read ({error}). Correct it.") from None
+    return rows
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
@@ -100,8 +105,8 @@ def _objects(text: str) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            read = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            read = parse_json(line)
+        except ValueError as error:
             raise AnalysisError(f"Line {number:,} is no JSON ({error}). Correct it.") from None
         if not isinstance(read, dict):
             raise AnalysisError(f"Line {number:,} is no JSON object. Write a trial as one.")

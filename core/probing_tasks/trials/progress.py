@@ -11,6 +11,7 @@ import psutil
 
 from core.checkpoints.saved_runs import STOP, State, is_running
 from core.errors import AnalysisError
+from core.json_values import parse_json
 
 PROGRESS: Final = "progress.json"
 EVERY: Final = 0.2
@@ -130,11 +131,11 @@ class Reporter:
 def read_trials_progress(folder: Path) -> TrialsProgress | None:
     """Progress in a folder; None if there is none that can be read. A run whose process is gone is `left`."""
     try:
-        read = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))
+        read = parse_json((folder / PROGRESS).read_text(encoding="utf-8"))
         pid, created = int(read.pop("pid")), float(read.pop("created"))
         failed = tuple(Failed(**each) for each in read.pop("failed"))
         progress = TrialsProgress(**read, failed=failed)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return None
     if progress.state == "running" and not is_running(pid, created):
         return replace(progress, state="left")

@@ -1,6 +1,5 @@
 """What was fine-tuned here, the data it learned from, and the names that new checkpoints can have."""
 
-import json
 import os
 import re
 import tempfile
@@ -17,6 +16,7 @@ from core.errors import AnalysisError
 from core.finetuning.data import NAME_OF_A_TABLE, Task
 from core.finetuning.journal import RECORD
 from core.finetuning.settings import TrainingSettings
+from core.json_values import parse_json
 from dashboard.public import check_not_public
 from dashboard.views.finetune import wording
 
@@ -160,7 +160,7 @@ def _made(run: SavedRun) -> Made:
 def _record(folder: Path) -> dict[str, Any]:
     """What a run wrote about itself; nothing where it did not come so far, or somebody spoilt it."""
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record = parse_json((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}

@@ -11,6 +11,7 @@ from typing import Any, Final
 from cache.store.recent import Recent
 from core.checkpoints.folders import program_folder
 from core.errors import AnalysisError, ColumnsNeeded
+from core.json_values import parse_json
 from core.probing_tasks.files.folders import ABOUT, FILE_OF_A_TASK, task_name
 from core.probing_tasks.files.labelled import LABEL_COLUMN
 from core.probing_tasks.task import PARTS, check_task
@@ -160,7 +161,7 @@ def _facts_of(file: TaskFile) -> TaskFile:
 def _columns(path: Path) -> Columns:
     """The columns as they were kept; the usual ones where none were, or somebody spoilt the file."""
     try:
-        return Columns(**json.loads(path.with_name(COLUMNS).read_text(encoding="utf-8")))
+        return Columns(**parse_json(path.with_name(COLUMNS).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return Columns()
 
@@ -168,6 +169,6 @@ def _columns(path: Path) -> Columns:
 def _about(path: Path) -> Mapping[str, Mapping[str, Any]]:
     """What the program wrote about the tasks of the sample, by their names; nothing where somebody spoilt it."""
     try:
-        return {str(task["name"]): task for task in json.loads(path.read_text(encoding="utf-8"))["tasks"]}
+        return {str(task["name"]): task for task in parse_json(path.read_text(encoding="utf-8"))["tasks"]}
     except (OSError, ValueError, TypeError, KeyError):
         return {}

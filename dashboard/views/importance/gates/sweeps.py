@@ -18,6 +18,7 @@ from core.errors import AnalysisError
 from core.finetuning.data import Task
 from core.importance.gates.history import GateHistory, read_history
 from core.importance.gates.settings import GateSettings
+from core.json_values import parse_json
 from dashboard.views.finetune.folders import data_folder
 from dashboard.views.importance.gates import wording
 
@@ -141,7 +142,7 @@ def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], lab
 def _read(folder: Path) -> Sweep | None:
     """A sweep as it was written down; None where somebody spoilt it, or another version wrote it."""
     try:
-        record: Mapping[str, Any] = json.loads((folder / RECORD).read_text("utf-8"))
+        record: Mapping[str, Any] = parse_json((folder / RECORD).read_text("utf-8"))
         sweep = Sweep(
             **{field.name: record[field.name] for field in fields(Sweep)}
             | {

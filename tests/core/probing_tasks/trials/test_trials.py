@@ -178,7 +178,9 @@ def test_the_progress_of_a_process_that_is_gone_is_left(tmp_path):
         stop_trials(tmp_path)
 
 
-@pytest.mark.parametrize("spoilt", ["", "[]", "{}", '{"pid": 1, "created": 2, "failed": [3]}', "{" * 3000])
+@pytest.mark.parametrize(
+    "spoilt", ["", "[]", "{}", '{"pid": 1, "created": 2, "failed": [3]}', '{"pid": 1e999}', "{" * 3000]
+)
 def test_spoilt_progress_is_none(tmp_path, spoilt):
     (tmp_path / PROGRESS).write_text(spoilt)
     assert read_trials_progress(tmp_path) is None
@@ -219,7 +221,8 @@ def test_values_of_a_trial_are_a_trial_again(trial):
         ("checkpoint,data,seed\na,b,-1\n", "seed is a whole number"),
         ("checkpoint,data,is_regression\na,b,perhaps\n", "is_regression is true or false"),
         ("checkpoint,data,too_long\na,b,c\n", "There is no too_long 'c'. Choose from error, skip, truncate"),
-        ("checkpoint,data\na,b,c,d\n", "no column 'None'"),
+        ("checkpoint,data\na,b,c,d\n", "Line 2 has more values than the header has names"),
+        ("\r\ncheckpoint,data\na,b\n", "Line 2 has more values"),
         ("", "The table has no trial"),
     ],
 )
