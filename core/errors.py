@@ -152,16 +152,21 @@ def first_line(error: BaseException) -> str:
 
 @contextmanager
 def panics_caught() -> Iterator[None]:
-    """Turn a panic of a library in Rust into a CheckpointError.
+    """Turn what `tokenizers`, a library in Rust, raises into a CheckpointError.
 
-    A panic of `tokenizers` is no Exception, so that neither a page nor a thread that serves many would survive it.
+    Its panics are no Exceptions, so that neither a page nor a thread that serves many would survive one; its errors are
+    of no class but Exception itself.
 
-    Raises: CheckpointError in place of whatever is neither an Exception nor meant to end the program.
+    Raises: CheckpointError in place of whatever is neither of a class below Exception nor meant to end the program.
     """
     try:
         yield
-    except (Exception, KeyboardInterrupt, SystemExit, GeneratorExit):
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
+    except Exception as error:
+        if type(error) is not Exception:
+            raise
+        raise CheckpointError(panicked(error)) from error
     except BaseException as panic:
         raise CheckpointError(panicked(panic)) from None
 

@@ -1,9 +1,10 @@
-"""A tokenizer whose library panics, which is no Exception in Python, is met with a sentence."""
+"""A tokenizer whose library panics, which is no Exception in Python, or fails is met with a sentence."""
 
 import json
 import shutil
 
 import pytest
+import tokenizers
 
 from cache.engine import Engine
 from cache.inference import Inference
@@ -47,6 +48,14 @@ def test_a_panic_on_a_text_is_a_sentence(broken):
     assert tokenize(Text(("the cat",)), checkpoint.tokenizer, 99).n_cut == 0
     with pytest.raises(CheckpointError, match="retry-limit"):
         tokenize(TEXT, checkpoint.tokenizer, 99)
+
+
+def test_an_error_of_the_library_is_a_sentence_and_others_are_left_alone():
+    without_unknown = tokenizers.Tokenizer(tokenizers.models.WordPiece({"a": 0}, unk_token="[UNK]"))
+    with pytest.raises(CheckpointError, match=r"broke down \(WordPiece error: Missing \[UNK\] token"), panics_caught():
+        without_unknown.encode("b")
+    with pytest.raises(ZeroDivisionError), panics_caught():
+        _ = 1 / 0
 
 
 def test_who_waits_for_a_pass_meets_the_sentence_and_the_worker_goes_on(broken, tmp_path):
