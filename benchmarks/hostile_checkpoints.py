@@ -146,7 +146,7 @@ def name_code(folder: Path, rng: random.Random, marker: Path) -> None:
         _edit(folder / "config.json", lambda content: content.update(model_type="hostile"))
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Executes(marker)))
     if rng.random() < 0.3:
-        (folder / "model.safetensors").unlink()
+        (folder / "model.safetensors").unlink(missing_ok=True)
 
 
 def disguise_a_pickle(folder: Path, rng: random.Random, marker: Path) -> None:

@@ -1,4 +1,5 @@
-"""A dashboard under mixed work for minutes: sentences, moves of tau, long corpora, pages that are closed in the midst.
+"""A dashboard under mixed work for minutes: sentences, moves of tau, long corpora typed and uploaded, pages that are
+closed in the midst, and other programs that write to the same store and are killed.
 
 `make soak` runs it with 32 people for 10 minutes; `python -m benchmarks.soak --people 8 --minutes 2` for less. Each
 person is a page without a browser, who looks 5 to 10 seconds at each answer. Goals: no error, no wrong answer, memory
@@ -8,11 +9,14 @@ at most 10% more at the end than after the first minute, and 95 of 100 sentences
 import argparse
 import asyncio
 import random
+import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,15 +28,29 @@ from benchmarks.full_class import GOAL_MEMORY, report_answers
 from benchmarks.shared import material
 from benchmarks.shared.lesson import LOOKS, READS, TAUS, Class, Record, open_for_a_corpus, warm_up
 from benchmarks.shared.sentences import sentences
-from benchmarks.shared.server import Dashboard, prepare, serve
+from benchmarks.shared.server import ROOT, Dashboard, prepare, serve
 from benchmarks.shared.visitors import Visitor, is_progress, visitor
+from cache.store.store import Store
 
 GOAL_P95: Final = 1.5
 FIRST_MINUTE: Final = 60.0
 CORPUS: Final = 200
-"""Texts of a corpus that one person types, and waits for or leaves."""
-MOVES_TAU, LEAVES, TYPES_CORPUS = 0.3, 0.1, 0.05
+"""Texts of a corpus that one person types, and waits for or leaves, or uploads."""
+MOVES_TAU, LEAVES, TYPES_CORPUS, UPLOADS = 0.3, 0.1, 0.03, 0.02
 """Shares of sentences after which a person does so."""
+KILLED_EVERY: Final = 20.0
+"""Seconds from one killed writer to the next."""
+WRITER: Final = """
+import itertools, sys
+from pathlib import Path
+import numpy as np
+from cache.store.store import Store
+store = Store(Path(sys.argv[1]))
+print("begun", flush=True)
+for number in itertools.count():
+    store.put_many({f"soak {number % 50} {part}": {"a": np.full(20_000, number % 251, np.uint8)} for part in "ab"})
+"""
+"""A program that writes the same 100 rows over and over."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +82,13 @@ async def person(together: Class, address: str, texts: list[str], until: float, 
                     await left_alone(page, sentence)
                     break
                 await together.type(page, sentence)
-                if act < LEAVES + TYPES_CORPUS:
-                    await a_corpus(
-                        together.record, address, [texts.pop() for _ in range(min(CORPUS, len(texts)))], chance
-                    )
-                elif act < LEAVES + TYPES_CORPUS + MOVES_TAU:
+                if act < LEAVES + TYPES_CORPUS + UPLOADS:
+                    corpus = [texts.pop() for _ in range(min(CORPUS, len(texts)))]
+                    if act < LEAVES + TYPES_CORPUS:
+                        await a_corpus(together.record, address, corpus, chance)
+                    else:
+                        await an_upload(together.record, address, corpus)
+                elif act < LEAVES + TYPES_CORPUS + UPLOADS + MOVES_TAU:
                     await asyncio.sleep(chance.uniform(*LOOKS))
                     await together.move_tau(page, chance.choice(TAUS), sentence)
 
@@ -94,8 +114,36 @@ async def a_corpus(record: Record, address: str, texts: list[str], chance: rando
         record.wrong += answer.complaints
 
 
-async def soak(server: Dashboard, record: Record, asked: argparse.Namespace) -> tuple[State, State]:
-    """All that happens at the server; its state after the first minute and at the end."""
+async def an_upload(record: Record, address: str, texts: list[str]) -> None:
+    """Ask for the roles over an uploaded file in another page."""
+    async with visitor(address) as reader:
+        await reader.open()
+        await reader.choose("corpus", "upload a file")
+        answer = await reader.upload("upload", "texts.txt", "\n".join(texts).encode())
+        record.wrong += answer.complaints
+        record.n_uploads += 1
+
+
+async def kill_writers(folder: Path, until: float, chance: random.Random) -> int:
+    """Start programs that write to the server's store, and kill each at a random moment; how many."""
+    n_killed = 0
+    while time.monotonic() + KILLED_EVERY < until:
+        await asyncio.sleep(KILLED_EVERY)
+        writer = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", WRITER, str(folder), cwd=ROOT, stdout=subprocess.PIPE
+        )
+        assert writer.stdout is not None
+        if await writer.stdout.readline() != b"begun\n":
+            raise RuntimeError("The writer did not begin.")
+        await asyncio.sleep(chance.uniform(0, 0.3))
+        writer.kill()
+        await writer.wait()
+        n_killed += 1
+    return n_killed
+
+
+async def soak(server: Dashboard, record: Record, asked: argparse.Namespace) -> tuple[State, State, int]:
+    """All that happens at the server; its state after the first minute and at the end, and how many writers died."""
     seconds = asked.minutes * 60
     texts = sentences(asked.people * int(seconds / READS[0] + 1) * 5)
     async with visitor(server.address) as first:
@@ -105,11 +153,21 @@ async def soak(server: Dashboard, record: Record, asked: argparse.Namespace) -> 
     people = [
         person(together, server.address, texts[number :: asked.people], until, number) for number in range(asked.people)
     ]
-    everybody = asyncio.gather(*people)
+    everybody = asyncio.gather(kill_writers(server.log.parent, until, random.Random(asked.people)), *people)
     await asyncio.sleep(min(FIRST_MINUTE, seconds / 3))
     before = State.of(server)
-    await everybody
-    return before, State.of(server)
+    n_killed, *_ = await everybody
+    return before, State.of(server), n_killed
+
+
+def sound(folder: Path) -> bool:
+    """Whether the database is whole, and each row that killed writers left is whole too."""
+    store = Store(folder)
+    rows = store.get_many([f"soak {number} {part}" for number in range(50) for part in "ab"])
+    store.close()
+    whole = all(len(set(row["a"].tolist())) == 1 and len(row["a"]) == 20_000 for row in rows.values())
+    with closing(sqlite3.connect(folder / "results.sqlite")) as database:
+        return whole and database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 def main() -> None:
@@ -122,8 +180,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
         with serve(Path(folder)) as server:
-            before, after = asyncio.run(soak(server, record, asked))
+            before, after, n_killed = asyncio.run(soak(server, record, asked))
             n_tracebacks = server.tracebacks()
+        is_sound = sound(Path(folder))
     waits = [seconds for of_kind in record.typed.values() for seconds in of_kind]
     print(
         f"{asked.people} people, {asked.minutes:g} minutes: {len(waits):,} sentences, median "
@@ -136,7 +195,11 @@ def main() -> None:
         f"memory {before.n_bytes / 1e6:,.0f} MB after the first minute, {after.n_bytes / 1e6:,.0f} MB at the end: "
         f"{after.n_bytes / before.n_bytes:.2f} (goal {GOAL_MEMORY:.2f}); open files {before.n_files}, {after.n_files}"
     )
-    if report_answers(record, n_tracebacks):
+    print(
+        f"{record.n_uploads} corpora uploaded; {n_killed} writers killed, the store is "
+        f"{'sound' if is_sound else 'TORN'}"
+    )
+    if report_answers(record, n_tracebacks) or not is_sound:
         sys.exit(1)
 
 

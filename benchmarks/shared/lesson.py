@@ -42,6 +42,7 @@ class Record:
     memory: list[int] = field(default_factory=list)
     """Bytes of the server after each of MEMORY_AT interactions."""
     n_interactions: int = 0
+    n_uploads: int = 0
 
 
 class Class:

@@ -5,6 +5,7 @@ and the address, remembers large messages, and is sent only a reference to those
 touched, not all of them, and leaves out the runs that a page asks for by itself while a checkpoint is being loaded.
 """
 
+import asyncio
 import base64
 import json
 import time
@@ -15,18 +16,22 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
+import requests
 from jaxtyping import Bool, Float
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.util import calc_hash
 from websockets.asyncio.client import ClientConnection, connect
 
 from benchmarks.shared.server import ANSWERS_WITHIN
 
 GRIDS: Final = ("inspect grid", "roles grid")
 FIRST_SCREEN: Final = "first screen"
+URLS: Final = "file_urls_response"
+"""The message that says where to send files."""
 RUNS_REMEMBERED: Final = 2
 """How many runs a large message stays with a browser without being used (Streamlit's global.maxCachedMessageAge)."""
 
@@ -52,6 +57,8 @@ class Answer:
     n_bytes: int = 0
     complaints: list[str] = field(default_factory=list)
     """Errors and exceptions that the page shows."""
+    bars: list[str] = field(default_factory=list)
+    """What stands at its bars."""
 
 
 Stop = Callable[[Element], bool]
@@ -64,16 +71,24 @@ class Visitor:
         elements: the latest element of each widget and component, by its key in the script.
     """
 
-    def __init__(self, connection: ClientConnection) -> None:
+    def __init__(self, connection: ClientConnection, address: str) -> None:
         self.elements: dict[str, Element] = {}
         self._connection = connection
+        self._address = address
         self._states: dict[str, WidgetState] = {}
         self._link: dict[str, str] = {}
         self._remembered: dict[str, tuple[ForwardMsg, int]] = {}
         self._n_runs = 0
+        self._page = ""
 
-    async def open(self) -> Answer:
-        """The first run of the page."""
+    @property
+    def link(self) -> str:
+        """What the address asks for now."""
+        return urlencode(self._link)
+
+    async def open(self, page: str = "", **link: str) -> Answer:
+        """The first run of a page: its address, and what its link asks for."""
+        self._page, self._link = page, dict(link)
         return await self._run()
 
     async def type(self, text: str, box: str = "text", until: Stop | None = None) -> Answer:
@@ -84,11 +99,38 @@ class Visitor:
         """Pick an option of a selectbox."""
         return await self._set(box, string_value=option)
 
+    async def enter(self, box: str, value: int) -> Answer:
+        """Write a number."""
+        self._state(box).double_value = value
+        return await self._touch(box, str(value))
+
+    async def click(self, button: str) -> Answer:
+        """Click a button."""
+        self._state(button).trigger_value = True
+        try:
+            return await self._touch(button, "")
+        finally:
+            del self._states[button]
+
     async def move(self, slider: str, value: float) -> Answer:
         """Move a slider."""
         state = self._state(slider)
         state.double_array_value.data[:] = [value]
         return await self._touch(slider, f"{value:g}")
+
+    async def upload(self, box: str, name: str, content: bytes) -> Answer:
+        """Send a file by HTTP, as a browser does, and put it into an uploader."""
+        wanted = BackMsg()
+        wanted.file_urls_request.file_names.append(name)
+        await self._connection.send(wanted.SerializeToString())
+        while (told := ForwardMsg.FromString(await self._connection.recv(decode=False))).WhichOneof("type") != URLS:
+            pass
+        (urls,) = told.file_urls_response.file_urls
+        await asyncio.to_thread(_send_file, self._address, urls.upload_url, name, content)
+        files = self._state(box).file_uploader_state_value.uploaded_file_info
+        del files[:]
+        files.add(file_id=urls.file_id, name=name, size=len(content), file_urls=urls)
+        return await self._touch(box, "")
 
     async def rest(self) -> Answer:
         """What is still to come of a run that was not read to its end."""
@@ -103,7 +145,7 @@ class Visitor:
 
     async def _touch(self, key: str, in_link: str, until: Stop | None = None) -> Answer:
         """Send a changed widget; the browser writes it to the address where it is bound to it."""
-        if name := _widget(self.elements[key]).query_param_key:
+        if name := getattr(_widget(self.elements[key]), "query_param_key", ""):
             self._link[name] = in_link
         return await self._run(until)
 
@@ -116,6 +158,7 @@ class Visitor:
         message = BackMsg()
         wanted = message.rerun_script
         wanted.query_string = urlencode(self._link)
+        wanted.page_script_hash = calc_hash(self._page) if self._page else ""
         wanted.widget_states.widgets.extend(self._states.values())
         wanted.cached_message_hashes.extend(self._remembered)
         await self._connection.send(message.SerializeToString())
@@ -168,6 +211,8 @@ class Visitor:
     def _take(self, element: Element, answer: Answer, sent: float) -> None:
         if complaint := complaint_of(element):
             answer.complaints.append(complaint)
+        if element.WhichOneof("type") == "progress":
+            answer.bars.append(element.progress.text)
         if key := _key(element):
             self.elements[key] = element
         if key in GRIDS and answer.grid is None:
@@ -186,6 +231,13 @@ def complaint_of(element: Element) -> str:
 def is_progress(element: Element) -> bool:
     """Whether an element is a bar that says that some texts are done."""
     return element.WhichOneof("type") == "progress" and element.progress.value > 0
+
+
+def _send_file(address: str, path: str, name: str, content: bytes) -> None:
+    with requests.Session() as browser:
+        browser.get(f"{address}/_stcore/health").raise_for_status()  # gives the cookie that the header repeats
+        token = {"X-Xsrftoken": browser.cookies["_streamlit_xsrf"]}
+        browser.put(f"{address}{path}", files={"file": (name, content)}, headers=token).raise_for_status()
 
 
 def _widget(element: Element) -> Any:
@@ -213,4 +265,4 @@ async def visitor(address: str) -> AsyncIterator[Visitor]:
     """Someone new at a dashboard; leaving the context closes the page."""
     stream = f"{address.replace('http', 'ws', 1)}/_stcore/stream"
     async with connect(stream, subprotocols=["streamlit"], max_size=None, open_timeout=ANSWERS_WITHIN) as connection:
-        yield Visitor(connection)
+        yield Visitor(connection, address)
