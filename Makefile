@@ -22,7 +22,7 @@ CHECKPOINTS ?= bundled
 class: $(VENV)/prepared
 	ATTENTION_SIEVE_PUBLIC=1 ATTENTION_SIEVE_CHECKPOINTS='$(CHECKPOINTS)' $(BIN)/streamlit run dashboard/server.py \
 	    --server.address $(ADDRESS) --server.port $(PORT) --server.headless true \
-	    --browser.serverAddress $(HOST) \
+	    --server.maxUploadSize 5 --browser.serverAddress $(HOST) \
 	    --server.allowedHosts $(HOST) --server.allowedHosts localhost --server.allowedHosts 127.0.0.1
 
 test: $(VENV)/test-installed

@@ -22,6 +22,7 @@ from cache.store.record import Record
 from cache.store.store import Store
 from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
+from core.errors import AnalysisError
 from core.passes.question import Item, Question, Result
 from core.texts.text import Text
 from core.texts.tokens import TooLong
@@ -45,18 +46,20 @@ class Inference:
         close: ends all workers; waiting callers get an error. Also called at program exit.
     """
 
-    def __init__(self, store: Store, models: Models | None = None) -> None:
+    def __init__(self, store: Store, models: Models | None = None, *, most_at_once: int | None = None) -> None:
         """Begin with nothing loaded.
 
         Args:
             store: where results are kept.
             models: holds the loaded checkpoints; None for the budget in ATTENTION_SIEVE_MODELS_MB, or else a share of
                 the memory.
+            most_at_once: texts that one request may have computed; None for any number.
 
         Raises: AnalysisError: ATTENTION_SIEVE_MODELS_MB is not a whole number.
         """
         self.store = store
         self._models = models or Models()
+        self._most_at_once = most_at_once
         self._workers: dict[tuple[Engine, ...], Worker] = {}
         """By the checkpoint, or by the two that are compared."""
         self._recent: Recent[Hashable, Answers] = Recent(RECENT_BYTES)
@@ -103,8 +106,8 @@ class Inference:
             report: progress callback, called about five times a second and after every batch; if it raises, the
                 request is cancelled and finished results are stored.
 
-        Raises: AnalysisError for a kind of attention that the question does not support, and of any stage;
-            EveryTextTooLong if no text remains.
+        Raises: AnalysisError for a kind of attention that the question does not support, for more texts than may be
+            computed at once, and of any stage; EveryTextTooLong if no text remains.
         """
         settings = self._checked(engine, question, settings)
         request = (question, engine, tuple(items), settings, too_long)
@@ -320,6 +323,11 @@ class Inference:
         missing = {one: index for index, one in reversed(list(enumerate(wanted))) if one not in stored}
         if not missing:
             return stored
+        if self._most_at_once is not None and len(missing) > self._most_at_once:
+            raise AnalysisError(
+                f"This server computes at most {self._most_at_once:,} texts at once, and here are {len(missing):,} "
+                "that it does not know yet. Choose fewer, or use Attention Sieve on a machine of your own."
+            )
         in_order = sorted(missing, key=lambda one: missing[one])
         seen = self._worker(*engines).ask(
             in_order,

@@ -16,7 +16,7 @@ from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local
 from core.checkpoints.folders import made_checkpoints
 from core.checkpoints.hub import is_out_of_reach
 from core.errors import CheckpointError, ColumnsNeeded, TextError
-from core.texts.text import MAX_BYTES, Text, read_file, read_typed
+from core.texts.text import Text, read_file, read_typed
 from dashboard import fetching, link, public, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from dashboard.plain import plain
@@ -41,7 +41,7 @@ IN_TAB: Final = " in this tab"
 @st.cache_resource(show_spinner=False)
 def inference() -> Inference:
     """Checkpoints and results of this process, shared by all sessions."""
-    return Inference(Store())
+    return Inference(Store(), most_at_once=public.MAX_TEXTS if public.is_public() else None)
 
 
 def sidebar() -> None:
@@ -96,10 +96,10 @@ def _corpus_inputs(corpus: str) -> None:
             wording.UPLOAD,
             type=["txt", "csv", "tsv", "json", "jsonl", "conllu"],
             key="upload",
-            max_upload_size=MAX_BYTES // 10**6,
+            max_upload_size=public.upload_megabytes(),
         )
         column_pickers("upload")
-        st.markdown(wording.UPLOAD_LIMITS)
+        st.markdown(wording.upload_limits(public.upload_megabytes(), public.most_texts()))
     elif corpus == TYPED:
         typed_texts(wording.CORPUS_TYPED, "corpus_text", height=160)
 

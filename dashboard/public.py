@@ -19,12 +19,19 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import BUNDLED, find_checkpoint
 from core.checkpoints.saved_runs import SavedRun, list_runs
 from core.errors import AnalysisError, CheckpointError
+from core.texts import text
 
 PUBLIC: Final = "ATTENTION_SIEVE_PUBLIC"
 CHECKPOINTS: Final = "ATTENTION_SIEVE_CHECKPOINTS"
 DEPTH: Final = 2
 """Folders between a named one and a checkpoint's, at most: a run and its saved steps."""
 NOT_HERE: Final = "This server is open to many people, so it trains nothing, keeps no files and starts no programs."
+MEGABYTES: Final = 5
+"""Of an upload, at most; `make class` gives the server the same bound."""
+MAX_TEXTS: Final = 500
+"""Texts that a visitor can have computed at once, so that nobody waits long for somebody else's corpus."""
+MAX_UPLOADS: Final = 8
+"""Uploads of one page that are held at once."""
 HOURS_KEPT: Final = 2
 """Hours after which the texts read from an upload are forgotten. The upload itself goes with its page."""
 
@@ -41,6 +48,16 @@ def check_not_public() -> None:
     """
     if is_public():
         raise AnalysisError(f"{NOT_HERE} Do it on a machine of your own.")
+
+
+def upload_megabytes() -> int:
+    """Megabytes that an uploaded file may have."""
+    return MEGABYTES if is_public() else text.MAX_BYTES // 10**6
+
+
+def most_texts() -> int:
+    """Texts that may be computed at once."""
+    return MAX_TEXTS if is_public() else text.MAX_TEXTS
 
 
 def names() -> tuple[str, ...]:

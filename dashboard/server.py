@@ -34,7 +34,9 @@ from streamlit.file_util import get_static_dir
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
+from dashboard.few_uploads import FewUploads
 from dashboard.own_site import OwnSiteOnly
+from dashboard.public import MAX_UPLOADS, is_public
 
 ADDRESSES: Final = ("", "roles", "surface", "parsing", "similar", "importance", "knowledge", "compare", "fine-tune")
 """Of the pages; any other address brings Streamlit's page as it is."""
@@ -104,4 +106,7 @@ async def _send_on(request: Request) -> RedirectResponse:
 
 Thread(target=warm_up, name="warm up", daemon=True).start()
 routes = [*(Route(f"/{address}", _send) for address in ADDRESSES), Route(f"/{FIRST_PAGE}", _send_on)]
-app = st.App(_HERE / "app.py", routes=routes, middleware=[Middleware(OwnSiteOnly)])
+middleware = [Middleware(OwnSiteOnly)]
+if is_public():
+    middleware.append(Middleware(FewUploads, most=MAX_UPLOADS))
+app = st.App(_HERE / "app.py", routes=routes, middleware=middleware)

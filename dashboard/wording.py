@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.roles.measures import Scale
-from core.texts.text import MAX_BYTES, MAX_TEXTS
 from dashboard.figures.figure import counted, percent
 from dashboard.figures.scales import WORDS
 
@@ -41,8 +40,8 @@ CORPUS_HELP: Final = (
     "that you type, on the scale of scores, by evidence that stays valid while you add more."
 )
 UPLOAD: Final = "Upload texts"
-UPLOAD_LIMITS: Final = (
-    f"At most {MAX_BYTES // 10**6} MB and {MAX_TEXTS:,} texts. .txt: one text per line. .csv, .tsv: with a header row; "
+UPLOAD_FORMATS: Final = (
+    ".txt: one text per line. .csv, .tsv: with a header row; "
     "common names (sentence, sentence1/sentence2, question, text_a/text_b, premise/hypothesis, ...) are "
     "recognised. .json, .jsonl: text, or text_a and text_b, or words (with heads and relns, if you have them), or "
     "tokens. .conllu: one text per sentence, with its relations. Uploaded texts are not part of the link."
@@ -107,6 +106,11 @@ ARCS_OF: Final = "Arcs"
 WITHOUT: Final = "without the heads that are off"
 ALL_HEADS_ON: Final = "with all heads on"
 ALL_STEPS_HELP: Final = "Choose every saved step of this run, in order."
+
+
+def upload_limits(megabytes: int, n_texts: int) -> str:
+    """What a file of texts may be."""
+    return f"At most {megabytes} MB and {n_texts:,} texts. {UPLOAD_FORMATS}"
 
 
 def heads_off(names: Sequence[str]) -> str:

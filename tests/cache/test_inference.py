@@ -44,6 +44,17 @@ def test_measures_equal_the_chain_without_a_cache(inference, engine):
     np.testing.assert_array_equal(measures_in(found.results), np.stack([direct[i] for i in range(3)]))
 
 
+def test_more_texts_than_may_be_computed_at_once_are_refused_and_known_ones_are_not_counted(tmp_path, engine):
+    inference = Inference(Store(tmp_path), most_at_once=2)
+    with pytest.raises(AnalysisError, match=r"^This server computes at most 2 texts at once, and here are 3 that it"):
+        inference.ask(engine, SCORES, TEXTS)
+    assert inference.n_passed == 0
+    inference.ask(engine, SCORES, TEXTS[:2])
+    assert inference.ask(engine, SCORES, TEXTS).positions == (0, 1, 2)
+    with pytest.raises(AnalysisError, match="at most 2 texts at once"):
+        inference.comparison((engine, engine), TEXTS)
+
+
 def test_a_second_run_makes_no_pass_and_no_parse(tmp_path, engine, monkeypatch):
     first = Inference(Store(tmp_path))
     before = first.ask(engine, SCORES, TEXTS)

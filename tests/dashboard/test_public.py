@@ -8,7 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 from core.checkpoints.folders import checkpoints_folder
 from core.errors import AnalysisError, CheckpointError
-from dashboard import public
+from core.texts.text import MAX_BYTES
+from dashboard import controls, public
 from dashboard.views.finetune import programs
 from dashboard.views.finetune.folders import keep_file
 
@@ -99,6 +100,29 @@ def test_no_page_offers_an_action_or_tells_a_path(app, offered, store, page):
     assert str(store) not in said
     assert "Results are kept" not in said
     assert list(at.selectbox(key="checkpoint").options) == ["bundled"]
+
+
+def test_uploads_are_smaller_and_a_corpus_shorter_than_on_a_machine_of_ones_own(offered):
+    assert public.upload_megabytes() == MAX_BYTES // 10**6 == 20
+    offered("bundled")
+    assert public.upload_megabytes() == public.MEGABYTES == 5
+    server = (Path(APP).parents[1] / "Makefile").read_text()
+    assert f"--server.maxUploadSize {public.MEGABYTES} " in server
+
+
+def test_a_corpus_of_more_texts_than_a_visitor_may_have_computed_is_refused_in_a_sentence(app, offered, store):
+    offered("bundled")
+    controls.inference.clear()
+    at = app("roles")
+    at.selectbox(key="corpus").select("type texts").run()
+    texts = [f"The cat number {number} sat down." for number in range(public.MAX_TEXTS + 1)]
+    at.text_area(key="corpus_text").set_value("\n".join(texts)).run()
+    assert [error.value.replace("\\", "") for error in at.error] == [
+        "This server computes at most 500 texts at once, and here are 501 that it does not know yet. Choose fewer, or "
+        "use Attention Sieve on a machine of your own."
+    ]
+    assert controls.inference().n_passed == 0
+    controls.inference.clear()
 
 
 def test_a_link_to_a_path_opens_nothing(store, offered, models):

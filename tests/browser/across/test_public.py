@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 from looks import expect_looks_right
 from playwright.sync_api import expect
-from steps import arcs, settle, type_texts
+from steps import arcs, settle, type_texts, upload
+
+from dashboard.public import MAX_UPLOADS
 
 EVERY_PAGE = ("", "roles", "surface", "parsing", "similar", "importance", "knowledge", "compare")
 
@@ -72,6 +74,21 @@ def test_compare_asks_for_one_of_the_offered_checkpoints(visit):
     page = visit("/compare?checkpoint=bundled&with=/etc")
     expect(page.get_by_text("The link asks for with “/etc”, which is not offered here.")).to_be_visible()
     expect(page.get_by_text("Choose a second checkpoint above.", exact=True)).to_be_visible()
+
+
+def test_a_page_holds_a_few_uploads_at_once(visit):
+    page = visit("/?checkpoint=bundled")
+    with page.expect_request(lambda request: request.method == "PUT") as sent:
+        upload(page, "texts.txt", "a dog ran")
+    settle(page)
+    address, token = sent.value.url.rpartition("/")[0], sent.value.headers["x-xsrftoken"]
+    file = {"file": {"name": "more.txt", "mimeType": "text/plain", "buffer": b"x"}}
+    sent_on = [
+        page.request.put(f"{address}/more{number}", multipart=file, headers={"X-Xsrftoken": token})
+        for number in range(MAX_UPLOADS)
+    ]
+    assert [answer.status for answer in sent_on] == [204] * (MAX_UPLOADS - 1) + [413]
+    assert sent_on[-1].text() == f"This page holds {MAX_UPLOADS} uploads already. Remove one of them first.\n"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import streamlit as st
 
 from core.errors import AnalysisError
 from core.importance.labels import read_labels
-from core.texts.text import MAX_BYTES, Text
-from dashboard import controls
+from core.texts.text import Text
+from dashboard import controls, public
 from dashboard.samples import read_sample
 from dashboard.views import frame
 from dashboard.views.importance.material import Material
@@ -89,7 +89,7 @@ def _uploaded() -> tuple[Text, ...]:
         wording.UPLOADER,
         type=["txt", "csv", "tsv", "json", "jsonl", "conllu"],
         key=UPLOAD_KEY,
-        max_upload_size=MAX_BYTES // 10**6,
+        max_upload_size=public.upload_megabytes(),
     )
     controls.column_pickers(UPLOAD_KEY)
     return controls.uploaded_texts(UPLOAD_KEY)
@@ -98,7 +98,7 @@ def _uploaded() -> tuple[Text, ...]:
 def _labelled(material: Material) -> tuple[Material, str] | None:
     """A second table with the columns of the first."""
     table = st.file_uploader(
-        wording.TABLE_UPLOADER, type=["csv", "tsv", "gz"], key=TABLE_KEY, max_upload_size=MAX_BYTES // 10**6
+        wording.TABLE_UPLOADER, type=["csv", "tsv", "gz"], key=TABLE_KEY, max_upload_size=public.upload_megabytes()
     )
     if table is None:
         st.info(wording.WAIT_TABLE)

@@ -13,9 +13,8 @@ from core.coreference.accuracy import Candidates, CoreferenceScores, MentionChoi
 from core.coreference.files import read_mentions
 from core.coreference.mentions import MentionText, Windows, windows
 from core.coreference.question import choice_question
-from core.texts.text import MAX_BYTES
 from core.texts.words import FromWord
-from dashboard import samples
+from dashboard import public, samples
 from dashboard.progress import in_its_place, with_progress
 from dashboard.views.frame import Visit
 from dashboard.views.parsers.coreference import wording
@@ -71,9 +70,9 @@ def gold_mentions(*, is_example: bool) -> Gold | None:
         wording.UPLOAD_LABEL,
         type=["json", "jsonl", "tsv", "txt"],
         key="gold mentions",
-        max_upload_size=MAX_BYTES // 10**6,
+        max_upload_size=public.upload_megabytes(),
     )
-    st.markdown(wording.UPLOAD_LIMITS)
+    st.markdown(wording.upload_limits(public.upload_megabytes()))
     st.download_button(
         wording.TEMPLATE,
         samples.MENTIONS.read_bytes,

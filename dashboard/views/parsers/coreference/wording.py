@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from core.coreference.accuracy import Candidates
-from core.texts.text import MAX_BYTES
 from dashboard.figures.figure import counted, percent
 
 SEE: Final = (
@@ -15,8 +14,8 @@ SOURCE: Final = "Texts with mentions"
 EXAMPLE: Final = "example texts"
 UPLOAD: Final = "a file of your own"
 UPLOAD_LABEL: Final = "Upload texts with gold mentions"
-UPLOAD_LIMITS: Final = (
-    f"UTF-8, at most {MAX_BYTES // 10**6} MB; the format is recognised from the content. **JSON** with `text` (or "
+UPLOAD_FORMATS: Final = (
+    "The format is recognised from the content. **JSON** with `text` (or "
     "`words`) and `clusters`: for each entity, its mentions as `[start, end]` in characters (or words), counted from 0 "
     "with the end excluded; optionally `types` (pronoun, proper, nominal), `heads` (where each head word begins, or "
     "which word it is; otherwise a parser finds it) and `name` (texts with the same name are parts of one document). "
@@ -73,6 +72,11 @@ NOTHING_CHOSEN: Final = "nothing"
 NO_TEST: Final = "none"
 NOT_READ: Final = "not read"
 AS_TABLE: Final = "The same as a table"
+
+
+def upload_limits(megabytes: int) -> str:
+    """What a file with mentions may be."""
+    return f"UTF-8, at most {megabytes} MB. {UPLOAD_FORMATS}"
 
 
 def read(name: str, n_texts: int, n_cases: int, n_mentions: int) -> str:
