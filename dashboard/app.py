@@ -12,7 +12,7 @@ from PIL import Image
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
-from dashboard import controls, downloads, link, wording
+from dashboard import controls, downloads, link, state, wording
 from dashboard.components.copy_link import copy_link
 from dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
 from dashboard.figures.appearance import icon
@@ -41,6 +41,7 @@ pages = {
     "importance": st.Page(page_of("importance"), title="Importance", url_path="importance", icon=":material/weight:"),
     "knowledge": st.Page(page_of("knowledge"), title="Knowledge", url_path="knowledge", icon=":material/psychology:"),
     "compare": st.Page(page_of("compare"), title="Compare", url_path="compare", icon=":material/compare:"),
+    "lessons": st.Page(page_of("lessons"), title="Lessons", url_path="lessons", icon=":material/school:"),
     "finetune": st.Page(page_of("finetune"), title="Fine-tune", url_path="fine-tune", icon=":material/model_training:"),
 }
 if is_public():
@@ -49,7 +50,13 @@ st.session_state["pages"] = pages
 page = st.navigation(list(pages.values()), position="top")
 st.session_state["page"] = page.url_path
 link.begin(page.url_path)
+if is_led := state.is_led():
+    import_module("dashboard.views.lessons.course").begin(page.url_path)
 above = st.container()
+if is_led:
+    with above:
+        import_module("dashboard.views.lessons.presenting").lay_out()
+        import_module("dashboard.views.lessons.panel").elsewhere()
 controls.sidebar()
 downloads.begin_page()
 page.run()

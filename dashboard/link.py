@@ -16,7 +16,9 @@ LONGEST_QUOTED: Final = 60
 """Characters of a link's value that are quoted."""
 MOST_SAID: Final = 8
 """Sentences about one link."""
-PAGES_OWN: Final = frozenset({"head", "off", "window", "number", "guess", "region", "transition", "camera"})
+PAGES_OWN: Final = frozenset(
+    {"head", "off", "window", "number", "guess", "region", "transition", "camera", "lesson", "step", "class", "present"}
+)
 """Parameters that no widget is bound to: pages take and check them by themselves."""
 _ASKED: Final = "the link asks for"
 _SAID: Final = "said about the link"

@@ -38,7 +38,18 @@ from dashboard.few_uploads import FewUploads
 from dashboard.own_site import OwnSiteOnly
 from dashboard.public import MAX_UPLOADS, is_public
 
-ADDRESSES: Final = ("", "roles", "surface", "parsing", "similar", "importance", "knowledge", "compare", "fine-tune")
+ADDRESSES: Final = (
+    "",
+    "roles",
+    "surface",
+    "parsing",
+    "similar",
+    "importance",
+    "knowledge",
+    "compare",
+    "lessons",
+    "fine-tune",
+)
 """Of the pages; any other address brings Streamlit's page as it is."""
 FIRST_PAGE: Final = "inspect"
 """The name of the first page, for which Streamlit has no address."""
@@ -46,7 +57,7 @@ FIRST_WIDGETS: Final = ("BidiComponent", "ButtonGroup", "Checkbox", "Html", "Sel
 """As Streamlit names their scripts."""
 ROOM: Final = ("room.css", "phone.css")
 """Style sheets that lay out the first screen, in this order."""
-SCRIPTS: Final = ("history.js", "enter.js")
+SCRIPTS: Final = ("history.js", "enter.js", "visited.js")
 """Of the page around everything that Streamlit draws."""
 
 _HERE: Final = Path(__file__).parent

@@ -27,6 +27,12 @@ OFF: Final = "off"
 """Query parameter of the heads that are switched off, written alike."""
 WINDOW: Final = "window"
 """Query parameter of the part of a long text that is drawn: first query and first key, as `512-0`."""
+LESSON: Final = "lesson"
+"""Key, and query parameter, of the number of the lesson that the reader is in, from 1."""
+PRESENT: Final = "present"
+"""Key, and query parameter, of whether the page is laid out for a projector."""
+CLASS: Final = "class"
+"""Key, and query parameter, of the code of the class in which the reader's predictions are counted."""
 LONGEST_IN_LINK: Final = 4_000
 """Characters that typed texts may take in a link: servers refuse longer ones, and what sends them breaks them."""
 PAIR: Final = re.compile("([0-9]{1,6})-([0-9]{1,6})")
@@ -70,6 +76,22 @@ class Choice:
         """What a pass is asked, as far as this checkpoint leaves a choice."""
         kinds = engine.files.kinds
         return PassSettings(self.kind if self.kind in kinds else kinds[0], self.off)
+
+
+def is_led() -> bool:
+    """Whether there is a lesson, a class or a projector to care for, or the link asks for one."""
+    names = (LESSON, PRESENT, CLASS)
+    return any(st.session_state.get(name) or name in st.query_params for name in names)
+
+
+def is_in_lesson() -> bool:
+    """Whether a lesson leads the reader; `dashboard/views/lessons/course.py` knows which."""
+    return bool(st.session_state.get(LESSON))
+
+
+def is_presenting() -> bool:
+    """Whether the page is laid out for a projector."""
+    return bool(st.session_state.get(PRESENT))
 
 
 def choice() -> Choice:

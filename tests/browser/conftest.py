@@ -138,7 +138,7 @@ def visit(server, context_of):
 
 
 def _is_wrong(message, server):
-    pages = ("roles", "surface", "parsing", "similar", "importance", "knowledge", "compare", "fine-tune")
+    pages = ("roles", "surface", "parsing", "similar", "importance", "knowledge", "compare", "lessons", "fine-tune")
     allowed = [f"{server}/{page}{probe}" for page in pages for probe in PROBES]
     vega_warns = message.type == "warning" and message.text.startswith("WARN")
     return vega_warns or (message.type == "error" and message.location["url"] not in allowed)

@@ -33,6 +33,7 @@ from dashboard.views.finetune import runs as training_runs
 from dashboard.views.finetune.page import running_panel
 from dashboard.views.frame import Visit
 from dashboard.views.layout import halves
+from dashboard.views.leading import lesson_is_on, lesson_panel
 from dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
@@ -49,6 +50,7 @@ def show() -> None:
 def _compare() -> None:
     chosen = state.choice()
     runs = runs_here()
+    top = st.container()
     left, right = halves()
     with left:
         names = _names(chosen, runs)
@@ -59,11 +61,14 @@ def _compare() -> None:
     reference, inference = controls.engine(chosen), controls.inference()
     if chosen.off:
         st.info(wording.ALL_ON)
+    others = _engines(chosen, names)
+    if lesson_is_on("compare"):
+        visit = Visit(chosen=chosen, engine=reference, inference=inference, texts=())
+        lesson_panel(top, visit, others=tuple(others), typed="" if text is None else write_typed([text]))
     if not names:
         _nothing_chosen(runs)
         return
     given = controls.corpus_texts(chosen)
-    others = _engines(chosen, names)
     texts = given
     for engine in (reference, *others):
         texts = frame.readable(chosen, engine, texts)

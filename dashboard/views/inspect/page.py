@@ -31,6 +31,7 @@ from dashboard.views.frame import Visit
 from dashboard.views.inspect import stories, wording
 from dashboard.views.inspect.notes import NOTES
 from dashboard.views.layout import first_screen
+from dashboard.views.leading import lesson_is_on, lesson_panel
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import one_of, toggle
 from dashboard.views.roles.grid import grid_over
@@ -52,7 +53,11 @@ def show() -> None:
 def _inspect() -> None:
     chosen = state.choice()
     is_one_stack = st.session_state.get("kinds", ONE_STACK) == ONE_STACK
-    stories.chips(is_one_stack or chosen.kind == "encoder")
+    top = st.container()
+    in_lesson = lesson_is_on("inspect")
+    if not in_lesson:
+        with top:
+            stories.chips(is_one_stack or chosen.kind == "encoder")
     typed, text = _typed()
     controls.heads_off(chosen)
     engine = controls.engine(chosen)
@@ -60,10 +65,13 @@ def _inspect() -> None:
     texts = frame.readable(chosen, engine, corpus_texts)
     visit = Visit(chosen=chosen, engine=engine, inference=controls.inference(), texts=texts)
     screen = on_screen(visit, text)
+    if in_lesson:
+        lesson_panel(top, visit, looked=None if screen is None else screen.now.looked, typed=typed)
     if screen is None:
         return
     state.remember_off(chosen)
-    stories.tell(typed, screen.now.looked, engine.files.fingerprint)
+    if not in_lesson:
+        stories.tell(typed, screen.now.looked, engine.files.fingerprint)
     if problem is not None:
         show_error(problem)
     if screen.now.looked.text.kind == "cross":

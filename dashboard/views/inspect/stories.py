@@ -24,6 +24,8 @@ SENTENCE: Final = "The old baker quietly closed her small shop because customers
 """Of all stories, so that heads can be told apart on the same words."""
 LEAST_SHARE: Final = 0.3
 """Of a head's attention, for a story to name it: the arcs that are told of are then the ones that are seen."""
+VISITED: Final = "been_here"
+"""Name of a cookie that says no more than that."""
 CHIP: Final = "story"
 """Key of the chips in the session and in the link."""
 _TOLD: Final = "story told"
@@ -79,10 +81,29 @@ def chips(can_read: bool) -> None:
         if first_screen_is_drawn():
             compare = st.session_state["pages"]["compare"]
             st.page_link(compare, label=wording.BEFORE_AND_AFTER, icon=":material/compare:")
+            if not been_here():
+                st.button(
+                    wording.FIRST_LESSON,
+                    key="first lesson",
+                    icon=":material/school:",
+                    type="tertiary",
+                    on_click=_begin_lesson,
+                )
         if own := st.session_state.get(_OWN):
             st.button(
                 wording.OWN_TEXT, key="own text", icon=":material/undo:", type="tertiary", on_click=_back, args=(own,)
             )
+
+
+def been_here() -> bool:
+    """Whether this browser has been here before, as `dashboard/visited.js` notes when it leaves."""
+    return VISITED in st.context.cookies
+
+
+def _begin_lesson() -> None:
+    from dashboard.views.lessons import course  # not for who only looks
+
+    course.enter(1, 0)
 
 
 @in_its_place

@@ -40,6 +40,7 @@ from dashboard.views.evidence.notes import how_decided
 from dashboard.views.frame import Visit
 from dashboard.views.heads_off import say_role_changes, with_all_on
 from dashboard.views.layout import halves
+from dashboard.views.leading import lesson_is_on, lesson_panel
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import from_list, one_of, some_of, toggle
 from dashboard.views.roles import chance, wording
@@ -59,6 +60,7 @@ def show() -> None:
 
 
 def _roles() -> None:
+    top = st.container()
     visit = frame.visit()
     if visit is None:
         return
@@ -67,6 +69,8 @@ def _roles() -> None:
     tested = corpus(visit)
     if tested is None:
         return
+    if lesson_is_on("roles"):
+        lesson_panel(top, visit, tested=tested)
     state.remember_off(visit.chosen)
     all_on = with_all_on(visit)
     facts = corpora.facts(visit, tested)

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import numpy as np
 import pytest
 
-from benchmarks import full_class
+from benchmarks import class_lesson, full_class
 from benchmarks.shared import lesson
 from benchmarks.shared.sentences import LONGEST, SHORTEST, sentences
 from benchmarks.shared.visitors import is_progress, visitor
@@ -121,3 +121,14 @@ def test_a_difference_is_relative_and_a_missing_score_infinite():
     assert full_class.relative_difference(np.array([2.0, np.nan]), np.array([1.6, np.nan])) == pytest.approx(0.25)
     assert full_class.relative_difference(np.array([0.001]), np.array([0.0])) == pytest.approx(0.1)
     assert full_class.relative_difference(np.array([1.0]), np.array([math.nan])) == math.inf
+
+
+def test_a_class_in_a_lesson_is_counted_exactly(class_server):
+    found = in_a_loop(class_lesson.lesson(class_server.address, N_STUDENTS))
+    assert found.wrong == []
+    assert len(found.waits) == 5 * N_STUDENTS
+
+
+def test_a_tally_that_is_not_exact_is_noted():
+    assert class_lesson.differences(["3: 2", "1: 1"], {3: 2, 1: 1}) == []
+    assert len(class_lesson.differences(["3: 2"], {3: 2, 1: 1})) == 1

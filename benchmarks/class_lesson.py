@@ -1,0 +1,122 @@
+"""A class in a lesson: how long a step takes when everybody guesses at once, and whether the tally is exact.
+
+Every student is a page of the real dashboard without a browser. All open the same step by a link with the class's
+code, guess a number, go back and guess another one: the second takes the place of the first. Waiting ends when the
+whole page is there. Once everybody acts at the same instant, the worst there is, and once at their own pace.
+"""
+
+import argparse
+import asyncio
+import random
+import re
+import statistics
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from benchmarks.shared.server import prepare, serve
+from benchmarks.shared.visitors import Answer, Visitor, visitor
+
+GOAL: Final = 1.5
+"""Seconds of a step for 95 in 100."""
+STUDENTS: Final = 32
+STEP: Final = {"lesson": "2", "step": "3"}
+"""How many of all heads rest on special tokens: a number is guessed."""
+AT_ONCE: Final = (0.0, 0.0)
+OWN_PACE: Final = (5.0, 15.0)
+"""Seconds: a step is read in about ten."""
+MOST_SHOWN: Final = 6
+"""Answers that the page shows of a class."""
+
+
+@dataclass
+class Lesson:
+    """What came of it."""
+
+    waits: list[float] = field(default_factory=list)
+    """Seconds of each step."""
+    wrong: list[str] = field(default_factory=list)
+    """Errors on the pages, and counts that are not those of the guesses."""
+
+
+async def lesson(address: str, students: int, pace: tuple[float, float] = AT_ONCE) -> Lesson:
+    """The lesson.
+
+    Args:
+        address: of the server.
+        students: how many.
+        pace: seconds that everybody reads before each act, between these two.
+    """
+    found = Lesson()
+    async with AsyncExitStack() as stack:
+        teacher, *pupils = [await stack.enter_async_context(visitor(address)) for _ in range(students + 1)]
+        note(found, await teacher.open("lessons"))
+        note(found, await teacher.click("make code"))
+        code = re.findall("class=([A-Z0-9]+)", teacher.link)[-1]
+        for pupil in pupils:
+            note(found, await pupil.open(**STEP, **{"class": code}))
+        await asyncio.gather(*(twice(found, pupil, number, pace) for number, pupil in enumerate(pupils)))
+        note(found, await pupils[0].click("lesson back"))
+        last = await pupils[0].click("lesson next")
+        note(found, last)
+        found.wrong += differences(last.bars, Counter(number % 4 for number in range(students)))
+    return found
+
+
+async def twice(found: Lesson, pupil: Visitor, number: int, pace: tuple[float, float]) -> None:
+    """Guess one number, go back and guess another one."""
+    seconds = random.Random(number)
+    acts: list[Callable[[], Awaitable[Answer]]] = [
+        lambda: pupil.enter("guessed number", number % 5),
+        lambda: pupil.click("lesson guess it"),
+        lambda: pupil.click("lesson back"),
+        lambda: pupil.enter("guessed number", number % 4),
+        lambda: pupil.click("lesson guess it"),
+    ]
+    for act in acts:
+        await asyncio.sleep(seconds.uniform(*pace))
+        note(found, await act(), is_step=True)
+
+
+def note(found: Lesson, answer: Answer, *, is_step: bool = False) -> None:
+    """Keep what a page answered."""
+    found.wrong += answer.complaints
+    if is_step:
+        found.waits.append(answer.to_end)
+
+
+def differences(bars: Sequence[str], guessed: Mapping[int, int]) -> list[str]:
+    """What the page shows of the class, against what was guessed."""
+    shown = {int(number): int(count) for number, count in (bar.split(": ") for bar in bars)}
+    most = dict(Counter(guessed).most_common(MOST_SHOWN))
+    return [] if shown == most else [f"The tally shows {shown}; guessed were {most}."]
+
+
+def main() -> None:
+    """Measure, and end with an error where anything is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--students", type=int, default=STUDENTS)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        prepare(Path(name))
+        with serve(Path(name)) as server:
+            together = asyncio.run(lesson(server.address, asked.students))
+            paced = asyncio.run(lesson(server.address, asked.students, OWN_PACE))
+            wrong = [*together.wrong, *paced.wrong, *["a traceback in the log"] * server.tracebacks()]
+    print(f"{asked.students} students, {len(wrong)} wrong; seconds of a step, goal {GOAL} for 95 in 100")
+    for name, found in (("all at once", together), ("at their own pace", paced)):
+        median, p95 = statistics.median(found.waits), float(np.quantile(found.waits, 0.95))
+        print(f"{name:<20} median {median:.2f}, p95 {p95:.2f}, worst {max(found.waits):.2f}, {len(found.waits)} steps")
+    print("\n".join(wrong[:10]))
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

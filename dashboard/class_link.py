@@ -1,0 +1,44 @@
+"""The link of a server for a class, and its QR code for a projector: what `make class` prints first."""
+
+import argparse
+import re
+from typing import Final
+
+import segno
+
+from core.errors import AnalysisError
+
+HOST: Final = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]")
+"""A name, an address, or an address of IPv6 in brackets."""
+
+
+def class_link(host: str, port: int) -> str:
+    """Link to the lessons of a server.
+
+    Args:
+        host: name or address under which the class reaches it.
+        port: of the server.
+
+    Raises: AnalysisError for what is no name of a host.
+    """
+    if not HOST.fullmatch(host) or not 1 <= port <= 65535:
+        raise AnalysisError(f"{host[:60]!r} and port {port} are no name and port of a server. Set HOST and PORT.")
+    return f"http://{host}:{port}/lessons"
+
+
+def main() -> None:
+    """Print them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("host")
+    parser.add_argument("port", type=int)
+    chosen = parser.parse_args()
+    try:
+        url = class_link(chosen.host, chosen.port)
+    except AnalysisError as error:
+        raise SystemExit(str(error)) from None
+    print(f"For your class: {url}\n", flush=True)
+    segno.make(url, micro=False).terminal(compact=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""What a page does for a lesson that leads through it. A page without one imports none of the lessons."""
+
+from typing import Any
+
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import state
+from dashboard.views.frame import Visit
+
+
+def lesson_is_on(page: str) -> bool:
+    """Whether the reader is in a lesson, at a step that happens on this page."""
+    if not state.is_in_lesson():
+        return False
+    from dashboard.views.lessons import course
+
+    return course.is_on(page)
+
+
+def lesson_panel(place: DeltaGenerator, visit: Visit, **seen: Any) -> None:
+    """Draw the panel of the step.
+
+    Args:
+        place: where it belongs on the page.
+        visit: what the page works with.
+        seen: what else the step may compute from, by the fields of `answers.Seen`.
+    """
+    from dashboard.views.lessons.answers import Seen
+    from dashboard.views.lessons.panel import panel
+
+    panel(place, Seen(visit=visit, **seen))

@@ -1,0 +1,132 @@
+"""The words of the lessons: a Markdown file per lesson and language, and a file of short phrases per language.
+
+A lesson's file begins with its `title` and `claim` between two lines of `---`. Then each step has a section: its name
+after `##`, and its text, in which `@{name}` stands for what is computed from the checkpoint at hand. A section
+"NAME, none" takes the place of the section NAME where this checkpoint has no such head. The section `check` ends with
+its options, `- [x]` before the right one and `- [ ]` before the others, and with what is said afterwards, after `>`.
+
+To add a language, copy the folder `texts/en` and translate its files: no code knows which languages there are.
+"""
+
+import re
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from dashboard.views.frame import Prose
+
+TEXTS: Final = Path(__file__).with_name("texts")
+"""A folder per language."""
+ENGLISH: Final = "en"
+CHECK: Final = "check"
+"""Name of the last step of every lesson."""
+WITHOUT: Final = ", none"
+"""Ends the name of a section for a checkpoint that has no such head."""
+PHRASES: Final = "phrases.yaml"
+_SECTION: Final = re.compile(r"^## (.+)$", re.MULTILINE)
+_OPTION: Final = re.compile(r"^- \[([x ])\] (.+)$", re.MULTILINE)
+_ANSWER: Final = re.compile(r"^> (.+)$", re.MULTILINE)
+_NUMBER: Final = re.compile(r"\d")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a lesson asks at its end."""
+
+    text: str
+    options: tuple[str, ...]
+    right: int
+    """Place of the right option."""
+    afterwards: str
+    """Said once the reader has chosen."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a lesson says in one language."""
+
+    title: str
+    claim: str
+    sections: Mapping[str, Prose]
+    """By the names of the steps."""
+    question: Question
+
+
+def languages() -> list[str]:
+    """Languages that there are texts in, English first."""
+    found = sorted(folder.name for folder in TEXTS.iterdir() if (folder / PHRASES).is_file())
+    return sorted(found, key=lambda name: name != ENGLISH)
+
+
+@cache
+def phrases(language: str) -> Mapping[str, str]:
+    """Short phrases of the panel and of the page, by name."""
+    found: dict[str, str] = yaml.safe_load((TEXTS / language / PHRASES).read_text("utf-8"))
+    return found
+
+
+def say(language: str, name: str, **values: object) -> str:
+    """A phrase with its values in place."""
+    return Prose(phrases(language)[name]).substitute(values)
+
+
+def read_words(path: Path, wanted: Mapping[str, Set[str]]) -> Words:
+    """Read and check a lesson's file.
+
+    Args:
+        path: of the file.
+        wanted: names of the sections that the lesson has, and the values that each may name; `check` is not among them.
+
+    Raises: ValueError with what is wrong: a section or a value too many or missing, a number that is written instead of
+        computed, or a question without one right option.
+    """
+    _, head, body = path.read_text("utf-8").split("---\n", 2)
+    about: dict[str, Any] = yaml.safe_load(head)
+    parts = _SECTION.split(body)
+    sections = {name.strip(): text.strip() for name, text in zip(parts[1::2], parts[2::2])}
+    question = _question(path, sections.pop(CHECK, ""))
+    if problem := _problem(sections, wanted) or _number_in(about["claim"], question.text, *sections.values()):
+        raise ValueError(f"{path}: {problem}")
+    return Words(
+        title=about["title"],
+        claim=about["claim"],
+        sections={name: Prose(text) for name, text in sections.items()},
+        question=question,
+    )
+
+
+def _problem(sections: Mapping[str, str], wanted: Mapping[str, Set[str]]) -> str:
+    if missing := [name for name in wanted if name not in sections]:
+        return f"the section {missing[0]!r} is missing"
+    if unknown := [name for name in sections if name not in wanted]:
+        return f"the lesson has no step {unknown[0]!r}"
+    for name, text in sections.items():
+        if not Prose(text).is_valid():
+            return f"an @ in {name!r} begins no value"
+        if strange := set(Prose(text).get_identifiers()) - set(wanted[name]):
+            return f"the section {name!r} names {min(strange)!r}, which its step does not compute"
+    return ""
+
+
+def _number_in(*texts: str) -> str:
+    """Every number shown comes from the checkpoint at hand."""
+    found = next((text for text in texts if _NUMBER.search(Prose.pattern.sub("", text))), None)
+    return "" if found is None else f"a number is written in {found[:40]!r}; name what the step computes instead"
+
+
+def _question(path: Path, section: str) -> Question:
+    options = _OPTION.findall(section)
+    signs = [sign for sign, _ in options]
+    afterwards = _ANSWER.findall(section)
+    if signs.count("x") != 1 or len(signs) < 2 or len(afterwards) != 1:
+        raise ValueError(f"{path}: the section 'check' needs two options or more, one of them right, and one line of >")
+    return Question(
+        text=section.split("- [", 1)[0].strip(),
+        options=tuple(text for _, text in options),
+        right=signs.index("x"),
+        afterwards=afterwards[0],
+    )

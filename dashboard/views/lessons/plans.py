@@ -1,0 +1,215 @@
+"""What the lessons do: their steps in order, on which page each happens, what it puts there, asks and computes.
+
+The words are in `texts`, under the same names.
+"""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import Final, Literal
+
+import streamlit as st
+
+from core.finetuning.command import SAMPLE
+from dashboard import state
+from dashboard.controls import TYPED, checkpoint_names
+from dashboard.views.inspect.stories import SENTENCE
+from dashboard.views.lessons import answers
+from dashboard.views.lessons.answers import Finds
+from dashboard.views.lessons.content import TEXTS, WITHOUT, Words, read_words
+
+Asks = Literal["", "head", "word", "number"]
+FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning")
+"""Names of the lessons' files, in order."""
+ALONE: Final[Mapping[str, object]] = MappingProxyType({"text": SENTENCE, "patterns": False, state.OFF: []})
+"""The sentence, and nothing beside it."""
+WITH_PATTERNS: Final[Mapping[str, object]] = MappingProxyType({**ALONE, "patterns": True})
+FIRST_EVIDENCE: Final = (
+    "The old baker closed her small shop.\nCustomers had slowly left the town.\nA young pilot repaired the heavy door."
+)
+"""Texts with which a corpus of the reader's own begins."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step of a lesson."""
+
+    name: str
+    """Of its section in the lesson's file."""
+    page: str = "inspect"
+    """Where it happens."""
+    puts: Mapping[str, object] = field(default_factory=dict)
+    """What it sets on that page, by keys of the session; a function says what when the step is entered."""
+    finds: Finds = answers.size
+    """What it computes."""
+    names: Set[str] = frozenset()
+    """The values that its text may name."""
+    asks: Asks = ""
+    """What the reader is to predict; empty where nothing."""
+    shows: bool = False
+    """Whether the heads that it found are shown."""
+    reveals: bool = False
+    """Whether it answers what the step before has asked."""
+    may_lack: bool = False
+    """Whether there is a second text, for a checkpoint that has no such head."""
+
+    @property
+    def is_about_sentence(self) -> bool:
+        """Whether it asks for words of the lessons' sentence, so that no other text will do."""
+        return self.finds in (answers.one_word, answers.verb_and_object)
+
+
+def _asking(
+    name: str, asks: Asks, finds: Finds, puts: Mapping[str, object], *names: str, page: str = "inspect"
+) -> Step:
+    return Step(name=name, asks=asks, finds=finds, puts=puts, names=frozenset(names), page=page)
+
+
+def _second_checkpoint() -> list[str]:
+    """What the reader compares with already, or else the example of fine-tuning where it was made."""
+    chosen: list[str] = st.session_state.get(state.WITH) or []
+    return chosen or [name for name in checkpoint_names() if name.rpartition("/")[2] == SAMPLE][:1]
+
+
+_OF_HEAD: Final = frozenset({"head", "share", "even"})
+LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
+    (
+        Step(name="look", puts=ALONE, finds=answers.previous_word, names=_OF_HEAD, shows=True),
+        _asking("guess", "word", answers.one_word, ALONE, "head", "word"),
+        Step(
+            name="answer",
+            finds=answers.one_word,
+            names=frozenset({"head", "word", "most", "share"}),
+            shows=True,
+            reveals=True,
+        ),
+        Step(name="why", names=frozenset({"heads", "layers"})),
+        Step(name="try"),
+    ),
+    (
+        _asking("next door", "head", answers.previous_word, WITH_PATTERNS),
+        Step(
+            name="next door answer",
+            finds=answers.previous_word,
+            names=_OF_HEAD,
+            shows=True,
+            reveals=True,
+            may_lack=True,
+        ),
+        _asking("rest", "number", answers.resting, ALONE, "heads"),
+        Step(
+            name="rest answer",
+            finds=answers.resting,
+            names=_OF_HEAD | {"count", "heads"},
+            shows=True,
+            reveals=True,
+        ),
+        Step(name="why"),
+        Step(name="try"),
+    ),
+    (
+        _asking("object", "head", answers.verb_and_object, WITH_PATTERNS),
+        Step(
+            name="object answer", finds=answers.verb_and_object, names=_OF_HEAD, shows=True, reveals=True, may_lack=True
+        ),
+        Step(name="own", finds=answers.own_object, names=_OF_HEAD | {"pairs"}, shows=True, may_lack=True),
+        Step(name="why"),
+        Step(name="try"),
+    ),
+    (
+        Step(
+            name="count",
+            page="roles",
+            puts={"corpus": "sample pairs and texts", state.OFF: []},
+            finds=answers.grammar_heads,
+            names=frozenset({"count", "heads", "texts", "even", "least"}),
+        ),
+        _asking("random", "number", answers.grammar_heads, {}, "count", "heads", "texts", page="roles"),
+        Step(
+            name="random answer",
+            page="roles",
+            finds=answers.random_heads,
+            names=frozenset({"count", "own", "heads", "texts", "models"}),
+            reveals=True,
+        ),
+        Step(
+            name="evidence",
+            page="roles",
+            puts={"corpus": TYPED, "corpus_text": FIRST_EVIDENCE},
+            finds=answers.typed_evidence,
+            names=frozenset({"count", "heads", "texts"}),
+            may_lack=True,
+        ),
+        Step(name="why", page="roles", finds=answers.grammar_heads),
+    ),
+    (
+        _asking("off", "head", answers.switched_off, ALONE, "heads"),
+        Step(
+            name="off answer",
+            finds=answers.switched_off,
+            names=frozenset({"head", "change", "middle", "small", "heads"}),
+            shows=True,
+            reveals=True,
+        ),
+        Step(name="why", finds=answers.switched_off, names=frozenset({"small", "heads"})),
+        Step(name="try"),
+    ),
+    (
+        Step(
+            name="two",
+            page="compare",
+            puts={state.WITH: _second_checkpoint, state.OFF: []},
+            finds=answers.changed_layer,
+            names=frozenset({"name"}),
+            may_lack=True,
+        ),
+        Step(
+            name="layer",
+            page="compare",
+            finds=answers.changed_layer,
+            names=frozenset({"last", "name"}),
+            asks="number",
+            may_lack=True,
+        ),
+        Step(
+            name="layer answer",
+            page="compare",
+            finds=answers.changed_layer,
+            names=frozenset({"layer", "share", "first", "head", "of_head", "last", "name"}),
+            shows=True,
+            reveals=True,
+            may_lack=True,
+        ),
+        Step(name="why", page="compare", finds=answers.changed_layer, may_lack=True),
+    ),
+)
+"""The steps of each lesson but the last, which is its question."""
+
+
+def steps_of(lesson: int) -> tuple[Step, ...]:
+    """Steps of a lesson, its question among them.
+
+    Args:
+        lesson: counted from 1.
+    """
+    steps = LESSONS[lesson - 1]
+    return (*steps, Step(name="check", page=steps[-1].page))
+
+
+@cache
+def words_of(lesson: int, language: str) -> Words:
+    """What a lesson says.
+
+    Args:
+        lesson: counted from 1.
+        language: one of `content.languages()`.
+
+    Raises: ValueError as `content.read_words` does.
+    """
+    wanted: dict[str, Set[str]] = {}
+    for step in LESSONS[lesson - 1]:
+        wanted[step.name] = step.names
+        if step.may_lack:
+            wanted[step.name + WITHOUT] = step.names
+    return read_words(TEXTS / language / f"{lesson}-{FILES[lesson - 1]}.md", wanted)

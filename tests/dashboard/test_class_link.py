@@ -1,0 +1,28 @@
+"""What `make class` prints before it starts."""
+
+import subprocess
+import sys
+
+import pytest
+
+from core.errors import AnalysisError
+from dashboard.class_link import class_link
+
+
+def test_the_link_leads_to_the_lessons():
+    assert class_link("class.example", 8501) == "http://class.example:8501/lessons"
+
+
+@pytest.mark.parametrize(("host", "port"), [("a b", 80), ("", 80), ("a/b", 80), ("user@host", 80), ("host", 0)])
+def test_what_is_no_host_is_said(host, port):
+    with pytest.raises(AnalysisError, match="Set HOST and PORT"):
+        class_link(host, port)
+
+
+def test_the_command_prints_the_link_and_a_code():
+    done = subprocess.run(
+        [sys.executable, "-m", "dashboard.class_link", "class.example", "8501"], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "http://class.example:8501/lessons" in done.stdout
+    assert done.stdout.count("█") + done.stdout.count("▀") + done.stdout.count("▄") > 100

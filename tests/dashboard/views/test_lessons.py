@@ -1,0 +1,174 @@
+"""The lessons: their steps on the real pages, with what they compute, for any checkpoint, and what leaving restores."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.attention.settings import Window
+from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.passes.texts import PassText, TextAttention
+from core.texts.text import Text
+from core.texts.tokens import tokenize
+from dashboard import controls, state
+from dashboard.plain import WORD_JOINER
+from dashboard.views.inspect.stories import SENTENCE
+from dashboard.views.lessons import answers
+from dashboard.views.lessons.answers import Seen
+from dashboard.views.lessons.plans import steps_of
+
+ROOM = {"bert": {"max_position_embeddings": 128}, "gpt2": {"n_positions": 128}}
+"""The sentence has 63 tokens for their small vocabularies."""
+
+
+def panel(at):
+    """What stands in the panel, and in the rest of the page."""
+    parts = (*at.markdown, *at.title, *at.caption, *at.warning)
+    return "\n".join(each.value.replace("\\", "").replace(WORD_JOINER, "") for each in parts)
+
+
+def click(at, key):
+    found = next(button for button in at.button if button.key == key)
+    found.click().run()
+    assert not at.exception, at.exception
+    return at
+
+
+@pytest.mark.parametrize(("family", "off"), [("bert", ""), ("gpt2", ""), ("bert", "0-0,1-1")])
+@pytest.mark.parametrize("lesson", [1, 2, 3, 5])
+def test_every_step_on_inspect_says_what_it_finds_in_any_checkpoint(app, small, lesson, family, off):
+    checkpoint = small(family, **ROOM[family])
+    at = app(checkpoint=checkpoint, lesson=str(lesson), step="1", **({"off": off} if off else {}))
+    for place in range(len(steps_of(lesson))):
+        assert not at.exception, at.exception
+        assert f"Step {place + 1} of {len(steps_of(lesson))}" in panel(at)
+        assert "@{" not in panel(at)
+        if place + 1 < len(steps_of(lesson)):
+            click(at, "lesson next")
+    assert at.radio(key=f"check {lesson}").options
+
+
+def test_another_text_does_not_do_where_words_of_the_sentence_are_asked_for(app):
+    at = app(lesson="1", step="2")
+    at.text_area(key="text").set_value("Something else.").run()
+    assert not at.exception
+    assert "another text is on screen" in panel(at)
+    click(at, "put sentence back")
+    assert at.text_area(key="text").value == SENTENCE
+    assert "Here is a riddle" in panel(at)
+    click(at, "lesson next")
+    at.text_area(key="text").set_value("Something else.").run()
+    assert "another text is on screen" in panel(at)
+    click(at, "lesson next")
+    assert "another text" not in panel(at)
+
+
+def test_a_prediction_stands_beside_the_answer(app):
+    at = app(lesson="2", step="3")
+    at.number_input(key="guessed number").set_value(0).run()
+    click(at, "lesson guess it")
+    found = re.search(r"(\d+) of 72 heads. Most of all (L\d+ H\d+)", panel(at))
+    assert found
+    assert "You said 0." in panel(at)
+    click(at, "lesson back")
+    at.number_input(key="guessed number").set_value(int(found[1])).run()
+    click(at, "lesson guess it")
+    assert f"You said {found[1]}: right." in panel(at)
+
+
+def test_who_did_not_guess_is_told_the_answer(app):
+    at = app(lesson="2", step="1")
+    click(at, "lesson next")
+    assert "You have not guessed." in panel(at)
+    assert "L0 H2 does it most" in panel(at)
+    assert at.session_state[state.HEADS] == [(0, 2)]
+
+
+def test_a_checkpoint_that_takes_no_such_text_keeps_the_lesson(app, small):
+    at = app(checkpoint=small("bert"), lesson="1", step="1")
+    assert any("takes 40" in each.value for each in at.error)
+    click(at, "lesson next")
+    assert "Step 2 of 6" in panel(at)
+
+
+@pytest.mark.parametrize(
+    ("lesson", "step", "said"),
+    [("9", "1", "lesson 6, step 1"), ("1", "77", "lesson 1, step 6"), ("x", "y", "lesson 1,")],
+)
+def test_a_link_to_a_step_that_there_is_not_is_said(app, lesson, step, said):
+    at = app(lesson=lesson, step=step)
+    assert any(said in each.value for each in at.warning)
+
+
+def test_the_lesson_of_chance_counts_random_models_and_takes_texts(app, small):
+    at = app("roles", checkpoint=small("bert"), lesson="4", step="2", corpus=controls.TYPED)
+    at.number_input(key="guessed number").set_value(1).run()
+    click(at, "lesson guess it")
+    assert re.search(r"\d+, \d+, in 3 models with random weights; \d+ in the real one", panel(at))
+    click(at, "lesson next")
+    assert at.session_state["corpus"] == controls.TYPED
+    assert re.search(r"Over 3 texts, \d+ of \d+ heads", panel(at))
+
+
+def test_the_lesson_of_fine_tuning_names_the_layer_that_moved(app, small):
+    a, b = small("bert", **ROOM["bert"]), small("bert", "SequenceClassification", num_labels=2, **ROOM["bert"])
+    at = app("compare", checkpoint=a, lesson="6", step="2", **{"with": b})
+    at.number_input(key="guessed number").set_value(0).run()
+    click(at, "lesson guess it")
+    assert re.search(r"In layer \d+: there \d+% of the attention goes elsewhere", panel(at))
+
+
+def test_the_lesson_of_fine_tuning_says_that_it_needs_a_second_checkpoint(app, small):
+    at = app("compare", checkpoint=small("bert"), lesson="6", step="1")
+    assert "needs a second checkpoint" in panel(at)
+
+
+@pytest.fixture(scope="module")
+def by_hand():
+    """The lessons' sentence in a checkpoint of one layer and three heads: spread evenly, one back, and resting."""
+    text = tokenize(Text((SENTENCE,)), load_checkpoint(find_checkpoint("bundled")).tokenizer, 100)
+    n = len(text.ids)
+    attention = np.full((1, 3, n, n), 1 / n)
+    attention[0, 1] = np.eye(n, k=-1) + np.eye(n) * (np.arange(n) == 0)
+    attention[0, 2] = 0.2 / n
+    attention[0, 2, :, -1] += 0.8
+    shop, closed = text.tokens.index("shop"), text.tokens.index("closed")
+    attention[0, 2, closed] = 0
+    attention[0, 2, closed, shop] = 1
+    looked = TextAttention(
+        text=PassText(kind="self", source=text),
+        causal=False,
+        window=Window(queries=(0, n), keys=(0, n)),
+        attention=attention,
+        block=0,
+        overview=None,
+    )
+    return Seen(visit=None, looked=looked, typed=SENTENCE), n, closed, shop
+
+
+def test_answers_by_hand(by_hand):
+    seen, n, closed, shop = by_hand
+    found = answers.previous_word(seen)
+    assert (found.heads, found.values["share"], found.section) == (((0, 1),), "100%", "")
+    assert [found.is_right(guess) for guess in ((0, 1), (0, 0), None)] == [True, False, False]
+    assert found.of_guess((0, 0)) == f"L0 H0 ({100 / n:.0f}%)"
+    found = answers.verb_and_object(seen)
+    assert (found.heads, found.values["share"]) == (((0, 2),), "100%")
+    found = answers.one_word(seen)
+    assert (found.values["word"], found.values["most"], found.values["share"]) == ("closed", "shop", "100%")
+    assert [found.is_right(guess) for guess in (shop, closed)] == [True, False]
+    found = answers.resting(seen)
+    assert (found.values["count"], found.values["heads"], found.values["head"]) == ("1", "3", "L0 H2")
+
+
+def test_a_checkpoint_without_such_a_head_is_told_so(by_hand):
+    seen, n, *_ = by_hand
+    even = replace(seen, looked=replace(seen.looked, attention=np.full((1, 2, n, n), 1 / n)))
+    assert answers.previous_word(even).section == answers.verb_and_object(even).section == "none"
+    assert not answers.previous_word(even).is_right((0, 0))
+
+
+def test_a_number_is_right_within_a_tenth_of_it():
+    found = answers._number(40, 72)
+    assert [found.is_right(guess) for guess in (40, 44, 36, 45, 35, None, (1, 2))] == [True] * 3 + [False] * 4

@@ -1,0 +1,143 @@
+"""The words of the lessons: what is checked when they are read, and that a language needs no code."""
+
+import re
+import shutil
+
+import pytest
+
+from dashboard.views.lessons import content, plans
+from dashboard.views.lessons.content import ENGLISH, PHRASES, TEXTS, languages, phrases, read_words, say
+from dashboard.views.lessons.plans import FILES, LESSONS, steps_of, words_of
+from dashboard.views.lessons.sheet import BLANK, sheet
+
+NUMBERS = range(1, len(LESSONS) + 1)
+WORDS_A_MINUTE = 200
+"""Of a slow reader of a foreign language; adults read English texts at about 240."""
+GOOD = """---
+title: A title
+claim: A claim.
+---
+## look
+Of @{heads} heads.
+
+## check
+Which?
+
+- [ ] This.
+- [x] That.
+
+> Because.
+"""
+
+
+@pytest.fixture
+def pseudo(tmp_path, monkeypatch):
+    """A second language: every word of English written in capitals, values and signs left as they are."""
+    shutil.copytree(TEXTS, tmp_path / "texts")
+    folder = tmp_path / "texts" / "xx"
+    shutil.copytree(TEXTS / ENGLISH, folder)
+    for path in folder.glob("*.md"):
+        head, about, body = path.read_text().partition("\n## ")
+        lines = [line if line.startswith("## ") else _loud(line) for line in (about + body).split("\n")]
+        head = re.sub(r"(?<=: ).*", lambda found: found[0].upper(), head)
+        path.write_text(head + "\n".join(lines))
+    (folder / PHRASES).write_text(re.sub(r"(?<=: ).*", lambda found: _loud(found[0]), (folder / PHRASES).read_text()))
+    monkeypatch.setattr(content, "TEXTS", tmp_path / "texts")
+    monkeypatch.setattr(plans, "TEXTS", tmp_path / "texts")
+    yield "xx"
+    words_of.cache_clear()
+    phrases.cache_clear()
+
+
+def _loud(line):
+    return "".join(part if part.startswith("@{") else part.upper() for part in re.split(r"(@\{\w+\})", line)).replace(
+        "[X]", "[x]"
+    )
+
+
+def read(tmp_path, text, wanted=None):
+    path = tmp_path / "1-lesson.md"
+    path.write_text(text)
+    return read_words(path, {"look": {"heads"}} if wanted is None else wanted)
+
+
+def test_a_lesson_is_read(tmp_path):
+    words = read(tmp_path, GOOD)
+    assert (words.title, words.claim) == ("A title", "A claim.")
+    assert words.sections["look"].substitute(heads="72") == "Of 72 heads."
+    assert (words.question.options, words.question.right) == (("This.", "That."), 1)
+    assert words.question.afterwards == "Because."
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("@{heads}", "@{tokens}"), "names 'tokens', which its step does not compute"),
+        (("Of @{heads}", "Of 72"), "a number is written"),
+        (("## look", "## lok"), "the section 'look' is missing"),
+        (("## check", "## more\nText.\n\n## check"), "no step 'more'"),
+        (("- [x] That.\n", ""), "needs two options or more"),
+        (("- [ ] This.", "- [x] This."), "one of them right"),
+        (("> Because.", ""), "one line of >"),
+        (("Of @{heads}", "Mail a@ b of @{heads}"), "begins no value"),
+    ],
+)
+def test_what_is_wrong_with_a_lesson_is_said(tmp_path, change, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        read(tmp_path, GOOD.replace(*change))
+
+
+@pytest.mark.parametrize("lesson", NUMBERS)
+def test_each_lesson_is_read_in_less_than_five_minutes(lesson):
+    words = words_of(lesson, ENGLISH)
+    texts = [words.claim, *(text.template for text in words.sections.values()), words.question.text]
+    texts += [*words.question.options, words.question.afterwards]
+    assert len(" ".join(texts).split()) / WORDS_A_MINUTE < 5
+
+
+@pytest.mark.parametrize("lesson", NUMBERS)
+def test_each_lesson_predicts_reveals_tries_or_says_why_and_checks(lesson):
+    steps = steps_of(lesson)
+    asking = [place for place, step in enumerate(steps) if step.asks]
+    assert asking
+    assert all(steps[place + 1].reveals for place in asking)
+    assert "why" in [step.name for step in steps]
+    assert steps[-1].name == "check"
+
+
+def test_a_language_is_a_folder(pseudo):
+    assert languages() == [ENGLISH, pseudo]
+    for lesson in NUMBERS:
+        ours, theirs = words_of(lesson, ENGLISH), words_of(lesson, pseudo)
+        assert theirs.title == ours.title.upper() != ours.title
+        assert theirs.question.right == ours.question.right
+        assert {name: text.get_identifiers() for name, text in theirs.sections.items()} == {
+            name: text.get_identifiers() for name, text in ours.sections.items()
+        }
+    assert say(pseudo, "step", step=1, steps=6) == '"STEP 1 OF 6"'.strip('"')
+
+
+def test_every_phrase_is_used_and_every_used_phrase_is_there():
+    folder = TEXTS.parent
+    code = "".join(path.read_text() for path in folder.glob("*.py"))
+    named = set(re.findall(r"[\"'](\w+)[\"']", code))
+    assert set(phrases(ENGLISH)) <= named
+
+
+@pytest.mark.parametrize("lesson", NUMBERS)
+def test_a_sheet_has_the_predictions_and_the_question_and_no_script(lesson):
+    page = sheet(lesson, ENGLISH)
+    question = words_of(lesson, ENGLISH).question
+    n_asked = sum(bool(step.asks) for step in LESSONS[lesson - 1])
+    assert page.count("<section>") == n_asked + 1
+    assert page.count("☐") == len(question.options)
+    assert "<script" not in page
+    assert "@{" not in page
+    assert "**" not in page
+
+
+def test_a_sheet_shows_texts_as_they_are(pseudo, monkeypatch):
+    path = content.TEXTS / "xx" / f"1-{FILES[0]}.md"
+    path.write_text(path.read_text().replace("WHAT A HEAD IS", "<b>&"))
+    assert "<h1>1. &lt;b&gt;&amp;</h1>" in sheet(1, "xx")
+    assert BLANK in sheet(1, "xx")
