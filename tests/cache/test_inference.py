@@ -50,7 +50,10 @@ def test_more_texts_than_may_be_computed_at_once_are_refused_and_known_ones_are_
         inference.ask(engine, SCORES, TEXTS)
     assert inference.n_passed == 0
     inference.ask(engine, SCORES, TEXTS[:2])
+    inference.close()  # a worker writes after it has answered
+    inference = Inference(inference.store, most_at_once=2)
     assert inference.ask(engine, SCORES, TEXTS).positions == (0, 1, 2)
+    assert inference.n_passed == 1
     with pytest.raises(AnalysisError, match="at most 2 texts at once"):
         inference.comparison((engine, engine), TEXTS)
 
