@@ -53,11 +53,9 @@ def show() -> None:
 def _inspect() -> None:
     chosen = state.choice()
     is_one_stack = st.session_state.get("kinds", ONE_STACK) == ONE_STACK
-    top = st.container()
-    in_lesson = lesson_is_on("inspect")
-    if not in_lesson:
-        with top:
-            stories.chips(is_one_stack or chosen.kind == "encoder")
+    lesson = st.container() if lesson_is_on("inspect") else None
+    if lesson is None:
+        stories.chips(is_one_stack or chosen.kind == "encoder")
     typed, text = _typed()
     controls.heads_off(chosen)
     engine = controls.engine(chosen)
@@ -65,12 +63,12 @@ def _inspect() -> None:
     texts = frame.readable(chosen, engine, corpus_texts)
     visit = Visit(chosen=chosen, engine=engine, inference=controls.inference(), texts=texts)
     screen = on_screen(visit, text)
-    if in_lesson:
-        lesson_panel(top, visit, looked=None if screen is None else screen.now.looked, typed=typed)
+    if lesson is not None:
+        lesson_panel(lesson, visit, looked=None if screen is None else screen.now.looked, typed=typed)
     if screen is None:
         return
     state.remember_off(chosen)
-    if not in_lesson:
+    if lesson is None:
         stories.tell(typed, screen.now.looked, engine.files.fingerprint)
     if problem is not None:
         show_error(problem)
