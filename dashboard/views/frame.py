@@ -205,4 +205,5 @@ def link_to_inspect(heads: Sequence[Head]) -> None:
     """Lead to the page Inspect with the chosen heads; without any there is no link."""
     if heads:
         names = ", ".join(head_name(*head) for head in heads)
-        st.page_link(st.session_state["pages"]["inspect"], label=f"Inspect {names}", icon=":material/search:")
+        with st.container(key="to inspect", width="content"):
+            st.page_link(st.session_state["pages"]["inspect"], label=f"Inspect {names}", icon=":material/search:")

@@ -65,6 +65,24 @@ def settle(page):
     page.wait_for_function("document.fonts.status === 'loaded'")
 
 
+def shifted(page, since_the_click=False):
+    """What has moved by itself, as a share of the window; where a click is what began it, all that followed."""
+    return page.evaluate(
+        """(sinceTheClick) => new Promise((resolve) => {
+            const [click] = performance.getEntriesByName("click").slice(-1);
+            let sum = 0;
+            new PerformanceObserver((list) => {
+                for (const shift of list.getEntries()) {
+                    if (sinceTheClick ? shift.startTime > click.startTime : !shift.hadRecentInput) sum += shift.value;
+                }
+            }).observe({ type: "layout-shift", buffered: true });
+            addEventListener("click", () => performance.mark("click"), { capture: true, once: true });
+            setTimeout(() => resolve(sum), 500);
+        })""",
+        since_the_click,
+    )
+
+
 def grid_of(page):
     return page.get_by_role("grid", name=re.compile("^(Heads|Roles of the heads) of "))
 

@@ -87,12 +87,14 @@ def _roles() -> None:
         if found:
             chance.counts(tested, found, shown, facts)
     left, right = halves()
+    with left:
+        grid_and_notes = st.container(key="roles left")
     with right:
         counts = _counts(tested.tests, coarse, visit.removed)
         st.session_state[REGION] = _selected(counts)
         _details(visit, tested, matched, coarse, counts, facts)
         region = st.session_state[REGION]
-    with left:
+    with grid_and_notes:
         _grid(visit, tested, all_on, matched, found, shown, region, facts)
         _caveats(visit, tested, all_on, coarse, fine)
         if matched is not None:

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from core.attention.settings import Head
 from core.surface.labels import HeadLabels, RareShares
 from core.surface.statistics import HeadStatistics, LayerStatistics
+from dashboard.progress import in_its_place
 from dashboard.views.frame import Visit
 
 KEPT: Final = "surface numbers"
@@ -47,6 +48,7 @@ class Surface:
     facts: dict[str, str]
 
 
+@in_its_place
 def remembered(question: Hashable, compute: Callable[[], Statistics | None]) -> Statistics | None:
     """Computed, or as it was in this session's last run if that asked the same; None is computed again."""
     kept = st.session_state.get(KEPT)

@@ -4,7 +4,7 @@ import re
 
 from looks import expect_tabs_to_look_right, open_expanders
 from playwright.sync_api import expect
-from steps import settle
+from steps import settle, shifted
 
 from dashboard.views.importance import wording
 from dashboard.views.importance.agreement import wording as agreement
@@ -35,6 +35,7 @@ def test_the_first_visit_shows_the_kept_result_and_clicks_choose_heads_on_every_
     expect(page.get_by_text(FOUND)).to_be_visible()
     expect(page.get_by_role("progressbar")).to_have_count(0)
     expect_chosen(page, "L5 H10")
+    assert shifted(page) < 0.1
     page.get_by_role("gridcell", name="Layer 3, head 7:").click()
     expect_chosen(page, "L3 H7")
     open_tab(page, two_sets.TAB)

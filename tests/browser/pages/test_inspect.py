@@ -21,6 +21,7 @@ from steps import (
     links,
     name_checkpoint,
     settle,
+    shifted,
     tokens,
     type_texts,
     wait_for,
@@ -53,24 +54,6 @@ def test_nothing_jumps_on_a_first_visit_nor_from_page_to_page(visit):
         expect(drawn).to_be_visible()
         settle(page)
         assert shifted(page, since_the_click=True) < 0.05, name
-
-
-def shifted(page, since_the_click=False):
-    """What has moved by itself, as a share of the window; where a click is what began it, all that followed."""
-    return page.evaluate(
-        """(sinceTheClick) => new Promise((resolve) => {
-            const [click] = performance.getEntriesByName("click").slice(-1);
-            let sum = 0;
-            new PerformanceObserver((list) => {
-                for (const shift of list.getEntries()) {
-                    if (sinceTheClick ? shift.startTime > click.startTime : !shift.hadRecentInput) sum += shift.value;
-                }
-            }).observe({ type: "layout-shift", buffered: true });
-            addEventListener("click", () => performance.mark("click"), { capture: true, once: true });
-            setTimeout(() => resolve(sum), 500);
-        })""",
-        since_the_click,
-    )
 
 
 def test_a_first_visit_shows_grid_and_arcs_of_the_example(visit):

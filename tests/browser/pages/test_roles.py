@@ -22,6 +22,7 @@ from steps import (
     expect_cells,
     expect_cells_other_than,
     settle,
+    shifted,
     slider,
 )
 
@@ -43,6 +44,7 @@ CHARTS = {
 def test_tau_alpha_and_the_correction_change_roles_and_p_values(visit):
     page = visit("/roles")
     expect(page.get_by_text("Over 128 texts at tau 3,")).to_be_visible()
+    assert shifted(page) < 0.1
     before = cells(page)
     slider(page, "tau").press("PageUp")
     expect_cells_other_than(page, before)
