@@ -201,6 +201,20 @@ def unfold(page, label):
         expect(drawer(page)).to_have_attribute("aria-expanded", "true")
 
 
+def number(page, label):
+    """One of the training settings, in their drawer."""
+    settings = page.get_by_role("button", name="Training settings")
+    if settings.get_attribute("aria-expanded") == "false":
+        settings.click()
+    return page.get_by_role("spinbutton", name=label)
+
+
+def set_number(page, label, value):
+    """Give one of the training settings a value."""
+    number(page, label).fill(str(value))
+    number(page, label).press("Enter")
+
+
 def fold_drawer(page):
     """Close the drawer of test settings, which may lie over what is clicked next."""
     if drawer(page).get_attribute("aria-expanded") == "true":

@@ -81,11 +81,11 @@ def _uploaded() -> _Table | None:
         max_upload_size=MAX_BYTES // 10**6,
         help=wording.UPLOAD_HELP,
     )
-    st.markdown(wording.STAYS_HERE)
     if uploaded is None:
-        st.info(wording.WAIT)
+        st.markdown(f"{wording.WAIT} {wording.STAYS_HERE}")
         st.button(wording.SAMPLE, icon=":material/movie:", help=wording.SAMPLE_HELP, on_click=_use_sample, args=(True,))
         return None
+    st.markdown(wording.STAYS_HERE)
     return _Table(file_id=uploaded.file_id, name=uploaded.name, content=uploaded.getvalue)
 
 

@@ -161,12 +161,13 @@ def _form() -> None:
         labelled = labelled_texts()
     with right:
         name = _name(labelled)
-        settings = _settings()
+        buttons = st.container(horizontal=True)
+        settings = _settings(buttons)
         running = training_runs.running()
         ready = labelled and name and settings and running is None
         if running is not None:
             st.info(plain(wording.one_at_a_time(running.name)))
-        pressed = st.button(
+        pressed = buttons.button(
             plain(wording.start(files.name)),
             key="start run",
             icon=":material/play_arrow:",
@@ -206,10 +207,11 @@ def _name(labelled: Labelled | None) -> str | None:
     return name.strip()
 
 
-def _settings() -> TrainingSettings | None:
-    """How to train; None where a number is out of range, which is said."""
-    grid = st.grid(2, min_column_width=NARROWEST)
-    asked = {key: _number(grid.cell(), key, *said) for key, said in wording.SETTINGS.items()}
+def _settings(place: DeltaGenerator) -> TrainingSettings | None:
+    """How to train, in a drawer at a place; None where a number is out of range, which is said below."""
+    with place, st.popover(wording.TRAINING_SETTINGS, icon=":material/tune:", key="training settings"):
+        grid = st.grid(2, min_column_width=NARROWEST)
+        asked = {key: _number(grid.cell(), key, *said) for key, said in wording.SETTINGS.items()}
     try:
         return TrainingSettings(**asked)
     except AnalysisError as error:
@@ -233,11 +235,10 @@ def _number(place: DeltaGenerator, key: str, label: str, explained: str, step: f
 
 
 def _made_here() -> None:
-    st.subheader(wording.MADE_HERE)
     all_made = made_here()
     if not all_made:
-        st.markdown(wording.NONE_YET)
         return
+    st.subheader(wording.MADE_HERE)
     st.markdown(wording.where(plain(from_home(checkpoints_folder()))))
     for made in all_made:
         with st.container(border=True, gap="small"):

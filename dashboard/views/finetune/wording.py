@@ -60,6 +60,7 @@ SHOWN_LABEL: Final = "label"
 
 NAME: Final = "Name of the new checkpoint"
 NAME_HELP: Final = "Letters, digits, - _ and . only. Use this name wherever a checkpoint is chosen."
+TRAINING_SETTINGS: Final = "Training settings"
 SETTINGS: Final[dict[str, tuple[str, str, float]]] = {
     "epochs": ("Epochs", "How many times every text is seen.", 0.5),
     "learning_rate": ("Learning rate", "The largest step size; 2e-5 to 1e-4 suits most checkpoints.", 1e-5),
@@ -87,7 +88,6 @@ LOOKING: Final = "Preparing ..."
 CURVE: Final = "Training loss and validation accuracy by step, so far; the latest figures are above."
 
 MADE_HERE: Final = "Fine-tuned here"
-NONE_YET: Final = "None yet. Upload labelled texts and press Start."
 DELETE: Final = "Delete …"
 
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from playwright.sync_api import expect
-from steps import SUMMARY, give_file, reviews
+from steps import SUMMARY, give_file, reviews, set_number
 
 
 @pytest.fixture(autouse=True)
@@ -31,10 +31,9 @@ def test_without_a_second_checkpoint_one_sentence_says_how_to_get_one_and_a_butt
 def test_from_200_texts_to_what_fine_tuning_changed(visit):
     page = visit("/compare")
     page.get_by_role("link", name="Fine-tune on my own texts").click()
-    epochs = page.get_by_role("spinbutton", name="Epochs")
-    epochs.fill("1")
-    epochs.press("Enter")
+    set_number(page, "Epochs", 1)
     expect(page).to_have_url(re.compile("epochs=1"))
+    page.keyboard.press("Escape")
     give_file(page, "films.csv", reviews())
     expect(page.get_by_text("200 texts, 2 classes: blame (100), praise (100).")).to_be_visible()
     expect(page.get_by_role("textbox", name="Name of the new checkpoint")).to_have_value("films")

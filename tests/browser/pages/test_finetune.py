@@ -5,7 +5,7 @@ import re
 from hostile import ALL, HOSTILE, expect_nothing_rendered, expect_said
 from looks import SIZES, darken, expect_accessible, expect_contrast, expect_fits, expect_looks_right
 from playwright.sync_api import expect
-from steps import choose, error, give_file, reviews, settle, wait_for
+from steps import choose, error, give_file, number, reviews, set_number, settle, wait_for
 
 STEP = re.compile(r"[Ss]tep ([\d,]+) of [\d,]+")
 FOREVER = "epochs=1000&batch_size=128&save_steps=50"
@@ -46,10 +46,9 @@ def expect_curve_to_move(page):
 
 def test_settings_are_in_the_link_and_the_file_is_not(visit):
     page = visit("/fine-tune")
-    page.get_by_role("spinbutton", name="Epochs").fill("2")
-    page.get_by_role("spinbutton", name="Epochs").press("Enter")
-    page.get_by_role("spinbutton", name="Save every … steps").fill("25")
-    page.get_by_role("spinbutton", name="Save every … steps").press("Enter")
+    set_number(page, "Epochs", 2)
+    set_number(page, "Save every … steps", 25)
+    page.keyboard.press("Escape")
     give_file(page, "films.csv", reviews())
     choose(page, "Label type", "classes")
     for part in ("epochs=2", "save_steps=25", "task=classes"):
@@ -57,14 +56,15 @@ def test_settings_are_in_the_link_and_the_file_is_not(visit):
     settle(page)
     expect(page).not_to_have_url(re.compile("films"))
     there = visit(page.url)
-    expect(there.get_by_role("spinbutton", name="Epochs")).to_have_value("2")
-    expect(there.get_by_role("spinbutton", name="Save every … steps")).to_have_value("25")
+    expect(number(there, "Epochs")).to_have_value("2")
+    expect(number(there, "Save every … steps")).to_have_value("25")
+    there.keyboard.press("Escape")
     give_file(there, "films.csv", reviews())
     expect(there.get_by_role("combobox", name="Label type")).to_have_value("classes")
     page.get_by_role("link", name="Roles").click()
     expect(page.get_by_role("heading", name="Roles")).to_be_visible()
     page.get_by_role("link", name="Fine-tune").click()
-    expect(page.get_by_role("spinbutton", name="Epochs")).to_have_value("2")
+    expect(number(page, "Epochs")).to_have_value("2")
 
 
 def test_bad_data_is_said_before_anything_starts(visit):
