@@ -89,6 +89,7 @@ def _roles() -> None:
     left, right = halves()
     with left:
         grid_and_notes = st.container(key="roles left")
+        grid_and_notes.empty()  # without elements it would keep no room
     with right:
         counts = _counts(tested.tests, coarse, visit.removed)
         st.session_state[REGION] = _selected(counts)
