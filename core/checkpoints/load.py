@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 import transformers
 from torch import nn
-from transformers import CONFIG_MAPPING, AutoConfig, AutoTokenizer, PreTrainedModel
+from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
 from core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles, OutputHead
@@ -60,7 +60,7 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     own_memory(full_model)
     check_weights(files.name, full_model)
     n_embeddings = check_vocabulary(files.name, full_model, tokenizer)
-    model = full_model.base_model
+    model = _without_head(full_model)
     found = self_check(model, files.name, min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1)
     attentions = {kind: replace(layers, removed=files.removed_of(kind)) for kind, layers in found.items()}
     return Checkpoint(
@@ -142,6 +142,21 @@ def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreT
 def _has_door(model: PreTrainedModel) -> bool:
     """Whether a model computes its attention through AttentionInterface."""
     return type(model)._can_set_attn_implementation()
+
+
+def _without_head(full_model: PreTrainedModel) -> PreTrainedModel:
+    """The model whose output is the last hidden states, sharing its parts with the one with a head.
+
+    T5 and its kin keep both stacks beside their head, in no model of their own; one is made around the same parts.
+    """
+    if full_model.base_model is not full_model or full_model.get_output_embeddings() is None:
+        return full_model.base_model
+    with torch.device("meta"):
+        body = AutoModel.from_config(full_model.config)
+    for name, _ in list(body.named_children()):
+        setattr(body, name, getattr(full_model, name))
+    body.config = full_model.config
+    return body.eval()
 
 
 def _usable_head(model: PreTrainedModel, tokenizer: Any) -> OutputHead | None:

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModel
 
 from core.analysis import results
 from core.attention.observed import observe
@@ -179,6 +180,21 @@ def test_the_loss_of_an_encoder_decoder_is_of_its_target_whichever_attention_is_
         assert of_text.full[0] == pytest.approx(float(wanted), abs=1e-10)
     with pytest.raises(PairNeeded, match="Text 1 has no target"):
         results(checkpoint, ablation_question("lm"), SINGLE, PassSettings("encoder"))
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_the_text_vector_is_of_the_last_hidden_states_where_a_head_follows_both_stacks(kind, headed):
+    """T5 with its language-model head, against transformers' model without one."""
+    checkpoint = headed("t5")
+    plain = AutoModel.from_pretrained(checkpoint.files.folder, dtype=torch.float64).eval()
+    (text,) = prepared_for(checkpoint, PAIRS[:1], PassSettings(kind))
+    readout = Readout(checkpoint, "output", [text])
+    attention, model = checkpoint.attentions[kind], model_of(checkpoint, "output", kind)
+    vector = readout.text_vectors(observe(model, readout.inputs(), [], calls=attention.calls), 1)[0]
+    with torch.inference_mode():
+        output = (plain.encoder if kind == "encoder" else plain)(**readout.inputs())
+    # T5 normalises in single precision.
+    torch.testing.assert_close(vector, output.last_hidden_state[0].mean(0), atol=1e-6, rtol=0)
 
 
 def test_metrics_that_a_checkpoint_has_not_are_refused(headed, loaded):
