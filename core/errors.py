@@ -29,6 +29,10 @@ class CheckpointError(AnalysisError):
     """A checkpoint cannot be used: not found, not safetensors, unknown architecture, or its self-check failed."""
 
 
+class HubOutOfReach(CheckpointError):
+    """The hub does not answer, and no copy of the checkpoint is on this machine."""
+
+
 class FetchNeeded(CheckpointError):
     """A checkpoint of the hub would have to be downloaded, which the user has not asked for.
 

@@ -14,8 +14,7 @@ from core.attention.settings import ONE_STACK, head_name
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local_folder
 from core.checkpoints.folders import made_checkpoints
-from core.checkpoints.hub import is_out_of_reach
-from core.errors import CheckpointError, ColumnsNeeded, TextError
+from core.errors import CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
 from core.texts.text import Text, read_file, read_typed
 from dashboard import fetching, link, public, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
@@ -57,8 +56,7 @@ def sidebar() -> None:
             on_change=state.switch_off,
             args=((),),
         )
-        if missing := [plain(name) for name in suggested() if name != BUNDLED and is_out_of_reach(name)]:
-            st.caption(f":material/cloud_off: {wording.NOT_FETCHED}: {', '.join(missing)}.")
+        fetching.mark_out_of_reach([name for name in suggested() if name != BUNDLED])
         if len(st.session_state.get("kinds", ONE_STACK)) > 1:
             st.selectbox(
                 wording.ATTENTION,
@@ -226,8 +224,12 @@ def _files(name: str) -> CheckpointFiles:
         return public.find_offered(name)
     if local_folder(name) is not None:
         return find_checkpoint(name)
-    fetching.check_confirmed(name)
-    return _from_hub(name)
+    try:
+        fetching.check_confirmed(name)
+        return _from_hub(name)
+    except HubOutOfReach:
+        fetching.note_silence()
+        raise
 
 
 def heads_off(chosen: Choice) -> None:

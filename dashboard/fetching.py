@@ -1,14 +1,17 @@
 """Checkpoints of the hub: fetched only once the reader has said so, since a link may name any."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import streamlit as st
 
-from core.checkpoints.hub import bytes_to_fetch
+from core.checkpoints.hub import bytes_to_fetch, has_copy, is_offline
 from core.errors import FetchNeeded
 from dashboard import wording
+from dashboard.plain import plain
 
 _CONFIRMED: Final = "hub ids to fetch"
+_IS_SILENT: Final = "hub does not answer"
 
 
 def check_confirmed(name: str) -> None:
@@ -18,6 +21,18 @@ def check_confirmed(name: str) -> None:
     """
     if name not in st.session_state.get(_CONFIRMED, ()) and (n_bytes := _bytes_to_fetch(name)):
         raise FetchNeeded(name, n_bytes)
+
+
+def note_silence() -> None:
+    """Remember that the hub does not answer."""
+    st.session_state[_IS_SILENT] = True
+
+
+def mark_out_of_reach(names: Sequence[str]) -> None:
+    """Say which hub ids can neither be fetched, as far as is known without asking the hub, nor read from a copy."""
+    why = wording.OFFLINE if is_offline() else wording.NO_ANSWER if st.session_state.get(_IS_SILENT) else None
+    if why and (missing := [plain(name) for name in names if not has_copy(name)]):
+        st.caption(f":material/cloud_off: {why}: {', '.join(missing)}.")
 
 
 def ask(error: FetchNeeded) -> None:

@@ -31,7 +31,8 @@ DTYPE_HELP: Final = (
     "Number format of the weights. auto is float32, which all checks use. Scores are summed in float32, or in float64 "
     "with float64 weights."
 )
-NOT_FETCHED: Final = "Not on this machine, which is set to stay offline"
+OFFLINE: Final = "Not on this machine, which is set to stay offline"
+NO_ANSWER: Final = "Not on this machine, and the hub does not answer"
 FETCH: Final = "Fetch it"
 CORPUS: Final = "Corpus"
 CORPUS_HELP: Final = (

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from core.checkpoints.files import HUB_FILES
-from core.errors import CheckpointError
+from core.errors import CheckpointError, HubOutOfReach
 
 WAIT_SECONDS: Final = 10
 """For the hub's answer about one file."""
@@ -72,17 +72,29 @@ def _said(name: str) -> Iterator[None]:
         raise CheckpointError(
             f"The hub has no checkpoint {name}. Check the spelling, or log in if it is private."
         ) from None
-    except (LocalEntryNotFoundError, HTTPError, OSError) as error:
-        reason = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
-        raise CheckpointError(
-            f"The hub could not be reached for {name}{reason}, and no copy is on this machine. "
-            "Check the connection, or give a local folder."
-        ) from None
+    except (LocalEntryNotFoundError, HTTPError):
+        raise HubOutOfReach(_no_answer(name)) from None
+    except OSError as error:
+        raise CheckpointError(_no_answer(name, f" ({error.strerror})" if error.strerror else "")) from None
 
 
-def is_out_of_reach(name: str) -> bool:
-    """Whether a hub id can neither be fetched, since this machine is set to stay offline, nor read from a copy."""
+def _no_answer(name: str, reason: str = "") -> str:
+    return (
+        f"The hub could not be reached for {name}{reason}, and no copy is on this machine. Check the connection, or "
+        "give a local folder."
+    )
+
+
+def is_offline() -> bool:
+    """Whether this machine is set to stay offline."""
     from huggingface_hub import constants  # the functions that look into its cache take half a second to import
 
+    return constants.HF_HUB_OFFLINE
+
+
+def has_copy(name: str) -> bool:
+    """Whether this machine has a copy of a hub checkpoint."""
+    from huggingface_hub import constants
+
     copies = Path(constants.HF_HUB_CACHE, f"models--{name.replace('/', '--')}", "snapshots")
-    return constants.HF_HUB_OFFLINE and not copies.is_dir()
+    return copies.is_dir()
