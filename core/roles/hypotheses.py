@@ -137,11 +137,27 @@ def role_tests(
     """
     if len(roles) != scores.shape[1]:
         raise ValueError(f"{len(roles)} role names for {scores.shape[1]} roles.")
-    above_tau = one_sided(*moments(scores), settings.tau, settings.ddof)
-    above_uniform = one_sided(*moments(scores - clearly_above(np.asarray(uniform))), 0.0, settings.ddof)
-    parts = [above_tau] if settings.rule == "paper" else [above_tau, above_uniform]
+    above_uniform = scores - clearly_above(np.asarray(uniform))
+    return tests_of_moments(moments(scores), moments(above_uniform), roles, settings)
+
+
+Moments = tuple[Int[np.ndarray, "*cell"], Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]
+"""Count, mean and sum of squared deviations, as of `core.statistics.means.moments`."""
+
+
+def tests_of_moments(scores: Moments, above_uniform: Moments, roles: tuple[str, ...], settings: Criterion) -> HeadTests:
+    """The tests of `role_tests` from the moments of the scores, by role, layer and head.
+
+    Args:
+        scores: of the scores.
+        above_uniform: of the scores less what is clearly above uniform attention.
+        roles: names along the role axis.
+        settings: as of `role_tests`.
+    """
+    above_tau = one_sided(*scores, settings.tau, settings.ddof)
+    beyond_uniform = one_sided(*above_uniform, 0.0, settings.ddof)
+    parts = [above_tau] if settings.rule == "paper" else [above_tau, beyond_uniform]
     p_role = _largest(parts)
-    p_adjusted = corrected(p_role, settings)
     margin = half_interval(above_tau.texts, above_tau.squares, settings.alpha)
     return HeadTests(
         roles=roles,
@@ -151,9 +167,9 @@ def role_tests(
         std=above_tau.std,
         t=above_tau.t,
         p=above_tau.p,
-        p_uniform=above_uniform.p,
+        p_uniform=beyond_uniform.p,
         p_role=p_role,
-        p_adjusted=p_adjusted,
+        p_adjusted=corrected(p_role, settings),
         low=above_tau.mean - margin,
         high=above_tau.mean + margin,
         holds=decided(parts, settings),

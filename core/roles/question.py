@@ -32,33 +32,32 @@ def _compute(
     prepared: Sequence[PassText],
     settings: PassSettings,
     seed: int | None = None,
+    parses: bool = True,
 ) -> Iterator[list[tuple[int, TextMeasures]]]:
     """Texts of similar length together, a chunk of them parsed before it is passed; keys permuted if there is a
     seed."""
     order = sorted(range(len(texts)), key=lambda index: prepared[index].n_tokens)
     for start in range(0, len(order), CHUNK):
-        yield from _compute_chunk(checkpoint, texts, prepared, order[start : start + CHUNK], settings, seed)
+        chunk = order[start : start + CHUNK]
+        some = [prepared[index] for index in chunk]
+        related = with_relations(some, [texts[index] for index in chunk]) if parses else some
+        for batch in _compute_chunk(checkpoint, related, settings, seed):
+            yield [(chunk[row], of_text) for row, of_text in batch]
 
 
 def _compute_chunk(
-    checkpoint: Checkpoint,
-    texts: Sequence[Text],
-    prepared: Sequence[PassText],
-    chunk: Sequence[int],
-    settings: PassSettings,
-    seed: int | None,
+    checkpoint: Checkpoint, parsed: Sequence[PassText], settings: PassSettings, seed: int | None
 ) -> Iterator[list[tuple[int, TextMeasures]]]:
     from core.passes.batches import BATCH_TOKENS, plan_batches
     from core.roles.permuted_keys import PermutedKeys
     from core.roles.scores import score_batch
 
     attention = checkpoint.attentions[settings.kind]
-    parsed = with_relations([prepared[index] for index in chunk], [texts[index] for index in chunk])
     for batch in plan_batches([text.n_tokens for text in parsed], BATCH_TOKENS[checkpoint.device]):
         of_batch = [parsed[row] for row in batch.positions]
         permuted = None if seed is None else partial(PermutedKeys, texts=of_batch, attention=attention, seed=seed)
         scores = score_batch(checkpoint, of_batch, settings, control=permuted)
-        yield [(chunk[row], of_text) for row, of_text in zip(batch.positions, scores.of_texts(), strict=True)]
+        yield list(zip(batch.positions, scores.of_texts(), strict=True))
 
 
 def _pack(text: TextMeasures) -> Arrays:
@@ -78,6 +77,11 @@ SCORES: Final[Question[Text, TextMeasures]] = Question(
     unpack=_unpack,
 )
 """Measures of each text; `core.roles.measures.role_scores` makes them scores by role."""
+
+SCORES_WITHOUT_PARSER: Final = replace(
+    SCORES, name="scores, without relations", depends_on=text_alone, compute=partial(_compute, parses=False)
+)
+"""The same without syntactic roles, for corpora of which parsing would take most of the time."""
 
 
 @cache

@@ -46,7 +46,17 @@ def log_evidence(
     Source: Ville 1939; wealth as evidence for a mean: Waudby-Smith and Ramdas 2024, whose scores have an upper bound.
         Stakes of at most 1 need none, but only find means above tau.
     """
-    return _mixed(_log_wealth(_excess(scores, tau)))
+    return evidence_of(log_wealth(scores, tau))
+
+
+def log_wealth(
+    scores: Float[np.ndarray, "text *cell"], tau: float | Float[np.ndarray, "..."]
+) -> Float[np.ndarray, "stake *cell"]:
+    """Natural logarithm of the wealth with each of the STAKES after all texts; that of two corpora is their sum.
+
+    Arguments and errors are those of `log_evidence`.
+    """
+    return _log_wealth(_excess(scores, tau))
 
 
 def evidence_path(
@@ -132,10 +142,13 @@ def _log_wealth(excess: Float[np.ndarray, "text *cell"]) -> Float[np.ndarray, "s
     return wealth
 
 
-def _mixed(log_wealth: Float[np.ndarray, "stake *cell"]) -> Float[np.ndarray, "*cell"]:
-    """Logarithm of the mean wealth, relative to the greatest, because wealth itself overflows within 1,000 texts."""
-    greatest = log_wealth.max(axis=0)
-    return np.asarray(greatest + np.log(np.exp(log_wealth - greatest).mean(axis=0)))
+def evidence_of(wealth: Float[np.ndarray, "stake *cell"]) -> Float[np.ndarray, "*cell"]:
+    """Evidence from the logarithms of the wealth with each of the STAKES.
+
+    The mean wealth is taken relative to the greatest, because wealth itself overflows within 1,000 texts.
+    """
+    greatest = wealth.max(axis=0)
+    return np.asarray(greatest + np.log(np.exp(wealth - greatest).mean(axis=0)))
 
 
 def _refuse_negative(scores: np.ndarray) -> None:

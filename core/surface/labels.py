@@ -95,7 +95,15 @@ def positional(texts: Sequence[TextSurface], threshold: float = POSITIONAL_SHARE
     The offset has to exist for more than half of the tokens, so that the end of a text makes nothing positional.
     Source: Voita et al. 2019, section 5.1.
     """
-    counts, possible = _pooled_counts(texts)
+    return positional_of_counts(*_pooled_counts(texts), threshold)
+
+
+def positional_of_counts(
+    counts: Int[np.ndarray, "offset layer head"],
+    possible: Int[np.ndarray, " offset"],
+    threshold: float = POSITIONAL_SHARE,
+) -> Positional:
+    """The same from the sums of `offset_counts` over texts."""
     at, of = counts[:-1], possible[:-1]
     offset = at.argmax(axis=0)
     n_tokens = of[RADIUS]  # every token has a key at offset 0
@@ -142,9 +150,7 @@ def rare_shares(
         is not said; both are given. Equally rare words count as one, and so do the pieces of a word.
     """
     by_text = [rare_values(text, of_text, frequent) for text, of_text in zip(texts, ranks, strict=True)]
-    chances = np.array(
-        [_two_rarest(of_text).sum() / (of_text > 0).sum() for of_text in ranks if of_text.max() > frequent]
-    )
+    chances = np.array([chance for of_text in ranks if not np.isnan(chance := rare_chance(of_text, frequent))])
     rarest, two_rarest, column = (moments(np.stack([of[name] for of in by_text]))[1] for name in RARE)
     return RareShares(
         rarest=rarest,
@@ -165,6 +171,13 @@ def rare_values(
     tops = text.top_key[..., text.top_key[0, 0] >= 0]
     shares = (is_rarest[tops].mean(-1), _two_rarest(ranks)[tops].mean(-1), is_rarest[text.top_column].astype(float))
     return {name: np.where(np.isnan(text.confidence), np.nan, of_head) for name, of_head in zip(RARE, shares)}
+
+
+def rare_chance(ranks: Int[np.ndarray, " key"], frequent: int = FREQUENT) -> float:
+    """Share of the words of a text that are among its two rarest; NaN for one without a rare word."""
+    if ranks.max() <= frequent:
+        return float("nan")
+    return float(_two_rarest(ranks).sum() / (ranks > 0).sum())
 
 
 def _two_rarest(ranks: Int[np.ndarray, " key"]) -> Bool[np.ndarray, " key"]:

@@ -57,7 +57,7 @@ def head_statistics(
         alpha: the intervals cover 1 - alpha.
         ranks: frequency ranks of each text's keys, see `rare_shares`; None leaves RARE out.
     """
-    by_text = [_text_values(text) for text in texts]
+    by_text = [text_values(text) for text in texts]
     if ranks is not None:
         by_text = [{**of_text, **rare_values(*both)} for of_text, both in zip(by_text, zip(texts, ranks, strict=True))]
     names = tuple(by_text[0])
@@ -111,7 +111,8 @@ def _means(values: Float[np.ndarray, "text *cell"], alpha: float) -> tuple[np.nd
     return n_texts, mean, half_interval(n_texts, squares, alpha)
 
 
-def _text_values(text: TextSurface) -> dict[str, Float[np.ndarray, "layer head"]]:
+def text_values(text: TextSurface) -> dict[str, Float[np.ndarray, "layer head"]]:
+    """SHARES, SPREAD and NEAR of every head on one text; NaN where a statistic is not defined."""
     spread = (text.entropy, text.cls_entropy, text.confidence, text.distance)
     at, of = offset_counts(text)
     near = {

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -98,9 +98,14 @@ def read_conllu(value: str) -> Iterator[WrittenText]:
 
     Raises: TextError with the line number.
     """
+    return sentences_of_lines(io.StringIO(value, newline=None))
+
+
+def sentences_of_lines(lines: Iterable[str]) -> Iterator[WrittenText]:
+    """The same of a file that is read line by line, each ending in a line feed."""
     rows: list[tuple[int, list[str]]] = []
     document = of_sentence = None
-    for line, row in enumerate(io.StringIO(value, newline=None), start=1):
+    for line, row in enumerate(lines, start=1):
         if row.startswith("#"):
             document = _document(line, row, document)
         elif row.strip():

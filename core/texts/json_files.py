@@ -25,7 +25,7 @@ def read_json_lines(value: str) -> Iterator[WrittenText]:
     """
     for line, row in enumerate(io.StringIO(value, newline=None), start=1):
         if row.strip():
-            yield _from_object(parsed_json(row.removesuffix("\n"), first_line=line), f"Line {line:,}")
+            yield from_object(parsed_json(row.removesuffix("\n"), first_line=line), f"Line {line:,}")
 
 
 def read_json(value: str) -> Iterator[WrittenText]:
@@ -37,14 +37,14 @@ def read_json(value: str) -> Iterator[WrittenText]:
     parsed = parsed_json(value, first_line=1)
     if isinstance(parsed, dict):
         if not _holds_lists(parsed):
-            yield _from_object(parsed, "The object")
+            yield from_object(parsed, "The object")
             return
         parsed = _rows(parsed)
     if not isinstance(parsed, list):
         raise TextError(f"The file holds {kind_of(parsed)}. Write a list of objects, a list of texts, or one object.")
     for position, item in enumerate(parsed, start=1):
         where = f"Item {position:,}"
-        yield WrittenText(where, (item,)) if isinstance(item, str) else _from_object(item, where)
+        yield WrittenText(where, (item,)) if isinstance(item, str) else from_object(item, where)
 
 
 def parsed_json(value: str, first_line: int) -> Any:
@@ -89,7 +89,15 @@ def _rows(item: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(known, row)) for row in zip(*known.values())]
 
 
-def _from_object(item: Any, where: str) -> WrittenText:
+def from_object(item: Any, where: str) -> WrittenText:
+    """The text of one object of a file, as it stands there.
+
+    Args:
+        item: of parsed JSON.
+        where: its location in the file, with which error messages begin.
+
+    Raises: TextError for an object that holds no text, or several.
+    """
     if not isinstance(item, dict):
         raise TextError(f'{where} is {kind_of(item)}. Write an object, such as {{"text": "One text."}}.')
     kinds = [keys for keys in KINDS if any(key in item for key in keys)]

@@ -57,7 +57,10 @@ def read_typed(value: str) -> tuple[Text, ...]:
 
     Raises: TextError for no texts, too many texts, an empty segment or more than two segments.
     """
-    return _collected(_typed(value), "There is no text yet. Type one text a line; for a pair put ||| between the two.")
+    return _collected(
+        typed_lines(io.StringIO(value, newline=None)),
+        "There is no text yet. Type one text a line; for a pair put ||| between the two.",
+    )
 
 
 def write_typed(texts: Iterable[Text]) -> str:
@@ -90,14 +93,14 @@ def read_file(name: str, content: bytes, columns: tuple[str, ...] | None = None)
     if not value.strip():
         raise TextError("The file is empty. Choose one that holds at least one text.")
     if suffix == ".txt":
-        return _collected(_typed(value), "The file holds no text.")
+        return _collected(typed_lines(io.StringIO(value, newline=None)), "The file holds no text.")
     if suffix == ".jsonl":
-        return _collected(map(_written, read_json_lines(value)), "The file holds no text.")
+        return _collected(map(text_as_written, read_json_lines(value)), "The file holds no text.")
     if suffix == ".json":
         none_found = "The list in the file is empty. Choose a file with at least one text."
-        return _collected(map(_written, read_json(value)), none_found)
+        return _collected(map(text_as_written, read_json(value)), none_found)
     if suffix == ".conllu":
-        return _collected(map(_written, read_conllu(value)), "The file holds no sentence.")
+        return _collected(map(text_as_written, read_conllu(value)), "The file holds no sentence.")
     return _collected(_table_rows(value, suffix, columns), "The table has a header and no row. Add one row a text.")
 
 
@@ -180,8 +183,12 @@ def _line_of(content: bytes, position: int) -> int:
     return len(_LINE_END.findall(content[:position])) + 1
 
 
-def _typed(value: str) -> Iterator[Text]:
-    for line, typed in enumerate(io.StringIO(value, newline=None), start=1):
+def typed_lines(lines: Iterable[str]) -> Iterator[Text]:
+    """Texts of lines, one a line, as `read_typed` reads them; each line ends in a line feed.
+
+    Raises: TextError for an empty segment or more than two segments.
+    """
+    for line, typed in enumerate(lines, start=1):
         if not _trimmed(typed):
             continue
         segments = _BETWEEN_SEGMENTS.split(typed.removesuffix("\n"))
@@ -208,7 +215,11 @@ def _table_rows(value: str, suffix: str, columns: tuple[str, ...] | None) -> Ite
         yield text_of(cells, f"Line {line:,}")
 
 
-def _written(written: WrittenText) -> Text:
+def text_as_written(written: WrittenText) -> Text:
+    """A text as it stands in a file, cleaned.
+
+    Raises: TextError for an empty segment or word.
+    """
     if written.words is None:
         return text_of(written.segments, written.where)
     words = tuple(_one_line(word) for word in written.words)

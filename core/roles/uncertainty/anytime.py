@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float
 
-from core.roles.hypotheses import LEAST_GAIN, Criterion, HeadTests
+from core.roles.hypotheses import LEAST_GAIN, Criterion, HeadTests, Moments
 from core.roles.measures import RoleScores
 from core.statistics.evidence import e_bh, evidence_path, log_evidence
 from core.statistics.means import moments, ratio, rejects
@@ -105,8 +105,15 @@ def roles_by_evidence(scored: RoleScores, bets: RoleScores, roles: tuple[str, ..
 
     Raises: AnalysisError for a negative score.
     """
-    texts, mean, squares = moments(scored.scores)
     evidence = role_evidence(bets.scores, settings, bets.uniform)
+    return tests_of_evidence(moments(scored.scores), evidence, roles, settings)
+
+
+def tests_of_evidence(
+    scores: Moments, evidence: Float[np.ndarray, "role layer head"], roles: tuple[str, ...], settings: Criterion
+) -> HeadTests:
+    """The same from the moments of the scores, and the evidence."""
+    texts, mean, squares = scores
     none = np.full(mean.shape, np.nan)
     return HeadTests(
         roles=roles,
