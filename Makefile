@@ -1,6 +1,7 @@
 # Verbs: `make app` opens the dashboard, `make test` runs the whole suite, `make sample-checkpoint` fine-tunes the
 # bundled checkpoint on movie reviews, `make sample-tasks` makes probing tasks of them, `make class HOST=name.of.server`
-# opens the dashboard to others. Each does all the set-up.
+# opens the dashboard to others, `make ray` installs what corpora need to be scored on several machines. Each does all
+# the set-up.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +11,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app audit bench class lock pictures soak test sample-checkpoint sample-tasks
+.PHONY: app audit bench class lock pictures ray soak test sample-checkpoint sample-tasks
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/server.py
 
@@ -74,9 +75,13 @@ $(VENV)/installed: $(VENV)/created requirements.txt requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r requirements.txt
 	@touch $@
 
-$(VENV)/test-installed: $(VENV)/installed tests/requirements.txt
+$(VENV)/test-installed: $(VENV)/installed tests/requirements.txt requirements-ray.txt
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r tests/requirements.txt
 	@touch $@
+
+# Ray, for corpora and trials on several machines.
+ray: $(VENV)/installed
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r requirements-ray.txt
 
 $(VENV)/prepared: $(VENV)/installed $(PREPARED_FROM)
 	$(BIN)/python -m dashboard.prepare

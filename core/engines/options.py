@@ -1,0 +1,57 @@
+"""The options of commands that say where work runs."""
+
+import argparse
+import os
+from functools import partial
+from typing import Final
+
+from core.engines.local import run_local
+from core.engines.on_ray import run_on_ray
+from core.engines.work import Engine
+from core.errors import AnalysisError
+
+ENGINES: Final = ("local", "ray")
+MOST_WORKERS: Final = 10_000
+
+
+def add_engine_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--engine", default="local", choices=ENGINES, help="processes of this machine, or Ray")
+    parser.add_argument("--address", help="of a Ray cluster: auto, or host:port; else one is started on this machine")
+    parser.add_argument("--workers", type=int, help="processes; one for each GPU, or for each core, unless told")
+
+
+def check_engine(arguments: argparse.Namespace) -> None:
+    """Refuse options that do not go together, before any work is done.
+
+    Raises: AnalysisError.
+    """
+    if arguments.address is not None and arguments.engine != "ray":
+        raise AnalysisError("An address is that of a Ray cluster. Add --engine ray, or leave --address out.")
+    if arguments.workers is not None and not 1 <= arguments.workers <= MOST_WORKERS:
+        raise AnalysisError(f"The number of workers is {arguments.workers}. Choose 1 to {MOST_WORKERS:,}.")
+
+
+def engine_of(arguments: argparse.Namespace, device: str, n_threads: int = 1) -> Engine:
+    """The engine that options choose.
+
+    Args:
+        arguments: parsed, with the options of `add_engine_options`.
+        device: that work computes on.
+        n_threads: of each process.
+    """
+    gpus: tuple[int, ...] = ()
+    if device == "cuda":
+        from core.checkpoints.threads import n_cuda_devices  # imports torch
+
+        gpus = tuple(range(n_cuda_devices()))
+    n_workers = arguments.workers or len(gpus) or max(1, (os.cpu_count() or 1) // n_threads)
+    if arguments.engine == "local":
+        return partial(run_local, n_workers=n_workers, gpus=gpus)
+    return partial(
+        run_on_ray,
+        n_workers=n_workers,
+        address=arguments.address,
+        n_threads=n_threads,
+        n_gpus_each=int(device == "cuda"),
+    )

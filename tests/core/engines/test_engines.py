@@ -1,0 +1,108 @@
+"""Both engines run the same work and give the same outcomes."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from functools import partial
+from pathlib import Path
+
+import pytest
+from engine_work import begin, begin_not
+
+from core.engines.local import run_local
+from core.engines.on_ray import run_on_ray
+from core.engines.work import MOST_TRIES
+from core.errors import AnalysisError
+
+ROOT = Path(__file__).parents[3]
+TESTS = ROOT / "tests" / "core"
+
+
+def summed(outcomes):
+    return sorted((each.place, each.result, each.why, each.n_tries) for each in outcomes)
+
+
+@pytest.fixture(scope="module")
+def ray():
+    """One Ray for all tests of this file: it takes seconds to start."""
+    import ray
+
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    path = os.pathsep.join([str(ROOT), str(TESTS)])
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+        runtime_env={"env_vars": {"PYTHONPATH": path}},
+    )
+    yield ray
+    ray.shutdown()
+
+
+def outcomes_on_ray(ray, pieces, folder):
+    from core.engines.on_ray import outcomes_of
+
+    return outcomes_of(ray, partial(begin, folder), pieces, n_workers=2)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_every_piece_has_its_outcome(tmp_path, n_workers):
+    found = summed(run_local(partial(begin, str(tmp_path)), [3, "bad", 5], n_workers=n_workers))
+    assert found == [(0, 9, "", 1), (1, None, "bad is no number.", 1), (2, 25, "", 1)]
+
+
+def test_a_piece_whose_process_ends_is_begun_again(tmp_path):
+    found = summed(run_local(partial(begin, str(tmp_path)), [2, "once", "always"], n_workers=2))
+    assert found[0] == (0, 4, "", 1)
+    assert found[1] == (1, "done", "", 2)
+    assert found[2][1] is None
+    assert found[2][3] == MOST_TRIES
+    assert "memory runs out" in found[2][2]
+
+
+def test_a_process_that_cannot_begin_ends_the_run():
+    with pytest.raises(AnalysisError, match="cannot begin"):
+        list(run_local(begin_not, [1], n_workers=2))
+
+
+def test_ray_gives_the_same_outcomes(ray, tmp_path):
+    found = summed(outcomes_on_ray(ray, [3, "bad", "once", "always"], str(tmp_path)))
+    assert found[:3] == [(0, 9, "", 1), (1, None, "bad is no number.", 1), (2, "done", "", 2)]
+    assert found[3][1] is None
+    assert found[3][3] == MOST_TRIES
+
+
+def test_an_address_where_no_ray_is_is_a_sentence():
+    with pytest.raises(AnalysisError, match=r"There is no Ray at 127.0.0.1:9 that answers"):
+        list(run_on_ray(begin_not, [1], n_workers=1, address="127.0.0.1:9"))
+
+
+def test_ray_that_is_not_installed_is_a_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(AnalysisError, match="make ray"):
+        list(run_on_ray(begin_not, [1], n_workers=1))
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path):
+    script = textwrap.dedent(f"""
+        import sys
+        sys.path[:0] = [{str(ROOT)!r}, {str(TESTS)!r}]
+        from functools import partial
+        from core.engines.local import run_local
+        from engine_work import begin
+        if __name__ == "__main__":
+            list(run_local(partial(begin, {str(tmp_path)!r}), ["wait", "wait"], n_workers=2))
+    """)
+    (tmp_path / "script.py").write_text(script)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    driver = subprocess.Popen([sys.executable, str(tmp_path / "script.py")])
+    with fifo.open() as opened:  # both processes say their numbers, then wait
+        numbers = {int(opened.readline()) for _ in range(2)}
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.wait()
+        assert opened.read() == ""  # the end of the file: nobody holds it open any more
+    assert driver.pid not in numbers
