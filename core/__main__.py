@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from core.comparison import command as comparison
 from core.coreference import command as coreference
+from core.corpus import command as corpus
 from core.errors import AnalysisError, ColumnsNeeded, TextTooLong
 from core.finetuning import command as finetuning
 from core.importance import command as importance
@@ -79,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     probing_tasks.add_commands(commands)
     trials.add_commands(commands)
     erasure.add_command(commands)
+    corpus.add_commands(commands)
     finetuning.add_commands(commands)
     return parser
 

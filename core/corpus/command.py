@@ -1,0 +1,276 @@
+"""The commands `python -m core corpus plan|run|merge|verify|show|compare`: corpora of any size, shard by shard."""
+
+import argparse
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import pandas as pd
+from tqdm import tqdm
+
+from core.attention.settings import ONE_STACK, TWO_STACKS
+from core.checkpoints.checkpoint import DTYPES, CheckpointFiles
+from core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
+from core.commands import TABLES, add_random_weights_option, check_output, heads, write_table
+from core.corpus import plan as planning
+from core.corpus.inputs import SUFFIXES
+from core.corpus.manifest import MANIFEST, Manifest, read_manifest
+from core.corpus.paired import read_differences, write_differences
+from core.corpus.questions import RELATION_NAMES, ROLE_SCORES
+from core.corpus.recent import remember_results
+from core.corpus.results import Part, open_results
+from core.corpus.run import Progress, check, merge, named, run
+from core.corpus.settings import QUESTIONS, CorpusSettings, QuestionName
+from core.corpus.strata import EVERYTHING, STRATUM_KINDS, Stratum
+from core.engines.options import add_engine_options, check_engine, engine_of
+from core.errors import AnalysisError
+from core.relations.accuracy import DIRECTIONS
+from core.roles.command import add_criterion_options, criterion_of
+from core.roles.hypotheses import Criterion
+from core.roles.measures import Direction, Scale
+from core.roles.roles import shown_roles
+from core.roles.tables import head_table
+from core.roles.uncertainty.anytime import as_odds
+from core.texts.tokens import TooLong
+
+SHOWN_COLUMNS: Final = ("texts", "mean", "std", "low", "high", "t", "p", "p_uniform", "p_role", "p_adjusted", "holds")
+
+
+def add_commands(commands: Any) -> None:
+    """Add the commands to the command line's subparsers."""
+    parser = commands.add_parser("corpus", help="score corpora of millions of texts, in shards", description=__doc__)
+    verbs = parser.add_subparsers(required=True)
+    _add_plan(verbs.add_parser("plan", help="split texts into shards", description=plan.__doc__)).set_defaults(run=plan)
+    running = _add_plan(verbs.add_parser("run", help="score the shards", description=run_corpus.__doc__))
+    add_engine_options(running)
+    running.set_defaults(run=run_corpus)
+    for name, does, said in (
+        ("merge", merge_corpus, "merge the statistics of all shards"),
+        ("verify", verify, "check every file"),
+    ):
+        each = verbs.add_parser(name, help=said, description=does.__doc__)
+        each.add_argument("folder", type=Path, help="of the results")
+        each.set_defaults(run=does)
+    comparing = verbs.add_parser("compare", help="compare two results on the same texts", description=compare.__doc__)
+    comparing.add_argument("reference", type=Path, help="results folder of the reference")
+    comparing.add_argument("compared", type=Path, help="results folder of the other checkpoint")
+    comparing.set_defaults(run=compare)
+    showing = verbs.add_parser("show", help="tell what came out", description=show.__doc__)
+    showing.add_argument("folder", type=Path, help="of the results")
+    showing.add_argument("--output", type=Path, help="also write all of it: " + " or ".join(TABLES))
+    showing.add_argument("--question", choices=QUESTIONS, help="what is told; the first that was asked unless told")
+    showing.add_argument("--part", help="such as language=de, length=9 to 16, or data set=news; else all texts")
+    add_criterion_options(showing)
+    showing.set_defaults(run=show)
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add the options of a plan; with a folder that is planned already, none of them is needed."""
+    usual = CorpusSettings()
+    parser.add_argument("--output", required=True, type=Path, help="folder of the results")
+    parser.add_argument("--checkpoint", help="a hub id, a folder, or: bundled")
+    parser.add_argument("--texts", help=f"a folder or a file ({', '.join(SUFFIXES)}), or hub:name of a data set")
+    parser.add_argument("--text-columns", help="a column or a key of the texts, or two as a,b")
+    parser.add_argument("--shard-size", type=int, default=planning.SHARD_SIZE, help="texts of a shard")
+    parser.add_argument("--questions", default=",".join(usual.questions), help=f"some of {','.join(QUESTIONS)}")
+    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
+    parser.add_argument("--dtype", default=usual.dtype, choices=DTYPES)
+    parser.add_argument("--attention", choices=(*ONE_STACK, *TWO_STACKS), help="of an encoder-decoder")
+    parser.add_argument("--off", type=heads, action="extend", default=[], help="heads to switch off: 3-7,2-5")
+    add_random_weights_option(parser)
+    parser.add_argument("--too-long", default=usual.too_long, choices=get_args(TooLong))
+    parser.add_argument("--direction", default=usual.direction, choices=get_args(Direction))
+    parser.add_argument("--no-block-entropy", dest="block_entropy", action="store_false")
+    parser.add_argument("--scale", default=usual.scale, choices=get_args(Scale))
+    parser.add_argument("--no-parser", dest="parses", action="store_false", help="leave syntactic roles out")
+    parser.add_argument("--threads", type=int, default=usual.n_threads, help="of each process")
+    return parser
+
+
+def plan(arguments: argparse.Namespace) -> None:
+    """Read all texts once, write them in shards, and write the manifest; nothing is scored."""
+    manifest = _planned(arguments)
+    print(f"{manifest.n_texts:,} texts in {len(manifest.shards):,} shards: {arguments.output}")
+
+
+def run_corpus(arguments: argparse.Namespace) -> None:
+    """Score all shards that are not done, and merge their statistics; whatever ended it, the same command goes on.
+
+    With a folder that is planned already, the checkpoint and the texts can be left out. Shards that are damaged, or
+    were scored with something else, are named and computed anew.
+    """
+    check_engine(arguments)
+    manifest = _planned(arguments)
+    engine = engine_of(arguments, manifest.settings.device, manifest.settings.n_threads)
+    with tqdm(total=manifest.n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
+        run(arguments.output, manifest, engine, partial(print, file=sys.stderr), partial(_tell, bar))
+    remember_results(arguments.output)
+    part = open_results(arguments.output).part()
+    print(f"{part.n_texts:,} of {manifest.n_texts:,} texts scored in {len(manifest.shards):,} shards.")
+
+
+def _tell(bar: Any, progress: Progress) -> None:
+    bar.set_description(f"shard {progress.n_done:,} of {progress.n_shards:,}")
+    bar.update(progress.n_texts - bar.n)
+
+
+def merge_corpus(arguments: argparse.Namespace) -> None:
+    """Merge the statistics of all shards in their order; a run does that at its end."""
+    manifest = read_manifest(arguments.folder)
+    merge(arguments.folder, manifest)
+    print(f"Merged {len(manifest.shards):,} shards.")
+
+
+def verify(arguments: argparse.Namespace) -> None:
+    """Check every file of every shard against what was written; exit code 2 where one is not as it was."""
+    manifest = read_manifest(arguments.folder)
+    found = check(arguments.folder, manifest)
+    n_done = sum(each == "done" for each in found.values())
+    print(f"{n_done:,} of {len(found):,} shards are done and sound.")
+    told = [
+        f"{named(names)}: {what}."
+        for what in ("missing", "damaged", "foreign")
+        if (names := [name for name, each in found.items() if each == what])
+    ]
+    if told:
+        raise AnalysisError(f"{' '.join(told)} Run the corpus: they are computed anew.")
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Write the statistics of the differences of two checkpoints' scores, text by text, into the second folder.
+
+    The page Compare draws from them; no model runs.
+    """
+    a, b = open_results(arguments.reference), open_results(arguments.compared)
+    path = write_differences(a, b)
+    found = read_differences(a, b, Criterion())
+    if found is not None:
+        print(f"{int(found.differs.sum()):,} of {int((found.texts > 1).sum()):,} scores differ (p < 0.05): {path}")
+
+
+def show(arguments: argparse.Namespace) -> None:
+    """Tell what the statistics of a results folder say: roles by test and by evidence, or how heads look, or parse."""
+    results = open_results(arguments.folder)
+    part = results.part(_stratum(arguments.part))
+    question = arguments.question or results.settings.questions[0]
+    if arguments.output is not None:
+        check_output(arguments.output, TABLES)
+    table = {"roles": _role_table, "surface": _surface_table, "relations": _relation_table}[question](arguments, part)
+    least, greatest = part.n_tokens
+    print(f"{results.checkpoint}, {part.stratum.title}: {part.n_texts:,} texts of {least:,} to {greatest:,} tokens")
+    print(f"Left out: {results.n_too_long:,} too long, {results.n_without_token:,} without a token.")
+    print(f"Parts: {', '.join(f'{each.kind}={each.name}' for each in results.strata if each != EVERYTHING)}")
+    print(_summary(question, part, table))
+    if arguments.output is not None:
+        write_table(arguments.output, table, {name: str(fact) for name, fact in part.facts().items()})
+
+
+def _summary(question: str, part: Part, table: pd.DataFrame) -> str:
+    """The most telling rows of a table."""
+    if question == "roles":
+        coarse, _ = shown_roles(part.sums(ROLE_SCORES).mean)
+        return table[table["role"].isin(coarse)].groupby("role", sort=False)["holds"].sum().to_string()
+    key = "statistic" if question == "surface" else "relation"
+    known = table[table["mean" if question == "surface" else "accuracy"].notna()]
+    best = known.loc[known.groupby(key, sort=False)["mean" if question == "surface" else "accuracy"].idxmax()]
+    return best.to_string(index=False)
+
+
+def _role_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
+    settings = criterion_of(arguments, part.results.settings.scale)
+    table = head_table(part.tests(settings), SHOWN_COLUMNS)
+    if part.wealth is None:
+        return table
+    by_evidence = part.by_evidence(settings)
+    evidence = by_evidence.evidence
+    return (
+        table
+        if evidence is None
+        else table.assign(evidence=as_odds(evidence).ravel(), holds_anytime=by_evidence.holds.ravel())
+    )
+
+
+def _surface_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
+    statistics = part.surface(arguments.alpha)
+    index = pd.MultiIndex.from_product(
+        [statistics.names, *map(range, statistics.mean.shape[1:])], names=["statistic", "layer", "head"]
+    )
+    columns = {name: getattr(statistics, name).ravel() for name in ("mean", "low", "high")}
+    return pd.DataFrame(columns, index=index).reset_index()
+
+
+def _relation_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
+    found = part.relations(arguments.alpha)
+    index = pd.MultiIndex.from_product(
+        [RELATION_NAMES, DIRECTIONS, *map(range, found.accuracy.shape[2:])],
+        names=["relation", "direction", "layer", "head"],
+    )
+    columns = {name: getattr(found, name).ravel() for name in ("accuracy", "low", "high")}
+    table = pd.DataFrame(columns, index=index).reset_index()
+    for name, values in (("cases", found.n_cases), ("offset", found.offset), ("baseline", found.offset_accuracy)):
+        table[name] = table["relation"].map(dict(zip(RELATION_NAMES, values.tolist())))
+    return table
+
+
+def _stratum(written: str | None) -> Stratum:
+    if written is None:
+        return EVERYTHING
+    word, _, name = written.partition("=")
+    kinds = {kind: kind for kind in STRATUM_KINDS[1:]}
+    if word not in kinds or not name:
+        raise AnalysisError(
+            f"{written[:60]!r} names no part. Write it as language=de, length=9 to 16 or data set=news."
+        )
+    return Stratum(kinds[word], name)
+
+
+def _planned(arguments: argparse.Namespace) -> Manifest:
+    """The plan of a folder: that which is there, or a new one."""
+    if arguments.texts is None and arguments.checkpoint is None and (arguments.output / MANIFEST).exists():
+        return read_manifest(arguments.output)
+    if arguments.texts is None or arguments.checkpoint is None:
+        missing = "--texts" if arguments.texts is None else "--checkpoint"
+        raise AnalysisError(f"{arguments.output} is not planned, and {missing} is not given. Add {missing}.")
+    files = find_checkpoint(arguments.checkpoint)
+    if arguments.random_weights is not None:
+        files = randomly_initialised(files, arguments.random_weights)
+    columns = tuple(each.strip() for each in arguments.text_columns.split(",")) if arguments.text_columns else None
+    with tqdm(desc="reading", unit="text", disable=not sys.stderr.isatty()) as bar:
+        return planning.plan(
+            arguments.output,
+            files,
+            _settings(arguments, files),
+            arguments.texts,
+            columns,
+            arguments.shard_size,
+            partial(_show_read, bar),
+        )
+
+
+def _show_read(bar: Any, n_texts: int) -> None:
+    bar.update(n_texts - bar.n)
+
+
+def _questions(written: str) -> tuple[QuestionName, ...]:
+    names = [each.strip() for each in written.split(",")]
+    if unknown := [name for name in names if name not in QUESTIONS]:
+        known = ", ".join(QUESTIONS)
+        raise AnalysisError(f"Corpora are asked for {known}, got {unknown[0][:40]!r}. Choose among them.")
+    return tuple(name for name in QUESTIONS if name in names)
+
+
+def _settings(arguments: argparse.Namespace, files: CheckpointFiles) -> CorpusSettings:
+    return CorpusSettings(
+        questions=_questions(arguments.questions),
+        kind=arguments.attention or files.kinds[0],
+        off=tuple(sorted(set(arguments.off))),
+        device=choose_device(arguments.device),
+        dtype=arguments.dtype,
+        too_long=arguments.too_long,
+        direction=arguments.direction,
+        block_entropy=arguments.block_entropy,
+        scale=arguments.scale,
+        parses=arguments.parses,
+        n_threads=arguments.threads,
+    )

@@ -1,0 +1,288 @@
+"""Opens a results folder, and reads off its statistics what pages and commands say: no text is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from core.corpus.manifest import STATISTICS, Manifest, read_manifest, settings_from
+from core.corpus.questions import (
+    ABOVE_UNIFORM,
+    GREATEST,
+    LAYER_NAMES,
+    OFFSET_RIGHT,
+    OFFSETS_AT,
+    OFFSETS_OF,
+    OUT_OF_REACH,
+    RARE_CHANCE,
+    RELATION_CASES,
+    RELATION_RIGHT,
+    ROLE_SCORES,
+    SURFACE,
+    SURFACE_LAYERS,
+    SURFACE_NAMES,
+    TOKENS,
+    UNIFORM,
+)
+from core.corpus.settings import CorpusSettings
+from core.corpus.statistics import HISTOGRAM, TAUS, WEALTH, Statistics, StatisticsFile, open_statistics
+from core.corpus.strata import EVERYTHING, Stratum
+from core.errors import AnalysisError
+from core.relations.offsets import OFFSETS
+from core.roles.hypotheses import Criterion, HeadTests, Moments, tests_of_moments
+from core.roles.roles import ROLES
+from core.roles.uncertainty.anytime import tests_of_evidence
+from core.statistics.evidence import evidence_of
+from core.statistics.histogram import SCORE_BINS, SHARE_BINS, Bins
+from core.statistics.means import half_interval, wilson
+from core.statistics.sums import Sums, with_zeros
+from core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
+from core.surface.statistics import OF_KEYS, HeadStatistics, LayerStatistics
+
+AT_LEAST: Final = "Bets were placed at other thresholds than this one, so the evidence is that of the next higher one."
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Results:
+    """A results folder, of which statistics are read when they are asked for."""
+
+    folder: Path
+    checkpoint: str
+    fingerprint: str
+    texts_sha256: str
+    settings: CorpusSettings
+    n_texts: int
+    n_too_long: int
+    n_without_token: int
+    file: StatisticsFile
+
+    @property
+    def strata(self) -> tuple[Stratum, ...]:
+        """Parts of the corpus that have statistics of their own."""
+        return self.file.strata
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """Which shards the texts are in.
+
+        Raises: AnalysisError where it cannot be read.
+        """
+        return read_manifest(self.folder)
+
+    def part(self, stratum: Stratum = EVERYTHING) -> "Part":
+        """The statistics of a part of the corpus.
+
+        Raises: AnalysisError for a part without texts, and where the file is damaged.
+        """
+        if stratum not in self.strata:
+            raise AnalysisError(f"The corpus has no texts of {stratum.title}. Choose another part.")
+        return Part(results=self, stratum=stratum, statistics=self.file.read([stratum], without=(HISTOGRAM, WEALTH)))
+
+
+def open_results(folder: Path) -> Results:
+    """Open a results folder.
+
+    Raises: AnalysisError for a folder that is none, is not merged, is damaged, or is of a newer version.
+    """
+    if not (folder / STATISTICS).is_file():
+        manifest = read_manifest(folder)
+        raise AnalysisError(
+            f"{folder} has {len(manifest.shards):,} shards and is not finished. Go on with: python -m core corpus run"
+        )
+    file = open_statistics(folder / STATISTICS)
+    facts = file.facts
+    try:
+        return Results(
+            folder=folder,
+            checkpoint=str(facts["checkpoint"]),
+            fingerprint=str(facts["fingerprint"]),
+            texts_sha256=str(facts["texts"]),
+            settings=settings_from(facts["settings"]),
+            n_texts=int(facts["n_texts"]),
+            n_too_long=int(facts["n_too_long"]),
+            n_without_token=int(facts["n_without_token"]),
+            file=file,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise AnalysisError(f"{file.path} is damaged ({error}). Merge it again: python -m core corpus merge") from None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """What is known of a part of a corpus."""
+
+    results: Results
+    stratum: Stratum
+    statistics: Statistics
+    """Sums alone; histograms and bets are read when they are asked for."""
+
+    def sums(self, name: str) -> Sums:
+        """Sums of a series, without the axis of strata.
+
+        Raises: AnalysisError where the corpus was not asked for it.
+        """
+        if name not in self.statistics.sums:
+            raise AnalysisError(
+                f"{self.results.folder} was not asked for {name.split()[0]}. Run it with --questions "
+                f"{','.join((*self.results.settings.questions, name.split()[0]))} in another folder."
+            )
+        return self.statistics.sums[name].at(0)
+
+    @property
+    def n_texts(self) -> int:
+        """Texts that were scored."""
+        return int(self.sums(TOKENS).n)
+
+    @property
+    def n_tokens(self) -> tuple[int, int]:
+        """Of the shortest and of the longest text."""
+        tokens = self.sums(TOKENS)
+        return int(tokens.least), int(tokens.greatest)
+
+    @property
+    def bins(self) -> Bins:
+        """Of the histograms of scores."""
+        return SCORE_BINS if self.results.settings.scale == "score" else SHARE_BINS
+
+    @cached_property
+    def role_counts(self) -> Int[np.ndarray, "role layer head bin"]:
+        """Histograms of the scores."""
+        return np.asarray(self._read(without=(WEALTH,)).histograms[ROLE_SCORES][0])
+
+    @cached_property
+    def wealth(self) -> Float[np.ndarray, "threshold stake role layer head"] | None:
+        """Logarithms of the wealth of bets, by TAUS and against uniform attention; None for shares above chance."""
+        wealth = self._read(without=(HISTOGRAM,)).wealth
+        return np.asarray(wealth[ROLE_SCORES][0]) if ROLE_SCORES in wealth else None
+
+    def _read(self, without: tuple[str, ...]) -> Statistics:
+        return self.results.file.read([self.stratum], without=without)
+
+    def references(self) -> tuple[Float[np.ndarray, "role layer"], Float[np.ndarray, "role layer"]]:
+        """Means of what uniform and the best possible attention score."""
+        return self.sums(UNIFORM).mean, self.sums(GREATEST).mean
+
+    def out_of_reach(self, tau: float) -> Int[np.ndarray, " role"] | None:
+        """Texts on which no attention can score tau, by role; None for a threshold for which they were not counted."""
+        if tau not in TAUS:
+            return None
+        return self.sums(OUT_OF_REACH).total[TAUS.index(tau)].astype(int)
+
+    def tests(self, settings: Criterion) -> HeadTests:
+        """The tests of all heads for all roles, as `core.roles.hypotheses.role_tests` on the scores themselves."""
+        scores, above = self.sums(ROLE_SCORES), self.sums(ABOVE_UNIFORM)
+        return tests_of_moments(_moments(scores), _moments(above), ROLES, settings)
+
+    def by_evidence(self, settings: Criterion) -> HeadTests:
+        """Roles by evidence that stays valid while texts are added.
+
+        For a threshold without bets it is that of the next higher one, which is less: evidence falls as tau rises.
+
+        Raises: AnalysisError where no bets were placed, or none at so high a threshold.
+        """
+        wealth, scores = self.wealth, self.sums(ROLE_SCORES)
+        if wealth is None:
+            raise AnalysisError("A bet needs scores from 0 upwards, and these are shares above chance. Take the test.")
+        place = _threshold(settings.tau)
+        evidence = evidence_of(wealth[place])
+        if settings.rule == "role":
+            evidence = np.minimum(evidence, evidence_of(wealth[len(TAUS)]))
+        return tests_of_evidence(_moments(scores), np.where(scores.n > 0, evidence, np.nan), ROLES, settings)
+
+    def surface(self, alpha: float) -> HeadStatistics:
+        """Surface statistics of every head, as `core.surface.statistics.head_statistics`."""
+        sums = self.sums(SURFACE)
+        of_keys = np.isin(SURFACE_NAMES, OF_KEYS)[:, None, None]
+        sums = with_zeros(sums, np.where(of_keys, self.n_texts, 0))
+        margin = half_interval(sums.n, sums.squares, alpha)
+        return HeadStatistics(
+            names=SURFACE_NAMES,
+            mean=sums.mean,
+            low=sums.mean - margin,
+            high=sums.mean + margin,
+            n_texts=sums.n.max(axis=(1, 2)),
+        )
+
+    def layers(self, alpha: float) -> LayerStatistics:
+        """Agreement within layers, and the entropy of uniform attention, by LAYER_NAMES."""
+        sums = self.sums(SURFACE_LAYERS)
+        margin = half_interval(sums.n, sums.squares, alpha)
+        return LayerStatistics(
+            names=LAYER_NAMES,
+            mean=sums.mean,
+            low=sums.mean - margin,
+            high=sums.mean + margin,
+            n_texts=sums.n.max(axis=1),
+        )
+
+    def labels(self) -> tuple[HeadLabels, RareShares]:
+        """Labels of heads by their most attended keys."""
+        at, of = (self.sums(name).total.astype(int) for name in (OFFSETS_AT, OFFSETS_OF))
+        rarest, two_rarest, column = self.sums(SURFACE).mean[-3:]
+        chance = self.sums(RARE_CHANCE)
+        n_texts = int(chance.n)
+        rare = RareShares(
+            rarest=rarest, two_rarest=two_rarest, column=column, chance=float(chance.mean), n_texts=n_texts
+        )
+        return head_labels(positional_of_counts(at, of), rare), rare
+
+    def relations(self, alpha: float) -> "Relations":
+        """Accuracy of every head at each of RELATION_NAMES, words as independent cases."""
+        cases = self.sums(RELATION_CASES).total.astype(int)
+        right = self.sums(RELATION_RIGHT).total
+        at_offset = self.sums(OFFSET_RIGHT).total
+        n_cases = np.broadcast_to(cases[:, None, None, None], right.shape)
+        low, high = wilson(right, n_cases, alpha)
+        known = cases > 0
+        return Relations(
+            n_cases=cases,
+            accuracy=np.where(n_cases > 0, right / np.maximum(n_cases, 1), np.nan),
+            low=low,
+            high=high,
+            offset=np.where(known, np.array(OFFSETS)[at_offset.argmax(axis=1)], 0),
+            offset_accuracy=np.where(known, at_offset.max(axis=1) / np.maximum(cases, 1), np.nan),
+        )
+
+    def facts(self) -> Mapping[str, Any]:
+        """What a file about it says about where it comes from."""
+        results = self.results
+        return {
+            "checkpoint": results.checkpoint,
+            "fingerprint": results.fingerprint,
+            "corpus": results.folder.name,
+            "part": self.stratum.title,
+            "texts": f"{self.n_texts:,}",
+            "texts sha256": results.texts_sha256,
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Relations:
+    """Heads as parsers over a corpus, by RELATION_NAMES; NaN without cases."""
+
+    n_cases: Int[np.ndarray, " relation"]
+    accuracy: Float[np.ndarray, "relation direction layer head"]
+    low: Float[np.ndarray, "relation direction layer head"]
+    """Wilson's interval."""
+    high: Float[np.ndarray, "relation direction layer head"]
+    offset: Int[np.ndarray, " relation"]
+    """The fixed offset that leads most words to the one that they depend on: the baseline."""
+    offset_accuracy: Float[np.ndarray, " relation"]
+
+
+def _moments(sums: Sums) -> Moments:
+    return sums.n, sums.mean, sums.squares
+
+
+def _threshold(tau: float) -> int:
+    """Place of the lowest threshold among TAUS that is not below another."""
+    at_least = [place for place, each in enumerate(TAUS) if each >= tau]
+    if not at_least:
+        raise AnalysisError(
+            f"Bets were placed up to a threshold of {TAUS[-1]:g}, and tau is {tau:g}. Choose a lower tau."
+        )
+    return at_least[0]

@@ -1,0 +1,124 @@
+"""Runs a planned corpus on an engine, shard by shard, and merges what came out, in the order of the shards."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
+from pathlib import Path
+from typing import Final
+
+from core.commands import write_whole
+from core.corpus.manifest import FOLDERS, STATISTICS, Manifest, Shard, check_versions, statistics_path
+from core.corpus.shard import Record, Soundness, clear_unfinished, read_record, scorer, soundness
+from core.corpus.statistics import Statistics, merged_statistics, open_statistics, write_statistics
+from core.engines.work import Engine
+from core.errors import AnalysisError
+
+NAMED: Final = 10
+"""Shards that a message names at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a run is."""
+
+    n_done: int
+    """Shards that are done, now or before."""
+    n_shards: int
+    n_texts: int
+    """Texts of the shards that are done now."""
+
+
+def check(folder: Path, manifest: Manifest) -> dict[str, Soundness]:
+    """Whether each shard of a corpus is done and sound, by its name; reads all its files."""
+    return {shard.name: soundness(folder, manifest, shard) for shard in manifest.shards}
+
+
+def run(
+    folder: Path,
+    manifest: Manifest,
+    engine: Engine,
+    say: Callable[[str], None] = lambda _: None,
+    report: Callable[[Progress], None] = lambda _: None,
+) -> None:
+    """Score the shards that are not done, then merge the statistics of all.
+
+    Args:
+        folder: of the results.
+        manifest: of the corpus.
+        engine: scores shards.
+        say: is told which shards are damaged or foreign, in sentences.
+        report: is told how far the work is.
+
+    Raises: AnalysisError for the first shard that cannot be scored, and where there is no room; what is done stays.
+    """
+    check_versions(manifest)
+    clear_unfinished(folder, (*FOLDERS, "."))
+    found = check(folder, manifest)
+    for told, word in (("damaged", "damaged"), ("foreign", "scored with something else")):
+        if names := [name for name, each in found.items() if each == told]:
+            say(f"{named(names)}: {word}, and computed anew.")
+    missing = [shard for shard in manifest.shards if found[shard.name] != "done"]
+    n_done, n_texts = len(manifest.shards) - len(missing), 0
+    report(Progress(n_done=n_done, n_shards=len(manifest.shards), n_texts=n_texts))
+    for outcome in engine(partial(scorer, folder, manifest), missing):
+        if outcome.result is None:
+            raise AnalysisError(outcome.why)
+        n_done, n_texts = n_done + 1, n_texts + missing[outcome.place].n_texts
+        report(Progress(n_done=n_done, n_shards=len(manifest.shards), n_texts=n_texts))
+    merge(folder, manifest)
+
+
+def named(names: list[str]) -> str:
+    """Some shards, as a sentence begins with them."""
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return f"Shard{'s' * (len(names) > 1)} {', '.join(names[:NAMED])}{more}"
+
+
+def merge(folder: Path, manifest: Manifest) -> Statistics:
+    """Merge the statistics of all shards in their order, so that the sums are the same bits whoever ran them.
+
+    Raises: AnalysisError where a shard is not done, or was scored with something else, or there is no room.
+    """
+    records = [_record(folder, manifest, shard) for shard in manifest.shards]
+    total = reduce(merged_statistics, _of_shards(folder, manifest))
+    left_out = {
+        "n_texts": manifest.n_texts,
+        "n_too_long": sum(record.n_too_long for record in records),
+        "n_without_token": sum(record.n_without_token for record in records),
+    }
+    facts = manifest.facts() | left_out
+    path = folder / STATISTICS
+    try:
+        write_whole(path, lambda part: write_statistics(part, total, facts))
+    except OSError as error:
+        raise AnalysisError(
+            f"{path} cannot be written ({error.strerror or error}). Make room, and run the command again."
+        ) from None
+    return total
+
+
+def _record(folder: Path, manifest: Manifest, shard: Shard) -> Record:
+    record = read_record(folder, shard)
+    if record is None:
+        raise AnalysisError(f"Shard {shard.name} is not done. Run the corpus before it is merged.")
+    if record.tokenizer != manifest.tokenizer:
+        raise AnalysisError(
+            f"Shard {shard.name} was scored with another tokenizer than that of {manifest.checkpoint}. Run the corpus: "
+            "the shard is computed anew."
+        )
+    if record.key != manifest.key(shard):
+        raise AnalysisError(
+            f"Shard {shard.name} was scored with another checkpoint, other settings or other packages. Run the corpus: "
+            "the shard is computed anew."
+        )
+    return record
+
+
+def _of_shards(folder: Path, manifest: Manifest) -> Iterator[Statistics]:
+    expected = json.loads(json.dumps(manifest.facts()))
+    for shard in manifest.shards:
+        file = open_statistics(statistics_path(folder, shard))
+        if dict(file.facts) != expected:
+            raise AnalysisError(f"The statistics of shard {shard.name} are of another corpus. Run the corpus again.")
+        yield file.read()

@@ -1,0 +1,133 @@
+"""Scores of a shard text by text: a wide Parquet file, a column for each role, layer and head.
+
+A reader of one head reads one column of it. Row numbers are those of the texts beside it; a text that was left out has
+no scores.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from core.attention.settings import Head, head_name
+from core.corpus.questions import UNIFORM, Values
+from core.errors import AnalysisError, first_line
+
+ROW_GROUP: Final = 10_000
+N_AXES_OF_LAYERS: Final = 3
+"""Text, name and layer."""
+
+
+def column_of(name: str, head: Head) -> str:
+    """The column of a role, or a surface statistic, of one head: `local L3 H7`."""
+    return f"{name} {head_name(*head)}"
+
+
+def write_scores(path: Path, values: Values, columns: Mapping[str, tuple[str, ...]]) -> None:
+    """Write the series of a shard, in single precision.
+
+    Args:
+        path: of the file.
+        values: of all texts of the shard.
+        columns: series -> names along its axis after that of texts.
+
+    Raises: OSError.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    arrays = {name: pa.array(column, pa.float32()) for name, column in _columns(values, columns)}
+    parquet.write_table(
+        pa.table(arrays),
+        path,
+        row_group_size=ROW_GROUP,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=False,
+        column_encoding="BYTE_STREAM_SPLIT",
+    )
+
+
+def _columns(values: Values, columns: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, np.ndarray]]:
+    for series, names in columns.items():
+        array, prefix = values[series], "uniform " if series == UNIFORM else ""
+        for place, name in enumerate(names):
+            for layer in range(array.shape[2]):
+                if array.ndim == N_AXES_OF_LAYERS:
+                    yield f"{prefix}{name} L{layer}", np.ascontiguousarray(array[:, place, layer], np.float32)
+                    continue
+                for head in range(array.shape[3]):
+                    column = np.ascontiguousarray(array[:, place, layer, head], np.float32)
+                    yield column_of(name, (layer, head)), column
+
+
+def read_columns(path: Path, names: Sequence[str]) -> Float[np.ndarray, "column text"]:
+    """Some columns of a shard; NaN for texts that were left out.
+
+    Raises: AnalysisError for a file that is not there, is damaged, or lacks a column.
+    """
+    with _open(path) as file:
+        missing = [name for name in names if name not in file.schema_arrow.names]
+        if missing:
+            raise AnalysisError(f"{path} lacks the column {missing[0]}. Run the corpus again with this question.")
+        try:
+            table = file.read(columns=list(names))
+        except (OSError, ValueError) as error:
+            raise _damaged(path, error) from None
+    return np.stack([table[name].to_numpy() for name in names])
+
+
+def read_role_scores(
+    path: Path, roles: Sequence[str]
+) -> tuple[Float[np.ndarray, "text role layer head"], Float[np.ndarray, "text role layer"]]:
+    """All scores of a shard, and what uniform attention scores.
+
+    Raises: AnalysisError as `read_columns`.
+    """
+    with _open(path) as file:
+        names = [name for name in file.schema_arrow.names if name.startswith(f"{roles[0]} L")]
+    n_heads = sum(name.split()[-2] == "L0" for name in names)
+    n_layers = len(names) // max(1, n_heads)
+    heads = [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
+    scores = read_columns(path, [column_of(role, head) for role in roles for head in heads])
+    uniform = read_columns(path, [f"uniform {role} L{layer}" for role in roles for layer in range(n_layers)])
+    n_texts = scores.shape[1]
+    return (
+        scores.T.reshape(n_texts, len(roles), n_layers, n_heads),
+        uniform.T.reshape(n_texts, len(roles), n_layers),
+    )
+
+
+def highest(path: Path, name: str, head: Head, n: int) -> tuple[Int[np.ndarray, " row"], Float[np.ndarray, " row"]]:
+    """Rows of the texts of a shard on which a head scores highest, and the scores, highest first.
+
+    Args:
+        path: of the shard's scores.
+        name: a role or a surface statistic.
+        head: layer and head.
+        n: rows at most.
+
+    Raises: AnalysisError as `read_columns`.
+    """
+    (scores,) = read_columns(path, [column_of(name, head)])
+    known = np.flatnonzero(~np.isnan(scores))
+    some = known[np.argpartition(-scores[known], n)[:n]] if len(known) > n else known
+    rows = some[np.lexsort((some, -scores[some]))]
+    return rows, scores[rows]
+
+
+def _open(path: Path) -> Any:
+    from pyarrow import ArrowException, parquet
+
+    try:
+        return parquet.ParquetFile(path)
+    except FileNotFoundError:
+        raise AnalysisError(f"There is no file {path}. Run the corpus again: it is computed anew.") from None
+    except (OSError, ValueError, ArrowException) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: BaseException) -> AnalysisError:
+    return AnalysisError(f"{path} is damaged ({first_line(error)}). Run the corpus again: it is computed anew.")

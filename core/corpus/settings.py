@@ -1,0 +1,60 @@
+"""What is asked of a corpus, as plain values that mean the same in any process and on any machine."""
+
+import importlib.metadata
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from core.attention.settings import Head, Kind, PassSettings
+from core.errors import AnalysisError
+from core.roles.measures import Direction, Scale, ScoreSettings
+from core.texts.relations import parser_name
+from core.texts.tokens import TooLong
+
+FORMAT: Final = 1
+"""Of everything in a results folder; a number above it is of a newer version of the program."""
+QuestionName = Literal["roles", "surface", "relations"]
+QUESTIONS: Final[tuple[QuestionName, ...]] = get_args(QuestionName)
+PACKAGES: Final = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
+"""Packages whose version may change the last digits of a score, or the bytes of a file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusSettings:
+    """How every text of a corpus is looked at."""
+
+    questions: tuple[QuestionName, ...] = ("roles",)
+    kind: Kind = "self"
+    off: tuple[Head, ...] = ()
+    device: str = "cpu"
+    dtype: str = "float32"
+    too_long: TooLong = "skip"
+    """What becomes of texts that are too long for the checkpoint; those left out keep their rows."""
+    direction: Direction = "dependent-to-head"
+    block_entropy: bool = True
+    scale: Scale = "score"
+    parses: bool = True
+    """Whether texts without trees are parsed; otherwise no syntactic role applies to them."""
+    n_threads: int = 1
+    """Of each process. Another number adds in another order, which may change the last digits."""
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.questions if name not in QUESTIONS]
+        if unknown or not self.questions:
+            raise AnalysisError(f"Corpora are asked for {', '.join(QUESTIONS)}, got {unknown or 'nothing'}.")
+        if not 1 <= self.n_threads <= 1024:
+            raise AnalysisError(f"The number of threads is {self.n_threads}. Choose 1 to 1024.")
+
+    @property
+    def of_pass(self) -> PassSettings:
+        """What a pass is asked."""
+        return PassSettings(self.kind, self.off)
+
+    @property
+    def of_scores(self) -> ScoreSettings:
+        """Which scores are taken."""
+        return ScoreSettings(direction=self.direction, block_entropy=self.block_entropy, scale=self.scale)
+
+
+def versions() -> dict[str, str]:
+    """What a corpus is computed with here: the packages that matter, and the parser."""
+    return {name: importlib.metadata.version(name) for name in PACKAGES} | {"parser": parser_name()}

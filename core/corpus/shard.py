@@ -1,0 +1,253 @@
+"""Scores one shard: a pure function of its texts, the checkpoint and the settings.
+
+What it writes gets a temporary name and is renamed; the record that the shard is done comes last. So whatever ends the
+process, a shard is either done or as if it had not been begun.
+"""
+
+import errno
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from core.checkpoints.checkpoint import Checkpoint
+from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
+from core.commands import write_whole
+from core.corpus.inputs import CorpusText
+from core.corpus.manifest import Manifest, Shard, record_path, score_path, statistics_path, text_path
+from core.corpus.plan import sha256_of
+from core.corpus.questions import TOKENS, CorpusQuestion, Values, corpus_questions
+from core.corpus.score_files import write_scores
+from core.corpus.settings import CorpusSettings
+from core.corpus.statistics import Series, Statistics, statistics_of, write_statistics
+from core.corpus.strata import groups_of
+from core.corpus.text_shards import read_texts
+from core.errors import AnalysisError, NoTokens, TextTooLong
+from core.passes.prepare import check_settings, prepare
+from core.passes.question import answer
+from core.passes.texts import PassText
+from core.statistics.histogram import SCORE_BINS
+
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+Soundness = Literal["missing", "done", "damaged", "foreign"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What says that a shard is done."""
+
+    key: str
+    """Digest of everything that its scores depend on."""
+    tokenizer: str
+    n_texts: int
+    n_too_long: int
+    """Texts left out because they are too long, and because the checkpoint knows no token of them."""
+    n_without_token: int
+    scores_sha256: str
+    statistics_sha256: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShardScores:
+    """What a shard comes to."""
+
+    values: Values
+    """Of every text, with NaN for those left out."""
+    columns: Mapping[str, tuple[str, ...]]
+    """As of `core.corpus.questions.CorpusQuestion`."""
+    statistics: Statistics
+    n_too_long: int
+    n_without_token: int
+
+
+def scorer(folder: Path, manifest: Manifest) -> Callable[[Shard], Record]:
+    """Load the checkpoint of a corpus and return what scores its shards.
+
+    Args:
+        folder: of the results.
+        manifest: of the corpus.
+
+    Raises: AnalysisError where the checkpoint cannot be loaded here, or is another one here.
+    """
+    from core.checkpoints.threads import use_threads  # imports torch
+
+    settings = manifest.settings
+    use_threads(settings.n_threads)
+    files = find_checkpoint(manifest.checkpoint)
+    files = files if manifest.random_weights is None else randomly_initialised(files, manifest.random_weights)
+    if files.fingerprint != manifest.fingerprint:
+        raise AnalysisError(
+            f"{manifest.checkpoint} has other files than when the corpus was planned. Bring the old ones back, or plan "
+            "it anew in another folder."
+        )
+    checkpoint = load_checkpoint(files, device=settings.device, dtype=settings.dtype)
+    check_settings(checkpoint, settings.of_pass)
+    return lambda shard: score_and_write(checkpoint, folder, manifest, shard)
+
+
+def score_and_write(checkpoint: Checkpoint, folder: Path, manifest: Manifest, shard: Shard) -> Record:
+    """Score a shard and write its files.
+
+    Raises: AnalysisError for texts that cannot be scored, which names the shard, and where there is no room.
+    """
+    try:
+        texts = read_texts(text_path(folder, shard))
+        scored = score_shard(checkpoint, texts, manifest.settings)
+        return _write(folder, manifest, shard, scored)
+    except AnalysisError as error:
+        raise AnalysisError(f"Shard {shard.name}: {error}") from None
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise AnalysisError(
+            f"There is no room for shard {shard.name} in {folder} ({error.strerror}). Make room, and run the command "
+            "again: what is done stays."
+        ) from None
+
+
+def score_shard(checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: CorpusSettings) -> ShardScores:
+    """The scores and the statistics of some texts.
+
+    Args:
+        checkpoint: loaded.
+        texts: of the shard.
+        settings: what is asked of each.
+
+    Raises: AnalysisError of any stage.
+    """
+    prepared, n_too_long, n_without_token = _prepared(checkpoint, texts, settings)
+    if not prepared:
+        raise AnalysisError("no text has tokens and is short enough. Give other texts, or cut them.")
+    questions = corpus_questions(settings)
+    plain = [each.text for each in texts]
+    values: dict[str, np.ndarray] = {}
+    series: dict[str, Series] = {}
+    for question in questions:
+        of_question = _answered(checkpoint, question, plain, prepared, settings)
+        values |= of_question
+        series |= question.series(of_question)
+    n_tokens = np.array([prepared[row].n_tokens if row in prepared else 0 for row in range(len(texts))])
+    lengths = np.where(n_tokens > 0, n_tokens, np.nan).astype(float)
+    series[TOKENS] = Series(values=lengths, bins=SCORE_BINS)
+    return ShardScores(
+        values=values,
+        columns={name: names for question in questions for name, names in question.columns.items()},
+        statistics=statistics_of(series, groups_of(texts, n_tokens)),
+        n_too_long=n_too_long,
+        n_without_token=n_without_token,
+    )
+
+
+def _prepared(
+    checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: CorpusSettings
+) -> tuple[dict[int, PassText], int, int]:
+    """Tokens of each text by its row, and how many are left out: too long, and without a token."""
+    prepared: dict[int, PassText] = {}
+    n_too_long = n_without_token = 0
+    cut = settings.too_long == "truncate"
+    for row, each in enumerate(texts):
+        try:
+            prepared[row] = prepare(checkpoint, each.text, settings.of_pass, position=row, truncate=cut)
+        except TextTooLong:
+            if settings.too_long == "error":
+                raise
+            n_too_long += 1
+        except NoTokens:
+            n_without_token += 1
+    return prepared, n_too_long, n_without_token
+
+
+def _answered(
+    checkpoint: Checkpoint,
+    question: CorpusQuestion,
+    texts: Sequence[Any],
+    prepared: Mapping[int, PassText],
+    settings: CorpusSettings,
+) -> dict[str, np.ndarray]:
+    """The numbers of every text, in the order of the rows."""
+    values: dict[str, np.ndarray] = {}
+    for batch in answer(checkpoint, question.question, texts, prepared, settings.of_pass):
+        rows = [row for row, _ in batch]
+        for name, of_batch in question.values([result for _, result in batch]).items():
+            if name not in values:
+                values[name] = np.full((len(texts), *of_batch.shape[1:]), np.nan, of_batch.dtype)
+            values[name][rows] = of_batch
+    return values
+
+
+def _write(folder: Path, manifest: Manifest, shard: Shard, scored: ShardScores) -> Record:
+    """Write scores, statistics, and last the record."""
+    scores, statistics = score_path(folder, shard), statistics_path(folder, shard)
+    write_whole(scores, lambda part: write_scores(part, scored.values, scored.columns))
+    write_whole(statistics, lambda part: write_statistics(part, scored.statistics, manifest.facts()))
+    record = Record(
+        key=manifest.key(shard),
+        tokenizer=manifest.tokenizer,
+        n_texts=shard.n_texts,
+        n_too_long=scored.n_too_long,
+        n_without_token=scored.n_without_token,
+        scores_sha256=sha256_of(scores),
+        statistics_sha256=sha256_of(statistics),
+    )
+    write_whole(record_path(folder, shard), lambda part: _write_synced(part, json.dumps(asdict(record))))
+    return record
+
+
+def _write_synced(path: Path, written: str) -> None:
+    """Write a text that is on the disk, and not only on its way there, when this returns."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write(written)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_record(folder: Path, shard: Shard) -> Record | None:
+    """The record of a shard; None where there is none that can be read."""
+    try:
+        return Record(**json.loads(record_path(folder, shard).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def soundness(folder: Path, manifest: Manifest, shard: Shard) -> Soundness:
+    """Whether a shard is done and its files are those that were written.
+
+    Returns: "missing" where it is not done; "foreign" where it was scored with something else, such as another
+        checkpoint; "damaged" where its files have changed since.
+    """
+    if not record_path(folder, shard).exists():
+        return "missing"
+    record = read_record(folder, shard)
+    if record is None:
+        return "damaged"
+    if record.key != manifest.key(shard):
+        return "foreign"
+    files = (
+        (score_path(folder, shard), record.scores_sha256),
+        (statistics_path(folder, shard), record.statistics_sha256),
+    )
+    try:
+        is_sound = all(sha256_of(path) == sha256 for path, sha256 in files)
+    except OSError:
+        return "damaged"
+    return "done" if is_sound else "damaged"
+
+
+def clear_unfinished(folder: Path, names: Sequence[str]) -> None:
+    """Remove what was half written when a process was killed.
+
+    Args:
+        folder: of the results.
+        names: of the folders in it.
+    """
+    for part in _parts(folder, names):
+        part.unlink(missing_ok=True)
+
+
+def _parts(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+    for name in names:
+        yield from (folder / name).glob("*.part")

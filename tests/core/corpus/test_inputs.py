@@ -1,0 +1,124 @@
+import json
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.corpus.inputs import CorpusText, read_inputs
+from core.corpus.strata import MOST_NAMES, Names
+from core.corpus.text_shards import read_texts, write_texts
+from core.errors import AnalysisError, TextError
+from core.texts.text import read_file
+
+CONLLU = "# newdoc id = d1\n1\tShe\tshe\tP\tPRP\t_\t2\tnsubj\t_\t_\n2\truns\trun\tV\tVBZ\t_\t0\troot\t_\t_\n\n"
+
+
+def read(path, *columns):
+    return list(read_inputs(str(path), columns or None))
+
+
+def test_files_of_every_kind_are_read_in_the_order_of_their_names(tmp_path):
+    (tmp_path / "a.txt").write_text("One.\n\nTwo ||| three.\n", encoding="utf-8-sig")
+    (tmp_path / "b.jsonl").write_text('{"text": "Four.", "language": "en"}\n\n{"words": ["A", "b"]}\n')
+    (tmp_path / "c.conllu").write_text(CONLLU)
+    pq.write_table(pa.table({"sentence": ["Five."], "dataset": ["named"], "other": [1]}), tmp_path / "d.parquet")
+    (tmp_path / "ignored.md").write_text("no")
+    texts = read(tmp_path)
+    assert [each.text.segments for each in texts] == [
+        ("One.",), ("Two", "three."), ("Four.",), ("A b",), ("She runs",), ("Five.",),
+    ]  # fmt: skip
+    assert [each.language for each in texts] == ["", "", "en", "", "", ""]
+    assert texts[-1].dataset == "named"
+    assert texts[4].text == read_file("c.conllu", CONLLU.encode())[0]
+
+
+def test_folders_name_data_set_and_language(tmp_path):
+    for folder in ("news", "language=de/dataset=wiki"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "a.txt").write_text("Text.\n")
+    named = [(each.dataset, each.language) for each in read(tmp_path)]
+    assert named == [("wiki", "de"), ("news", "")]
+
+
+def test_columns_choose_pairs(tmp_path):
+    pq.write_table(pa.table({"a": ["One."], "b": ["Two."]}), tmp_path / "a.parquet")
+    (tmp_path / "b.jsonl").write_text(json.dumps({"a": "Three.", "b": "Four."}))
+    assert [each.text.segments for each in read(tmp_path, "a", "b")] == [("One.", "Two."), ("Three.", "Four.")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.txt", b"fine\n\xff\xfe\n", r"a.txt: After line 0 follow bytes that are not UTF-8"),
+        ("a.txt", b"one\ttwo\tthree\n", "Line 1 has 3 segments"),
+        ("a.jsonl", b'{"text": 3}', '"text" is a number'),
+        ("a.jsonl", b'{"text": "x", "language": ["en"]}', "'language' is"),
+        ("a.conllu", b"1\tShe\n", "CoNLL-U has 10"),
+        ("a.parquet", b"not parquet", "not a Parquet file that can be read"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_place(tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TextError, match=said):
+        read(tmp_path)
+
+
+def test_a_column_that_is_not_there_is_named(tmp_path):
+    pq.write_table(pa.table({"a": ["One."], "b": [None]}), tmp_path / "a.parquet")
+    with pytest.raises(TextError, match=r"No column is known to hold texts. Its columns are 'a, b'"):
+        read(tmp_path)
+    with pytest.raises(TextError, match="There is no column 'c'"):
+        read(tmp_path, "c")
+    with pytest.raises(TextError, match="Row 1: 'b' holds nothing"):
+        read(tmp_path, "b")
+
+
+def test_folders_without_texts_are_refused(tmp_path):
+    with pytest.raises(AnalysisError, match="holds no file"):
+        read(tmp_path)
+    with pytest.raises(AnalysisError, match="There is no folder"):
+        read(tmp_path / "nowhere")
+    (tmp_path / "a.docx").write_text("x")
+    with pytest.raises(AnalysisError, match="cannot be streamed"):
+        read(tmp_path / "a.docx")
+
+
+def test_data_sets_of_the_hub_need_their_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(AnalysisError, match="pip install datasets"):
+        next(read_inputs("hub:somebody/something", None))
+
+
+def test_a_data_set_of_the_hub_is_streamed(monkeypatch):
+    class Hub:
+        @staticmethod
+        def load_dataset(name, split, streaming):
+            assert (name, split, streaming) == ("somebody/something", "test", True)
+            return iter([{"sentence": "One.", "label": 1}])
+
+    monkeypatch.setitem(sys.modules, "datasets", Hub)
+    (only,) = read_inputs("hub:somebody/something:test", None)
+    assert (only.text.segments, only.dataset) == (("One.",), "somebody/something")
+
+
+def test_shards_bring_texts_back_as_they_were(tmp_path):
+    texts = [CorpusText(text, "d", "en") for text in read_file("c.conllu", CONLLU.encode())]
+    texts += [CorpusText(text) for text in read_file("a.txt", b"One ||| two\nThree\n")]
+    write_texts(tmp_path / "texts", texts)
+    assert read_texts(tmp_path / "texts") == texts
+    assert read_texts(tmp_path / "texts", [2, 0]) == [texts[2], texts[0]]
+    with pytest.raises(AnalysisError, match="There is no file"):
+        read_texts(tmp_path / "none")
+    (tmp_path / "bad").write_bytes(b"bad")
+    with pytest.raises(AnalysisError, match="does not hold the texts"):
+        read_texts(tmp_path / "bad")
+
+
+def test_too_many_data_sets_are_refused_while_they_are_read(tmp_path):
+    names, (text,) = Names(), read_file("a.txt", b"One")
+    for number in range(MOST_NAMES):
+        names.add(CorpusText(text, f"set {number}"))
+    names.add(CorpusText(text, "set 0"))
+    with pytest.raises(AnalysisError, match=f"more than {MOST_NAMES} data sets"):
+        names.add(CorpusText(text, "one more"))

@@ -1,0 +1,330 @@
+"""Corpora from the plan to what the statistics say."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from corpus_material import SENTENCES, corpus, run_corpus, write_corpus, written
+from full_disk import files_up_to
+from small_checkpoints import save
+
+from core import analysis
+from core.corpus.manifest import DONE_FOLDER, MANIFEST, SCORES_FOLDER, read_manifest, score_path
+from core.corpus.questions import RELATION_NAMES
+from core.corpus.results import open_results
+from core.corpus.score_files import highest, read_role_scores
+from core.corpus.statistics import TAUS
+from core.corpus.strata import EVERYTHING, Stratum
+from core.errors import AnalysisError
+from core.relations.accuracy import relation_accuracies
+from core.relations.question import PARSED_PREDICTIONS
+from core.roles.hypotheses import Criterion, role_tests
+from core.roles.measures import ScoreSettings, role_scores
+from core.roles.question import SCORES, SCORES_WITHOUT_PARSER
+from core.roles.roles import ROLES
+from core.roles.uncertainty.anytime import role_evidence
+from core.statistics.histogram import quantile
+from core.surface.frequencies import english_frequencies
+from core.surface.key_kinds import USUAL_SURFACE
+from core.surface.labels import head_labels, positional, rare_shares
+from core.surface.question import surface_question
+from core.surface.statistics import head_statistics, layer_statistics
+from core.texts.text import read_typed
+
+ROOT = Path(__file__).parents[3]
+N_TEXTS = 23
+"""Of 5 shards, the last of which is smaller."""
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("texts"), N_TEXTS)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(folders):
+    return folders("bert")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory, checkpoint, texts):
+    """A finished corpus; a test must not change it."""
+    folder = tmp_path_factory.mktemp("results") / "done"
+    assert run_corpus(checkpoint, texts, folder) == 0
+    return folder
+
+
+def scores_of(folder):
+    manifest = read_manifest(folder)
+    parts = [read_role_scores(score_path(folder, shard), ROLES) for shard in manifest.shards]
+    return np.concatenate([scores for scores, _ in parts]), np.concatenate([uniform for _, uniform in parts])
+
+
+def test_scores_are_those_of_the_pass(done, loaded):
+    scores, uniform = scores_of(done)
+    typed = read_typed("\n".join(f"{SENTENCES[n % len(SENTENCES)]} {n}" for n in range(N_TEXTS)))
+    direct = role_scores(analysis.results(loaded("bert"), SCORES_WITHOUT_PARSER, typed), ScoreSettings())
+    np.testing.assert_allclose(scores, direct.scores, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(uniform, direct.uniform, rtol=1e-6)
+    assert np.isnan(scores[:, ROLES.index("syntactic")]).all()
+
+
+@pytest.mark.parametrize("criterion", [Criterion(), Criterion(tau=1.2, rule="paper", ddof=0, correction="holm")])
+def test_tests_are_those_of_the_scores(done, criterion):
+    scores, uniform = scores_of(done)
+    direct, found = role_tests(scores, ROLES, criterion, uniform), open_results(done).part().tests(criterion)
+    for name in ("texts", "mean", "std", "t", "p", "p_uniform", "p_adjusted", "low", "high"):
+        np.testing.assert_allclose(getattr(found, name), getattr(direct, name), rtol=1e-9, atol=1e-12, err_msg=name)
+    np.testing.assert_array_equal(found.holds, direct.holds)
+
+
+@pytest.mark.parametrize("tau", TAUS)
+def test_evidence_is_the_product_over_the_texts(done, tau):
+    scores, uniform = scores_of(done)
+    criterion = Criterion(tau=tau)
+    found = open_results(done).part().by_evidence(criterion)
+    np.testing.assert_allclose(found.evidence, role_evidence(scores, criterion, uniform), rtol=1e-9, atol=1e-9)
+
+
+def test_evidence_between_two_thresholds_is_that_of_the_higher_one(done):
+    part = open_results(done).part()
+    np.testing.assert_array_equal(
+        part.by_evidence(Criterion(tau=2.5)).evidence, part.by_evidence(Criterion(tau=3.0)).evidence
+    )
+    with pytest.raises(AnalysisError, match="Choose a lower tau"):
+        part.by_evidence(Criterion(tau=7.0))
+
+
+def test_parts_are_the_texts_that_they_name(done):
+    results, (scores, uniform) = open_results(done), scores_of(done)
+    half = N_TEXTS // 2
+    rows = {
+        EVERYTHING: range(N_TEXTS),
+        Stratum("data set", "news"): range(half),
+        Stratum("data set", "web"): range(half, N_TEXTS),
+        Stratum("language", "de"): range(half, N_TEXTS, 2),
+    }
+    for stratum, of in rows.items():
+        direct = role_tests(scores[list(of)], ROLES, Criterion(), uniform[list(of)])
+        np.testing.assert_allclose(results.part(stratum).tests(Criterion()).mean, direct.mean, rtol=1e-9)
+    lengths = [results.part(each).n_texts for each in results.strata if each.kind == "length"]
+    assert sum(lengths) == N_TEXTS
+    with pytest.raises(AnalysisError, match="no texts of language fr"):
+        results.part(Stratum("language", "fr"))
+
+
+def test_histograms_tell_the_median(done):
+    part, (scores, _) = open_results(done).part(), scores_of(done)
+    counts = part.role_counts
+    assert counts[0].sum() == N_TEXTS * scores.shape[2] * scores.shape[3]
+    found = quantile(counts[0, 1, 2], 0.5, part.bins)
+    assert abs(found - np.median(scores[:, 0, 1, 2])) < 0.06 * (1 + found)
+
+
+def test_the_highest_texts_of_a_head_are_read_from_one_column(done):
+    scores, _ = scores_of(done)
+    shard = read_manifest(done).shards[0]
+    rows, found = highest(score_path(done, shard), "local", (1, 2), 3)
+    expected = np.argsort(-scores[:5, 0, 1, 2], kind="stable")[:3]
+    assert rows.tolist() == expected.tolist()
+    np.testing.assert_array_equal(found, scores[expected, 0, 1, 2].astype(np.float32))
+
+
+def test_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, texts):
+    folder = tmp_path / "results"
+    assert corpus(
+        "run", "--checkpoint", "bundled", "--texts", texts, "--output", folder, "--questions", "surface,relations",
+        "--workers", 1, "--shard-size", 9,
+    ) == 0  # fmt: skip
+    typed = read_typed("\n".join(f"{SENTENCES[n % len(SENTENCES)]} {n}" for n in range(N_TEXTS)))
+    part = open_results(folder).part()
+    direct = analysis.results(bundled, surface_question(USUAL_SURFACE), typed)
+    ranks = [english_frequencies().ranks(text.key_words) for text in direct]
+    for name in ("mean", "low", "high"):
+        expected = getattr(head_statistics(direct, 0.05, ranks), name)
+        np.testing.assert_allclose(getattr(part.surface(0.05), name), expected, rtol=1e-3, atol=1e-4)
+    layers = layer_statistics(direct)
+    np.testing.assert_allclose(part.layers(0.05).mean[:2], layers.mean, rtol=1e-4)
+    expected, (labels, rare) = head_labels(positional(direct), rare_shares(direct, ranks)), part.labels()
+    np.testing.assert_array_equal(labels.positional.offset, expected.positional.offset)
+    np.testing.assert_array_equal(labels.rare, expected.rare)
+    assert rare.n_texts == N_TEXTS
+    by_name = {
+        each.relation: each for each in relation_accuracies(analysis.results(bundled, PARSED_PREDICTIONS, typed))
+    }
+    found = part.relations(0.05)
+    for place, name in enumerate(RELATION_NAMES):
+        if name in by_name:
+            assert found.n_cases[place] == by_name[name].n_cases
+            np.testing.assert_allclose(found.accuracy[place], by_name[name].accuracy, atol=0.02)
+            assert found.offset_accuracy[place] == pytest.approx(by_name[name].baseline.share)
+
+
+def test_another_run_computes_nothing_and_keeps_every_byte(done, checkpoint, texts, monkeypatch, capsys):
+    before = written(done)
+    monkeypatch.setattr("core.corpus.shard.score_shard", lambda *_: pytest.fail("a shard was computed twice"))
+    assert run_corpus(checkpoint, texts, done) == 0
+    assert corpus("run", "--output", done) == 0
+    assert corpus("merge", done) == 0
+    assert corpus("verify", done) == 0
+    assert "5 of 5 shards are done and sound" in capsys.readouterr().out
+    assert written(done) == before
+
+
+def copied(done, folder):
+    for name, content in written(done).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_damaged_and_foreign_shards_are_named_and_computed_anew(done, tmp_path, capsys):
+    folder, before = copied(done, tmp_path / "r"), written(done)
+    (folder / SCORES_FOLDER / "000001.parquet").write_bytes(b"cut off")
+    record = json.loads((folder / DONE_FOLDER / "000003.json").read_text())
+    (folder / DONE_FOLDER / "000003.json").write_text(json.dumps(record | {"key": "another"}))
+    (folder / DONE_FOLDER / "000004.json").unlink()
+    assert corpus("verify", folder) == 2
+    said = capsys.readouterr().err
+    assert "Shard 000004: missing. Shard 000001: damaged. Shard 000003: foreign." in said
+    assert corpus("merge", folder) == 2
+    assert "scored with another checkpoint" in capsys.readouterr().err
+    assert corpus("run", "--output", folder, "--workers", 1) == 0
+    said = capsys.readouterr().err
+    assert "Shard 000001: damaged, and computed anew." in said
+    assert "Shard 000003: scored with something else, and computed anew." in said
+    assert written(folder) == before
+
+
+def test_two_processes_write_the_same_bytes_as_one(done, checkpoint, texts, tmp_path):
+    assert run_corpus(checkpoint, texts, tmp_path / "two", "--workers", 2) == 0
+    assert written(tmp_path / "two") == written(done)
+
+
+def test_ray_writes_the_same_bytes(done, checkpoint, texts, tmp_path):
+    assert run_corpus(checkpoint, texts, tmp_path / "ray", "--engine", "ray", "--workers", 2) == 0
+    assert written(tmp_path / "ray") == written(done)
+
+
+def test_a_run_that_is_killed_goes_on_to_the_same_bytes(done, checkpoint, texts, tmp_path):
+    """Smaller than `benchmarks/corpus_kills.py`, which kills at 50 moments."""
+    folder, chance = tmp_path / "killed", random.Random(0)
+    assert corpus("plan", *options(checkpoint, texts), "--output", folder) == 0
+    command = [sys.executable, "-m", "core", "corpus", "run", "--output", str(folder), "--workers", "1"]
+    for n_done in (1, 3):
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while len(list((folder / DONE_FOLDER).glob("*.json"))) < n_done and process.poll() is None:
+            os.sched_yield()
+        if chance.random() < 0.5:
+            (folder / SCORES_FOLDER / "x.part").write_bytes(b"half")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert corpus("run", "--output", folder, "--workers", 1) == 0
+    assert written(folder) == written(done)
+    assert not list(folder.rglob("*.part"))
+
+
+def options(checkpoint, texts):
+    return ("--checkpoint", checkpoint, "--texts", texts, "--shard-size", 5, "--no-parser")
+
+
+def test_a_full_disk_stops_with_a_sentence_and_goes_on_later(done, checkpoint, texts, tmp_path, capsys):
+    folder = tmp_path / "full"
+    assert corpus("plan", *options(checkpoint, texts), "--output", folder) == 0
+    with files_up_to(10_000):
+        assert corpus("run", "--output", folder, "--workers", 1) == 2
+    assert "There is no room for shard 000000" in capsys.readouterr().err
+    assert not list(folder.rglob("*.part"))
+    assert corpus("run", "--output", folder, "--workers", 1) == 0
+    assert written(folder) == written(done)
+
+
+def test_show_writes_roles_by_test_and_by_evidence(done, tmp_path, capsys):
+    output = tmp_path / "roles.csv"
+    assert corpus("show", done, "--output", output, "--part", "data set=web", "--tau", "1.5") == 0
+    table = pd.read_csv(output)
+    assert {"role", "layer", "head", "p_adjusted", "holds", "evidence", "holds_anytime"} <= set(table)
+    assert "data set web: 12 texts of" in capsys.readouterr().out
+
+
+def test_texts_that_are_left_out_keep_their_rows(checkpoint, tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("the cat\n" + "the cat sat " * 60 + "\nthe dog\n\u200b x\n")
+    assert run_corpus(checkpoint, tmp_path / "a.txt", tmp_path / "r") == 0
+    assert corpus("show", tmp_path / "r") == 0
+    assert "1 too long" in capsys.readouterr().out
+    scores, _ = scores_of(tmp_path / "r")
+    assert np.isnan(scores).all(axis=(1, 2, 3)).tolist()[:3] == [False, True, False]
+    assert run_corpus(checkpoint, tmp_path / "a.txt", tmp_path / "e", "--too-long", "error") == 2
+    assert "Shard 000000: Text 2 has" in capsys.readouterr().err
+
+
+def bad_input(folder, tmp_path, folders):
+    """What is wrong -> arguments, and a part of the sentence."""
+    newer = copied(folder, tmp_path / "newer")
+    told = json.loads((newer / MANIFEST).read_text())
+    (newer / MANIFEST).write_text(json.dumps(told | {"format": 99}))
+    broken = copied(folder, tmp_path / "broken")
+    (broken / MANIFEST).write_text('{"format": 1, "checkpoint": ')
+    foreign = copied(folder, tmp_path / "foreign")
+    record = json.loads((foreign / DONE_FOLDER / "000002.json").read_text())
+    (foreign / DONE_FOLDER / "000002.json").write_text(json.dumps(record | {"tokenizer": "another"}))
+    pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "a.parquet")
+    other = save("roberta", tmp_path / "roberta")
+    new = ("--output", tmp_path / "new")
+    run = ("run", "--checkpoint", folders("bert"))
+    return {
+        "newer": (("run", "--output", newer), "newer version of this program (format 99"),
+        "broken": (("merge", broken), "is damaged"),
+        "tokenizer": (("merge", foreign), "Shard 000002 was scored with another tokenizer"),
+        "other": (
+            ("run", "--checkpoint", other, "--texts", tmp_path / "a.parquet", "--output", folder),
+            "shards of another tokenizer",
+        ),
+        "column": ((*run, "--texts", tmp_path / "a.parquet", *new, "--text-columns", "b"), "There is no column 'b'"),
+        "no ray": (("run", "--output", folder, "--address", "auto"), "Add --engine ray"),
+        "nothing": (("show", tmp_path), "is no results folder"),
+        "no texts": ((*run, *new), "--texts is not given"),
+        "question": ((*run, "--texts", folder, *new, "--questions", "colour"), "Corpora are asked for"),
+        "workers": (("run", "--output", folder, "--workers", "0"), "number of workers is 0"),
+        "shard size": ((*run, "--texts", tmp_path / "a.parquet", *new, "--shard-size", "0"), "A shard has 0 texts"),
+        "part": (("show", folder, "--part", "colour=red"), "names no part"),
+        "not asked": (("show", folder, "--question", "surface"), "was not asked for surface"),
+    }
+
+
+def test_bad_input_is_a_sentence(done, tmp_path, folders, capsys):
+    for arguments, said in bad_input(done, tmp_path, folders).values():
+        assert corpus(*arguments) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_an_address_where_no_ray_is(done, tmp_path, capsys):
+    folder = copied(done, tmp_path / "r")
+    (folder / DONE_FOLDER / "000000.json").unlink()
+    assert corpus("run", "--output", folder, "--engine", "ray", "--address", "127.0.0.1:9") == 2
+    assert "There is no Ray at 127.0.0.1:9" in capsys.readouterr().err
+
+
+def test_shares_above_chance_have_no_bets(checkpoint, texts, tmp_path, capsys):
+    assert run_corpus(checkpoint, texts, tmp_path / "r", "--scale", "share") == 0
+    part = open_results(tmp_path / "r").part()
+    assert part.wealth is None
+    with pytest.raises(AnalysisError, match="Take the test"):
+        part.by_evidence(Criterion(tau=0.5))
+    assert corpus("show", tmp_path / "r") == 0
+
+
+def test_the_parser_brings_syntactic_roles(texts, bundled, tmp_path):
+    assert corpus(
+        "run", "--checkpoint", "bundled", "--texts", texts / "news", "--output", tmp_path / "r", "--workers", 1
+    ) == 0  # fmt: skip
+    typed = read_typed("\n".join(f"{SENTENCES[n % len(SENTENCES)]} {n}" for n in range(N_TEXTS // 2)))
+    direct = role_scores(analysis.results(bundled, SCORES, typed), ScoreSettings())
+    np.testing.assert_allclose(scores_of(tmp_path / "r")[0], direct.scores, rtol=1e-3, atol=1e-3)
