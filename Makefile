@@ -1,7 +1,7 @@
 # Verbs: `make app` opens the dashboard, `make test` runs the whole suite, `make sample-checkpoint` fine-tunes the
 # bundled checkpoint on movie reviews, `make sample-tasks` makes probing tasks of them, `make class HOST=name.of.server`
 # opens the dashboard to others, `make ray` installs what corpora need to be scored on several machines. Each does all
-# the set-up.
+# the set-up. `make app RESULTS=folder` opens a results folder.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: app audit bench class lock pictures ray soak test sample-checkpoint sample-tasks
 app: $(VENV)/prepared
-	$(BIN)/streamlit run dashboard/server.py
+	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 
 # Where it listens, the name under which it is visited, and the checkpoints that it offers (see dashboard/public.py).
 ADDRESS ?= 0.0.0.0

@@ -16,7 +16,7 @@ from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local
 from core.checkpoints.folders import made_checkpoints
 from core.errors import CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
 from core.texts.text import Text, read_file, read_typed
-from dashboard import fetching, link, public, state, wording
+from dashboard import fetching, link, public, results, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from dashboard.plain import plain
 from dashboard.progress import in_its_place
@@ -26,7 +26,8 @@ from dashboard.state import KINDS, Choice
 SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
 UPLOAD: Final = "upload a file"
 TYPED: Final = "type texts"
-CORPORA: Final = (*SAMPLES, UPLOAD, TYPED)
+RESULTS: Final = "a results folder"
+CORPORA: Final = (*SAMPLES, UPLOAD, TYPED, RESULTS)
 SUGGESTED: Final = (
     BUNDLED,
     "google-bert/bert-base-uncased",
@@ -70,12 +71,17 @@ def sidebar() -> None:
             )
         st.selectbox(
             wording.CORPUS,
-            CORPORA,
+            corpora(),
             key="corpus",
             help=wording.CORPUS_HELP,
             bind="query-params",
         )
         _corpus_inputs(st.session_state["corpus"])
+
+
+def corpora() -> tuple[str, ...]:
+    """Corpora that the page offers; a public server has results folders where its owner named some."""
+    return CORPORA if not public.is_public() or results.offered() else CORPORA[:-1]
 
 
 def checkpoint_names() -> tuple[str, ...]:
@@ -100,6 +106,17 @@ def _corpus_inputs(corpus: str) -> None:
         st.markdown(wording.upload_limits(public.upload_megabytes(), public.most_texts()))
     elif corpus == TYPED:
         typed_texts(wording.CORPUS_TYPED, "corpus_text", height=160)
+    elif corpus == RESULTS:
+        st.selectbox(
+            wording.RESULTS,
+            list(results.offered()),
+            key="results",
+            accept_new_options=not public.is_public(),
+            help=wording.RESULTS_HELP,
+            placeholder=wording.RESULTS_NONE,
+            bind="query-params",
+            persist_state="session",
+        )
 
 
 def typed_texts(label: str, key: str, otherwise: str = "", *, height: int | Literal["content"]) -> str:
@@ -297,6 +314,8 @@ def corpus_texts(chosen: Choice) -> tuple[Text, ...]:
 
     Raises: TextError.
     """
+    if chosen.corpus == RESULTS:
+        raise TextError(wording.NO_TEXTS_IN_RESULTS)
     if chosen.corpus in SAMPLES:
         return read_sample(SAMPLES[chosen.corpus])
     if chosen.corpus == TYPED:

@@ -40,6 +40,20 @@ CORPUS_HELP: Final = (
     "Samples and uploads are judged by a t-test, which is valid once, for texts that were chosen before looking; texts "
     "that you type, on the scale of scores, by evidence that stays valid while you add more."
 )
+RESULTS: Final = "Results folder"
+RESULTS_HELP: Final = (
+    "A corpus that was scored before, with `python -m core corpus run`: its statistics are opened, whatever the number "
+    "of its texts. Choose one of the latest, or type the path of a folder."
+)
+RESULTS_NONE: Final = "Choose one, or type its path"
+WAIT_RESULTS: Final = (
+    "Choose a results folder in the sidebar, or make one: `python -m core corpus run --checkpoint C --texts FOLDER "
+    "--output FOLDER`."
+)
+NO_TEXTS_IN_RESULTS: Final = (
+    "A results folder is opened by the pages Roles, Where heads look, and Compare, which draw its statistics. This "
+    "page needs texts: choose another corpus in the sidebar."
+)
 UPLOAD: Final = "Upload texts"
 UPLOAD_FORMATS: Final = (
     ".txt: one text per line. .csv, .tsv: with a header row; "

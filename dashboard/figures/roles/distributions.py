@@ -82,10 +82,10 @@ def scores_per_layer(
     """
     by_layer = np.moveaxis(scores[:, roles.index(role)], 1, 0).reshape(scores.shape[2], -1)
     level = float(uniform[roles.index(role)].mean())
-    title, axis = f"{WORDS[scale].nouns.capitalize()} by layer: {LOOKS[role].label}", _score_axis(level, scale)
+    title, axis = f"{WORDS[scale].nouns.capitalize()} by layer: {LOOKS[role].label}", score_axis(level, scale)
     data = _violins(by_layer, tau, level, role, scale)
     ends = score_ends(data, SCORE_FIELDS, scale)
-    spec = _places_spec(title, LAYER_AXIS, role, len(by_layer), scale, axis, ends)
+    spec = places_spec(title, LAYER_AXIS, role, len(by_layer), scale, axis, ends)
     described = _description(by_layer, "layer", f"all heads, {role}", tau, level, scale)
     return Figure(spec, data, described)
 
@@ -117,7 +117,7 @@ def scores_per_head(
     title = f"{WORDS[scale].nouns.capitalize()} by head of layer {layer}: {LOOKS[role].label}"
     data = _violins(by_head, tau, level, role, scale)
     ends = score_ends(data, SCORE_FIELDS, scale)
-    spec = _places_spec(title, "head", role, len(by_head), scale, _score_axis(level, scale), ends)
+    spec = places_spec(title, "head", role, len(by_head), scale, score_axis(level, scale), ends)
     described = _description(by_head, "head", f"layer {layer}, {role}", tau, level, scale)
     return Figure(spec, data, described)
 
@@ -153,7 +153,7 @@ def head_scores(
     lanes = _lanes(tests.roles, of_head.tobytes(), of_head.dtype.str, not many, scale)
     means = _means(tests, layer, head, here or {})
     tau = tests.settings.tau
-    lines = [_line("tau", tau), _lane_lines(tests.roles, uniform), _labels(tau, UNIFORM[scale])]
+    lines = [line("tau", tau), _lane_lines(tests.roles, uniform), line_labels(tau, UNIFORM[scale])]
     described = _head_description(means, tests, head_name(layer, head), many, scale)
     data = pd.concat([lanes, means, *lines])
     drawn = frozenset(data["kind"]).intersection(LEGEND)
@@ -174,7 +174,7 @@ def head_title(scale: Scale) -> str:
     return f"{WORDS[scale].nouns.capitalize()} of this head, by role"
 
 
-def _score_axis(uniform: float, scale: Scale) -> str:
+def score_axis(uniform: float, scale: Scale) -> str:
     """Title of the axis: a score that uniform attention does not score 1 on is weighted with entropy."""
     return WORDS[scale].title() if np.isnan(uniform) or uniform == UNIFORM[scale] else WEIGHTED_AXIS
 
@@ -186,7 +186,7 @@ def _violins(
     shapes = [_violin(values, place, scale) for place, values in enumerate(there)]
     middles = [_middle(place, values) for place, values in enumerate(there) if len(values)]
     note_row = note_rows(not middles, f"No text takes part in the role {LOOKS[role].label}.")
-    lines = [_line("tau", tau), _line("uniform", uniform), _labels(tau, uniform)]
+    lines = [line("tau", tau), line("uniform", uniform), line_labels(tau, uniform)]
     return pd.concat([*shapes, pd.DataFrame(middles), note_row, *lines])
 
 
@@ -239,11 +239,12 @@ def _means(tests: HeadTests, layer: int, head: int, here: Mapping[str, float]) -
     return pd.concat([*(lanes[chosen].assign(kind=kind) for kind, chosen in kinds.items()), none])
 
 
-def _line(kind: str, value: float) -> pd.DataFrame:
+def line(kind: str, value: float) -> pd.DataFrame:
+    """A line through all places; none for NaN."""
     return pd.DataFrame({"kind": [kind], "value": [value]}).dropna()
 
 
-def _labels(tau: float, uniform: float) -> pd.DataFrame:
+def line_labels(tau: float, uniform: float) -> pd.DataFrame:
     """Names of the lines at tau and at uniform attention; the label of the higher one stands above its line."""
     lines = [(name, value) for name, value in (("tau", tau), ("uniform", uniform)) if not np.isnan(value)]
     labels = [(f"{name} {value:.3g}", value) for name, value in sorted(lines, key=lambda line: -line[1])]
@@ -270,7 +271,8 @@ def _rules() -> "tuple[alt.Chart, alt.Chart]":
 
 
 @cache
-def _places_spec(title: str, axis: str, role: str, n_places: int, scale: Scale, score_axis: str, ends: Ends) -> Spec:
+def places_spec(title: str, axis: str, role: str, n_places: int, scale: Scale, score_axis: str, ends: Ends) -> Spec:
+    """Shapes side by side with their medians, and the lines at tau and at uniform attention."""
     import altair as alt
 
     short = WORDS[scale].short

@@ -35,6 +35,8 @@ from dashboard.views.frame import Visit
 from dashboard.views.layout import halves
 from dashboard.views.leading import lesson_is_on, lesson_panel
 from dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
+from dashboard.views.results import compare as results
+from dashboard.views.results.chosen import is_chosen
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
@@ -44,7 +46,7 @@ REVIEW_TYPED: Final = write_typed([REVIEW])
 
 def show() -> None:
     """Draw the page."""
-    frame.page("Compare", wording.SEE, _compare, NOTES)
+    frame.page("Compare", wording.SEE, results.compare if is_chosen() else _compare, NOTES)
 
 
 def _compare() -> None:

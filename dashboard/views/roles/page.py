@@ -43,6 +43,8 @@ from dashboard.views.layout import halves
 from dashboard.views.leading import lesson_is_on, lesson_panel
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import from_list, one_of, some_of, toggle
+from dashboard.views.results import roles as results
+from dashboard.views.results.chosen import is_chosen
 from dashboard.views.roles import chance, wording
 from dashboard.views.roles.chance import Controlled
 from dashboard.views.roles.grid import grid_over
@@ -56,7 +58,7 @@ NO_ROLE: Final = "none"
 
 def show() -> None:
     """Draw the page."""
-    frame.page("Roles", wording.SEE, _roles, NOTES)
+    frame.page("Roles", wording.SEE, results.roles if is_chosen() else _roles, NOTES)
 
 
 def _roles() -> None:

@@ -25,6 +25,8 @@ from dashboard.views.asking import ask, ask_about_long_texts, policy
 from dashboard.views.charts import chart
 from dashboard.views.layout import halves, thirds
 from dashboard.views.pickers import toggle
+from dashboard.views.results import surface as results
+from dashboard.views.results.chosen import is_chosen
 from dashboard.views.surface import wording
 from dashboard.views.surface.functions import frequency_list, functions
 from dashboard.views.surface.gradients import gradients
@@ -38,7 +40,7 @@ MOSTLY: Final = {"cls": "[CLS]", "sep": "[SEP]"}
 
 def show() -> None:
     """Draw the page."""
-    frame.page("Where heads look", wording.SEE, _surface, NOTES)
+    frame.page("Where heads look", wording.SEE, results.surface if is_chosen() else _surface, NOTES)
 
 
 def _surface() -> None:

@@ -1,0 +1,92 @@
+"""Densities of scores of which only a histogram is known: those of a corpus of any size.
+
+The bins are of equal width on the scale on which scores are drawn, so counts are densities as they stand.
+"""
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from core.roles.measures import Scale
+from core.statistics.histogram import Bins, quantile
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.axes import LAYER_AXIS, note_rows, score_ends
+from dashboard.figures.figure import Figure, counted
+from dashboard.figures.roles.densities import HALF_WIDTH
+from dashboard.figures.roles.distributions import SCORE_FIELDS, line, line_labels, places_spec, score_axis
+from dashboard.figures.scales import WORDS
+
+
+def densities_per_layer(
+    counts: Int[np.ndarray, "layer head bin"], bins: Bins, role: str, tau: float, uniform: float, scale: Scale
+) -> Figure:
+    """One shape a layer: the scores of all its heads on all texts that take part.
+
+    Args:
+        counts: scores of one role in each bin.
+        bins: of the counts.
+        role: drawn in its colour.
+        tau: drawn as a line.
+        uniform: mean score of uniform attention; drawn as a line.
+        scale: of the scores.
+    """
+    title = f"{WORDS[scale].nouns.capitalize()} by layer: {LOOKS[role].label}"
+    return _figure(counts.sum(axis=1), bins, role, tau, uniform, scale, title, LAYER_AXIS, "all heads")
+
+
+def densities_per_head(
+    counts: Int[np.ndarray, "head bin"], bins: Bins, role: str, layer: int, tau: float, uniform: float, scale: Scale
+) -> Figure:
+    """One shape a head of a layer; as `densities_per_layer`."""
+    title = f"{WORDS[scale].nouns.capitalize()} by head of layer {layer}: {LOOKS[role].label}"
+    return _figure(counts, bins, role, tau, uniform, scale, title, "head", f"layer {layer}")
+
+
+def _figure(
+    counts: Int[np.ndarray, "place bin"],
+    bins: Bins,
+    role: str,
+    tau: float,
+    uniform: float,
+    scale: Scale,
+    title: str,
+    axis: str,
+    what: str,
+) -> Figure:
+    shapes = [_shape(of_place, bins, place) for place, of_place in enumerate(counts)]
+    middles = [_middle(of_place, bins, place) for place, of_place in enumerate(counts) if of_place.any()]
+    nothing = note_rows(not middles, f"No text takes part in the role {LOOKS[role].label}.")
+    lines = [line("tau", tau), line("uniform", uniform), line_labels(tau, uniform)]
+    data = pd.concat([*shapes, pd.DataFrame(middles), nothing, *lines])
+    ends = score_ends(data, SCORE_FIELDS, scale)
+    spec = places_spec(title, axis, role, len(counts), scale, score_axis(uniform, scale), ends)
+    return Figure(spec, data, _description(middles, int(counts.sum()), axis, f"{what}, {role}", scale))
+
+
+def _shape(counts: Int[np.ndarray, " bin"], bins: Bins, place: int) -> pd.DataFrame:
+    """The outline of a histogram, at the middle of each bin from the first that is not empty to the last."""
+    filled = np.flatnonzero(counts)
+    if not len(filled):
+        return pd.DataFrame({"kind": [], "place": [], "score": [], "left": [], "right": []})
+    some = slice(max(0, filled[0] - 1), filled[-1] + 2)
+    half = HALF_WIDTH * counts[some] / counts.max()
+    sides = {"left": place - half, "right": place + half}
+    return pd.DataFrame({"kind": "shape", "place": place, "score": _middles(bins)[some], **sides})
+
+
+def _middles(bins: Bins) -> Float[np.ndarray, " bin"]:
+    edges = bins.edges
+    return (edges[:-1] + edges[1:]) / 2
+
+
+def _middle(counts: Int[np.ndarray, " bin"], bins: Bins, place: int) -> dict[str, object]:
+    low, median, high = (quantile(counts, share, bins) for share in (0.25, 0.5, 0.75))
+    return {"kind": "middle", "place": place, "low": low, "median": median, "high": high, "scores": int(counts.sum())}
+
+
+def _description(middles: list[dict[str, object]], n_scores: int, axis: str, what: str, scale: Scale) -> str:
+    words = WORDS[scale]
+    if not middles:
+        return f"No {words.noun} to draw ({what}): no text takes part."
+    medians = "; ".join(f"{each['place']}: {each['median']:.3g}" for each in middles)
+    return f"Shapes by {axis} ({what}) of {counted(n_scores, words.short)}, from histograms. Medians: {medians}."

@@ -1,0 +1,81 @@
+"""The mean score of one head in each part of a corpus, with its interval: parts side by side."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+import pandas as pd
+
+from core.attention.settings import Head, head_name
+from core.roles.hypotheses import HeadTests
+from core.roles.measures import Scale
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.axes import Ends, note, note_rows, score_ends, score_position
+from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
+from dashboard.figures.scales import WORDS
+
+ROW: Final = 24
+"""Pixels of one part."""
+NOTHING: Final = "No text takes part in this role."
+
+
+def scores_by_part(tests: Mapping[str, HeadTests], role: str, head: Head, scale: Scale) -> Figure:
+    """A row for each part: mean and interval of one head's score for a role, filled where it holds the role.
+
+    Args:
+        tests: of each part, by its name.
+        role: one of the roles of the tests.
+        head: layer and head.
+        scale: of the scores.
+    """
+    rows = pd.DataFrame([{"part": part, **_numbers(each, role, head)} for part, each in tests.items()])
+    known = rows.dropna(subset="mean")
+    tau = next(iter(tests.values())).settings.tau
+    kinds = [known.dropna(subset="low").assign(kind="interval")]
+    kinds += [known[known["holds"] == holds].assign(kind=kind) for holds, kind in ((True, "held"), (False, "open"))]
+    line = pd.DataFrame({"kind": ["tau"], "mean": [tau]})
+    data = pd.concat([line, *kinds, note_rows(known.empty, NOTHING)], ignore_index=True)
+    ends = score_ends(data, ("mean", "low", "high"), scale)
+    title = f"{LOOKS[role].label}: {head_name(*head)} in each part"
+    return Figure(_spec(title, role, tuple(rows["part"]), scale, ends), data, _description(known, title, scale))
+
+
+def _numbers(tests: HeadTests, role: str, head: Head) -> dict[str, object]:
+    place = (tests.roles.index(role), *head)
+    return {name: getattr(tests, name)[place].item() for name in ("mean", "low", "high", "texts", "holds")}
+
+
+def _description(rows: pd.DataFrame, title: str, scale: Scale) -> str:
+    if rows.empty:
+        return NOTHING
+    parts = [f"{row.part} {row.mean:.3g} ({counted(int(row.texts), 'text')})" for row in rows.itertuples()]
+    return f"{title}, mean {WORDS[scale].nouns} with their intervals: {'; '.join(parts)}."
+
+
+@lru_cache(maxsize=32)
+def _spec(title: str, role: str, parts: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
+    import altair as alt
+
+    axis = WORDS[scale].title()
+    mean, low = (score_position(alt.X, field, scale, axis, ends) for field in ("mean", "low"))
+    names = alt.Axis(labelLimit=160, ticks=False, domain=False, labelPadding=6)
+    y = alt.Y("part:N", title=None, sort=None, scale=alt.Scale(domain=list(parts)), axis=names)
+    tooltip = [
+        alt.Tooltip("part:N", title="part"),
+        alt.Tooltip("texts:N", title="texts", format=",d"),
+        alt.Tooltip("mean:N", title="mean", format=".3~f"),
+        alt.Tooltip("low:N", title="interval from", format=".3~f"),
+        alt.Tooltip("high:N", title="to", format=".3~f"),
+    ]
+    tau = of_kind("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=mean)
+    interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2).encode(x=low, x2=alt.X2("high"), y=y)
+    color = LOOKS[role].color
+    held = of_kind("held").mark_point(filled=True, color=color, stroke=INK, size=90, opacity=1)
+    open_dot = of_kind("open").mark_point(filled=False, color=color, strokeWidth=2, size=80, opacity=1)
+    dots = [dot.encode(x=mean, y=y, tooltip=tooltip) for dot in (held, open_dot)]
+    return template(
+        alt.layer(tau, interval, *dots, note()),
+        title=title,
+        reading=("bar: interval of the mean; filled: holds the role; dashed: tau",),
+        height=max(2, len(parts)) * ROW,
+    )

@@ -1,0 +1,1 @@
+"""Pages on a corpus of millions of texts, drawn from its statistics alone."""

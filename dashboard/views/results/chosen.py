@@ -1,0 +1,118 @@
+"""Which results folder is looked at, and which of its texts."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from core.attention.settings import Head
+from core.corpus.results import Part, Results
+from core.corpus.strata import EVERYTHING, Stratum
+from dashboard import controls, provenance, results, state
+from dashboard.plain import plain
+from dashboard.state import Choice
+from dashboard.views.pickers import from_list
+from dashboard.views.results import wording
+
+KEPT: Final = 16
+"""Parts of corpora whose statistics stay in memory, for all readers."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Opened:
+    """A part of a corpus, and the reader's settings."""
+
+    chosen: Choice
+    results: Results
+    part: Part
+    facts: dict[str, str]
+
+    @property
+    def reset(self) -> tuple[object, ...]:
+        """Changes where views have to take the chosen heads over."""
+        return self.results.folder, self.results.fingerprint, state.n_pushed()
+
+    def heads(self, otherwise: Head) -> list[Head]:
+        """The chosen heads."""
+        n_layers, n_heads = self.shape
+        return state.chosen_heads(n_layers, n_heads, otherwise)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Layers and heads."""
+        return next(iter(sums.n.shape[-2:] for sums in self.part.statistics.sums.values() if sums.n.ndim > 3))
+
+
+def is_chosen() -> bool:
+    """Whether the corpus of the sidebar is a results folder."""
+    return st.session_state.get("corpus") == controls.RESULTS
+
+
+def opened() -> Opened | None:
+    """What the page is about; None while no folder is named.
+
+    Raises: AnalysisError for a folder that holds no results.
+    """
+    chosen, name = state.choice(), st.session_state.get("results")
+    if not name:
+        st.info(controls.wording.WAIT_RESULTS)
+        return None
+    found = results.open_offered(str(name))
+    stratum = _stratum(found)
+    return Opened(chosen=chosen, results=found, part=part_of(found, stratum), facts=_facts(chosen, found, stratum))
+
+
+def part_of(found: Results, stratum: Stratum) -> Part:
+    """The statistics of a part, read once while its file stays as it is."""
+    return _part(found.file.path.stat().st_mtime_ns, str(found.folder), stratum, found)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _part(written: int, folder: str, stratum: Stratum, _found: Results) -> Part:
+    return _found.part(stratum)
+
+
+def _stratum(found: Results) -> Stratum:
+    """The part that the reader picks."""
+    names = {each.title: each for each in found.strata}
+    if len(names) == 1:
+        return EVERYTHING
+    return from_list(wording.PART, names, key="part", help=wording.PART_HELP, width=280)
+
+
+def say_what(of: Opened) -> None:
+    """Say what the results are of."""
+    found, part = of.results, of.part
+    left_out = [
+        f"{n:,} {why}"
+        for n, why in ((found.n_too_long, "too long"), (found.n_without_token, "without a known token"))
+        if n and part.stratum == EVERYTHING
+    ]
+    name = plain(found.folder.name)
+    st.markdown(wording.said_of_corpus(name, plain(found.checkpoint), part.n_texts, part.n_tokens, left_out))
+    settings = found.settings.of_scores
+    if settings.scale != of.chosen.scale:
+        st.info(wording.SCORED_WITH + plain(f"{settings.scale}, {settings.direction}."))
+
+
+def _facts(chosen: Choice, found: Results, stratum: Stratum) -> dict[str, str]:
+    """What files say about where they come from."""
+    criterion, settings = chosen.criterion, found.settings
+    part = part_of(found, stratum)
+    return {
+        "program": f"Attention Sieve {provenance.VERSION}",
+        "checkpoint": found.checkpoint,
+        "fingerprint": found.fingerprint,
+        "dtype": settings.dtype,
+        "parser": "yes" if settings.parses else "no",
+        "corpus": f"texts of {found.folder.name}",
+        "corpus texts": str(part.n_texts),
+        "part": stratum.title,
+        "tau": f"{criterion.tau:g}",
+        "alpha": f"{criterion.alpha:g}",
+        "rule": criterion.rule,
+        "correction": criterion.correction,
+        "family": criterion.family,
+        "scale": settings.scale,
+        "direction": settings.direction,
+    }

@@ -1,0 +1,96 @@
+"""The highest texts of a head: raw scores, one column of one shard after the other, when the reader asks for them."""
+
+from typing import Final
+
+import pandas as pd
+import streamlit as st
+
+from core.attention.settings import Head, head_name
+from core.corpus.manifest import score_path, text_path
+from core.corpus.results import Results
+from core.corpus.score_files import highest
+from core.corpus.text_shards import read_texts
+from dashboard import wording as shared_wording
+from dashboard.downloads import table_downloads
+from dashboard.views.results import wording
+from dashboard.views.results.chosen import Opened
+
+KEY: Final = "highest texts"
+STOPPING: Final = "stop reading"
+
+
+def highest_texts(of: Opened, name: str, head: Head) -> None:
+    """Offer to read the texts on which a head scores highest, and show those that were read.
+
+    Args:
+        of: the corpus.
+        name: a role, or a surface statistic.
+        head: layer and head.
+    """
+    asked = (str(of.results.folder), name, head)
+    st.button(
+        f"{wording.READ}: {head_name(*head)}, {name}",
+        key="read highest",
+        icon=":material/manage_search:",
+        on_click=_ask,
+        args=(asked,),
+    )
+    if st.session_state.get(KEY) != asked:
+        return
+    found = st.session_state.get("highest found")
+    if found is None or found[0] != asked:
+        found = (asked, *_read(of.results, name, head))
+        st.session_state["highest found"] = found
+    _, table, is_whole = found
+    if not is_whole:
+        st.info(wording.STOPPED)
+    st.dataframe(table, hide_index=True, column_config={"score": st.column_config.NumberColumn(format="%.3f")})
+    table_downloads("highest texts", table, {**of.facts, "head": head_name(*head), "role": name})
+
+
+def _ask(asked: object) -> None:
+    st.session_state[KEY] = asked
+    st.session_state.pop("highest found", None)
+    st.session_state.pop("highest so far", None)
+
+
+def _read(results: Results, name: str, head: Head) -> tuple[pd.DataFrame, bool]:
+    """The highest texts over all shards, under a bar with a stop; and whether all shards were read."""
+    shards = results.manifest.shards
+    place = st.empty()
+    best: list[tuple[float, str, int]] = st.session_state.setdefault("highest so far", [])
+    if st.session_state.pop(STOPPING, False):
+        return _table(results, best), False
+    with place.container():
+        bar = st.progress(0.0, wording.reading_shard(1, len(shards)))
+        st.button(shared_wording.STOP, key="stop highest", icon=":material/stop_circle:", on_click=_stop)
+    best.clear()
+    for number, shard in enumerate(shards, start=1):
+        bar.progress((number - 1) / len(shards), wording.reading_shard(number, len(shards)))
+        rows, scores = highest(score_path(results.folder, shard), name, head, wording.N_HIGHEST)
+        best += [(float(score), shard.name, int(row)) for row, score in zip(rows, scores, strict=True)]
+        best.sort(key=lambda each: (-each[0], each[1], each[2]))
+        del best[wording.N_HIGHEST :]
+    place.empty()
+    return _table(results, best), True
+
+
+def _stop() -> None:
+    """Streamlit ends the run when the reader clicks; the next one finds what was read so far."""
+    st.session_state[STOPPING] = True
+
+
+def _table(results: Results, best: list[tuple[float, str, int]]) -> pd.DataFrame:
+    """The texts of the highest scores, from the files beside them."""
+    texts: dict[tuple[str, int], str] = {}
+    for shard in results.manifest.shards:
+        rows = [row for _, name, row in best if name == shard.name]
+        if rows:
+            found = read_texts(text_path(results.folder, shard), rows)
+            texts |= {
+                (shard.name, row): " ||| ".join(each.text.segments) for row, each in zip(rows, found, strict=True)
+            }
+    return pd.DataFrame(
+        [{"score": score, "text": texts[name, row], "shard": name, "row": row} for score, name, row in best],
+        columns=["score", "text", "shard", "row"],
+    )

@@ -1,0 +1,147 @@
+"""Where heads look, over a corpus of any size, from its statistics."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.attention.settings import Head
+from core.corpus.results import Part
+from core.surface.statistics import HeadStatistics
+from dashboard import state
+from dashboard.downloads import table_downloads
+from dashboard.figures.head_map import HeadMap, round_bound
+from dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
+from dashboard.figures.surface.gradient_lines import agreement_lines
+from dashboard.figures.surface.scatter import PANELS, share_scatter
+from dashboard.views import frame
+from dashboard.views.charts import chart
+from dashboard.views.layout import halves, thirds
+from dashboard.views.maps import show_head_map
+from dashboard.views.pickers import from_list
+from dashboard.views.results import chosen as choosing
+from dashboard.views.results import wording
+from dashboard.views.results.chosen import Opened
+from dashboard.views.results.raw import highest_texts
+from dashboard.views.surface import wording as surface_wording
+from dashboard.views.surface.tables import statistics_table
+
+MOSTLY = {"[CLS]": "cls", "[SEP]": "sep"}
+
+
+def surface() -> None:
+    """Draw the body of the page Where heads look."""
+    of = choosing.opened()
+    if of is None:
+        return
+    statistics = of.part.surface(of.chosen.criterion.alpha)
+    choosing.say_what(of)
+    _headline(of, statistics)
+    heads = of.heads(_most_confident(statistics))
+    frame.tabs(
+        "results surface",
+        {
+            surface_wording.SHARES: lambda: _shares(of, statistics, heads),
+            surface_wording.ENTROPY: lambda: _entropy(of, statistics, heads),
+            surface_wording.HEADS: lambda: _map(of, statistics, heads),
+            surface_wording.LAYERS: lambda: _layers(of),
+            wording.PARTS: lambda: _parts(of, heads),
+            wording.HIGHEST: lambda: _highest(of, statistics, heads),
+            surface_wording.TABLE: lambda: _table(of, statistics),
+        },
+    )
+    state.put_in_link(heads)
+
+
+def _most_confident(statistics: HeadStatistics) -> Head:
+    confidence = np.nan_to_num(statistics.of("confidence"), nan=-1)
+    layer, head = np.unravel_index(confidence.argmax(), confidence.shape)
+    return int(layer), int(head)
+
+
+def _headline(of: Opened, statistics: HeadStatistics) -> None:
+    labels, rare = of.part.labels()
+    held = labels.positional
+    offsets = Counter(held.offset[held.holds].tolist())
+    shares = {name: statistics.of(key) for name, key in MOSTLY.items() if np.isfinite(statistics.of(key)).any()}
+    mostly = {name: int((share > surface_wording.MOST).sum()) for name, share in shares.items()}
+    n_rare = int(labels.rare.sum()) if rare.n_texts else None
+    said = surface_wording.summary(of.part.n_texts, held.holds.size, mostly, dict(sorted(offsets.items())), n_rare)
+    st.markdown(said)
+
+
+def _shares(of: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
+    for place, (name, panel) in zip(thirds("top"), PANELS.items()):
+        with place:
+            figure = share_scatter(statistics, panel, heads)
+            chart(f"shares, {name}", figure, of.facts, surface_wording.CLARK_2, selects=True)
+    st.caption(surface_wording.DENOMINATORS)
+
+
+def _entropy(of: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
+    uniform = dict(zip(TITLES, of.part.layers(of.chosen.criterion.alpha).mean[2:], strict=True))
+    values = [*(statistics.of(name) for name in TITLES), *uniform.values()]
+    most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)
+    for place, name in zip(halves(), TITLES):
+        with place:
+            figure = entropy_panel(statistics, name, uniform[name], most, heads)
+            chart(name, figure, of.facts, surface_wording.CLARK_4, selects=True)
+
+
+def _picked(statistics: HeadStatistics, key: str) -> str:
+    """A statistic that some head has."""
+    known = [name for name in statistics.names if np.isfinite(statistics.of(name)).any()]
+    return from_list(surface_wording.STATISTIC, {surface_wording.STATISTICS[name]: name for name in known}, key=key)
+
+
+def _map(of: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
+    name = _picked(statistics, "results statistic")
+    label, values = surface_wording.STATISTICS[name], statistics.of(name)
+    place = statistics.names.index(name)
+    low, high = statistics.low[place], statistics.high[place]
+    picture = HeadMap(
+        title=label,
+        label=f"{label} of the heads of {of.results.checkpoint}",
+        values=values,
+        bound=round_bound(float(np.nanmax(values))),
+        details=[(surface_wording.MEAN, values), ("low", low), ("high", high)],
+    )
+    show_head_map(picture, key="results map", file="head grid", heads=heads, reset=of.reset, facts=of.facts)
+
+
+def _layers(of: Opened) -> None:
+    attention, outputs = of.part.layers(of.chosen.criterion.alpha).mean[:2]
+    st.markdown(surface_wording.AGREEMENT)
+    chart("agreement", agreement_lines({"attention": attention, "outputs": outputs}), of.facts, surface_wording.MICHEL)
+
+
+def _parts(of: Opened, heads: list[Head]) -> None:
+    """Statistics of the first chosen head in each part."""
+    parts = [choosing.part_of(of.results, stratum) for stratum in of.results.strata]
+    if len(parts) < 2 or not heads:
+        st.info(wording.NO_PARTS)
+        return
+    table = pd.DataFrame([_row(part, heads[0], of.chosen.criterion.alpha) for part in parts])
+    number = {name: st.column_config.NumberColumn(format="%.3f") for name in table.columns[2:]}
+    st.dataframe(table, hide_index=True, column_config=number)
+    table_downloads("parts", table, of.facts)
+
+
+def _row(part: Part, head: Head, alpha: float) -> dict[str, object]:
+    statistics = part.surface(alpha)
+    means = {surface_wording.STATISTICS[name]: float(statistics.of(name)[head]) for name in statistics.names}
+    return {"texts of": part.stratum.title, "n": part.n_texts, **means}
+
+
+def _highest(of: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
+    if heads:
+        highest_texts(of, _picked(statistics, "highest statistic"), heads[0])
+
+
+def _table(of: Opened, statistics: HeadStatistics) -> None:
+    rows = statistics_table(statistics)
+    number = {name: st.column_config.NumberColumn(format="%.4f") for name in ("mean", "low", "high")}
+    named = rows.assign(statistic=rows["statistic"].map(surface_wording.STATISTICS))
+    st.dataframe(named, hide_index=True, column_config=number)
+    table_downloads("surface", rows, of.facts)

@@ -1,0 +1,65 @@
+"""Sentences of the pages on results folders."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from core.corpus.statistics import TAUS
+from dashboard.figures.appearance import LOOKS
+from dashboard.figures.figure import counted
+
+PART: Final = "Texts"
+PART_HELP: Final = "All texts of the corpus, or those of one data set, one language, or one length."
+DECIDED_BY: Final = "Decided by"
+TEST: Final = "t-test"
+EVIDENCE: Final = "evidence"
+DECIDED_HELP: Final = (
+    "The t-test is valid once, for texts that were chosen before looking. Evidence stays valid however often texts are "
+    f"added; it is kept for tau {', '.join(f'{tau:g}' for tau in TAUS)}, and between two of them that of the higher "
+    "one counts, which is less."
+)
+FROM_STATISTICS: Final = "Drawn from the statistics of the corpus: no text is read, and no model runs."
+SCORED_WITH: Final = "The results have another scale than the drawer of test settings; theirs is taken: "
+COMPARED: Final = "Compared with"
+COMPARED_HELP: Final = "Results of another checkpoint on the same texts."
+NO_OTHER: Final = (
+    "To compare, name a second results folder: that of another checkpoint on the same texts, in shards of the same "
+    "size."
+)
+NOT_PAIRED: Final = (
+    "The differences have not been taken text by text yet, so there is no test of them. Do it once; it runs no model:"
+)
+HIGHEST: Final = "Highest texts"
+READ: Final = "Read the highest texts"
+STOPPED: Final = "Stopped. The texts so far are those of the shards that were read."
+PARTS: Final = "Side by side"
+NO_PARTS: Final = "The corpus has one part only."
+NO_SCORE: Final = "No text takes part in this role."
+N_HIGHEST: Final = 20
+
+
+def said_of_corpus(name: str, checkpoint: str, n_texts: int, tokens: tuple[int, int], left_out: Sequence[str]) -> str:
+    """What the results are of, in a line; names are escaped already."""
+    out = f" Left out: {', '.join(left_out)}." if left_out else ""
+    return (
+        f"**{name}**: {counted(n_texts, 'text')} of {tokens[0]:,} to {tokens[1]:,} tokens under **{checkpoint}**.{out} "
+        f"{FROM_STATISTICS}"
+    )
+
+
+def summary(n_any: int, n_heads: int, counts: Mapping[str, int], tau: float) -> str:
+    """How many heads hold which role."""
+    roles = ", ".join(f"{LOOKS[role].label} {n}" for role, n in counts.items())
+    return f"**{n_any} of {counted(n_heads, 'head')}** hold a role at tau {tau:g}: {roles}."
+
+
+def reading_shard(number: int, n_shards: int) -> str:
+    """What the bar says while raw scores are read."""
+    return f"Reading shard {number:,} of {n_shards:,}"
+
+
+def differing(n_differ: int, n_tested: int, alpha: float) -> str:
+    """How many scores differ."""
+    return (
+        f"**{n_differ:,} of {n_tested:,} mean scores** differ between the two checkpoints (paired t-test over the same "
+        f"texts, corrected, level {alpha:g})."
+    )
