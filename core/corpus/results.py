@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -42,8 +42,6 @@ from core.statistics.means import half_interval, wilson
 from core.statistics.sums import Sums, with_zeros
 from core.surface.labels import HeadLabels, RareShares, head_labels, positional_of_counts
 from core.surface.statistics import OF_KEYS, HeadStatistics, LayerStatistics
-
-AT_LEAST: Final = "Bets were placed at other thresholds than this one, so the evidence is that of the next higher one."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

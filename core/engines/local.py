@@ -155,8 +155,10 @@ def _serve(connection: Connection, begin: Callable[[], Do[Any, Any]], gpu: int |
             connection.send(_outcome(do, place, piece))
     except (EOFError, KeyboardInterrupt, BrokenPipeError):
         return
+    except AnalysisError as error:
+        connection.send(AnalysisError(str(error)))  # a kind of its own may not survive the way
     except Exception as error:  # told where somebody can do something about it
-        connection.send(error if isinstance(error, AnalysisError) else RuntimeError(f"{type(error).__name__}: {error}"))
+        connection.send(RuntimeError(f"{type(error).__name__}: {error}"))
 
 
 def _end_with_parent() -> None:

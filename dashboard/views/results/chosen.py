@@ -1,6 +1,6 @@
 """Which results folder is looked at, and which of its texts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import streamlit as st
@@ -8,6 +8,7 @@ import streamlit as st
 from core.attention.settings import Head
 from core.corpus.results import Part, Results
 from core.corpus.strata import EVERYTHING, Stratum
+from core.roles.measures import USUAL_TAU
 from dashboard import controls, provenance, results, state
 from dashboard.plain import plain
 from dashboard.state import Choice
@@ -58,6 +59,9 @@ def opened() -> Opened | None:
         st.info(controls.wording.WAIT_RESULTS)
         return None
     found = results.open_offered(str(name))
+    scale = found.settings.scale
+    if scale != chosen.scale:  # tau of the drawer is one of another scale
+        chosen = replace(chosen, criterion=replace(chosen.criterion, tau=USUAL_TAU[scale]))
     stratum = _stratum(found)
     return Opened(chosen=chosen, results=found, part=part_of(found, stratum), facts=_facts(chosen, found, stratum))
 

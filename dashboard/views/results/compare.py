@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.corpus.paired import Differences, check_same_texts, read_differences
 from core.corpus.results import Results
+from core.corpus.strata import EVERYTHING
 from core.roles.hypotheses import HeadTests
 from core.roles.roles import ROLES, shown_roles_of_all
 from core.roles.tables import by_head
@@ -47,8 +48,12 @@ def compare() -> None:
     if tests[0].mean.shape != tests[1].mean.shape:
         st.info(plain(f"{a.results.checkpoint} and {other.checkpoint} have not the same heads."))
         return
-    apart = read_differences(a.results, other, a.chosen.criterion)
-    _say_differences(a, b, apart)
+    apart = None
+    if a.part.stratum == EVERYTHING:
+        apart = read_differences(a.results, other, a.chosen.criterion)
+        _say_differences(a, b, apart)
+    else:
+        st.info(wording.PAIRED_OVER_ALL)
     frame.tabs(
         "results compare",
         {

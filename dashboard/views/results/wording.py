@@ -28,6 +28,7 @@ NO_OTHER: Final = (
 NOT_PAIRED: Final = (
     "The differences have not been taken text by text yet, so there is no test of them. Do it once; it runs no model:"
 )
+PAIRED_OVER_ALL: Final = "Differences are tested over all texts only, so nothing is outlined here."
 HIGHEST: Final = "Highest texts"
 READ: Final = "Read the highest texts"
 STOPPED: Final = "Stopped. The texts so far are those of the shards that were read."

@@ -7,11 +7,14 @@ from core.roles.measures import RoleScores, Scale
 from core.roles.roles import COARSE_ROLES, ROLES
 from core.roles.uncertainty.anytime import role_evidence_path
 from core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
+from core.statistics.histogram import SCORE_BINS, SHARE_BINS, counts_of
 from dashboard.figures.figure import Figure
 from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
 from dashboard.figures.roles.evidence import evidence_by_texts
+from dashboard.figures.roles.from_counts import densities_per_head, densities_per_layer
 from dashboard.figures.roles.layers import heads_per_layer
 from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
+from dashboard.figures.roles.parts import scores_by_part
 from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 
 TEXTS, LAYERS, HEADS = 15, 3, 4
@@ -53,6 +56,8 @@ def figures(scores: np.ndarray, tau: float = 3.0, scale: Scale = "score") -> dic
     tests = verdicts(scores, tau=tau)
     uniform = UNIFORM if scale == "score" else np.zeros_like(UNIFORM)
     by_tau = counts_by_tau(SCORED, COARSE_ROLES, tests.settings, scale)
+    bins = SCORE_BINS if scale == "score" else SHARE_BINS
+    counts = counts_of(scores, bins)
     return {
         "layers": heads_per_layer(tests, COARSE_ROLES),
         "all roles by layer": heads_per_layer(tests, ROLES),
@@ -60,6 +65,9 @@ def figures(scores: np.ndarray, tau: float = 3.0, scale: Scale = "score") -> dic
         "evidence": p_value_against_score(tests, ROLES, scale),
         "scores by layer": scores_per_layer(scores, ROLES, "local", tau, uniform, scale),
         "scores by head": scores_per_head(scores, ROLES, "syntactic", 2, tau, uniform, scale),
+        "densities by layer": densities_per_layer(counts[0], bins, "local", tau, 1.0, scale),
+        "densities by head": densities_per_head(counts[1, 2], bins, "syntactic", 2, tau, 1.0, scale),
+        "parts": scores_by_part({"all texts": tests, "data set news": tests}, "local", (2, 3), scale),
         "by tau": heads_by_tau(by_tau, COARSE_ROLES, tau, LAYERS * HEADS, scale),
         "by texts": heads_by_texts(counts_by_texts(SCORED, COARSE_ROLES, tests.settings), COARSE_ROLES, LAYERS * HEADS),
         **({"evidence by texts": of_one_head(scores, tests.settings)} if scale == "score" else {}),

@@ -10,20 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from pyarrow import parquet
-from role_figures import FIGURES, HEADS, LAYERS, SCORED, SCORES, TEXTS, UNIFORM, figures, verdicts
+from role_figures import FIGURES, HEADS, LAYERS, NOTHING, SCORED, SCORES, TEXTS, UNIFORM, figures, verdicts
 from scipy import stats
 
 from core.roles.hypotheses import Criterion
 from core.roles.roles import COARSE_ROLES, ROLES
 from core.roles.uncertainty.sensitivity import counts_by_tau, counts_by_texts
+from core.statistics.histogram import SCORE_BINS, counts_of
 from dashboard.figures.appearance import LOOKS, SHAPES
 from dashboard.figures.export import figure_png, figure_svg, svg_png, table_csv, table_parquet
 from dashboard.figures.figure import MOST_MARKS
 from dashboard.figures.roles.densities import HALF_WIDTH, density, outline
 from dashboard.figures.roles.distributions import head_scores, scores_per_head, scores_per_layer
 from dashboard.figures.roles.evidence import evidence_by_texts
+from dashboard.figures.roles.from_counts import densities_per_layer
 from dashboard.figures.roles.layers import SEVERAL, heads_per_layer
 from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
+from dashboard.figures.roles.parts import scores_by_part
 from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 
 HOSTILE = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "a\x00b & \"c\" 'd'", "=1+1")
@@ -414,3 +417,26 @@ def test_a_line_of_evidence_over_very_many_texts_has_no_marks():
     figure = evidence_by_texts(path, ("local",), (np.log(20), np.log(240)), 0.05, "L1 H2")
     assert rows(figure, "point").empty
     assert len(rows(figure, "evidence")) == MOST_MARKS + 1
+
+
+def test_densities_from_histograms_stand_where_those_of_the_scores_do():
+    counts = counts_of(SCORES, SCORE_BINS)[ROLES.index("delimiter")]
+    whole = scores_per_layer(SCORES, ROLES, "delimiter", 3.0, UNIFORM).data
+    binned = densities_per_layer(counts, SCORE_BINS, "delimiter", 3.0, 1.0, "score").data
+    for name in ("low", "median", "high"):
+        one, other = (data.loc[data["kind"] == "middle", name].to_numpy(float) for data in (whole, binned))
+        np.testing.assert_allclose(one, other, rtol=0.06, atol=0.05)
+    assert binned.loc[binned["kind"] == "middle", "scores"].tolist() == [TEXTS * HEADS] * LAYERS
+    shape = binned[binned["kind"] == "shape"]
+    assert (shape["right"] - shape["place"]).max() == pytest.approx(0.42)
+
+
+def test_parts_stand_one_above_the_other_with_their_intervals():
+    tests = verdicts()
+    figure = scores_by_part({"all texts": tests, "length 1 to 8": verdicts(SCORES[:5])}, "local", (0, 1), "score")
+    means = figure.data[figure.data["kind"].isin(["held", "open"])]
+    assert means["part"].tolist() == ["all texts", "length 1 to 8"]
+    assert means["mean"].tolist() == [5.0, 5.0]
+    assert "all texts 5 (15 texts)" in figure.description
+    nothing = scores_by_part({"all texts": verdicts(NOTHING)}, "local", (0, 1), "score")
+    assert nothing.description == "No text takes part in this role."
