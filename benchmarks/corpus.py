@@ -1,0 +1,291 @@
+"""Corpora: speed against the bare forward, two processes, Ray's overhead, opening a million texts, and a plan for 10^9.
+
+Goals: at least 0.9 of the bare forward over the same texts in sorted batches, disk included; Ray at most 5% above local
+at shards of 10,000; one million texts opened to a drawn grid in under 1.0 s and 300 MB; the top 20 texts of a head in a
+shard of 100,000 in under 1 s. `benchmarks/corpus_kills.py` holds the engines against each other byte by byte.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from benchmarks.shared import material
+from benchmarks.shared.memory import in_own_process, in_status, peak, start_peak
+from benchmarks.shared.sentences import sentences
+from core.checkpoints.checkpoint import Checkpoint
+from core.corpus.manifest import STATISTICS, Manifest, score_path
+from core.corpus.plan import plan
+from core.corpus.questions import UNIFORM, corpus_questions
+from core.corpus.run import Progress, run
+from core.corpus.score_files import highest, read_role_scores, write_scores
+from core.corpus.settings import CorpusSettings
+from core.corpus.shard import score_and_write
+from core.corpus.statistics import merged_statistics, statistics_of, write_statistics
+from core.corpus.strata import EVERYTHING
+from core.corpus.text_shards import read_texts, write_texts
+from core.engines.local import run_local
+from core.engines.on_ray import run_on_ray
+from core.passes.prepare import prepare_all, with_relations
+from core.roles.roles import ROLES
+
+N_BUNDLED, N_BASE = 200, 30
+"""Texts of a round, under the bundled checkpoint and under BERT-base's shape."""
+SECONDS: Final = 20
+N_SHARDS, SHARD = 12, 60
+N_PIECES: Final = 200
+MILLION: Final = 1_000_000
+POOL: Final = 10
+"""Shards of 10,000 texts drawn from real scores; each is merged ten times."""
+LARGE_SHARD: Final = 100_000
+PLANNED: Final = 10**9
+N_GPUS: Final = 64
+BASE_CELLS: Final = 12 * 12 * len(ROLES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """Seconds a text, and bytes."""
+
+    forward: float
+    whole: float
+    without_parser: float
+    parsing: float
+    bytes_per_text: float
+    statistics_bytes: float
+    ray_piece: float
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["open"]:
+        open_million(Path(sys.argv[2]))
+        return
+    material.print_machine()
+    with tempfile.TemporaryDirectory() as named:
+        folder = Path(named)
+        costs = print_against_forward(folder)
+        print_two_processes(folder)
+        ray_piece = print_engines(costs)
+        print_million(folder)
+        print_highest(folder)
+        print_plan(replace(costs, ray_piece=ray_piece))
+
+
+def planned(folder: Path, n_texts: int, shard_size: int, *, parses: bool = True) -> Manifest:
+    """A corpus of made sentences under the bundled checkpoint."""
+    folder.mkdir(parents=True)
+    (folder / "texts.txt").write_text("\n".join(sentences(n_texts)) + "\n")
+    settings = CorpusSettings(parses=parses)
+    files = material.bundled("cpu").files
+    return plan(folder / "results", files, settings, str(folder / "texts.txt"), shard_size=shard_size)
+
+
+def print_against_forward(folder: Path) -> Costs:
+    """One process: a whole shard, from texts to files, against the model's output over all texts in sorted batches."""
+    print("\nA shard, disk included, against the bare forward (SDPA): texts per second, and the share of the forward's")
+    found = {}
+    for name, checkpoint, n in (
+        ("bundled", material.bundled("cpu"), N_BUNDLED),
+        ("BERT-base's shape", material.bert_base("cpu"), N_BASE),
+    ):
+        sdpa = material.with_attention(checkpoint, "sdpa")
+        manifests = {parses: planned(folder / f"{name} {parses}", n, n, parses=parses) for parses in (True, False)}
+        texts = [each.text for each in read_texts(folder / f"{name} True" / "results" / "texts" / "000000.parquet")]
+        by_place, _ = prepare_all(checkpoint, texts, material.SETTINGS, "skip")
+        prepared = list(by_place.values())
+        batches = material.planned(prepared, "cpu")
+        contestants: dict[str, Callable[[], object]] = {
+            "bare forward": partial(material.bare, checkpoint, sdpa, batches),
+            "corpus run": partial(score_first, checkpoint, folder / f"{name} True", manifests[True]),
+            "corpus run --no-parser": partial(score_first, checkpoint, folder / f"{name} False", manifests[False]),
+            "  of it, the parser": partial(with_relations, prepared, texts),
+        }
+        seconds, ratios = material.median_ratios(list(contestants.values()), SECONDS)
+        for what, ratio in zip(contestants, ratios, strict=True):
+            share = "" if what == "bare forward" else f"{1 / ratio:>8.2f}"
+            print(f"{name:<20}{what:<26}{n / (seconds * ratio):>8.0f}{share}", flush=True)
+        found[name] = [seconds * ratio / n for ratio in ratios]
+    results = folder / "bundled True" / "results"
+    per_text = sum(each.stat().st_size for each in (results / "scores").iterdir()) / N_BUNDLED
+    n_cells = 72 * len(ROLES)
+    statistics = next((results / "statistics").iterdir()).stat().st_size
+    forward, whole, without, parsing = found["BERT-base's shape"]
+    return Costs(
+        forward=forward,
+        whole=whole,
+        without_parser=without,
+        parsing=parsing,
+        bytes_per_text=per_text * BASE_CELLS / n_cells,
+        statistics_bytes=statistics * BASE_CELLS / n_cells,
+        ray_piece=0,
+    )
+
+
+def score_first(checkpoint: Checkpoint, folder: Path, manifest: Manifest) -> None:
+    score_and_write(checkpoint, folder / "results", manifest, manifest.shards[0])
+
+
+def print_two_processes(folder: Path) -> None:
+    """Texts per second between the first and the last shard, so that what processes begin with is left out."""
+    print("\nTwo processes against one, texts per second once they have begun")
+    rates = {}
+    for n_workers in (1, 2):
+        manifest = planned(folder / f"{n_workers} workers", N_SHARDS * SHARD, SHARD, parses=False)
+        moments: list[tuple[float, int]] = []
+        engine = partial(run_local, n_workers=n_workers)
+        run(folder / f"{n_workers} workers" / "results", manifest, engine, report=partial(note, moments))
+        done = [moment for moment in moments if moment[1] >= n_workers]
+        rates[n_workers] = (done[-1][1] - done[0][1]) * SHARD / (done[-1][0] - done[0][0])
+        print(f"{n_workers} process{'es' * (n_workers > 1)}: {rates[n_workers]:.0f}", flush=True)
+    print(f"ratio: {rates[2] / rates[1]:.2f}")
+
+
+def note(moments: list[tuple[float, int]], progress: Progress) -> None:
+    moments.append((time.perf_counter(), progress.n_done))
+
+
+def begin_nothing() -> Callable[[int], int]:
+    return abs
+
+
+def print_engines(costs: Costs) -> float:
+    """What an engine adds to a piece of work, and to a shard of 10,000 texts of BERT-base's shape."""
+    print("\nWhat the engines add: seconds to begin with two workers, and milliseconds a piece of work")
+    each = {}
+    for name, engine in (("local", partial(run_local, n_workers=2)), ("ray", partial(run_on_ray, n_workers=2))):
+        start = time.perf_counter()
+        moments = [time.perf_counter() for _ in engine(begin_nothing, range(N_PIECES))]
+        each[name] = (moments[-1] - moments[0]) / (N_PIECES - 1)
+        print(f"{name:<8}{moments[0] - start:>8.1f} s{1000 * each[name]:>8.2f} ms", flush=True)
+    shard = 10_000 * costs.whole
+    print(f"Ray above local at shards of 10,000 ({shard:,.0f} s): {(each['ray'] - each['local']) / shard:.5%}")
+    return each["ray"]
+
+
+def resampled(folder: Path, n: int, seed: int) -> dict[str, np.ndarray]:
+    """Scores of so many texts, drawn from those of the real ones."""
+    scores, uniform = read_role_scores(next((folder / "bundled True" / "results" / "scores").iterdir()), ROLES)
+    rows = np.random.default_rng(seed).integers(0, len(scores), n)
+    return {"roles": scores[rows], UNIFORM: uniform[rows]}
+
+
+def print_million(folder: Path) -> None:
+    """One million texts, made of real scores by resampling, opened to a drawn grid in a process of its own."""
+    (question,) = corpus_questions(CorpusSettings())
+    everything = {(EVERYTHING,): np.arange(10_000)}
+    pool = []
+    for seed in range(POOL):
+        values = resampled(folder, 10_000, seed)
+        values["roles greatest"] = np.full_like(values[UNIFORM], 20)
+        series = dict(question.series(values))
+        series["tokens"] = replace(series[UNIFORM], values=np.full(10_000, 20.0))
+        pool.append(statistics_of(series, everything))
+    total = reduce(merged_statistics, pool * (MILLION // 10_000 // POOL))
+    results = folder / "million"
+    results.mkdir()
+    manifest = planned(folder / "of the million", 10, 10)
+    left_out = {"n_texts": MILLION, "n_too_long": 0, "n_without_token": 0}
+    write_statistics(results / STATISTICS, total, manifest.facts() | left_out)
+    told = in_own_process("benchmarks.corpus", "open", str(results))
+    print(f"\n{told['texts']:,} texts x {told['cells']} cells, {told['bytes'] / 1e6:.1f} MB, opened to a drawn grid:")
+    added, whole = told["added"] / 1e6, told["whole"] / 1e6
+    print(f"{told['seconds']:.2f} s (goal 1.0), {added:.0f} MB more (goal 300), {whole:.0f} MB with all packages")
+
+
+def open_million(folder: Path) -> None:
+    """Open results and draw the grid and the Venn diagram; print how long it took and the memory."""
+    import json
+
+    from core.corpus.results import open_results
+    from core.roles.hypotheses import Criterion
+    from core.roles.roles import COARSE_ROLES, combinations
+    from dashboard.figures.roles.grid import RoleGrid
+    from dashboard.figures.roles.grid_svg import grid_svg
+    from dashboard.figures.roles.venn_svg import venn_svg
+
+    before = start_peak("cpu")
+    start = time.perf_counter()
+    part = open_results(folder).part()
+    tests = part.tests(Criterion())
+    uniform, greatest = part.references()
+    grid = RoleGrid(
+        label="", scores=tests.mean, holds=tests.holds, tau=3.0, shown=COARSE_ROLES, uniform=uniform, greatest=greatest
+    )
+    grid_svg(grid, title="", caption=())
+    counts = {names: len(heads) for names, heads in combinations(tests.holds, tests.roles, COARSE_ROLES).items()}
+    venn_svg(roles=COARSE_ROLES, combinations=counts, title="", caption=())
+    seconds = time.perf_counter() - start
+    told = {
+        "seconds": seconds,
+        "added": peak("cpu") - before,
+        "whole": in_status("VmHWM"),
+        "texts": part.n_texts,
+        "cells": int(tests.mean.size),
+        "bytes": (folder / STATISTICS).stat().st_size,
+    }
+    print(json.dumps(told))
+
+
+def print_highest(folder: Path) -> None:
+    """The top 20 texts of a head in a large shard: one column, then the rows of the texts."""
+    (question,) = corpus_questions(CorpusSettings())
+    manifest = planned(folder / "large", 1_000, 1_000)
+    results = folder / "large" / "results"
+    path, texts = score_path(results, manifest.shards[0]), results / "texts" / "000000.parquet"
+    write_scores(path, resampled(folder, LARGE_SHARD, 0), question.columns)
+    write_texts(texts, read_texts(texts) * (LARGE_SHARD // 1_000))
+    seconds = []
+    for layer in range(5):
+        start = time.perf_counter()
+        rows, _ = highest(path, "local", (layer, 2), 20)
+        read_texts(texts, rows.tolist())
+        seconds.append(time.perf_counter() - start)
+    print(
+        f"\nTop 20 of a head in a shard of {LARGE_SHARD:,} texts ({path.stat().st_size / 1e6:.0f} MB): "
+        f"{np.median(seconds):.2f} s (goal 1)",
+        flush=True,
+    )
+
+
+def print_plan(costs: Costs) -> None:
+    """10^9 texts on 64 GPUs, on paper. The processor's share of the work is measured; that of a GPU is not."""
+    shard = 100_000
+    n_shards = PLANNED // shard
+    beside = costs.whole - costs.forward
+    without = max(costs.without_parser - costs.forward, 1e-5)
+    hours = PLANNED / N_GPUS / 3600
+    strata = 10
+    statistics = n_shards * costs.statistics_bytes * strata
+    rows = [
+        ("texts, and cells of BERT-base's shape", f"{PLANNED:,} x {BASE_CELLS:,}"),
+        ("shards of 100,000", f"{n_shards:,}"),
+        ("forward on one core of this machine, all 64 x 1 core (measured)", f"{costs.forward * hours / 24:,.0f} days"),
+        ("beside the forward, one core a GPU: parser, sieves, statistics, disk (measured)", f"{beside * hours:,.0f} h"),
+        ("the same without the parser", f"{without * hours:,.0f} h"),
+        ("the same with 8 processes a GPU, without the parser", f"{without * hours / 8:,.0f} h"),
+        ("scores, zstd", f"{PLANNED * costs.bytes_per_text / 1e12:,.1f} TB"),
+        (
+            f"statistics of all shards, {strata} parts each",
+            f"{statistics / 1e12:,.2f} TB",
+        ),
+        ("merged statistics", f"{costs.statistics_bytes * strata / 1e6:,.0f} MB"),
+        ("object store: a shard's name and its record, both ways", f"{n_shards * 1e3 / 1e6:,.0f} MB"),
+        ("Ray's scheduling of all pieces (measured)", f"{n_shards * costs.ray_piece / 60:,.1f} min"),
+        ("manifest.json", f"{n_shards * 130 / 1e6:,.1f} MB"),
+    ]
+    print(f"\nA plan for {PLANNED:,} texts on {N_GPUS} GPUs; the GPUs' own time is not measured here")
+    for what, much in rows:
+        print(f"{what:<84}{much:>16}")
+    print("What breaks first: (1) the parser and the sieves, which keep a GPU waiting: several processes a GPU, or")
+    print("--no-parser; (2) the plan, which one process reads and writes; (3) the merge, which reads the statistics of")
+    print("all shards in order on one machine; (4) the check of all hashes when a run goes on, which reads all scores.")
+
+
+if __name__ == "__main__":
+    main()
