@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,15 @@ from core.importance.pruning.orders import (
     GREEDY,
     Ask,
     Pruning,
+    Removed,
     full_outcomes,
     greedy_order,
     is_there,
     orders,
+    orders_table,
     pruning_curve,
+    whole_greedy_order,
+    whole_orders,
 )
 from core.importance.pruning.over_steps import (
     SavedStep,
@@ -63,6 +67,12 @@ def add_command(commands: Any) -> None:
         action="store_true",
         help="draw them of each saved step of a fine-tuning run: --checkpoint is its folder, or its name",
     )
+    parser.add_argument(
+        "--orders",
+        type=Path,
+        help="second file to write, the orders as found on all texts: order, removed (heads), layer, head (the last of "
+        "these), heads (all of these, as remove --heads takes them)",
+    )
     parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
     parser.set_defaults(run=prune)
 
@@ -79,19 +89,25 @@ def prune(chosen: argparse.Namespace) -> None:
     of that with all heads on, with its 95% interval; empty where that score is not above 0).
     """
     check_output(chosen.output, TABLES, [chosen.texts])
+    if chosen.orders:
+        check_output(chosen.orders, TABLES, [chosen.texts, chosen.output])
     if chosen.over_steps:
         _prune_over_steps(chosen)
         return
     material = read_material(chosen)
-    found = _curves(chosen, material)
-    n_heads = _print_removable(chosen, material, found)
-    write_table(chosen.output, curves_table(found, n_heads), _facts(chosen, material))
+    drawn = _drawn(chosen, material)
+    n_heads = _print_removable(chosen, material, drawn.curves)
+    write_table(chosen.output, curves_table(drawn.curves, n_heads), _facts(chosen, material))
+    if chosen.orders:
+        write_table(chosen.orders, orders_table(drawn.whole), _facts(chosen, material))
 
 
 def _prune_over_steps(chosen: argparse.Namespace) -> None:
     """Curves of the saved steps of the run that is given as the checkpoint, one after the other."""
     if chosen.random_weights is not None:
         raise AnalysisError("With random weights all steps are alike. Leave out --random-weights, or --over-steps.")
+    if chosen.orders:
+        raise AnalysisError("Orders are those of one checkpoint. Leave out --over-steps, or --orders.")
     run = find_run(chosen.checkpoint)
     steps = saved_steps(run)
     last = find_checkpoint(steps[-1].checkpoint)
@@ -108,7 +124,7 @@ def _prune_over_steps(chosen: argparse.Namespace) -> None:
             continue
         step, material = at_step
         print(f"Step {step.step:,}, {step.checkpoint}")
-        curves = _curves(chosen, material)
+        curves = _drawn(chosen, material).curves
         n_heads, facts = _print_removable(chosen, material, curves), _facts(chosen, material)
         fingerprints[step.step] = facts.pop("fingerprint")
         found += [StepCurve(step=step.step, curve=each) for each in curves]
@@ -137,21 +153,35 @@ def _at_beginning(
         return None
 
 
-def _curves(chosen: argparse.Namespace, material: Material) -> list[Curve]:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Drawn:
     """Curves of a checkpoint in all orders."""
+
+    curves: list[Curve]
+    whole: dict[str, Removed]
+    """Orders as found on all texts."""
+
+
+def _drawn(chosen: argparse.Namespace, material: Material) -> _Drawn:
     pruning = pruning_of(material, chosen.at_least)
     _ = pruning.half  # too few texts are refused before the work is done, and too many heads that shall stay
     removal_order(np.zeros(pruning.is_there.shape), chosen.at_least)
     outcomes = ablated(material)
     ablation, full = damage(outcomes, material.score), full_outcomes(outcomes)
-    by_name = orders(pruning, ablation, cheap_measures(material, False, RULES[0]))
+    measures = cheap_measures(material, False, RULES[0])
+    by_name, whole = orders(pruning, ablation, measures), whole_orders(pruning, ablation, measures)
     if chosen.greedy and (greedy := greedy_order(pruning, asker(material, "greedy order"))):
         by_name[GREEDY, 0] = greedy
+        if (
+            chosen.orders
+            and (order := whole_greedy_order(pruning, asker(material, "greedy order, all texts"))) is not None
+        ):
+            whole[GREEDY] = order
     drawn = [
         pruning_curve(pruning, order, by_half, full, asker(material, f"curve of {order[0]}"))
         for order, by_half in by_name.items()
     ]
-    return [of_order for of_order in drawn if of_order is not None]
+    return _Drawn(curves=[of_order for of_order in drawn if of_order is not None], whole=whole)
 
 
 def _facts(chosen: argparse.Namespace, material: Material) -> dict[str, str]:
@@ -188,7 +218,8 @@ def _print_removable(chosen: argparse.Namespace, material: Material, curves: Seq
     score, full, within = material.score, float(curves[0].score[0]), chosen.within
     n_heads = pruning_of(material, chosen.at_least).n_heads
     unit = " of it" if score.name == "loss" else ""
-    print(f"Heads removed with a {score.name} worse by at most {within}{unit}, of {n_heads} (95% interval):")
+    allowed = f"{within}{unit} (95% interval)"
+    print(f"Heads, of {n_heads}, that can go before the {score.name} is worse by more than {allowed}:")
     for found in removable(curves, score.sign, allowed_loss(score, full, within)):
         interval = "" if np.isnan(found.low) else f" ({found.low:.0f} to {found.high:.0f})"
         print(f"{found.order:<26}{found.n:>5}{interval}")

@@ -4,12 +4,13 @@ An order is found on one half of the texts and judged on the other, and the othe
 the texts is asked for through a function that the caller gives, so that answers can be kept. Does not import torch.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from core.attention.settings import Head
@@ -143,24 +144,49 @@ def whole_orders(pruning: Pruning, ablation: Measure, measures: Sequence[Measure
     return {name: pruning.order(values) for name, values in importance.items()}
 
 
+def orders_table(whole: Mapping[str, Removed]) -> pd.DataFrame:
+    """One row an order and head: order, removed (heads), layer, head (the last of these), and heads (all of these, as
+    the command remove takes them)."""
+    parts = []
+    for name, order in whole.items():
+        names = [f"{layer}-{head}" for layer, head in order.tolist()]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "order": name,
+                    "removed": np.arange(1, len(order) + 1),
+                    "layer": order[:, 0],
+                    "head": order[:, 1],
+                    "heads": [",".join(names[: place + 1]) for place in range(len(names))],
+                }
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
 def greedy_order(pruning: Pruning, ask: Ask) -> ByHalf | None:
     """The order of ablations that are taken anew at each step, with the heads of the steps before off.
 
     Returns: None where an answer cannot be had now.
     """
-    sides = [_greedy(pruning, side, ask) for side in (0, 1)]
-    return None if sides[0] is None or sides[1] is None else (sides[0], sides[1])
+    first, second = (_greedy(pruning, pruning.found_on(side), ask) for side in (0, 1))
+    return None if first is None or second is None else (first, second)
 
 
-def _greedy(pruning: Pruning, side: int, ask: Ask) -> Removed | None:
+def whole_greedy_order(pruning: Pruning, ask: Ask) -> Removed | None:
+    """The greedy order as found on all texts; None where an answer cannot be had now."""
+    return _greedy(pruning, np.ones((1, len(pruning.documents))), ask)
+
+
+def _greedy(pruning: Pruning, weights: Float[np.ndarray, "1 text"], ask: Ask) -> Removed | None:
     off: list[Head] = []
-    places = np.flatnonzero(pruning.half != side)
+    places = np.flatnonzero(weights[0])
     for start, stop in _steps(pruning.counts(pruning.order(np.zeros(pruning.is_there.shape)))):
         outcomes = ask(ablation_question(pruning.metric), places, tuple(sorted(off)), pruning.n_heads)
         if outcomes is None:
             return None
-        every = _at_their_places(outcomes, places, len(pruning.half))
-        importance = damage(every, pruning.score).over(pruning.found_on(side))[0]
+        every = _at_their_places(outcomes, places, len(pruning.documents))
+        importance = damage(every, pruning.score).over(weights)[0]
         for layer, head in off:
             importance[layer, head] = -np.inf
         off += [(int(layer), int(head)) for layer, head in pruning.order(importance)[start:stop]]
@@ -194,6 +220,16 @@ def pruning_curve(
 
     Returns: None where an answer cannot be had now.
     """
+    outcomes = pruning_outcomes(pruning, by_half, full, ask)
+    if outcomes is None:
+        return None
+    return curve(*order, pruning.counts(by_half[0]), outcomes, pruning.score, pruning.draws)
+
+
+def pruning_outcomes(
+    pruning: Pruning, by_half: ByHalf, full: Float[np.ndarray, "text part"], ask: Ask
+) -> Float[np.ndarray, "text step part"] | None:
+    """Outcomes of each text at each step of the order that was found on the other half; see `pruning_curve`."""
     counts = pruning.counts(by_half[0])
     ends_with_none = int(counts[-1]) == pruning.n_heads
     middle, n_parts = (counts[1:-1] if ends_with_none else counts[1:]), full.shape[1]
@@ -206,8 +242,7 @@ def pruning_curve(
         if answers is None or last is None:
             return None
         steps |= {int(place): [full[place][None], *of] for place, *of in zip(places, answers, last, strict=True)}
-    by_text = np.stack([np.concatenate(steps[place]) for place in sorted(steps)])
-    return curve(*order, counts, by_text, pruning.score, pruning.draws)
+    return np.stack([np.concatenate(steps[place]) for place in sorted(steps)])
 
 
 def _outcomes(

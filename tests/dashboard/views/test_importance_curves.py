@@ -113,11 +113,17 @@ def test_heads_that_stay_end_the_curve_and_too_few_texts_are_refused(opened):
     assert "at least 2 texts" in said(opened(corpus_text="A cat sat."))[0]
 
 
-def test_the_greedy_order_is_drawn_when_it_is_asked_for(opened):
+def test_the_greedy_order_is_drawn_when_it_is_asked_for_and_heads_can_be_removed_by_it(opened, store):
     at = begin(opened(greedy="true"))
     assert "greedy" in orders_of(at)
+    passed = controls.inference().n_passed
     at = opened(greedy="true", order="greedy")
-    assert any(each.value == wording.NO_ORDER for each in at.info)
+    at.text_input(key=NAME).set_value("greedily")
+    at.selectbox(key="how many to remove").set_value("4 of 6 (67%)")
+    button(at, wording.MAKE).click().run()
+    assert said(at) == []
+    assert len(find_checkpoint("greedily").removed_of("self")) == 4
+    assert controls.inference().n_passed == passed, "the order on all texts is kept, too"
 
 
 def test_heads_are_removed_from_the_page_and_the_checkpoint_is_offered(opened, small, store):

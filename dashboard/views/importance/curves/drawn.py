@@ -20,6 +20,7 @@ from core.importance.pruning.orders import (
     is_there,
     orders,
     pruning_curve,
+    whole_greedy_order,
     whole_orders,
 )
 from dashboard.views.importance.curves.asker import Asker, NotYet, Work
@@ -61,7 +62,7 @@ def pruning_of(importance: Importance, at_least: int) -> Pruning:
 
 def n_passes(pruning: Pruning, wants_greedy: bool) -> int:
     """Forward passes of single texts that all curves take, about."""
-    greedy = STEPS * pruning.n_heads if wants_greedy else 0
+    greedy = 2 * STEPS * pruning.n_heads if wants_greedy else 0  # by halves, and on all texts
     n_curves = 2 + N_MEASURES + RANDOM_ORDERS + wants_greedy
     return len(pruning.documents) * (5 + STEPS * n_curves + greedy)
 
@@ -100,16 +101,18 @@ def collected(
     by_name = orders(pruning, ablation, measures)
     curves: list[Curve] = []
     for order, by_half in by_name.items():
-        curve = pruning_curve(pruning, order, by_half, full, asker.about_places)
-        is_whole &= curve is not None
-        if curve is not None:
-            curves.append(curve)
+        drawn = pruning_curve(pruning, order, by_half, full, asker.about_places)
+        is_whole &= drawn is not None
+        if drawn is not None:
+            curves.append(drawn)
             show(curves)
-    if wants_greedy and is_whole:
-        curve = _greedy(pruning, full, asker)
-        is_whole = curve is not None
-        curves += [] if curve is None else [curve]
     whole = whole_orders(pruning, ablation, measures)
+    if wants_greedy and is_whole:
+        greedy = _greedy(pruning, full, asker)
+        on_all = None if greedy is None else whole_greedy_order(pruning, asker.about_places)
+        is_whole = on_all is not None
+        curves += [] if greedy is None else [greedy]
+        whole |= {} if on_all is None else {GREEDY: on_all}
     return Drawn(curves=curves, whole=whole, refused=refused, is_whole=is_whole)
 
 

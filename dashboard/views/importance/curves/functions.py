@@ -36,7 +36,7 @@ def functions(importance: Importance, pruning: Pruning, order: Removed | None, n
     Args:
         importance: of the page.
         pruning: what heads are removed from.
-        order: as found on all texts; None where there is none.
+        order: as found on all texts; None while it is not.
         name: of the order.
     """
     if order is None or not toggle(wording.FUNCTIONS, key="functions kept", help=wording.FUNCTIONS_HELP):

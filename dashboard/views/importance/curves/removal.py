@@ -43,7 +43,7 @@ def removal(importance: Importance, pruning: Pruning, order: Removed | None, n_f
     Args:
         importance: of the page.
         pruning: what heads are removed from.
-        order: the chosen order; None where none is found on all texts.
+        order: the chosen order; None while it is not found on all texts.
         n_fine: heads of it that can go at a small cost: the step that is offered first.
     """
     if is_public():

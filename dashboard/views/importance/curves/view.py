@@ -35,6 +35,7 @@ SETTING_WIDTH: Final = 200
 
 def how_many(importance: Importance) -> None:
     """Curves of all orders, how many heads each removes at a small cost, and how that changed over training."""
+    st.markdown(wording.SEE)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         within = one_of(wording.WITHIN, WITHIN, key="allowed loss", help=wording.WITHIN_HELP)
         numbers = {str(number): number for number in range(importance.effects.delta.shape[1] + 1)}

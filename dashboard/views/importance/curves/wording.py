@@ -11,6 +11,11 @@ from dashboard.figures.figure import counted, percent
 
 SHOWN_RUNS: Final = 3
 TAB: Final = "How many heads can go?"
+SEE: Final = (
+    "Heads are switched off one after the other, the least important first. A curve shows what is left of the score. "
+    "Which heads come first depends on how importance is measured, so every measure has a curve; random orders "
+    "are the control."
+)
 WITHIN: Final = "Allowed loss"
 WITHIN_HELP: Final = (
     "How much worse the score may get. Of a loss it is a share: 1% of what it is with all heads. Of every other score "
@@ -117,8 +122,7 @@ NAME: Final = "Name"
 MAKE: Final = "Remove"
 REMOVING: Final = "Removing heads and checking the result ..."
 NO_ORDER: Final = (
-    "The greedy order is found on halves of the texts only, so there is none to remove by. Choose another order, or "
-    "the chosen heads."
+    "This order is not found on all texts yet. Go on with the curves, or choose another order, or the chosen heads."
 )
 NO_CHOICE: Final = "No head is chosen. Choose heads in the map of the tab Each head, or remove by an order."
 INSPECT: Final = "Inspect it"

@@ -6,7 +6,8 @@ import torch
 from core.__main__ import main
 from core.attention.observed import observe
 from core.errors import AnalysisError
-from core.importance.metrics import mean_score
+from core.importance.measures import damage
+from core.importance.metrics import TextOutcomes, mean_score
 from core.importance.pruning.curves import (
     Curve,
     Removable,
@@ -17,6 +18,7 @@ from core.importance.pruning.curves import (
     removable,
     removal_order,
 )
+from core.importance.pruning.orders import Pruning, greedy_order, whole_greedy_order
 
 IMPORTANCE = np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 0.1]])
 
@@ -92,7 +94,7 @@ def test_prune_judges_each_half_of_the_texts_by_the_order_of_the_other(tmp_path,
     checkpoint = loaded("bert", "float64")
     texts = ["the cat ran", "who sat on the mat", "a dog", "she eats red apples"]
     (tmp_path / "texts.txt").write_text("\n".join(texts))
-    table = curves_of(tmp_path, checkpoint, "--greedy", "--at-least", "1")
+    table = curves_of(tmp_path, checkpoint, "--greedy", "--at-least", "1", "--orders", str(tmp_path / "orders.csv"))
     counts = [0, 1, 2, 3, 4]
     assert table.groupby(["order", "draw"])["removed"].apply(list).tolist() == [counts] * (3 + 7 + 10)
     assert table[table["removed"] == 0]["score"].abs().max() < 1e-12
@@ -107,19 +109,58 @@ def test_prune_judges_each_half_of_the_texts_by_the_order_of_the_other(tmp_path,
         )
         return 1 - float(torch.cosine_similarity(full, without, dim=0))
 
-    changes = []
+    changes, of_halves = [], []
     for half, other in (((0, 2), (1, 3)), ((1, 3), (0, 2))):
-        damage = np.zeros((2, 3))
+        of_half = np.zeros((2, 3))
         for head in np.ndindex(2, 3):
             gates = torch.ones((2, 3))
             gates[head] = 0
-            damage[head] = np.mean([change(place, gates) for place in half])
+            of_half[head] = np.mean([change(place, gates) for place in half])
+        of_halves.append(of_half)
         gates = torch.ones((2, 3))
-        for layer, head in removal_order(damage, 1)[:3]:
+        for layer, head in removal_order(of_half, 1)[:3]:
             gates[layer, head] = 0
         changes += [change(place, gates) for place in other]
     assert by_order["ablation", 0, 3] == pytest.approx(np.mean(changes), abs=1e-10)
     assert by_order["greedy", 0, 1] != by_order["reverse", 0, 1]
+    whole = pd.read_csv(tmp_path / "orders.csv").set_index(["order", "removed"])
+    first = [f"{layer}-{head}" for layer, head in removal_order(np.mean(of_halves, axis=0), 1)[:3]]
+    assert whole.loc[("ablation", 3), "heads"] == ",".join(first)
+    assert whole.loc[("ablation", 3), ["layer", "head"]].tolist() == list(map(int, first[-1].split("-")))
+    assert whole.loc["greedy", "heads"].iloc[-1].count(",") == 3, "one head of each layer stays"
+
+
+class Twins:
+    """A checkpoint of one layer in which heads 0 and 1 stand in for each other, and head 2 is needed a little."""
+
+    def __init__(self):
+        self.questions = []
+
+    def ask(self, question, places, off, n_passes):
+        self.questions.append((places.tolist(), off))
+        gone = {head for _, head in off}
+
+        def loss(more):
+            without = gone | more
+            return 10.0 * ({0, 1} <= without) + 1.0 * (2 in without) + 0.1 * (0 in without)
+
+        by_head = [[[loss({head})] for head in range(3)]]
+        return [TextOutcomes(full=np.array([loss(set())]), without=np.array(by_head)) for _ in places]
+
+
+def test_the_greedy_order_sees_what_single_ablations_cannot():
+    pruning = Pruning(metric="lm", score=mean_score("loss"), documents=[None] * 4, is_there=np.ones((1, 3), bool))
+    twins = Twins()
+    first, second = greedy_order(pruning, twins.ask)
+    # Alone, the twins cost 0.1 and 0, and head 2 costs 1; once head 1 is off, head 0 is needed most.
+    assert first.tolist() == second.tolist() == [[0, 1], [0, 2], [0, 0]]
+    assert twins.questions[:3] == [([1, 3], ()), ([1, 3], ((0, 1),)), ([1, 3], ((0, 1), (0, 2)))]
+    whole = Twins()
+    assert whole_greedy_order(pruning, whole.ask).tolist() == first.tolist()
+    assert whole.questions[0] == ([0, 1, 2, 3], ())
+    once = damage(Twins().ask(None, np.arange(4), (), 3), pruning.score).values(4)
+    assert pruning.order(once).tolist() == [[0, 1], [0, 0], [0, 2]]
+    assert whole_greedy_order(pruning, lambda *_: None) is None
 
 
 def curves_of(folder, checkpoint, *more):
