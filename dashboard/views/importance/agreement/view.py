@@ -39,20 +39,22 @@ def cheaper_measures(importance: Importance) -> None:
     facts = {**importance.facts, "relevance rule": rule, "gradients by layer norm": "yes" if normalised else "no"}
     n_heads = int((~np.isnan(found.values[ABLATION])).sum())
     st.markdown(wording.summary(list(found.agreements.values()), n_heads))
+    agreement, as_ranks = _one_measure(found)
     left, right = halves()
     with left:
         chart("agreement with ablation", agreement_dots(list(found.agreements.values())), facts)
+        chart(f"agreement by layer, {agreement.measure}", layer_agreement(agreement), facts)
+    with right:
+        _scatter(found, agreement, as_ranks, importance, facts)
+        st.caption(f"{agreement.measure.capitalize()}: {wording.ABOUT[agreement.measure]}.")
         st.caption(wording.INTERVALS)
         if found.conserved is not None:
             st.caption(wording.conserved(found.conserved))
         _table(found, facts)
-    with right:
-        chosen = _one_measure(found, importance, facts)
-        chart(f"agreement by layer, {chosen.measure}", layer_agreement(chosen), facts)
 
 
-def _one_measure(found: Compared, importance: Importance, facts: dict[str, str]) -> Agreement:
-    """The measure that the reader chose, head by head; at first the one that agrees best."""
+def _one_measure(found: Compared) -> tuple[Agreement, bool]:
+    """The measure that the reader chose, at first the one that agrees best, and whether it is drawn as ranks."""
     best = max(found.agreements.values(), key=lambda each: np.nan_to_num(each.spearman[0], nan=-np.inf))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = from_list(
@@ -60,12 +62,20 @@ def _one_measure(found: Compared, importance: Importance, facts: dict[str, str])
             {each: each for each in found.agreements},
             key="cheap measure",
             start=best.measure,
+            help=wording.MEASURE_HELP,
             width=PICKER_WIDTH,
         )
         as_ranks = one_of(
             wording.SCALE, {wording.RANKS: True, wording.VALUES: False}, key="measure axes", help=wording.SCALE_HELP
         )
-    agreement = found.agreements[name]
+    return found.agreements[name], as_ranks
+
+
+def _scatter(
+    found: Compared, agreement: Agreement, as_ranks: bool, importance: Importance, facts: dict[str, str]
+) -> None:
+    """A measure against ablation, head by head."""
+    name = agreement.measure
     x, y = found.values[name], found.values[ABLATION]
     if as_ranks:
         x, y = _ranks(x), _ranks(y)
@@ -78,8 +88,6 @@ def _one_measure(found: Compared, importance: Importance, facts: dict[str, str])
     )
     described = f"Heads by {name} and by {ABLATION}. Spearman's correlation {agreement.spearman[0]:.2f}."
     chart(f"{name} and {ABLATION}", head_scatter(x, y, words, described, importance.heads), facts, selects=True)
-    st.caption(f"{name.capitalize()}: {wording.ABOUT[name]}.")
-    return agreement
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:

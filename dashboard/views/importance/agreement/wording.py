@@ -34,6 +34,7 @@ RULE_HELP: Final = (
     "those below 0 get fixed shares (alpha and beta); half to each is what Voita et al. used."
 )
 MEASURE: Final = "Measure"
+MEASURE_HELP: Final = "The one that is drawn head by head, and within each layer; at first the one that agrees best."
 SCALE: Final = "Axes"
 RANKS: Final = "ranks"
 VALUES: Final = "values"
