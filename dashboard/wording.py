@@ -327,16 +327,24 @@ ARCHIVE: Final = (
 
 def scoring(done: int, total: int, seconds_left: float | None, n_before: int, doing: str = SCORING) -> str:
     """Progress of a pass over many texts."""
-    left = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
     before = f" {counted(n_before, 'request')} of other users first." if n_before else ""
+    left = _time_left(seconds_left)
     return f"{doing}: {done:,} of {total:,}{left}.{before} Finished texts are kept if you leave this page."
 
 
 def looking(seconds_left: float | None, n_before: int) -> str:
     """While the text on screen waits for its pass."""
-    left = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
     before = f" {counted(n_before, 'request')} of other users first." if n_before else ""
-    return f"Running the model on your text{left}.{before}"
+    return f"Running the model on your text{_time_left(seconds_left)}.{before}"
+
+
+def _time_left(seconds: float | None) -> str:
+    return "" if seconds is None else f", {duration(seconds)} left"
+
+
+def duration(seconds: float) -> str:
+    """An estimated time, in minutes where seconds would be too many to grasp."""
+    return f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
 
 
 def finding(name: str) -> str:

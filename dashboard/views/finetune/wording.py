@@ -8,6 +8,7 @@ from core.finetuning.data import MOST_CLASSES_OF_NUMBERS, Task
 from core.finetuning.movie_reviews import N_HELD_OUT, N_TRAINING
 from core.finetuning.settings import WARM_UP, WEIGHT_DECAY
 from dashboard.figures.figure import counted, percent
+from dashboard.wording import duration
 
 NUMBERS: Final = {"warm_up": percent(WARM_UP), "weight_decay": f"{WEIGHT_DECAY:g}"}
 """Of `method.md`."""
@@ -165,7 +166,7 @@ def running(progress: Progress) -> str:
     """How far a run is."""
     if not progress.steps:
         return progress.message or LOOKING
-    left = "" if progress.seconds_left is None else f", {_time(progress.seconds_left)} left"
+    left = "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left"
     return f"Step {progress.step:,} of {progress.steps:,}{left}"
 
 
@@ -212,10 +213,6 @@ def _kept(progress: Progress) -> str:
     if not progress.saved:
         return "No step was saved; Resume starts from the beginning."
     return f"Step {progress.saved[-1]:,} is saved; Resume continues from it."
-
-
-def _time(seconds: float) -> str:
-    return f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
 
 
 def compare_with(start: str) -> str:

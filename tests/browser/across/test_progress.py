@@ -11,7 +11,7 @@ from cache.store.store import Store
 from dashboard import wording
 
 N_TEXTS = 1_500
-PROGRESS = re.compile(r"Scoring texts: ([\d,]+) of 1,500, about \d+ s left\.")
+PROGRESS = re.compile(r"Scoring texts: ([\d,]+) of 1,500, about \d+ (?:s|min) left\.")
 LOOKS = 60
 QUIET = 2.0
 """Seconds without a new result after which nothing is being computed."""

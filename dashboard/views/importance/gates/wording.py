@@ -6,6 +6,7 @@ from typing import Final
 from core.checkpoints.saved_runs import Progress
 from core.importance.gates.settings import STRETCH, TEMPERATURE, GateSettings
 from dashboard.figures.figure import counted, percent
+from dashboard.wording import duration
 
 GATE_NUMBERS: Final = {"temperature": f"{TEMPERATURE:g}", "stretch": f"{STRETCH[0]:g} to {STRETCH[1]:g}"}
 """Of `method.md`."""
@@ -118,12 +119,8 @@ def running(penalty: float | None, number: int, n_runs: int, progress: Progress 
     if progress is None or not progress.steps:
         doing = "" if progress is None else progress.message
         return which + (doing or PREPARING)
-    left = "" if progress.seconds_left is None else f", {_time(progress.seconds_left)} left of this run"
+    left = "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left of this run"
     return f"{which}step {progress.step:,} of {progress.steps:,}{left}"
-
-
-def _time(seconds: float) -> str:
-    return f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
 
 
 def ended(state: str, n_finished: int, n_runs: int, progress: Progress | None) -> str:
