@@ -35,7 +35,7 @@ def pruning_curves(curves: Sequence[Curve], n_heads: int, name: str, chosen: str
     orders = list(dict.fromkeys(each.order for each in curves if each.order != RANDOM))
     random = [each for each in curves if each.order == RANDOM]
     rows = [row for each in curves if each.order != RANDOM for row in _points(each, n_heads, orders, chosen)]
-    rows += _band(random, n_heads)
+    rows += random_band(random, n_heads)
     data = pd.DataFrame(rows)
     fields = [field for field in ("score", "low", "high", "least", "most") if field in data]
     values = data[fields].to_numpy(float)
@@ -66,7 +66,8 @@ def _points(curve: Curve, n_heads: int, orders: Sequence[str], chosen: str) -> l
     return points + band
 
 
-def _band(curves: Sequence[Curve], n_heads: int) -> list[dict[str, Any]]:
+def random_band(curves: Sequence[Curve], n_heads: int) -> list[dict[str, Any]]:
+    """Range and mean of the scores of random orders at each step, as rows of the kind "random"; none of no curve."""
     if not curves:
         return []
     scores = np.stack([each.score for each in curves])

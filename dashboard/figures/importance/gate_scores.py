@@ -2,28 +2,33 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from core.importance.pruning.curves import Curve
+from core.importance.pruning.orders import RANDOM
 from dashboard.figures.appearance import HEAD_COLORS
-from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
+from dashboard.figures.figure import GREY, INK, Figure, Spec, of_kind, percent, template
+from dashboard.figures.importance.curves import random_band
 
 HEIGHT: Final = 240
 ROOM: Final = 0.06
 """Above the highest and below the lowest mark, as a share of their distance."""
 
 
-def gate_scores(curve: Curve, penalties: Sequence[float], n_heads: int, name: str) -> Figure:
-    """A score against the share of heads removed, a mark for each penalty.
+def gate_scores(
+    curve: Curve, penalties: Sequence[float], n_heads: int, name: str, beside: Sequence[Curve] = ()
+) -> Figure:
+    """A score against the share of heads removed, a mark for each penalty, beside curves of pruning.
 
     Args:
         curve: its first step has all heads on; then one step for each penalty.
         penalties: of the runs.
         n_heads: of the checkpoint.
         name: what the score is.
+        beside: over the same texts: one order, and the random ones; or none.
 
     Source: Voita et al. 2019, figure 7.
     """
@@ -42,31 +47,44 @@ def gate_scores(curve: Curve, penalties: Sequence[float], n_heads: int, name: st
         for place, penalty in zip(places, penalties, strict=True)
     ]
     line = {"kind": "full", "score": full, "label": f"all heads on: {full:.4g}"}
-    data = pd.DataFrame([line, *rows])
-    return Figure(_spec(name, _ends(data)), data, _described(data, name))
+    one = [each for each in beside if each.order != RANDOM]
+    order = one[0].order if one else ""
+    rows += [row for each in one for row in _order(each, n_heads)]
+    data = pd.DataFrame([line, *rows, *random_band([each for each in beside if each.order == RANDOM], n_heads)])
+    return Figure(_spec(name, _ends(data), order, "mean" in data), data, _described(data, name, order))
+
+
+def _order(curve: Curve, n_heads: int) -> list[dict[str, Any]]:
+    return [
+        {"kind": "order", "order": curve.order, "share": removed / n_heads, "score": score, "removed": removed}
+        for removed, score in zip(curve.n_removed.tolist(), curve.score.tolist(), strict=True)
+    ]
 
 
 def _ends(data: pd.DataFrame) -> tuple[float, float]:
-    values = data[["score", "low", "high"]].to_numpy(float)
+    values = data[[field for field in ("score", "low", "high", "least", "most") if field in data]].to_numpy(float)
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     room = ROOM * (high - low) or 0.01
     return round(low - room, 4), round(high + 2 * room, 4)
 
 
-def _described(data: pd.DataFrame, name: str) -> str:
+def _described(data: pd.DataFrame, name: str, order: str) -> str:
     runs = data[data["kind"] == "run"].sort_values("share")
     said = [
         f"penalty {run.label}: {percent(run.share, 0)} removed, {run.score:.3g} ({run.low:.3g} to {run.high:.3g})"
         for run in runs.itertuples()
     ]
     full = float(data.loc[data["kind"] == "full", "score"].iloc[0])
-    return f"{name[:1].upper()}{name[1:]} against the share of heads that gates close. All heads on: {full:.3g}; " + (
-        "; ".join(said) + "."
+    pruned = [f"{percent(row.share, 0)} {row.score:.3g}" for row in data[data["kind"] == "order"].itertuples()]
+    by_order = f" Removed in the order of {order}: {', '.join(pruned)}." if pruned else ""
+    return (
+        f"{name[:1].upper()}{name[1:]} against the share of heads that gates close. All heads on: {full:.3g}; "
+        f"{'; '.join(said)}.{by_order}"
     )
 
 
 @lru_cache(maxsize=16)
-def _spec(name: str, ends: tuple[float, float]) -> Spec:
+def _spec(name: str, ends: tuple[float, float], order: str, has_random: bool) -> Spec:
     import altair as alt
 
     share = alt.X(
@@ -88,13 +106,37 @@ def _spec(name: str, ends: tuple[float, float]) -> Spec:
         alt.Tooltip("low:N", title="from", format=".4~g"),
         alt.Tooltip("high:N", title="to", format=".4~g"),
     ]
-    full = of_kind("full")
+    full, pruned, random = of_kind("full"), of_kind("order"), of_kind("random")
+    order_tooltip = [
+        alt.Tooltip("order:N", title="order"),
+        alt.Tooltip("removed:N", title="heads removed"),
+        alt.Tooltip("score:N", title=name, format=".4~g"),
+    ]
+    of_random = [
+        random.mark_area(color=GREY, opacity=0.25, aria=False).encode(x=share, y=y("least"), y2=alt.Y2("most")),
+        random.mark_line(color=GREY, strokeWidth=2, strokeDash=[2, 3], aria=False).encode(x=share, y=y("mean")),
+    ]
+    of_order = [
+        pruned.mark_line(color=HEAD_COLORS[1], strokeWidth=1.5, strokeDash=[6, 3], aria=False).encode(
+            x=share, y=y("score")
+        ),
+        pruned.mark_point(color=HEAD_COLORS[1], filled=True, size=30, opacity=1, shape="diamond").encode(
+            x=share, y=y("score"), tooltip=order_tooltip
+        ),
+    ]
+    reading = ["point: one penalty, which stands beside it; bar: 95% interval"]
+    if order:
+        reading.append(f"diamonds: heads removed in the order of {order}")
+    if has_random:
+        reading.append("grey: mean and range of random orders")
     return template(
         alt.layer(
             full.mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.6).encode(y=y("score")),
             full.mark_text(color=INK, align="right", baseline="bottom", dy=-3).encode(
                 x=alt.XValue("width"), y=y("score"), text=alt.Text("label:N")
             ),
+            *(of_random if has_random else ()),
+            *(of_order if order else ()),
             runs.mark_line(color=HEAD_COLORS[0], strokeWidth=1.5, aria=False).encode(x=share, y=y("score")),
             runs.mark_rule(color=INK, strokeOpacity=0.6, aria=False).encode(x=share, y=y("low"), y2=alt.Y2("high")),
             runs.mark_point(color=HEAD_COLORS[0], filled=True, size=70, opacity=1).encode(
@@ -105,6 +147,6 @@ def _spec(name: str, ends: tuple[float, float]) -> Spec:
             ),
         ),
         title=f"{name[:1].upper()}{name[1:]} with the heads that stay open",
-        reading=("point: one penalty, which stands beside it; bar: 95% interval",),
+        reading=tuple(reading),
         height=HEIGHT,
     )

@@ -1,5 +1,7 @@
 """The figures of gates, drawn of a made-up sweep."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from core.importance.gates.hard_concrete import densities, gates_of
@@ -20,9 +22,14 @@ CURVE = Curve(
     drawn=np.array([[0.0, -0.06, -0.28], [0.0, 0.01, -0.12]]),
     drawn_full=np.array([0.8, 0.8]),
 )
+BESIDE = [
+    replace(CURVE, order=order, draw=draw, n_removed=np.array([0, 6, 12]), score=np.array([0.8, middle, 0.5]))
+    for order, draw, middle in (("flap", 0, 0.75), ("random", 0, 0.7), ("random", 1, 0.6))
+]
 GATES, POINTS = gates_of(LOG_ALPHA), np.linspace(0, 1, 11)
 FIGURES = {
     "gate scores": gate_scores(CURVE, PENALTIES, 12, "accuracy"),
+    "gate scores beside pruning": gate_scores(CURVE, PENALTIES, 12, "accuracy", BESIDE),
     "gate densities": gate_densities(
         ["L0 H0", "L0 H1", "L0 H2"], GATES.p_zero[0], GATES.p_one[0], POINTS, densities(LOG_ALPHA[0], POINTS)
     ),

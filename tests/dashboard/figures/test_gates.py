@@ -18,6 +18,14 @@ def test_a_penalty_lies_at_the_share_of_heads_that_it_removes_with_its_interval(
     assert "penalty 0.1: 67% removed, 0.6 (0.52 to 0.68)" in FIGURES["gate scores"].description
 
 
+def test_an_order_of_pruning_and_the_range_of_random_ones_lie_at_their_shares():
+    figure = FIGURES["gate scores beside pruning"]
+    assert rows(figure, "order")[["share", "score"]].values.tolist() == [[0, 0.8], [0.5, 0.75], [1, 0.5]]
+    assert rows(figure, "random")[["least", "mean", "most"]].iloc[1].tolist() == pytest.approx([0.6, 0.65, 0.7])
+    assert "Removed in the order of flap: 0% 0.8, 50% 0.75, 100% 0.5." in figure.description
+    assert "order of" not in FIGURES["gate scores"].description
+
+
 def test_runs_that_all_do_as_well_as_before_leave_the_axis_some_room():
     zero = np.zeros(3)
     flat = replace(CURVE, score=np.full(3, 0.5), delta=zero, low=zero, high=zero)

@@ -15,9 +15,12 @@ from core.errors import AnalysisError
 from core.finetuning.journal import Journal
 from core.importance.gates.history import append_gates, read_history
 from core.importance.gates.settings import GateSettings
+from dashboard import controls
+from dashboard.figures.importance.gate_scores import gate_scores
 from dashboard.views.finetune.folders import keep_data
 from dashboard.views.importance import wording as page_wording
-from dashboard.views.importance.gates import runs, wording
+from dashboard.views.importance.curves import wording as curves_wording
+from dashboard.views.importance.gates import runs, view, wording
 from dashboard.views.importance.gates.form import penalties_of
 from dashboard.views.importance.gates.sweeps import RECORD, Sweep, all_sweeps, keep, sweeps_of
 
@@ -159,6 +162,27 @@ def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw(app, classifier,
     assert any("Distribution of gates" in each.value for each in at.markdown)
     button(at, wording.DELETE_NOW).click().run()
     assert not sweep.folder.exists()
+
+
+def test_curves_of_pruning_stand_beside_the_gates_over_the_same_texts(app, classifier, sweep_of, monkeypatch):
+    sweep = sweep_of(replace(QUICK, seed=11), (5.0,))
+    keep(sweep)
+    assert main(["gates", *runs._options(sweep, "cpu")]) == 0
+    assert wording.NO_CURVES in shown(upload(app("importance", checkpoint=classifier, **TAB)))
+    curves = upload(app("importance", checkpoint=classifier, **TAB | {"importance details": curves_wording.TAB}))
+    curves.button(key="begin curves").click().run()
+    assert not curves.exception
+    figures, passed = [], controls.inference().n_passed
+    monkeypatch.setattr(view, "gate_scores", lambda *values: figures.append(values) or gate_scores(*values))
+    at = upload(app("importance", checkpoint=classifier, **TAB))
+    assert not at.exception
+    assert at.selectbox(key="order beside gates").value == view.FIRST_BESIDE
+    gates, *_, beside = figures[-1]
+    assert [each.order for each in beside] == [view.FIRST_BESIDE, *["random"] * 10]
+    for each in beside:  # with all heads, and with none: penalty 5 closes all
+        np.testing.assert_allclose(each.score[[0, -1]], gates.score[[0, -1]])
+    assert len(beside[0].score) == 7
+    assert controls.inference().n_passed == passed
 
 
 def test_weights_that_were_trained_too_are_asked_with_their_gates(app, classifier, sweep_of):

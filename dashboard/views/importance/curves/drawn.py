@@ -9,8 +9,9 @@ from jaxtyping import Float
 
 from cache.store.recent import Recent
 from core.errors import AnalysisError
+from core.importance.effects import Draws
 from core.importance.measures import Measure, damage
-from core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Curve
+from core.importance.pruning.curves import RANDOM_ORDERS, STEPS, Curve, curve
 from core.importance.pruning.orders import (
     GREEDY,
     Pruning,
@@ -20,6 +21,7 @@ from core.importance.pruning.orders import (
     is_there,
     orders,
     pruning_curve,
+    pruning_outcomes,
     whole_greedy_order,
     whole_orders,
 )
@@ -77,6 +79,34 @@ def kept_curves(importance: Importance, pruning: Pruning, wants_greedy: bool) ->
         if known.is_whole:
             _curves.put(key, known, sum(each.drawn.nbytes for each in known.curves))
     return known
+
+
+def kept_curves_of(importance: Importance, places: tuple[int, ...]) -> list[Curve]:
+    """Curves that need no pass, each judged on some of the texts only; orders are found on halves of all texts.
+
+    Args:
+        importance: of the page.
+        places: of the texts that are judged; all of them were read.
+    """
+    material, positions = importance.material, importance.ablated.positions
+    key = (material.key, positions, places)
+    known = _curves.get(key)
+    if known is not None:
+        return known.curves
+    pruning, asker = pruning_of(importance, 0), Asker(importance=importance, work=Work())
+    rows, score, draws = np.isin(positions, places), material.score(places), Draws(material.documents(places))
+    measures, refused, is_whole = _measures(asker)
+    full = full_outcomes(importance.ablated.results)
+    curves: list[Curve] = []
+    for order, by_half in orders(pruning, damage(importance.ablated.results, pruning.score), measures).items():
+        outcomes = pruning_outcomes(pruning, by_half, full, asker.about_places)
+        is_whole &= outcomes is not None
+        if outcomes is not None:
+            curves.append(curve(*order, pruning.counts(by_half[0]), outcomes[rows], score, draws))
+    if is_whole:
+        drawn = Drawn(curves=curves, whole={}, refused=refused, is_whole=True)
+        _curves.put(key, drawn, sum(each.drawn.nbytes for each in curves))
+    return curves
 
 
 def collected(

@@ -27,7 +27,8 @@ class Judged:
     curve: Curve
     """Its first step has all heads on and no gates; then one step for each penalty."""
     n_heads: int
-    n_texts: int
+    places: tuple[int, ...]
+    """Of the texts that were judged, among those of the page."""
 
 
 def gates_after(sweep: Sweep, penalty: float, engine: Engine) -> TrainedGates | None:
@@ -63,7 +64,7 @@ def judged(material: Material, sweep: Sweep) -> Judged | None:
     removed = np.array([0, *(int((of.gate == 0).sum()) for of in gates.values())])
     of_runs = curve("gates", 0, removed, every, material.score(read), Draws(material.documents(read)))
     n_heads = int((~np.isnan(next(iter(gates.values())).gate)).sum())
-    return Judged(penalties=tuple(gates), curve=of_runs, n_heads=n_heads, n_texts=len(read))
+    return Judged(penalties=tuple(gates), curve=of_runs, n_heads=n_heads, places=read)
 
 
 def held_out_places(material: Material, table: Labelled, sweep: Sweep) -> Int[np.ndarray, " text"]:

@@ -11,6 +11,8 @@ from core.attention.settings import Head, head_name
 from core.errors import AnalysisError
 from core.importance.gates.history import GateHistory
 from core.importance.gates.settings import GateSettings, TrainedGates
+from core.importance.pruning.curves import Curve
+from core.importance.pruning.orders import RANDOM
 from dashboard import state
 from dashboard.components.head_map import head_map
 from dashboard.controls import from_home
@@ -22,6 +24,7 @@ from dashboard.plain import plain, show_error
 from dashboard.views.charts import chart
 from dashboard.views.finetune import wording as training_wording
 from dashboard.views.importance import wording as page_wording
+from dashboard.views.importance.curves.drawn import kept_curves_of
 from dashboard.views.importance.gates import runs, wording
 from dashboard.views.importance.gates.form import begin, form
 from dashboard.views.importance.gates.scores import Judged, judged
@@ -33,6 +36,9 @@ from dashboard.views.pickers import from_list, one_of
 
 LOOK_AGAIN: Final = 1.0
 """Seconds between two looks at a run that is on."""
+FIRST_BESIDE: Final = "gradient per text"
+"""The order of pruning that is drawn first, the measure of Michel et al.'s paper."""
+PICKER_WIDTH: Final = 280
 POINTS: Final = 201
 """Of a density."""
 
@@ -176,9 +182,24 @@ def _scores(importance: Importance, sweep: Sweep, scores: Judged) -> None:
     numbers = (float(curve.score[0]), *(float(one[most]) for one in (curve.score, curve.low, curve.high)))
     n_open = scores.n_heads - int(curve.n_removed[most])
     st.markdown(wording.found(shown, scores.penalties[most - 1], n_open, scores.n_heads, numbers))
-    figure = gate_scores(curve, scores.penalties, scores.n_heads, shown)
+    figure = gate_scores(curve, scores.penalties, scores.n_heads, shown, _beside(importance, scores))
     chart("scores by penalty", figure, _facts(importance, sweep), wording.VOITA_7)
-    st.caption(wording.over(scores.n_texts, sweep.settings.with_weights))
+    st.caption(wording.over(len(scores.places), sweep.settings.with_weights))
+
+
+def _beside(importance: Importance, scores: Judged) -> list[Curve]:
+    """Curves of pruning over the texts that the gates are judged on: the order that the reader picks, and random ones;
+    none before the curves are drawn."""
+    curves = kept_curves_of(importance, scores.places)
+    names = {each.order: each.order for each in curves if each.order != RANDOM}
+    if not names:
+        st.caption(wording.NO_CURVES)
+        return []
+    start = FIRST_BESIDE if FIRST_BESIDE in names else None
+    order = from_list(
+        wording.BESIDE, names, key="order beside gates", start=start, help=wording.BESIDE_HELP, width=PICKER_WIDTH
+    )
+    return [each for each in curves if each.order in (order, RANDOM)]
 
 
 def scores_table(scores: Judged) -> pd.DataFrame:

@@ -171,6 +171,14 @@ def over(n_texts: int, with_weights: bool) -> str:
     return f"Scores are of {counted(n_texts, 'text')} that no gate was trained on.{more}"
 
 
+BESIDE: Final = "Beside an order of pruning"
+BESIDE_HELP: Final = (
+    "What is left of the score, over the same texts, where heads are switched off in this order instead. No text is "
+    "judged by an order that it helped to find."
+)
+NO_CURVES: Final = "Once the curves of the tab How many heads can go? are drawn, they stand here beside the gates."
+
+
 def about_to_delete(n_runs: int, n_bytes: int) -> str:
     """What deleting a sweep takes away."""
     return f"Delete {counted(n_runs, 'run')} with their saved steps ({n_bytes / 1e6:,.0f} MB)? This cannot be undone."
