@@ -15,6 +15,7 @@ from core.importance.removal.exports import Export
 from dashboard import state
 from dashboard.controls import from_home
 from dashboard.downloads import table_downloads
+from dashboard.figures.figure import counted
 from dashboard.plain import plain, show_error
 from dashboard.progress import in_its_place
 from dashboard.public import check_not_public, is_public
@@ -52,7 +53,7 @@ def removal(importance: Importance, pruning: Pruning, order: Removed | None, n_f
         st.markdown(wording.REMOVE_SEE)
         heads, export = _asked(importance, pruning, order, n_fine)
         if heads:
-            st.caption(f"{len(heads)}: {head_names(sorted(heads))}")
+            st.caption(f"{counted(len(heads), 'head')}: {head_names(sorted(heads))}")
             _make(importance.material.visit, heads, export)
         _made(importance)
 
