@@ -20,7 +20,7 @@ TEXTS = (
 )
 PROJECTIONS = {
     "bert": "attention.output.dense", "electra": "attention.output.dense", "gpt2": "attn.c_proj",
-    "llama": "self_attn.o_proj", "t5": "SelfAttention.o",
+    "gpt_neox": "attention.dense", "opt": "self_attn.out_proj", "llama": "self_attn.o_proj", "t5": "SelfAttention.o",
 }  # fmt: skip
 CASES = [(family, pooling) for family in PROJECTIONS for pooling in POOLINGS]
 CASES = [(family, pooling) for family, pooling in CASES if pooling != "cls" or family in ("bert", "electra")]
@@ -117,7 +117,9 @@ def test_a_head_that_is_switched_off_gives_zero(loaded):
 
 def test_where_the_paper_reads_vectors(loaded):
     usual = {family: usual_pooling(loaded(family), kind_of(loaded(family))) for family in PROJECTIONS}
-    assert usual == {"bert": "cls", "electra": "cls", "gpt2": "last", "llama": "last", "t5": "mean"}
+    assert usual == {
+        "bert": "cls", "electra": "cls", "gpt2": "last", "gpt_neox": "last", "opt": "last", "llama": "last", "t5": "mean"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["decoder", "cross"])
