@@ -112,7 +112,8 @@ def reconstruct_tasks(chosen: argparse.Namespace) -> None:
         steps = range(1, _n_present(one.report) + 1) if chosen.every else None
         tables.append(_steps_table(one, steps))
     write_table(chosen.output, pd.concat(tables, ignore_index=True), facts)
-    print("\n".join(map(_steps_line, tables)))
+    per_layer = [min(one.vectors.shape[1], _n_present(one.report)) for one in probed]
+    print("\n".join(map(_steps_line, tables, per_layer)))
 
 
 def _reports(chosen: argparse.Namespace) -> tuple[list[Probed], dict[str, str]]:
@@ -219,7 +220,7 @@ def _line(report: TaskReport) -> str:
     """The best head and layer of a task, as chosen on the validation part."""
     head, layer = report.best_head, report.best_layer
     named = head_name(int(report.layer[head]), int(report.head[head]))
-    baselines = ", ".join(f"{one.name} {one.score:.3f}" for one in report.baselines)
+    baselines = ", ".join(f"{one.name} {one.score:.3f}" for one in report.baselines if not np.isnan(one.score))
     return (
         f"{report.task}: {named} {_shown(report, head)}; output of layer {report.layer[layer]} "
         f"{_shown(report, layer)}; {baselines}; {report.n_test:,} test examples"
@@ -263,10 +264,11 @@ def _steps_table(one: Probed, steps: range | None) -> pd.DataFrame:
     )
 
 
-def _steps_line(table: pd.DataFrame) -> str:
-    """What as many heads as are enough tell of a task, against the layers."""
-    row = table[table["n_heads"] == table["enough"]].iloc[0]
+def _steps_line(table: pd.DataFrame, n_heads: int) -> str:
+    """The paper's comparison of a task: what the best n heads together tell, against the layers."""
+    row = table[table["n_heads"] == n_heads].iloc[0]
     return (
-        f"{row['task']}: last layer {row['last_layer']:.3f}, best layer {row['best_layer']:.3f}, best {row['n_heads']} "
-        f"heads {row['accuracy']:.3f} (gain {row['gain']:+.1f}%, {row['gain_low']:+.1f} to {row['gain_high']:+.1f})"
+        f"{row['task']}: last layer {row['last_layer']:.3f}, best layer {row['best_layer']:.3f}, best {n_heads} heads "
+        f"{row['accuracy']:.3f} (gain {row['gain']:+.1f}%, {row['gain_low']:+.1f} to {row['gain_high']:+.1f}); "
+        f"{row['enough']} are enough"
     )

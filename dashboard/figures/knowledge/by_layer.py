@@ -1,4 +1,4 @@
-"""Scores of heads layer by layer: the spread of each layer, a dot a head, and the output of the layer."""
+"""Scores of heads layer by layer: the spread of each layer in each checkpoint, a dot a head, and the layer's output."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -10,10 +10,11 @@ from jaxtyping import Float
 
 from core.attention.settings import Head
 from dashboard.figures.appearance import HEAD_COLORS, STAR
-from dashboard.figures.axes import Ends, places_axis
-from dashboard.figures.figure import GREY, INK, Figure, Spec, of_kind, template
+from dashboard.figures.axes import Ends, places_axis, series_channel
+from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
 from dashboard.figures.heads import head_choice, head_rows
-from dashboard.figures.knowledge.words import score_axis, score_ends, written
+from dashboard.figures.knowledge.words import NAME, Scores, score_axis, score_ends, written
+from dashboard.figures.names import drawable
 
 HEIGHT: Final = 320
 WIDEST: Final = 0.38
@@ -27,23 +28,26 @@ POINTS: Final = 41
 
 
 def scores_by_layer(
-    heads: Float[np.ndarray, "layer head"],
+    scores: Sequence[Scores],
     outputs: Float[np.ndarray, " layer"],
     floor: float,
     name: str,
     chosen: Sequence[Head] = (),
 ) -> Figure:
-    """Violins of the heads of each layer with a dot a head, and the outputs of the layers; a click chooses a head.
+    """Violins of the heads of each layer, and of the first checkpoint also a dot a head and the outputs of the layers.
+
+    A click on a dot chooses its head.
 
     Args:
-        heads: scores; NaN for a head that was removed.
-        outputs: scores of the outputs of the layers.
+        scores: of one or more checkpoints.
+        outputs: scores of the outputs of the layers of the first one.
         floor: a baseline, drawn across; NaN for none.
         name: what the scores are.
         chosen: heads that are ringed and named.
 
     Source: Jo and Myaeng 2020.
     """
+    heads = scores[0].heads
     n_layers, n_heads = heads.shape
     dots = head_rows(n_layers, n_heads).assign(kind="head", value=heads.ravel())
     dots["at"] = dots["layer"] + SPREAD * (2 * dots["head"] / max(1, n_heads - 1) - 1 if n_heads > 1 else 0)
@@ -51,9 +55,13 @@ def scores_by_layer(
     rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
     layers = pd.DataFrame({"kind": "output", "layer": np.arange(n_layers), "at": np.arange(n_layers), "value": outputs})
     floors = pd.DataFrame([] if np.isnan(floor) else [{"kind": "floor", "value": floor}])
-    data = pd.concat([*_violins(heads), dots, rings, layers, floors], ignore_index=True)
-    spec = _spec(n_layers, name, score_ends([*data["value"]]), not np.isnan(floor))
-    return Figure(spec, data, _description(heads, outputs, name))
+    violins = [violin.assign(series=number) for number, each in enumerate(scores) for violin in _violins(each.heads)]
+    data = pd.concat([*violins, dots, rings, layers, floors], ignore_index=True)
+    labels = tuple(drawable(each.label, NAME) for each in scores)
+    spec = _spec(
+        max(len(each.heads) for each in scores), labels, name, score_ends([*data["value"]]), not np.isnan(floor)
+    )
+    return Figure(spec, data, _description(scores, outputs, name))
 
 
 def _violins(heads: Float[np.ndarray, "layer head"]) -> list[pd.DataFrame]:
@@ -73,21 +81,30 @@ def _violins(heads: Float[np.ndarray, "layer head"]) -> list[pd.DataFrame]:
     return outlines
 
 
-def _description(heads: Float[np.ndarray, "layer head"], outputs: Float[np.ndarray, " layer"], name: str) -> str:
+def _description(scores: Sequence[Scores], outputs: Float[np.ndarray, " layer"], name: str) -> str:
     said = [
         f"layer {layer}: heads up to {written(float(np.nanmax(row)), name)}, its output {written(float(output), name)}"
-        for layer, (row, output) in enumerate(zip(heads, outputs))
+        for layer, (row, output) in enumerate(zip(scores[0].heads, outputs))
         if not np.isnan(row).all()
     ]
-    return f"{name[:1].upper()}{name[1:]} by layer; {'; '.join(said)}."
+    others = [
+        f" {each.label}: median head by layer "
+        + ", ".join(written(float(np.nanmedian(row)), name) for row in each.heads if not np.isnan(row).all())
+        + "."
+        for each in scores[1:]
+    ]
+    return f"{name[:1].upper()}{name[1:]} by layer; {'; '.join(said)}.{''.join(others)}"
 
 
 @lru_cache(maxsize=32)
-def _spec(n_layers: int, name: str, ends: Ends, has_floor: bool) -> Spec:
+def _spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends, has_floor: bool) -> Spec:
     import altair as alt
 
     x, y = places_axis("at", n_layers, 0.5), score_axis("value", name, ends)
-    violin = of_kind("violin").mark_area(color=GREY, opacity=0.3, orient="horizontal", aria=False, tooltip=False)
+    violin = of_kind("violin").mark_area(
+        orient="horizontal", fillOpacity=0.15, strokeOpacity=0.9, strokeWidth=1, aria=False, tooltip=False
+    )
+    edge, inside = (series_channel(channel, labels, HEAD_COLORS) for channel in (alt.Stroke, alt.Fill))
     tooltip = [alt.Tooltip("name:N", title="head"), alt.Tooltip("value:Q", title=name, format=".3f")]
     of_layer = [alt.Tooltip("layer:Q", title="output of layer"), alt.Tooltip("value:Q", title=name, format=".3f")]
     dots = of_kind("head").mark_point(
@@ -95,13 +112,18 @@ def _spec(n_layers: int, name: str, ends: Ends, has_floor: bool) -> Spec:
     )
     ring = of_kind("chosen").mark_point(shape="circle", filled=False, color=INK, size=150, strokeWidth=2.2, opacity=1)
     names = of_kind("chosen").mark_text(color=INK, fontSize=11, dy=-13, tooltip=False)
-    output = of_kind("output").mark_point(
-        shape=STAR, filled=True, color=HEAD_COLORS[1], stroke=INK, strokeWidth=0.6, size=130, opacity=1
-    )
+    output = of_kind("output").mark_point(shape=STAR, filled=True, color=INK, size=110, opacity=1)
     floor = of_kind("floor").mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7)
     return template(
         alt.layer(
-            violin.encode(x=places_axis("left", n_layers, 0.5), x2=alt.X2("right"), y=y, detail=alt.Detail("layer:N")),
+            violin.encode(
+                x=places_axis("left", n_layers, 0.5),
+                x2=alt.X2("right"),
+                y=y,
+                stroke=edge,
+                fill=inside,
+                detail=[alt.Detail("layer:N"), alt.Detail("series:N")],
+            ),
             *([floor.encode(y=y)] if has_floor else []),
             output.encode(x=x, y=y, tooltip=of_layer),
             dots.encode(x=x, y=y, tooltip=tooltip, description=alt.Description("name:N")).add_params(head_choice()),

@@ -11,12 +11,10 @@ from core.attention.settings import head_name
 from dashboard.figures.appearance import HEAD_COLORS
 from dashboard.figures.axes import Ends, series_channel
 from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, template
-from dashboard.figures.knowledge.words import Scores, score_axis, score_ends, written
+from dashboard.figures.knowledge.words import NAME, Scores, score_axis, score_ends, written
 from dashboard.figures.names import drawable
 
 HEIGHT: Final = 300
-NAME: Final = 28
-"""Characters of a checkpoint's name in the legend of a narrow page."""
 DASHES: Final = ([1, 0], [6, 3], [2, 2])
 
 

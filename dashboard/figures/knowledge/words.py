@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 ACCURACY: Final = "accuracy"
 CORRELATION: Final = "Pearson correlation"
+NAME: Final = 28
+"""Characters of a checkpoint's name in the legend of a narrow page."""
 ROOM: Final = 0.04
 """Of an axis, left free at both ends."""
 

@@ -16,7 +16,7 @@ from dashboard import state
 from dashboard.downloads import table_downloads
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.knowledge.localisation import localisation_curves
-from dashboard.figures.knowledge.words import Scores, score_name, written
+from dashboard.figures.knowledge.words import score_name, written
 from dashboard.plain import plain
 from dashboard.views.charts import chart
 from dashboard.views.knowledge import wording
@@ -53,7 +53,10 @@ def headline(probing: Probing) -> None:
         wording.best_layer(
             int(report.layer[layer]), written(report.accuracy[layer], name), _interval(report, layer, name)
         ),
-        wording.baselines({one.name: written(one.score, name) for one in report.baselines}, _random(probing, name)),
+        wording.baselines(
+            {one.name: written(one.score, name) for one in report.baselines if not np.isnan(one.score)},
+            _random(probing, name),
+        ),
     ]
     if not report.is_regression:
         n_heads = int((report.is_head & ~np.isnan(report.accuracy)).sum())
@@ -153,13 +156,8 @@ def _intervals(report: TaskReport) -> list[list[str]]:
 
 def _in_order(probing: Probing, report: TaskReport) -> None:
     """Heads of each probed checkpoint in the order of their scores."""
-    scores = [
-        Scores(label=subject.label, heads=result.report.grid(result.report.accuracy))
-        for subject in probing.subjects
-        if (result := probing.of(subject, probing.task)) is not None
-    ]
     name = score_name(report.is_regression)
-    figure = localisation_curves(scores, majority(report), MAJORITY, name)
+    figure = localisation_curves(probing.scores, majority(report), MAJORITY, name)
     chart("heads in order", figure, probing.facts, wording.JO_CURVES)
 
 

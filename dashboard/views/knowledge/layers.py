@@ -23,6 +23,6 @@ def layers(probing: Probing) -> None:
         chart("heads sorted in layers", figure, probing.facts, wording.JO_MYAENG, selects=True)
     with right:
         figure = scores_by_layer(
-            report.grid(report.accuracy), report.accuracy[~report.is_head], majority(report), name, probing.heads
+            probing.scores, report.accuracy[~report.is_head], majority(report), name, probing.heads
         )
         chart("scores by layer", figure, probing.facts, wording.JO_VIOLINS, selects=True)

@@ -22,6 +22,7 @@ from core.probing_tasks.vectors import Pooling
 from core.statistics.means import Correction
 from core.texts.tokens import TooLong
 from dashboard import provenance
+from dashboard.figures.knowledge.words import Scores
 from dashboard.views.frame import Visit
 from dashboard.views.knowledge.task_files import TaskFile
 
@@ -85,6 +86,15 @@ class Probing:
         """What is known of the shown task and the checkpoint's random weights."""
         twin = next((subject for subject in self.subjects if subject.random_weights is not None), None)
         return None if twin is None else self.of(twin, self.task)
+
+    @property
+    def scores(self) -> list[Scores]:
+        """What the heads of each checkpoint score on the shown task, as far as it is known; the chosen one first."""
+        return [
+            Scores(label=subject.label, heads=result.report.grid(result.report.accuracy))
+            for subject in self.subjects
+            if (result := self.of(subject, self.task)) is not None
+        ]
 
     @cached_property
     def known(self) -> dict[str, TrialResult]:

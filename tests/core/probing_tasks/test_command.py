@@ -117,7 +117,10 @@ def test_heads_together_step_by_step(folders, tasks, tmp_path, capsys):
     assert [len(heads.split(",")) for heads in table["heads"]] == table["n_heads"].tolist()
     np.testing.assert_allclose(table["gain"], 100 * (table["accuracy"] / table["best_layer"] - 1))
     assert ((table["gain_low"] <= table["gain"]) & (table["gain"] <= table["gain_high"])).all()
-    assert "length: last layer" in capsys.readouterr().out
+    row = table[(table["task"] == "length") & (table["n_heads"] == N_HEADS)].iloc[0]
+    printed = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("length: last layer"))
+    assert f"best {N_HEADS} heads {row['accuracy']:.3f} (gain {row['gain']:+.1f}%" in printed
+    assert printed.endswith(f"; {row['enough']} are enough")
 
 
 def test_random_weights_take_the_checkpoints_place(folders, tasks, tmp_path):

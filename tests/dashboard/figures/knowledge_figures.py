@@ -66,9 +66,13 @@ FOUND = together([0.6, 0.7, 0.72, 0.71], [0.6, 0.75, 0.76, 0.77])
 FIGURES = {
     "localisation": localisation_curves(SCORES, 0.5, "majority", ACCURACY),
     "localisation without a floor": localisation_curves(SCORES[:1], np.nan, "", CORRELATION),
-    "by layer": scores_by_layer(HOLED, np.array([0.6, 0.7, 0.65]), 0.5, ACCURACY, [(1, 1), (0, 2)]),
-    "by layer of few heads": scores_by_layer(HEADS[:, :2], np.array([0.6, 0.7, 0.65]), np.nan, CORRELATION),
-    "by layer of equal heads": scores_by_layer(np.full(SHAPE, 0.5), np.full(3, 0.5), 0.5, ACCURACY),
+    "by layer": scores_by_layer(SCORES, np.array([0.6, 0.7, 0.65]), 0.5, ACCURACY, [(1, 1), (0, 2)]),
+    "by layer of few heads": scores_by_layer(
+        [Scores(label="one", heads=HEADS[:, :2])], np.array([0.6, 0.7, 0.65]), np.nan, CORRELATION
+    ),
+    "by layer of equal heads": scores_by_layer(
+        [Scores(label="one", heads=np.full(SHAPE, 0.5))], np.full(3, 0.5), 0.5, ACCURACY
+    ),
     "sorted": sorted_heads(HOLED - 0.6, "above the majority class", [(1, 1)]),
     "sorted, many": sorted_heads(CHANCE.normal(size=(30, 20)), "above the majority class"),
     "sorted, equal": sorted_heads(np.zeros(SHAPE), "above the majority class"),

@@ -26,12 +26,13 @@ def test_heads_in_order_are_all_that_are_there_the_best_first():
 
 def test_violins_span_the_heads_of_their_layer_and_dots_stay_in_it():
     drawn = FIGURES["by layer"]
+    violins = rows(drawn, "violin")
     for layer in range(3):
-        violin = rows(drawn, "violin").query("layer == @layer")
-        own = HOLED[layer][~np.isnan(HOLED[layer])]
-        assert violin["value"].min() == pytest.approx(own.min())
-        assert violin["value"].max() == pytest.approx(own.max())
-        np.testing.assert_allclose(violin["left"] + violin["right"], 2 * layer)
+        for series, scores in enumerate(SCORES):
+            violin = violins[(violins["layer"] == layer) & (violins["series"] == series)]
+            assert violin["value"].min() == pytest.approx(np.nanmin(scores.heads[layer]))
+            assert violin["value"].max() == pytest.approx(np.nanmax(scores.heads[layer]))
+            np.testing.assert_allclose(violin["left"] + violin["right"], 2 * layer)
     dots = rows(drawn, "head")
     assert len(dots) == 14
     assert ((dots["at"] - dots["layer"]).abs() < 0.5).all()

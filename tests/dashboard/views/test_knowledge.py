@@ -130,6 +130,7 @@ def test_numbers_are_judged_by_their_correlation(opened, probed):
     assert_shows(shown, report.grid(report.accuracy))
     assert wording.REGRESSION in written(at)
     assert "beat every baseline" not in written(at)
+    assert f"For comparison: length {report.baselines[1].score:.2f};" in written(at)  # the mean has no correlation
     for tab in (wording.LAYERS, wording.SIDE_BY_SIDE, wording.TOGETHER, wording.CHECKPOINTS):
         assert not opened(tab, **{"own task": "values"}).exception
 
