@@ -101,7 +101,7 @@ NO_VALUE: Final = "Not applicable: this statistic is not defined for any of thes
 BY_CONFIDENCE: Final = "In order of confidence"
 BY_CONFIDENCE_HELP: Final = (
     "Confidence is how much attention the most attended token gets. The paper orders the heads of a layer by relevance "
-    "(LRP), which is not computed here."
+    "(LRP), which the page Importance measures."
 )
 LABELS: Final = (
     f"**Positional** (P): for at least {POSITIONAL} of the tokens, the most attended token "
