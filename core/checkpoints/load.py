@@ -37,6 +37,8 @@ HEADS: Final[dict[str, tuple[str, OutputHead]]] = {
 }
 """Suffix of the architecture name in the configuration -> auto class that loads the model with its head, and what the
 head predicts. Other architectures are loaded without a head."""
+MISMATCH: Final = "ignore_mismatched_sizes"
+"""An option that transformers' message on weights of another shape names."""
 ONE_AT_A_TIME: Final = Lock()
 """transformers patches its own classes while it loads weights; two threads at once can leave them patched, after which
 no model ties its embeddings any more."""
@@ -190,8 +192,10 @@ def _from_files(files: CheckpointFiles, config: Any, auto_class: Any, **how: Any
             )
     except Exception as error:  # what a broken file makes the library raise is open-ended
         fit = f" They may not be those that {REMOVED_HEADS} describes." if files.removed else ""
+        # transformers lists weights of another shape in a table, and says only how to ignore them.
+        reason = "their shapes do not fit the model" if MISMATCH in str(error) else first_line(error)
         raise CheckpointError(
-            f"The weights of {files.name} cannot be loaded ({first_line(error)}).{fit} Save the checkpoint again."
+            f"The weights of {files.name} cannot be loaded ({reason}).{fit} Save the checkpoint again."
         ) from error
 
 
