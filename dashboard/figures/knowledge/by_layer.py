@@ -23,6 +23,8 @@ SPREAD: Final = 0.22
 """How far dots lie from the middle of their layer at most."""
 LEAST_HEADS: Final = 4
 """Of a layer, for a violin."""
+FULL: Final = 0.2
+"""Opacity of the violins of the first checkpoint; of others only the outline is drawn."""
 POINTS: Final = 41
 """Of the outline of a violin."""
 
@@ -102,8 +104,9 @@ def _spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends, has_flo
 
     x, y = places_axis("at", n_layers, 0.5), score_axis("value", name, ends)
     violin = of_kind("violin").mark_area(
-        orient="horizontal", fillOpacity=0.15, strokeOpacity=0.9, strokeWidth=1, aria=False, tooltip=False
+        orient="horizontal", strokeOpacity=0.9, strokeWidth=1.2, aria=False, tooltip=False
     )
+    full = alt.when("datum.series == 0").then(alt.value(FULL)).otherwise(alt.value(0))
     edge, inside = (series_channel(channel, labels, HEAD_COLORS) for channel in (alt.Stroke, alt.Fill))
     tooltip = [alt.Tooltip("name:N", title="head"), alt.Tooltip("value:Q", title=name, format=".3f")]
     of_layer = [alt.Tooltip("layer:Q", title="output of layer"), alt.Tooltip("value:Q", title=name, format=".3f")]
@@ -122,6 +125,7 @@ def _spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends, has_flo
                 y=y,
                 stroke=edge,
                 fill=inside,
+                fillOpacity=full,
                 detail=[alt.Detail("layer:N"), alt.Detail("series:N")],
             ),
             *([floor.encode(y=y)] if has_floor else []),

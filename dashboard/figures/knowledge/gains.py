@@ -96,7 +96,7 @@ def _spec(tasks: tuple[str, ...], ends: Ends) -> Spec:
 
     axis = alt.Axis(labelLimit=150, ticks=False, domain=False, labelPadding=6)
     y = alt.Y("task:N", title=None, sort=None, scale=alt.Scale(domain=list(tasks)), axis=axis)
-    labels = ("last layer", "best layer (chosen on validation)", "best heads together (chosen on validation)")
+    labels = ("last layer", "best layer", "best heads together")
     color, shape = series_channel(alt.Color, labels, HEAD_COLORS), series_channel(alt.Shape, labels, SHAPES)
     tooltip = [
         alt.Tooltip("task:N", title="task"),
@@ -116,6 +116,6 @@ def _spec(tasks: tuple[str, ...], ends: Ends) -> Spec:
     return template(
         alt.layer(*layers),
         title="A few heads against whole layers",
-        reading=("line: 95% interval",),
+        reading=("line: 95% interval", "best: chosen on the validation part"),
         height=max(ROW * len(tasks), LEAST_HEIGHT),
     )

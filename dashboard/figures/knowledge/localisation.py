@@ -77,7 +77,7 @@ def _spec(labels: tuple[str, ...], most: int, name: str, ends: Ends, has_floor: 
 
     x = alt.X(
         "rank:Q",
-        title="head, from the best to the worst of its checkpoint",
+        title="heads of a checkpoint, the best first",
         scale=alt.Scale(domain=[1, max(2, most)], nice=False, zero=False),
         axis=alt.Axis(format="d", grid=False, tickMinStep=1, tickCount=8),
     )

@@ -57,7 +57,8 @@ def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[in
                 )
     data = pd.DataFrame(rows)
     ends = score_ends(data[["value", "low", "high"]].stack())
-    spec = _spec(axis_of([each.label for each in scores], steps), name, ends)
+    kinds = KINDS if any(each.together for each in scores) else KINDS[:-1]
+    spec = _spec(axis_of([each.label for each in scores], steps), kinds, name, ends)
     said = [
         f"{each.label}: best head {written(each.best_head.value, name)}, best layer "
         f"{written(each.best_layer.value, name)}"
@@ -67,11 +68,11 @@ def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[in
 
 
 @lru_cache(maxsize=16)
-def _spec(axis: Axis, name: str, ends: Ends) -> Spec:
+def _spec(axis: Axis, kinds: tuple[str, ...], name: str, ends: Ends) -> Spec:
     import altair as alt
 
     x, y = across(axis), score_axis("value", name, ends)
-    color, shape = series_channel(alt.Color, KINDS, HEAD_COLORS), series_channel(alt.Shape, KINDS, SHAPES)
+    color, shape = series_channel(alt.Color, kinds, HEAD_COLORS), series_channel(alt.Shape, kinds, SHAPES)
     tooltip = [
         alt.Tooltip("checkpoint:N", title="checkpoint"),
         alt.Tooltip("what:N", title="vector of"),
@@ -91,6 +92,6 @@ def _spec(axis: Axis, name: str, ends: Ends) -> Spec:
             ),
         ),
         title="From checkpoint to checkpoint",
-        reading=("line: 95% interval; each chosen on the validation part of the task",),
+        reading=("line: 95% interval", "best: chosen on the validation part of the task"),
         height=HEIGHT,
     )

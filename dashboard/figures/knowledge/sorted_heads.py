@@ -89,7 +89,7 @@ def _spec(shape: tuple[int, int], name: str, most: float) -> Spec:
         layers.append(text.encode(x=x("place"), y=y("layer"), text=alt.Text("label:N")))
     return template(
         alt.layer(*layers),
-        title=f"Sorted in each layer: {name}",
-        reading=("stronger colour: more",),
+        title="Heads sorted in each layer",
+        reading=(f"stronger colour: more {name}",),
         height=min(max(ROW * n_layers, LEAST_HEIGHT), MOST_HEIGHT),
     )

@@ -1,5 +1,7 @@
 """Where in the model a task can be read: heads sorted within layers, and the spread of each layer."""
 
+from typing import Final
+
 import streamlit as st
 
 from dashboard.figures.knowledge.by_layer import scores_by_layer
@@ -9,6 +11,9 @@ from dashboard.views.charts import chart
 from dashboard.views.knowledge import wording
 from dashboard.views.knowledge.numbers import Probing, above_majority, majority
 from dashboard.views.layout import halves
+
+MOST_VIOLINS: Final = 3
+"""Checkpoints whose violins are drawn over one another; more cannot be told apart."""
 
 
 def layers(probing: Probing) -> None:
@@ -23,6 +28,6 @@ def layers(probing: Probing) -> None:
         chart("heads sorted in layers", figure, probing.facts, wording.JO_MYAENG, selects=True)
     with right:
         figure = scores_by_layer(
-            probing.scores, report.accuracy[~report.is_head], majority(report), name, probing.heads
+            probing.scores[:MOST_VIOLINS], report.accuracy[~report.is_head], majority(report), name, probing.heads
         )
         chart("scores by layer", figure, probing.facts, wording.JO_VIOLINS, selects=True)
