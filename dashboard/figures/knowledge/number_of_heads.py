@@ -1,7 +1,7 @@
 """How a score grows as more of the best heads are put together."""
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,8 @@ def effect_of_number(found: Reconstruction, best_layer: float, name: str) -> Fig
     ]
     data = pd.concat([line, pd.DataFrame(marks)], ignore_index=True)
     ends = score_ends([*line[["value", "low", "high"]].stack(), best_layer])
-    spec = _spec(int(found.n_heads.max()), name, ends)
+    ends_above = bool(found.accuracy[-1] >= best_layer)
+    spec = _spec(int(found.n_heads.max()), name, ends, ends_above)
     return Figure(spec, data, _description(found, best_layer, name))
 
 
@@ -59,7 +60,7 @@ def _description(found: Reconstruction, best_layer: float, name: str) -> str:
 
 
 @lru_cache(maxsize=32)
-def _spec(most: int, name: str, ends: Ends) -> Spec:
+def _spec(most: int, name: str, ends: Ends, ends_above: bool) -> Spec:
     import altair as alt
 
     x = alt.X(
@@ -77,13 +78,14 @@ def _spec(most: int, name: str, ends: Ends) -> Spec:
         alt.Tooltip("high:Q", title="to", format=".3f"),
     ]
     y = score_axis("value", name, ends)
+    side: Literal["top", "bottom"] = "top" if ends_above else "bottom"  # the line of heads is on the other
     return template(
         alt.layer(
             step.mark_area(color=HEAD_COLORS[0], opacity=0.2, aria=False, tooltip=False).encode(
                 x=x, y=score_axis("low", name, ends), y2=alt.Y2("high")
             ),
             layer.mark_rule(color=INK, strokeDash=[6, 4], strokeOpacity=0.7).encode(y=y),
-            layer.mark_text(color=INK, align="right", baseline="bottom", dx=-4, dy=-3).encode(
+            layer.mark_text(color=INK, align="right", baseline=side, dx=-4, dy=3 if ends_above else -3).encode(
                 x=alt.XValue("width"), y=y, text=alt.Text("label:N")
             ),
             step.mark_line(color=HEAD_COLORS[0], strokeWidth=2, aria=False).encode(x=x, y=y),

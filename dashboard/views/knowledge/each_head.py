@@ -85,14 +85,14 @@ def _interval(report: TaskReport, place: int, name: str) -> str:
 def each_head(probing: Probing) -> None:
     """The map of all heads beside the heads in order, then a table."""
     result = probing.shown
+    if result.report.is_regression:
+        st.caption(wording.REGRESSION)
+        measure = wording.ABOVE
+    else:
+        named = {label: label for label in MEASURES}
+        measure = one_of(wording.MEASURE, named, key="knowledge measure", help=wording.MEASURE_HELP)
     left, right = halves()
     with left:
-        if result.report.is_regression:
-            st.caption(wording.REGRESSION)
-            measure = wording.ABOVE
-        else:
-            named = {label: label for label in MEASURES}
-            measure = one_of(wording.MEASURE, named, key="knowledge measure", help=wording.MEASURE_HELP)
         values = MEASURES[measure](result)
         if values is None:
             st.info(wording.NO_CONTROLS)
