@@ -154,9 +154,9 @@ def _joined(pieces: Sequence[str], where: str) -> tuple[str, ...]:
             if position > 1:
                 raise TextError(f"{where}: token {position:,} is {CLS}, which only begins a text. Remove it.")
         elif is_rest and segments[-1]:
-            segments[-1][-1] += piece.removeprefix(CONTINUES)
+            segments[-1].append(piece.removeprefix(CONTINUES))
         else:  # a text cut at its beginning may begin with the rest of a word
-            segments[-1].append(piece.removeprefix(CONTINUES) if is_rest else piece)
+            segments[-1].append((" " if segments[-1] else "") + (piece.removeprefix(CONTINUES) if is_rest else piece))
     if len(segments) > 1 and not segments[-1]:
         segments.pop()
     if len(segments) > 2:
@@ -164,7 +164,7 @@ def _joined(pieces: Sequence[str], where: str) -> tuple[str, ...]:
             f"{where}: its tokens have {len(segments):,} segments and a text has one or two. Keep one {SEP} between "
             "two segments."
         )
-    return tuple(" ".join(segment) for segment in segments)
+    return tuple("".join(segment) for segment in segments)
 
 
 def _string(item: dict[str, Any], key: str, where: str) -> str:
