@@ -344,7 +344,7 @@ def _time_left(seconds: float | None) -> str:
 
 def duration(seconds: float) -> str:
     """An estimated time, in minutes where seconds would be too many to grasp."""
-    return f"about {seconds:.0f} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
+    return f"about {max(1, round(seconds))} s" if seconds < 100 else f"about {seconds / 60:.0f} min"
 
 
 def finding(name: str) -> str:

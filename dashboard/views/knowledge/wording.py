@@ -12,6 +12,7 @@ from core.probing_tasks.trials.result import STAGES, Stage
 from core.probing_tasks.vectors import Pooling
 from core.statistics.by_role import SHUFFLES
 from dashboard.figures.figure import counted
+from dashboard.wording import duration
 
 NUMBERS: Final = {
     "strengths": ", ".join(f"{strength:g}" for strength in STRENGTHS),
@@ -225,13 +226,9 @@ def running(progress: TrialsProgress) -> str:
     if not progress.trial:
         return "Starting …"
     texts = f", text {progress.n_texts:,} of {progress.n_all_texts:,}" if progress.n_all_texts else ""
-    left = "" if progress.seconds_left is None else f" About {_duration(progress.seconds_left)} left."
+    left = "" if progress.seconds_left is None else f" {duration(progress.seconds_left).capitalize()} left."
     doing = f": {progress.doing[:1].lower()}{progress.doing[1:]}{texts}" if progress.doing else ""
     return f"Step {progress.done + 1:,} of {progress.total:,}: {progress.trial}{doing}.{left}"
-
-
-def _duration(seconds: float) -> str:
-    return f"{max(1, round(seconds / 60))} min" if seconds >= 90 else f"{max(1, round(seconds))} s"
 
 
 def ended(progress: TrialsProgress) -> str:
