@@ -11,6 +11,8 @@ from typing import Any, Final
 from core.engines.work import MOST_TRIES, Do, Outcome, Piece, Result, died
 from core.errors import AnalysisError, first_line
 
+OWN_RAY: Final = {"worker_niceness": 0}
+"""Of a Ray that is started here: by default it lets its workers wait for every other process of the machine."""
 SECONDS_TO_CONNECT: Final = 10
 """Before an address counts as one where no Ray is."""
 
@@ -55,14 +57,14 @@ def _connected(address: str | None, n_cpus: int) -> Any:
         import ray
     except ImportError:
         raise AnalysisError("Ray is not installed. Install it with: make ray") from None
-    how: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if address is None:
-            ray.init(num_cpus=n_cpus, **how)
+            ray.init(num_cpus=n_cpus, include_dashboard=False, _system_config=OWN_RAY, **quiet)
         else:
             _check_address(address)
             root = str(Path(__file__).parents[1])
-            ray.init(address=address, runtime_env={"py_modules": [root]}, log_to_driver=False, logging_level="ERROR")
+            ray.init(address=address, runtime_env={"py_modules": [root]}, **quiet)
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
         where = "on this machine" if address in (None, "auto") else f"at {address}"
         raise AnalysisError(

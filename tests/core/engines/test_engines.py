@@ -12,7 +12,7 @@ import pytest
 from engine_work import begin, begin_not
 
 from core.engines.local import run_local
-from core.engines.on_ray import run_on_ray
+from core.engines.on_ray import OWN_RAY, run_on_ray
 from core.engines.work import MOST_TRIES
 from core.errors import AnalysisError
 
@@ -36,6 +36,7 @@ def ray():
         include_dashboard=False,
         log_to_driver=False,
         logging_level="ERROR",
+        _system_config=OWN_RAY,
         runtime_env={"env_vars": {"PYTHONPATH": path}},
     )
     yield ray
