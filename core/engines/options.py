@@ -2,12 +2,16 @@
 
 import argparse
 import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
+
+from tqdm import tqdm
 
 from core.engines.local import run_local
 from core.engines.on_ray import run_on_ray
-from core.engines.work import Engine
+from core.engines.work import Do, Engine, Outcome
 from core.errors import AnalysisError
 
 ENGINES: Final = ("local", "ray")
@@ -30,6 +34,21 @@ def check_engine(arguments: argparse.Namespace) -> None:
         raise AnalysisError("An address is that of a Ray cluster. Add --engine ray, or leave --address out.")
     if arguments.workers is not None and not 1 <= arguments.workers <= MOST_WORKERS:
         raise AnalysisError(f"The number of workers is {arguments.workers}. Choose 1 to {MOST_WORKERS:,}.")
+
+
+def counted(engine: Engine, unit: str) -> Engine:
+    """The same under a live count on standard error, with those that failed; silent where nobody watches."""
+
+    def run(begin: Callable[[], Do[Any, Any]], pieces: Sequence[Any]) -> Iterator[Outcome[Any]]:
+        n_failed = 0
+        with tqdm(total=len(pieces), unit=unit, disable=not sys.stderr.isatty()) as bar:
+            for outcome in engine(begin, pieces):
+                n_failed += outcome.result is None
+                bar.set_postfix_str(f"{n_failed} failed" if n_failed else "")
+                bar.update()
+                yield outcome
+
+    return run
 
 
 def engine_of(arguments: argparse.Namespace, device: str, n_threads: int = 1) -> Engine:

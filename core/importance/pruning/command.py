@@ -2,8 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import find_checkpoint
 from core.checkpoints.saved_runs import SavedRun, find_run
 from core.commands import TABLES, check_output, write_table
+from core.engines.options import add_engine_options, check_engine, counted, engine_of
+from core.engines.work import Engine
 from core.errors import AnalysisError
 from core.importance.command import cheap_measures
 from core.importance.material import Material, ablated, add_metric_options, asked, material_facts, read_material
@@ -43,6 +46,7 @@ from core.importance.pruning.over_steps import (
     saved_steps,
     step_curves_table,
 )
+from core.importance.pruning.rows import CurveRows, CurveTrial
 from core.passes.question import Question
 from core.texts.text import Text
 
@@ -73,6 +77,10 @@ def add_command(commands: Any) -> None:
         help="second file to write, the orders as found on all texts: order, removed (heads), layer, head (the last of "
         "these), heads (all of these, as remove --heads takes them)",
     )
+    parser.add_argument(
+        "--rows", type=Path, help="folder of a Parquet data set: a file for each curve, which is not drawn again"
+    )
+    add_engine_options(parser)
     parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
     parser.set_defaults(run=prune)
 
@@ -87,7 +95,9 @@ def prune(chosen: argparse.Namespace) -> None:
     fine-tuning run, with a column step (of training; 0 is the checkpoint that the run began from, left out where it
     cannot be judged), fingerprint (of that step's files), and relative, relative_low, relative_high (score as a share
     of that with all heads on, with its 95% interval; empty where that score is not above 0).
+    With --workers or --engine ray, each curve is drawn by a process of its own.
     """
+    check_engine(chosen)
     check_output(chosen.output, TABLES, [chosen.texts])
     if chosen.orders:
         check_output(chosen.orders, TABLES, [chosen.texts, chosen.output])
@@ -95,7 +105,7 @@ def prune(chosen: argparse.Namespace) -> None:
         _prune_over_steps(chosen)
         return
     material = read_material(chosen)
-    drawn = _drawn(chosen, material)
+    drawn = _curves(chosen, material)
     n_heads = _print_removable(chosen, material, drawn.curves)
     write_table(chosen.output, curves_table(drawn.curves, n_heads), _facts(chosen, material))
     if chosen.orders:
@@ -124,7 +134,7 @@ def _prune_over_steps(chosen: argparse.Namespace) -> None:
             continue
         step, material = at_step
         print(f"Step {step.step:,}, {step.checkpoint}")
-        curves = _drawn(chosen, material).curves
+        curves = _curves(chosen, material).curves
         n_heads, facts = _print_removable(chosen, material, curves), _facts(chosen, material)
         fingerprints[step.step] = facts.pop("fingerprint")
         found += [StepCurve(step=step.step, curve=each) for each in curves]
@@ -162,7 +172,7 @@ class _Drawn:
     """Orders as found on all texts."""
 
 
-def _drawn(chosen: argparse.Namespace, material: Material) -> _Drawn:
+def _curves(chosen: argparse.Namespace, material: Material) -> _Drawn:
     pruning = pruning_of(material, chosen.at_least)
     _ = pruning.half  # too few texts are refused before the work is done, and too many heads that shall stay
     removal_order(np.zeros(pruning.is_there.shape), chosen.at_least)
@@ -177,11 +187,64 @@ def _drawn(chosen: argparse.Namespace, material: Material) -> _Drawn:
             and (order := whole_greedy_order(pruning, asker(material, "greedy order, all texts"))) is not None
         ):
             whole[GREEDY] = order
-    drawn = [
-        pruning_curve(pruning, order, by_half, full, asker(material, f"curve of {order[0]}"))
-        for order, by_half in by_name.items()
-    ]
-    return _Drawn(curves=[of_order for of_order in drawn if of_order is not None], whole=whole)
+    trials = [CurveTrial(order=order, by_half=by_half, full=full) for order, by_half in by_name.items()]
+    rows = CurveRows(chosen.rows, _facts(chosen, material))
+    known = {trial.order: rows.read(trial) for trial in trials}
+    missing = [trial for trial in trials if known[trial.order] is None]
+    for trial, each in _drawn(chosen, material, missing):
+        rows.write(trial, each)
+        known[trial.order] = each
+    return _Drawn(curves=[each for each in known.values() if each is not None], whole=whole)
+
+
+def _drawn(
+    chosen: argparse.Namespace, material: Material, trials: Sequence[CurveTrial]
+) -> Iterator[tuple[CurveTrial, Curve]]:
+    """Curves drawn in this process, or on the engine that was chosen."""
+    if chosen.engine == "local" and chosen.workers in (None, 1):
+        return _drawn_here(chosen, material, trials)
+    return _drawn_on(counted(engine_of(chosen, material.checkpoint.device), "curve"), chosen, trials)
+
+
+def _drawn_here(
+    chosen: argparse.Namespace, material: Material, trials: Sequence[CurveTrial]
+) -> Iterator[tuple[CurveTrial, Curve]]:
+    for trial in trials:
+        yield trial, _curve(chosen, material, trial)
+
+
+def _drawn_on(
+    engine: Engine, chosen: argparse.Namespace, trials: Sequence[CurveTrial]
+) -> Iterator[tuple[CurveTrial, Curve]]:
+    """Curves on an engine; those that fail are tried once more, and then told."""
+    waiting: Sequence[CurveTrial] = trials
+    for is_last in (False, True):
+        failed: list[CurveTrial] = []
+        why: list[str] = []
+        for outcome in engine(partial(curve_runner, chosen), waiting):
+            trial = waiting[outcome.place]
+            if outcome.result is None:
+                failed.append(trial)
+                why.append(f"Order {trial.order[0]}, draw {trial.order[1]}: {outcome.why}")
+            else:
+                yield trial, outcome.result
+        if failed and is_last:
+            raise AnalysisError(" ".join(why))
+        waiting = failed
+
+
+def curve_runner(chosen: argparse.Namespace) -> Callable[[CurveTrial], Curve]:
+    """What a process begins with: it reads the material once, and draws one curve after the other."""
+    return partial(_curve, chosen, read_material(chosen))
+
+
+def _curve(chosen: argparse.Namespace, material: Material, trial: CurveTrial) -> Curve:
+    pruning = pruning_of(material, chosen.at_least)
+    ask = asker(material, f"curve of {trial.order[0]}")
+    drawn = pruning_curve(pruning, trial.order, trial.by_half, trial.full, ask)
+    if drawn is None:
+        raise RuntimeError("A command has every answer.")
+    return drawn
 
 
 def _facts(chosen: argparse.Namespace, material: Material) -> dict[str, str]:

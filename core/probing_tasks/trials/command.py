@@ -3,14 +3,19 @@
 import argparse
 import csv
 import io
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from core.attention.settings import head_name
 from core.checkpoints.checkpoint import DTYPES
+from core.checkpoints.find import choose_device
 from core.commands import read_bytes
+from core.engines.options import add_engine_options, check_engine, counted, engine_of
 from core.errors import AnalysisError
 from core.json_values import parse_json
+from core.probing_tasks.trials.on_engine import run_on, trial_runner
 from core.probing_tasks.trials.progress import Reporter
 from core.probing_tasks.trials.result import STAGES, Stage, TrialResult
 from core.probing_tasks.trials.run import Trials, run_table
@@ -30,24 +35,38 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
     parser.add_argument("--dtype", default="float32", choices=DTYPES)
     parser.add_argument("--journal", type=Path, help="folder for the progress; a file named stop there ends the run")
+    add_engine_options(parser)
     parser.set_defaults(run=trials)
 
 
 def trials(chosen: argparse.Namespace) -> None:
-    """Probe each checkpoint for the task that is named beside it, one trial after the other.
+    """Probe each checkpoint for the task that is named beside it, one trial after the other or on an engine.
 
     A trial is a line of the table: checkpoint and data (the file of a task), and if wanted pooling, seed, attention,
     random_weights, text_columns, label_column, part_column, is_regression and too_long. Each becomes a Parquet file
     with one row; what is there already is not computed again. First all heads and layers are probed alone in every
     trial (stage heads), then the control tasks and code lengths (controls), then the best heads together (together).
+
+    With --workers or --engine ray, each process runs all stages of a trial before its next one. A trial that fails is
+    tried once more, then reported.
     """
+    check_engine(chosen)
     table = read_trials(chosen.table.suffix, read_bytes(chosen.table))
-    trials = Trials(chosen.output or trials_folder(), chosen.device, chosen.dtype)
     reporter = Reporter(chosen.journal, len(table) * len(chosen.stages))
-    for result in run_table(table, trials, chosen.stages, reporter):
+    for result in _results(chosen, table, reporter):
         print(_line(result))
     if failed := reporter.progress.failed:
         raise AnalysisError(" ".join(f"{each.trial}: {each.why}" for each in failed))
+
+
+def _results(chosen: argparse.Namespace, table: Sequence[Trial], reporter: Reporter) -> list[TrialResult]:
+    """Run trials in this process, or on the engine that was chosen, under a live count."""
+    folder = chosen.output or trials_folder()
+    if chosen.engine == "local" and chosen.workers in (None, 1):
+        return run_table(table, Trials(folder, chosen.device, chosen.dtype), chosen.stages, reporter)
+    engine = counted(engine_of(chosen, choose_device(chosen.device)), "trial")
+    begin = partial(trial_runner, folder, chosen.device, chosen.dtype, chosen.stages)
+    return run_on(engine, table, begin, len(chosen.stages), reporter)
 
 
 def stages_of(written: str) -> tuple[Stage, ...]:

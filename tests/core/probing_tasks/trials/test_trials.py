@@ -206,6 +206,27 @@ def test_the_command_says_which_trials_could_not_be_run(trial, tmp_path, rows, c
     assert "lost.txt cannot be read" in said.err
 
 
+def test_trials_on_ray_write_the_same_rows_and_say_which_failed(trial, tmp_path, rows, capsys):
+    table = tmp_path / "trials.jsonl"
+    lines = [{"checkpoint": trial.checkpoint, "data": trial.data, "pooling": "mean", "seed": seed} for seed in (0, 1)]
+    lines.append({"checkpoint": trial.checkpoint, "data": str(tmp_path / "lost.txt")})
+    table.write_text("\n".join(map(json.dumps, lines)))
+    command = ["trials", "--table", str(table), "--stages", "heads", "--journal", str(tmp_path / "journal")]
+    assert main([*command, "--output", str(rows), "--engine", "ray", "--workers", "2"]) == 2
+    said = capsys.readouterr()
+    assert said.out.count("length, ") == 2
+    assert "lost.txt cannot be read" in said.err
+    progress = read_trials_progress(tmp_path / "journal")
+    assert (progress.state, progress.done, len(progress.failed)) == ("finished", 3, 1)
+    assert main([*command, "--output", str(tmp_path / "here")]) == 2
+    names = sorted(path.name for path in rows.iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "here").iterdir())
+    for name in names:
+        one, other = (read_result(folder / name) for folder in (rows, tmp_path / "here"))
+        np.testing.assert_allclose(one.report.accuracy, other.report.accuracy)
+    assert len(pd.read_parquet(rows)) == 2
+
+
 def test_values_of_a_trial_are_a_trial_again(trial):
     given = replace(trial, random_weights=3, is_regression=False, text_columns="a,b")
     assert trial_of({name: str(value) for name, value in values_of(given).items()}) == given

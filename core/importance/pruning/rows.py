@@ -1,0 +1,93 @@
+"""Pruning curves as trials: each a file of a Parquet data set, so that a curve that was drawn is not drawn again."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from core.commands import make_folder, write
+from core.errors import AnalysisError
+from core.importance.pruning.curves import Curve
+from core.importance.pruning.orders import ByHalf, Order
+
+FORMAT: Final = 1
+NUMBERS: Final = ("score", "delta", "low", "high")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CurveTrial:
+    """A curve to draw: plain values that mean the same in another process."""
+
+    order: Order
+    """Its name and, of random ones, the number of the draw, which is its seed."""
+    by_half: ByHalf
+    full: Float[np.ndarray, "text part"]
+    """Outcomes of each text with all heads on."""
+
+
+class CurveRows:
+    """Rows of curves in a folder: a row for each share of heads, a file for each curve."""
+
+    def __init__(self, folder: Path | None, facts: Mapping[str, str]) -> None:
+        """Read and write nothing yet.
+
+        Args:
+            folder: of the files, made where it is not there; None to write none.
+            facts: what the curves are of.
+
+        Raises: AnalysisError where it cannot be made.
+        """
+        self._folder, self._facts = folder, dict(facts)
+        if folder is not None:
+            make_folder(folder)
+
+    def read(self, trial: CurveTrial) -> Curve | None:
+        """A curve that was drawn before; None where there is none that can be read."""
+        if self._folder is None or not (path := self._path(trial)).is_file():
+            return None
+        try:
+            rows = pd.read_parquet(path)
+            return Curve(
+                order=trial.order[0],
+                draw=trial.order[1],
+                n_removed=rows["removed"].to_numpy(int),
+                **{name: rows[name].to_numpy(float) for name in NUMBERS},
+                drawn=np.stack(rows["drawn"].to_list(), axis=1),
+                drawn_full=rows["drawn_full"].iloc[0],
+            )
+        except (OSError, ValueError, KeyError, IndexError):
+            return None
+
+    def write(self, trial: CurveTrial, curve: Curve) -> None:
+        """Write a curve, where there is a folder.
+
+        Raises: AnalysisError where that fails.
+        """
+        if self._folder is None:
+            return
+        rows = pd.DataFrame(
+            {
+                "order": curve.order,
+                "draw": curve.draw,
+                "removed": curve.n_removed,
+                **{name: getattr(curve, name) for name in NUMBERS},
+                "drawn": list(curve.drawn.T),
+                "drawn_full": [curve.drawn_full] * len(curve.n_removed),
+                **self._facts,
+            }
+        )
+        write(self._path(trial), partial(rows.to_parquet, index=False))
+
+    def _path(self, trial: CurveTrial) -> Path:
+        """File of a curve, named by a digest of all that it depends on."""
+        if self._folder is None:
+            raise AnalysisError("Curves have no folder. Name one with --rows.")
+        told = [FORMAT, self._facts, trial.order, [half.tolist() for half in trial.by_half]]
+        return self._folder / f"{hashlib.sha256(json.dumps(told).encode()).hexdigest()}.parquet"

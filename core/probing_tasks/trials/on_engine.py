@@ -1,0 +1,63 @@
+"""Trials in several processes, of this machine or of a Ray cluster; each writes its own row."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from core.engines.work import Engine
+from core.probing_tasks.trials.progress import Reporter, Stopped
+from core.probing_tasks.trials.result import Stage, TrialResult
+from core.probing_tasks.trials.run import Trials
+from core.probing_tasks.trials.trial import Trial, name_of
+
+Run = Callable[[Trial], tuple[TrialResult, bool]]
+
+
+def trial_runner(folder: Path, device: str, dtype: str, stages: Sequence[Stage]) -> Run:
+    """What a process begins with: it runs one trial after the other, and keeps the checkpoint of the last one."""
+    trials = Trials(folder, device, dtype)
+    return lambda trial: trials.run(trial, stages)
+
+
+def run_on(
+    engine: Engine, table: Sequence[Trial], begin: Callable[[], Run], n_stages: int, reporter: Reporter
+) -> list[TrialResult]:
+    """Run a table of trials on an engine, all stages of a trial in one process; those that fail are tried once more.
+
+    Args:
+        engine: runs trials.
+        table: of trials.
+        begin: `trial_runner` with its arguments; can be pickled.
+        n_stages: of a trial, which the reporter counts.
+        reporter: is told how many are done; whatever ends the work is its last report.
+
+    Returns: results of the trials that could be run, in their order.
+    """
+    results: dict[Trial, TrialResult] = {}
+    try:
+        for is_last in (False, True):
+            missing = [trial for trial in table if trial not in results]
+            for outcome in engine(begin, missing):
+                trial = missing[outcome.place]
+                reporter.begin(name_of(trial))
+                reporter.tell("", 0, 0)
+                if outcome.result is not None:
+                    results[trial], was_kept = outcome.result
+                    _count(reporter, n_stages, was_kept=was_kept)
+                elif is_last:
+                    reporter.failed(name_of(trial), outcome.why)
+                    _count(reporter, n_stages, was_kept=True)
+            if len(results) == len(table):
+                break
+    except (Stopped, KeyboardInterrupt):
+        reporter.end("stopped")
+    except BaseException as error:
+        reporter.end("failed", f"{type(error).__name__}: {error}")
+        raise
+    else:
+        reporter.end("finished")
+    return [results[trial] for trial in table if trial in results]
+
+
+def _count(reporter: Reporter, n_stages: int, *, was_kept: bool) -> None:
+    for _ in range(n_stages):
+        reporter.done(was_kept=was_kept)
