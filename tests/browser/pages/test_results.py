@@ -1,0 +1,73 @@
+"""Pages on a results folder, as a person meets them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from looks import expect_looks_right
+from playwright.sync_api import expect
+from steps import settle
+
+from benchmarks.shared.sentences import sentences
+from dashboard.controls import RESULTS
+from dashboard.views.results import wording as words
+
+ROOT = Path(__file__).parents[3]
+N_TEXTS = 24
+FOLDER = "sentences-scored"
+
+
+@pytest.fixture(scope="module")
+def results(store_folder, tmp_path_factory):
+    """A corpus that was run on this machine, so that the dashboard knows of it."""
+    base = tmp_path_factory.mktemp("corpus")
+    rows = [{"text": text, "language": "en" if row % 2 else "de"} for row, text in enumerate(sentences(N_TEXTS))]
+    (base / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    folder = base / FOLDER
+    told = ["--checkpoint", "bundled", "--texts", str(base / "texts.jsonl"), "--output", str(folder)]
+    command = [sys.executable, "-m", "core", "corpus", "run", *told, "--workers", "1", "--questions", "roles,surface"]
+    environment = {**os.environ, "ATTENTION_SIEVE_CACHE": str(store_folder)}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    return folder
+
+
+def opened(visit, path, **link):
+    asked = "".join(f"&{name}={value}" for name, value in link.items())
+    page = visit(f"/{path}?corpus={RESULTS.replace(' ', '+')}&results={FOLDER}{asked}")
+    settle(page)
+    return page
+
+
+def test_a_reader_opens_the_latest_results_from_the_sidebar(results, visit):
+    page = visit("/roles")
+    settle(page)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_role("combobox", name="Corpus", exact=True).click()
+    page.get_by_role("option", name=RESULTS, exact=True).click()
+    page.get_by_role("combobox", name="Results folder").click()
+    page.get_by_role("option", name=FOLDER, exact=True).click()
+    settle(page)
+    expect(page.get_by_text(words.FROM_STATISTICS)).to_be_visible()
+    expect(page.get_by_text(f"{N_TEXTS} texts of")).to_be_visible()
+    expect(page.locator("[role=grid]").first).to_be_visible()
+
+
+def test_parts_and_the_highest_texts_of_a_head(results, visit):
+    page = opened(visit, "roles", **{"results+details": "Side+by+side"})
+    expect(page.locator("svg.marks").first).to_be_visible()
+    expect_looks_right(page)
+    page.get_by_role("tab", name=words.HIGHEST, exact=True).click()
+    settle(page)
+    expect(page.get_by_test_id("stDataFrame")).to_have_count(0)
+    page.get_by_role("button", name=words.READ).click()
+    settle(page)
+    expect(page.get_by_test_id("stDataFrame").locator("canvas").first).to_be_visible()
+
+
+def test_surface_looks_right(results, visit):
+    page = opened(visit, "surface")
+    expect(page.locator("svg.marks").first).to_be_visible()
+    expect_looks_right(page)
