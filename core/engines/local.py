@@ -59,6 +59,7 @@ class _Worker:
 
     process: BaseProcess
     connection: Connection
+    gpu: int | None
     place: int | None = None
 
 
@@ -67,7 +68,7 @@ class _Crew:
 
     def __init__(self, begin: Callable[[], Any], pieces: Sequence[Any], n_workers: int, gpus: Sequence[int]) -> None:
         self._begin, self._pieces, self._gpus = begin, pieces, gpus
-        self._n_workers, self._n_started = n_workers, 0
+        self._n_workers = n_workers
         self._waiting = deque(range(len(pieces)))
         self._tries = [0] * len(pieces)
         self._workers: list[_Worker] = []
@@ -112,12 +113,12 @@ class _Crew:
     def _started(self) -> _Worker:
         context = get_context("spawn")  # a fork of a process with threads may wait for ever
         here, there = context.Pipe()
-        gpu = self._gpus[self._n_started % len(self._gpus)] if self._gpus else None
-        self._n_started += 1
+        taken = [worker.gpu for worker in self._workers]
+        gpu = min(self._gpus, key=taken.count) if self._gpus else None
         process = context.Process(target=_serve, args=(there, self._begin, gpu), daemon=True)
         process.start()
         there.close()
-        return _Worker(process=process, connection=here)
+        return _Worker(process=process, connection=here, gpu=gpu)
 
     def _received(self, worker: _Worker) -> Outcome[Any] | None:
         """What a process says; None where it has ended and its piece is to be begun again."""

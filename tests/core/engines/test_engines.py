@@ -64,6 +64,15 @@ def test_a_piece_whose_process_ends_is_begun_again(tmp_path):
     assert "memory runs out" in found[2][2]
 
 
+def test_each_process_has_a_gpu_of_its_own_also_in_the_place_of_one_that_ended(tmp_path):
+    work = partial(begin, str(tmp_path))
+    for pieces in (["gpu", "gpu"], ["always", "gpu", "gpu"]):
+        found = [each.result for each in run_local(work, pieces, n_workers=2, gpus=(4, 7))]
+        assert {gpu for gpu in found if gpu is not None} <= {"4", "7"}
+        assert len(found) == len(pieces)
+    assert {each.result for each in run_local(work, ["gpu", "gpu"], n_workers=2, gpus=(4, 7))} == {"4", "7"}
+
+
 def test_a_process_that_cannot_begin_ends_the_run():
     with pytest.raises(AnalysisError, match="cannot begin"):
         list(run_local(begin_not, [1], n_workers=2))
