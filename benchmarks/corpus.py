@@ -39,7 +39,7 @@ from core.roles.roles import ROLES
 N_BUNDLED, N_BASE = 200, 24
 """Texts of a round, under the bundled checkpoint and under BERT-base's shape."""
 ROUNDS: Final = 3
-N_SHARDS, SHARD = 24, 200
+N_SHARDS, SHARD, BEGUN = 24, 200, 4
 N_PIECES: Final = 200
 MILLION: Final = 1_000_000
 POOL: Final = 10
@@ -146,17 +146,20 @@ def score_first(checkpoint: Checkpoint, folder: Path, manifest: Manifest) -> Non
 
 def print_two_processes(folder: Path) -> None:
     """Texts per second without the first shards, in which one process may still be beginning."""
-    print("\nTwo processes against one, texts per second once they have begun")
+    print("\nTwo processes against one, and two workers of Ray: texts per second once they have begun")
+    engines = {
+        "1 process": partial(run_local, n_workers=1),
+        "2 processes": partial(run_local, n_workers=2),
+        "2 workers of Ray": partial(run_on_ray, n_workers=2),
+    }
     rates = {}
-    for n_workers in (1, 2):
-        manifest = planned(folder / f"{n_workers} workers", N_SHARDS * SHARD, SHARD, parses=False)
+    for name, engine in engines.items():
+        manifest = planned(folder / name, N_SHARDS * SHARD, SHARD, parses=False)
         moments: list[tuple[float, int]] = []
-        engine = partial(run_local, n_workers=n_workers)
-        run(folder / f"{n_workers} workers" / "results", manifest, engine, report=partial(note, moments))
-        done = [moment for moment in moments if moment[1] >= 4 * (n_workers - 1)]
-        rates[n_workers] = (done[-1][1] - done[0][1]) * SHARD / (done[-1][0] - done[0][0])
-        print(f"{n_workers} process{'es' * (n_workers > 1)}: {rates[n_workers]:.0f}", flush=True)
-    print(f"ratio: {rates[2] / rates[1]:.2f}")
+        run(folder / name / "results", manifest, engine, report=partial(note, moments))
+        done = [moment for moment in moments if moment[1] >= BEGUN]
+        rates[name] = (done[-1][1] - done[0][1]) * SHARD / (done[-1][0] - done[0][0])
+        print(f"{name:<20}{rates[name]:>8.0f}{rates[name] / rates['1 process']:>8.2f}", flush=True)
 
 
 def note(moments: list[tuple[float, int]], progress: Progress) -> None:
