@@ -31,8 +31,7 @@ def scores_by_part(tests: Mapping[str, HeadTests], role: str, head: Head, scale:
     rows = pd.DataFrame([{"part": part, **_numbers(each, role, head)} for part, each in tests.items()])
     known = rows.dropna(subset="mean")
     tau = next(iter(tests.values())).settings.tau
-    kinds = [known.dropna(subset="low").assign(kind="interval")]
-    kinds += [known[known["holds"] == holds].assign(kind=kind) for holds, kind in ((True, "held"), (False, "open"))]
+    kinds = [known.dropna(subset="low").assign(kind="interval"), known.assign(kind="mean")]
     line = pd.DataFrame({"kind": ["tau"], "mean": [tau]})
     data = pd.concat([line, *kinds, note_rows(known.empty, NOTHING)], ignore_index=True)
     ends = score_ends(data, ("mean", "low", "high"), scale)
@@ -70,11 +69,12 @@ def _spec(title: str, role: str, parts: tuple[str, ...], scale: Scale, ends: End
     tau = of_kind("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=mean)
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2).encode(x=low, x2=alt.X2("high"), y=y)
     color = LOOKS[role].color
-    held = of_kind("held").mark_point(filled=True, color=color, stroke=INK, size=90, opacity=1)
-    open_dot = of_kind("open").mark_point(filled=False, color=color, strokeWidth=2, size=80, opacity=1)
-    dots = [dot.encode(x=mean, y=y, tooltip=tooltip) for dot in (held, open_dot)]
+    # One layer for both, because one without marks would be a picture without words.
+    fill = alt.condition("datum.holds", alt.value(color), alt.value("transparent"))
+    dots = of_kind("mean").mark_point(stroke=color, strokeWidth=2, size=90, opacity=1)
+    dots = dots.encode(x=mean, y=y, fill=fill, tooltip=tooltip)
     return template(
-        alt.layer(tau, interval, *dots, note()),
+        alt.layer(tau, interval, dots, note()),
         title=title,
         reading=("bar: interval of the mean; filled: holds the role; dashed: tau",),
         height=max(2, len(parts)) * ROW,

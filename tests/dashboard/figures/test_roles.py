@@ -434,7 +434,7 @@ def test_densities_from_histograms_stand_where_those_of_the_scores_do():
 def test_parts_stand_one_above_the_other_with_their_intervals():
     tests = verdicts()
     figure = scores_by_part({"all texts": tests, "length 1 to 8": verdicts(SCORES[:5])}, "local", (0, 1), "score")
-    means = figure.data[figure.data["kind"].isin(["held", "open"])]
+    means = rows(figure, "mean")
     assert means["part"].tolist() == ["all texts", "length 1 to 8"]
     assert means["mean"].tolist() == [5.0, 5.0]
     assert "all texts 5 (15 texts)" in figure.description
