@@ -21,7 +21,7 @@ PORT ?= 8501
 HOST ?= $(shell hostname)
 CHECKPOINTS ?= bundled
 class: $(VENV)/prepared
-	$(BIN)/python -m dashboard.class_link $(HOST) $(PORT)
+	$(BIN)/python -m dashboard.web.class_link $(HOST) $(PORT)
 	ATTENTION_SIEVE_PUBLIC=1 ATTENTION_SIEVE_CHECKPOINTS='$(CHECKPOINTS)' $(BIN)/streamlit run dashboard/server.py \
 	    --server.address $(ADDRESS) --server.port $(PORT) --server.headless true \
 	    --server.maxUploadSize 5 --browser.serverAddress $(HOST) \

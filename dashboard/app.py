@@ -12,11 +12,12 @@ from PIL import Image
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
-from dashboard import controls, downloads, link, state, wording
+from dashboard import controls, link, state, wording
 from dashboard.components.copy_link import copy_link
 from dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
 from dashboard.figures.appearance import icon
 from dashboard.figures.figure import import_altair
+from dashboard.files import downloads
 from dashboard.public import is_public
 
 STYLES = ("page.css", "print.css")

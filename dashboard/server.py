@@ -34,9 +34,9 @@ from streamlit.file_util import get_static_dir
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
-from dashboard.few_uploads import FewUploads
-from dashboard.own_site import OwnSiteOnly
 from dashboard.public import MAX_UPLOADS, is_public
+from dashboard.web.few_uploads import FewUploads
+from dashboard.web.own_site import OwnSiteOnly
 
 ADDRESSES: Final = (
     "",
@@ -61,6 +61,7 @@ SCRIPTS: Final = ("history.js", "enter.js", "visited.js")
 """Of the page around everything that Streamlit draws."""
 
 _HERE: Final = Path(__file__).parent
+_WEB: Final = _HERE / "web"
 _STATIC: Final = Path(get_static_dir())
 _IMPORT: Final = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
 
@@ -68,13 +69,13 @@ _IMPORT: Final = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
 def first_page() -> str:
     """Streamlit's page with what is needed first at the end of its head."""
     page = (_STATIC / "index.html").read_text("utf-8")
-    room = "\n".join((_HERE / name).read_text("utf-8") for name in ROOM)
+    room = "\n".join((_WEB / name).read_text("utf-8") for name in ROOM)
     links = [
         f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'
         for name in scripts_of(FIRST_WIDGETS)
         if name not in page
     ]
-    scripts = [f"<script>\n{(_HERE / name).read_text('utf-8')}</script>" for name in SCRIPTS]
+    scripts = [f"<script>\n{(_WEB / name).read_text('utf-8')}</script>" for name in SCRIPTS]
     added = (*links, f"<style>\n{room}</style>", *scripts, "</head>")
     return page.replace("</head>", "\n".join(added), 1)
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import streamlit as st
 
 from dashboard import state
-from dashboard.downloads import figure_downloads
 from dashboard.figures.figure import Figure
 from dashboard.figures.heads import CHOICE
+from dashboard.files.downloads import figure_downloads
 
 
 def chart(name: str, figure: Figure, facts: Mapping[str, str], paper: str = "", *, selects: bool = False) -> None:

@@ -18,7 +18,8 @@ from core.roles.uncertainty.anytime import roles_by_evidence
 from core.roles.uncertainty.intervals import with_syntactic_intervals
 from core.roles.uncertainty.stability import Resamples, resamples, stability
 from core.texts.text import Text
-from dashboard import provenance, wording
+from dashboard import wording
+from dashboard.files import provenance
 from dashboard.state import Choice
 from dashboard.views.asking import ask, kept
 from dashboard.views.evidence import ledger

@@ -16,7 +16,7 @@ from core.texts.text import Text
 from dashboard import controls, drawer, state, wording
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.terms import sentence
-from dashboard.downloads import all_downloads, references_download
+from dashboard.files.downloads import all_downloads, references_download
 from dashboard.plain import show_error
 from dashboard.state import Choice
 

@@ -13,8 +13,9 @@ from core.attention.settings import Head, head_name
 from core.roles.hypotheses import HeadTests
 from core.roles.roles import ROLES, shown_roles
 from core.texts.tokens import SPECIAL
-from dashboard import link, provenance, state, wording
-from dashboard.downloads import table_downloads
+from dashboard import link, state, wording
+from dashboard.files import provenance
+from dashboard.files.downloads import table_downloads
 from dashboard.state import Choice
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
 from dashboard.views.frame import Visit

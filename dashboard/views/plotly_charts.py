@@ -11,8 +11,8 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard.components.chart_clicks import chart_clicks
-from dashboard.downloads import figure_downloads
 from dashboard.figures.plotly_figure import PlotlyFigure
+from dashboard.files.downloads import figure_downloads
 
 NOT_A_NAME: Final = re.compile("[^a-zA-Z0-9]")
 

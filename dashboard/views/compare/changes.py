@@ -10,10 +10,10 @@ from core.comparison.transitions import changes_per_layer, role_changes, transit
 from core.roles.roles import ROLES
 from dashboard import controls
 from dashboard import wording as shared_wording
-from dashboard.downloads import table_downloads
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.compare.changes import roles_gained_and_lost
 from dashboard.figures.compare.shifts import divergence_by_layer, shift_by_layer
+from dashboard.files.downloads import table_downloads
 from dashboard.views import frame
 from dashboard.views.charts import chart
 from dashboard.views.compare import wording

@@ -18,8 +18,8 @@ from core.roles.hypotheses import HeadTests, role_tests
 from core.roles.measures import RoleScores, role_scores
 from core.roles.roles import ROLES
 from core.texts.text import Text
+from dashboard.files.provenance import comparison_facts
 from dashboard.progress import in_its_place, with_progress
-from dashboard.provenance import comparison_facts
 from dashboard.state import Choice, chosen_heads
 from dashboard.views.asking import policy
 from dashboard.views.descriptions.sentences import Sentences

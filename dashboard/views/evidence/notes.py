@@ -3,7 +3,7 @@
 import streamlit as st
 
 from core.texts.text import Text, write_typed
-from dashboard import provenance
+from dashboard.files import provenance
 from dashboard.plain import plain
 from dashboard.views.corpus import Corpus
 from dashboard.views.evidence import ledger, wording

@@ -10,9 +10,9 @@ from core.attention.settings import head_name
 from core.importance.effects import Draws, KeptAlone, kept_alone
 from core.statistics.means import Correction
 from dashboard import state
-from dashboard.downloads import table_downloads
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.importance.histogram import score_histogram
+from dashboard.files.downloads import table_downloads
 from dashboard.views.charts import chart
 from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from dashboard.views.importance import wording

@@ -15,7 +15,7 @@ from core.importance.effects import Draws, Effects, effects
 from core.importance.metrics import Score, TextOutcomes
 from core.importance.question import ablation_question
 from core.statistics.means import Correction
-from dashboard import provenance
+from dashboard.files import provenance
 from dashboard.views.asking import kept
 from dashboard.views.frame import Visit
 from dashboard.views.importance.material import Material

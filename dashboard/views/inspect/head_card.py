@@ -16,12 +16,12 @@ from core.roles.uncertainty.anytime import as_odds
 from core.roles.uncertainty.stability import few_texts
 from core.similarity.distances import HeadDistances, nearest_heads
 from core.statistics.evidence import lower_bound
-from dashboard.downloads import figure_downloads, table_downloads
 from dashboard.figures.figure import MOST_MARKS
 from dashboard.figures.roles.distributions import head_scores
 from dashboard.figures.roles.evidence import odds
 from dashboard.figures.roles.many_scores import every_head_score
 from dashboard.figures.scales import WORDS
+from dashboard.files.downloads import figure_downloads, table_downloads
 from dashboard.state import Choice
 from dashboard.views import corpus as corpora
 from dashboard.views.corpus import Corpus, kept_matches

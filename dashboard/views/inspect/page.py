@@ -12,11 +12,12 @@ from core.passes.texts import TextAttention
 from core.roles.roles import shown_roles
 from core.roles.telling import telling_head
 from core.texts.text import Text, read_typed
-from dashboard import controls, provenance, state
+from dashboard import controls, state
 from dashboard import wording as shared_wording
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.grid.patterns import frame_of, patterns_of
 from dashboard.figures.roles.grid import RoleGrid
+from dashboard.files import provenance
 from dashboard.plain import show_error
 from dashboard.state import Choice
 from dashboard.views import corpus as corpora

@@ -96,7 +96,7 @@ def chips(can_read: bool) -> None:
 
 
 def been_here() -> bool:
-    """Whether this browser has been here before, as `dashboard/visited.js` notes when it leaves."""
+    """Whether this browser has been here before, as `dashboard/web/visited.js` notes when it leaves."""
     return VISITED in st.context.cookies
 
 

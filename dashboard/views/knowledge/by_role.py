@@ -8,9 +8,9 @@ import streamlit as st
 
 from core.roles.roles import ROLES, shown_roles
 from core.statistics.by_role import ByRole, compare_by_role
-from dashboard.downloads import table_downloads
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.role_superiority import NOTHING, role_superiority
+from dashboard.files.downloads import table_downloads
 from dashboard.views import frame
 from dashboard.views.charts import chart
 from dashboard.views.corpus import corpus

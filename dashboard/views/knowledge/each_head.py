@@ -13,10 +13,10 @@ from core.probing_tasks.labels import MAJORITY
 from core.probing_tasks.report import LAYER, TaskReport
 from core.probing_tasks.trials.result import TrialResult
 from dashboard import state
-from dashboard.downloads import table_downloads
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.knowledge.localisation import localisation_curves
 from dashboard.figures.knowledge.words import score_name, written
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain
 from dashboard.views.charts import chart
 from dashboard.views.knowledge import wording

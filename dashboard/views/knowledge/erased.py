@@ -12,7 +12,7 @@ from core.attention.settings import head_name
 from core.checkpoints.folders import program_folder
 from core.errors import AnalysisError
 from core.probing_tasks.erasure.erasure import MOST_TEXTS, RANDOM_ERASURES
-from dashboard.downloads import table_downloads
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain, show_error
 from dashboard.public import NOT_HERE, is_public
 from dashboard.views.knowledge import runs, wording

@@ -21,8 +21,8 @@ from core.probing_tasks.trials.trial import Trial, row_path, trials_folder
 from core.probing_tasks.vectors import Pooling
 from core.statistics.means import Correction
 from core.texts.tokens import TooLong
-from dashboard import provenance
 from dashboard.figures.knowledge.words import Scores
+from dashboard.files import provenance
 from dashboard.views.frame import Visit
 from dashboard.views.knowledge.task_files import TaskFile
 

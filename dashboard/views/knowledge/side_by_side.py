@@ -6,9 +6,9 @@ import streamlit as st
 from jaxtyping import Float
 
 from core.probing_tasks.summary import Group, group_of, task_similarity
-from dashboard.downloads import table_downloads
 from dashboard.figures.head_scatter import Words, head_scatter
 from dashboard.figures.knowledge.task_similarity import similarity_of_tasks
+from dashboard.files.downloads import table_downloads
 from dashboard.views.charts import chart
 from dashboard.views.knowledge import wording
 from dashboard.views.knowledge.numbers import Probing, above_majority

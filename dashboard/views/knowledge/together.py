@@ -5,10 +5,10 @@ import streamlit as st
 
 from core.probing_tasks.report import TaskReport
 from core.probing_tasks.trials.result import TrialResult
-from dashboard.downloads import table_downloads
 from dashboard.figures.knowledge.gains import Estimate, TaskGain, gain_dots
 from dashboard.figures.knowledge.number_of_heads import effect_of_number
 from dashboard.figures.knowledge.words import score_name, written
+from dashboard.files.downloads import table_downloads
 from dashboard.views.charts import chart
 from dashboard.views.knowledge import wording
 from dashboard.views.knowledge.numbers import Probing

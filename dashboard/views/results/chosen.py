@@ -9,7 +9,8 @@ from core.attention.settings import Head
 from core.corpus.results import Part, Results
 from core.corpus.strata import EVERYTHING, Stratum
 from core.roles.measures import USUAL_TAU
-from dashboard import controls, provenance, results, state
+from dashboard import controls, results, state
+from dashboard.files import provenance
 from dashboard.plain import plain
 from dashboard.state import Choice
 from dashboard.views.pickers import from_list

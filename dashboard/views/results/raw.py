@@ -11,7 +11,7 @@ from core.corpus.results import Results
 from core.corpus.score_files import highest
 from core.corpus.text_shards import read_texts
 from dashboard import wording as shared_wording
-from dashboard.downloads import table_downloads
+from dashboard.files.downloads import table_downloads
 from dashboard.views.results import wording
 from dashboard.views.results.chosen import Opened
 

@@ -11,10 +11,9 @@ from core.corpus.strata import EVERYTHING
 from core.roles.hypotheses import HeadTests, untested
 from core.roles.roles import ROLES, combinations, shown_roles
 from core.roles.tables import head_table
-from dashboard import provenance, state
+from dashboard import state
 from dashboard import wording as shared_wording
 from dashboard.components.venn import role_venn
-from dashboard.downloads import drawing_downloads, table_downloads
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.roles.from_counts import densities_per_head, densities_per_layer
 from dashboard.figures.roles.grid import RoleGrid
@@ -22,6 +21,8 @@ from dashboard.figures.roles.layers import heads_per_layer
 from dashboard.figures.roles.p_values import p_value_against_score
 from dashboard.figures.roles.parts import scores_by_part
 from dashboard.figures.roles.venn_svg import venn_svg
+from dashboard.files import provenance
+from dashboard.files.downloads import drawing_downloads, table_downloads
 from dashboard.plain import plain
 from dashboard.views import frame
 from dashboard.views.charts import chart

@@ -10,11 +10,11 @@ from core.attention.settings import Head
 from core.corpus.results import Part
 from core.surface.statistics import HeadStatistics
 from dashboard import state
-from dashboard.downloads import table_downloads
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
 from dashboard.figures.surface.gradient_lines import agreement_lines
 from dashboard.figures.surface.scatter import PANELS, share_scatter
+from dashboard.files.downloads import table_downloads
 from dashboard.views import frame
 from dashboard.views.charts import chart
 from dashboard.views.layout import halves, thirds

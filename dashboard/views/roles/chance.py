@@ -14,7 +14,7 @@ from core.roles.matched_pairs import MatchedTests
 from core.roles.measures import SYNTACTIC
 from core.roles.question import MATCHED_PAIRS
 from core.roles.tables import counts_table
-from dashboard.downloads import table_downloads
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import show_error
 from dashboard.progress import in_its_place, with_progress
 from dashboard.views.asking import ask

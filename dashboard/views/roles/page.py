@@ -17,16 +17,17 @@ from core.roles.tables import head_table
 from core.roles.uncertainty.sensitivity import LEAST_TEXTS, counts_by_tau, counts_by_texts
 from core.roles.uncertainty.stability import few_texts
 from core.statistics.overlap import overlap
-from dashboard import link, provenance, state
+from dashboard import link, state
 from dashboard import wording as shared_wording
 from dashboard.components.venn import role_venn
-from dashboard.downloads import drawing_downloads, table_downloads
 from dashboard.figures.roles.distributions import scores_per_head, scores_per_layer
 from dashboard.figures.roles.grid import RoleGrid
 from dashboard.figures.roles.layers import heads_per_layer
 from dashboard.figures.roles.p_values import p_value_against_score, p_value_scatter
 from dashboard.figures.roles.sensitivity import heads_by_tau, heads_by_texts
 from dashboard.figures.roles.venn_svg import venn_svg
+from dashboard.files import provenance
+from dashboard.files.downloads import drawing_downloads, table_downloads
 from dashboard.state import Choice
 from dashboard.views import corpus as corpora
 from dashboard.views import frame

@@ -10,10 +10,10 @@ from core.attention.settings import head_name
 from core.similarity.command import distance_table
 from core.similarity.distances import MOST, layer_distances, nearest_heads
 from dashboard import state
-from dashboard.downloads import table_downloads
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.similar.dendrogram import dendrogram
 from dashboard.figures.similar.matrix import distance_matrix
+from dashboard.files.downloads import table_downloads
 from dashboard.views import frame
 from dashboard.views.charts import chart
 from dashboard.views.descriptions.sentences import with_sentences

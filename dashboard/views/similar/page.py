@@ -18,8 +18,9 @@ from core.surface.behaviours import behaviours
 from core.surface.key_kinds import SurfaceSettings
 from core.surface.question import surface_question
 from core.surface.statistics import head_statistics
-from dashboard import provenance, state
+from dashboard import state
 from dashboard.figures.similar.head_kinds import BEHAVIOUR_LOOKS, ROLE_LOOKS, HeadKinds
+from dashboard.files import provenance
 from dashboard.state import Choice
 from dashboard.views import frame
 from dashboard.views.asking import ask, ask_about_long_texts, policy

@@ -6,7 +6,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import link, state
-from dashboard.downloads import table_downloads
 from dashboard.figures.plotly_figure import PlotlyFigure
 from dashboard.figures.similar.plane import heads_by_kind, heads_by_layer
 from dashboard.figures.similar.space import (
@@ -16,6 +15,7 @@ from dashboard.figures.similar.space import (
     heads_in_space_by_layer,
     read_camera,
 )
+from dashboard.files.downloads import table_downloads
 from dashboard.views.charts import chart
 from dashboard.views.descriptions.sentences import with_sentences
 from dashboard.views.layout import halves

@@ -15,10 +15,11 @@ from core.surface.labels import head_labels, positional, rare_shares
 from core.surface.per_text import TextSurface
 from core.surface.question import surface_question
 from core.surface.statistics import head_statistics, layer_statistics, uniform_entropy
-from dashboard import provenance, state
+from dashboard import state
 from dashboard.figures.surface.entropy_panels import TITLES, entropy_panel
 from dashboard.figures.surface.gradient_lines import agreement_lines
 from dashboard.figures.surface.scatter import PANELS, share_scatter
+from dashboard.files import provenance
 from dashboard.plain import plain
 from dashboard.views import frame
 from dashboard.views.asking import ask, ask_about_long_texts, policy

@@ -9,10 +9,10 @@ import streamlit as st
 from core.attention.settings import head_name
 from core.surface.statistics import HeadStatistics
 from dashboard import state
-from dashboard.downloads import table_downloads
 from dashboard.figures.head_map import NOT_APPLICABLE, HeadMap, round_bound
 from dashboard.figures.surface.entropy_panels import TITLES
 from dashboard.figures.surface.scatter import LABELS
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain
 from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from dashboard.views.maps import show_head_map

@@ -15,15 +15,16 @@ from core.roles.measures import DIRECTIONS
 from core.roles.roles import ROLES
 from core.roles.sieves import sieve_cells
 from core.texts.text import Text
-from dashboard import provenance, state, wording
+from dashboard import state, wording
 from dashboard.components.arcs import MOST_HEADS, MOST_TOKENS_UNSCROLLED, attention_arcs
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.components.grid.patterns import frame_of
 from dashboard.components.overview import attention_overview
 from dashboard.components.terms.sieve_pictures import Sieves
-from dashboard.downloads import drawing_downloads
 from dashboard.figures.text.arcs_svg import DEFAULT_SHARE, arcs_svg
 from dashboard.figures.text.sides import Side
+from dashboard.files import provenance
+from dashboard.files.downloads import drawing_downloads
 from dashboard.state import Choice
 from dashboard.views.frame import Visit
 from dashboard.views.pickers import from_list, one_of

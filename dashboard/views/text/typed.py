@@ -6,7 +6,8 @@ from typing import Final
 import streamlit as st
 
 from core.texts.text import Text, write_typed
-from dashboard import link, provenance, wording
+from dashboard import link, wording
+from dashboard.files import provenance
 from dashboard.samples import EXAMPLE
 
 EXAMPLE_TYPED: Final = write_typed([EXAMPLE])

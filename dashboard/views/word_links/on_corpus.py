@@ -15,9 +15,10 @@ from core.word_links.on_corpus import PatternLinks, pattern_links
 from core.word_links.on_text import TextWord
 from core.word_links.pattern import Pattern, PatternText
 from core.word_links.question import WORD_LINKS
-from dashboard import provenance, state
-from dashboard.downloads import table_downloads
+from dashboard import state
 from dashboard.figures.word_links.on_corpus import pattern_map, pattern_table
+from dashboard.files import provenance
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain, show_error
 from dashboard.views.asking import ask
 from dashboard.views.descriptions.sentences import kept_sentences, with_sentences

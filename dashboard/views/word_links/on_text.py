@@ -9,9 +9,10 @@ from core.attention.settings import Head, head_name
 from core.errors import AnalysisError
 from core.passes.texts import TextAttention
 from core.word_links.on_text import WordLinks, word_links
-from dashboard import provenance, state
-from dashboard.downloads import table_downloads
+from dashboard import state
 from dashboard.figures.word_links.on_text import link_map, link_table
+from dashboard.files import provenance
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain, show_error
 from dashboard.progress import in_its_place
 from dashboard.views.descriptions.sentences import kept_sentences, with_sentences

@@ -1,4 +1,4 @@
-"""dashboard/nginx.conf, the example of a proxy with TLS and a login, in front of a public server."""
+"""dashboard/web/nginx.conf, the example of a proxy with TLS and a login, in front of a public server."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 from steps import PATIENCE, arcs, settle, type_texts
 
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
-EXAMPLE = Path(__file__).parents[3] / "dashboard" / "nginx.conf"
+EXAMPLE = Path(__file__).parents[3] / "dashboard" / "web" / "nginx.conf"
 LOGIN = {"username": "class", "password": "sieve heads"}
 AROUND = """
 daemon off;

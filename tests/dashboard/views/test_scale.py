@@ -15,7 +15,7 @@ from core.roles.roles import COARSE_ROLES, ROLES
 from core.roles.tables import head_table
 from core.texts.text import read_typed
 from dashboard import controls
-from dashboard.provenance import caption, corpus_facts
+from dashboard.files.provenance import caption, corpus_facts
 from dashboard.state import Choice
 from dashboard.views.inspect import wording as inspect_wording
 from dashboard.views.similar import wording as similar_wording

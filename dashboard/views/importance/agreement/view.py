@@ -8,9 +8,9 @@ import streamlit as st
 
 from core.importance.agreement import Agreement
 from core.importance.measures import ABLATION
-from dashboard.downloads import table_downloads
 from dashboard.figures.head_scatter import Words, head_scatter
 from dashboard.figures.importance.agreement import agreement_dots, layer_agreement
+from dashboard.files.downloads import table_downloads
 from dashboard.views.charts import chart
 from dashboard.views.importance.agreement import wording
 from dashboard.views.importance.agreement.numbers import Compared, compared

@@ -10,10 +10,10 @@ from core.roles.roles import ROLES, shown_roles
 from core.statistics.by_role import ByRole, compare_by_role
 from core.statistics.means import Correction
 from dashboard import state
-from dashboard.downloads import table_downloads
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.role_superiority import NOTHING, role_superiority
+from dashboard.files.downloads import table_downloads
 from dashboard.views import frame
 from dashboard.views.charts import chart
 from dashboard.views.corpus import Corpus, corpus

@@ -14,9 +14,9 @@ from core.surface.frequencies import frequencies_of
 from core.surface.key_kinds import USUAL_SURFACE
 from core.surface.labels import head_labels, positional, rare_shares
 from core.surface.question import surface_question
-from dashboard.downloads import table_downloads
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.importance.functions import functions_kept
+from dashboard.files.downloads import table_downloads
 from dashboard.views.asking import ask
 from dashboard.views.charts import chart
 from dashboard.views.corpus import corpus

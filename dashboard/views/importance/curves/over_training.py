@@ -16,9 +16,9 @@ from core.importance.measures import ABLATION
 from core.importance.pruning.curves import Removable, allowed_loss, relative, removable
 from core.importance.pruning.orders import RANDOM, REVERSE
 from core.importance.pruning.over_steps import StepCurve, step_curves_table
-from dashboard.downloads import table_downloads
 from dashboard.figures.figure import Figure
 from dashboard.figures.importance.over_steps import relative_score, score_over_steps
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain, show_error
 from dashboard.progress import with_progress
 from dashboard.public import runs_here

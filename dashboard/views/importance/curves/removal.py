@@ -14,8 +14,8 @@ from core.importance.pruning.orders import Pruning, Removed, heads_off
 from core.importance.removal.exports import Export
 from dashboard import state
 from dashboard.controls import from_home
-from dashboard.downloads import table_downloads
 from dashboard.figures.figure import counted
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain, show_error
 from dashboard.progress import in_its_place
 from dashboard.public import check_not_public, is_public

@@ -11,9 +11,9 @@ from cache.serving.requests import Report
 from core.importance.measures import ABLATION
 from core.importance.pruning.curves import Curve, Removable, allowed_loss, curves_table, removable
 from core.importance.pruning.orders import Pruning
-from dashboard.downloads import table_downloads
 from dashboard.figures.figure import Figure
 from dashboard.figures.importance.curves import pruning_curves
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain
 from dashboard.progress import with_progress
 from dashboard.views.charts import chart

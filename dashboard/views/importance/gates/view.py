@@ -16,10 +16,10 @@ from core.importance.pruning.orders import RANDOM
 from dashboard import state
 from dashboard.components.head_map import head_map
 from dashboard.controls import from_home
-from dashboard.downloads import table_downloads
 from dashboard.figures.head_map import HeadMap
 from dashboard.figures.importance.gate_densities import MOST, gate_densities
 from dashboard.figures.importance.gate_scores import gate_scores
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain, show_error
 from dashboard.views.charts import chart
 from dashboard.views.finetune import wording as training_wording

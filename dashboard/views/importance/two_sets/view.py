@@ -13,11 +13,11 @@ from core.importance.effects import Draws
 from core.importance.measures import damage
 from core.importance.metrics import TextOutcomes
 from core.importance.two_sets import TwoSets, two_sets
-from dashboard.downloads import table_downloads
 from dashboard.figures.figure import counted
 from dashboard.figures.head_scatter import Words, head_scatter
 from dashboard.figures.heads import head_rows
 from dashboard.figures.names import drawable
+from dashboard.files.downloads import table_downloads
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.charts import chart
 from dashboard.views.importance import wording as page_wording

@@ -11,10 +11,11 @@ from core.attention.settings import Head, head_name
 from core.coreference.accuracy import BASELINES, GROUPS, CoreferenceScores
 from core.coreference.mentions import SMALLEST_WINDOW, WINDOW
 from core.statistics.documents import documents_note
-from dashboard import provenance, state
-from dashboard.downloads import table_downloads
+from dashboard import state
 from dashboard.figures.coreference.table import DESIGN_EFFECT, antecedent_table
 from dashboard.figures.head_map import Detail, HeadMap, round_bound
+from dashboard.files import provenance
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain
 from dashboard.views import frame
 from dashboard.views.frame import Visit

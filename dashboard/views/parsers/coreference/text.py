@@ -10,8 +10,8 @@ from core.coreference.accuracy import NO_CHOICE, Candidates, MentionChoices
 from core.coreference.mentions import MentionText
 from dashboard import link
 from dashboard import wording as shared_wording
-from dashboard.downloads import table_downloads
 from dashboard.figures.coreference.table import choices_table
+from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain
 from dashboard.views.parsers.coreference import wording
 from dashboard.views.parsers.coreference.choices import CoreferenceResults

@@ -10,10 +10,10 @@ import streamlit as st
 from cache.engine import Engine
 from core.probing.run import ProbeKind, ProbeResults, TrainedProbe
 from dashboard import state
-from dashboard.downloads import table_downloads
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.probes.curve import probe_curve
 from dashboard.figures.probes.scores import NamedScore, probe_scores
+from dashboard.files.downloads import table_downloads
 from dashboard.views import frame
 from dashboard.views.charts import chart
 from dashboard.views.layout import halves

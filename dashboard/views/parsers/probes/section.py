@@ -20,7 +20,8 @@ from core.probing.texts import attention_bytes, few_test_texts, few_words, left_
 from core.probing.word_vectors import MAX_LINE_BYTES, WordVectors, vectors_from_lines
 from core.texts.relations import Dependencies
 from core.texts.text import Text
-from dashboard import provenance, state
+from dashboard import state
+from dashboard.files import provenance
 from dashboard.public import NOT_HERE, is_public
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts, policy

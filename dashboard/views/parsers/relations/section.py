@@ -19,11 +19,12 @@ from core.relations.accuracy import (
 from core.statistics.documents import documents_fact, documents_note
 from core.texts.relations import parser_name, relations_source
 from core.texts.words import FromWord
-from dashboard import provenance, state
+from dashboard import state
 from dashboard.figures.relations.bars import relation_bars
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.relations.distance_histogram import distance_histogram, distances
 from dashboard.figures.relations.table import relation_table
+from dashboard.files import provenance
 from dashboard.plain import plain
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts

@@ -10,13 +10,13 @@ from jaxtyping import Bool
 from core.attention.settings import head_name
 from core.relations.accuracy import DIRECTIONS
 from core.texts.relations import Dependencies
-from dashboard import provenance
 from dashboard.components.drawing import drawing
-from dashboard.downloads import drawing_downloads
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.relations.parse_arcs import parse_arcs_file, parse_arcs_svg
 from dashboard.figures.relations.sentences import Sentence, sentence, sentences
 from dashboard.figures.text.arcs_svg import visible
+from dashboard.files import provenance
+from dashboard.files.downloads import drawing_downloads
 from dashboard.plain import plain
 from dashboard.views.parsers.relations import wording
 from dashboard.views.parsers.relations.results import Focus, is_case

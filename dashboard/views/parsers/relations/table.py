@@ -8,9 +8,9 @@ import streamlit as st
 
 from core.relations.accuracy import ALL, Direction, RelationAccuracy
 from dashboard import state
-from dashboard.downloads import table_downloads
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.relations.table import relation_table
+from dashboard.files.downloads import table_downloads
 from dashboard.views.parsers.relations import wording
 from dashboard.views.parsers.relations.results import Focus, largest_gain, marked
 

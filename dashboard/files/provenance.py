@@ -19,7 +19,7 @@ LONGEST_QUOTE: Final = 60
 COMPARED: Final = "compared checkpoint"
 CORPUS_NAMES: Final = {controls.UPLOAD: "uploaded texts", controls.TYPED: "typed texts"}
 """Of those corpora whose choice is no name."""
-VERSION: Final = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+VERSION: Final = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 
 def corpus_facts(chosen: Choice, engine: Engine, n_texts: int, n_tokens: Sequence[int] = ()) -> dict[str, str]:

@@ -13,11 +13,11 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 
 from dashboard import wording
-from dashboard.archive import Download, Picture, Table, archive, archive_name, file_name
 from dashboard.figures.export import figure_svg
 from dashboard.figures.figure import Figure
+from dashboard.files.archive import Download, Picture, Table, archive, archive_name, file_name
+from dashboard.files.provenance import caption, titled
 from dashboard.plain import plain
-from dashboard.provenance import caption, titled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from dashboard import wording
 from dashboard.figures.export import svg_png, table_csv, table_parquet
-from dashboard.provenance import models, texts
+from dashboard.files.provenance import models, texts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from dashboard import controls
-from dashboard.archive import Picture, Table, archive, archive_name, file_name
-from dashboard.downloads import REFERENCES
-from dashboard.provenance import titled
+from dashboard.files.archive import Picture, Table, archive, archive_name, file_name
+from dashboard.files.downloads import REFERENCES
+from dashboard.files.provenance import titled
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="96" height="96"><rect width="9" height="9"/></svg>'
 FACTS = {"program": "Attention Sieve 1", "checkpoint": "bundled", "text": "The cat sat.", "heads": "L3 H7"}
@@ -98,5 +98,5 @@ def test_the_references_are_sound_bibtex():
         assert all(value.count("{") == value.count("}") for value in fields.values())
         assert kind == "misc" or {"author", "title", "booktitle", "year", "pages"} <= fields.keys()
         assert re.fullmatch(r"10\.\d{4,}/\S+", fields.get("doi", "10.1000/none"))
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text("utf-8"))["project"]
     assert f"Version {project['version']}" in written
