@@ -44,6 +44,12 @@ def inference() -> Inference:
     return Inference(Store(), most_at_once=public.MAX_TEXTS if public.is_public() else None)
 
 
+def _mark_out_of_reach() -> None:
+    if unreached := fetching.out_of_reach([name for name in suggested() if name != BUNDLED]):
+        why, names = unreached
+        st.caption(f":material/cloud_off: {why}: {', '.join(map(plain, names))}.")
+
+
 def sidebar() -> None:
     """What every page shares; read it with state.choice()."""
     with st.sidebar:
@@ -57,7 +63,7 @@ def sidebar() -> None:
             on_change=state.switch_off,
             args=((),),
         )
-        fetching.mark_out_of_reach([name for name in suggested() if name != BUNDLED])
+        _mark_out_of_reach()
         if len(st.session_state.get("kinds", ONE_STACK)) > 1:
             st.selectbox(
                 wording.ATTENTION,

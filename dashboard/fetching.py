@@ -8,7 +8,6 @@ import streamlit as st
 from core.checkpoints.hub import bytes_to_fetch, has_copy, is_offline
 from core.errors import FetchNeeded
 from dashboard import wording
-from dashboard.plain import plain
 
 _CONFIRMED: Final = "hub ids to fetch"
 _IS_SILENT: Final = "hub does not answer"
@@ -28,11 +27,14 @@ def note_silence() -> None:
     st.session_state[_IS_SILENT] = True
 
 
-def mark_out_of_reach(names: Sequence[str]) -> None:
-    """Say which hub ids can neither be fetched, as far as is known without asking the hub, nor read from a copy."""
+def out_of_reach(names: Sequence[str]) -> tuple[str, list[str]] | None:
+    """Which hub ids can neither be fetched nor read from a copy, and why; never asks the hub.
+
+    Returns: the reason and the ids; None where each may be reached, as far as is known.
+    """
     why = wording.OFFLINE if is_offline() else wording.NO_ANSWER if st.session_state.get(_IS_SILENT) else None
-    if why and (missing := [plain(name) for name in names if not has_copy(name)]):
-        st.caption(f":material/cloud_off: {why}: {', '.join(missing)}.")
+    missing = [name for name in names if not has_copy(name)] if why else []
+    return (why, missing) if why and missing else None
 
 
 def ask(error: FetchNeeded) -> None:
