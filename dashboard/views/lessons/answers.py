@@ -20,6 +20,7 @@ from core.roles.measures import DIRECTIONS, SYNTACTIC
 from core.roles.sieves import sieve_cells
 from core.texts.text import read_typed
 from core.texts.tokens import SPECIAL
+from dashboard.figures.roles.evidence import odds
 from dashboard.views.corpus import Corpus, judged
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import stories, wording
@@ -117,6 +118,13 @@ def one_word(seen: Seen) -> Found:
     )
 
 
+def riddle(seen: Seen) -> Found:
+    """The same before it is answered: another head is shown, so that its lines do not give it away."""
+    found = one_word(seen)
+    others = (*previous_word(seen).heads, (0, 0), (0, 1))
+    return replace(found, heads=(next(head for head in others if head not in found.heads),))
+
+
 def resting(seen: Seen) -> Found:
     """How many heads give special tokens more than half of their attention, and the one that does so most."""
     looked = seen.attention
@@ -193,9 +201,15 @@ def random_heads(seen: Seen) -> Found:
 
 
 def typed_evidence(seen: Seen) -> Found:
-    """How many heads hold the syntactic role over the texts so far, and whether one may look again and again."""
+    """How many heads hold the syntactic role over the texts so far, and the best odds, if one may look again."""
     assert seen.tested is not None, "asked on the page of roles"
-    return replace(grammar_heads(seen), section="none" if seen.tested.bets is None else "")
+    found, tests = grammar_heads(seen), seen.tested.tests
+    if tests.evidence is None:
+        return replace(found, section="none")
+    evidence = tests.evidence[tests.roles.index(SYNTACTIC[0])]
+    layer, head = np.unravel_index(int(np.nan_to_num(evidence, nan=-np.inf).argmax()), evidence.shape)
+    best = {"head": head_name(int(layer), int(head)), "odds": odds(float(evidence[layer, head]))}
+    return replace_values(found, best)
 
 
 def switched_off(seen: Seen) -> Found:

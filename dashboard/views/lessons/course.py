@@ -7,6 +7,7 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard import link, state
+from dashboard.views.evidence.keep import TYPED_TEXTS
 from dashboard.views.inspect.stories import SENTENCE
 from dashboard.views.lessons.answers import Guess
 from dashboard.views.lessons.content import ENGLISH, say
@@ -19,9 +20,11 @@ STEP: Final = "step"
 """Key, and query parameter, of the step, from 1."""
 REACHED: Final = "lessons reached"
 """The furthest step of each lesson."""
+SENTENCE_TO_ADD: Final = "sentence to add"
+"""Key of the box in which a reader types one for the corpus."""
 _GUESSES: Final = "lesson guesses"
 _BEFORE: Final = "before the lesson"
-"""What stood where lessons have put something, by key."""
+"""What stood where lessons have put something, by key: one value, or none."""
 _ENTERED: Final = "step entered"
 """Whether the page of a step has yet to be opened."""
 _TO_SAY: Final = "to say about the step"
@@ -61,7 +64,7 @@ def _step_asked(lesson: str, step: str) -> tuple[int, int]:
     number = min(max(number, 1), len(LESSONS))
     place = min(max(place, 1), len(steps_of(number)))
     if (str(number), str(place)) != (lesson, step):
-        st.session_state[_TO_SAY] = f"The link asks for no step of a lesson. This is lesson {number}, step {place}."
+        st.session_state[_TO_SAY] = say(language(), "no_such_step", number=number, step=place)
     return number, place - 1
 
 
@@ -125,7 +128,7 @@ def _put_all(puts: Mapping[str, object]) -> None:
 
 def _put(key: str, value: Any) -> None:
     values = st.session_state
-    values.setdefault(_BEFORE, {}).setdefault(key, values.get(key))
+    values.setdefault(_BEFORE, {}).setdefault(key, (values[key],) if key in values else ())
     values[key] = value
 
 
@@ -134,13 +137,25 @@ def put_sentence() -> None:
     _put("text", SENTENCE)
 
 
+def add_sentence() -> None:
+    """Add the sentence that the reader has typed to the corpus."""
+    values = st.session_state
+    typed = values[SENTENCE_TO_ADD].strip()
+    values[SENTENCE_TO_ADD] = ""
+    _put(TYPED_TEXTS, "\n".join(filter(None, ((values.get(TYPED_TEXTS) or "").rstrip(), typed))))
+
+
 def leave() -> None:
     """End the lesson, and put back what stood on the pages before."""
     values = st.session_state
-    for key, value in values.pop(_BEFORE, {}).items():
+    for key, before in values.pop(_BEFORE, {}).items():
         if key == state.HEADS:
-            state.push_heads(value or [])
-        values[key] = value
+            state.push_heads(before[0] or [] if before else [])
+        if before:
+            values[key] = before[0]
+        else:
+            values.pop(key, None)
+            st.query_params.pop(key, None)
     for key in (state.LESSON, STEP):
         values.pop(key, None)
 

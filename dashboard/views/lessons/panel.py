@@ -15,7 +15,7 @@ from dashboard.views.inspect.stories import SENTENCE
 from dashboard.views.lessons import course, presenting, tally
 from dashboard.views.lessons.answers import Found, Guess, Seen
 from dashboard.views.lessons.content import CHECK, WITHOUT, say
-from dashboard.views.lessons.course import language
+from dashboard.views.lessons.course import SENTENCE_TO_ADD, language
 from dashboard.views.lessons.plans import LESSONS, Step, steps_of, words_of
 from dashboard.views.text.look import LOOK, look_now
 
@@ -74,7 +74,11 @@ def _panel(seen: Seen) -> None:
             course.show_heads(_both(found, guess), seen.visit.engine.files.fingerprint)
     elif step.shows:
         course.show_heads(found.heads, seen.visit.engine.files.fingerprint)
+    if place == 0:
+        said = f"**{words_of(lesson, language()).claim}**\n\n{said}"
     st.markdown(said)
+    if step.takes_sentences:
+        st.text_input(say(language(), "add_sentence"), key=SENTENCE_TO_ADD, on_change=course.add_sentence)
     if step.reveals and tally.code_now():
         _class_said((lesson, place - 1))
     if step.asks and not found.section:

@@ -53,11 +53,13 @@ class Step:
     """Whether it answers what the step before has asked."""
     may_lack: bool = False
     """Whether there is a second text, for a checkpoint that has no such head."""
+    takes_sentences: bool = False
+    """Whether the reader may add sentences to the corpus."""
 
     @property
     def is_about_sentence(self) -> bool:
         """Whether it asks for words of the lessons' sentence, so that no other text will do."""
-        return self.finds in (answers.one_word, answers.verb_and_object)
+        return self.finds in (answers.riddle, answers.one_word, answers.verb_and_object)
 
 
 def _asking(
@@ -76,7 +78,14 @@ _OF_HEAD: Final = frozenset({"head", "share", "even"})
 LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
     (
         Step(name="look", puts=ALONE, finds=answers.previous_word, names=_OF_HEAD, shows=True),
-        _asking("guess", "word", answers.one_word, ALONE, "head", "word"),
+        Step(
+            name="guess",
+            asks="word",
+            finds=answers.riddle,
+            puts=ALONE,
+            names=frozenset({"head", "word"}),
+            shows=True,
+        ),
         Step(
             name="answer",
             finds=answers.one_word,
@@ -138,8 +147,9 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             page="roles",
             puts={"corpus": TYPED, "corpus_text": FIRST_EVIDENCE},
             finds=answers.typed_evidence,
-            names=frozenset({"count", "heads", "texts"}),
+            names=frozenset({"count", "heads", "texts", "head", "odds"}),
             may_lack=True,
+            takes_sentences=True,
         ),
         Step(name="why", page="roles", finds=answers.grammar_heads),
     ),

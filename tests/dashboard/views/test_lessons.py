@@ -14,7 +14,7 @@ from core.texts.tokens import tokenize
 from dashboard import controls, state
 from dashboard.plain import WORD_JOINER
 from dashboard.views.inspect.stories import SENTENCE
-from dashboard.views.lessons import answers
+from dashboard.views.lessons import answers, course
 from dashboard.views.lessons.answers import Seen
 from dashboard.views.lessons.plans import steps_of
 
@@ -105,10 +105,26 @@ def test_the_lesson_of_chance_counts_random_models_and_takes_texts(app, small):
     at = app("roles", checkpoint=small("bert"), lesson="4", step="2", corpus=controls.TYPED)
     at.number_input(key="guessed number").set_value(1).run()
     click(at, "lesson guess it")
-    assert re.search(r"\d+, \d+, in 3 models with random weights; \d+ in the real one", panel(at))
+    assert re.search(r"for each of 3 models: \d+, \d+, \d+. With the weights that were learnt: \d+", panel(at))
     click(at, "lesson next")
     assert at.session_state["corpus"] == controls.TYPED
-    assert re.search(r"Over 3 texts, \d+ of \d+ heads", panel(at))
+    assert re.search(r"only 3, and over these, \d+ of 6 heads.*odds so far: 1(\.\d)? : ", panel(at))
+    before = at.session_state["corpus_text"]
+    at.text_input(key=course.SENTENCE_TO_ADD).set_value(" The cat sat. ").run()
+    assert at.session_state["corpus_text"] == f"{before}\nThe cat sat."
+    assert at.text_input(key=course.SENTENCE_TO_ADD).value == ""
+    assert "only 4, and over these" in panel(at)
+
+
+@pytest.mark.parametrize(("page", "lesson"), [("inspect", "2"), ("roles", "4"), ("compare", "6")])
+def test_who_came_by_a_link_leaves_to_the_page_as_it_first_is(app, small, page, lesson):
+    checkpoint = small("bert", **ROOM["bert"])
+    at, new = (app(page, checkpoint=checkpoint, **way) for way in ({"lesson": lesson, "step": "4"}, {}))
+    click(at, "leave lesson")
+    for key in ("text", "corpus", "corpus_text", "patterns", state.WITH):
+        if key in new.session_state:
+            assert at.session_state[key] == new.session_state[key], key
+    assert at.session_state[state.OFF] == []
 
 
 def test_the_lesson_of_fine_tuning_names_the_layer_that_moved(app, small):
@@ -116,12 +132,12 @@ def test_the_lesson_of_fine_tuning_names_the_layer_that_moved(app, small):
     at = app("compare", checkpoint=a, lesson="6", step="2", **{"with": b})
     at.number_input(key="guessed number").set_value(0).run()
     click(at, "lesson guess it")
-    assert re.search(r"In layer \d+: there \d+% of the attention goes elsewhere", panel(at))
+    assert re.search(r"Layer \d\. There, on average over its heads, \d+% of the attention goes elsewhere", panel(at))
 
 
 def test_the_lesson_of_fine_tuning_says_that_it_needs_a_second_checkpoint(app, small):
     at = app("compare", checkpoint=small("bert"), lesson="6", step="1")
-    assert "needs a second checkpoint" in panel(at)
+    assert "Choose a second one below" in panel(at)
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +161,14 @@ def by_hand():
         overview=None,
     )
     return Seen(visit=None, looked=looked, typed=SENTENCE), n, closed, shop
+
+
+def test_a_riddle_hides_its_lines(by_hand):
+    seen, *_ = by_hand
+    assert answers.riddle(seen).values == answers.one_word(seen).values
+    assert (answers.riddle(seen).heads, answers.one_word(seen).heads) == (((0, 1),), ((0, 2),))
+    one_back_alone = replace(seen, looked=replace(seen.looked, attention=seen.looked.attention[:, [0, 1]]))
+    assert answers.riddle(one_back_alone).heads != answers.one_word(one_back_alone).heads
 
 
 def test_answers_by_hand(by_hand):
