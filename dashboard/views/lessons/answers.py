@@ -260,7 +260,8 @@ def changed_layer(seen: Seen) -> Found:
     by_layer = moved.mean(axis=1)
     layer = int(by_layer.argmax())
     head = int(moved[layer].argmax())
-    found = _number(layer, len(by_layer))
+    # Of a number of heads a near guess is right; the next layer is another layer.
+    found = replace(_number(layer, len(by_layer)), is_right=lambda guess: guess == layer)
     return replace_values(
         found,
         {

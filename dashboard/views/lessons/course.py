@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import streamlit as st
 
 from dashboard import link, state
+from dashboard.controls import CORPORA
 from dashboard.views.evidence.keep import TYPED_TEXTS
 from dashboard.views.inspect.stories import SENTENCE
 from dashboard.views.lessons.answers import Guess
 from dashboard.views.lessons.content import ENGLISH, say
 from dashboard.views.lessons.plans import LESSONS, Step, steps_of
 from dashboard.views.lessons.tally import HOURS, count_own, join_as_asked
+from dashboard.views.text.typed import EXAMPLE_TYPED
 
 LANGUAGE: Final = "language"
 """Key, and query parameter, of the language of the lessons."""
@@ -24,7 +27,11 @@ SENTENCE_TO_ADD: Final = "sentence to add"
 """Key of the box in which a reader types one for the corpus."""
 _GUESSES: Final = "lesson guesses"
 _BEFORE: Final = "before the lesson"
-"""What stood where lessons have put something, by key: one value, or none."""
+"""What stood where lessons have put something, by key."""
+_AT_FIRST: Final[Mapping[str, object]] = MappingProxyType(
+    {"text": EXAMPLE_TYPED, "patterns": False, state.OFF: [], "corpus": CORPORA[0], TYPED_TEXTS: "", state.WITH: []}
+)
+"""What stands there for who has come by a link to a step, and has not been on the page yet."""
 _ENTERED: Final = "step entered"
 """Whether the page of a step has yet to be opened."""
 _TO_SAY: Final = "to say about the step"
@@ -128,7 +135,7 @@ def _put_all(puts: Mapping[str, object]) -> None:
 
 def _put(key: str, value: Any) -> None:
     values = st.session_state
-    values.setdefault(_BEFORE, {}).setdefault(key, (values[key],) if key in values else ())
+    values.setdefault(_BEFORE, {}).setdefault(key, values.get(key, _AT_FIRST.get(key)))
     values[key] = value
 
 
@@ -148,14 +155,10 @@ def add_sentence() -> None:
 def leave() -> None:
     """End the lesson, and put back what stood on the pages before."""
     values = st.session_state
-    for key, before in values.pop(_BEFORE, {}).items():
+    for key, value in values.pop(_BEFORE, {}).items():
         if key == state.HEADS:
-            state.push_heads(before[0] or [] if before else [])
-        if before:
-            values[key] = before[0]
-        else:
-            values.pop(key, None)
-            st.query_params.pop(key, None)
+            state.push_heads(value or [])
+        values[key] = value
     for key in (state.LESSON, STEP):
         values.pop(key, None)
 

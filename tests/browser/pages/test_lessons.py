@@ -80,16 +80,21 @@ def test_lesson_1_by_mouse_wrong_then_right(visit):
     expect(panel(page)).to_contain_text("Lesson 2 of 6")
 
 
+MOST_PLACES = 150
+"""To which Tab leads on a page, at most."""
+
+
 def tab_to(page, element):
     """Go on by Tab alone until an element has the focus."""
     settle(page)
     focused = "(each) => each === document.activeElement || each.contains(document.activeElement?.shadowRoot?.host)"
 
-    def there():
+    def is_there():
         page.keyboard.press("Tab")
-        return element.evaluate(focused) or element.evaluate("(each) => each.getRootNode().activeElement === each")
+        return element.evaluate(f"(each) => ({focused})(each) || each.getRootNode().activeElement === each")
 
-    wait_for(page, there, bool)
+    # A page has fewer places than that; a second round meets what was drawn during the first.
+    wait_for(page, lambda: any(is_there() for _ in range(MOST_PLACES)), bool)
 
 
 def enter_on(page, element):
@@ -129,7 +134,7 @@ def number_by_keyboard(page, value):
 
 
 BY_KEYBOARD = {"word": word_by_keyboard, "head": head_by_keyboard, "number": number_by_keyboard}
-WRONG = {1: "baker", 2: (5, 11), 3: (5, 11), 5: (0, 0), 6: 0}
+WRONG = {1: "baker", 2: (5, 11), 3: (5, 11), 5: (0, 0), 6: 1}
 """A prediction that does not come true; of a number, one that no answer is near."""
 ANSWERS = {"word": r"looks at (\w+) most", "head": r"\bL(\d+) H(\d+)\b", "number": r"(\d+) of \d+ heads|Layer (\d+)\."}
 """Where the text of a reveal names what would have been right."""

@@ -102,7 +102,7 @@ def test_labels_that_the_checkpoint_does_not_know_are_said(opened):
 def test_a_metric_that_lacks_something_says_so_and_the_others_stay(opened, metric, sentence):
     _, at = opened(metric=metric)
     assert not at.exception
-    assert any(sentence in each for each in (*said(at), *(each.value for each in at.info)))
+    assert any(sentence in each for each in (*said(at), *(each.value for each in (*at.info, *at.markdown))))
     at.button_group(key="metric").set_value([words.OUTPUT])
     at.run()
     assert not said(at)
