@@ -34,7 +34,7 @@ def test_the_head_keeps_room_and_names_each_script_once():
     page = server.first_page()
     head = page[: page.index("</head>")]
     for name in server.ROOM:
-        assert Path(server.__file__).with_name(name).read_text("utf-8") in head
+        assert (Path(server.__file__).parent / "web" / name).read_text("utf-8") in head
     links = re.findall(r'href="\./static/js/([^"]+)"', head)
     assert len(links) == len(set(links))
     scripts = {*links, re.search(r'src="\./static/js/([^"]+)"', head)[1]}
