@@ -29,6 +29,8 @@ from dashboard.views.inspect.stories import LEAST_SHARE, SENTENCE
 Guess = Head | int | None
 """A head; a token's position, or a number; None where the reader has not guessed."""
 HALF: Final = 0.5
+NO_BREAK: Final = "\u00a0"
+"""A space at which no line ends."""
 CLOSE: Final = 0.1
 """Share of a number by which a guess may miss it and still be right; 1 in any case."""
 
@@ -208,7 +210,7 @@ def typed_evidence(seen: Seen) -> Found:
         return replace(found, section="none")
     evidence = tests.evidence[tests.roles.index(SYNTACTIC[0])]
     layer, head = np.unravel_index(int(np.nan_to_num(evidence, nan=-np.inf).argmax()), evidence.shape)
-    best = {"head": head_name(int(layer), int(head)), "odds": odds(float(evidence[layer, head]))}
+    best = {"head": head_name(int(layer), int(head)), "odds": odds(float(evidence[layer, head])).replace(" ", NO_BREAK)}
     return replace_values(found, best)
 
 

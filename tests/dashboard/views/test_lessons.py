@@ -108,7 +108,7 @@ def test_the_lesson_of_chance_counts_random_models_and_takes_texts(app, small):
     assert re.search(r"for each of 3 models: \d+, \d+, \d+. With the weights that were learnt: \d+", panel(at))
     click(at, "lesson next")
     assert at.session_state["corpus"] == controls.TYPED
-    assert re.search(r"only 3, and over these, \d+ of 6 heads.*odds so far: 1(\.\d)? : ", panel(at))
+    assert re.search(r"only 3, and over these, \d+ of 6 heads.*odds so far: 1(\.\d)?\s:\s", panel(at))
     before = at.session_state["corpus_text"]
     at.text_input(key=course.SENTENCE_TO_ADD).set_value(" The cat sat. ").run()
     assert at.session_state["corpus_text"] == f"{before}\nThe cat sat."
