@@ -16,7 +16,7 @@ from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local
 from core.checkpoints.folders import made_checkpoints
 from core.errors import CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
 from core.texts.text import Text, read_file, read_typed
-from dashboard import fetching, link, public, results, state, wording
+from dashboard import fetching, link, offered, public, results, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from dashboard.plain import plain
 from dashboard.progress import in_its_place
@@ -92,7 +92,7 @@ def corpora() -> tuple[str, ...]:
 
 def checkpoint_names() -> tuple[str, ...]:
     """Checkpoints that the page offers: all there are on a public server, else suggestions and those made here."""
-    return public.names() if public.is_public() else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
+    return offered.names() if public.is_public() else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
 
 
 def suggested() -> tuple[str, ...]:
@@ -244,7 +244,7 @@ def other_engine(chosen: Choice, name: str) -> Engine:
 def _files(name: str) -> CheckpointFiles:
     """A checkpoint of this machine, looked at anew every time, or one of the hub."""
     if public.is_public():
-        return public.find_offered(name)
+        return offered.find(name)
     if local_folder(name) is not None:
         return find_checkpoint(name)
     try:

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from core.checkpoints.folders import checkpoints_folder
 from core.errors import AnalysisError, CheckpointError
 from core.texts.text import MAX_BYTES
-from dashboard import controls, public
+from dashboard import controls, offered, public
 from dashboard.views.finetune import programs
 from dashboard.views.finetune.folders import keep_file
 
@@ -17,13 +17,13 @@ APP = str(Path(__file__).parents[2] / "dashboard" / "app.py")
 
 
 @pytest.fixture
-def offered(monkeypatch):
-    """offered(names) -> a public server that offers these."""
+def offers(monkeypatch):
+    """offers(names) -> a public server that offers these."""
 
     def open_to_others(*names):
         monkeypatch.setenv(public.PUBLIC, "1")
         monkeypatch.setenv(public.CHECKPOINTS, ":".join(map(str, names)))
-        return public.names()
+        return offered.names()
 
     return open_to_others
 
@@ -39,51 +39,51 @@ def models(folders, tmp_path):
     return tmp_path / "models"
 
 
-def test_folders_hub_ids_and_the_bundled_checkpoint_are_offered_by_names_that_tell_no_path(offered, models):
-    names = offered("bundled", models, "organisation/name", models / "small")
+def test_folders_hub_ids_and_the_bundled_checkpoint_are_offered_by_names_that_tell_no_path(offers, models):
+    names = offers("bundled", models, "organisation/name", models / "small")
     assert names == ("bundled", "models/run", "models/small", "models/run/checkpoint-4", "organisation/name", "small")
-    found = public.find_offered("models/run/checkpoint-4")
+    found = offered.find("models/run/checkpoint-4")
     assert (found.name, found.folder) == ("models/run/checkpoint-4", (models / "run" / "checkpoint-4").resolve())
 
 
-def test_without_a_setting_the_bundled_checkpoint_is_offered(offered):
-    assert offered() == ("bundled",)
+def test_without_a_setting_the_bundled_checkpoint_is_offered(offers):
+    assert offers() == ("bundled",)
 
 
 @pytest.mark.parametrize(
     "name",
     ["/etc", "~", ".", "../secret", "models/out", "models/../secret", "secret", "google-bert/bert-base-uncased", ""],
 )
-def test_every_other_name_is_refused(offered, models, monkeypatch, name):
-    offered("bundled", models)
+def test_every_other_name_is_refused(offers, models, monkeypatch, name):
+    offers("bundled", models)
     monkeypatch.chdir(models.parent)
     with pytest.raises(CheckpointError, match=r"^This server offers these checkpoints: bundled, models/run, models/"):
-        public.find_offered(name)
+        offered.find(name)
 
 
-def test_what_is_wrong_with_an_offered_checkpoint_tells_no_path(offered, models):
-    offered(models)
+def test_what_is_wrong_with_an_offered_checkpoint_tells_no_path(offers, models):
+    offers(models)
     (models / "small" / "config.json").write_text("{broken")
     with pytest.raises(CheckpointError) as error:
-        public.find_offered("models/small")
+        offered.find("models/small")
     assert str(models.parent) not in str(error.value)
     assert str(error.value).startswith("config.json of models/small cannot be read")
 
 
-def test_nothing_is_started_kept_or_listed(offered, tmp_path, monkeypatch, folders):
+def test_nothing_is_started_kept_or_listed(offers, tmp_path, monkeypatch, folders):
     monkeypatch.setenv("ATTENTION_SIEVE_CACHE", str(tmp_path))
     run = shutil.copytree(folders("bert"), checkpoints_folder() / "private-run")
     (run / "progress.jsonl").write_text("")
-    offered("bundled")
+    offers("bundled")
     with pytest.raises(AnalysisError, match=r"^This server is open to many people, so it trains nothing"):
         programs.begin(["--help"])
     with pytest.raises(AnalysisError, match=r"^This server is open to many people"):
         keep_file(tmp_path / "kept.txt", b"x")
     assert not (tmp_path / "kept.txt").exists()
-    assert public.runs_here() == ()
-    assert "private-run" not in public.names()
+    assert offered.runs_here() == ()
+    assert "private-run" not in offered.names()
     with pytest.raises(CheckpointError):
-        public.find_offered("private-run")
+        offered.find("private-run")
 
 
 PAGES = ("inspect", "roles", "surface", "parsing", "similar", "importance", "knowledge", "compare")
@@ -91,8 +91,8 @@ ACTIONS = {"train", "train gates", "remove heads", "probe", "erase", "make sampl
 
 
 @pytest.mark.parametrize("page", [*PAGES, "fine-tune"])
-def test_no_page_offers_an_action_or_tells_a_path(app, offered, store, page):
-    offered("bundled")
+def test_no_page_offers_an_action_or_tells_a_path(app, offers, store, page):
+    offers("bundled")
     at = app(page)
     assert not at.exception
     assert ACTIONS.isdisjoint(button.key for button in at.button)
@@ -102,16 +102,16 @@ def test_no_page_offers_an_action_or_tells_a_path(app, offered, store, page):
     assert list(at.selectbox(key="checkpoint").options) == ["bundled"]
 
 
-def test_uploads_are_smaller_and_a_corpus_shorter_than_on_a_machine_of_ones_own(offered):
+def test_uploads_are_smaller_and_a_corpus_shorter_than_on_a_machine_of_ones_own(offers):
     assert public.upload_megabytes() == MAX_BYTES // 10**6 == 20
-    offered("bundled")
+    offers("bundled")
     assert public.upload_megabytes() == public.MEGABYTES == 5
     server = (Path(APP).parents[1] / "Makefile").read_text()
     assert f"--server.maxUploadSize {public.MEGABYTES} " in server
 
 
-def test_a_corpus_of_more_texts_than_a_visitor_may_have_computed_is_refused_in_a_sentence(app, offered, store):
-    offered("bundled")
+def test_a_corpus_of_more_texts_than_a_visitor_may_have_computed_is_refused_in_a_sentence(app, offers, store):
+    offers("bundled")
     controls.inference.clear()
     at = app("roles")
     at.selectbox(key="corpus").select("type texts").run()
@@ -126,8 +126,8 @@ def test_a_corpus_of_more_texts_than_a_visitor_may_have_computed_is_refused_in_a
     controls.inference.clear()
 
 
-def test_a_link_to_a_path_opens_nothing(store, offered, models):
-    offered("bundled")
+def test_a_link_to_a_path_opens_nothing(store, offers, models):
+    offers("bundled")
     at = AppTest.from_file(APP, default_timeout=120)
     at.query_params["checkpoint"] = str(models / "small")
     at.session_state["first screen is drawn"] = True

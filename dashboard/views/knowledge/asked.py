@@ -8,8 +8,9 @@ import streamlit as st
 from core.errors import AnalysisError
 from core.texts.text import MAX_BYTES
 from dashboard import controls
+from dashboard.offered import runs_here
 from dashboard.plain import plain, show_error
-from dashboard.public import NOT_HERE, is_public, runs_here
+from dashboard.public import NOT_HERE, is_public
 from dashboard.views.asking import policy
 from dashboard.views.frame import Visit
 from dashboard.views.knowledge import runs, wording

@@ -1,0 +1,62 @@
+"""Which checkpoints and runs this server offers: all of them, or on a public one those that its owner names."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from core.checkpoints.checkpoint import CheckpointFiles
+from core.checkpoints.find import BUNDLED, find_checkpoint
+from core.checkpoints.saved_runs import SavedRun, list_runs
+from core.errors import CheckpointError
+from dashboard.public import CHECKPOINTS, is_public
+
+DEPTH: Final = 2
+"""Folders between a named one and a checkpoint's, at most: a run and its saved steps."""
+
+
+def names() -> tuple[str, ...]:
+    """Names of the checkpoints that a public server offers."""
+    return tuple(_offered(os.environ.get(CHECKPOINTS) or BUNDLED))
+
+
+def find(name: str) -> CheckpointFiles:
+    """One of these checkpoints, under its name here; where its files lie, nobody is told.
+
+    Raises: CheckpointError for any other name.
+    """
+    where = _offered(os.environ.get(CHECKPOINTS) or BUNDLED).get(name)
+    if where is None:
+        raise CheckpointError(f"This server offers these checkpoints: {', '.join(names())}. Choose one of them.")
+    try:
+        return replace(find_checkpoint(where), name=name)
+    except CheckpointError as error:
+        raise CheckpointError(str(error).replace(where, name)) from None
+
+
+def runs_here() -> tuple[SavedRun, ...]:
+    """Fine-tuning runs of this machine; none of them where others would see their names."""
+    return () if is_public() else list_runs()
+
+
+@lru_cache(maxsize=4)
+def _offered(setting: str) -> MappingProxyType[str, str]:
+    """What finds each checkpoint, by the name that visitors see."""
+    found = {name: where for entry in setting.split(os.pathsep) if entry.strip() for name, where in _of(entry.strip())}
+    return MappingProxyType(found)
+
+
+def _of(entry: str) -> Iterator[tuple[str, str]]:
+    folder = Path(os.path.expanduser(entry))
+    if entry == BUNDLED or not folder.is_dir():
+        yield entry, entry  # a hub id
+        return
+    folder = folder.resolve()
+    for depth in range(DEPTH + 1):
+        for path in sorted(folder.glob("/".join((*["*"] * depth, "config.json")))):
+            # A link could lead out of the folder that the owner named.
+            if path.parent.resolve().is_relative_to(folder):
+                yield str(path.parent.relative_to(folder.parent)), str(path.parent)
