@@ -4,7 +4,7 @@ import importlib.metadata
 import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from threading import Lock
 from typing import Any, Final
@@ -69,7 +69,13 @@ def parser_name() -> str:
     Raises: AnalysisError if no pipeline is installed.
     """
     package = _installed_pipeline()
-    return f"{package} {importlib.metadata.version(package)}, spacy {importlib.metadata.version('spacy')}"
+    return f"{package} {_version(package)}, spacy {_version('spacy')}"
+
+
+@cache
+def _version(package: str) -> str:
+    """Of an installed package, read once: pages name the parser many times in each run."""
+    return importlib.metadata.version(package)
 
 
 def relations_source(n_gold: int, n_texts: int) -> str:

@@ -26,6 +26,7 @@ MENTIONS: Final = Path(__file__).with_name("coreference.jsonl")
 FILES = {"pairs": ("pairs.tsv",), "texts": ("texts.txt",), "both": ("pairs.tsv", "texts.txt")}
 
 
+@cache
 def read_sample(name: str) -> tuple[Text, ...]:
     """Texts of one sample: "pairs", "texts", or "both" with the pairs first.
 

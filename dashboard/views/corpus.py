@@ -32,6 +32,8 @@ RESAMPLES_BYTES: Final = 128 * 2**20
 """Of the resamples in memory, for all readers: moving tau asks for the same ones again."""
 TRUST_BYTES: Final = 16 * 2**20
 """Of the stability and the intervals in memory: a click asks for the same ones again."""
+JUDGED_BYTES: Final = 64 * 2**20
+"""Of the scores and tests in memory, for all readers: every run of a page asks for the same ones again."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,6 +108,8 @@ _drawn: Final[Recent[Hashable, Resamples]] = Recent(RESAMPLES_BYTES)
 _stability: Final[Recent[Hashable, Float[np.ndarray, "role layer head"]]] = Recent(TRUST_BYTES)
 _ends: Final[Recent[Hashable, tuple[np.ndarray, np.ndarray]]] = Recent(TRUST_BYTES)
 """Of the intervals, which do not depend on tau."""
+_judged: Final[Recent[Hashable, Corpus]] = Recent(JUDGED_BYTES)
+_matched: Final[Recent[Hashable, MatchedTests]] = Recent(TRUST_BYTES)
 
 
 def corpus(visit: Visit) -> Corpus | None:
@@ -126,7 +130,14 @@ def kept_matches(visit: Visit) -> MatchedTests | None:
     if visit.settings.kind not in MATCHED_PAIRS.kinds or not visit.texts:
         return None
     pairs, chosen = kept(visit, MATCHED_PAIRS, visit.texts), visit.chosen
-    return None if pairs is None else matched_tests(pairs.results, chosen.score_settings.direction, chosen.criterion)
+    if pairs is None:
+        return None
+    direction, criterion = chosen.score_settings.direction, chosen.criterion
+    tests = _matched.get((pairs, direction, criterion))
+    if tests is None:
+        tests = matched_tests(pairs.results, direction, criterion)
+        _matched.put((pairs, direction, criterion), tests, tests.n_bytes)
+    return tests
 
 
 def _tested(visit: Visit, asking: Asking) -> Corpus | None:
@@ -152,10 +163,21 @@ def judged(measured: Answers[TextMeasures], chosen: Choice, counts: Answers[Text
         chosen: the reader's settings.
         counts: texts that evidence counts; None for the same ones.
     """
+    counts, decides = counts or measured, ledger.decides(chosen)
+    key = (measured, counts, decides, chosen.score_settings, chosen.criterion)
+    tested = _judged.get(key)
+    if tested is None:
+        tested = _judge(measured, counts if decides else None, chosen)
+        _judged.put(key, tested, tested.scores.nbytes + measured.n_bytes + counts.n_bytes)
+    return tested
+
+
+def _judge(measured: Answers[TextMeasures], counts: Answers[TextMeasures] | None, chosen: Choice) -> Corpus:
+    """The same anew: by the test, or by evidence over the texts that count."""
     settings, criterion = chosen.score_settings, chosen.criterion
     scored, bets = role_scores(measured.results, settings), None
-    if ledger.decides(chosen):
-        bets = scored if counts is None or counts is measured else role_scores(counts.results, settings)
+    if counts is not None:
+        bets = scored if counts is measured else role_scores(counts.results, settings)
         tests = roles_by_evidence(scored, bets, ROLES, criterion)
     else:
         tests = role_tests(scored.scores, ROLES, criterion, scored.uniform)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import streamlit as st
@@ -57,6 +58,8 @@ class Described:
 
 
 _recent: Final[Recent[Hashable, Described]] = Recent(DESCRIBED_BYTES)
+_with_roles: Final[WeakKeyDictionary[HeadTests, tuple[Described, Described]]] = WeakKeyDictionary()
+"""Of the tests whose roles were told last: what was known of the heads, and the same with their roles."""
 
 
 def kept_descriptions(visit: Visit, tests: HeadTests) -> Described | None:
@@ -100,8 +103,12 @@ def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | 
     if known is None:
         known = _describe(visit, surface, predictions, None if mentions is None else mentions.read, alpha)
         _recent.put(key, known, surface.n_bytes + (0 if predictions is None else predictions.n_bytes))
-    coarse = [ROLES.index(role) for role in COARSE_ROLES]
-    return replace(known, heads=with_roles(known.heads, tests.holds[coarse]))
+    before, told = _with_roles.get(tests, (None, None))
+    if before is not known or told is None:
+        coarse = [ROLES.index(role) for role in COARSE_ROLES]
+        told = replace(known, heads=with_roles(known.heads, tests.holds[coarse]))
+        _with_roles[tests] = (known, told)
+    return told
 
 
 def _describe(

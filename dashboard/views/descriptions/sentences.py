@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from core.attention.settings import head_name
 from core.roles.hypotheses import HeadTests
 from dashboard.views.corpus import kept_corpus
 from dashboard.views.descriptions import wording
-from dashboard.views.descriptions.known import kept_descriptions
+from dashboard.views.descriptions.known import Described, kept_descriptions
 from dashboard.views.frame import Visit
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ Sentences = Sequence[Sequence[str]]
 """By layer and head."""
 MOSTLY: Final = "mostly"
 """Column of tables."""
+_written: Final[WeakKeyDictionary[Described, Sentences]] = WeakKeyDictionary()
+"""Of the descriptions at hand, which every run of a page asks for again."""
 
 
 def kept_sentences(visit: Visit, tests: HeadTests | None = None) -> Sentences | None:
@@ -34,10 +37,12 @@ def kept_sentences(visit: Visit, tests: HeadTests | None = None) -> Sentences | 
     described = kept_descriptions(visit, tests)
     if described is None:
         return None
-    by_layer: dict[int, list[str]] = {}
-    for (layer, _), description in described.heads.items():
-        by_layer.setdefault(layer, []).append(wording.tip(description))
-    return list(by_layer.values())
+    if described not in _written:
+        by_layer: dict[int, list[str]] = {}
+        for (layer, _), description in described.heads.items():
+            by_layer.setdefault(layer, []).append(wording.tip(description))
+        _written[described] = list(by_layer.values())
+    return _written[described]
 
 
 def with_sentences(table: "pd.DataFrame", sentences: Sentences | None, column: str = MOSTLY) -> "pd.DataFrame":

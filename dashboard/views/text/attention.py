@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import streamlit as st
@@ -11,7 +12,7 @@ from jaxtyping import Bool, Float
 from cache.engine import Engine
 from core.attention.settings import Head, head_name, head_names
 from core.passes.texts import PassText, TextAttention
-from core.roles.measures import DIRECTIONS
+from core.roles.measures import DIRECTIONS, Direction
 from core.roles.roles import ROLES
 from core.roles.sieves import sieve_cells
 from core.texts.text import Text
@@ -37,6 +38,8 @@ CROSS: Final = ("target", "source")
 """What attends and what is attended to in cross-attention."""
 OVERLAY_WIDTH: Final = 250
 """Pixels of the list of roles, beside the title of the arcs: its label takes one line."""
+_sieves: Final[WeakKeyDictionary[TextAttention, dict[Direction, Sieves]]] = WeakKeyDictionary()
+"""Of the texts that are looked at."""
 
 
 def where_heads_look(visit: Visit, screen: OnScreen, heads: list[Head], grid: str) -> TextAttention:
@@ -181,10 +184,14 @@ def move_window(
 def sieves_on(chosen: Choice, looked: TextAttention) -> Sieves:
     """The sieves of the text on screen, of those that it has in the window."""
     direction = chosen.score_settings.direction
-    directions = DIRECTIONS if direction == "both" else (direction,)
-    cells = {role: sieve_cells(role, looked.text, looked.causal, directions, looked.window) for role in ROLES}
-    tokens = looked.text.queries.tokens[slice(*looked.window.queries)]
-    return Sieves(tokens=tuple(tokens), cells={role: of_role for role, of_role in cells.items() if of_role.any()})
+    known = _sieves.setdefault(looked, {})
+    if direction not in known:
+        directions = DIRECTIONS if direction == "both" else (direction,)
+        cells = {role: sieve_cells(role, looked.text, looked.causal, directions, looked.window) for role in ROLES}
+        tokens = looked.text.queries.tokens[slice(*looked.window.queries)]
+        there = {role: of_role for role, of_role in cells.items() if of_role.any()}
+        known[direction] = Sieves(tokens=tuple(tokens), cells=there)
+    return known[direction]
 
 
 def _overlay(chosen: Choice, looked: TextAttention) -> tuple[str, Bool[np.ndarray, "query key"]] | None:
