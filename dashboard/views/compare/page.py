@@ -86,7 +86,7 @@ def _compare() -> None:
 def _names(chosen: Choice, runs: Sequence[SavedRun]) -> list[str]:
     """The compared checkpoints, in the order in which they were chosen."""
     names = other_checkpoints(wording.WITH, chosen, runs, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="reference"):
         st.markdown(wording.reference(plain(chosen.checkpoint)))
         buttons_of_steps(runs)
     return names

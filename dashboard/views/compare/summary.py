@@ -37,7 +37,8 @@ def summary(focus: Focus) -> None:
         st.info(wording.SAME)
     if n_other := n_other_tokens(pair):
         st.info(wording.other_tokens(n_other, pair.n_texts))
-    _head_shown(focus)
+    with st.container(key="head shown"):
+        _head_shown(focus)
 
 
 def _head_shown(focus: Focus) -> None:
