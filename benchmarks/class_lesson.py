@@ -13,7 +13,7 @@ import statistics
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,16 +73,11 @@ async def lesson(address: str, students: int, pace: tuple[float, float] = AT_ONC
 async def twice(found: Lesson, pupil: Visitor, number: int, pace: tuple[float, float]) -> None:
     """Guess one number, go back and guess another one."""
     seconds = random.Random(number)
-    acts: list[Callable[[], Awaitable[Answer]]] = [
-        lambda: pupil.enter("guessed number", number % 5),
-        lambda: pupil.click("lesson guess it"),
-        lambda: pupil.click("lesson back"),
-        lambda: pupil.enter("guessed number", number % 4),
-        lambda: pupil.click("lesson guess it"),
-    ]
-    for act in acts:
+    for button, guess in (("lesson guess it", number % 5), ("lesson back", None), ("lesson guess it", number % 4)):
         await asyncio.sleep(seconds.uniform(*pace))
-        note(found, await act(), is_step=True)
+        if guess is not None:
+            pupil.fill("guessed number", guess)
+        note(found, await pupil.click(button), is_step=True)
 
 
 def note(found: Lesson, answer: Answer, *, is_step: bool = False) -> None:

@@ -16,6 +16,11 @@ TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {
     "share": (0.05, HIGHEST_TAU["share"], 0.05),
 }
 """Least and greatest tau, and the step between two."""
+SETTINGS: Final = frozenset(
+    {"scale", *TAUS.values(), "alpha", "correction", "role rule", "family", "method", "ddof", "direction", "entropy"}
+    | {"device", "dtype"}
+)
+"""Keys, and query parameters, of all of them; the address holds those that differ from the usual ones."""
 Option = TypeVar("Option")
 ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)
 

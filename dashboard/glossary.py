@@ -11,6 +11,7 @@ TERMS: Final = {
         "A part of the model that decides, for every token, how much attention it pays to each token. Every layer has "
         "several."
     ),
+    "token": "A piece of a text as the model reads it: a word, a part of a word, or a sign.",
     "role": (
         "What a head does: it gives some kind of token, such as its neighbours, clearly more attention than an even "
         "spread over all tokens would."
@@ -37,8 +38,8 @@ TERMS: Final = {
 # A word's syntactic head is not an attention head. The names of roles are marked in legends only: in a sentence they
 # have their everyday meaning.
 _IN_SENTENCES: Final = re.compile(
-    r"(?<!syntactic )\b(?:(?P<head>heads?)|(?P<role>roles?)|(?P<sieve>sieves?)|(?P<score>scores?)|(?P<tau>tau)"
-    r"|(?P<corpus>corpus)|(?P<query>query|queries)|(?P<key>keys?)|(?P<checkpoint>checkpoints?))\b"
+    r"(?<!syntactic )\b(?:(?P<head>heads?)|(?P<token>tokens?)|(?P<role>roles?)|(?P<sieve>sieves?)|(?P<score>scores?)"
+    r"|(?P<tau>tau)|(?P<corpus>corpus)|(?P<query>query|queries)|(?P<key>keys?)|(?P<checkpoint>checkpoints?))\b"
 )
 _EMPHASIS: Final = re.compile(r"(\*\*.+?\*\*|\*.+?\*)")
 

@@ -17,7 +17,21 @@ LONGEST_QUOTED: Final = 60
 MOST_SAID: Final = 8
 """Sentences about one link."""
 PAGES_OWN: Final = frozenset(
-    {"head", "off", "window", "number", "guess", "region", "transition", "camera", "lesson", "step", "class", "present"}
+    {
+        "head",
+        "off",
+        "window",
+        "number",
+        "guess",
+        "region",
+        "transition",
+        "camera",
+        "lesson",
+        "step",
+        "said",
+        "class",
+        "present",
+    }
 )
 """Parameters that no widget is bound to: pages take and check them by themselves."""
 _ASKED: Final = "the link asks for"

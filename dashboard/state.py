@@ -72,6 +72,11 @@ class Choice:
         """Of the scores."""
         return self.score_settings.scale
 
+    @property
+    def correction(self) -> str:
+        """Name of the correction for many tests."""
+        return next(name for name, correction in CORRECTIONS.items() if correction == self.criterion.correction)
+
     def pass_settings(self, engine: Engine) -> PassSettings:
         """What a pass is asked, as far as this checkpoint leaves a choice."""
         kinds = engine.files.kinds

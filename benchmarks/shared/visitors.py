@@ -99,10 +99,9 @@ class Visitor:
         """Pick an option of a selectbox."""
         return await self._set(box, string_value=option)
 
-    async def enter(self, box: str, value: int) -> Answer:
-        """Write a number."""
+    def fill(self, box: str, value: int) -> None:
+        """Write a number into a form, which is sent with the form's button."""
         self._state(box).double_value = value
-        return await self._touch(box, str(value))
 
     async def click(self, button: str) -> Answer:
         """Click a button."""

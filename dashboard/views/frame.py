@@ -19,6 +19,7 @@ from dashboard.components.terms import sentence
 from dashboard.files.downloads import all_downloads, references_download
 from dashboard.plain import show_error
 from dashboard.state import Choice
+from dashboard.views.leading import lesson_is_on
 
 NO_NUMBERS: Final[Mapping[str, str]] = {}
 
@@ -103,6 +104,10 @@ def page(
         promise: what the page is for, in a sentence beside its title.
         settings: draws the drawer of the settings that the page goes by.
     """
+    # In a lesson its panel stands in the place of the title; settings that differ from the usual ones stay in force.
+    if lesson_is_on(st.session_state["page"] or "inspect") and drawer.SETTINGS.isdisjoint(st.query_params):
+        section("", body, notes)
+        return
     head(title, promise=promise, settings=settings)
     section(see, body, notes)
 
@@ -117,7 +122,8 @@ def head(title: str, *, promise: str = "", settings: Callable[[], None] = drawer
 
 def section(see: str, body: Callable[[], None], notes: Notes) -> None:
     """Draw a page without a title of its own: one of several in tabs. The arguments are those of `page`."""
-    sentence(see, key=f"see {see[:16]}")
+    if see:
+        sentence(see, key=f"see {see[:16]}")
     try:
         body()
     except AnalysisError as error:

@@ -1,11 +1,13 @@
 """What a page does for a lesson that leads through it. A page without one imports none of the lessons."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import state
-from dashboard.views.frame import Visit
+
+if TYPE_CHECKING:
+    from dashboard.views.frame import Visit
 
 
 def lesson_is_on(page: str) -> bool:
@@ -17,7 +19,16 @@ def lesson_is_on(page: str) -> bool:
     return course.is_on(page)
 
 
-def lesson_panel(place: DeltaGenerator, visit: Visit, **seen: Any) -> None:
+def lesson_asks(page: str) -> bool:
+    """Whether that step asks for a prediction, which nothing else on the page is to give away."""
+    if not lesson_is_on(page):
+        return False
+    from dashboard.views.lessons import course
+
+    return bool(course.step_now().asks)
+
+
+def lesson_panel(place: DeltaGenerator, visit: "Visit", **seen: Any) -> None:
     """Draw the panel of the step.
 
     Args:

@@ -27,6 +27,7 @@ def test_a_term_is_marked_where_it_stands_first():
     ("sentence", "terms"),
     [
         ("each query looks at keys, at tau 3, over the corpus", ["query", "key", "tau", "corpus"]),
+        ("tokens, and a token again", ["token"]),
         ("scores of two checkpoints in a sieve", ["score", "checkpoint", "sieve"]),
         ("a word's syntactic head, found by attention heads with a role", ["head", "role"]),
         ("overhead, keyboard, scored, taus; local or block", []),

@@ -41,7 +41,7 @@ def grids(focus: Focus) -> None:
         with place:
             name, p_values = focus.names[side], focus.pair.tests[side].p_adjusted
             st.markdown(f"**({letter})** {plain(name)}")
-            p_name = f"p ({st.session_state['correction']})"
+            p_name = f"p ({focus.chosen.correction})"
             _roles(focus, letter, side, p_values, p_name, f"({letter}) Roles of the heads of {name}")
 
 

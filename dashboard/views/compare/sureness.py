@@ -36,7 +36,7 @@ def _sentences(focus: Focus) -> Iterator[str]:
         int(tests.differs[places].sum()),
         int((tests.texts[places] >= 2).sum()),
         criterion.alpha,
-        st.session_state["correction"],
+        focus.chosen.correction,
         float(np.median(effects)) if effects.size else None,
         scale,
     )

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -32,7 +33,7 @@ from dashboard.views.frame import Visit
 from dashboard.views.inspect import stories, wording
 from dashboard.views.inspect.notes import NOTES
 from dashboard.views.layout import first_screen
-from dashboard.views.leading import lesson_is_on, lesson_panel
+from dashboard.views.leading import lesson_asks, lesson_is_on, lesson_panel
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import one_of, toggle
 from dashboard.views.roles.grid import grid_over
@@ -44,6 +45,7 @@ from dashboard.views.word_links.choice import TABS, words_first
 
 GRID: Final = "inspect grid"
 """Key of the grid of roles."""
+_first_heads: Final[WeakKeyDictionary[TextAttention, Head]] = WeakKeyDictionary()
 
 
 def show() -> None:
@@ -83,7 +85,7 @@ def _inspect() -> None:
         heads = _grid(visit, screen, tested, by_corpus, finer, patterns, below)
     with right:
         drawn = where_heads_look(visit, screen, heads, GRID)
-    if not first_screen_is_drawn():
+    if not first_screen_is_drawn() or lesson_asks("inspect"):
         return
     _about(visit, screen, drawn, tested, heads, below)
     if not texts and problem is None:
@@ -195,7 +197,7 @@ def _grid(
         grid,
         key=GRID,
         file="grid",
-        heads=state.chosen_heads(n_layers, n_heads, telling_head(screen.now.looked), follow=True),
+        heads=state.chosen_heads(n_layers, n_heads, _first_head(screen.now.looked), follow=True),
         reset=(engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed()),
         facts=facts,
         sieves=sieves_on(chosen, screen.now.looked),
@@ -205,6 +207,13 @@ def _grid(
     )
     state.put_in_link(heads)
     return heads
+
+
+def _first_head(looked: TextAttention) -> Head:
+    """The head to show first of a text, found once for each look at it."""
+    if looked not in _first_heads:
+        _first_heads[looked] = telling_head(looked)
+    return _first_heads[looked]
 
 
 def _grid_of_text(visit: Visit, screen: OnScreen, label: str, shown: tuple[str, ...]) -> RoleGrid:

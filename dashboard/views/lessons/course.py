@@ -13,14 +13,17 @@ from dashboard.views.evidence.keep import TYPED_TEXTS
 from dashboard.views.inspect.stories import SENTENCE
 from dashboard.views.lessons.answers import Guess
 from dashboard.views.lessons.content import ENGLISH, say
-from dashboard.views.lessons.plans import LESSONS, Step, steps_of
+from dashboard.views.lessons.plans import LESSONS, Asks, Step, steps_of
 from dashboard.views.lessons.tally import HOURS, count_own, join_as_asked
 from dashboard.views.text.typed import EXAMPLE_TYPED
+from dashboard.views.word_links.choice import TABS
 
 LANGUAGE: Final = "language"
 """Key, and query parameter, of the language of the lessons."""
 STEP: Final = "step"
 """Key, and query parameter, of the step, from 1."""
+SAID: Final = "said"
+"""Query parameter of what the reader has predicted, at the step that answers it: a head as `1-7`, or a number."""
 REACHED: Final = "lessons reached"
 """The furthest step of each lesson."""
 SENTENCE_TO_ADD: Final = "sentence to add"
@@ -32,6 +35,11 @@ _AT_FIRST: Final[Mapping[str, object]] = MappingProxyType(
     {"text": EXAMPLE_TYPED, "patterns": False, state.OFF: [], "corpus": CORPORA[0], TYPED_TEXTS: "", state.WITH: []}
 )
 """What stands there for who has come by a link to a step, and has not been on the page yet."""
+_ONE_NUMBER: Final = re.compile("([0-9]{1,6})")
+_GUESS_FORMS: Final[Mapping[Asks, re.Pattern[str]]] = MappingProxyType(
+    {"head": state.PAIR, "word": _ONE_NUMBER, "number": _ONE_NUMBER}
+)
+"""How a link writes a prediction, by what is asked."""
 _ENTERED: Final = "step entered"
 """Whether the page of a step has yet to be opened."""
 _TO_SAY: Final = "to say about the step"
@@ -51,13 +59,16 @@ def begin(page: str) -> None:
         st.session_state[state.PRESENT] = presented == "1"
     link.put([state.PRESENT], {state.PRESENT: "1"} if state.is_presenting() else {})
     asked = [link.take(name) for name in (state.LESSON, STEP)]
+    said = link.take(SAID)
     if asked[0] is not None:
         _enter_by_link(*_step_asked(asked[0], asked[1] or "1"))
+        if said is not None:
+            _take_said(said)
     if (current := now()) is None:
-        link.put([state.LESSON, STEP], {})
+        link.put([state.LESSON, STEP, SAID], {})
         return
     lesson, place = current
-    link.put([state.LESSON, STEP], {state.LESSON: str(lesson), STEP: str(place + 1)})
+    link.put([state.LESSON, STEP, SAID], {state.LESSON: str(lesson), STEP: str(place + 1), **_said(lesson, place)})
     if st.session_state.pop(_ENTERED, False) and (wanted := step_now().page) != (page or "inspect"):
         st.switch_page(st.session_state["pages"][wanted], query_params=dict(st.query_params))
     if said := st.session_state.pop(_TO_SAY, ""):
@@ -73,6 +84,26 @@ def _step_asked(lesson: str, step: str) -> tuple[int, int]:
     if (str(number), str(place)) != (lesson, step):
         st.session_state[_TO_SAY] = say(language(), "no_such_step", number=number, step=place)
     return number, place - 1
+
+
+def _take_said(said: str) -> None:
+    """Take the prediction that a link holds, of the step before; it is not counted for a class."""
+    lesson, place = now() or (1, 0)
+    form = _GUESS_FORMS[steps_of(lesson)[place - 1].asks] if step_now().reveals else None
+    if form is None or (match := form.fullmatch(said)) is None:
+        st.session_state[_TO_SAY] = say(language(), "no_such_guess", guess=link.quoted(said))
+        return
+    numbers = tuple(map(int, match.groups()))
+    guess: Guess = (numbers[0], numbers[1]) if len(numbers) == 2 else numbers[0]
+    st.session_state.setdefault(_GUESSES, {})[lesson, place - 1] = guess
+
+
+def _said(lesson: int, place: int) -> dict[str, str]:
+    """What the link of a step holds of the reader's prediction."""
+    guess = guess_of(lesson, place - 1) if steps_of(lesson)[place].reveals else None
+    if guess is None:
+        return {}
+    return {SAID: f"{guess[0]}-{guess[1]}" if isinstance(guess, tuple) else str(guess)}
 
 
 def language() -> str:
@@ -111,6 +142,8 @@ def enter(lesson: int, place: int, puts: Mapping[str, object] | None = None) -> 
     values.setdefault(REACHED, {})[lesson] = max(place, values.get(REACHED, {}).get(lesson, 0))
     values[_ENTERED] = True
     step = step_now()
+    if TABS in values:
+        _put(TABS, values[TABS])  # a step that asks does not draw them
     _put_all(step.puts if puts is None else puts)
     if step.asks == "head":
         _put(state.HEADS, [])

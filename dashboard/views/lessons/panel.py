@@ -1,6 +1,7 @@
 """The panel of a lesson: what the step says, its prediction and its answer, above the page that the step drives."""
 
 from collections.abc import Sequence
+from operator import lt
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +69,7 @@ def _panel(seen: Seen) -> None:
         .substitute({name: plain(value) for name, value in found.values.items()})
     )
     if step.reveals:
-        guess = course.guess_of(lesson, place - 1)
+        guess = _guess_here(steps[place - 1], course.guess_of(lesson, place - 1), seen)
         said = f"{_verdict(found, guess)}\n\n{said}"
         if step.shows:
             course.show_heads(_both(found, guess), seen.visit.engine.files.fingerprint)
@@ -149,6 +150,15 @@ def _verdict(found: Found, guess: Guess) -> str:
     return f"{icon} **{say(language(), name, guess=plain(found.of_guess(guess)))}**"
 
 
+def _guess_here(asking: Step, guess: Guess, seen: Seen) -> Guess:
+    """The prediction, where the checkpoint and the text at hand have such a head or word: it may be of others."""
+    if seen.looked is None or guess is None or asking.asks == "number":
+        return guess
+    there = seen.looked.attention.shape[:2] if asking.asks == "head" else (len(seen.looked.text.keys.tokens),)
+    places = guess if isinstance(guess, tuple) else (guess,)
+    return guess if len(places) == len(there) and all(map(lt, places, there)) else None
+
+
 def _both(found: Found, guess: Guess) -> tuple[Head, ...]:
     """The heads of the answer, and the one that was guessed, to be seen beside each other."""
     if isinstance(guess, tuple) and guess not in found.heads:
@@ -159,6 +169,9 @@ def _both(found: Found, guess: Guess) -> tuple[Head, ...]:
 def _ask(step: Step, found: Found, seen: Seen) -> None:
     """Take the prediction where the reader has made it: in the grid, in the arcs, or as a number."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="lesson guess"):
+        if step.asks == "number":
+            _ask_number(int(found.values.get("heads") or found.values["last"]))
+            return
         value: Guess = None
         if step.asks == "head":
             chosen: list[Head] = st.session_state.get(state.HEADS) or []
@@ -167,9 +180,6 @@ def _ask(step: Step, found: Found, seen: Seen) -> None:
                 say(language(), "choose_head") if value is None else say(language(), "chosen", head=head_name(*value)),
                 width="content",
             )
-        elif step.asks == "number":
-            most = int(found.values.get("heads") or found.values["last"])
-            value = int(st.number_input(say(language(), "number"), 0, most, key=NUMBER, width=160))
         st.button(
             say(language(), "guess"),
             key="lesson guess it",
@@ -178,12 +188,28 @@ def _ask(step: Step, found: Found, seen: Seen) -> None:
             on_click=_take_word if step.asks == "word" else course.guess,
             args=(seen.attention.text.keys.tokens,)
             if step.asks == "word"
-            else (value, head_name(*value) if isinstance(value, tuple) else str(value)),
+            else (value, head_name(*value) if isinstance(value, tuple) else ""),
         )
         if tally.code_now():
             _class_counts(course.now() or (1, 0))
         if step.asks == "word" and st.session_state.pop(_UNCHOSEN, False):
             st.markdown(f":material/touch_app: {say(language(), 'choose_word')}", width="content")
+
+
+def _ask_number(most: int) -> None:
+    """A number and its button, which are sent together: the page is not drawn anew for a number alone."""
+    with st.form("number", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        st.number_input(say(language(), "number"), 0, most, key=NUMBER, width=160)
+        st.form_submit_button(
+            say(language(), "guess"), key="lesson guess it", icon=":material/how_to_vote:", on_click=_take_number
+        )
+        if tally.code_now():
+            _class_counts(course.now() or (1, 0))
+
+
+def _take_number() -> None:
+    number = int(st.session_state[NUMBER])
+    course.guess(number, str(number))
 
 
 def _take_word(tokens: Sequence[str]) -> None:

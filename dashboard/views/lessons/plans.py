@@ -142,8 +142,9 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             names=frozenset({"count", "own", "heads", "texts", "models"}),
             reveals=True,
         ),
+        Step(name="why", page="roles", finds=answers.grammar_heads),
         Step(
-            name="evidence",
+            name="try",
             page="roles",
             puts={"corpus": TYPED, "corpus_text": FIRST_EVIDENCE},
             finds=answers.typed_evidence,
@@ -151,7 +152,6 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             may_lack=True,
             takes_sentences=True,
         ),
-        Step(name="why", page="roles", finds=answers.grammar_heads),
     ),
     (
         _asking("off", "head", answers.switched_off, ALONE, "heads"),
@@ -192,6 +192,7 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
             may_lack=True,
         ),
         Step(name="why", page="compare", finds=answers.changed_layer, may_lack=True),
+        Step(name="try", page="compare", finds=answers.changed_layer, names=frozenset({"head"}), may_lack=True),
     ),
 )
 """The steps of each lesson but the last, which is its question."""

@@ -1,7 +1,5 @@
 """The roles over a corpus, or over a control of it, as a grid; for the pages Roles and Inspect."""
 
-import streamlit as st
-
 from dashboard import wording as shared_wording
 from dashboard.figures.roles.grid import RoleGrid
 from dashboard.views.corpus import Corpus
@@ -33,7 +31,7 @@ def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) 
         uniform=uniform,
         greatest=greatest,
         p_values=tested.strength,
-        p_name=f"p ({st.session_state['correction']})" if tested.bets is None else evidence_wording.NAME,
+        p_name=f"p ({visit.chosen.correction})" if tested.bets is None else evidence_wording.NAME,
         odds=tested.bets is not None,
         stability=tested.stability(),
     )

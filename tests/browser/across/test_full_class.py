@@ -126,7 +126,7 @@ def test_a_difference_is_relative_and_a_missing_score_infinite():
 def test_a_class_in_a_lesson_is_counted_exactly(class_server):
     found = in_a_loop(class_lesson.lesson(class_server.address, N_STUDENTS))
     assert found.wrong == []
-    assert len(found.waits) == 5 * N_STUDENTS
+    assert len(found.waits) == 3 * N_STUDENTS
 
 
 def test_a_tally_that_is_not_exact_is_noted():

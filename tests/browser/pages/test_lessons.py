@@ -1,22 +1,30 @@
 """The lessons, as a reader and a teacher meet them."""
 
 import re
+import shutil
+from itertools import pairwise
+from urllib.parse import quote_plus
 
 import pytest
-from looks import darken, expect_accessible, expect_fits, expect_looks_right
+from looks import darken, expect_accessible, expect_fits, expect_looks_right, resize
 from playwright.sync_api import expect
+from safetensors.torch import load_file, save_file
 from steps import arcs, cell, chosen, grid_of, settle, tokens, type_texts, wait_for
 
+from core.checkpoints.find import BUNDLED, find_checkpoint
 from dashboard.views.inspect.stories import SENTENCE, VISITED
 from dashboard.views.lessons.content import ENGLISH
 from dashboard.views.lessons.plans import LESSONS, steps_of, words_of
 
 OWN = "The tired girl reads a long book."
+REVIEW = "The plot is thin, but the ending is wonderful."
+PANEL = ".st-key-lesson"
+PICTURES = "[data-testid=stGrid]:has(.st-key-arcs-difference)"
 PROJECTED = [(1280, 720), (853, 480)]
 
 
 def panel(page):
-    return page.locator(".st-key-lesson")
+    return page.locator(PANEL)
 
 
 def at_step(page, step):
@@ -35,10 +43,7 @@ def guess(page):
 
 def number(page, value):
     settle(page)
-    field = page.get_by_label("Your guess")
-    field.fill(str(value))
-    field.press("Enter")
-    settle(page)
+    page.get_by_label("Your guess").fill(str(value))
 
 
 def pin(page, word):
@@ -48,36 +53,6 @@ def pin(page, word):
     place = re.search(r", (\d+) of", token.get_attribute("aria-label"))
     expect(page).to_have_url(re.compile(rf"pin=to-{int(place[1]) - 1}\b"))
     settle(page)
-
-
-def test_lesson_1_by_mouse_wrong_then_right(visit):
-    page = visit("/?lesson=1")
-    at_step(page, 1)
-    expect(arcs(page, "L0 H2")).to_be_visible()
-    press(page, "Next")
-    at_step(page, 2)
-    guess(page)
-    expect(panel(page)).to_contain_text("Click a word in the right-hand column first.")
-    pin(page, "baker")
-    guess(page)
-    at_step(page, 3)
-    expect(panel(page)).to_contain_text(re.compile(r"You said baker \(\d+%\)\."))
-    expect(arcs(page, "L1 H7")).to_be_visible()
-    press(page, "Back")
-    at_step(page, 2)
-    pin(page, "shop")
-    guess(page)
-    expect(panel(page)).to_contain_text(re.compile(r"You said shop \(\d+%\): right\."))
-    for step in (4, 5, 6):
-        press(page, "Next")
-        at_step(page, step)
-    question = words_of(1, ENGLISH).question
-    page.get_by_text(question.options[1]).click()
-    expect(panel(page)).to_contain_text("Not quite.")
-    page.get_by_text(question.options[question.right]).click()
-    expect(panel(page)).to_contain_text("Right. " + question.afterwards)
-    press(page, "Next lesson")
-    expect(panel(page)).to_contain_text("Lesson 2 of 6")
 
 
 MOST_PLACES = 150
@@ -126,17 +101,29 @@ def word_by_keyboard(page, word):
     expect(page).to_have_url(re.compile("pin=to-"))
 
 
+def click_on(page, element):
+    settle(page)
+    element.click()
+
+
+def head_by_mouse(page, head):
+    settle(page)
+    cell(page, *head).click()
+    expect(panel(page)).to_contain_text(f"You have chosen L{head[0]} H{head[1]}.")
+
+
 def number_by_keyboard(page, value):
     tab_to(page, page.get_by_label("Your guess"))
     page.keyboard.press("Control+a")
     page.keyboard.type(str(value))
-    page.keyboard.press("Enter")
 
 
 BY_KEYBOARD = {"word": word_by_keyboard, "head": head_by_keyboard, "number": number_by_keyboard}
-WRONG = {1: "baker", 2: (5, 11), 3: (5, 11), 5: (0, 0), 6: 1}
+BY_MOUSE = {"word": pin, "head": head_by_mouse, "number": number}
+WRONG = {1: "baker", 2: (5, 11), 3: (5, 11), 4: 50, 5: (0, 0), 6: 1}
 """A prediction that does not come true; of a number, one that no answer is near."""
-ANSWERS = {"word": r"looks at (\w+) most", "head": r"\bL(\d+) H(\d+)\b", "number": r"(\d+) of \d+ heads|Layer (\d+)\."}
+COUNT = r"(\d+) of \d+ heads|Layer (\d+)\.|for each of \d+ models: (\d+)"
+ANSWERS = {"word": r"looks at (\w+) most", "head": r"\bL(\d+) H(\d+)\b", "number": COUNT}
 """Where the text of a reveal names what would have been right."""
 
 
@@ -148,62 +135,74 @@ def answer_in(page, asks):
     return groups[0] if asks == "word" else numbers if asks == "head" else numbers[0]
 
 
-@pytest.mark.parametrize("lesson", [1, 2, 3, 5, 6])
-def test_a_lesson_by_keyboard_alone(visit, lesson, small_checkpoint, planted_checkpoint):
-    pair = f"&checkpoint={small_checkpoint}&with={planted_checkpoint}" if lesson == 6 else ""
-    page = visit(f"/{'compare' if pair else ''}?lesson={lesson}&step=1{pair}")
+def own_sentence(page):
+    """Lesson 3, with a sentence of the reader's own on screen."""
+    type_texts(page, OWN)
+    expect(panel(page)).to_contain_text(re.compile(r"reads → book.* L1 H7 gives \d+%", re.DOTALL))
+
+
+def added_sentence(page):
+    """Lesson 4, with a sentence added to its three."""
+    expect(panel(page)).to_contain_text("there are only 3")
+    page.get_by_label("A sentence to add").fill(OWN)
+    page.keyboard.press("Enter")
+    expect(panel(page)).to_contain_text("there are only 4")
+
+
+EXTRAS = {(3, "own"): own_sentence, (4, "try"): added_sentence}
+"""What a step lets the reader do besides, by lesson and step."""
+
+
+def walk(page, lesson, act, guesses):
+    """Go through a lesson to the right answer of its question, with a wrong and then the right prediction."""
     for place, step in enumerate(steps_of(lesson)[:-1]):
         at_step(page, place + 1)
-        if step.asks:
-            guess = 20 if step.asks == "number" and lesson != 6 else WRONG[lesson]
-            for is_right in (False, True):
-                BY_KEYBOARD[step.asks](page, guess)
-                enter_on(page, page.get_by_role("button", name="That is my guess"))
-                at_step(page, place + 2)
-                expect(panel(page)).to_contain_text("You said")
-                assert bool(re.search(r"You said .*: right\.", panel(page).inner_text())) is is_right
-                guess = answer_in(page, step.asks)
-                enter_on(page, panel(page).get_by_role("button", name="Back"))
-                at_step(page, place + 1)
-        enter_on(page, panel(page).get_by_role("button", name="Next"))
+        expect_accessible(page, PANEL)
+        value = 20 if (lesson, step.asks) == (2, "number") else WRONG[lesson]
+        for is_right in (False, True) if step.asks else ():
+            guesses[step.asks](page, value)
+            act(page, page.get_by_role("button", name="That is my guess"))
+            at_step(page, place + 2)
+            expect(panel(page)).to_contain_text("You said")
+            assert bool(re.search(r"You said .*: right\.", panel(page).inner_text())) is is_right
+            value = answer_in(page, step.asks)
+            act(page, panel(page).get_by_role("button", name="Back"))
+            at_step(page, place + 1)
+        if (lesson, step.name) in EXTRAS and act is click_on:
+            EXTRAS[lesson, step.name](page)
+        act(page, panel(page).get_by_role("button", name="Next"))
     at_step(page, len(steps_of(lesson)))
+
+
+@pytest.mark.parametrize("lesson", range(1, len(LESSONS) + 1))
+def test_a_lesson_by_keyboard_alone_and_then_by_mouse(visit, lesson, small_checkpoint, planted_checkpoint):
+    pair = f"&checkpoint={small_checkpoint}&with={planted_checkpoint}" if lesson == 6 else ""
+    page = visit(f"/{'compare' if pair else ''}?lesson={lesson}&step=1{pair}")
+    walk(page, lesson, enter_on, BY_KEYBOARD)
     question = words_of(lesson, ENGLISH).question
     tab_to(page, page.get_by_role("radio").first)
     for _ in range(question.right):
         page.keyboard.press("ArrowDown")
     page.keyboard.press("Space")
     expect(panel(page)).to_contain_text("Right. " + question.afterwards)
-
-
-def test_lesson_3_takes_the_readers_own_sentence(visit):
-    page = visit("/?lesson=3&step=1")
-    at_step(page, 1)
-    cell(page, 1, 7).click()
-    expect(panel(page)).to_contain_text("You have chosen L1 H7.")
-    guess(page)
-    expect(panel(page)).to_contain_text(": right.")
-    press(page, "Next")
-    at_step(page, 3)
-    type_texts(page, OWN)
-    expect(panel(page)).to_contain_text(re.compile(r"reads → book.* L1 H7 gives \d+%", re.DOTALL))
-
-
-def test_lesson_4_adds_texts_and_counts_again(visit):
-    page = visit("/?lesson=4&step=2")
-    at_step(page, 2)
-    number(page, 0)
-    guess(page)
-    at_step(page, 3)
-    expect(panel(page)).to_contain_text("You said 0: right.")
-    press(page, "Next")
-    at_step(page, 4)
-    expect(panel(page)).to_contain_text("there are only 3")
-    page.get_by_label("A sentence to add").fill(OWN)
-    page.keyboard.press("Enter")
-    expect(panel(page)).to_contain_text("there are only 4")
-    press(page, "Leave the lesson")
-    expect(panel(page)).to_have_count(0)
-    expect(page.get_by_text("Over 128 texts")).to_be_visible()
+    enter_on(page, panel(page).get_by_role("button", name="From the start"))
+    walk(page, lesson, click_on, BY_MOUSE)
+    page.get_by_text(next(option for place, option in enumerate(question.options) if place != question.right)).click()
+    expect(panel(page)).to_contain_text("Not quite.")
+    page.get_by_text(question.options[question.right]).click()
+    expect(panel(page)).to_contain_text("Right. " + question.afterwards)
+    darken(page)
+    resize(page, "narrow")
+    expect_fits(page)
+    expect_accessible(page, PANEL)
+    resize(page, "wide")
+    press(page, "Next lesson" if lesson == 1 else "Leave the lesson")
+    if lesson == 1:
+        expect(panel(page)).to_contain_text("Lesson 2 of 6")
+    else:
+        expect(panel(page)).to_have_count(0)
+    if lesson == 4:
+        expect(page.get_by_text("Over 128 texts")).to_be_visible()
 
 
 def test_leaving_a_lesson_leaves_the_page_as_it_was(visit, server):
@@ -211,6 +210,9 @@ def test_leaving_a_lesson_leaves_the_page_as_it_was(visit, server):
     type_texts(page, OWN)
     cell(page, 3, 4).click()
     expect(chosen(page)).to_have_text(["L3 H4"])
+    settle(page)
+    page.get_by_role("tab", name="Roles").click()
+    expect(page).to_have_url(re.compile("Roles"))
     settle(page)
     page.get_by_role("button", name="Lesson: what is a head?").click()
     at_step(page, 1)
@@ -222,16 +224,21 @@ def test_leaving_a_lesson_leaves_the_page_as_it_was(visit, server):
     expect(panel(page)).to_have_count(0)
     expect(box).to_have_value(OWN)
     expect(chosen(page)).to_have_text(["L3 H4"])
+    expect(page.get_by_role("tab", name="Roles")).to_have_attribute("aria-selected", "true")
 
 
-def test_a_reload_keeps_the_step_and_the_guess_is_asked_again(visit):
+def test_a_reload_keeps_the_step_and_the_prediction(visit):
     page = visit("/?lesson=2&step=1")
     at_step(page, 1)
-    press(page, "Next")
+    head_by_mouse(page, (0, 2))
+    guess(page)
     at_step(page, 2)
     page.reload()
     at_step(page, 2)
-    expect(panel(page)).to_contain_text("You have not guessed.")
+    expect(panel(page)).to_contain_text(re.compile(r"You said L0 H2 \(\d+%\): right\."))
+    press(page, "Back")
+    at_step(page, 1)
+    expect(page).not_to_have_url(re.compile("said="))
 
 
 def visit_as_newcomer(visit, server):
@@ -256,31 +263,67 @@ def test_who_has_been_here_is_not_offered_the_lesson_again(visit, server):
     expect(offer).to_have_count(0)
 
 
+def expect_whole(page, *views):
+    """Wait until these are on the screen from top to bottom, side by side."""
+    height = page.viewport_size["height"]
+
+    def boxes():
+        return [view.bounding_box() for view in views]
+
+    wait_for(page, boxes, lambda all_of: all(box["y"] >= 0 and box["y"] + box["height"] <= height for box in all_of))
+    assert all(one["x"] + one["width"] <= other["x"] for one, other in pairwise(boxes()))
+
+
 @pytest.mark.parametrize(("width", "height"), PROJECTED)
-def test_presented_grid_and_arcs_stand_side_by_side(visit, width, height):
-    page = visit("/?lesson=1&step=3&present=1", width=width, height=height)
-    at_step(page, 3)
+def test_presented_grid_and_arcs_stand_whole_side_by_side(visit, width, height):
+    page = visit("/?lesson=2&step=1&present=1", width=width, height=height)
+    at_step(page, 1)
     expect(page.get_by_test_id("stHeader")).to_be_hidden()
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
-    grid, lines = grid_of(page).bounding_box(), arcs(page).bounding_box()
-    assert grid["x"] + grid["width"] <= lines["x"]
-    assert grid["y"] < height
-    assert lines["y"] < height
+    expect_whole(page, grid_of(page))
     expect_fits(page)
     expect_accessible(page)
-    darken(page)
-    expect_accessible(page)
     page.keyboard.press("PageDown")
-    at_step(page, 4)
-    page.keyboard.press("PageUp")
-    at_step(page, 3)
+    at_step(page, 2)
+    expect_whole(page, grid_of(page), arcs(page, "L0 H2").locator(".columns"))
     label = tokens(page).nth(3).locator(".label")
     before = label.bounding_box()["height"]
     label.hover()
     wait_for(page, lambda: label.bounding_box()["height"], lambda now: now > 1.2 * before)
+    darken(page)
+    expect_accessible(page)
+    page.keyboard.press("PageUp")
+    at_step(page, 1)
     press(page, "End presenting")
     expect(page.get_by_test_id("stHeader")).to_be_visible()
+    at_step(page, 1)
+
+
+@pytest.fixture(scope="session")
+def tuned_checkpoint(tmp_path_factory):
+    """Folder of the bundled checkpoint whose layer 4 attends more sharply."""
+    folder = tmp_path_factory.mktemp("checkpoint") / "tuned"
+    shutil.copytree(find_checkpoint(BUNDLED).folder, folder)
+    path = next(folder.glob("*.safetensors"))
+    weights = load_file(path)
+    weights["encoder.layer.4.attention.self.query.weight"] *= 1.7
+    save_file(weights, path, metadata={"format": "pt"})
+    return folder
+
+
+@pytest.mark.parametrize(("width", "height"), PROJECTED)
+def test_presented_arcs_of_two_checkpoints_stand_whole_side_by_side(visit, width, height, tuned_checkpoint):
+    asked = f"lesson=6&step=3&said=4&present=1&with={tuned_checkpoint}&text={quote_plus(REVIEW)}"
+    page = visit(f"/compare?{asked}", width=width, height=height)
     at_step(page, 3)
+    expect(panel(page)).to_contain_text("You said 4: right.")
+    expect_whole(page, *(page.locator(f".st-key-arcs-{part} .columns") for part in ("a", "b", "difference")))
+    expect_fits(page)
+    for part in (PANEL, PICTURES):  # a folder's long name leaves Streamlit's own box no room to type
+        expect_accessible(page, part)
+    darken(page)
+    for part in (PANEL, PICTURES):
+        expect_accessible(page, part)
 
 
 @pytest.mark.parametrize("address", ["/lessons", "/?lesson=2&step=4", "/roles?lesson=4&step=1"])

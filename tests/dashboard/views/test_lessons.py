@@ -66,15 +66,61 @@ def test_another_text_does_not_do_where_words_of_the_sentence_are_asked_for(app)
 
 def test_a_prediction_stands_beside_the_answer(app):
     at = app(lesson="2", step="3")
-    at.number_input(key="guessed number").set_value(0).run()
+    at.number_input(key="guessed number").set_value(0)
     click(at, "lesson guess it")
     found = re.search(r"(\d+) of 72 heads. Most of all (L\d+ H\d+)", panel(at))
     assert found
     assert "You said 0." in panel(at)
     click(at, "lesson back")
-    at.number_input(key="guessed number").set_value(int(found[1])).run()
+    at.number_input(key="guessed number").set_value(int(found[1]))
     click(at, "lesson guess it")
     assert f"You said {found[1]}: right." in panel(at)
+    assert at.query_params["said"] == found[1]
+    click(at, "lesson next")
+    assert "said" not in at.query_params
+
+
+def test_a_link_holds_the_prediction_of_the_step_that_it_leads_to(app):
+    assert "You said L0 H2 (100%): right." in panel(app(lesson="2", step="2", said="0-2"))
+    assert "You said 7." in panel(app(lesson="2", step="4", said="7"))
+    assert re.search(r"You said closed \(\d+%\)\.", panel(app(lesson="1", step="3", said="5")))
+
+
+@pytest.mark.parametrize("said", ["9-99", "123456-1"])
+def test_a_predicted_head_that_this_checkpoint_does_not_have_is_none(app, said):
+    assert "You have not guessed." in panel(app(lesson="2", step="2", said=said))
+
+
+@pytest.mark.parametrize(
+    ("lesson", "step", "said"),
+    [
+        ("2", "2", "<img src=x onerror=alert(1)>"),
+        ("2", "2", "7"),
+        ("2", "4", "0-2"),
+        ("2", "4", "1" * 7),
+        ("2", "1", "0-2"),
+        ("1", "3", "x" * 5000),
+    ],
+)
+def test_a_prediction_that_the_step_does_not_ask_for_is_said(app, lesson, step, said):
+    at = app(lesson=lesson, step=step, said=said)
+    assert not at.exception
+    assert "You said" not in panel(at)
+    assert any("holds a guess that this step does not ask for" in each.value for each in at.warning)
+    assert all(len(each.value) < 500 for each in at.warning)
+    assert "said" not in at.query_params
+
+
+def test_nothing_below_gives_a_prediction_away(app):
+    at = app(lesson="2", step="1")
+    assert not at.tabs
+    click(at, "lesson next")
+    assert at.tabs
+
+
+def test_settings_of_the_link_stay_in_force_in_a_lesson(app):
+    assert not any(slider.key == "tau" for slider in app(lesson="2", step="2").slider)
+    assert app(lesson="2", step="2", tau="2.5").slider(key="tau").value == 2.5
 
 
 def test_who_did_not_guess_is_told_the_answer(app):
@@ -103,10 +149,11 @@ def test_a_link_to_a_step_that_there_is_not_is_said(app, lesson, step, said):
 
 def test_the_lesson_of_chance_counts_random_models_and_takes_texts(app, small):
     at = app("roles", checkpoint=small("bert"), lesson="4", step="2", corpus=controls.TYPED)
-    at.number_input(key="guessed number").set_value(1).run()
+    at.number_input(key="guessed number").set_value(1)
     click(at, "lesson guess it")
     assert re.search(r"for each of 3 models: \d+, \d+, \d+. With the weights that were learnt: \d+", panel(at))
-    click(at, "lesson next")
+    for _ in range(2):
+        click(at, "lesson next")
     assert at.session_state["corpus"] == controls.TYPED
     assert re.search(r"only 3, and over these, \d+ of 6 heads.*odds so far: 1(\.\d)?\s:\s", panel(at))
     before = at.session_state["corpus_text"]
@@ -130,7 +177,7 @@ def test_who_came_by_a_link_leaves_to_the_page_as_it_first_is(app, small, page, 
 def test_the_lesson_of_fine_tuning_names_the_layer_that_moved(app, small):
     a, b = small("bert", **ROOM["bert"]), small("bert", "SequenceClassification", num_labels=2, **ROOM["bert"])
     at = app("compare", checkpoint=a, lesson="6", step="2", **{"with": b})
-    at.number_input(key="guessed number").set_value(0).run()
+    at.number_input(key="guessed number").set_value(0)
     click(at, "lesson guess it")
     assert re.search(r"Layer \d\. There, on average over its heads, \d+% of the attention goes elsewhere", panel(at))
 
@@ -196,3 +243,10 @@ def test_a_checkpoint_without_such_a_head_is_told_so(by_hand):
 def test_a_number_is_right_within_a_tenth_of_it():
     found = answers._number(40, 72)
     assert [found.is_right(guess) for guess in (40, 44, 36, 45, 35, None, (1, 2))] == [True] * 3 + [False] * 4
+
+
+def test_a_word_has_to_be_chosen_first(app):
+    at = app(lesson="1", step="2")
+    click(at, "lesson guess it")
+    assert "Click a word in the right-hand column first." in panel(at)
+    assert "Step 2 of 6" in panel(at)

@@ -96,13 +96,17 @@ def test_each_lesson_is_read_in_less_than_five_minutes(lesson):
 
 
 @pytest.mark.parametrize("lesson", NUMBERS)
-def test_each_lesson_predicts_reveals_tries_or_says_why_and_checks(lesson):
-    steps = steps_of(lesson)
+def test_each_lesson_claims_predicts_reveals_says_why_tries_and_checks(lesson):
+    steps, words = steps_of(lesson), words_of(lesson, ENGLISH)
+    assert words.claim.endswith(".")
     asking = [place for place, step in enumerate(steps) if step.asks]
     assert asking
     assert all(steps[place + 1].reveals for place in asking)
-    assert "why" in [step.name for step in steps]
-    assert steps[-1].name == "check"
+    assert max(asking) + 1 < len(steps) - 3
+    assert [step.name for step in steps[-3:]] == ["why", "try", "check"]
+    assert words.sections["try"].template
+    assert re.match(r"\*\*[^*.]+\.\*\*(?: |$)", words.sections["why"].template), "the why is one sentence, in bold"
+    assert words.question.text.endswith("?")
 
 
 def test_a_language_is_a_folder(pseudo):
