@@ -21,6 +21,12 @@ manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_componen
 TEXTS = "The patient nurse gently washed it.\nA stray dog chased them.\nMy cousin finally sold his van."
 
 
+@pytest.fixture(autouse=True)
+def same_main(monkeypatch):
+    """AppTest leaves its script as `__main__`, which each process that a later test starts would run again."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     """A store of its own, and the one inference of the process, which the pages share."""
