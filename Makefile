@@ -35,11 +35,14 @@ test: $(VENV)/test-installed
 	$(BIN)/python -m pytest --ignore=tests/browser --numprocesses=auto --maxprocesses=4 --dist=worksteal
 	$(BIN)/python -m pytest tests/browser --numprocesses=2 --dist=loadfile
 
+# All but two that put under stress rather than measure.
+BENCHMARKS := $(filter-out benchmarks/shared/% benchmarks/serving/soak.py benchmarks/corpora/corpus_kills.py, \
+    $(wildcard benchmarks/*/[a-z]*.py))
 bench: $(VENV)/test-installed
-	for file in $(filter-out benchmarks/soak.py benchmarks/corpus_kills.py,$(wildcard benchmarks/[a-z]*.py)); do $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1; done
+	for module in $(subst /,.,$(BENCHMARKS:.py=)); do $(BIN)/python -m $$module || exit 1; done
 
 soak: $(VENV)/test-installed
-	$(BIN)/python -m benchmarks.soak
+	$(BIN)/python -m benchmarks.serving.soak
 
 pictures: $(VENV)/test-installed
 	$(BIN)/python -m pytest -q tests/browser/pictures.py

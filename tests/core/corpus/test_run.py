@@ -214,7 +214,7 @@ def test_ray_writes_the_same_bytes(done, checkpoint, texts, tmp_path):
 
 
 def test_a_run_that_is_killed_goes_on_to_the_same_bytes(done, checkpoint, texts, tmp_path):
-    """Smaller than `benchmarks/corpus_kills.py`, which kills at 50 moments."""
+    """Smaller than `benchmarks/corpora/corpus_kills.py`, which kills at 50 moments."""
     folder, chance = tmp_path / "killed", random.Random(0)
     assert corpus("plan", *options(checkpoint, texts), "--output", folder) == 0
     command = [sys.executable, "-m", "core", "corpus", "run", "--output", str(folder), "--workers", "1"]

@@ -133,7 +133,7 @@ def corpus_from_store(folder: Path) -> dict[str, float]:
 
 def in_new_process(measure: Callable[[Path], dict[str, float]], folder: Path) -> dict[str, float]:
     name = measure.__name__
-    command = [sys.executable, "-m", "benchmarks.store", name, str(folder)]
+    command = [sys.executable, "-m", "benchmarks.speed.store", name, str(folder)]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
 

@@ -1,6 +1,6 @@
 """On a GPU: texts per second of BERT-base's shape in bfloat16, and one very long text through a Llama-shaped model.
 
-`python -m benchmarks.gpu cpu` runs the same at a tiny size on the processor, to see that it runs.
+`python -m benchmarks.speed.gpu cpu` runs the same at a tiny size on the processor, to see that it runs.
 """
 
 import sys

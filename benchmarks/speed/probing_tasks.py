@@ -3,7 +3,7 @@
 Goals: at least 10 times faster than scikit-learn at its own tolerance, at most 1.1 of the bare pass. Vectors are
 those of the bundled checkpoint on sentences of the English Web Treebank, which lie beside the repository; where they do
 not, nothing is measured. Other numbers of sentences and heads may be given, as in
-`python -m benchmarks.probing_tasks 2000 6`.
+`python -m benchmarks.speed.probing_tasks 2000 6`.
 """
 
 import gzip
@@ -21,7 +21,7 @@ from core.passes.texts import PassText
 from core.probing_tasks.vectors import Vectors, stacked
 from core.texts.text import Text
 
-FOLDER: Final = Path(__file__).parents[2] / "shared" / "data" / "probing_ud"
+FOLDER: Final = Path(__file__).parents[3] / "shared" / "data" / "probing_ud"
 N_THREADS: Final = 2
 N_SENTENCES: Final = 8_000
 SECONDS: Final = 20

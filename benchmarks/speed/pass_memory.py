@@ -22,7 +22,7 @@ def main() -> None:
     print(f"{'checkpoint':<12}{'texts x tokens':>18}" + "".join(f"{f'{name}, MB':>17}" for name in CONTESTANTS))
     for name, n_texts, n_tokens in CASES:
         case = (name, n_texts, n_tokens)
-        peaks = [memory.in_own_process("benchmarks.pass_memory", *case, contestant) for contestant in CONTESTANTS]
+        peaks = [memory.in_own_process("benchmarks.speed.pass_memory", *case, contestant) for contestant in CONTESTANTS]
         shown = "".join(f"{f'{peak:.0f} ({peak / peaks[0]:.1f}x)':>17}" for peak in peaks)
         print(f"{name:<12}{f'{n_texts} x {n_tokens}':>18}{shown}", flush=True)
 

@@ -1,7 +1,8 @@
 """Probes on 3,010 sentences of the English Web Treebank, Stanford-style, tested on its 2,001 dev sentences.
 
 Goals: attention alone above right-branching and above the random control. Other numbers of texts may be given, as in
-`python -m benchmarks.probes 300 300`. The treebank lies beside the repository; where it does not, nothing is measured.
+`python -m benchmarks.findings.probes 300 300`. The treebank lies beside the repository; where it does not, nothing is
+measured.
 """
 
 import gzip
@@ -24,7 +25,7 @@ from core.probing.word_vectors import WordVectors, no_vectors
 from core.texts.relations import Dependencies, dependencies
 from core.texts.text import Text, read_file
 
-TREEBANK: Final = Path(__file__).parents[2] / "shared" / "data" / "ud_ewt"
+TREEBANK: Final = Path(__file__).parents[3] / "shared" / "data" / "ud_ewt"
 N_THREADS: Final = 2
 SETTINGS: Final = PassSettings()
 

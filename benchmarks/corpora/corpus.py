@@ -2,7 +2,7 @@
 
 Goals: at least 0.9 of the bare forward over the same texts in sorted batches, disk included; Ray at most 5% above local
 at shards of 10,000; one million texts opened to a drawn grid in under 1.0 s and 300 MB; the top 20 texts of a head in a
-shard of 100,000 in under 1 s. `benchmarks/corpus_kills.py` holds the engines against each other byte by byte.
+shard of 100,000 in under 1 s. `benchmarks/corpora/corpus_kills.py` holds the engines against each other byte by byte.
 """
 
 import statistics
@@ -208,7 +208,7 @@ def print_million(folder: Path) -> None:
     manifest = planned(folder / "of the million", 10, 10)
     left_out = {"n_texts": MILLION, "n_too_long": 0, "n_without_token": 0}
     write_statistics(results / STATISTICS, total, manifest.facts() | left_out)
-    told = in_own_process("benchmarks.corpus", "open", str(results))
+    told = in_own_process("benchmarks.corpora.corpus", "open", str(results))
     print(f"\n{told['texts']:,} texts x {told['cells']} cells, {told['bytes'] / 1e6:.1f} MB, opened to a drawn grid:")
     added, whole = told["added"] / 1e6, told["whole"] / 1e6
     took = f"{told['seconds']:.2f} s (goal 1.0), {told['processor']:.2f} s of the processor"

@@ -1,7 +1,7 @@
 """Checkpoints made to do harm, each loaded on trial: what was executed, and the greatest time and memory.
 
 Goals: nothing executed, no sentence that is not ours, at most 30 seconds of a processor and 2 GB each.
-`python -m benchmarks.hostile_checkpoints 40 7` tries 40, drawn with seed 7.
+`python -m benchmarks.serving.hostile_checkpoints 40 7` tries 40, drawn with seed 7.
 """
 
 import json
@@ -72,7 +72,7 @@ class Executes:
 
 
 def main() -> None:
-    sys.path.append(str(Path(__file__).parents[1] / "tests" / "core"))
+    sys.path.append(str(Path(__file__).parents[2] / "tests" / "core"))
     from small_checkpoints import save
 
     from core.checkpoints.find import find_checkpoint

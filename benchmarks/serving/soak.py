@@ -1,9 +1,9 @@
 """A dashboard under mixed work for minutes: sentences, moves of tau, long corpora typed and uploaded, pages that are
 closed in the midst, and other programs that write to the same store and are killed.
 
-`make soak` runs it with 32 people for 10 minutes; `python -m benchmarks.soak --people 8 --minutes 2` for less. Each
-person is a page without a browser, who looks 5 to 10 seconds at each answer. Goals: no error, no wrong answer, memory
-at most 10% more at the end than after the first minute, and 95 of 100 sentences answered within 1.5 seconds.
+`make soak` runs it with 32 people for 10 minutes; `python -m benchmarks.serving.soak --people 8 --minutes 2` for less.
+Each person is a page without a browser, who looks 5 to 10 seconds at each answer. Goals: no error, no wrong answer,
+memory at most 10% more at the end than after the first minute, and 95 of 100 sentences answered within 1.5 seconds.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 import psutil
 
-from benchmarks.full_class import GOAL_MEMORY, report_answers
+from benchmarks.serving.full_class import GOAL_MEMORY, report_answers
 from benchmarks.shared import material
 from benchmarks.shared.lesson import LOOKS, READS, TAUS, Class, Record, open_for_a_corpus, warm_up
 from benchmarks.shared.sentences import sentences

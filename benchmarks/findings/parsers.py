@@ -20,7 +20,7 @@ from core.relations.observer import predictions
 from core.texts.relations import dependencies
 from core.texts.text import Text, read_file
 
-DATA: Final = Path(__file__).parents[2] / "shared" / "data"
+DATA: Final = Path(__file__).parents[3] / "shared" / "data"
 TREEBANKS: Final = {
     "EWT": (DATA / "ud_ewt" / "ewt_dev.clark_sd.jsonl.gz", DATA / "ud_ewt" / "en_ewt-ud-dev.conllu.gz"),
     "PUD": (DATA / "pud" / "pud_en.clark_sd.jsonl.gz", DATA / "pud" / "en_pud-ud-test.conllu.gz"),

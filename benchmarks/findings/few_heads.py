@@ -3,7 +3,7 @@
 For the sample checkpoint (made if it is not there), the bundled one, and the same with random weights, on eleven tasks
 made from the English Web Treebank, which lie beside the repository; where they do not, nothing is measured. Vectors are
 kept, so that a second run reads no text. One of the checkpoints can be named, and then some of the tasks, as in
-`python -m benchmarks.few_heads bundled tree_depth past_present`.
+`python -m benchmarks.findings.few_heads bundled tree_depth past_present`.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from core.probing_tasks.read_task import read_task
 from core.probing_tasks.reconstruction import Gain, Reconstruction, gain, reconstruct
 from core.probing_tasks.report import TaskReport, task_report, texts_of
 
-FOLDER: Final = Path(__file__).parents[2] / "shared" / "data" / "probing_ud"
+FOLDER: Final = Path(__file__).parents[3] / "shared" / "data" / "probing_ud"
 TASKS: Final = (
     "sentence_length", "word_content", "tree_depth", "tree_depth_matched", "top_deprels", "bigram_shift",
     "past_present", "subj_number", "obj_number", "odd_man_out", "coordination_inversion",

@@ -50,7 +50,7 @@ def main() -> None:
         for n_tokens in LENGTHS:
             report(shape, n_tokens)
     for shape in SHAPES:
-        error, largest = memory.in_own_process("benchmarks.long_inputs", shape, COMPARED_LENGTH, "error")
+        error, largest = memory.in_own_process("benchmarks.speed.long_inputs", shape, COMPARED_LENGTH, "error")
         print(
             f"{shape}, {COMPARED_LENGTH:,} tokens: float64 by the definition differs by {error:.0e} at most, ", end=""
         )
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def report(shape: str, n_tokens: int) -> None:
-    seen = [memory.in_own_process("benchmarks.long_inputs", shape, n_tokens, name) for name in CONTESTANTS]
+    seen = [memory.in_own_process("benchmarks.speed.long_inputs", shape, n_tokens, name) for name in CONTESTANTS]
     bare = seen[0][0]
     columns = ["no memory" if one is None else f"{one[1]:,.0f} MB, {one[0] / bare:.2f}" for one in seen]
     print(f"{shape:<12}{n_tokens:>8,}{bare:>9.2f}" + "".join(f"{column:>24}" for column in columns), flush=True)

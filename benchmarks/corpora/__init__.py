@@ -1,0 +1,1 @@
+"""Corpora in shards: how fast, and whether the bytes are the same."""

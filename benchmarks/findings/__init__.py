@@ -1,0 +1,1 @@
+"""Figures about heads that the README reports."""
