@@ -227,8 +227,10 @@ def predictions(
 
 
 def _with_ones(features: Float[np.ndarray, "row vector column"]) -> Float[Tensor, "vector row column_and_one"]:
-    """Features in float64 and a last column of ones."""
+    """Features in float64 and a last column of ones; each column is contiguous, so that products with few weights are
+    several times faster.
+    """
     n_rows, n_vectors, n_columns = features.shape
-    design = torch.ones((n_vectors, n_rows, n_columns + 1), dtype=torch.float64)
-    design[:, :, :n_columns] = torch.from_numpy(np.ascontiguousarray(features)).transpose(0, 1)
-    return design
+    design = torch.ones((n_vectors, n_columns + 1, n_rows), dtype=torch.float64)
+    design[:, :n_columns] = torch.from_numpy(np.ascontiguousarray(features)).permute(1, 2, 0)
+    return design.mT
