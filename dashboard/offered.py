@@ -45,8 +45,8 @@ def runs_here() -> tuple[SavedRun, ...]:
 @lru_cache(maxsize=4)
 def _offered(setting: str) -> MappingProxyType[str, str]:
     """What finds each checkpoint, by the name that visitors see."""
-    found = {name: where for entry in setting.split(os.pathsep) if entry.strip() for name, where in _of(entry.strip())}
-    return MappingProxyType(found)
+    places = {name: where for entry in setting.split(os.pathsep) if entry.strip() for name, where in _of(entry.strip())}
+    return MappingProxyType(places)
 
 
 def _of(entry: str) -> Iterator[tuple[str, str]]:

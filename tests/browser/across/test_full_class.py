@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import numpy as np
 import pytest
 
-from benchmarks import class_lesson, full_class
+from benchmarks.serving import class_lesson, full_class
 from benchmarks.shared import lesson
 from benchmarks.shared.sentences import LONGEST, SHORTEST, sentences
 from benchmarks.shared.visitors import is_progress, visitor
