@@ -109,7 +109,7 @@ _stability: Final[Recent[Hashable, Float[np.ndarray, "role layer head"]]] = Rece
 _ends: Final[Recent[Hashable, tuple[np.ndarray, np.ndarray]]] = Recent(TRUST_BYTES)
 """Of the intervals, which do not depend on tau."""
 _judged: Final[Recent[Hashable, Corpus]] = Recent(JUDGED_BYTES)
-_matched: Final[Recent[Hashable, MatchedTests]] = Recent(TRUST_BYTES)
+_matched: Final[Recent[Hashable, MatchedTests]] = Recent(JUDGED_BYTES)
 
 
 def corpus(visit: Visit) -> Corpus | None:
@@ -136,7 +136,7 @@ def kept_matches(visit: Visit) -> MatchedTests | None:
     tests = _matched.get((pairs, direction, criterion))
     if tests is None:
         tests = matched_tests(pairs.results, direction, criterion)
-        _matched.put((pairs, direction, criterion), tests, tests.n_bytes)
+        _matched.put((pairs, direction, criterion), tests, tests.n_bytes + pairs.n_bytes)  # the key keeps the pairs
     return tests
 
 
