@@ -142,8 +142,18 @@ async def kill_writers(folder: Path, until: float, chance: random.Random) -> int
     return n_killed
 
 
-async def soak(server: Dashboard, record: Record, asked: argparse.Namespace) -> tuple[State, State, int]:
-    """All that happens at the server; its state after the first minute and at the end, and how many writers died."""
+async def states(server: Dashboard, until: float) -> list[State]:
+    """The server's state after each minute, or of less than three minutes after each third."""
+    every = min(FIRST_MINUTE, (until - time.monotonic()) / 3)
+    measured = list[State]()
+    while time.monotonic() + every <= until:
+        await asyncio.sleep(every)
+        measured.append(State.of(server))
+    return measured
+
+
+async def soak(server: Dashboard, record: Record, asked: argparse.Namespace) -> tuple[list[State], int]:
+    """All that happens at the server; its state after each minute and at the end, and how many writers died."""
     seconds = asked.minutes * 60
     texts = sentences(asked.people * int(seconds / READS[0] + 1) * 5)
     async with visitor(server.address) as first:
@@ -153,11 +163,9 @@ async def soak(server: Dashboard, record: Record, asked: argparse.Namespace) -> 
     people = [
         person(together, server.address, texts[number :: asked.people], until, number) for number in range(asked.people)
     ]
-    everybody = asyncio.gather(kill_writers(server.log.parent, until, random.Random(asked.people)), *people)
-    await asyncio.sleep(min(FIRST_MINUTE, seconds / 3))
-    before = State.of(server)
-    n_killed, *_ = await everybody
-    return before, State.of(server), n_killed
+    killing = kill_writers(server.log.parent, until, random.Random(asked.people))
+    measured, n_killed, *_ = await asyncio.gather(states(server, until), killing, *people)
+    return [*measured, State.of(server)], n_killed
 
 
 def sound(folder: Path) -> bool:
@@ -180,7 +188,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
         with serve(Path(folder)) as server:
-            before, after, n_killed = asyncio.run(soak(server, record, asked))
+            measured, n_killed = asyncio.run(soak(server, record, asked))
             n_tracebacks = server.tracebacks()
         is_sound = sound(Path(folder))
     waits = [seconds for of_kind in record.typed.values() for seconds in of_kind]
@@ -191,9 +199,11 @@ def main() -> None:
     moved = [seconds for of_kind in record.moved.values() for seconds in of_kind]
     if moved:
         print(f"tau was moved {len(moved)} times: median {statistics.median(moved):.2f} s, most {max(moved):.2f} s")
+    first, *_, last = measured
     print(
-        f"memory {before.n_bytes / 1e6:,.0f} MB after the first minute, {after.n_bytes / 1e6:,.0f} MB at the end: "
-        f"{after.n_bytes / before.n_bytes:.2f} (goal {GOAL_MEMORY:.2f}); open files {before.n_files}, {after.n_files}"
+        f"memory after each minute and at the end: {', '.join(f'{one.n_bytes / 1e6:,.0f}' for one in measured)} MB; "
+        f"the last is {last.n_bytes / first.n_bytes:.2f} of the first (goal {GOAL_MEMORY:.2f}); "
+        f"open files {first.n_files}, {last.n_files}"
     )
     print(
         f"{record.n_uploads} corpora uploaded; {n_killed} writers killed, the store is "
