@@ -49,7 +49,7 @@ function drawSoon(view, everything) {
 
 /** A scroll inside the view's shadow tree, which the document does not hear of. */
 function onBoxScroll(view) {
-  tellGroup(view);
+  if (!isLed(view)) tellGroup(view);
   onScroll(view);
 }
 

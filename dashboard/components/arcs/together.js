@@ -55,7 +55,6 @@ function leaveGroup(view) {
 }
 
 function tellGroup(view) {
-  if (view.follows) return;
   const { hover, table, elements } = view;
   const pointed = hover && { side: hover.side, token: table.rows[hover.side][hover.row].tokens[0] };
   for (const mate of matesOf(view)) follow(mate, pointed, view.choices.pin, elements.box.scrollTop);
@@ -63,11 +62,17 @@ function tellGroup(view) {
 
 function follow(view, pointed, pin, scroll) {
   const row = pointed ? view.table.rowOf[pointed.side][pointed.token] : -1;
+  const { box } = view.elements;
   view.hover = row >= 0 ? { side: pointed.side, row } : null;
   view.choices.pin = pin;
-  // Scrolling reports itself only in the next frame; until then this view answers nothing.
-  view.follows = view.elements.box.scrollTop !== scroll;
-  view.elements.box.scrollTop = scroll;
+  box.scrollTop = scroll;
+  view.ledTo = box.scrollTop; // less than asked for where this view has fewer rows
   drawSoon(view, view.choices.matrix);
-  if (view.follows) requestAnimationFrame(() => requestAnimationFrame(() => (view.follows = false)));
+}
+
+/** Whether the box stands where a mate has put it, and not where the reader has scrolled it since. */
+function isLed(view) {
+  if (view.ledTo !== undefined && Math.abs(view.elements.box.scrollTop - view.ledTo) < 1) return true;
+  view.ledTo = undefined;
+  return false;
 }

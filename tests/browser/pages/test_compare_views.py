@@ -418,6 +418,19 @@ def test_both_checkpoints_and_their_difference_point_pin_and_scroll_together(vis
             page.wait_for_function("([box, top]) => box.scrollTop === top", arg=[box.element_handle(), top])
 
 
+def test_a_view_that_was_just_scrolled_by_another_leads_at_once(visit):
+    page = visit("/?view=arcs&tokens=40", height=1800)
+    boxes = [view_of(page, view).locator(".box").element_handle() for view in VIEWS]
+    page.evaluate(
+        """([first, second]) => {
+            first.addEventListener("scroll", () => second.scrollTo(0, 450), { once: true });
+            first.scrollTo(0, 300);
+        }""",
+        boxes[:2],
+    )
+    page.wait_for_function("(boxes) => boxes.every((box) => box.scrollTop === 450)", arg=boxes, timeout=20_000)
+
+
 def slider(page, view):
     return view_of(page, view).get_by_role("slider")
 
