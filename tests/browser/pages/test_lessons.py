@@ -57,19 +57,33 @@ def pin(page, word):
 
 MOST_PLACES = 150
 """To which Tab leads on a page, at most."""
+HOLD_FOCUS = """(element) => {
+    const { signal } = (window.holding = new AbortController());
+    const hold = (event) => event.key === "Tab" && event.preventDefault();
+    const listen = () => window.addEventListener("keydown", hold, { capture: true, signal });
+    element.addEventListener("focusin", listen, { signal });
+}"""
+"""Make Tab lead no further than to an element, so that it can be pressed ten times without a look between."""
+HAS_FOCUS = """(element) => element.getRootNode().activeElement === element
+    || element.contains(document.activeElement)"""
 
 
 def tab_to(page, element):
     """Go on by Tab alone until an element has the focus."""
     settle(page)
-    focused = "(each) => each === document.activeElement || each.contains(document.activeElement?.shadowRoot?.host)"
 
-    def is_there():
-        page.keyboard.press("Tab")
-        return element.evaluate(f"(each) => ({focused})(each) || each.getRootNode().activeElement === each")
+    def is_reached():
+        element.evaluate(HOLD_FOCUS)
+        for _ in range(0, MOST_PLACES, 10):
+            if element.evaluate(HAS_FOCUS):
+                break
+            for _ in range(10):
+                page.keyboard.press("Tab")
+        page.evaluate("window.holding.abort()")
+        return element.evaluate(HAS_FOCUS)
 
     # A page has fewer places than that; a second round meets what was drawn during the first.
-    wait_for(page, lambda: any(is_there() for _ in range(MOST_PLACES)), bool)
+    wait_for(page, is_reached, bool)
 
 
 def enter_on(page, element):
@@ -157,7 +171,8 @@ def walk(page, lesson, act, guesses):
     """Go through a lesson to the right answer of its question, with a wrong and then the right prediction."""
     for place, step in enumerate(steps_of(lesson)[:-1]):
         at_step(page, place + 1)
-        expect_accessible(page, PANEL)
+        if act is enter_on:
+            expect_accessible(page, PANEL)
         value = 20 if (lesson, step.asks) == (2, "number") else WRONG[lesson]
         for is_right in (False, True) if step.asks else ():
             guesses[step.asks](page, value)
