@@ -135,7 +135,8 @@ def _class_notes(task: Task) -> list[str]:
     notes = []
     if len(classes) >= MANY_CLASSES:
         notes.append(
-            f"There are {len(classes):,} classes: fitting takes long, and an accuracy says little about any one class."
+            f"There are {len(classes):,} classes: fitting may take many seconds for each head, at {MAX_CLASSES:,} "
+            "classes and thousands of examples some minutes, and an accuracy says little about any one class."
         )
     if rare := [name for name, n_rows in zip(classes, in_train) if n_rows < FEW_ROWS_OF_A_CLASS]:
         notes.append(f"{_named(rare)} fewer than {FEW_ROWS_OF_A_CLASS} training examples.")

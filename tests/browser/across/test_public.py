@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from looks import expect_looks_right
 from playwright.sync_api import expect
-from steps import arcs, settle, type_texts, upload
+from steps import arcs, grid_of, settle, type_texts, upload
 
 from dashboard.public import MAX_UPLOADS
 
@@ -89,6 +89,32 @@ def test_a_page_holds_a_few_uploads_at_once(visit):
     ]
     assert [answer.status for answer in sent_on] == [204] * (MAX_UPLOADS - 1) + [413]
     assert sent_on[-1].text() == f"This page holds {MAX_UPLOADS} uploads already. Remove one of them first.\n"
+
+
+def test_nothing_of_a_visitor_reaches_another(visit, server, browser):
+    first = visit("/?checkpoint=bundled&text=one+rare+zucchini")
+    with first.expect_request(lambda request: request.method == "PUT") as sent:
+        upload(first, "only-mine.txt", "a quixotic narwhal sang")
+    expect(grid_of(first)).to_be_visible()
+    uploaded = sent.value.url
+    session = urlsplit(uploaded).path.split("/")[-2]
+    with closing(browser.new_context()) as elsewhere:
+        second, received = elsewhere.new_page(), []
+        second.on("websocket", lambda socket: socket.on("framereceived", received.append))
+        second.goto(server)
+        settle(second)
+        second.goto(f"{server}/roles")
+        expect(grid_of(second)).to_be_visible()
+        settle(second)
+        everything = b"".join(frame if isinstance(frame, bytes) else frame.encode() for frame in received)
+        assert len(everything) > 10_000
+        for word in ("zucchini", "narwhal", "only-mine", session):
+            assert word.encode() not in everything
+        assert elsewhere.request.get(uploaded).status == 405  # also who knows the address is given nothing
+        assert elsewhere.request.delete(uploaded).status == 403
+    first.reload()
+    settle(first)
+    expect(first.get_by_role("textbox", name="Your texts")).to_have_value("one rare zucchini")
 
 
 @pytest.mark.parametrize(

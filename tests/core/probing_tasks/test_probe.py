@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from core.probing_tasks.labels import FOLDS, N_BINS, STRENGTHS, labels_of, score
+from core.probing_tasks.labels import FOLDS, N_BINS, STRENGTHS, Labels, labels_of, score
 from core.probing_tasks.probes import probe as probes
 from core.probing_tasks.probes.probe import fit, predictions, probe
 from core.probing_tasks.task import Task
@@ -131,3 +131,20 @@ def test_permuted_labels_keep_the_classes_of_each_part():
     assert (permuted.gold != labels.gold).any()
     for rows in (labels.train, labels.validation, labels.test):
         np.testing.assert_array_equal(np.sort(permuted.gold[rows]), np.sort(labels.gold[rows]))
+
+
+def test_a_thousand_classes_are_learned():
+    rng = np.random.default_rng(0)
+    classes = np.tile(np.arange(1_000), 4)
+    centres = rng.normal(size=(1_000, 24))
+    vectors = np.stack([centres[classes], np.zeros((4_000, 24))], axis=1) + rng.normal(0, 0.3, (4_000, 2, 24))
+    train, validation, test = np.split(np.arange(4_000), [2_000, 3_000])
+    targets = np.eye(1_000, dtype=np.float32)[classes]
+
+    labels = Labels(train=train, validation=validation, test=test, targets=targets)
+    probed = probe(vectors, labels, strengths=(1.0,))
+
+    telling, silent = (probed.predicted == classes[test]).mean(axis=1)
+    assert probed.n_unsolved == 0
+    assert telling > 0.9
+    assert silent < 0.02
