@@ -27,13 +27,15 @@ class: $(VENV)/prepared
 	    --server.maxUploadSize 5 --browser.serverAddress $(HOST) \
 	    --server.allowedHosts $(HOST) --server.allowedHosts localhost --server.allowedHosts 127.0.0.1
 
+# One process more than cores, as tests also wait: for servers, pages and programs.
+PROCESSES = $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 4))')
 test: $(VENV)/test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --ignore=tests/browser --numprocesses=auto --maxprocesses=4 --dist=worksteal
-	$(BIN)/python -m pytest tests/browser --numprocesses=2 --dist=loadfile
+	$(BIN)/python -m pytest --ignore=tests/browser --numprocesses=$(PROCESSES) --dist=worksteal
+	$(BIN)/python -m pytest tests/browser --numprocesses=$(PROCESSES) --dist=loadfile
 
 # All but two that put under stress rather than measure.
 BENCHMARKS := $(filter-out benchmarks/shared/% benchmarks/serving/soak.py benchmarks/corpora/corpus_kills.py, \
