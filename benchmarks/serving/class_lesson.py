@@ -2,7 +2,8 @@
 
 Every student is a page of the real dashboard without a browser. All open the same step by a link with the class's
 code, guess a number, go back and guess another one: the second takes the place of the first. Waiting ends when the
-whole page is there. Once everybody acts at the same instant, the worst there is, and once at their own pace.
+whole page is there. Everybody acts at the same instant, the worst there is; then within five seconds, as when a teacher
+asks for a guess; then at their own pace.
 """
 
 import argparse
@@ -30,8 +31,8 @@ STUDENTS: Final = 32
 STEP: Final = {"lesson": "2", "step": "3"}
 """How many of all heads rest on special tokens: a number is guessed."""
 AT_ONCE: Final = (0.0, 0.0)
-OWN_PACE: Final = (5.0, 15.0)
-"""Seconds: a step is read in about ten."""
+PACES: Final = {"in the same instant": AT_ONCE, "within five seconds": (0.0, 5.0), "at their own pace": (5.0, 15.0)}
+"""Seconds before each act, between these two: a step is read in about ten."""
 MOST_SHOWN: Final = 6
 """Answers that the page shows of a class."""
 
@@ -99,14 +100,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--students", type=int, default=STUDENTS)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        prepare(Path(name))
-        with serve(Path(name)) as server:
-            together = asyncio.run(lesson(server.address, asked.students))
-            paced = asyncio.run(lesson(server.address, asked.students, OWN_PACE))
-            wrong = [*together.wrong, *paced.wrong, *["a traceback in the log"] * server.tracebacks()]
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(Path(folder))
+        with serve(Path(folder)) as server:
+            lessons = {name: asyncio.run(lesson(server.address, asked.students, pace)) for name, pace in PACES.items()}
+            tracebacks = ["a traceback in the log"] * server.tracebacks()
+    wrong = [complaint for found in lessons.values() for complaint in found.wrong] + tracebacks
     print(f"{asked.students} students, {len(wrong)} wrong; seconds of a step, goal {GOAL} for 95 in 100")
-    for name, found in (("all at once", together), ("at their own pace", paced)):
+    for name, found in lessons.items():
         median, p95 = statistics.median(found.waits), float(np.quantile(found.waits, 0.95))
         print(f"{name:<20} median {median:.2f}, p95 {p95:.2f}, worst {max(found.waits):.2f}, {len(found.waits)} steps")
     print("\n".join(wrong[:10]))
