@@ -270,5 +270,5 @@ def _steps_line(table: pd.DataFrame, n_heads: int) -> str:
     return (
         f"{row['task']}: last layer {row['last_layer']:.3f}, best layer {row['best_layer']:.3f}, best {n_heads} heads "
         f"{row['accuracy']:.3f} (gain {row['gain']:+.1f}%, {row['gain_low']:+.1f} to {row['gain_high']:+.1f}); "
-        f"{row['enough']} are enough"
+        f"{row['enough']} {'is' if row['enough'] == 1 else 'are'} enough"
     )

@@ -40,13 +40,17 @@ def effect_of_number(found: Reconstruction, best_layer: float, name: str) -> Fig
     place = int(np.flatnonzero(found.n_heads == found.enough)[0])
     marks = [
         {"kind": "layer", "value": best_layer, "label": f"best layer: {written(best_layer, name)}"},
-        {"kind": "enough", "n": found.enough, "value": found.accuracy[place], "label": f"{found.enough} are enough"},
+        {"kind": "enough", "n": found.enough, "value": found.accuracy[place], "label": _label(found.enough)},
     ]
     data = pd.concat([line, pd.DataFrame(marks)], ignore_index=True)
     ends = score_ends([*line[["value", "low", "high"]].stack(), best_layer])
     ends_above = bool(found.accuracy[-1] >= best_layer)
     spec = _spec(int(found.n_heads.max()), name, ends, ends_above)
     return Figure(spec, data, _description(found, best_layer, name))
+
+
+def _label(n_heads: int) -> str:
+    return "1 is enough" if n_heads == 1 else f"{n_heads} are enough"
 
 
 def _description(found: Reconstruction, best_layer: float, name: str) -> str:

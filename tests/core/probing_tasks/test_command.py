@@ -120,7 +120,7 @@ def test_heads_together_step_by_step(folders, tasks, tmp_path, capsys):
     row = table[(table["task"] == "length") & (table["n_heads"] == N_HEADS)].iloc[0]
     printed = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("length: last layer"))
     assert f"best {N_HEADS} heads {row['accuracy']:.3f} (gain {row['gain']:+.1f}%" in printed
-    assert printed.endswith(f"; {row['enough']} are enough")
+    assert printed.endswith(f"; {row['enough']} {'is' if row['enough'] == 1 else 'are'} enough")
 
 
 def test_random_weights_take_the_checkpoints_place(folders, tasks, tmp_path):
