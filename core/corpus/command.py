@@ -20,7 +20,7 @@ from core.corpus.paired import read_differences, write_differences
 from core.corpus.questions import RELATION_NAMES, ROLE_SCORES
 from core.corpus.recent import remember_results
 from core.corpus.results import Part, open_results
-from core.corpus.run import Progress, check, merge, named, run
+from core.corpus.run import Progress, alone, check, merge, named, run
 from core.corpus.settings import QUESTIONS, CorpusSettings, QuestionName
 from core.corpus.strata import EVERYTHING, STRATUM_KINDS, Stratum
 from core.engines.options import add_engine_options, check_engine, engine_of
@@ -90,7 +90,8 @@ def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 def plan(arguments: argparse.Namespace) -> None:
     """Read all texts once, write them in shards, and write the manifest; nothing is scored."""
-    manifest = _planned(arguments)
+    with alone(arguments.output):
+        manifest = _planned(arguments)
     print(f"{manifest.n_texts:,} texts in {len(manifest.shards):,} shards: {arguments.output}")
 
 
@@ -98,13 +99,14 @@ def run_corpus(arguments: argparse.Namespace) -> None:
     """Score all shards that are not done, and merge their statistics; whatever ended it, the same command goes on.
 
     With a folder that is planned already, the checkpoint and the texts can be left out. Shards that are damaged, or
-    were scored with something else, are named and computed anew.
+    were scored with something else, are named and computed anew. A second run in the same folder is refused.
     """
     check_engine(arguments)
-    manifest = _planned(arguments)
-    engine = engine_of(arguments, manifest.settings.device, manifest.settings.n_threads)
-    with tqdm(total=manifest.n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
-        run(arguments.output, manifest, engine, partial(print, file=sys.stderr), partial(_tell, bar))
+    with alone(arguments.output):
+        manifest = _planned(arguments)
+        engine = engine_of(arguments, manifest.settings.device, manifest.settings.n_threads)
+        with tqdm(total=manifest.n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
+            run(arguments.output, manifest, engine, partial(print, file=sys.stderr), partial(_tell, bar))
     remember_results(arguments.output)
     part = open_results(arguments.output).part()
     print(f"{part.n_texts:,} of {manifest.n_texts:,} texts scored in {len(manifest.shards):,} shards.")

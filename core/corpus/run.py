@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
 from typing import Final
+
+from filelock import FileLock, Timeout
 
 from core.commands import write_whole
 from core.corpus.manifest import FOLDERS, STATISTICS, Manifest, Shard, check_versions, statistics_path
@@ -16,6 +19,8 @@ from core.errors import AnalysisError
 
 NAMED: Final = 10
 """Shards that a message names at most."""
+LOCK: Final = "run.lock"
+"""File of a results folder that whoever writes there has locked; the system unlocks it when that process ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +32,30 @@ class Progress:
     n_shards: int
     n_texts: int
     """Texts of the shards that are done now."""
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other runs from a results folder, which is made where there is none.
+
+    Raises: AnalysisError where another run is at work there, or the folder cannot be written.
+    """
+    lock = FileLock(folder / LOCK)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise AnalysisError(
+            f"Another run is at work in {folder}. Wait until it has ended, or choose another folder by --output."
+        ) from None
+    except OSError as error:
+        raise AnalysisError(
+            f"{folder} cannot be written ({error.strerror or error}). Choose another folder by --output."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def check(folder: Path, manifest: Manifest) -> dict[str, Soundness]:

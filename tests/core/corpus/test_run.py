@@ -19,6 +19,7 @@ from core import analysis
 from core.corpus.manifest import DONE_FOLDER, MANIFEST, SCORES_FOLDER, read_manifest, score_path
 from core.corpus.questions import RELATION_NAMES
 from core.corpus.results import open_results
+from core.corpus.run import alone
 from core.corpus.score_files import highest, read_role_scores
 from core.corpus.statistics import TAUS
 from core.corpus.strata import EVERYTHING, Stratum
@@ -229,6 +230,21 @@ def test_a_run_that_is_killed_goes_on_to_the_same_bytes(done, checkpoint, texts,
     assert corpus("run", "--output", folder, "--workers", 1) == 0
     assert written(folder) == written(done)
     assert not list(folder.rglob("*.part"))
+
+
+def test_a_second_run_in_the_same_folder_is_refused_until_the_first_has_ended(done, tmp_path, capsys):
+    folder = copied(done, tmp_path / "r")
+    with alone(folder):
+        assert corpus("run", "--output", folder) == 2
+    assert f"Another run is at work in {folder}. Wait" in capsys.readouterr().err
+    code = "import sys; from pathlib import Path; from core.corpus.run import alone\n"
+    code += "with alone(Path(sys.argv[1])): print('locked', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code, folder], cwd=ROOT, stdin=-1, stdout=-1, text=True) as other:
+        assert other.stdout.readline() == "locked\n"
+        assert corpus("run", "--output", folder) == 2
+        other.kill()
+    assert corpus("run", "--output", folder) == 0
+    assert written(folder) == written(done)
 
 
 def options(checkpoint, texts):
