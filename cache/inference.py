@@ -30,7 +30,7 @@ from core.texts.tokens import TooLong
 if TYPE_CHECKING:
     from core.passes.outputs import OutputChange, Prediction
 
-RECENT_BYTES: Final = 128 * 2**20
+RECENT_BYTES: Final = 24 * 2**20
 """Size of the in-memory cache of results; changing tau requests the same results again."""
 OUTPUTS: Final = 256
 """Number of output changes, and of predictions, that are cached in memory."""

@@ -35,6 +35,7 @@ from streamlit.file_util import get_static_dir
 if (root := str(Path(__file__).parents[1])) not in sys.path:
     sys.path.insert(0, root)
 
+from cache.serving.memory import few_arenas
 from dashboard.public import MAX_UPLOADS, is_public
 from dashboard.web.few_uploads import FewUploads
 from dashboard.web.own_site import OwnSiteOnly
@@ -130,6 +131,7 @@ async def _send_on(request: Request) -> RedirectResponse:
 # While one thread computes or imports, another waits this long for its turn: 5 ms, Python's own choice, add up over the
 # hundred small files that a first visit fetches.
 sys.setswitchinterval(0.001)
+few_arenas()
 routes = [*(Route(f"/{address}", _send) for address in ADDRESSES), Route(f"/{FIRST_PAGE}", _send_on)]
 middleware = [Middleware(OwnSiteOnly)]
 if is_public():

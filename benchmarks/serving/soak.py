@@ -34,6 +34,8 @@ from cache.store.store import Store
 
 GOAL_P95: Final = 1.5
 FIRST_MINUTE: Final = 60.0
+SAMPLES: Final = 15
+"""Looks at the server's memory in the last third of each minute."""
 CORPUS: Final = 200
 """Texts of a corpus that one person types, and waits for or leaves, or uploads."""
 MOVES_TAU, LEAVES, TYPES_CORPUS, UPLOADS = 0.3, 0.1, 0.03, 0.02
@@ -143,17 +145,24 @@ async def kill_writers(folder: Path, until: float, chance: random.Random) -> int
 
 
 async def states(server: Dashboard, until: float) -> list[State]:
-    """The server's state after each minute, or of less than three minutes after each third."""
+    """The server's state towards the end of each minute, or of less than three minutes of each third.
+
+    Batches under way take memory for a moment, so it is the median of the last third of the minute.
+    """
     every = min(FIRST_MINUTE, (until - time.monotonic()) / 3)
     measured = list[State]()
-    while time.monotonic() + every <= until:
-        await asyncio.sleep(every)
-        measured.append(State.of(server))
+    while until - time.monotonic() > every / 2:
+        await asyncio.sleep(2 * every / 3)
+        seen = list[State]()
+        for _ in range(SAMPLES):
+            seen.append(State.of(server))
+            await asyncio.sleep(every / 3 / SAMPLES)
+        measured.append(sorted(seen, key=lambda each: each.n_bytes)[SAMPLES // 2])
     return measured
 
 
 async def soak(server: Dashboard, record: Record, asked: argparse.Namespace) -> tuple[list[State], int]:
-    """All that happens at the server; its state after each minute and at the end, and how many writers died."""
+    """All that happens at the server; its state in each minute, and how many writers died."""
     seconds = asked.minutes * 60
     texts = sentences(asked.people * int(seconds / READS[0] + 1) * 5)
     async with visitor(server.address) as first:
@@ -165,7 +174,7 @@ async def soak(server: Dashboard, record: Record, asked: argparse.Namespace) -> 
     ]
     killing = kill_writers(server.log.parent, until, random.Random(asked.people))
     measured, n_killed, *_ = await asyncio.gather(states(server, until), killing, *people)
-    return [*measured, State.of(server)], n_killed
+    return measured, n_killed
 
 
 def sound(folder: Path) -> bool:
@@ -201,7 +210,7 @@ def main() -> None:
         print(f"tau was moved {len(moved)} times: median {statistics.median(moved):.2f} s, most {max(moved):.2f} s")
     first, *_, last = measured
     print(
-        f"memory after each minute and at the end: {', '.join(f'{one.n_bytes / 1e6:,.0f}' for one in measured)} MB; "
+        f"memory at the end of each minute: {', '.join(f'{one.n_bytes / 1e6:,.0f}' for one in measured)} MB; "
         f"the last is {last.n_bytes / first.n_bytes:.2f} of the first (goal {GOAL_MEMORY:.2f}); "
         f"open files {first.n_files}, {last.n_files}"
     )

@@ -10,9 +10,10 @@ from cache.store.store import Store
 from core.errors import TextTooLong
 from core.passes.texts import TextAttention
 
-LOOKS_BYTES: Final = 96 * 2**20
-"""Of the latest texts' attention in memory: a click on a head asks for the same one again.
-With heads switched off there are two, of some 24 MiB each where windows are largest."""
+LOOKS_BYTES: Final = 24 * 2**20
+"""Of the latest texts' attention in memory: a click on a head asks for the same one again."""
+LOOKS_ALWAYS: Final = 2
+"""Kept whatever their size: with heads switched off a page asks for two, each of 24 MiB where windows are largest."""
 
 Look = tuple[TextAttention, Record]
 
@@ -23,7 +24,7 @@ class Looks:
     def __init__(self, store: Store) -> None:
         """Begin with what the store has."""
         self._store = store
-        self._recent: Recent[ItemRequest, Look] = Recent(LOOKS_BYTES)
+        self._recent: Recent[ItemRequest, Look] = Recent(LOOKS_BYTES, LOOKS_ALWAYS)
 
     def kept(self, wanted: ItemRequest) -> Look | None:
         """A look that needs no pass, or None.

@@ -9,6 +9,10 @@ from typing import Final
 
 UNKNOWN_BYTES: Final = 8 * 2**30
 """Taken for a machine that does not say how much it has."""
+ARENAS: Final = 2
+"""Heaps of C's allocator, which by default makes up to eight for each core."""
+M_ARENA_MAX: Final = -8
+"""Names their number in C's `mallopt`."""
 CONTAINER_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -38,6 +42,16 @@ def free_memory(device: str) -> None:
     elif device == "mps":
         torch.mps.empty_cache()
     trim_heap()
+
+
+def few_arenas() -> None:
+    """Let the threads of this process share a few heaps.
+
+    The server starts a thread for each run of a page. With a heap for almost each of them, what one thread let go of
+    is of no use to the next one, and a server with many visitors grows.
+    """
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
+        library.mallopt(M_ARENA_MAX, ARENAS)
 
 
 def trim_heap() -> None:

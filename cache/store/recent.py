@@ -11,9 +11,9 @@ Answer = TypeVar("Answer")
 class Recent(Generic[Question, Answer]):
     """Thread-safe least-recently-used cache with a size limit."""
 
-    def __init__(self, limit: int) -> None:
-        """Limit the total size; the latest entry is kept regardless of its size."""
-        self._limit = limit
+    def __init__(self, limit: int, always: int = 1) -> None:
+        """Limit the total size; as many of the latest entries as `always` says are kept regardless of their size."""
+        self._limit, self._always = limit, always
         self._answers: OrderedDict[Question, tuple[Answer, int]] = OrderedDict()
         self._size = 0
         self._lock = Lock()
@@ -36,6 +36,6 @@ class Recent(Generic[Question, Answer]):
         with self._lock:
             self._size += size - self._answers.pop(question, (None, 0))[1]
             self._answers[question] = answer, size
-            while self._size > self._limit and len(self._answers) > 1:
+            while self._size > self._limit and len(self._answers) > self._always:
                 _, (_, freed) = self._answers.popitem(last=False)
                 self._size -= freed

@@ -28,11 +28,11 @@ from dashboard.views.frame import Visit
 
 Asking = Callable[..., Answers[TextMeasures] | None]
 """`ask` or `kept`."""
-RESAMPLES_BYTES: Final = 128 * 2**20
+RESAMPLES_BYTES: Final = 64 * 2**20
 """Of the resamples in memory, for all readers: moving tau asks for the same ones again."""
 TRUST_BYTES: Final = 16 * 2**20
 """Of the stability and the intervals in memory: a click asks for the same ones again."""
-JUDGED_BYTES: Final = 64 * 2**20
+JUDGED_BYTES: Final = 32 * 2**20
 """Of the scores and tests in memory, for all readers: every run of a page asks for the same ones again."""
 
 

@@ -10,7 +10,6 @@ from small_checkpoints import save
 
 from cache.engine import Engine
 from cache.inference import Inference
-from cache.serving.looks import LOOKS_BYTES
 from cache.serving.models import Models
 from cache.store.store import Store
 from core.attention.settings import PassSettings
@@ -177,10 +176,13 @@ def test_windows_beyond_the_end_of_a_long_text_are_one(inference, tmp_path):
     assert inference.n_passed == 2
 
 
-def test_two_looks_of_the_largest_windows_stay_in_memory():
-    """The checkpoint with 72 heads, with all heads on and with some off."""
-    entries = 72 * (256**2 + 128**2)
-    assert 2 * entries * np.dtype(np.float32).itemsize <= LOOKS_BYTES
+def test_looks_with_all_heads_on_and_with_some_off_stay_in_memory_whatever_their_size(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr("cache.serving.looks.LOOKS_BYTES", 1)
+    inference, text = Inference(Store(tmp_path / "store")), Text(("the cat sat",))
+    asked = [PassSettings(), PassSettings(off=((0, 1),))]
+    seen = [inference.look(engine, text, settings)[0] for settings in asked]
+    assert [inference.look(engine, text, settings)[0] for settings in asked] == seen
+    inference.close()
 
 
 def test_each_attention_of_an_encoder_decoder_and_each_head_switched_off_is_an_answer_of_its_own(inference, tmp_path):

@@ -23,3 +23,10 @@ def test_the_latest_is_held_however_large_it_is():
     recent.put("a", 1, 10)
     recent.put("b", 2, 900)
     assert (recent.get("a"), recent.get("b")) == (None, 2)
+
+
+def test_as_many_of_the_latest_as_asked_for_are_held():
+    recent = Recent(100, always=2)
+    for key in "abc":
+        recent.put(key, key.upper(), 900)
+    assert [recent.get(key) for key in "abc"] == [None, "B", "C"]
