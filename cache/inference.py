@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 RECENT_BYTES: Final = 24 * 2**20
 """Size of the in-memory cache of results; changing tau requests the same results again."""
+RECENT_ALWAYS: Final = 4
+"""Results kept in memory whatever their size, so that the questions of one page about a large corpus all are."""
 OUTPUTS: Final = 256
 """Number of output changes, and of predictions, that are cached in memory."""
 
@@ -62,7 +64,7 @@ class Inference:
         self._most_at_once = most_at_once
         self._workers: dict[tuple[Engine, ...], Worker] = {}
         """By the checkpoint, or by the two that are compared."""
-        self._recent: Recent[Hashable, Answers] = Recent(RECENT_BYTES)
+        self._recent: Recent[Hashable, Answers] = Recent(RECENT_BYTES, RECENT_ALWAYS)
         self._looks = Looks(store)
         self._outputs: Recent[Hashable, OutputChange] = Recent(OUTPUTS)
         self._predictions: Recent[Hashable, tuple[Prediction | None]] = Recent(OUTPUTS)

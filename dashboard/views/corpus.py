@@ -34,6 +34,8 @@ TRUST_BYTES: Final = 16 * 2**20
 """Of the stability and the intervals in memory: a click asks for the same ones again."""
 JUDGED_BYTES: Final = 32 * 2**20
 """Of the scores and tests in memory, for all readers: every run of a page asks for the same ones again."""
+JUDGED_ALWAYS: Final = 4
+"""Kept whatever their size: a reader of a large corpus goes back and forth between a few settings."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,8 +110,8 @@ _drawn: Final[Recent[Hashable, Resamples]] = Recent(RESAMPLES_BYTES)
 _stability: Final[Recent[Hashable, Float[np.ndarray, "role layer head"]]] = Recent(TRUST_BYTES)
 _ends: Final[Recent[Hashable, tuple[np.ndarray, np.ndarray]]] = Recent(TRUST_BYTES)
 """Of the intervals, which do not depend on tau."""
-_judged: Final[Recent[Hashable, Corpus]] = Recent(JUDGED_BYTES)
-_matched: Final[Recent[Hashable, MatchedTests]] = Recent(JUDGED_BYTES)
+_judged: Final[Recent[Hashable, Corpus]] = Recent(JUDGED_BYTES, JUDGED_ALWAYS)
+_matched: Final[Recent[Hashable, MatchedTests]] = Recent(JUDGED_BYTES, JUDGED_ALWAYS)
 
 
 def corpus(visit: Visit) -> Corpus | None:
