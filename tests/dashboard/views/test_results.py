@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+import streamlit as st
 from corpus_material import corpus, write_corpus
 from reading import said, sent
 
@@ -13,6 +14,7 @@ from core.corpus.results import open_results
 from core.roles.hypotheses import Criterion
 from dashboard import controls, results, wording
 from dashboard.plain import WORD_JOINER
+from dashboard.views.results import raw
 from dashboard.views.results import wording as words
 
 N_TEXTS = 12
@@ -100,6 +102,29 @@ def test_highest_texts_are_read_on_a_click_alone(opened):
     scores = table.value["score"].to_numpy()
     assert len(scores) == N_TEXTS
     assert (np.diff(scores) <= 0).all()
+
+
+def test_reading_that_is_stopped_shows_the_texts_of_the_shards_that_were_read(opened, monkeypatch):
+    at = opened("roles", **{"results details": words.HIGHEST})
+    read, asked = raw.highest, []
+
+    def stopped_at_the_second(path, *how):
+        asked.append(path.name)
+        if len(asked) == 2:  # what a click on the button does while a page runs: its callback, and another run
+            raw._stop()
+            st.rerun()
+        return read(path, *how)
+
+    monkeypatch.setattr(raw, "highest", stopped_at_the_second)
+    at = next(each for each in at.button if each.label.startswith(words.READ)).click().run()
+    assert not at.exception
+    assert words.STOPPED in told(at)
+    (table,) = at.dataframe
+    assert set(table.value["shard"]) == {"000000"}
+    assert asked == ["000000.parquet", "000001.parquet"]
+    at = next(each for each in at.button if each.label.startswith(words.READ)).click().run()
+    assert words.STOPPED not in told(at)
+    assert len(at.dataframe[0].value) == N_TEXTS
 
 
 def test_pages_that_need_texts_say_so(opened):
