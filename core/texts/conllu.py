@@ -135,12 +135,13 @@ def _word(line: int, cells: list[str], n_before: int) -> list[tuple[int, list[st
         return []
     if cells[_ID] != str(n_before + 1):
         raise TextError(
-            f'Line {line:,} begins with "{cells[_ID]}" and word {n_before + 1:,} of the sentence is expected. Number '
-            "the words from 1, and put an empty line between sentences."
+            f'Line {line:,} begins with "{cells[_ID][:40]}" and word {n_before + 1:,} of the sentence is expected. '
+            "Number the words from 1, and put an empty line between sentences."
         )
     if not _WORD.fullmatch(cells[_HEAD]):
         raise TextError(
-            f'Line {line:,}: the head is "{cells[_HEAD]}". Write the number of the head, 0 for a root, in column 7.'
+            f'Line {line:,}: the head is "{cells[_HEAD][:40]}". Write the number of the head, 0 for a root, in column '
+            "7."
         )
     return [(line, cells)]
 
