@@ -9,7 +9,7 @@ from typing import Any, Final
 from safetensors import safe_open
 
 from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.errors import CheckpointError
+from core.errors import CheckpointError, quoted
 from core.json_values import parse_json
 
 PICKLED: Final = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
@@ -75,7 +75,17 @@ def _read_config(name: str, folder: Path) -> dict[str, Any]:
                 f"config.json of {name} names {named} {what} and at most {bound:,} are loaded. Correct the number, or "
                 "save the checkpoint again."
             )
+    _check_architectures(name, config.get("architectures"))
     return config
+
+
+def _check_architectures(name: str, written: object) -> None:
+    """Raise unless these are names of classes, or nothing; transformers takes whatever stands there."""
+    if written is not None and not (isinstance(written, list) and all(isinstance(each, str) for each in written)):
+        raise CheckpointError(
+            f"config.json of {name} gives {quoted(written)} as its architectures, and a list of names is expected. "
+            "Correct it, or save the checkpoint again."
+        )
 
 
 def _read_json(name: str, path: Path) -> dict[str, Any]:

@@ -55,6 +55,13 @@ def only_pickled(folder):
             r"config\.json of .*bert cannot be read \(Expecting property name.*Save",
         ),
         (with_file("config.json", b"\xff\xfe{"), r"config\.json of .*bert cannot be read \('utf-8'.*Save"),
+        *(
+            (
+                with_file("config.json", f'{{"architectures": {written}}}'.encode()),
+                r"config\.json of .*bert gives .* as its architectures, and a list of names is expected\. Correct it",
+            )
+            for written in ("7", "[7]", '"BertModel"', "{}")
+        ),
         (with_file("config.json", b"[]"), r"config\.json of .*bert holds no settings\. Save the checkpoint again"),
     ],
 )
