@@ -37,7 +37,7 @@ READY_BATCHES: Final = 4
 CHARACTERS: Final = 4
 """Of a token, about."""
 TIMED_BATCHES: Final = 15
-TRIM_BATCHES: Final = 32
+TRIM_BATCHES: Final = 8
 """Between two times that the heap is trimmed, which takes a few milliseconds."""
 SWITCH_SECONDS: Final = 0.0002
 """Python's switch interval. A pass lets other threads run hundreds of times, and each time waits so long for its turn:
