@@ -26,6 +26,8 @@ from dashboard.state import KINDS, Choice
 SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sample texts": "texts"}
 UPLOAD: Final = "upload a file"
 TYPED: Final = "type texts"
+TYPED_TEXTS: Final = "corpus_text"
+"""Key of the text area of the sidebar in which texts are typed."""
 RESULTS: Final = "a results folder"
 CORPORA: Final = (*SAMPLES, UPLOAD, TYPED, RESULTS)
 SUGGESTED: Final = (
@@ -111,7 +113,7 @@ def _corpus_inputs(corpus: str) -> None:
         column_pickers("upload")
         st.markdown(wording.upload_limits(public.upload_megabytes(), public.most_texts()))
     elif corpus == TYPED:
-        typed_texts(wording.CORPUS_TYPED, "corpus_text", height=160)
+        typed_texts(wording.CORPUS_TYPED, TYPED_TEXTS, height=160)
     elif corpus == RESULTS:
         st.selectbox(
             wording.RESULTS,
@@ -325,7 +327,7 @@ def corpus_texts(chosen: Choice) -> tuple[Text, ...]:
     if chosen.corpus in SAMPLES:
         return read_sample(SAMPLES[chosen.corpus])
     if chosen.corpus == TYPED:
-        typed = st.session_state.get("corpus_text") or ""
+        typed = st.session_state.get(TYPED_TEXTS) or ""
         return read_typed(typed) if typed.strip() else ()
     return uploaded_texts("upload")
 

@@ -29,6 +29,8 @@ WINDOW: Final = "window"
 """Query parameter of the part of a long text that is drawn: first query and first key, as `512-0`."""
 LESSON: Final = "lesson"
 """Key, and query parameter, of the number of the lesson that the reader is in, from 1."""
+STEP_PAGE: Final = "page of the step"
+"""Key of the address of the page on which the step of that lesson happens."""
 PRESENT: Final = "present"
 """Key, and query parameter, of whether the page is laid out for a projector."""
 CLASS: Final = "class"
@@ -92,6 +94,11 @@ def is_led() -> bool:
 def is_in_lesson() -> bool:
     """Whether a lesson leads the reader; `dashboard/views/lessons/course.py` knows which."""
     return bool(st.session_state.get(LESSON))
+
+
+def lesson_is_on(page: str) -> bool:
+    """Whether the reader is in a lesson, at a step that happens on this page."""
+    return is_in_lesson() and st.session_state.get(STEP_PAGE) == page
 
 
 def is_presenting() -> bool:

@@ -303,6 +303,29 @@ TOO_LONG: Final = "Texts that are too long"
 LEAVE_OUT: Final = "leave them out"
 CUT: Final = "cut them"
 
+DEPENDENT_AND_HEAD: Final[dict[str, tuple[str, str]]] = {
+    "nsubj": ("a subject", "its verb"),
+    "nsubjpass": ("a subject", "its passive verb"),
+    "dobj": ("an object", "its verb"),
+    "obj": ("an object", "its verb"),
+    "amod": ("an adjective", "its noun"),
+    "advmod": ("an adverb", "its verb or adjective"),
+    "det": ("an article", "its noun"),
+    "poss": ("a possessor", "its noun"),
+    "nummod": ("a number", "its noun"),
+    "aux": ("an auxiliary", "its verb"),
+    "auxpass": ("an auxiliary", "its passive verb"),
+    "prep": ("a preposition", "its governing word"),
+    "pobj": ("a noun", "its preposition"),
+    "compound": ("a modifying noun", "its main noun"),
+    "conj": ("a later list item", "its first list item"),
+    "cc": ("an “and” or “or”", "its first list item"),
+    "mark": ("a subordinating word", "its clause's verb"),
+    "case": ("a case marker", "its noun"),
+    "neg": ("a “not”", "its verb"),
+}
+"""Dependent and head of a relation, in words; a dependent begins with an article, a head with "its"."""
+
 NOT_EXPLANATION: Final = (
     "Attention is not explanation: a role says where a head looks over a corpus, not what the checkpoint would do "
     "without that head."

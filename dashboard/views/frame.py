@@ -19,7 +19,6 @@ from dashboard.components.terms import sentence
 from dashboard.files.downloads import all_downloads, references_download
 from dashboard.plain import show_error
 from dashboard.state import Choice
-from dashboard.views.leading import lesson_is_on
 
 NO_NUMBERS: Final[Mapping[str, str]] = {}
 
@@ -105,7 +104,7 @@ def page(
         settings: draws the drawer of the settings that the page goes by.
     """
     # In a lesson its panel stands in the place of the title; settings that differ from the usual ones stay in force.
-    if lesson_is_on(st.session_state["page"] or "inspect") and drawer.SETTINGS.isdisjoint(st.query_params):
+    if state.lesson_is_on(st.session_state["page"] or "inspect") and drawer.SETTINGS.isdisjoint(st.query_params):
         section("", body, notes)
         return
     head(title, promise=promise, settings=settings)

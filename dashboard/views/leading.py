@@ -1,34 +1,30 @@
 """What a page does for a lesson that leads through it. A page without one imports none of the lessons."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import state
-
-if TYPE_CHECKING:
-    from dashboard.views.frame import Visit
+from dashboard.views.frame import Visit
 
 
-def lesson_is_on(page: str) -> bool:
-    """Whether the reader is in a lesson, at a step that happens on this page."""
-    if not state.is_in_lesson():
-        return False
+def begin_first_lesson() -> None:
+    """Go to the first step of the first lesson; a callback."""
     from dashboard.views.lessons import course
 
-    return course.is_on(page)
+    course.enter(1, 0)
 
 
 def lesson_asks(page: str) -> bool:
-    """Whether that step asks for a prediction, which nothing else on the page is to give away."""
-    if not lesson_is_on(page):
+    """Whether the step on this page asks for a prediction, which nothing else on the page is to give away."""
+    if not state.lesson_is_on(page):
         return False
     from dashboard.views.lessons import course
 
     return bool(course.step_now().asks)
 
 
-def lesson_panel(place: DeltaGenerator, visit: "Visit", **seen: Any) -> None:
+def lesson_panel(place: DeltaGenerator, visit: Visit, **seen: Any) -> None:
     """Draw the panel of the step.
 
     Args:

@@ -19,12 +19,12 @@ from dashboard import wording as shared_wording
 from dashboard.components.arcs import MOST_HEADS
 from dashboard.figures.text.sides import Side
 from dashboard.plain import plain, show_error
+from dashboard.views.arcs.attention import attention_of, move_window, sides
+from dashboard.views.arcs.look import linked_arcs, look_at, take_look
 from dashboard.views.compare import wording
 from dashboard.views.compare.numbers import Focus, all_heads_on
 from dashboard.views.layout import thirds
 from dashboard.views.pickers import toggle
-from dashboard.views.text.attention import attention_of, move_window, sides
-from dashboard.views.text.look import linked_arcs, look_at, take_look
 from dashboard.views.text.on_screen import waiting
 
 if TYPE_CHECKING:

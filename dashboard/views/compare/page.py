@@ -25,7 +25,7 @@ from dashboard.samples import REVIEW
 from dashboard.state import Choice
 from dashboard.views import frame
 from dashboard.views.asking import ask_about_long_texts
-from dashboard.views.compare import wording
+from dashboard.views.compare import results, wording
 from dashboard.views.compare.both_texts import same_head_in_both
 from dashboard.views.compare.numbers import Compared, Focus, Scored, on_common_texts, scored, tested
 from dashboard.views.compare.summary import summary
@@ -34,9 +34,8 @@ from dashboard.views.finetune import runs as training_runs
 from dashboard.views.finetune.page import running_panel
 from dashboard.views.frame import Visit
 from dashboard.views.layout import halves
-from dashboard.views.leading import lesson_is_on, lesson_panel
+from dashboard.views.leading import lesson_panel
 from dashboard.views.other_checkpoints import buttons_of_steps, choose_others, other_checkpoints
-from dashboard.views.results import compare as results
 from dashboard.views.results.chosen import is_chosen
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 
@@ -65,7 +64,7 @@ def _compare() -> None:
     if chosen.off:
         st.info(wording.ALL_ON)
     others = _engines(chosen, names)
-    if lesson_is_on("compare"):
+    if state.lesson_is_on("compare"):
         visit = Visit(chosen=chosen, engine=reference, inference=inference, texts=())
         lesson_panel(top, visit, others=tuple(others), typed="" if text is None else write_typed([text]))
     if not names:

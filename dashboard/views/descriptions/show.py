@@ -17,7 +17,7 @@ from dashboard.views.descriptions import wording
 from dashboard.views.descriptions.known import Described, ask_for_them, asked_descriptions, can_parse
 from dashboard.views.descriptions.marked import Shown, shown_links, shown_rests
 from dashboard.views.frame import Visit
-from dashboard.views.inspect import stories
+from dashboard.views.text import stories
 
 RESTS: Final = "rests shown"
 """Key of the reader's wish to see where heads rest, in the session."""

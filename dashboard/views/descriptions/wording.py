@@ -16,6 +16,7 @@ from core.descriptions.facts import (
 )
 from core.relations.accuracy import DIRECTIONS
 from dashboard.figures.figure import counted, percent
+from dashboard.wording import DEPENDENT_AND_HEAD
 
 NOTHING: Final = "shows no clear pattern on these texts"
 EXAMPLES: Final = "Seen most clearly in these texts: bold words look at underlined ones. Click one to put it on screen."
@@ -44,28 +45,6 @@ LOOKS_AT: Final = {
     "block": "tokens of the same segment",
 }
 """Roles; what the delimiter role says is told by the shares already."""
-RELATIONS: Final[dict[str, tuple[str, str]]] = {
-    "nsubj": ("a subject", "its verb"),
-    "nsubjpass": ("a subject", "its passive verb"),
-    "dobj": ("an object", "its verb"),
-    "obj": ("an object", "its verb"),
-    "amod": ("an adjective", "its noun"),
-    "advmod": ("an adverb", "its verb or adjective"),
-    "det": ("an article", "its noun"),
-    "poss": ("a possessor", "its noun"),
-    "nummod": ("a number", "its noun"),
-    "aux": ("an auxiliary", "its verb"),
-    "auxpass": ("an auxiliary", "its passive verb"),
-    "prep": ("a preposition", "its governing word"),
-    "pobj": ("a noun", "its preposition"),
-    "compound": ("a modifying noun", "its main noun"),
-    "conj": ("a later list item", "its first list item"),
-    "cc": ("an “and” or “or”", "its first list item"),
-    "mark": ("a subordinating word", "its clause's verb"),
-    "case": ("a case marker", "its noun"),
-    "neg": ("a “not”", "its verb"),
-}
-"""Dependent and head of a relation, in words; a dependent begins with an article, a head with "its"."""
 
 
 def does(description: HeadDescription) -> str:
@@ -169,7 +148,7 @@ def _following(fact: MentionFact, *, follows: bool) -> str:
 
 
 def _from_to(fact: RelationFact) -> str:
-    dependent, head = RELATIONS.get(fact.relation, (f"a word ({fact.relation})", "its head"))
+    dependent, head = DEPENDENT_AND_HEAD.get(fact.relation, (f"a word ({fact.relation})", "its head"))
     if fact.direction == DIRECTIONS[0]:
         return f"{dependent} to {head}"
     return f"{_with_article(head.removeprefix('its '))} to its {dependent.split(' ', 1)[1]}"

@@ -10,8 +10,6 @@ from core.texts.text import Text, read_typed, write_typed
 from dashboard import controls
 from dashboard.views.evidence import wording
 
-TYPED_TEXTS: Final = "corpus_text"
-"""Key of the text area of the sidebar."""
 BEFORE: Final = "corpus before"
 """Key of the corpus that keeping a text took the place of."""
 KEPT: Final = "kept text"
@@ -44,7 +42,7 @@ def say_what_was_kept(text: Text) -> None:
     if st.session_state["corpus"] != controls.TYPED or kept is None or kept.text != text:
         return
     before: str | None = st.session_state.get(BEFORE)
-    n_texts = len(_texts(st.session_state.get(TYPED_TEXTS) or ""))
+    n_texts = len(_texts(st.session_state.get(controls.TYPED_TEXTS) or ""))
     with st.container(horizontal=True, vertical_alignment="center", key="kept"):
         st.markdown(wording.kept(n_texts, kept.is_new, before), width="stretch")
         if before is not None:
@@ -68,10 +66,10 @@ def _keep() -> None:
     if not on_screen:
         return  # The page says what is wrong with it.
     text = on_screen[min(values.get("number") or 0, len(on_screen) - 1)]
-    typed = (values.get(TYPED_TEXTS) or "").rstrip()
+    typed = (values.get(controls.TYPED_TEXTS) or "").rstrip()
     is_new = text not in _texts(typed)
     if is_new:
-        values[TYPED_TEXTS] = "\n".join(filter(None, (typed, write_typed([text]))))
+        values[controls.TYPED_TEXTS] = "\n".join(filter(None, (typed, write_typed([text]))))
     if values["corpus"] != controls.TYPED:
         values[BEFORE] = values["corpus"]
         values["corpus"] = controls.TYPED

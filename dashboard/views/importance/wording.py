@@ -3,6 +3,7 @@
 from typing import Final
 
 from core.importance.effects import RESAMPLES
+from core.importance.gates.settings import STRETCH, TEMPERATURE
 from core.importance.measures import BATCH_SIZE
 from core.importance.metrics import SMALLER_IS_BETTER, ScoreName
 from core.importance.pruning.curves import RANDOM_ORDERS, STEPS
@@ -10,7 +11,6 @@ from core.importance.removal.exports import TOLERANCE
 from core.passes.masked_tokens import MASKED_SHARE
 from core.statistics.by_role import SHUFFLES
 from dashboard.figures.figure import counted, percent
-from dashboard.views.importance.gates.wording import GATE_NUMBERS
 
 NUMBERS: Final = {
     "resamples": f"{RESAMPLES:,}",
@@ -20,7 +20,8 @@ NUMBERS: Final = {
     "shuffles": f"{SHUFFLES:,}",
     "random_orders": str(RANDOM_ORDERS),
     "tolerance": f"{TOLERANCE:g}",
-    **GATE_NUMBERS,
+    "temperature": f"{TEMPERATURE:g}",
+    "stretch": f"{STRETCH[0]:g} to {STRETCH[1]:g}",
 }
 """Of `method.md`."""
 SEE: Final = (

@@ -28,7 +28,6 @@ from dashboard.views.corpus import Corpus, kept_matches
 from dashboard.views.descriptions.known import kept_descriptions
 from dashboard.views.descriptions.wording import does
 from dashboard.views.evidence import wording as evidence_wording
-from dashboard.views.evidence.chart import evidence_chart
 from dashboard.views.frame import Visit
 from dashboard.views.importance import wording as importance_wording
 from dashboard.views.importance.numbers import kept_effects
@@ -36,6 +35,7 @@ from dashboard.views.inspect import wording
 from dashboard.views.knowledge.on_card import what_it_knows
 from dashboard.views.pickers import toggle
 from dashboard.views.plotly_charts import plotly_chart
+from dashboard.views.roles.evidence_chart import evidence_chart
 from dashboard.views.similar import wording as similar_wording
 from dashboard.views.similar.numbers import kept_distances
 from dashboard.views.text.on_screen import PassedText

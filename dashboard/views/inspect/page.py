@@ -23,21 +23,22 @@ from dashboard.plain import show_error
 from dashboard.state import Choice
 from dashboard.views import corpus as corpora
 from dashboard.views import frame
+from dashboard.views.arcs.attention import sieves_on, where_heads_look
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
 from dashboard.views.descriptions.sentences import kept_sentences
 from dashboard.views.descriptions.show import show_description
 from dashboard.views.evidence.keep import keep_button, say_what_was_kept
-from dashboard.views.evidence.notes import how_decided
 from dashboard.views.frame import Visit
-from dashboard.views.inspect import stories, wording
+from dashboard.views.inspect import wording
 from dashboard.views.inspect.notes import NOTES
 from dashboard.views.layout import first_screen
-from dashboard.views.leading import lesson_asks, lesson_is_on, lesson_panel
+from dashboard.views.leading import begin_first_lesson, lesson_asks, lesson_panel
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import one_of, toggle
 from dashboard.views.roles.grid import grid_over
-from dashboard.views.text.attention import sieves_on, where_heads_look
+from dashboard.views.roles.how_decided import how_decided
+from dashboard.views.text import stories
 from dashboard.views.text.on_screen import OnScreen, on_screen
 from dashboard.views.text.typed import EXAMPLE_TYPED, text_on_screen
 from dashboard.views.word_links import wording as words_wording
@@ -56,9 +57,9 @@ def show() -> None:
 def _inspect() -> None:
     chosen = state.choice()
     is_one_stack = st.session_state.get("kinds", ONE_STACK) == ONE_STACK
-    lesson = st.container() if lesson_is_on("inspect") else None
+    lesson = st.container() if state.lesson_is_on("inspect") else None
     if lesson is None:
-        stories.chips(is_one_stack or chosen.kind == "encoder")
+        stories.chips(is_one_stack or chosen.kind == "encoder", begin_first_lesson)
     typed, text = _typed()
     controls.heads_off(chosen)
     engine = controls.engine(chosen)

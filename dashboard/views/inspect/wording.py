@@ -16,26 +16,6 @@ SEE: Final = (
     "Each square is an attention head; its letters are the roles it plays in your text. Click one to see where it "
     "looks."
 )
-STORIES: Final = "See a head that looks at"
-PREVIOUS_WORD: Final = "the previous word"
-OBJECT: Final = "a verb's object"
-SUBJECT: Final = "a verb's subject"
-HER: Final = "whom “her” means"
-RESTING: Final = "special tokens"
-BEFORE_AND_AFTER: Final = "Before and after training"
-FIRST_LESSON: Final = "Lesson: what is a head?"
-OWN_TEXT: Final = "Back to my text"
-SEE_PREVIOUS_WORD: Final = "the words' attention goes to the word before: look for arcs that rise by one row"
-SEE_OBJECT: Final = "the attention of *closed* goes to *shop*, from the verb to its object"
-SEE_OBJECT_BACK: Final = "the attention of *shop* goes to *closed*, from the object back to its verb"
-SEE_SUBJECT: Final = (
-    "the attention of *closed* and *left* goes to *baker* and *customers*, from each verb to its subject"
-)
-SEE_HER: Final = "the attention of *her* goes to *baker*, whose shop it is"
-SEE_RESTING: Final = (
-    "the words' attention goes to the special tokens (the first token, where there are none), which is often read as "
-    "having nothing else to look for"
-)
 BY: Final = "Show roles for"
 BY_TEXT: Final = "this text"
 BY_CORPUS: Final = "the corpus"
@@ -55,22 +35,6 @@ COLUMN_P: Final = (
 )
 COLUMN_TEXTS: Final = "Number of texts in which the role is applicable."
 COLUMN_CONSTANT: Final = "(mean): the score hardly varies, so its mean decides without a test."
-
-
-def story(head: str, share: float, even: float, see: str) -> str:
-    """The head that shows most of what a story is about, and what to see."""
-    return (
-        f":material/lightbulb: **{head}**: {100 * share:.0f}% of {see}. Evenly spread attention would give "
-        f"{100 * even:.0f}%. No other head does this more in this sentence: an example, not a test."
-    )
-
-
-def no_such_head(head: str, share: float, even: float, see: str) -> str:
-    """No head of the checkpoint shows what a story is about."""
-    return (
-        f":material/lightbulb: This checkpoint has no such head in this sentence. Closest is {head}: "
-        f"{100 * share:.0f}% of {see}. Evenly spread attention would give {100 * even:.0f}%."
-    )
 
 
 def column_mean(scale: Scale) -> str:

@@ -23,8 +23,8 @@ from core.texts.tokens import SPECIAL
 from dashboard.figures.roles.evidence import odds
 from dashboard.views.corpus import Corpus, judged
 from dashboard.views.frame import Visit
-from dashboard.views.inspect import stories, wording
-from dashboard.views.inspect.stories import LEAST_SHARE, SENTENCE
+from dashboard.views.text import stories, wording
+from dashboard.views.text.stories import LEAST_SHARE, SENTENCE
 
 Guess = Head | int | None
 """A head; a token's position, or a number; None where the reader has not guessed."""

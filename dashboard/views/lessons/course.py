@@ -8,13 +8,12 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard import link, state
-from dashboard.controls import CORPORA
-from dashboard.views.evidence.keep import TYPED_TEXTS
-from dashboard.views.inspect.stories import SENTENCE
+from dashboard.controls import CORPORA, TYPED_TEXTS
 from dashboard.views.lessons.answers import Guess
 from dashboard.views.lessons.content import ENGLISH, say
 from dashboard.views.lessons.plans import LESSONS, Asks, Step, steps_of
 from dashboard.views.lessons.tally import HOURS, count_own, join_as_asked
+from dashboard.views.text.stories import SENTENCE
 from dashboard.views.text.typed import EXAMPLE_TYPED
 from dashboard.views.word_links.choice import TABS
 
@@ -124,11 +123,6 @@ def step_now() -> Step:
     return steps_of(current[0])[current[1]]
 
 
-def is_on(page: str) -> bool:
-    """Whether the reader is at a step that happens on this page."""
-    return now() is not None and step_now().page == page
-
-
 def enter(lesson: int, place: int, puts: Mapping[str, object] | None = None) -> None:
     """Go to a step, and put on its page what it begins with.
 
@@ -142,6 +136,7 @@ def enter(lesson: int, place: int, puts: Mapping[str, object] | None = None) -> 
     values.setdefault(REACHED, {})[lesson] = max(place, values.get(REACHED, {}).get(lesson, 0))
     values[_ENTERED] = True
     step = step_now()
+    values[state.STEP_PAGE] = step.page
     if TABS in values:
         _put(TABS, values[TABS])  # a step that asks does not draw them
     _put_all(step.puts if puts is None else puts)
@@ -192,7 +187,7 @@ def leave() -> None:
         if key == state.HEADS:
             state.push_heads(value or [])
         values[key] = value
-    for key in (state.LESSON, STEP):
+    for key in (state.LESSON, state.STEP_PAGE, STEP):
         values.pop(key, None)
 
 

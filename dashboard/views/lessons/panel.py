@@ -12,13 +12,13 @@ from core.attention.settings import Head, head_name
 from core.errors import AnalysisError
 from dashboard import state
 from dashboard.plain import plain, show_error
-from dashboard.views.inspect.stories import SENTENCE
+from dashboard.views.arcs.look import LOOK, look_now
 from dashboard.views.lessons import course, presenting, tally
 from dashboard.views.lessons.answers import Found, Guess, Seen
 from dashboard.views.lessons.content import CHECK, WITHOUT, say
 from dashboard.views.lessons.course import SENTENCE_TO_ADD, language
 from dashboard.views.lessons.plans import LESSONS, Step, steps_of, words_of
-from dashboard.views.text.look import LOOK, look_now
+from dashboard.views.text.stories import SENTENCE
 
 EVERY: Final = 3
 """Seconds after which the counts of a class are drawn anew."""
@@ -89,7 +89,7 @@ def _panel(seen: Seen) -> None:
 def elsewhere() -> None:
     """A line on pages where no step happens: the way back to the lesson and out of it, or out of presenting."""
     current = course.now()
-    if course.is_on(st.session_state["page"] or "inspect"):
+    if state.lesson_is_on(st.session_state["page"] or "inspect"):
         return
     if current is None:
         if state.is_presenting():

@@ -13,11 +13,11 @@ import streamlit as st
 
 from core.finetuning.command import SAMPLE
 from dashboard import state
-from dashboard.controls import TYPED, checkpoint_names
-from dashboard.views.inspect.stories import SENTENCE
+from dashboard.controls import TYPED, TYPED_TEXTS, checkpoint_names
 from dashboard.views.lessons import answers
 from dashboard.views.lessons.answers import Finds
 from dashboard.views.lessons.content import TEXTS, WITHOUT, Words, read_words
+from dashboard.views.text.stories import SENTENCE
 
 Asks = Literal["", "head", "word", "number"]
 FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning")
@@ -146,7 +146,7 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         Step(
             name="try",
             page="roles",
-            puts={"corpus": TYPED, "corpus_text": FIRST_EVIDENCE},
+            puts={"corpus": TYPED, TYPED_TEXTS: FIRST_EVIDENCE},
             finds=answers.typed_evidence,
             names=frozenset({"count", "heads", "texts", "head", "odds"}),
             may_lack=True,

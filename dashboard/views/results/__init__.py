@@ -1,1 +1,1 @@
-"""Pages on a corpus of millions of texts, drawn from its statistics alone."""
+"""What pages share that show a corpus of millions of texts, from its statistics alone."""

@@ -3,11 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
 import streamlit as st
 
 from core.attention.settings import Head
 from core.corpus.results import Part, Results
 from core.corpus.strata import EVERYTHING, Stratum
+from core.roles.hypotheses import HeadTests
 from core.roles.measures import USUAL_TAU
 from dashboard import controls, results, state
 from dashboard.files import provenance
@@ -65,6 +67,19 @@ def opened() -> Opened | None:
         chosen = replace(chosen, criterion=replace(chosen.criterion, tau=USUAL_TAU[scale]))
     stratum = _stratum(found)
     return Opened(chosen=chosen, results=found, part=part_of(found, stratum), facts=_facts(chosen, found, stratum))
+
+
+def decided(of: Opened, by_evidence: bool) -> HeadTests:
+    """The roles of the part by the reader's settings."""
+    criterion = of.chosen.criterion
+    return of.part.by_evidence(criterion) if by_evidence else of.part.tests(criterion)
+
+
+def busiest(tests: HeadTests) -> Head:
+    """The head with most roles."""
+    n_held = tests.holds.sum(axis=0)
+    layer, head = np.unravel_index(n_held.argmax(), n_held.shape)
+    return int(layer), int(head)
 
 
 def part_of(found: Results, stratum: Stratum) -> Part:

@@ -36,19 +36,18 @@ from dashboard.views.charts import chart
 from dashboard.views.corpus import Corpus, corpus, kept_matches
 from dashboard.views.descriptions.sentences import kept_sentences, with_sentences
 from dashboard.views.evidence import wording as evidence_wording
-from dashboard.views.evidence.chart import evidence_chart
-from dashboard.views.evidence.notes import how_decided
 from dashboard.views.frame import Visit
 from dashboard.views.heads_off import say_role_changes, with_all_on
 from dashboard.views.layout import halves
-from dashboard.views.leading import lesson_is_on, lesson_panel
+from dashboard.views.leading import lesson_panel
 from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import from_list, one_of, some_of, toggle
-from dashboard.views.results import roles as results
 from dashboard.views.results.chosen import is_chosen
-from dashboard.views.roles import chance, wording
+from dashboard.views.roles import chance, results, wording
 from dashboard.views.roles.chance import Controlled
+from dashboard.views.roles.evidence_chart import evidence_chart
 from dashboard.views.roles.grid import grid_over
+from dashboard.views.roles.how_decided import how_decided
 from dashboard.views.roles.notes import NOTES
 
 REGION: Final = "region"
@@ -72,7 +71,7 @@ def _roles() -> None:
     tested = corpus(visit)
     if tested is None:
         return
-    if lesson_is_on("roles"):
+    if state.lesson_is_on("roles"):
         lesson_panel(top, visit, tested=tested)
     state.remember_off(visit.chosen)
     all_on = with_all_on(visit)

@@ -26,9 +26,8 @@ from dashboard.views.asking import ask, ask_about_long_texts, policy
 from dashboard.views.charts import chart
 from dashboard.views.layout import halves, thirds
 from dashboard.views.pickers import toggle
-from dashboard.views.results import surface as results
 from dashboard.views.results.chosen import is_chosen
-from dashboard.views.surface import wording
+from dashboard.views.surface import results, wording
 from dashboard.views.surface.functions import frequency_list, functions
 from dashboard.views.surface.gradients import gradients
 from dashboard.views.surface.numbers import Numbers, Surface, remembered

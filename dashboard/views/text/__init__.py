@@ -1,1 +1,1 @@
-"""The text on screen: typing it, waiting for its attention, drawing it."""
+"""The text on screen: typing it, the stories about it, waiting for its attention."""

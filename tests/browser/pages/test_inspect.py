@@ -29,7 +29,9 @@ from steps import (
 
 from dashboard.glossary import TERMS
 from dashboard.samples import EXAMPLE
-from dashboard.views.inspect import stories, wording
+from dashboard.views.inspect import wording
+from dashboard.views.text import stories
+from dashboard.views.text import wording as story_wording
 from dashboard.views.word_links import wording as words_wording
 
 LEAST_ROWS = {(1440, 900): 10, (1280, 720): 10, (853, 480): 8, (390, 844): 3}
@@ -287,7 +289,10 @@ def test_what_cannot_be_read_is_said_and_the_rest_of_the_page_stays(visit):
 def test_a_story_is_one_click_away_and_so_is_the_way_back(visit):
     page = visit("/?text=A+text+of+my+own.")
     typed = page.get_by_role("textbox", name="Your texts, one per line")
-    for chip, words in ((wording.OBJECT, "from the verb to its object"), (wording.HER, "whose shop it is")):
+    for chip, words in (
+        (story_wording.OBJECT, "from the verb to its object"),
+        (story_wording.HER, "whose shop it is"),
+    ):
         page.get_by_role("radio", name=chip).click()
         said = page.get_by_text(words)
         expect(said).to_be_visible()

@@ -12,9 +12,9 @@ from safetensors.torch import load_file, save_file
 from steps import arcs, cell, chosen, grid_of, settle, tokens, type_texts, wait_for
 
 from core.checkpoints.find import BUNDLED, find_checkpoint
-from dashboard.views.inspect.stories import SENTENCE, VISITED
 from dashboard.views.lessons.content import ENGLISH
 from dashboard.views.lessons.plans import LESSONS, steps_of, words_of
+from dashboard.views.text.stories import SENTENCE, VISITED
 
 OWN = "The tired girl reads a long book."
 REVIEW = "The plot is thin, but the ending is wonderful."

@@ -14,6 +14,7 @@ from dashboard.samples import MENTIONS
 from dashboard.views.descriptions import wording
 from dashboard.views.descriptions.sentences import with_sentences
 from dashboard.views.descriptions.wording import does, evidence
+from dashboard.wording import DEPENDENT_AND_HEAD
 
 TEXTS = "The old dog slept.\nA stray cat chased them.\nMy cousin finally sold his van."
 REST = ShareFact(target="cls", share=0.7, low=0.65, high=0.75, even=0.05)
@@ -114,8 +115,8 @@ def test_a_table_of_heads_has_the_sentence_of_each(table):
 
 
 def test_the_relations_of_roles_have_words_that_can_be_turned_around():
-    assert set(RELATIONS) <= set(wording.RELATIONS)
-    for dependent, head in wording.RELATIONS.values():
+    assert set(RELATIONS) <= set(DEPENDENT_AND_HEAD)
+    for dependent, head in DEPENDENT_AND_HEAD.values():
         assert dependent.startswith(("a ", "an "))
         assert head.startswith("its ")
 

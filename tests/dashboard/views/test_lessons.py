@@ -13,10 +13,10 @@ from core.texts.text import Text
 from core.texts.tokens import tokenize
 from dashboard import controls, state
 from dashboard.plain import WORD_JOINER
-from dashboard.views.inspect.stories import SENTENCE
 from dashboard.views.lessons import answers, course
 from dashboard.views.lessons.answers import Seen
 from dashboard.views.lessons.plans import steps_of
+from dashboard.views.text.stories import SENTENCE
 
 ROOM = {"bert": {"max_position_embeddings": 128}, "gpt2": {"n_positions": 128}}
 """The sentence has 63 tokens for their small vocabularies."""

@@ -7,8 +7,8 @@ from reading import sent
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.texts.text import Text
 from core.texts.tokens import tokenize
-from dashboard.views.inspect import stories, wording
-from dashboard.views.inspect.stories import SENTENCE, STORIES, strongest
+from dashboard.views.text import stories, wording
+from dashboard.views.text.stories import SENTENCE, STORIES, strongest
 
 BULB = ":material/lightbulb: "
 FOUND = [name for name in STORIES if name != wording.SUBJECT]

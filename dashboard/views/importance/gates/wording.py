@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.checkpoints.saved_runs import Progress
-from core.importance.gates.settings import STRETCH, TEMPERATURE, GateSettings
+from core.importance.gates.settings import GateSettings
 from dashboard.figures.figure import counted, percent
 from dashboard.wording import duration
 
-GATE_NUMBERS: Final = {"temperature": f"{TEMPERATURE:g}", "stretch": f"{STRETCH[0]:g} to {STRETCH[1]:g}"}
-"""Of `method.md`."""
 TITLE: Final = "Train gates"
 SEE: Final = (
     "Training can choose the heads, too. Each head gets a **gate**, a factor from 0 to 1 on its output, and each gate "

@@ -11,8 +11,8 @@ from core.statistics.overlap import Overlap
 from dashboard.figures.figure import counted, percent
 from dashboard.figures.relations.directions import DIRECTION_NAMES
 from dashboard.figures.scales import WORDS
-from dashboard.views.descriptions.wording import RELATIONS as IN_WORDS
 from dashboard.views.parsers.relations.results import FEWEST_RELATIONS, USUAL_CASES, BestRelation
+from dashboard.wording import DEPENDENT_AND_HEAD
 
 NUMBERS: Final = {
     "offsets": AS_IN_PAPER.facts["offsets"],
@@ -224,7 +224,7 @@ def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: B
 
 def _right(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
     """How often heads are right about a relation, and how often the best fixed offset is."""
-    words = IN_WORDS.get(relation)
+    words = DEPENDENT_AND_HEAD.get(relation)
     named = f"**{relation}**" if words is None else f"**{relation}** ({words[0]} and {words[1]})"
     offset = f"{counted(abs(baseline.offset), 'word')} {'after' if baseline.offset > 0 else 'before'}"
     return (

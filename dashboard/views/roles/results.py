@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -32,7 +31,7 @@ from dashboard.views.maps import show_role_grid
 from dashboard.views.pickers import from_list, one_of, toggle
 from dashboard.views.results import chosen as choosing
 from dashboard.views.results import wording
-from dashboard.views.results.chosen import Opened
+from dashboard.views.results.chosen import Opened, busiest, decided
 from dashboard.views.results.raw import highest_texts
 from dashboard.views.roles import wording as role_wording
 
@@ -65,12 +64,6 @@ def _by_evidence(of: Opened) -> bool:
     return one_of(wording.DECIDED_BY, options, key="decided by", help=wording.DECIDED_HELP)
 
 
-def decided(of: Opened, by_evidence: bool) -> HeadTests:
-    """The roles of the part by the reader's settings."""
-    criterion = of.chosen.criterion
-    return of.part.by_evidence(criterion) if by_evidence else of.part.tests(criterion)
-
-
 def _summary(of: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
     counts = {role: int(tests.holds[ROLES.index(role)].sum()) for role in coarse}
     held = combinations(tests.holds, tests.roles, coarse)
@@ -81,13 +74,6 @@ def _summary(of: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
         return
     if short := {role: n for role, n in zip(ROLES, n_short.tolist()) if role in coarse and n}:
         st.markdown(shared_wording.out_of_reach(short, of.part.n_texts, tests.settings.tau))
-
-
-def busiest(tests: HeadTests) -> Head:
-    """The head with most roles."""
-    n_held = tests.holds.sum(axis=0)
-    layer, head = np.unravel_index(n_held.argmax(), n_held.shape)
-    return int(layer), int(head)
 
 
 def _grid(of: Opened, tests: HeadTests, shown: tuple[str, ...], by_evidence: bool) -> list[Head]:

@@ -17,7 +17,7 @@ from core.texts.tokens import SPECIAL, TokenizedText
 from dashboard import state
 from dashboard.components.first_screen import first_screen_is_drawn
 from dashboard.progress import in_its_place
-from dashboard.views.inspect import wording
+from dashboard.views.text import wording
 from dashboard.views.text.typed import EXAMPLE_TYPED
 
 SENTENCE: Final = "The old baker quietly closed her small shop because customers had slowly left."
@@ -59,11 +59,12 @@ class Found:
     """The same of evenly spread attention."""
 
 
-def chips(can_read: bool) -> None:
+def chips(can_read: bool, first_lesson: Callable[[], None]) -> None:
     """Draw a chip for each story.
 
     Args:
         can_read: whether the chosen attention can read one sentence without a target.
+        first_lesson: begins the first lesson, which is offered on a first visit.
     """
     if st.session_state.get(CHIP) and st.session_state.get("text", SENTENCE) != SENTENCE:
         st.session_state[CHIP] = None  # the reader has typed something else since
@@ -87,7 +88,7 @@ def chips(can_read: bool) -> None:
                     key="first lesson",
                     icon=":material/school:",
                     type="tertiary",
-                    on_click=_begin_lesson,
+                    on_click=first_lesson,
                 )
         if own := st.session_state.get(_OWN):
             st.button(
@@ -98,12 +99,6 @@ def chips(can_read: bool) -> None:
 def been_here() -> bool:
     """Whether this browser has been here before, as `dashboard/web/visited.js` notes when it leaves."""
     return VISITED in st.context.cookies
-
-
-def _begin_lesson() -> None:
-    from dashboard.views.lessons import course  # not for who only looks
-
-    course.enter(1, 0)
 
 
 @in_its_place

@@ -27,9 +27,9 @@ from dashboard.figures.text.sides import Side
 from dashboard.files import provenance
 from dashboard.files.downloads import drawing_downloads
 from dashboard.state import Choice
+from dashboard.views.arcs.look import look_at, look_now, take_look
 from dashboard.views.frame import Visit
 from dashboard.views.pickers import from_list, one_of
-from dashboard.views.text.look import look_at, look_now, take_look
 from dashboard.views.text.on_screen import OnScreen
 from dashboard.views.word_links import wording as words_wording
 from dashboard.views.word_links.choice import take_token

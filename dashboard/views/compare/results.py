@@ -25,8 +25,7 @@ from dashboard.views.maps import show_head_map, show_role_grid
 from dashboard.views.pickers import from_list
 from dashboard.views.results import chosen as choosing
 from dashboard.views.results import wording
-from dashboard.views.results.chosen import Opened, part_of
-from dashboard.views.results.roles import busiest, decided
+from dashboard.views.results.chosen import Opened, busiest, decided, part_of
 
 FIELDS = ("texts", "mean_a", "mean_b", "difference", "low", "high", "t", "p", "p_adjusted", "differs")
 
