@@ -8,6 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+import numpy as np
+import pandas as pd
+
 from core.attention.settings import head_name
 from core.commands import (
     TABLES,
@@ -22,11 +25,10 @@ from core.commands import (
     read_bytes,
     write_table,
 )
-from core.coreference.accuracy import BASELINES, Candidates, CoreferenceScores, coreference_scores
+from core.coreference.accuracy import BASELINES, GROUPS, Candidates, CoreferenceScores, coreference_scores
 from core.coreference.files import KINDS, read_mentions
 from core.coreference.mentions import WINDOW, windows
 from core.coreference.question import choice_question
-from core.coreference.table import coreference_table
 from core.statistics.documents import documents_note
 
 Part = TypeVar("Part")
@@ -84,6 +86,36 @@ def coreference(chosen: argparse.Namespace) -> None:
     }
     write_table(chosen.output, coreference_table(scores), facts)
     print(_summary(scores, cut.n_apart), documents_note(int(scores.n_documents[0])), file=sys.stderr)
+
+
+def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
+    """One row per group of mentions, layer and head.
+
+    Columns: group (all, or a type of mention), layer, head, cases, documents (with cases), accuracy, low, high,
+    design_effect, then of the baselines `nearest mention`, `same head word` and `random mention` the accuracy, and
+    p_nearest, p_same_head (see core.statistics.cases.Judgement).
+    """
+    judged = scores.judgement
+    group, layer, head = (axis.ravel() for axis in np.indices(judged.accuracy.shape))
+    nearest, same_head = BASELINES
+    return pd.DataFrame(
+        {
+            "group": np.array(GROUPS)[group],
+            "layer": layer,
+            "head": head,
+            "cases": judged.n_cases[group],
+            "documents": scores.n_documents[group],
+            "accuracy": judged.accuracy.ravel(),
+            "low": judged.low.ravel(),
+            "high": judged.high.ravel(),
+            "design_effect": judged.design_effect.ravel(),
+            nearest: judged.baselines[0][group],
+            same_head: judged.baselines[1][group],
+            "random mention": scores.chance[group],
+            "p_nearest": judged.p_values[0].ravel(),
+            "p_same_head": judged.p_values[1].ravel(),
+        }
+    )
 
 
 def _watched(doing: str, work: Iterable[Part], n_texts: int) -> Iterable[Part]:

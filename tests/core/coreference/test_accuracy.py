@@ -27,10 +27,10 @@ from core.coreference.accuracy import (
     cases_of,
     coreference_scores,
 )
+from core.coreference.command import coreference_table
 from core.coreference.files import read_mentions
 from core.coreference.mentions import Mention, MentionText, windows
 from core.coreference.observer import mention_choices
-from core.coreference.table import coreference_table
 from core.errors import AnalysisError
 from core.passes.prepare import prepare
 from core.texts.text import Text
