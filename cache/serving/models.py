@@ -16,7 +16,7 @@ from cache.serving.failures import for_readers
 from cache.serving.memory import free_memory, gpu_bytes, machine_bytes
 from cache.serving.trust import check_by_trial
 from core.checkpoints.checkpoint import Checkpoint
-from core.checkpoints.files import WEIGHT_FILES, n_saved
+from core.checkpoints.checks.files import WEIGHT_FILES, n_saved
 from core.checkpoints.find import choose_device, load_checkpoint
 from core.checkpoints.memory import is_out_of_memory
 from core.errors import AnalysisError, CheckpointError

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from core.attention.settings import ONE_STACK, TWO_STACKS
 from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from core.checkpoints.files import HUB_FILES, checked_config
+from core.checkpoints.checks.files import HUB_FILES, checked_config
 from core.checkpoints.fingerprints import file_states, fingerprint, held_still
 from core.checkpoints.folders import checkpoints_folder
 from core.checkpoints.hub import fetch

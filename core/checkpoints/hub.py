@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from core.checkpoints.files import HUB_FILES
+from core.checkpoints.checks.files import HUB_FILES
 from core.errors import CheckpointError, HubOutOfReach
 
 WAIT_SECONDS: Final = 10

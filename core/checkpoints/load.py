@@ -12,11 +12,9 @@ from transformers import CONFIG_MAPPING, AutoConfig, AutoModel, AutoTokenizer, P
 from transformers.utils import logging as transformers_logging
 
 from core.checkpoints.checkpoint import DTYPES, Checkpoint, CheckpointFiles, OutputHead
-from core.checkpoints.measure import check_size
-from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.checkpoints.self_check import is_eager, self_check
-from core.checkpoints.slicing import class_without_heads, remove_heads
-from core.checkpoints.soundness import (
+from core.checkpoints.checks.self_check import is_eager, self_check
+from core.checkpoints.checks.size import check_size
+from core.checkpoints.checks.soundness import (
     check_layers,
     check_vocabulary,
     check_weights,
@@ -24,7 +22,9 @@ from core.checkpoints.soundness import (
     own_memory,
     stated_length,
 )
-from core.checkpoints.tokenizer_files import check_tokenizer_files
+from core.checkpoints.checks.tokenizer_files import check_tokenizer_files
+from core.checkpoints.removed_heads import REMOVED_HEADS
+from core.checkpoints.slicing import class_without_heads, remove_heads
 from core.errors import CheckpointError, first_line, panics_caught
 
 HEADS: Final[dict[str, tuple[str, OutputHead]]] = {

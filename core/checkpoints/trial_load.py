@@ -15,7 +15,7 @@ from typing import Any, Final
 import psutil
 
 from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.files import WEIGHT_FILES
+from core.checkpoints.checks.files import WEIGHT_FILES
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.errors import CheckpointError, panics_caught
 

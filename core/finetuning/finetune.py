@@ -20,14 +20,14 @@ from transformers import (
 )
 
 from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from core.checkpoints.files import HUB_FILES
+from core.checkpoints.checks.files import HUB_FILES
+from core.checkpoints.checks.soundness import own_memory
 from core.checkpoints.find import choose_device, load_checkpoint
 from core.checkpoints.fingerprints import held_still
 from core.checkpoints.load import ONE_AT_A_TIME
 from core.checkpoints.memory import is_out_of_memory
 from core.checkpoints.saved_runs import HeldOut, Progress, read_progress, saved_checkpoints
 from core.checkpoints.slicing import class_without_heads
-from core.checkpoints.soundness import own_memory
 from core.errors import AnalysisError, CheckpointError
 from core.finetuning.data import TrainingData, held_out_texts
 from core.finetuning.journal import Journal, record_result

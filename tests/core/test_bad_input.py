@@ -13,7 +13,7 @@ from passing import look_at, measure
 from safetensors.torch import load_file, save_file
 from small_checkpoints import TOKENIZERS, edit_json, gpt2_tokenizer, wordpiece
 
-from core.checkpoints.files import MAX_JSON_BYTES, MAX_LAYERS
+from core.checkpoints.checks.files import MAX_JSON_BYTES, MAX_LAYERS
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.errors import AnalysisError, CheckpointError, NoTokens, TextError, TextTooLong
 from core.roles.measures import MEASURES

@@ -21,10 +21,10 @@ from mutations import spoilt
 from pyarrow import parquet
 
 from cache.store.results_file import checksum_of, pack, unpack
-from core.checkpoints.files import checked_config, n_saved
+from core.checkpoints.checks.files import checked_config, n_saved
+from core.checkpoints.checks.tokenizer_files import check_tokenizer_files
 from core.checkpoints.removed_heads import REMOVED_HEADS, read_removed
 from core.checkpoints.saved_runs import PROGRESS, read_progress
-from core.checkpoints.tokenizer_files import check_tokenizer_files
 from core.commands import heads
 from core.coreference.files import read_mentions
 from core.errors import AnalysisError

@@ -8,7 +8,7 @@ import pandas as pd
 
 from core.attention.settings import head_names
 from core.checkpoints.checkpoint import CheckpointFiles
-from core.checkpoints.files import checked_config
+from core.checkpoints.checks.files import checked_config
 from core.checkpoints.folders import checkpoints_folder
 from core.checkpoints.saved_runs import SavedRun
 from core.errors import AnalysisError

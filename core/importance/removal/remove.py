@@ -12,12 +12,12 @@ from torch import Tensor
 from core.attention.observed import has_attention_interface, observe
 from core.attention.settings import Head, Kind, head_name
 from core.checkpoints.checkpoint import Checkpoint, CheckpointFiles
-from core.checkpoints.files import TOKENIZER_FILES
+from core.checkpoints.checks.files import TOKENIZER_FILES
+from core.checkpoints.checks.self_check import probe_inputs, real_rows
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.checkpoints.folders import UNFINISHED
 from core.checkpoints.load import load_every_weight
 from core.checkpoints.removed_heads import as_removed, write_removed
-from core.checkpoints.self_check import probe_inputs, real_rows
 from core.checkpoints.slicing import remove_heads, scale_heads
 from core.errors import AnalysisError, CheckpointError, first_line
 from core.importance.removal.exports import TOLERANCE, Export

@@ -4,7 +4,7 @@ import shutil
 import pytest
 import torch
 
-from core.checkpoints.files import HUB_FILES
+from core.checkpoints.checks.files import HUB_FILES
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.checkpoints.fingerprints import file_sha256, file_states, fingerprint, held_still
 from core.errors import CheckpointError

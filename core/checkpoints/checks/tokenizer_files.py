@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from core.checkpoints.files import TOKENIZER_FILES
+from core.checkpoints.checks.files import TOKENIZER_FILES
 from core.errors import CheckpointError, first_line
 from core.json_values import parse_json
 

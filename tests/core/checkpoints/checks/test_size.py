@@ -7,9 +7,9 @@ import psutil
 import pytest
 from small_checkpoints import edit_json
 
-from core.checkpoints.files import n_saved
+from core.checkpoints.checks.files import n_saved
+from core.checkpoints.checks.tokenizer_files import MAX_ADDED, MAX_ENTRIES
 from core.checkpoints.find import find_checkpoint, load_checkpoint
-from core.checkpoints.tokenizer_files import MAX_ADDED, MAX_ENTRIES
 from core.errors import CheckpointError
 
 
@@ -68,7 +68,7 @@ def test_a_flood_of_classes_is_refused_before_each_gets_a_name(folder, n_classes
 
 def test_a_model_that_memory_has_no_room_for_is_refused_with_both_sizes(folder, monkeypatch):
     memory = psutil.virtual_memory()._replace(available=10_000)
-    monkeypatch.setattr("core.checkpoints.measure.psutil.virtual_memory", lambda: memory)
+    monkeypatch.setattr("core.checkpoints.checks.size.psutil.virtual_memory", lambda: memory)
     with pytest.raises(
         CheckpointError, match=r"needs 0\.0 GB for its weights, and 0\.0 GB of memory are free\. Choose"
     ):

@@ -8,7 +8,7 @@ import psutil
 import torch
 from safetensors import SafetensorError
 
-from core.checkpoints.files import n_saved
+from core.checkpoints.checks.files import n_saved
 from core.errors import CheckpointError, first_line
 
 MOST_TIMES: Final = 4

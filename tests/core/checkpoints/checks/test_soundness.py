@@ -7,7 +7,7 @@ from small_checkpoints import FAMILIES, TOKENIZERS, byte_level, config, gpt2_tok
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoModel, PreTrainedTokenizerFast
 
-from core.checkpoints.soundness import (
+from core.checkpoints.checks.soundness import (
     check_layers,
     check_vocabulary,
     check_weights,
