@@ -16,8 +16,9 @@ from core.checkpoints.find import BUNDLED, choose_device, find_checkpoint, local
 from core.checkpoints.folders import made_checkpoints
 from core.errors import CheckpointError, ColumnsNeeded, HubOutOfReach, TextError
 from core.texts.text import Text, read_file, read_typed
-from dashboard import fetching, link, offered, public, results, state, wording
+from dashboard import link, public, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
+from dashboard.offers import checkpoints, hub, results
 from dashboard.plain import plain
 from dashboard.progress import in_its_place
 from dashboard.samples import read_sample
@@ -47,7 +48,7 @@ def inference() -> Inference:
 
 
 def _mark_out_of_reach() -> None:
-    if unreached := fetching.out_of_reach([name for name in suggested() if name != BUNDLED]):
+    if unreached := hub.out_of_reach([name for name in suggested() if name != BUNDLED]):
         why, names = unreached
         st.caption(f":material/cloud_off: {why}: {', '.join(map(plain, names))}.")
 
@@ -94,7 +95,7 @@ def corpora() -> tuple[str, ...]:
 
 def checkpoint_names() -> tuple[str, ...]:
     """Checkpoints that the page offers: all there are on a public server, else suggestions and those made here."""
-    return offered.names() if public.is_public() else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
+    return checkpoints.names() if public.is_public() else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
 
 
 def suggested() -> tuple[str, ...]:
@@ -246,14 +247,14 @@ def other_engine(chosen: Choice, name: str) -> Engine:
 def _files(name: str) -> CheckpointFiles:
     """A checkpoint of this machine, looked at anew every time, or one of the hub."""
     if public.is_public():
-        return offered.find(name)
+        return checkpoints.find(name)
     if local_folder(name) is not None:
         return find_checkpoint(name)
     try:
-        fetching.check_confirmed(name)
+        hub.check_confirmed(name)
         return _from_hub(name)
     except HubOutOfReach:
-        fetching.note_silence()
+        hub.note_silence()
         raise
 
 

@@ -6,7 +6,7 @@ from typing import Final
 import streamlit as st
 
 from core.errors import AnalysisError, FetchNeeded
-from dashboard import fetching
+from dashboard.offers import hub
 
 RENDERED: Final = re.compile(r":(?=\S)|www(?=\.)|@|[<>~-](?=[-=>])")
 """Where Streamlit puts icons, emoji, links and arrows into a text, also when its signs are escaped."""
@@ -18,7 +18,7 @@ def show_error(error: AnalysisError) -> None:
     """The sentence, as text; messages may hold what people, files and tokenizers gave. A download can be agreed to."""
     if isinstance(error, FetchNeeded):
         st.info(plain(str(error)), icon=":material/download:")
-        fetching.ask(error)
+        hub.ask(error)
     else:
         st.error(plain(str(error)), icon=":material/error:")
 

@@ -9,7 +9,8 @@ from streamlit.testing.v1 import AppTest
 from core.checkpoints.folders import checkpoints_folder
 from core.errors import AnalysisError, CheckpointError
 from core.texts.text import MAX_BYTES
-from dashboard import controls, offered, public
+from dashboard import controls, public
+from dashboard.offers import checkpoints
 from dashboard.views.finetune import programs
 from dashboard.views.finetune.folders import keep_file
 
@@ -23,7 +24,7 @@ def offers(monkeypatch):
     def open_to_others(*names):
         monkeypatch.setenv(public.PUBLIC, "1")
         monkeypatch.setenv(public.CHECKPOINTS, ":".join(map(str, names)))
-        return offered.names()
+        return checkpoints.names()
 
     return open_to_others
 
@@ -42,7 +43,7 @@ def models(folders, tmp_path):
 def test_folders_hub_ids_and_the_bundled_checkpoint_are_offered_by_names_that_tell_no_path(offers, models):
     names = offers("bundled", models, "organisation/name", models / "small")
     assert names == ("bundled", "models/run", "models/small", "models/run/checkpoint-4", "organisation/name", "small")
-    found = offered.find("models/run/checkpoint-4")
+    found = checkpoints.find("models/run/checkpoint-4")
     assert (found.name, found.folder) == ("models/run/checkpoint-4", (models / "run" / "checkpoint-4").resolve())
 
 
@@ -58,14 +59,14 @@ def test_every_other_name_is_refused(offers, models, monkeypatch, name):
     offers("bundled", models)
     monkeypatch.chdir(models.parent)
     with pytest.raises(CheckpointError, match=r"^This server offers these checkpoints: bundled, models/run, models/"):
-        offered.find(name)
+        checkpoints.find(name)
 
 
 def test_what_is_wrong_with_an_offered_checkpoint_tells_no_path(offers, models):
     offers(models)
     (models / "small" / "config.json").write_text("{broken")
     with pytest.raises(CheckpointError) as error:
-        offered.find("models/small")
+        checkpoints.find("models/small")
     assert str(models.parent) not in str(error.value)
     assert str(error.value).startswith("config.json of models/small cannot be read")
 
@@ -80,10 +81,10 @@ def test_nothing_is_started_kept_or_listed(offers, tmp_path, monkeypatch, folder
     with pytest.raises(AnalysisError, match=r"^This server is open to many people"):
         keep_file(tmp_path / "kept.txt", b"x")
     assert not (tmp_path / "kept.txt").exists()
-    assert offered.runs_here() == ()
-    assert "private-run" not in offered.names()
+    assert checkpoints.runs_here() == ()
+    assert "private-run" not in checkpoints.names()
     with pytest.raises(CheckpointError):
-        offered.find("private-run")
+        checkpoints.find("private-run")
 
 
 PAGES = ("inspect", "roles", "surface", "parsing", "similar", "importance", "knowledge", "compare")

@@ -18,7 +18,7 @@ from core.texts.text import Text, read_typed, write_typed
 from dashboard import controls, state
 from dashboard import wording as shared_wording
 from dashboard.components.first_screen import first_screen_is_drawn
-from dashboard.offered import runs_here
+from dashboard.offers.checkpoints import runs_here
 from dashboard.plain import plain, show_error
 from dashboard.public import is_public
 from dashboard.samples import REVIEW

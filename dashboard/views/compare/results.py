@@ -12,12 +12,13 @@ from core.corpus.strata import EVERYTHING
 from core.roles.hypotheses import HeadTests
 from core.roles.roles import ROLES, shown_roles_of_all
 from core.roles.tables import by_head
-from dashboard import controls, results, state
+from dashboard import controls, state
 from dashboard import wording as shared_wording
 from dashboard.figures.appearance import LOOKS
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.roles.grid import RoleGrid
 from dashboard.files.downloads import table_downloads
+from dashboard.offers import results
 from dashboard.plain import plain
 from dashboard.views import frame
 from dashboard.views.layout import halves

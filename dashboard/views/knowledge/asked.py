@@ -8,7 +8,7 @@ import streamlit as st
 from core.errors import AnalysisError
 from core.texts.text import MAX_BYTES
 from dashboard import controls
-from dashboard.offered import runs_here
+from dashboard.offers.checkpoints import runs_here
 from dashboard.plain import plain, show_error
 from dashboard.public import NOT_HERE, is_public
 from dashboard.views.asking import policy

@@ -11,8 +11,9 @@ from core.corpus.results import Part, Results
 from core.corpus.strata import EVERYTHING, Stratum
 from core.roles.hypotheses import HeadTests
 from core.roles.measures import USUAL_TAU
-from dashboard import controls, results, state
+from dashboard import controls, state
 from dashboard.files import provenance
+from dashboard.offers import results
 from dashboard.plain import plain
 from dashboard.state import Choice
 from dashboard.views.pickers import from_list

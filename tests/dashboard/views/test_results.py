@@ -12,7 +12,8 @@ from reading import said, sent
 from core.corpus.recent import recent_results
 from core.corpus.results import open_results
 from core.roles.hypotheses import Criterion
-from dashboard import controls, results, wording
+from dashboard import controls, wording
+from dashboard.offers import results
 from dashboard.plain import WORD_JOINER
 from dashboard.views.results import raw
 from dashboard.views.results import wording as words

@@ -19,7 +19,7 @@ from core.importance.pruning.over_steps import StepCurve, step_curves_table
 from dashboard.figures.figure import Figure
 from dashboard.figures.importance.over_steps import relative_score, score_over_steps
 from dashboard.files.downloads import table_downloads
-from dashboard.offered import runs_here
+from dashboard.offers.checkpoints import runs_here
 from dashboard.plain import plain, show_error
 from dashboard.progress import with_progress
 from dashboard.views.charts import chart
