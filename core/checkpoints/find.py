@@ -135,20 +135,20 @@ def _first_number(config: dict[str, Any], *names: str) -> int | None:
     return next((config[name] for name in names if isinstance(config.get(name), int)), None)
 
 
-def choose_device(asked: str = "auto") -> str:
-    """The device to use: CUDA, else MPS, else CPU, or the one asked for.
+def choose_device(device: str = "auto") -> str:
+    """The requested device; for `auto` CUDA if there is a GPU, else MPS, else the CPU.
 
-    Raises: CheckpointError when the one asked for is not there.
+    Raises: CheckpointError if the requested device is not available.
     """
     import torch
 
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if asked == "auto":
-        return next(device for device in DEVICES if there[device])
-    if not there.get(asked):
-        usable = ", ".join(device for device in DEVICES if there[device])
-        raise CheckpointError(f"Device {asked!r} is not available here. Choose one of: auto, {usable}.")
-    return asked
+    is_available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    available = [name for name in DEVICES if is_available[name]]
+    if device == "auto":
+        return available[0]
+    if device not in available:
+        raise CheckpointError(f"Device {device!r} is not available here. Choose one of: auto, {', '.join(available)}.")
+    return device
 
 
 def load_checkpoint(files: CheckpointFiles, *, device: str = "auto", dtype: str = "float32") -> Checkpoint:

@@ -46,23 +46,33 @@ def file_sha256(path: Path) -> str:
 
 
 @contextmanager
-def held_still(name: str, folder: Path, patterns: Sequence[str], found: Sequence[FileState]) -> Iterator[None]:
-    """Refuse what is done inside when a file has other bytes than it was found with, or is written to meanwhile.
+def held_still(name: str, folder: Path, patterns: Sequence[str], recorded: Sequence[FileState]) -> Iterator[None]:
+    """Raise if a file has changed since its state was recorded, or is written to while the block runs.
 
-    A change explains better than anything else what went wrong inside, so it is told instead.
+    Such a change is the likeliest cause of any error inside the block, so it is reported in its place.
+
+    Args:
+        name: name of the checkpoint, for error messages.
+        folder: folder with its files.
+        patterns: patterns of the file names.
+        recorded: their states when the checkpoint was found.
 
     Raises: CheckpointError that names the first file that changed.
     """
     before = file_states(name, folder, patterns)
-    _refuse(name, {(state.name, state.sha256) for state in found} ^ {(state.name, state.sha256) for state in before})
+    _check_same(
+        name, {(state.name, state.sha256) for state in recorded} ^ {(state.name, state.sha256) for state in before}
+    )
     try:
         yield
     finally:
         after = file_states(name, folder, patterns)
-        _refuse(name, {(state.name, state.mark) for state in before} ^ {(state.name, state.mark) for state in after})
+        _check_same(
+            name, {(state.name, state.mark) for state in before} ^ {(state.name, state.mark) for state in after}
+        )
 
 
-def _refuse(name: str, differences: Collection[tuple[str, object]]) -> None:
+def _check_same(name: str, differences: Collection[tuple[str, object]]) -> None:
     changed = sorted({file for file, _ in differences})
     if changed:
         more = f" (and {len(changed) - 1:,} more)" if len(changed) > 1 else ""

@@ -22,5 +22,5 @@ def checkpoints_folder() -> Path:
 
 def made_checkpoints() -> tuple[str, ...]:
     """Names of the finished checkpoints in `checkpoints_folder()`, sorted."""
-    found = sorted(path.parent.name for path in checkpoints_folder().glob("*/config.json"))
-    return tuple(name for name in found if not name.endswith(UNFINISHED))
+    names = sorted(path.parent.name for path in checkpoints_folder().glob("*/config.json"))
+    return tuple(name for name in names if not name.endswith(UNFINISHED))

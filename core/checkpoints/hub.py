@@ -20,7 +20,7 @@ def fetch(name: str) -> tuple[Path, str]:
     """
     from huggingface_hub import snapshot_download
 
-    with _said(name):
+    with _errors_explained(name):
         folder = Path(snapshot_download(name, allow_patterns=list(HUB_FILES), etag_timeout=WAIT_SECONDS))
     return folder, folder.name
 
@@ -36,7 +36,7 @@ def bytes_to_fetch(name: str) -> int:
     from huggingface_hub.errors import DryRunError
 
     try:
-        with _said(name):
+        with _errors_explained(name):
             files = snapshot_download(name, allow_patterns=list(HUB_FILES), etag_timeout=WAIT_SECONDS, dry_run=True)
     except DryRunError:
         return 0
@@ -44,8 +44,8 @@ def bytes_to_fetch(name: str) -> int:
 
 
 @contextmanager
-def _said(name: str) -> Iterator[None]:
-    """Turn what goes wrong with the hub into a CheckpointError."""
+def _errors_explained(name: str) -> Iterator[None]:
+    """Turn errors of the hub into a CheckpointError."""
     from httpx2 import HTTPError
     from huggingface_hub.errors import (
         DryRunError,

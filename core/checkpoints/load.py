@@ -63,8 +63,8 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     check_weights(files.name, full_model)
     n_embeddings = check_vocabulary(files.name, full_model, tokenizer)
     model = _without_head(full_model)
-    found = self_check(model, files.name, min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1)
-    attentions = {kind: replace(layers, removed=files.removed_of(kind)) for kind, layers in found.items()}
+    layers_by_kind = self_check(model, files.name, min(tokenizer.vocab_size, n_embeddings), len(files.kinds) > 1)
+    attentions = {kind: replace(layers, removed=files.removed_of(kind)) for kind, layers in layers_by_kind.items()}
     return Checkpoint(
         files=files,
         model=model,
@@ -133,15 +133,15 @@ def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreT
     check_size(files.name, files.folder, getattr(transformers, _head(config)[0]), config, dtype)
     make = _read_weights if files.seed is None else _draw_weights
     model = make(files, config, dtype, None)
-    if not _has_door(model) and not is_eager(model):
+    if not _has_attention_interface(model) and not is_eager(model):
         # A fused kernel of its own shows no softmax, and Falcon chooses its kernel when it is made.
         model = make(files, config, dtype, "eager")
     model.config.use_cache = False
-    # XLNet's parameters are made as float32 whatever is asked for.
+    # XLNet's parameters are float32 whatever number format is requested.
     return model if model.dtype == dtype else model.to(dtype)
 
 
-def _has_door(model: PreTrainedModel) -> bool:
+def _has_attention_interface(model: PreTrainedModel) -> bool:
     """Whether a model computes its attention through AttentionInterface."""
     return type(model)._can_set_attn_implementation()
 
@@ -178,10 +178,10 @@ def _read_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, atten
 
 def _from_files(files: CheckpointFiles, config: Any, auto_class: Any, **how: Any) -> tuple[PreTrainedModel, Any]:
     """A model with the weights in the files, and transformers' report about them."""
-    made = class_without_heads(files.name, auto_class, config, files.removed)
+    model_class = class_without_heads(files.name, auto_class, config, files.removed)
     try:
         with ONE_AT_A_TIME:
-            return made.from_pretrained(
+            return model_class.from_pretrained(
                 files.folder,
                 config=config,
                 use_safetensors=True,

@@ -85,22 +85,22 @@ def attention_modules(name: str, model: PreTrainedModel) -> dict[Kind, list[Atte
     Raises: CheckpointError for a model from which heads cannot be removed.
     """
     two_stacks = bool(getattr(model.config, "is_encoder_decoder", False))
-    found: dict[Kind, list[AttentionModule]] = {kind: [] for kind in (TWO_STACKS if two_stacks else ONE_STACK)}
+    modules: dict[Kind, list[AttentionModule]] = {kind: [] for kind in (TWO_STACKS if two_stacks else ONE_STACK)}
     named = dict(model.named_modules())
     for path, module in named.items():
         inputs = _inputs(module)
         if inputs and (attention := _attention_module(path, named, inputs)) is not None:
-            found[_kind(path, two_stacks)].append(attention)
-    layers = {len(of_kind) for of_kind in found.values()}
+            modules[_kind(path, two_stacks)].append(attention)
+    layers = {len(of_kind) for of_kind in modules.values()}
     is_shared = not two_stacks and layers != {getattr(model.config, "num_hidden_layers", None)}
-    uneven = any(len({one.n_heads for one in of_kind}) != 1 for of_kind in found.values())
+    uneven = any(len({one.n_heads for one in of_kind}) != 1 for of_kind in modules.values())
     if is_shared or uneven or not type(model)._can_set_attn_implementation():
         raise CheckpointError(
             f"Heads cannot be removed from {name} ({type(model).__name__}): the weights of its heads are laid out in "
             "another way than those of BERT, GPT-2, T5, BART or Llama, or layers share them. Switch heads off instead, "
             "which works for every checkpoint."
         )
-    return found
+    return modules
 
 
 def remove_heads(name: str, model: PreTrainedModel, removed: RemovedHeads) -> None:
@@ -158,8 +158,8 @@ def scale_heads(name: str, model: PreTrainedModel, kind: Kind, gates: Float[Tens
     Raises: CheckpointError for a model whose weights by head are laid out in an unknown way.
     """
     for layer, attention in enumerate(attention_modules(name, model)[kind]):
-        for place, head in enumerate(attention.heads):
-            channels = slice(place * attention.size, (place + 1) * attention.size)
+        for index, head in enumerate(attention.heads):
+            channels = slice(index * attention.size, (index + 1) * attention.size)
             weight = attention.output.weight.data
             (weight[channels] if isinstance(attention.output, Conv1D) else weight[:, channels]).mul_(gates[layer, head])
 

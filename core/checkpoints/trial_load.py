@@ -1,4 +1,4 @@
-"""Loads a checkpoint in a process of its own, so that one which needs too much memory or time ends nothing else.
+"""Loads a checkpoint in a process of its own, so that one that needs too much memory or time harms nothing else.
 
 `python -m core.checkpoints.trial_load NAME` is that process; `try_to_load` starts and watches it.
 """
@@ -44,11 +44,9 @@ MOST_TOKENS_PER_BYTE: Final = 4
 
 
 def try_to_load(files: CheckpointFiles) -> None:
-    """Load a checkpoint, and tokenise a few texts with it, in a process that may not take too much.
+    """Load a checkpoint and tokenise a few texts with it, in a process with limited memory and time.
 
-    Returns when all of it went well.
-
-    Raises: CheckpointError as `load_checkpoint` does, or if the process took too much memory or time, or broke down.
+    Raises: CheckpointError as `load_checkpoint` does, or if the process exceeded a limit or crashed.
     """
     command = [sys.executable, "-P", "-m", "core.checkpoints.trial_load", str(files.folder)]
     # The project is found from any working folder.
@@ -65,12 +63,12 @@ def try_to_load(files: CheckpointFiles) -> None:
             _watch(files.name, process, n_bytes)
         finally:
             process.kill()
-        said = process.stdout.read() if process.stdout else b""
-    _tell(files, process.returncode, said)
+        output = process.stdout.read() if process.stdout else b""
+    _raise_reported_error(files, process.returncode, output)
 
 
 def _watch(name: str, process: subprocess.Popen, n_bytes: int) -> None:
-    """Return when the process has ended by itself; raise when it takes too much."""
+    """Wait until the process ends by itself; raise if it exceeds a limit."""
     began = time.monotonic()
     watched = psutil.Process(process.pid)
     while process.poll() is None:
@@ -95,16 +93,16 @@ def _took_too_much(name: str, what: str) -> CheckpointError:
     )
 
 
-def _tell(files: CheckpointFiles, code: int, said: bytes) -> None:
-    """Raise what the process found, in the words of whoever named the checkpoint."""
+def _raise_reported_error(files: CheckpointFiles, code: int, output: bytes) -> None:
+    """Raise the error that the process reported, if any, with the checkpoint's name in place of its folder."""
     try:
-        found: dict[str, Any] = json.loads(said)
+        report: dict[str, Any] = json.loads(output)
     except ValueError:
         raise CheckpointError(
             f"{files.name} ended the process in which it was loaded on trial (exit status {code}), so it is not used. "
             "Save the checkpoint again, or choose another."
         ) from None
-    if error := found["error"]:
+    if error := report["error"]:
         raise CheckpointError(error.replace(str(files.folder), files.name))
 
 
@@ -114,7 +112,7 @@ def _n_bytes(files: CheckpointFiles) -> int:
 
 
 def _tokenizer(files: CheckpointFiles) -> Any:
-    """The tokenizer of a checkpoint that can be loaded."""
+    """The tokenizer of a checkpoint, after loading its weights too unless they are large."""
     from core.checkpoints.load import load_without_weights
 
     if _n_bytes(files) > MOST_TRIED:
@@ -135,15 +133,15 @@ def _check_tokenizer(name: str, tokenizer: Any) -> None:
 
 
 def _main(folder: str) -> None:
-    """Load what is in a folder; writes the sentence on what is wrong, or none, as JSON."""
+    """Load the checkpoint in a folder, and print the error message, or an empty one, as JSON."""
     try:
         files = find_checkpoint(folder)
         _check_tokenizer(files.name, _tokenizer(files))
     except CheckpointError as error:
-        said = str(error)
+        message = str(error)
     else:
-        said = ""
-    print(json.dumps({"error": said}), flush=True)
+        message = ""
+    print(json.dumps({"error": message}), flush=True)
 
 
 if __name__ == "__main__":

@@ -125,12 +125,12 @@ def _check_weights(name: str, folder: Path) -> None:
 
 
 def _check_weight_places(name: str, folder: Path, config: dict[str, Any]) -> None:
-    """Weights that a configuration or an index fetches from elsewhere would be no part of the fingerprint."""
-    named = [config["transformers_weights"]] if config.get("transformers_weights") else []
+    """Raise if a configuration or an index takes weights from elsewhere: the fingerprint would not cover them."""
+    places = [config["transformers_weights"]] if config.get("transformers_weights") else []
     if (folder / INDEX).is_file() and not (folder / "model.safetensors").is_file():
-        places = _read_json(name, folder / INDEX).get("weight_map")
-        named += places.values() if isinstance(places, dict) else [places]
-    for place in named:
+        weight_map = _read_json(name, folder / INDEX).get("weight_map")
+        places += weight_map.values() if isinstance(weight_map, dict) else [weight_map]
+    for place in places:
         if not isinstance(place, str) or Path(place).name != place or not fnmatchcase(place, WEIGHT_FILES):
             raise CheckpointError(
                 f"{name} takes weights from {str(place)[:100]!r}, and only files {WEIGHT_FILES} in its own folder are "

@@ -60,8 +60,8 @@ class ProbeObserver:
         for row, (n_queries, n_keys) in enumerate(zip(*self._lengths[kind])):
             heads = slice(None) if tile.kept is None else list(tile.kept)
             real = tile.probabilities[row, heads, :n_queries, :n_keys]
-            wanted = 1 if tile.row_sums is None else tile.row_sums[row, heads, :n_queries]
-            error = float((real.sum(-1) - wanted).abs().max()) if len(real) else 0.0
+            expected = 1 if tile.row_sums is None else tile.row_sums[row, heads, :n_queries]
+            error = float((real.sum(-1) - expected).abs().max()) if len(real) else 0.0
             self.row_error = float(np.maximum(self.row_error, error))  # carries a NaN along, as max() would not
             self.causal[kind] = self.causal.get(kind, True) and not bool(real.triu(1).any())
 

@@ -1,5 +1,5 @@
-"""How much memory a checkpoint's weights need, before any of it is taken: from the headers of its files, and from the
-model that its configuration describes, made without memory."""
+"""Checks how much memory a checkpoint's weights need before any is allocated: from the headers of its files, and from
+the model that its configuration describes, built without memory."""
 
 from pathlib import Path
 from typing import Any, Final

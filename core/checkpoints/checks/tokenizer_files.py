@@ -1,4 +1,4 @@
-"""Bounds on a checkpoint's tokenizer files, which the libraries read without any; does not import torch."""
+"""Bounds on the size of a checkpoint's tokenizer files, which libraries read without limit; does not import torch."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,8 +98,8 @@ def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
             yield name, each
 
 
-def _refuse(name: str, path: Path, found: str, most: str) -> None:
+def _refuse(name: str, path: Path, problem: str, most: str) -> None:
     raise CheckpointError(
-        f"{path.name} of {name} {found}, and at most {most} are read; that is more than any published tokenizer has. "
+        f"{path.name} of {name} {problem}, and at most {most} are read; that is more than any published tokenizer has. "
         "Save its tokenizer again."
     )
