@@ -8,9 +8,6 @@ SEE: Final = (
     'Do attention heads know grammar? Some look from a verb to its subject, or from "she" to the person meant, though '
     "no head was trained for it. Three tabs count how often they are right."
 )
-RELATIONS: Final = "Relations"
-COREFERENCE: Final = "Coreference"
-PROBES: Final = "Probes"
 CROSS: Final = (
     "Cross-attention links the words of two texts, but a dependency tree joins words of one. Choose encoder or decoder "
     "under Attention in the sidebar."

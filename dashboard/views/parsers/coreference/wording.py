@@ -6,6 +6,7 @@ from typing import Final
 from core.coreference.accuracy import Candidates
 from dashboard.figures.figure import counted, percent
 
+TITLE: Final = "Coreference"
 SEE: Final = (
     "Words such as *she* or *the bakery* mention someone or something. Does an attention head find where the same one "
     "was mentioned before (the antecedent)? A head's guess is the earlier mention that it looks at most."

@@ -15,6 +15,7 @@ NUMBERS: Final = {
 }
 """What method.md leaves open."""
 
+TITLE: Final = "Probes"
 SEE: Final = (
     "How much grammar is in the attention of **all heads together**? A probe is a small program that learns to name, "
     "for each word, the word it depends on (its syntactic head), and is then tested on texts that it has not seen."

@@ -22,6 +22,7 @@ NUMBERS: Final = {
 }
 """What method.md leaves open."""
 
+TITLE: Final = "Relations"
 SEE: Final = (
     "A head's guess for a word is the word that it looks at most: from a subject, is that its verb? The map counts how "
     "often every head is right, compared with always guessing the word at a fixed distance."
