@@ -24,7 +24,7 @@ def names() -> tuple[str, ...]:
 
 
 def find(name: str) -> CheckpointFiles:
-    """One of these checkpoints, under its name here; where its files lie, nobody is told.
+    """One of these checkpoints, under its name here; visitors are not told where its files lie.
 
     Raises: CheckpointError for any other name.
     """

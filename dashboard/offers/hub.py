@@ -1,4 +1,4 @@
-"""Checkpoints of the hub: fetched only once the reader has said so, since a link may name any."""
+"""Checkpoints of the hub: downloaded only after the reader confirms, since a link may name any of them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +14,7 @@ _IS_SILENT: Final = "hub does not answer"
 
 
 def check_confirmed(name: str) -> None:
-    """Let a hub id pass that is on this machine, or that the reader of this session wants.
+    """Raise unless a hub id is on this machine, or the reader has confirmed its download in this session.
 
     Raises: FetchNeeded for any other; CheckpointError where the hub says what is wrong with it.
     """

@@ -1,4 +1,4 @@
-"""What a page does for a lesson that leads through it. A page without one imports none of the lessons."""
+"""What a page does for a lesson that leads through it; the lessons are imported only for readers who are in one."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def lesson_asks(page: str) -> bool:
 
 
 def lesson_panel(place: DeltaGenerator, visit: Visit, **seen: Any) -> None:
-    """Draw the panel of the step.
+    """Draw the panel of the current step.
 
     Args:
         place: where it belongs on the page.

@@ -55,12 +55,12 @@ def take_look(look: Look) -> None:
 
 def _linked(queries: Side, keys: Side) -> Look:
     """What the link asks for; says what of it there is not."""
-    asked = {name: value for name in NAMES if (value := link.take(name))}
-    look = read_look(asked)
+    linked = {name: value for name in NAMES if (value := link.take(name))}
+    look = read_look(linked)
     shown = look.on(queries, keys)
     for name in NAMES:
-        if name in asked and not getattr(look, name):
-            link.say(wording.no_such_look(name, link.quoted(asked[name])))
-        elif name in asked and not getattr(shown, name):
-            link.say(wording.not_in_text(name, link.quoted(asked[name])))
+        if name in linked and not getattr(look, name):
+            link.say(wording.no_such_look(name, link.quoted(linked[name])))
+        elif name in linked and not getattr(shown, name):
+            link.say(wording.not_in_text(name, link.quoted(linked[name])))
     return shown

@@ -18,7 +18,7 @@ from dashboard.figures.appearance import LOOKS
 from dashboard.figures.head_map import HeadMap, round_bound
 from dashboard.figures.roles.grid import RoleGrid
 from dashboard.files.downloads import table_downloads
-from dashboard.offers import results
+from dashboard.offers.results import offered, open_offered
 from dashboard.plain import plain
 from dashboard.views import frame
 from dashboard.views.layout import halves
@@ -65,7 +65,7 @@ def compare() -> None:
 
 
 def _other(a: Opened) -> Results | None:
-    names = [name for name, folder in results.offered().items() if folder != a.results.folder.resolve()]
+    names = [name for name, folder in offered().items() if folder != a.results.folder.resolve()]
     name = st.selectbox(
         wording.COMPARED,
         names,
@@ -76,7 +76,7 @@ def _other(a: Opened) -> Results | None:
         bind="query-params",
         persist_state="session",
     )
-    return results.open_offered(str(name)) if name else None
+    return open_offered(str(name)) if name else None
 
 
 def _say_differences(a: Opened, b: Opened, apart: Differences | None) -> None:
@@ -114,8 +114,8 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], apart
         show_role_grid(grid, key="results changes", file="changes", heads=heads, reset=a.reset, facts=b.facts)
     with right:
         role = from_list("Role", {LOOKS[each].label: each for each in coarse}, key="results compare role")
-        place = ROLES.index(role)
-        moved = tests[1].mean[place] - tests[0].mean[place]
+        index = ROLES.index(role)
+        moved = tests[1].mean[index] - tests[0].mean[index]
         known = np.abs(moved[np.isfinite(moved)])
         if not known.size:
             st.info(wording.NO_SCORE)
@@ -128,9 +128,9 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], apart
             signed=True,
             low_label="lower than before",
             high_label="higher",
-            outlined=None if apart is None else apart.differs[place],
+            outlined=None if apart is None else apart.differs[index],
             outline="" if apart is None else "differs significantly",
-            details=[("before", tests[0].mean[place]), ("after", tests[1].mean[place])],
+            details=[("before", tests[0].mean[index]), ("after", tests[1].mean[index])],
         )
         show_head_map(picture, key="results moved", file="differences", heads=heads, reset=a.reset, facts=b.facts)
     state.put_in_link(heads)

@@ -13,7 +13,7 @@ from core.roles.hypotheses import HeadTests
 from core.roles.measures import USUAL_TAU
 from dashboard import controls, state
 from dashboard.files import provenance
-from dashboard.offers import results
+from dashboard.offers.results import open_offered
 from dashboard.plain import plain
 from dashboard.state import Choice
 from dashboard.views.pickers import from_list
@@ -62,12 +62,14 @@ def opened() -> Opened | None:
     if not name:
         st.info(controls.wording.WAIT_RESULTS)
         return None
-    found = results.open_offered(str(name))
-    scale = found.settings.scale
+    results = open_offered(str(name))
+    scale = results.settings.scale
     if scale != chosen.scale:  # tau of the drawer is one of another scale
         chosen = replace(chosen, criterion=replace(chosen.criterion, tau=USUAL_TAU[scale]))
-    stratum = _stratum(found)
-    return Opened(chosen=chosen, results=found, part=part_of(found, stratum), facts=_facts(chosen, found, stratum))
+    stratum = _stratum(results)
+    return Opened(
+        chosen=chosen, results=results, part=part_of(results, stratum), facts=_facts(chosen, results, stratum)
+    )
 
 
 def decided(of: Opened, by_evidence: bool) -> HeadTests:
@@ -83,19 +85,19 @@ def busiest(tests: HeadTests) -> Head:
     return int(layer), int(head)
 
 
-def part_of(found: Results, stratum: Stratum) -> Part:
+def part_of(results: Results, stratum: Stratum) -> Part:
     """The statistics of a part, read once while its file stays as it is."""
-    return _part(found.file.path.stat().st_mtime_ns, str(found.folder), stratum, found)
+    return _part(results.file.path.stat().st_mtime_ns, str(results.folder), stratum, results)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _part(written: int, folder: str, stratum: Stratum, _found: Results) -> Part:
-    return _found.part(stratum)
+def _part(written: int, folder: str, stratum: Stratum, _results: Results) -> Part:
+    return _results.part(stratum)
 
 
-def _stratum(found: Results) -> Stratum:
+def _stratum(results: Results) -> Stratum:
     """The part that the reader picks."""
-    names = {each.title: each for each in found.strata}
+    names = {each.title: each for each in results.strata}
     if len(names) == 1:
         return EVERYTHING
     return from_list(wording.PART, names, key="part", help=wording.PART_HELP, width=280)
@@ -103,30 +105,30 @@ def _stratum(found: Results) -> Stratum:
 
 def say_what(of: Opened) -> None:
     """Say what the results are of."""
-    found, part = of.results, of.part
+    results, part = of.results, of.part
     left_out = [
         f"{n:,} {why}"
-        for n, why in ((found.n_too_long, "too long"), (found.n_without_token, "without a known token"))
+        for n, why in ((results.n_too_long, "too long"), (results.n_without_token, "without a known token"))
         if n and part.stratum == EVERYTHING
     ]
-    name = plain(found.folder.name)
-    st.markdown(wording.said_of_corpus(name, plain(found.checkpoint), part.n_texts, part.n_tokens, left_out))
-    settings = found.settings.of_scores
+    name = plain(results.folder.name)
+    st.markdown(wording.said_of_corpus(name, plain(results.checkpoint), part.n_texts, part.n_tokens, left_out))
+    settings = results.settings.of_scores
     if settings.scale != of.chosen.scale:
         st.info(wording.SCORED_WITH + plain(f"{settings.scale}, {settings.direction}."))
 
 
-def _facts(chosen: Choice, found: Results, stratum: Stratum) -> dict[str, str]:
+def _facts(chosen: Choice, results: Results, stratum: Stratum) -> dict[str, str]:
     """What files say about where they come from."""
-    criterion, settings = chosen.criterion, found.settings
-    part = part_of(found, stratum)
+    criterion, settings = chosen.criterion, results.settings
+    part = part_of(results, stratum)
     return {
         "program": f"Attention Sieve {provenance.VERSION}",
-        "checkpoint": found.checkpoint,
-        "fingerprint": found.fingerprint,
+        "checkpoint": results.checkpoint,
+        "fingerprint": results.fingerprint,
         "dtype": settings.dtype,
         "parser": "yes" if settings.parses else "no",
-        "corpus": f"texts of {found.folder.name}",
+        "corpus": f"texts of {results.folder.name}",
         "corpus texts": str(part.n_texts),
         "part": stratum.title,
         "tau": f"{criterion.tau:g}",

@@ -16,6 +16,7 @@ from dashboard.views.results import wording
 from dashboard.views.results.chosen import Opened
 
 KEY: Final = "highest texts"
+ANSWER: Final = "highest found"
 STOPPING: Final = "stop reading"
 
 
@@ -27,30 +28,30 @@ def highest_texts(of: Opened, name: str, head: Head) -> None:
         name: a role, or a surface statistic.
         head: layer and head.
     """
-    asked = (str(of.results.folder), name, head)
+    request = (str(of.results.folder), name, head)
     st.button(
         f"{wording.READ}: {head_name(*head)}, {name}",
         key="read highest",
         icon=":material/manage_search:",
         on_click=_ask,
-        args=(asked,),
+        args=(request,),
     )
-    if st.session_state.get(KEY) != asked:
+    if st.session_state.get(KEY) != request:
         return
-    found = st.session_state.get("highest found")
-    if found is None or found[0] != asked:
-        found = (asked, *_read(of.results, name, head))
-        st.session_state["highest found"] = found
-    _, table, is_whole = found
+    answer = st.session_state.get(ANSWER)
+    if answer is None or answer[0] != request:
+        answer = (request, *_read(of.results, name, head))
+        st.session_state[ANSWER] = answer
+    _, table, is_whole = answer
     if not is_whole:
         st.info(wording.STOPPED)
     st.dataframe(table, hide_index=True, column_config={"score": st.column_config.NumberColumn(format="%.3f")})
     table_downloads("highest texts", table, {**of.facts, "head": head_name(*head), "role": name})
 
 
-def _ask(asked: object) -> None:
-    st.session_state[KEY] = asked
-    st.session_state.pop("highest found", None)
+def _ask(request: object) -> None:
+    st.session_state[KEY] = request
+    st.session_state.pop(ANSWER, None)
     st.session_state.pop("highest so far", None)
 
 
@@ -86,10 +87,8 @@ def _table(results: Results, best: list[tuple[float, str, int]]) -> pd.DataFrame
     for shard in results.manifest.shards:
         rows = [row for _, name, row in best if name == shard.name]
         if rows:
-            found = read_texts(text_path(results.folder, shard), rows)
-            texts |= {
-                (shard.name, row): " ||| ".join(each.text.segments) for row, each in zip(rows, found, strict=True)
-            }
+            read = read_texts(text_path(results.folder, shard), rows)
+            texts |= {(shard.name, row): " ||| ".join(each.text.segments) for row, each in zip(rows, read, strict=True)}
     return pd.DataFrame(
         [{"score": score, "text": texts[name, row], "shard": name, "row": row} for score, name, row in best],
         columns=["score", "text", "shard", "row"],

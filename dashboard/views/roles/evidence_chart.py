@@ -1,4 +1,4 @@
-"""The line of a head's evidence as texts come."""
+"""The chart of how evidence for a head's roles grows with the texts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,10 +14,10 @@ def evidence_chart(tested: Corpus, head: Head, roles: Sequence[str], facts: Mapp
     """Draw how the evidence for a head's roles has grown; nothing where a test decides."""
     if tested.bets is None or tested.tests.evidence is None:
         return
-    layer, place = head
+    layer, number = head
     rows = [ROLES.index(role) for role in roles]
     settings, bets = tested.tests.settings, tested.bets
-    of_head = bets.scores[:, rows, layer : layer + 1, place : place + 1]
+    of_head = bets.scores[:, rows, layer : layer + 1, number : number + 1]
     path = role_evidence_path(of_head, settings, bets.uniform[:, rows, layer : layer + 1])[..., 0, 0]
     needed = needed_evidence(tested.tests.evidence, settings)
     name = head_name(*head)

@@ -67,8 +67,8 @@ def _headline(of: Opened, statistics: HeadStatistics) -> None:
     shares = {name: statistics.of(key) for name, key in MOSTLY.items() if np.isfinite(statistics.of(key)).any()}
     mostly = {name: int((share > surface_wording.MOST).sum()) for name, share in shares.items()}
     n_rare = int(labels.rare.sum()) if rare.n_texts else None
-    said = surface_wording.summary(of.part.n_texts, held.holds.size, mostly, dict(sorted(offsets.items())), n_rare)
-    st.markdown(said)
+    summary = surface_wording.summary(of.part.n_texts, held.holds.size, mostly, dict(sorted(offsets.items())), n_rare)
+    st.markdown(summary)
 
 
 def _shares(of: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
@@ -98,8 +98,8 @@ def _picked(statistics: HeadStatistics, key: str) -> str:
 def _map(of: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
     name = _picked(statistics, "results statistic")
     label, values = surface_wording.STATISTICS[name], statistics.of(name)
-    place = statistics.names.index(name)
-    low, high = statistics.low[place], statistics.high[place]
+    index = statistics.names.index(name)
+    low, high = statistics.low[index], statistics.high[index]
     picture = HeadMap(
         title=label,
         label=f"{label} of the heads of {of.results.checkpoint}",

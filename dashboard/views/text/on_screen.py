@@ -57,50 +57,50 @@ class OnScreen:
 
 
 def on_screen(visit: Visit, text: Text) -> OnScreen | None:
-    """Look at a text; None for one that is too long, which is said, until the reader has it cut.
+    """Run a text through the model; None for one that is too long, after saying so, until the reader has it cut.
 
     Raises: AnalysisError of any other kind.
     """
     try:
-        return _seen_both(visit, text, "error")
+        return _passed_both(visit, text, "error")
     except TextTooLong as error:
         refusal = st.container()
         if not toggle(wording.cut_to(error.limit), key="cut"):
             with refusal:
                 show_error(error)
             return None
-    return _seen_both(visit, text, "truncate")
+    return _passed_both(visit, text, "truncate")
 
 
 @contextmanager
 def waiting(loading: str = "") -> Iterator[Report]:
-    """Say here what a longer wait is for, while it lasts; Streamlit ends the run of a reader who has gone at a report.
+    """Show what a longer wait is for, while it lasts; if the reader has left, Streamlit ends the run at a report.
 
     Args:
         loading: what is loaded meanwhile; empty for nothing.
     """
-    # A place of its own keeps what follows where it is, whether there is something to wait for or not.
-    place = st.empty()
+    # A container of its own keeps what follows in place, whether there is something to wait for or not.
+    container = st.empty()
     try:
-        with place.container(), st.spinner(loading, show_time=True) if loading else nullcontext():
-            said = st.empty()
+        with container.container(), st.spinner(loading, show_time=True) if loading else nullcontext():
+            line = st.empty()
 
             def report(status: Status) -> None:
                 slow = (status.seconds_left or 0) > SLOW_SECONDS or status.n_waiting_before
-                said.markdown(wording.looking(status.seconds_left, status.n_waiting_before) if slow else "")
+                line.markdown(wording.looking(status.seconds_left, status.n_waiting_before) if slow else "")
 
             yield report
     finally:
-        place.empty()  # also beside a refusal, where nothing is waited for any more
+        container.empty()  # also beside a refusal, where nothing is waited for any more
 
 
-def _seen_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
+def _passed_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
     inference, engine, settings = visit.inference, visit.engine, visit.settings
     start = state.window_start(text)
     with waiting("" if inference.is_loaded(engine) else wording.loading(plain(engine.files.name))) as report:
 
-        def seen(asked: PassSettings) -> PassedText:
-            looked, record = inference.look(engine, text, asked, start=start, too_long=too_long, report=report)
+        def passed(settings: PassSettings) -> PassedText:
+            looked, record = inference.look(engine, text, settings, start=start, too_long=too_long, report=report)
             if record.arrays is None:
                 raise TextTooLong(None, record.n_tokens, record.n_tokens - record.n_cut)
             measures = SCORES.unpack(record.arrays)
@@ -108,6 +108,6 @@ def _seen_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
 
         return OnScreen(
             text=text,
-            now=seen(settings),
-            all_on=seen(PassSettings(settings.kind)) if settings.off else None,
+            now=passed(settings),
+            all_on=passed(PassSettings(settings.kind)) if settings.off else None,
         )

@@ -1,6 +1,6 @@
-"""Stories, each one click: a sentence, and the head of the checkpoint at hand that shows something in it.
+"""Stories, each one click: a sentence, and the head of the chosen checkpoint that shows something in it.
 
-Which head that is says the attention of this sentence alone: a story gives an example, and claims no more.
+The head is chosen by its attention in this one sentence: a story gives an example, and claims no more.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class Story:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class StrongestHead:
     """The head that gives most of its attention to a story's links."""
 
     head: Head
@@ -119,18 +119,19 @@ def tell(typed: str, looked: TextAttention, fingerprint: str) -> None:
         links, see = links.T, story.see_back
     if not links.any():
         return  # the words are not there where a checkpoint takes only the beginning of the sentence
-    found = strongest(looked.attention, links, looked.causal)
-    is_named = found.share >= LEAST_SHARE
+    strongest_head = strongest(looked.attention, links, looked.causal)
+    is_named = strongest_head.share >= LEAST_SHARE
     # A link that somebody sent has its own choice of heads.
     if st.session_state.setdefault(_TOLD, (name, fingerprint)) != (name, fingerprint):
         st.session_state[_TOLD] = (name, fingerprint)
         if is_named:
-            state.push_heads([found.head])
+            state.push_heads([strongest_head.head])
     say = wording.story if is_named else wording.no_such_head
-    st.markdown(say(head_name(*found.head), found.share, found.even, see))
+    name_of_head = head_name(*strongest_head.head)
+    st.markdown(say(name_of_head, strongest_head.share, strongest_head.even, see))
 
 
-def strongest(attention: Float[np.ndarray, "layer head query key"], links: Links, causal: bool) -> Found:
+def strongest(attention: Float[np.ndarray, "layer head query key"], links: Links, causal: bool) -> StrongestHead:
     """The head that gives most of its attention to some links.
 
     Args:
@@ -144,7 +145,7 @@ def strongest(attention: Float[np.ndarray, "layer head query key"], links: Links
     layer, head = np.unravel_index(int(shares.argmax()), shares.shape)
     visible = queries + 1 if causal else np.full(len(queries), links.shape[1])
     even = float((links[queries].sum(axis=1) / visible).mean())
-    return Found(head=(int(layer), int(head)), share=float(shares[layer, head]), even=even)
+    return StrongestHead(head=(int(layer), int(head)), share=float(shares[layer, head]), even=even)
 
 
 def _begin() -> None:
@@ -179,10 +180,10 @@ def _words(*pairs: tuple[str, str]) -> Callable[[TokenizedText], Links]:
     """From the tokens of one word to those of another, for each pair of words of SENTENCE."""
 
     def links(text: TokenizedText) -> Links:
-        found = np.zeros((len(text.ids), len(text.ids)), dtype=bool)
+        joined = np.zeros((len(text.ids), len(text.ids)), dtype=bool)
         for word, other in pairs:
-            found |= _tokens(text, word)[:, None] & _tokens(text, other)
-        return found
+            joined |= _tokens(text, word)[:, None] & _tokens(text, other)
+        return joined
 
     return links
 

@@ -17,12 +17,12 @@ NUMBER: Final = "number"
 
 def text_on_screen(texts: tuple[Text, ...]) -> Text:
     """The one text, or the one of several that the reader picks; the link holds its number."""
-    if (asked := link.take(NUMBER)) is not None:
-        number = int(asked) if re.fullmatch("[0-9]{1,6}", asked) else 1
+    if (linked := link.take(NUMBER)) is not None:
+        number = int(linked) if re.fullmatch("[0-9]{1,6}", linked) else 1
         at = min(max(number, 1), len(texts)) - 1
         st.session_state[NUMBER] = at
-        if str(at + 1) != asked:
-            link.say(wording.no_such_number(link.quoted(asked), len(texts), at + 1))
+        if str(at + 1) != linked:
+            link.say(wording.no_such_number(link.quoted(linked), len(texts), at + 1))
     if len(texts) == 1:
         link.put([NUMBER], {})
         return texts[0]
