@@ -24,7 +24,6 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-from benchmarks.shared import material
 from benchmarks.shared.lesson import (
     BESIDE_CORPUS,
     MEMORY_AT,
@@ -61,7 +60,9 @@ SLICES: Final = 4
 
 def main() -> None:
     asked = arguments()
-    material.print_machine()
+    from benchmarks.shared.material import print_machine
+
+    print_machine()
     texts = sentences(asked.students * (asked.at_once + asked.paced + asked.beside) + 2 * asked.corpus)
     typed, corpora = texts[: -2 * asked.corpus], texts[-2 * asked.corpus :]
     record = Record()
@@ -153,7 +154,9 @@ def report_answers(record: Record, n_tracebacks: int) -> int:
 
 def scored_one_by_one(texts: Sequence[str]) -> list[Float[np.ndarray, "role layer head"]]:
     """Scores of each text from a pass of its own, without any store."""
-    checkpoint = material.bundled()
+    from benchmarks.shared.material import bundled  # with torch, which a test must not pay for before it runs
+
+    checkpoint = bundled()
     return [scores(checkpoint, [Text((text,))]).scores[0] for text in texts]
 
 
