@@ -43,7 +43,7 @@ BAD_FILES = [
 ]
 
 
-def test_a_file_of_each_kind_is_uploaded_scored_and_tested(visit):
+def test_a_file_of_each_kind_is_scored_long_texts_are_left_out_or_cut_and_an_unknown_table_asks_for_its_columns(visit):
     page = visit("/roles")
     before = cells(page)
     choose(page, "Corpus", "upload a file")
@@ -53,11 +53,15 @@ def test_a_file_of_each_kind_is_uploaded_scored_and_tested(visit):
         expect(page.get_by_text(f"Over {n_texts} texts at tau 3,")).to_be_visible()
         expect_cells_other_than(page, before)
         before = cells(page)
-
-
-def test_an_unknown_table_asks_for_its_columns_and_is_then_read(visit):
-    page = visit("/roles")
-    upload(page, "table.csv", "number,first,second\n" + "\n".join(f"{i},{a},{b}" for i, (a, b) in enumerate(PAIRS)))
+    # Long texts are left out or cut, as the reader says.
+    give_file(page, "long.txt", "\n".join([*FIRST, "word " * 700]).encode())
+    expect(page.get_by_text("text 5 (702 tokens)")).to_be_visible()
+    expect(page.get_by_text("Over 4 texts at tau 3,")).to_be_visible()
+    page.get_by_role("radio", name="cut them").click()
+    expect(page.get_by_text("Over 5 texts at tau 3,")).to_be_visible()
+    # An unknown table asks for its columns and is then read.
+    rows = "\n".join(f"{i},{a},{b}" for i, (a, b) in enumerate(PAIRS))
+    give_file(page, "table.csv", f"number,first,second\n{rows}".encode())
     expect(error(page)).to_contain_text('"number", "first", "second"')
     choose(page, "Column with the text", "first")
     expect(page.get_by_text("Over 4 texts at tau 3,")).to_be_visible()
@@ -95,12 +99,3 @@ def test_a_corpus_can_be_typed_an_empty_segment_in_it_is_named_and_one_text_has_
     upload(page, "one.txt", FIRST[0])
     expect(page.get_by_text("Over 1 text at tau 3,")).to_be_visible()
     expect(page.get_by_test_id("stAlertContentInfo")).to_be_visible()
-
-
-def test_texts_too_long_are_left_out_or_cut_as_the_reader_says(visit):
-    page = visit("/roles")
-    upload(page, "long.txt", "\n".join([*FIRST, "word " * 700]))
-    expect(page.get_by_text("text 5 (702 tokens)")).to_be_visible()
-    expect(page.get_by_text("Over 4 texts at tau 3,")).to_be_visible()
-    page.get_by_role("radio", name="cut them").click()
-    expect(page.get_by_text("Over 5 texts at tau 3,")).to_be_visible()
