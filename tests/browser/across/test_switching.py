@@ -60,22 +60,9 @@ def test_chosen_heads_are_switched_off_struck_through_and_restored_by_the_link(v
     wait_until_alike(page, there, cells)
 
 
-def test_all_heads_are_one_click_away_and_so_is_the_way_back(visit):
-    page = visit("/?off=0-2,1-4&head=0-2")
-    expect(page.get_by_role("heading", name="What changes without them")).to_be_visible()
-    without = cells(page)
-    page.get_by_role("button", name="Switch all on").click()
-    expect_cells_other_than(page, without)
-    expect_off(page)
-    expect(page).not_to_have_url(re.compile("off="))
-    page.get_by_role("button", name="Switch L0 H2, L1 H4 off again").click()
-    expect(page.get_by_text("Switched off: L0 H2, L1 H4.")).to_be_visible()
-    expect(page.get_by_role("grid").locator(".cell.off")).to_have_count(2)
-    wait_until_equal(page, lambda: cells(page), without)
-
-
-def test_arcs_of_a_later_head_are_shown_with_and_without_them_and_files_say_which_are_off(visit):
+def test_arcs_of_a_later_head_are_shown_both_ways_files_say_which_are_off_and_all_on_is_a_click_away_and_back(visit):
     page = visit("/?off=0-2,1-4&head=2-8&tau=2")
+    expect(page.get_by_role("heading", name="What changes without them")).to_be_visible()
     without = drawn_links(page)
     page.get_by_role("radio", name="with all heads on").click()
     expect(page).to_have_url(re.compile(r"arcs\+of="))
@@ -88,6 +75,17 @@ def test_arcs_of_a_later_head_are_shown_with_and_without_them_and_files_say_whic
         assert "heads off L0 H2, L1 H4" in " ".join(svg.itertext())
     table = pd.read_csv(io.BytesIO(download(page, "CSV of role changes")))
     assert set(table["heads off"]) == {"L0 H2, L1 H4"}
+    # All heads are one click away, and so is the way back.
+    settle(page)
+    without = cells(page)
+    page.get_by_role("button", name="Switch all on").click()
+    expect_cells_other_than(page, without)
+    expect_off(page)
+    expect(page).not_to_have_url(re.compile("off="))
+    page.get_by_role("button", name="Switch L0 H2, L1 H4 off again").click()
+    expect(page.get_by_text("Switched off: L0 H2, L1 H4.")).to_be_visible()
+    expect(page.get_by_role("grid").locator(".cell.off")).to_have_count(2)
+    wait_until_equal(page, lambda: cells(page), without)
 
 
 def test_roles_over_the_corpus_show_what_came_and_went(visit):
