@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from steps import arcs, cell, choose, chosen, error, expect_number_of_cells, name_checkpoint, type_texts
 
 
-def test_a_typed_folder_is_used(visit, small_checkpoint):
+def test_a_typed_folder_is_used_and_what_cannot_be_used_is_said_in_a_sentence(visit, small_checkpoint, tmp_path):
     page = visit("/")
     type_texts(page, "the black cat sat on the mat")
     cell(page, 5, 11).click()
@@ -20,13 +20,10 @@ def test_a_typed_folder_is_used(visit, small_checkpoint):
     choose(page, "Checkpoint", "bundled")
     expect(page.get_by_role("grid", name="Heads of bundled")).to_be_visible()
     expect_number_of_cells(page, 6 * 12)
-
-
-def test_a_checkpoint_that_cannot_be_used_is_said_in_a_sentence_and_the_rest_stays(visit, small_checkpoint, tmp_path):
     pickled = tmp_path / "pickled"
     shutil.copytree(small_checkpoint, pickled)
     (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
-    page = visit("/")
+    # One that cannot be used is said in a sentence, and the rest stays.
     for name, sentence in (
         (tmp_path / "nowhere", f"There is no folder {tmp_path / 'nowhere'}."),
         (pickled, "has only weights that could run code when loaded (pytorch_model.bin)."),
