@@ -145,7 +145,7 @@ def test_a_link_to_roles_restores_heads_tab_and_settings(visit):
     expect(there.get_by_role("button", name=re.compile("^no role: "))).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_change_of_page_keeps_text_heads_and_settings(visit):
+def test_a_change_of_page_keeps_text_heads_and_settings_and_counts_right_after_one_was_made(visit):
     page = visit("/")
     before = cells(page)
     type_texts(page, SENTENCE)
@@ -175,10 +175,8 @@ def test_a_change_of_page_keeps_text_heads_and_settings(visit):
     page.reload()
     settle(page)
     wait_until_equal(page, lambda: what_is_shared(page), here)
-
-
-def test_a_click_on_a_page_counts_though_a_setting_made_just_before_was_still_to_be_told(visit):
-    page = visit("/")
+    # A click on a page counts though a setting made just before is still to be told.
+    fold_drawer(page)
     arcs(page).get_by_role("radio", name="Matrix").check()
     page.get_by_role("link", name="Roles").click()
     expect(page.get_by_role("grid", name=re.compile("^Roles of the heads of "))).to_be_visible()
