@@ -1,3 +1,4 @@
+import gc
 import os
 from pathlib import Path
 
@@ -17,8 +18,16 @@ from type_checks import check_shapes_of_arrays_only
 hypothesis.settings.register_profile("no deadline", deadline=None)
 hypothesis.settings.load_profile("no deadline")
 check_shapes_of_arrays_only()
+# Importing makes millions of objects that stay: looking through them again and again for garbage takes seconds. It
+# begins again once all tests are collected, and leaves those out.
+gc.disable()
 
 SHARED = Path(__file__).parents[2] / "shared"
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

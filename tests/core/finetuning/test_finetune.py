@@ -1,6 +1,5 @@
 import argparse
 import contextlib
-import gc
 import json
 import random
 import subprocess
@@ -52,14 +51,6 @@ def count_of_cats(text):
 
 def read(path, columns=("text",), label="cats", task=None):
     return read_training_data(path.name, path.read_bytes(), columns, label, task=task)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_and_many():
-    """What is there already need not be gone through after each run."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture
