@@ -1,11 +1,14 @@
 """How many heads can go: curves that are stopped, gone on with and kept, and a checkpoint made without heads."""
 
+from functools import partial
+
 import pytest
 from reading import button, said
 from streamlit.runtime.scriptrunner import StopException
 
 from cache.store.recent import Recent
 from core.checkpoints.find import find_checkpoint, load_checkpoint
+from core.importance.passes.speed import speeds
 from dashboard import controls
 from dashboard.views.importance.curves import drawn, view, wording
 from dashboard.views.importance.curves.removal import NAME
@@ -142,7 +145,8 @@ def test_heads_are_removed_from_the_page_and_the_checkpoint_is_offered(opened, s
     assert said(at)[0].startswith("There is already a checkpoint smaller in")
 
 
-def test_chosen_heads_are_zeroed_and_the_speed_is_measured_once_asked_for(opened, store):
+def test_chosen_heads_are_zeroed_and_the_speed_is_measured_once_asked_for(opened, store, monkeypatch):
+    monkeypatch.setattr("core.importance.passes.speed.speeds", partial(speeds, seconds=0.0))
     at = opened(**{"heads to remove": wording.CHOSEN, "export": wording.ZEROED, "head": "0-1,1-2"})
     begin(at) if orders_of(at) is None else None
     at.text_input(key=NAME).set_value("zeroed")
@@ -157,9 +161,9 @@ def test_chosen_heads_are_zeroed_and_the_speed_is_measured_once_asked_for(opened
     assert not [each for each in at.dataframe if "ratio" in each.value]
     at.button(key="speed zeroed").click().run()
     assert said(at) == []
-    (speeds,) = (each.value for each in at.dataframe if "ratio" in each.value)
-    assert speeds["batch_size"].tolist() == [1, 4, 16, 64]
-    assert (speeds["ratio"] > 0).all()
+    (measured,) = (each.value for each in at.dataframe if "ratio" in each.value)
+    assert measured["batch_size"].tolist() == [1, 4, 16, 64]
+    assert (measured["ratio"] > 0).all()
 
 
 def test_a_bad_name_gets_a_sentence(opened):
