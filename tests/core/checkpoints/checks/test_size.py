@@ -86,10 +86,6 @@ REFUSED = {
         lambda content: content["added_tokens"].extend(flood(100_000)),
         r"tokenizer\.json of .* has 100,005 added tokens, and at most 20,000 are read",
     ),
-    "words": (
-        lambda content: content["model"]["vocab"].update((f"w{number}", number) for number in range(MAX_ENTRIES)),
-        r"tokenizer\.json of .* has 1,500,\d+ tokens, and at most 1,500,000 are read",
-    ),
     "steps": (
         lambda content: content.update(normalizer={"type": "Sequence", "normalizers": [TWICE] * 1_001}),
         r"takes a text through 1,00\d steps, and at most 1,000 are read",
@@ -109,6 +105,13 @@ REFUSED = {
 def test_a_tokenizer_beyond_all_bounds_is_refused(folder, change, message):
     edit_tokenizer(folder, change)
     with pytest.raises(CheckpointError, match=message):
+        load(folder)
+
+
+def test_a_tokenizer_of_too_many_words_is_refused(folder, monkeypatch):
+    monkeypatch.setattr("core.checkpoints.tokenizer_files.MAX_ENTRIES", 1_000)
+    edit_tokenizer(folder, lambda content: content["model"]["vocab"].update((f"w{n}", n) for n in range(1_000)))
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json of .* has 1,1\d\d tokens, and at most 1,000 are read"):
         load(folder)
 
 
