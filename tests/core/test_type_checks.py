@@ -2,16 +2,27 @@ import jaxtyping
 import numpy as np
 import pytest
 from beartype import beartype
-from beartype.roar import BeartypeCallHintParamViolation
-from jaxtyping import TypeCheckError
+from beartype.roar import BeartypeCallHintParamViolation, BeartypeCallHintReturnViolation
+from jaxtyping import Float
 
 from core.attention.settings import head_name
 from core.statistics.means import half_interval
 
 
 def test_axes_of_one_name_must_be_of_one_size():
-    with pytest.raises(TypeCheckError, match="cell"):
+    with pytest.raises(BeartypeCallHintParamViolation, match="cell"):
         half_interval(np.array([5, 5, 5]), np.zeros(2), 0.05)
+
+
+def test_what_is_returned_has_the_axes_of_the_arguments_of_its_call():
+    @jaxtyping.jaxtyped(typechecker=beartype)
+    def after_the_first(values: Float[np.ndarray, " text"], n_left_out: int) -> Float[np.ndarray, " text"]:
+        return values[n_left_out:]
+
+    for n_texts in (2, 3):
+        assert len(after_the_first(np.zeros(n_texts), 0)) == n_texts
+    with pytest.raises(BeartypeCallHintReturnViolation, match="text"):
+        after_the_first(np.zeros(3), 1)
 
 
 def test_functions_without_arrays_are_checked_too():
