@@ -23,6 +23,7 @@ from core.importance.pruning.over_steps import (
     step_curves_table,
 )
 
+N_RANDOM = 2
 TEXTS = ["the cat ran", "who sat on the mat", "a dog", "she eats red apples", "two birds"]
 RIGHT = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 1, 0]])
 """Whether each of five texts is classified rightly at each of four numbers of heads removed."""
@@ -105,6 +106,12 @@ def curves_of(checkpoint, texts, output, *more):
     return main(list(map(str, arguments)))
 
 
+@pytest.fixture(autouse=True)
+def few_random_orders(monkeypatch):
+    """Ten are half of the time of a curve."""
+    monkeypatch.setattr("core.importance.pruning.orders.RANDOM_ORDERS", N_RANDOM)
+
+
 def table_of(checkpoint, texts, output, *more):
     assert curves_of(checkpoint, texts, output, *more) == 0
     return pd.read_csv(output, keep_default_na=False, na_values="")
@@ -125,6 +132,7 @@ def test_the_curves_of_each_step_are_those_of_prune_for_its_checkpoint(run, tmp_
         assert f"Step {step}, {checkpoint}" in said
         assert capsys.readouterr().out in said, "heads that can go, as of that checkpoint"
     assert set(whole["checkpoint"]) == {"run"}
+    assert set(whole.loc[whole["order"] == "random", "draw"]) == set(range(N_RANDOM))
     assert whole["relative"].isna().all(), "the text vector does not change with all heads on"
 
 
