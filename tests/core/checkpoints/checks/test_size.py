@@ -109,7 +109,7 @@ def test_a_tokenizer_beyond_all_bounds_is_refused(folder, change, message):
 
 
 def test_a_tokenizer_of_too_many_words_is_refused(folder, monkeypatch):
-    monkeypatch.setattr("core.checkpoints.tokenizer_files.MAX_ENTRIES", 1_000)
+    monkeypatch.setattr("core.checkpoints.checks.tokenizer_files.MAX_ENTRIES", 1_000)
     edit_tokenizer(folder, lambda content: content["model"]["vocab"].update((f"w{n}", n) for n in range(1_000)))
     with pytest.raises(CheckpointError, match=r"tokenizer\.json of .* has 1,1\d\d tokens, and at most 1,000 are read"):
         load(folder)
