@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import importlib.util
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -141,18 +142,16 @@ def _brought(text: Text) -> Dependencies:
 
 
 def _parsed_trees(texts: Sequence[Text], *, tagged: bool = False) -> Iterator[Dependencies]:
-    for _, pieces in groupby(_parsed(_pieces(texts), tagged), key=lambda parsed: parsed[0].text):
+    for _, pieces in groupby(_parsed(texts, tagged), key=lambda piece: piece.place.text):
         segments, spans, heads, relations = list[int](), list[tuple[int, int]](), list[int](), list[str]()
         tags = list[str]()
-        for place, document in pieces:
+        for piece in pieces:
             first = len(heads)
-            words = [word for word in document if not word.is_space]
-            numbers = {word.i: number for number, word in enumerate(words, start=first)}
-            segments += [place.segment] * len(words)
-            spans += [(place.start + word.idx, place.start + word.idx + len(word)) for word in words]
-            heads += [numbers.get(_head(word).i, ROOT) if _head(word) != word else ROOT for word in words]
-            relations += [word.dep_ for word in words]
-            tags += [word.tag_ for word in words]
+            segments += [piece.place.segment] * len(piece.spans)
+            spans += [(piece.place.start + start, piece.place.start + end) for start, end in piece.spans]
+            heads += [first + head if head != ROOT else ROOT for head in piece.heads]
+            relations += piece.relations
+            tags += piece.tags
         words_found = Words(segments=np.array(segments, int), spans=np.array(spans, int).reshape(-1, 2))
         trees = _trees(words_found, np.array(heads, int), relations)
         yield replace(trees, tags=tuple(tags)) if tagged else trees
@@ -181,32 +180,94 @@ class _Place:
     """Index of the first character of the piece in its segment."""
 
 
-def _pieces(texts: Sequence[Text]) -> Iterator[tuple[Any, _Place]]:
-    """Split every segment into documents of at most PIECE_WORDS words, which limits the parser's memory."""
-    for i, text in enumerate(texts):
-        for side in range(len(text.segments)):
-            whole = _document(text, side)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Piece:
+    """Trees of a piece, which hold nothing of spaCy's."""
+
+    place: _Place
+    spans: list[tuple[int, int]]
+    """Of each word in the piece."""
+    heads: list[int]
+    """Index of each word's head among the words of the piece; ROOT for the root of a sentence."""
+    relations: list[str]
+    tags: list[str]
+
+    @classmethod
+    def of(cls, place: _Place, document: Any) -> "_Piece":
+        """What a parsed document says."""
+        words = [word for word in document if not word.is_space]
+        numbers = {word.i: number for number, word in enumerate(words)}
+        return cls(
+            place=place,
+            spans=[(word.idx, word.idx + len(word)) for word in words],
+            heads=[numbers.get(_head(word).i, ROOT) if _head(word) != word else ROOT for word in words],
+            relations=[word.dep_ for word in words],
+            tags=[word.tag_ for word in words],
+        )
+
+
+def _parsed(texts: Sequence[Text], tagged: bool) -> Iterator[_Piece]:
+    """Parse every segment in batches of at most PIECE_WORDS words, which limits the parser's memory.
+
+    spaCy keeps each new word for good, unless it was met in a memory zone. Then nothing of spaCy's may leave the zone.
+    """
+    left_out = [] if tagged else ["tagger"]  # nothing else reads the tags, and they take time
+    waiting = _Waiting(texts)
+    while waiting:
+        with _one_at_a_time, _pipeline().memory_zone():
+            pieces = _parsed_batch(waiting.next_batch(), left_out)
+        yield from pieces
+
+
+def _parsed_batch(batch: list[tuple[Any, _Place]], left_out: list[str]) -> list[_Piece]:
+    parsed = _pipeline().pipe(batch, as_tuples=True, batch_size=len(batch), disable=left_out)
+    return [_Piece.of(place, document) for document, place in parsed]
+
+
+class _Waiting:
+    """Segments that are not parsed yet, and pieces of long ones."""
+
+    def __init__(self, texts: Sequence[Text]) -> None:
+        self._texts = texts
+        self._segments = ((i, side) for i, text in enumerate(texts) for side in range(len(text.segments)))
+        self._segment = next(self._segments, None)
+        self._cut = deque[tuple[bytes, _Place]]()
+        """Pieces as spaCy writes them, since words of a memory zone end with it."""
+
+    def __bool__(self) -> bool:
+        return self._segment is not None or bool(self._cut)
+
+    def next_batch(self) -> list[tuple[Any, _Place]]:
+        """Documents of at most PIECE_WORDS words together."""
+        batch, n_words = list[tuple[Any, _Place]](), 0
+        while (found := self._first()) is not None:
+            n_words += len(found[0])
+            if batch and n_words > PIECE_WORDS:
+                break
+            batch.append(found)
+            if self._cut:
+                self._cut.popleft()
+            else:
+                self._segment = next(self._segments, None)
+        return batch
+
+    def _first(self) -> tuple[Any, _Place] | None:
+        """The next document, which still waits."""
+        from spacy.tokens import Doc
+
+        if self._segment is not None and not self._cut:
+            i, side = self._segment
+            whole = _document(self._texts[i], side)
             if len(whole) <= PIECE_WORDS:
-                yield whole, _Place(i, side, 0)
-                continue
+                return whole, _Place(i, side, 0)
             for start in range(0, len(whole), PIECE_WORDS):
                 piece = whole[start : start + PIECE_WORDS]
-                yield piece.as_doc(), _Place(i, side, piece.start_char)
-
-
-def _parsed(pieces: Iterator[tuple[Any, _Place]], tagged: bool) -> Iterator[tuple[_Place, Any]]:
-    from spacy.training.batchers import minibatch_by_words
-
-    left_out = [] if tagged else ["tagger"]  # nothing else reads the tags, and they take time
-    batches = minibatch_by_words(pieces, PIECE_WORDS, get_length=lambda piece: len(piece[0]))
-    while True:
-        with _one_at_a_time:  # to make the documents of a batch, the pipeline is asked too
-            batch: list[tuple[Any, _Place]] = next(batches, [])
-            parsed = _pipeline().pipe(batch, as_tuples=True, batch_size=len(batch), disable=left_out) if batch else []
-            documents = list(parsed)
-        if not documents:
-            return
-        yield from ((place, document) for document, place in documents)
+                self._cut.append((piece.as_doc().to_bytes(), _Place(i, side, piece.start_char)))
+            self._segment = next(self._segments, None)
+        if not self._cut:
+            return None
+        packed, place = self._cut[0]
+        return Doc(_pipeline().vocab).from_bytes(packed), place
 
 
 def token_pairs(tokenized: TokenizedText, relations: Sequence[Relation]) -> tuple[TokenPair, ...]:

@@ -216,6 +216,21 @@ def test_a_long_text_is_parsed_in_pieces_whose_places_are_those_in_the_text(monk
     assert found.words.shown(text) == tuple(word for word, *_ in whole)
 
 
+def test_the_parser_forgets_the_words_of_texts_it_has_parsed(monkeypatch):
+    """It keeps every word that it meets for good, unless it is told not to, and a server would grow with each text."""
+    strings = parses._pipeline().vocab.strings
+    monkeypatch.setattr(parses, "PIECE_WORDS", 50)
+    list(tagged_dependencies([Text(("A first text.",))]))
+    n_before = len(strings)
+    typed = Text((" ".join(f"{name}ing wug{name}s ran." for name in map("x{:c}q".format, range(97, 123))),))
+    brought = Text(("gloobs zorped",), (("gloobs", "zorped"),))
+    words = [tree.words.shown(text) for text, tree in zip([typed, brought], tagged_dependencies([typed, brought]))]
+    assert [len(of_text) for of_text in words] == [26 * 4, 2]
+    assert len(strings) == n_before
+    assert "gloobs" not in strings
+    assert "wugxaqs" not in strings
+
+
 def test_the_sieve_takes_relations_that_a_text_brought_and_knows_obj_as_dobj():
     assert as_words(BROUGHT.segments, next(parse([BROUGHT]))) == {
         ("nsubj", 0, "He", "saw"),
@@ -341,6 +356,9 @@ def test_two_threads_do_not_use_the_parser_at_once(monkeypatch):
     class Watched:
         def make_doc(self, text):
             return real.make_doc(text)
+
+        def memory_zone(self):
+            return real.memory_zone()
 
         def pipe(self, documents, **options):
             nonlocal inside, most
