@@ -1,8 +1,9 @@
 """Results for many items, with the texts that were too long."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Generic
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Final, Generic
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +16,8 @@ from core.passes.question import Question, Result
 from core.roles.measures import TextMeasures
 from core.roles.question import SCORES
 from core.texts.tokens import TooLong
+
+_numbers: Final = count()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -31,6 +34,8 @@ class Answers(Generic[Result]):
     """Number of tokens of each result's text, as far as it was read."""
     n_bytes: int
     """Size of the results in memory."""
+    number: int = field(default_factory=_numbers.__next__, init=False)
+    """Stands for these answers, and no others, in the key of what follows from them and may outlive them in memory."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -43,7 +43,7 @@ class Corpus:
     """Scores and tests of the chosen texts."""
 
     key: Hashable
-    """What the scores answer."""
+    """Stands for the scores where something that follows from them is kept, without keeping them in memory."""
     scored: RoleScores
     """Scores of the chosen texts, with their references."""
     tests: HeadTests
@@ -184,7 +184,7 @@ def _judge(measured: Answers[TextMeasures], counts: Answers[TextMeasures] | None
     else:
         tests = role_tests(scored.scores, ROLES, criterion, scored.uniform)
     return Corpus(
-        key=(measured, settings),
+        key=(measured.number, settings),
         scored=scored,
         tests=tests,
         scale=settings.scale,

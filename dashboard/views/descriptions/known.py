@@ -102,7 +102,8 @@ def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | 
     known = _recent.get(key)
     if known is None:
         known = _describe(visit, surface, predictions, None if mentions is None else mentions.read, alpha)
-        _recent.put(key, known, surface.n_bytes + (0 if predictions is None else predictions.n_bytes))
+        held = [surface, predictions, None if mentions is None else mentions.answers]  # by the key
+        _recent.put(key, known, sum(answers.n_bytes for answers in held if answers is not None))
     before, told = _with_roles.get(tests, (None, None))
     if before is not known or told is None:
         coarse = [ROLES.index(role) for role in COARSE_ROLES]
