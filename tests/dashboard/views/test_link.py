@@ -137,6 +137,22 @@ def test_what_a_link_asks_for_in_vain_is_said_in_a_sentence_each_and_the_rest_st
         assert not at.error
 
 
+def test_numbers_of_thousands_of_digits_in_a_link_are_said_in_short_sentences_and_the_rest_stays(app):
+    """Python refuses to read more than 4,300 digits."""
+    number = "9" * 4_400
+    asked = dict.fromkeys(("tau", "guess", "number", "share", "strongest"), number)
+    asked |= dict.fromkeys(("head", "off", "window"), f"{number}-{number}") | {"pin": f"from-{number}"}
+    at = app(**asked, text="The cat sat.", alpha="0.01")
+    assert not at.exception
+    assert not at.error
+    assert at.session_state["alpha"] == 0.01
+    sentences = said_of_link(at)
+    assert {"tau", "head", "window", "text", "pin", "share"} <= {
+        word for sentence in sentences for word in sentence.replace("“", " ").split()
+    }
+    assert max(map(len, sentences)) < 400
+
+
 @pytest.mark.parametrize(
     ("page", "asked", "sentence"),
     [
