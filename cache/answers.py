@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
-from typing import Any, Final, Generic
+from typing import Any, Generic
 
 import numpy as np
 from jaxtyping import Float
 
 from cache.serving.item_requests import PassResult
+from cache.store.recent import new_number
 from cache.store.record import Record
 from core.errors import EveryTextTooLong
 from core.passes.arrays import Arrays
@@ -16,8 +16,6 @@ from core.passes.question import Question, Result
 from core.roles.measures import TextMeasures
 from core.roles.question import SCORES
 from core.texts.tokens import TooLong
-
-_numbers: Final = count()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,7 +32,7 @@ class Answers(Generic[Result]):
     """Number of tokens of each result's text, as far as it was read."""
     n_bytes: int
     """Size of the results in memory."""
-    number: int = field(default_factory=_numbers.__next__, init=False)
+    number: int = field(default_factory=new_number, init=False)
     """Stands for these answers, and no others, in the key of what follows from them and may outlive them in memory."""
 
 

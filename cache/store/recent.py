@@ -1,11 +1,21 @@
 """In-memory cache of recent results, which clicks and sliders request repeatedly."""
 
 from collections import OrderedDict
+from itertools import count
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
+_numbers: Final = count()
+
+
+def new_number() -> int:
+    """A number that nothing else has, as a key of what follows from something large.
+
+    With the large thing itself in its key, a small answer would keep that in memory, and only its own size is counted.
+    """
+    return next(_numbers)
 
 
 class Recent(Generic[Question, Answer]):

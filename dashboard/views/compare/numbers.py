@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from cache.engine import Engine
 from cache.inference import Inference
-from cache.store.recent import Recent
+from cache.store.recent import Recent, new_number
 from core.attention.settings import Head, PassSettings
 from core.comparison.differences import ROUNDING, LayerShift, PairedTests, layer_shift, paired_tests
 from core.comparison.moved import head_moved_most, role_moved_most
@@ -34,7 +34,7 @@ class Scored:
     """A checkpoint and the reference on the same texts."""
 
     key: Hashable
-    """What these numbers answer."""
+    """Stands for these numbers where something that follows from them is kept, without keeping the texts in memory."""
     engines: tuple[Engine, Engine]
     """The reference, and the compared checkpoint."""
     positions: tuple[int, ...]
@@ -117,7 +117,7 @@ def scored(
     if corpus is None:
         return None
     scores = Scored(
-        key=key,
+        key=new_number(),
         engines=engines,
         positions=corpus.positions,
         too_long=corpus.too_long,
