@@ -17,7 +17,7 @@ from tqdm import tqdm
 from core.attention.settings import ONE_STACK, TWO_STACKS, PassSettings, head_names
 from core.checkpoints.checkpoint import DTYPES, Checkpoint
 from core.checkpoints.find import LARGEST_SEED, find_checkpoint, load_checkpoint, randomly_initialised
-from core.errors import AnalysisError, TextError, quoted
+from core.errors import AnalysisError, TextError, quoted, shortened
 from core.passes.prepare import check_settings, prepare_all
 from core.passes.question import Item, Question, Result, answer
 from core.passes.texts import PassText
@@ -27,8 +27,8 @@ from core.texts.tokens import TooLong
 TABLES: Final = (".parquet", ".csv")
 
 Done = TypeVar("Done")
-SHOWN: Final = 100
-"""Characters of a name in a message, at most."""
+NAMED: Final = 100
+"""Characters of a file's name that its unfinished form keeps."""
 
 
 def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +100,7 @@ def read_bytes(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)  # a device has no size, and may have no end
     except OSError as error:
-        raise TextError(f"{_shown(path)} cannot be read ({error.strerror}). Check the path.") from None
+        raise TextError(f"{shortened(str(path))} cannot be read ({error.strerror}). Check the path.") from None
     if len(content) > MAX_BYTES:
         raise TextError(f"{path} is larger than {MAX_BYTES // 10**6} MB. Split it.")
     return content
@@ -201,11 +201,12 @@ def check_output(output: Path, suffixes: Sequence[str] = (), others: Iterable[Pa
         _check_place(output, others)
     except OSError as error:  # such as a name that is too long
         raise AnalysisError(
-            f"{_shown(output)} cannot be written ({error.strerror or error}). Choose another place."
+            f"{shortened(str(output))} cannot be written ({error.strerror or error}). Choose another place."
         ) from None
     if suffixes and output.suffix.lower() not in suffixes:
         raise AnalysisError(
-            f"{output} cannot be written in this format. Choose a name that ends in {', '.join(suffixes)}."
+            f"{shortened(str(output))} cannot be written in this format. Choose a name that ends in "
+            f"{', '.join(suffixes)}."
         )
     _check_writable(output)
 
@@ -215,26 +216,21 @@ def _check_place(output: Path, others: Iterable[Path | None]) -> None:
 
     Raises: AnalysisError; OSError for a name that the system does not take.
     """
-    folder = output.resolve().parent
+    folder, shown = output.resolve().parent, shortened(str(output))
     if not folder.is_dir():
-        raise AnalysisError(f"There is no folder {folder} to write {output.name} to. Make it first.")
+        at, name = shortened(str(folder)), shortened(output.name)
+        raise AnalysisError(f"There is no folder {at} to write {name} to. Make it first.")
     if output.is_dir():
-        raise AnalysisError(f"{output} is a folder. Name a file in it.")
+        raise AnalysisError(f"{shown} is a folder. Name a file in it.")
     if output.is_fifo():
-        raise AnalysisError(f"{output} is a pipe, which takes no whole file. Name a file.")
+        raise AnalysisError(f"{shown} is a pipe, which takes no whole file. Name a file.")
     if any(_is_same(output, other) for other in others if other):
-        raise AnalysisError(f"{output} is another file of this command, which would be overwritten. Name a new one.")
+        raise AnalysisError(f"{shown} is another file of this command, which would be overwritten. Name a new one.")
 
 
 def _is_same(one: Path, other: Path) -> bool:
     """Whether two paths lead to the same file, also as hard links."""
     return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
-
-
-def _shown(path: Path) -> str:
-    """A path, or the end of a long one."""
-    written = str(path)
-    return written if len(written) <= SHOWN else f"...{written[-SHOWN:]}"
 
 
 def _check_writable(output: Path) -> None:
@@ -279,7 +275,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         why = error.strerror or error
-        raise AnalysisError(f"{_shown(folder)} cannot be made ({why}). Choose another place.") from None
+        raise AnalysisError(f"{shortened(str(folder))} cannot be made ({why}). Choose another place.") from None
 
 
 def write(output: Path, how: Callable[[Path], object]) -> None:
@@ -306,7 +302,7 @@ def write_whole(output: Path, how: Callable[[Path], object]) -> None:
         how(output)  # a device, such as /dev/stdout
         return
     target = output.resolve()  # of a link, what it leads to
-    part = target.with_name(f"{target.name[:SHOWN]}-{uuid4().hex[:8]}.part")
+    part = target.with_name(f"{target.name[:NAMED]}-{uuid4().hex[:8]}.part")
     try:
         how(part)
         if target.exists():

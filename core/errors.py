@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 
 LONGEST_QUOTED: Final = 100
-"""Characters of a name or another word without a blank that a message quotes."""
+"""Characters of a name or of another word that a message quotes."""
 _TOO_LONG: Final = re.compile(rf"\S{{{LONGEST_QUOTED + 1},}}")
 
 
@@ -17,12 +17,13 @@ class AnalysisError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_TOO_LONG.sub(_ends_of, message))
+        super().__init__(_TOO_LONG.sub(lambda word: shortened(word[0]), message))
 
 
-def _ends_of(word: re.Match[str]) -> str:
+def shortened(name: str) -> str:
+    """A name, which may have blanks, as a message shows it: of a very long one both ends."""
     half = (LONGEST_QUOTED - 1) // 2
-    return f"{word[0][:half]}…{word[0][-half:]}"
+    return name if len(name) <= LONGEST_QUOTED else f"{name[:half]}…{name[-half:]}"
 
 
 class CheckpointError(AnalysisError):

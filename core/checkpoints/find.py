@@ -19,7 +19,7 @@ from core.checkpoints.folders import checkpoints_folder
 from core.checkpoints.hub import fetch
 from core.checkpoints.removed_heads import read_removed
 from core.checkpoints.saved_runs import check_is_saved
-from core.errors import CheckpointError
+from core.errors import CheckpointError, shortened
 
 BUNDLED: Final = "bundled"
 """Name of the checkpoint that is installed with the program: a BERT of 6 layers x 12 heads."""
@@ -109,8 +109,8 @@ def local_folder(name: str) -> Path | None:
     if NETWORK_SHARE.match(name):
         # Windows would send its user's name and a hash of the password to whichever machine a link names.
         raise CheckpointError(
-            f"{name[:100]} is on another machine, from which nothing is read. Copy the checkpoint to this machine, or "
-            "give the share a letter or a folder here."
+            f"{shortened(name)} is on another machine, from which nothing is read. Copy the checkpoint to this "
+            "machine, or give the share a letter or a folder here."
         )
     if name == BUNDLED:
         return bundled_folder()
@@ -119,7 +119,9 @@ def local_folder(name: str) -> Path | None:
     if os.path.isdir(folder) and ((folder / "config.json").is_file() or _looks_like_path(name)):
         return folder.resolve()
     if _looks_like_path(name):
-        raise CheckpointError(f"There is no folder {name}. Check the path, or type a hub id such as organisation/name.")
+        raise CheckpointError(
+            f"There is no folder {shortened(name)}. Check the path, or type a hub id such as organisation/name."
+        )
     own = checkpoints_folder() / name
     if os.path.isfile(own / "config.json"):
         return own.resolve()

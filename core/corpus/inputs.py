@@ -4,12 +4,13 @@ A text may bring the data set and the language that it belongs to: columns or ke
 `dataset=...` and `language=...`, or else the folder below the one that is given.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from core.errors import AnalysisError, TextError, first_line, quoted
+from core.errors import AnalysisError, TextError, first_line, quoted, shortened
 from core.texts.conllu import sentences_of_lines
 from core.texts.json_files import from_object, parsed_json
 from core.texts.tables import KNOWN_COLUMNS
@@ -43,15 +44,17 @@ def input_files(given: str) -> list[Path]:
     Raises: AnalysisError where there is none, and for a file of another kind.
     """
     path = Path(given)
-    if path.is_file():
+    if os.path.isfile(path):  # where Path raises for too long a name, os.path answers False
         if path.suffix.lower() not in SUFFIXES:
-            raise AnalysisError(f"{given} has a format that cannot be streamed. Give {', '.join(SUFFIXES)}.")
+            raise AnalysisError(f"{shortened(given)} has a format that cannot be streamed. Give {', '.join(SUFFIXES)}.")
         return [path]
-    if not path.is_dir():
-        raise AnalysisError(f"There is no folder {given}. Check the path.")
+    if not os.path.isdir(path):
+        raise AnalysisError(f"There is no folder {shortened(given)}. Check the path.")
     files = sorted(each for each in path.rglob("*") if each.suffix.lower() in SUFFIXES and each.is_file())
     if not files:
-        raise AnalysisError(f"The folder {given} holds no file that ends in {', '.join(SUFFIXES)}. Choose another.")
+        raise AnalysisError(
+            f"The folder {shortened(given)} holds no file that ends in {', '.join(SUFFIXES)}. Choose another."
+        )
     return files
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from core.errors import ColumnsNeeded, TextError
+from core.errors import ColumnsNeeded, TextError, shortened
 
 KNOWN_COLUMNS = (
     ("question", "sentence"),
@@ -126,7 +126,7 @@ def _picked_places(names: tuple[str, ...], columns: tuple[str, ...]) -> tuple[in
         raise TextError(f"A text comes from one column or from two different ones, got {columns}. Pick one or two.")
     missing = [name for name in columns if name not in names]
     if missing:
-        raise TextError(f'There is no column "{missing[0]}". Pick from the header: {_listed(names)}.')
+        raise TextError(f'There is no column "{shortened(missing[0])}". Pick from the header: {_listed(names)}.')
     return tuple(_place(names, name) for name in columns)
 
 
