@@ -266,6 +266,18 @@ def write_table(output: Path, table: pd.DataFrame, facts: Mapping[str, str]) -> 
         write(output, partial(table.assign(**facts).to_csv, index=False))
 
 
+def check_name(folder: Path) -> None:
+    """Refuse a name that the system does not take, such as one of 300 characters.
+
+    Raises: AnalysisError.
+    """
+    try:
+        folder.exists()
+    except OSError as error:
+        why = error.strerror or error
+        raise AnalysisError(f"{shortened(str(folder))} cannot be made ({why}). Choose another place.") from None
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder, and those above it; one that is there stays as it is.
 

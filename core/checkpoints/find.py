@@ -19,7 +19,7 @@ from core.checkpoints.folders import checkpoints_folder
 from core.checkpoints.hub import fetch
 from core.checkpoints.removed_heads import read_removed
 from core.checkpoints.saved_runs import check_is_saved
-from core.errors import CheckpointError, shortened
+from core.errors import CheckpointError, quoted, shortened
 
 BUNDLED: Final = "bundled"
 """Name of the checkpoint that is installed with the program: a BERT of 6 layers x 12 heads."""
@@ -149,7 +149,9 @@ def choose_device(device: str = "auto") -> str:
     if device == "auto":
         return available[0]
     if device not in available:
-        raise CheckpointError(f"Device {device!r} is not available here. Choose one of: auto, {', '.join(available)}.")
+        raise CheckpointError(
+            f"Device {quoted(device)} is not available here. Choose one of: auto, {', '.join(available)}."
+        )
     return device
 
 

@@ -13,12 +13,11 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import BUNDLED, find_checkpoint
 from core.checkpoints.folders import checkpoints_folder, program_folder
 from core.checkpoints.saved_runs import Progress, read_progress
-from core.errors import TextError
+from core.commands import read_bytes
 from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import Journal, check_agrees, open_run, plan_of, record, saved_step
 from core.finetuning.movie_reviews import COLUMNS, movie_reviews
 from core.finetuning.settings import TrainingSettings
-from core.texts.text import MAX_BYTES
 
 SAMPLE: Final = "movie-reviews"
 """Name of the sample checkpoint."""
@@ -62,7 +61,7 @@ def finetune(chosen: argparse.Namespace) -> None:
     settings = TrainingSettings(**{field: getattr(chosen, field) for field in fields})
     columns = tuple(name.strip() for name in chosen.text_columns.split(","))
     data = read_training_data(
-        chosen.data.name, _read(chosen.data), columns, chosen.label_column.strip(), task=chosen.task
+        chosen.data.name, read_bytes(chosen.data), columns, chosen.label_column.strip(), task=chosen.task
     )
     files = find_checkpoint(chosen.checkpoint)
     with _reported(open_run(chosen.output, plan_of(files, data, None, settings), resume=chosen.resume)) as journal:
@@ -79,7 +78,7 @@ def sample_checkpoint(chosen: argparse.Namespace) -> None:
     step = saved_step(folder, resume=begun is not None)
     with _reported(Journal(folder, BUNDLED, step, "Fetching the movie reviews.")) as journal:
         paths = movie_reviews(program_folder() / "downloads")
-        data, held_out = (read_training_data(path.name, _read(path), COLUMNS[:1], COLUMNS[1]) for path in paths)
+        data, held_out = (read_training_data(path.name, read_bytes(path), COLUMNS[:1], COLUMNS[1]) for path in paths)
         files = find_checkpoint(BUNDLED)
         plan = plan_of(files, data, held_out, SAMPLE_SETTINGS)
         if step:
@@ -141,12 +140,3 @@ def _result(progress: Progress) -> str:
         return f"accuracy {last.accuracy:.3f} on the validation split"
     correlation = "not defined" if last.correlation is None else f"{last.correlation:.3f}"
     return f"correlation {correlation} on the validation split"
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise TextError(f"{path} is larger than {MAX_BYTES // 10**6} MB. Split it.")
-        return path.read_bytes()
-    except OSError as error:
-        raise TextError(f"{path} cannot be read ({error.strerror}). Check the path.") from None

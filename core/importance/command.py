@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from core.commands import TABLES, check_output, write_table
-from core.errors import AnalysisError
+from core.errors import AnalysisError, quoted
 from core.importance.agreement import Agreement, agreements
 from core.importance.cheap import allowed_measures, ways_to_measures
 from core.importance.effects import RESAMPLES, Draws, Effects, KeptAlone, effects, halves, kept_alone
@@ -78,7 +78,7 @@ def _resamples(written: str) -> int:
     """How many corpora are drawn."""
     if not written.isascii() or not written.isdigit() or not FEWEST_RESAMPLES <= int(written) <= MOST_RESAMPLES:
         raise argparse.ArgumentTypeError(
-            f"{written!r} is not a number of corpora; write one from {FEWEST_RESAMPLES} to {MOST_RESAMPLES}"
+            f"{quoted(written)} is not a number of corpora; write one from {FEWEST_RESAMPLES} to {MOST_RESAMPLES}"
         )
     return int(written)
 

@@ -18,6 +18,7 @@ from core.commands import (
     add_checkpoint_options,
     add_random_weights_option,
     add_texts_options,
+    check_name,
     check_output,
     checkpoint_facts,
     loaded,
@@ -80,6 +81,7 @@ def attention(chosen: argparse.Namespace) -> None:
 
 
 def _check_folder(output: Path) -> None:
+    check_name(output)
     if output.is_file() or (output.is_dir() and any(output.iterdir())):
         problem = "is a file" if output.is_file() else "is not empty"
         raise AnalysisError(f"{output} {problem}. Name a new folder, or a file that ends in .npz.")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from core.checkpoints.folders import program_folder
-from core.commands import make_folder, random_seed, read_bytes, read_texts, write
+from core.commands import check_name, make_folder, random_seed, read_bytes, read_texts, write
 from core.errors import AnalysisError
 from core.finetuning.data import unpacked
 from core.finetuning.movie_reviews import REQUIREMENT, movie_snippets
@@ -93,6 +93,7 @@ def _sentences(trees: Iterable[Path], texts: Sequence[Text]) -> Iterator[Sentenc
 
 def _check_folder(folder: Path) -> None:
     """Refuse a place that holds something, before the work is done."""
+    check_name(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise AnalysisError(f"{folder} is there already and is not an empty folder. Choose a new one.")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from core.errors import AnalysisError, first_line
+from core.errors import AnalysisError, first_line, shortened
 from core.roles.controls import RoleCounts
 from core.roles.hypotheses import HeadTests, tests_of
 from core.roles.matched_pairs import MatchedTests
@@ -141,10 +141,10 @@ def _parquet(path: Path) -> pd.DataFrame:
             )
         return pd.read_parquet(path, columns=[field.name for field in columns])
     except FileNotFoundError:
-        raise AnalysisError(f"There is no file {path}. Write one with: python -m core score") from None
+        raise AnalysisError(f"There is no file {shortened(str(path))}. Write one with: python -m core score") from None
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:  # TypeError: metadata that are no table's
         raise AnalysisError(
-            f"{path} is not a Parquet file ({first_line(error)}). Make one with: python -m core score"
+            f"{shortened(str(path))} is not a Parquet file ({first_line(error)}). Make one with: python -m core score"
         ) from None
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import PurePath
 from typing import Final
 
-from core.errors import TextError, shortened
+from core.errors import TextError, quoted, shortened
 from core.texts.conllu import WrittenText, read_conllu
 from core.texts.json_files import read_json, read_json_lines
 from core.texts.tables import read_header, read_rows
@@ -90,7 +90,9 @@ def read_file(name: str, content: bytes, columns: tuple[str, ...] | None = None)
             f'"{shortened(name)}" has a format that cannot be read. Choose a file that ends in {", ".join(SUFFIXES)}.'
         )
     if columns is not None and suffix not in (".csv", ".tsv"):
-        raise TextError(f"A {suffix} file has no columns to pick from, got {columns}. Leave the columns out.")
+        raise TextError(
+            f"A {suffix} file has no columns to pick from, got {quoted(', '.join(columns))}. Leave the columns out."
+        )
     value = decoded(content)
     if not value.strip():
         raise TextError("The file is empty. Choose one that holds at least one text.")

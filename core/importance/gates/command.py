@@ -16,6 +16,7 @@ from core.checkpoints.checkpoint import CheckpointFiles
 from core.checkpoints.find import find_checkpoint
 from core.checkpoints.saved_runs import Progress, read_progress, saved_checkpoints
 from core.commands import read_bytes, write
+from core.errors import quoted
 from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import check_agrees, open_run, plan_of
 from core.importance.gates.settings import GateSettings, TrainedGates
@@ -61,7 +62,9 @@ def penalties(written: str) -> tuple[float, ...]:
     try:
         return tuple(dict.fromkeys(float(part) for part in written.split(",")))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{written!r} names no penalties; write numbers, as in 0.01,0.02") from None
+        raise argparse.ArgumentTypeError(
+            f"{quoted(written)} names no penalties; write numbers, as in 0.01,0.02"
+        ) from None
 
 
 def gates(chosen: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from core.attention.settings import ONE_STACK, TWO_STACKS
 from core.checkpoints.find import find_checkpoint
 from core.checkpoints.removed_heads import REMOVED_HEADS
-from core.commands import heads
+from core.commands import check_name, heads
 from core.importance.removal.exports import EXPORTS
 
 
@@ -34,6 +34,7 @@ def remove(chosen: argparse.Namespace) -> None:
     off."""
     from core.importance.removal.remove import remove as remove_heads
 
+    check_name(chosen.output)
     files = find_checkpoint(chosen.checkpoint)
     done = remove_heads(
         files, chosen.heads, chosen.output, kind=chosen.attention or files.kinds[0], export=chosen.export

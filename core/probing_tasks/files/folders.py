@@ -1,12 +1,13 @@
 """Tasks from a file, or from a folder of files: one task a file."""
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from core.commands import read_bytes
-from core.errors import TextError
+from core.errors import TextError, shortened
 from core.finetuning.data import unpacked
 from core.probing_tasks.files.labelled import LABEL_COLUMN, read_labelled_task
 from core.probing_tasks.files.senteval import is_senteval, read_senteval
@@ -42,7 +43,7 @@ def read_tasks(
 
     Raises: ColumnsNeeded for a table with an unknown header; TextError, with the file and the line.
     """
-    if not path.is_dir():
+    if not os.path.isdir(path):  # where Path raises for too long a name, it answers False
         return (_read_task(path, text_columns, label_column, part_column, is_regression),)
     files = sorted(file for file in path.iterdir() if FILE_OF_A_TASK.fullmatch(file.name) and file.is_file())
     if not files:
@@ -70,7 +71,7 @@ def _read_task(
     found = FILE_OF_A_TASK.fullmatch(path.name)
     if found is None:
         raise TextError(
-            f"{path.name} cannot be read. Choose a file that ends in .txt, .tsv or .csv, or in .gz after it."
+            f"{shortened(path.name)} cannot be read. Choose a file that ends in .txt, .tsv or .csv, or in .gz after it."
         )
     content = read_bytes(path)
     try:

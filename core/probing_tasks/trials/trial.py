@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -69,7 +70,7 @@ class Trial:
         Raises: TextError; AnalysisError where the file is not one task.
         """
         path = Path(self.data)
-        if path.is_dir():
+        if os.path.isdir(path):  # where Path raises for too long a name, it answers False
             raise AnalysisError(f"{self.data} is a folder, and a trial is about one task. Name one of its files.")
         columns = tuple(name.strip() for name in self.text_columns.split(",")) if self.text_columns else None
         (task,) = read_tasks(path, columns, self.label_column, self.part_column, is_regression=self.is_regression)

@@ -1,0 +1,97 @@
+"""Whatever stands in the place of a name, each command answers in one short line."""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import core.__main__ as program
+
+ROOT = Path(program.__file__).parents[1]
+
+GIVEN = {"blanks": "a b " * 5_000, "a long name": "n" * 300}
+USUAL = {
+    "checkpoint": "bundled",
+    "texts": "t.txt",
+    "data": "t.txt",
+    "table": "t.txt",
+    "scores": "t.txt",
+    "heads": "3-7",
+}
+OWN_COMMANDS = {"corpus", "sample-tasks", "sample-checkpoint"}
+"""The first has commands of its own, the others ask for no names."""
+CHARACTERS = {"punctuation"}
+"""Options of which any value is one."""
+
+
+class _Asked(Exception):
+    pass
+
+
+@pytest.fixture(scope="module")
+def commands():
+    """The options of each command."""
+    found = {}
+
+    def parse(self, *_):
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                found.update(action.choices)
+        raise _Asked
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(argparse.ArgumentParser, "parse_args", parse)
+        with pytest.raises(_Asked):
+            program.main()
+    return {name: parser._actions for name, parser in found.items() if name not in OWN_COMMANDS}
+
+
+def takes_a_name(option):
+    is_one = option.nargs != 0 and not option.choices and option.type not in (int, float)
+    return is_one and option.dest not in CHARACTERS
+
+
+def line(options, asked, given):
+    """A call with what is required, and something else in one place."""
+    for option in options:
+        if option is asked or option.required:
+            value = (
+                given if option is asked else option.choices[0] if option.choices else USUAL.get(option.dest, "o.csv")
+            )
+            yield from (*option.option_strings[-1:], str(value))
+
+
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
+def test_every_option_that_takes_a_name_refuses_a_very_long_one_in_a_short_line(
+    commands, given, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.txt").write_text("One.\nTwo.\n")
+    n_asked = 0
+    for name, options in commands.items():
+        for asked in filter(takes_a_name, options):
+            monkeypatch.setattr(sys, "argv", ["core", name, *line(options, asked, given)])
+            try:
+                code = program._entry()
+            except SystemExit as end:
+                code = end.code
+            said = capsys.readouterr().err.strip().splitlines()
+            assert code == 2, (name, asked.dest)
+            assert len(said[-1]) < 500, (name, asked.dest)
+            n_asked += 1
+    assert n_asked > 90
+    assert [path.name for path in tmp_path.iterdir()] == ["t.txt"]
+
+
+def test_training_data_without_an_end_are_read_no_further_than_allowed(tmp_path):
+    """Below a bound on memory, which a whole read would go beyond."""
+    (tmp_path / "a.csv").symlink_to("/dev/zero")
+    command = ["-m", "core", "finetune", "--checkpoint", "bundled", "--data", str(tmp_path / "a.csv")]
+    options = ["--text-columns", "text", "--label-column", "label", "--output", str(tmp_path / "run")]
+    bounded = "import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30,) * 2); "
+    start = f"{bounded}sys.argv[1:] = {[*command[2:], *options]!r}; runpy.run_module('core', run_name='__main__')"
+    run = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, cwd=ROOT)
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+    assert "is larger than" in run.stderr
