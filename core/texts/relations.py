@@ -4,6 +4,7 @@ import importlib.metadata
 import importlib.util
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import groupby
@@ -27,6 +28,8 @@ UNIVERSAL: Final = {"obj": "dobj"}
 """Universal Dependencies name -> name used here, for relations of roles whose names differ."""
 PIECE_WORDS: Final = 5_000
 """Words parsed at once; 100,000 would take 1.5 GB. A sentence split between two pieces may lose a relation."""
+KEPT_STRINGS: Final = 50_000
+"""Words, lower-cased words, affixes and shapes that spaCy may keep of texts it has parsed: about 10 MB."""
 _one_at_a_time: Final = Lock()
 """One spaCy pipeline serves all threads, and spaCy does not guarantee that it is thread-safe."""
 
@@ -209,14 +212,30 @@ class _Piece:
 def _parsed(texts: Sequence[Text], tagged: bool) -> Iterator[_Piece]:
     """Parse every segment in batches of at most PIECE_WORDS words, which limits the parser's memory.
 
-    spaCy keeps each new word for good, unless it was met in a memory zone. Then nothing of spaCy's may leave the zone.
+    Nothing of spaCy's may leave a batch, as its words may be forgotten with it.
     """
     left_out = [] if tagged else ["tagger"]  # nothing else reads the tags, and they take time
     waiting = _Waiting(texts)
     while waiting:
-        with _one_at_a_time, _pipeline().memory_zone():
+        with _one_at_a_time, _within_bounds():
             pieces = _parsed_batch(waiting.next_batch(), left_out)
         yield from pieces
+
+
+def _within_bounds() -> AbstractContextManager[Any]:
+    """spaCy keeps each new word for good, unless it was met in a memory zone.
+
+    The words of the first texts are kept, since they come again: a zone makes all of its words anew, which takes a
+    tenth of the time of parsing.
+    """
+    n_kept = len(_pipeline().vocab.strings) - _n_strings_at_first()
+    return _pipeline().memory_zone() if n_kept > KEPT_STRINGS else nullcontext()
+
+
+@cache
+def _n_strings_at_first() -> int:
+    """Strings of the pipeline before it has parsed anything."""
+    return len(_pipeline().vocab.strings)
 
 
 def _parsed_batch(batch: list[tuple[Any, _Place]], left_out: list[str]) -> list[_Piece]:
@@ -232,7 +251,7 @@ class _Waiting:
         self._segments = ((i, side) for i, text in enumerate(texts) for side in range(len(text.segments)))
         self._segment = next(self._segments, None)
         self._cut = deque[tuple[bytes, _Place]]()
-        """Pieces as spaCy writes them, since words of a memory zone end with it."""
+        """Pieces as spaCy writes them, since their words may be forgotten with those of their batch."""
 
     def __bool__(self) -> bool:
         return self._segment is not None or bool(self._cut)
