@@ -65,13 +65,14 @@ def batch_sieves(texts: Sequence[PassText], causal: bool, reach: Reach = UNLIMIT
     live = [live_keys(len(text.queries.ids), len(text.keys.ids), causal, reach) for text in texts]
     pairs = pair_sieves(texts, live)
     at_chance, references = [], []
+    alike: dict[tuple[object, ...], _TextRows] = {}
     for row, (text, bounds) in enumerate(zip(texts, live)):
-        visible = bounds[:, 1] - bounds[:, 0]
-        scores, shares, of_uniform = _row_weights(_row_sieves(text, bounds, causal), visible)
-        indicators[row, : len(text.keys.ids)] = _key_indicators(text.keys)
-        row_weights[row, : len(visible)] = np.concatenate([scores, shares], axis=2)
-        at_chance.append(of_uniform)
-        references.append(row_references(scores, visible))
+        key = _layout(text)
+        of_text = alike[key] = alike.get(key) or _text_rows(text, bounds, causal)
+        indicators[row, : len(text.keys.ids)] = of_text.indicators
+        row_weights[row, : len(bounds)] = of_text.weights
+        at_chance.append(of_text.at_chance)
+        references.append(of_text.references)
     rows_uniform, rows_greatest = (np.stack(of) for of in zip(*references))
     uniform = np.concatenate([rows_uniform, np.where(np.isnan(pairs.greatest), np.nan, 1)], axis=1)
     return BatchSieves(
@@ -84,6 +85,35 @@ def batch_sieves(texts: Sequence[PassText], causal: bool, reach: Reach = UNLIMIT
         at_chance=np.concatenate([np.stack(at_chance), pairs.at_chance], axis=1),
         uniform=uniform,
         greatest=np.concatenate([rows_greatest, pairs.greatest], axis=1),
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _TextRows:
+    """The sieves of one text that do not depend on its relations."""
+
+    indicators: Float[np.ndarray, "key indicator"]
+    weights: Float[np.ndarray, "query column row_measure"]
+    """Of ROW_MEASURES, then of ROW_SHARES."""
+    at_chance: Float[np.ndarray, " row_share"]
+    references: tuple[Float[np.ndarray, " row_reference"], Float[np.ndarray, " row_reference"]]
+
+
+def _layout(text: PassText) -> tuple[object, ...]:
+    """Equal for texts that have equal sieves, as most texts of one length have."""
+    queries, keys = text.queries, text.keys
+    of_keys = (keys.segments.tobytes(), keys.is_cls.tobytes(), keys.is_sep.tobytes())
+    return (queries is keys, queries.segments.tobytes(), *of_keys)
+
+
+def _text_rows(text: PassText, live: Int[np.ndarray, "query 2"], causal: bool) -> _TextRows:
+    visible = live[:, 1] - live[:, 0]
+    scores, shares, at_chance = _row_weights(_row_sieves(text, live, causal), visible)
+    return _TextRows(
+        indicators=_key_indicators(text.keys),
+        weights=np.concatenate([scores, shares], axis=2),
+        at_chance=at_chance,
+        references=row_references(scores, visible),
     )
 
 

@@ -30,6 +30,10 @@ PIECE_WORDS: Final = 5_000
 """Words parsed at once; 100,000 would take 1.5 GB. A sentence split between two pieces may lose a relation."""
 KEPT_STRINGS: Final = 50_000
 """Words, lower-cased words, affixes and shapes that spaCy may keep of texts it has parsed: about 10 MB."""
+_ATTRIBUTES: Final = ("HEAD", "IS_SPACE", "IDX", "LENGTH", "DEP", "TAG")
+"""What spaCy is asked about each word: how many words away its head is, its first character, and so on."""
+SPAN_CELLS: Final = 1 << 20
+"""Spans of characters times tokens that are compared at once: a few MB."""
 _one_at_a_time: Final = Lock()
 """One spaCy pipeline serves all threads, and spaCy does not guarantee that it is thread-safe."""
 
@@ -160,12 +164,19 @@ def _parsed_trees(texts: Sequence[Text], *, tagged: bool = False) -> Iterator[De
         yield replace(trees, tags=tuple(tags)) if tagged else trees
 
 
-def _head(word: Any) -> Any:
-    """A word's head, skipping spaCy's whitespace tokens."""
-    head = word.head
-    while head.is_space and head.head != head:
-        head = head.head
-    return head
+def _heads(heads: Int[np.ndarray, " word"], is_space: np.ndarray) -> Int[np.ndarray, " word"]:
+    """Heads of a document's tokens, skipping spaCy's whitespace tokens; ROOT for a token that is its own head."""
+    found = heads.copy()
+    while (skipped := is_space[found] & (heads[found] != found)).any():
+        found[skipped] = heads[found[skipped]]
+    found[found == np.arange(len(found))] = ROOT
+    return found
+
+
+def _written(document: Any, names: Int[np.ndarray, " word"]) -> list[str]:
+    """spaCy's numbers of strings as strings."""
+    strings = document.vocab.strings
+    return [strings[name] for name in names.view(np.uint64).tolist()]
 
 
 def _trees(words: Words, heads: Int[np.ndarray, " word"], relations: Sequence[str]) -> Dependencies:
@@ -198,14 +209,17 @@ class _Piece:
     @classmethod
     def of(cls, place: _Place, document: Any) -> "_Piece":
         """What a parsed document says."""
-        words = [word for word in document if not word.is_space]
-        numbers = {word.i: number for number, word in enumerate(words)}
+        relative, is_space, starts, lengths, names, tags = document.to_array(_ATTRIBUTES).view(np.int64).T
+        heads = _heads(np.arange(len(document)) + relative, is_space != 0)
+        kept = np.flatnonzero(is_space == 0)
+        numbers = np.full(len(document) + 1, ROOT)  # the last one is that of ROOT itself
+        numbers[kept] = np.arange(len(kept))
         return cls(
             place=place,
-            spans=[(word.idx, word.idx + len(word)) for word in words],
-            heads=[numbers.get(_head(word).i, ROOT) if _head(word) != word else ROOT for word in words],
-            relations=[word.dep_ for word in words],
-            tags=[word.tag_ for word in words],
+            spans=list(zip(starts[kept].tolist(), (starts + lengths)[kept].tolist())),
+            heads=numbers[heads[kept]].tolist(),
+            relations=_written(document, names[kept]),
+            tags=_written(document, tags[kept]),
         )
 
 
@@ -291,22 +305,32 @@ class _Waiting:
 
 def token_pairs(tokenized: TokenizedText, relations: Sequence[Relation]) -> tuple[TokenPair, ...]:
     """Map relations to a text's tokens; those whose dependent or head has no tokens are dropped."""
-    pairs = (
-        TokenPair(
-            relation.name,
-            tokens_of(tokenized, relation.segment, relation.dependent),
-            tokens_of(tokenized, relation.segment, relation.head),
-        )
-        for relation in relations
-    )
+    spans = [(relation.segment, *span) for relation in relations for span in (relation.dependent, relation.head)]
+    tokens = _tokens_of_spans(tokenized, spans)
+    pairs = map(TokenPair, [relation.name for relation in relations], tokens[::2], tokens[1::2])
     return tuple(pair for pair in pairs if len(pair.dependent) and len(pair.head))
 
 
 def tokens_of(tokenized: TokenizedText, segment: int, span: tuple[int, int]) -> Int[np.ndarray, " piece"]:
     """Tokens of a segment that overlap a span of characters."""
+    return _tokens_of_spans(tokenized, [(segment, *span)])[0]
+
+
+def _tokens_of_spans(tokenized: TokenizedText, spans: Sequence[tuple[int, int, int]]) -> list[np.ndarray]:
+    """Tokens that overlap each span, which is a segment with its first and one-past-last character.
+
+    All spans of a text are looked up at once, a limited number of them where a text is long.
+    """
     starts, ends = tokenized.spans.T
-    shares = (tokenized.segments == segment) & (np.maximum(starts, span[0]) < np.minimum(ends, span[1]))
-    return np.flatnonzero(shares)
+    at_once = max(1, SPAN_CELLS // max(1, len(starts)))
+    found: list[np.ndarray] = []
+    for place in range(0, len(spans), at_once):
+        segment, first, last = np.array(spans[place : place + at_once], np.int64).T[:, :, None]
+        shares = (tokenized.segments == segment) & (np.maximum(starts, first) < np.minimum(ends, last))
+        rows, tokens = np.nonzero(shares)
+        ends_of_rows = np.searchsorted(rows, np.arange(len(shares)), side="right").tolist()
+        found += [tokens[start:end] for start, end in zip([0, *ends_of_rows], ends_of_rows)]
+    return found
 
 
 def _installed_pipeline() -> str:

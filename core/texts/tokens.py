@@ -112,7 +112,7 @@ def _tokenized(text: Text, tokenizer: Any, encoding: Any, segments: np.ndarray, 
     return TokenizedText(
         ids=ids,
         type_ids=np.array(encoding["token_type_ids"]),
-        tokens=tuple(_shown(text, tokenizer, *piece) for piece in zip(ids.tolist(), pieces, segments.tolist(), spans)),
+        tokens=_shown(text, pieces, special | (ids == _id(tokenizer.unk_token_id)), segments, spans),
         spans=spans,
         segments=segments,
         words=_word_numbers(encoding.word_ids(0), segments),
@@ -141,30 +141,36 @@ def _trimmed(text: Text, tokens: Sequence[str], segments: np.ndarray, spans: np.
     SentencePiece adds a space before a segment; as a separate token its span covers the first character, although the
     token does not represent it.
     """
-    trimmed = np.zeros_like(spans)
-    for token, (segment, (start, end)) in enumerate(zip(segments, spans)):
-        if segment != SPECIAL:
-            piece = "" if tokens[token] == BLANK else text.segments[segment][start:end]
-            end = start + len(piece)
-            start += len(piece) - len(piece.lstrip())
-            trimmed[token] = start, max(start, end - len(piece) + len(piece.rstrip()))
-    return trimmed
+    trimmed = []
+    for token, segment, (start, end) in zip(tokens, segments.tolist(), spans.tolist()):
+        if segment == SPECIAL:
+            trimmed.append((0, 0))
+            continue
+        piece = "" if token == BLANK else text.segments[segment][start:end]
+        end = start + len(piece)
+        start += len(piece) - len(piece.lstrip())
+        trimmed.append((start, max(start, end - len(piece) + len(piece.rstrip()))))
+    return np.array(trimmed, spans.dtype).reshape(-1, 2)
 
 
-def _shown(text: Text, tokenizer: Any, token_id: int, token: str, segment: int, span: np.ndarray) -> str:
-    if segment == SPECIAL or token_id == tokenizer.unk_token_id:
-        return token
-    piece = text.segments[segment][span[0] : span[1]]
-    return token if token.removeprefix("##").casefold() == piece.casefold() else piece or token
+def _shown(
+    text: Text, tokens: Sequence[str], as_they_are: np.ndarray, segments: np.ndarray, spans: np.ndarray
+) -> tuple[str, ...]:
+    shown = []
+    for token, is_kept, segment, (start, end) in zip(tokens, as_they_are.tolist(), segments.tolist(), spans.tolist()):
+        piece = "" if is_kept else text.segments[segment][start:end]
+        is_readable = token.removeprefix("##").casefold() == piece.casefold()
+        shown.append(token if is_readable else piece or token)
+    return tuple(shown)
 
 
 def _word_numbers(word_ids: list[int | None], segments: np.ndarray) -> Int[np.ndarray, " token"]:
     """Number the words of the whole text consecutively; the tokenizer numbers each segment from 0."""
-    words = np.full(len(segments), SPECIAL)
+    words = [SPECIAL] * len(segments)
     numbers: dict[tuple[int, int], int] = {}
-    for token, (word, segment) in enumerate(zip(word_ids, segments)):
+    for token, (word, segment) in enumerate(zip(word_ids, segments.tolist())):
         if segment != SPECIAL:
             # A tokenizer without word boundaries gives no number: each such token is its own word.
-            key = (int(segment), -1 - token if word is None else word)
+            key = (segment, -1 - token if word is None else word)
             words[token] = numbers.setdefault(key, len(numbers))
-    return words
+    return np.array(words, np.int64)
