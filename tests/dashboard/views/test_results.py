@@ -1,6 +1,8 @@
 """Pages on a results folder without a browser: what they draw comes from its statistics."""
 
 import base64
+import os
+import shutil
 import sys
 
 import numpy as np
@@ -9,6 +11,8 @@ import streamlit as st
 from corpus_material import corpus, write_corpus
 from reading import said, sent
 
+from core.corpus.manifest import STATISTICS
+from core.corpus.paired import DIFFERENCES
 from core.corpus.recent import recent_results
 from core.corpus.results import open_results
 from core.roles.hypotheses import Criterion
@@ -17,10 +21,19 @@ from dashboard.offers import results
 from dashboard.plain import WORD_JOINER
 from dashboard.views.results import raw
 from dashboard.views.results import wording as words
+from dashboard.views.surface import wording as surface_words
 
 N_TEXTS = 12
 ROLE_TABS = ("Combinations", "Per layer", "p-values", "Score distributions", words.PARTS, "Table")
-SURFACE_TABS = ("Entropy", "Every head", "Layers", words.PARTS, "Table")
+COMPARE_TABS = ("Which heads", "Grids", "Table")
+SURFACE_TABS = (
+    surface_words.SHARES,
+    surface_words.ENTROPY,
+    surface_words.HEADS,
+    surface_words.LAYERS,
+    words.PARTS,
+    surface_words.TABLE,
+)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +104,28 @@ def test_compare_is_paired_where_the_differences_were_taken(opened):
     assert not at.error
     assert "mean scores** differ between the two checkpoints" in told(at)
     assert "To compare, name a second results folder" in told(opened("compare"))
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [
+        *(("roles", {"results details": tab}) for tab in ROLE_TABS),
+        *(("surface", {"results surface": tab}) for tab in SURFACE_TABS),
+        *(("compare", {"other results": "second", "results compare": tab}) for tab in COMPARE_TABS),
+    ],
+)
+def test_pages_need_the_files_of_statistics_alone(opened, folders_of_results, tmp_path, monkeypatch, page, link):
+    monkeypatch.setenv("ATTENTION_SIEVE_PUBLIC", "1")
+    for folder in folders_of_results:
+        (tmp_path / folder.name).mkdir()
+        shutil.copy(folder / STATISTICS, tmp_path / folder.name)
+        if (folder / DIFFERENCES).is_dir():
+            shutil.copytree(folder / DIFFERENCES, tmp_path / folder.name / DIFFERENCES)
+    monkeypatch.setenv(results.RESULTS, os.pathsep.join(str(tmp_path / each.name) for each in folders_of_results))
+    at = opened(page, **link)
+    assert not at.exception
+    assert not at.error
+    assert f"{N_TEXTS} texts of" in told(at)
 
 
 def test_highest_texts_are_read_on_a_click_alone(opened):
