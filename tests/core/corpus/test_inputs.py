@@ -33,6 +33,16 @@ def test_files_of_every_kind_are_read_in_the_order_of_their_names(tmp_path):
     assert texts[4].text == read_file("c.conllu", CONLLU.encode())[0]
 
 
+def test_texts_are_streamed(tmp_path):
+    """The first ones are there before what comes later in their file, and before the next file."""
+    (tmp_path / "a.txt").write_bytes(b"One.\n" * 10_000 + b"\xff\n")
+    (tmp_path / "b.parquet").write_bytes(b"not parquet")
+    streamed = read_inputs(str(tmp_path), None)
+    assert next(streamed).text.segments == ("One.",)
+    with pytest.raises(TextError, match=r"a\.txt: After line [0-9,]+ follow bytes that are not UTF-8"):
+        list(streamed)
+
+
 def test_folders_name_data_set_and_language(tmp_path):
     for folder in ("news", "language=de/dataset=wiki"):
         (tmp_path / folder).mkdir(parents=True)

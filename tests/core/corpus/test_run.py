@@ -138,7 +138,7 @@ def test_the_highest_texts_of_a_head_are_read_from_one_column(done):
     np.testing.assert_array_equal(found, scores[expected, 0, 1, 2].astype(np.float32))
 
 
-def test_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, texts):
+def test_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, texts, capsys):
     folder = tmp_path / "results"
     assert corpus(
         "run", "--checkpoint", "bundled", "--texts", texts, "--output", folder, "--questions", "surface,relations",
@@ -166,6 +166,35 @@ def test_surface_and_relations_reduce_to_the_same_numbers(tmp_path, bundled, tex
             assert found.n_cases[place] == by_name[name].n_cases
             np.testing.assert_allclose(found.accuracy[place], by_name[name].accuracy, atol=0.02)
             assert found.offset_accuracy[place] == pytest.approx(by_name[name].baseline.share)
+    capsys.readouterr()
+    output = tmp_path / "relations.csv"
+    assert corpus("show", folder, "--question", "relations", "--output", output) == 0
+    printed = capsys.readouterr().out.splitlines()
+    (titles,) = (line.split() for line in printed if line.split()[:1] == ["relation"])
+    assert titles == [
+        "relation",
+        "direction",
+        "layer",
+        "head",
+        "accuracy",
+        "low",
+        "high",
+        "cases",
+        "offset",
+        "baseline",
+    ]
+    best = {words[0]: float(words[4]) for line in printed if (words := line.split()) and words[0] in RELATION_NAMES}
+    assert best["all"] == pytest.approx(np.nanmax(found.accuracy[0]), abs=1e-5)
+    table = pd.read_csv(output, comment="#")
+    assert len(table) == found.accuracy.size
+    for name in ("accuracy", "low", "high"):
+        np.testing.assert_allclose(table[name], getattr(found, name).ravel(), rtol=1e-5)
+    of_all = table[table["relation"] == "all"]
+    assert set(of_all["cases"]) == {found.n_cases[0]}
+    assert set(of_all["offset"]) == {found.offset[0]}
+    np.testing.assert_allclose(of_all["baseline"], found.offset_accuracy[0], rtol=1e-5)
+    assert corpus("show", folder, "--question", "surface") == 0
+    assert "statistic" in capsys.readouterr().out
 
 
 def test_another_run_computes_nothing_and_keeps_every_byte(done, checkpoint, texts, monkeypatch, capsys):
