@@ -6,7 +6,6 @@ shard of 100,000 in under 1 s. `benchmarks/corpora/corpus_kills.py` holds the en
 """
 
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -16,9 +15,10 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import psutil
 
 from benchmarks.shared import material
-from benchmarks.shared.memory import in_own_process, in_status, peak, start_peak
+from benchmarks.shared.memory import in_own_process
 from benchmarks.shared.sentences import sentences
 from core.checkpoints.checkpoint import Checkpoint
 from core.corpus.manifest import STATISTICS, Manifest, score_path
@@ -64,9 +64,6 @@ class Costs:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["open"]:
-        open_million(Path(sys.argv[2]))
-        return
     material.print_machine()
     with tempfile.TemporaryDirectory() as named:
         folder = Path(named)
@@ -144,26 +141,46 @@ def score_first(checkpoint: Checkpoint, folder: Path, manifest: Manifest) -> Non
     score_and_write(checkpoint, folder / "results", manifest, manifest.shards[0])
 
 
+@dataclass(frozen=True)
+class Moment:
+    """When so many shards were done."""
+
+    n_done: int
+    clock: float
+    processor: float
+    """Seconds of all processes so far."""
+
+
 def print_two_processes(folder: Path) -> None:
-    """Texts per second without the first shards, in which one process may still be beginning."""
-    print("\nTwo processes against one, and two workers of Ray: texts per second once they have begun")
+    """Without the first shards, in which one process may still be beginning. Others on the machine count for nothing
+    in the time of the processor, which holds all processes: the engine's own, too."""
+    print("\nTwo processes against one, and two workers of Ray, once they have begun")
+    print(f"{'':<20}{'texts a second':>16}{'':>8}{'ms of the processor a text':>28}")
     engines = {
         "1 process": partial(run_local, n_workers=1),
         "2 processes": partial(run_local, n_workers=2),
         "2 workers of Ray": partial(run_on_ray, n_workers=2),
     }
-    rates = {}
+    rates: dict[str, float] = {}
     for name, engine in engines.items():
         manifest = planned(folder / name, N_SHARDS * SHARD, SHARD, parses=False)
-        moments: list[tuple[float, int]] = []
+        moments: list[Moment] = []
         run(folder / name / "results", manifest, engine, report=partial(note, moments))
-        done = [moment for moment in moments if moment[1] >= BEGUN]
-        rates[name] = (done[-1][1] - done[0][1]) * SHARD / (done[-1][0] - done[0][0])
-        print(f"{name:<20}{rates[name]:>8.0f}{rates[name] / rates['1 process']:>8.2f}", flush=True)
+        first, *_, last = [moment for moment in moments if moment.n_done >= BEGUN]
+        n_texts = (last.n_done - first.n_done) * SHARD
+        rates[name] = n_texts / (last.clock - first.clock)
+        each = 1000 * (last.processor - first.processor) / n_texts
+        print(f"{name:<20}{rates[name]:>16.0f}{rates[name] / rates['1 process']:>8.2f}{each:>28.2f}", flush=True)
 
 
-def note(moments: list[tuple[float, int]], progress: Progress) -> None:
-    moments.append((time.perf_counter(), progress.n_done))
+def note(moments: list[Moment], progress: Progress) -> None:
+    moments.append(Moment(progress.n_done, time.perf_counter(), processor_of_all()))
+
+
+def processor_of_all() -> float:
+    """Seconds of the processor that this process and all that it started, and they in turn, have taken."""
+    this = psutil.Process()
+    return sum(sum(each.cpu_times()[:2]) for each in (this, *this.children(recursive=True)))
 
 
 def begin_nothing() -> Callable[[int], int]:
@@ -192,12 +209,16 @@ def resampled(folder: Path, n: int, seed: int) -> dict[str, np.ndarray]:
 
 
 def print_million(folder: Path) -> None:
-    """One million texts, made of real scores by resampling, opened to a drawn grid in a process of its own."""
+    """One million texts, made of real scores by resampling, opened to a drawn grid in processes of their own.
+
+    Cells are those of BERT-base's shape: 144 heads x 11 roles, of which the grid draws the 4 coarse ones, 576 cells.
+    The bundled checkpoint has half as many layers, so each stands for two.
+    """
     (question,) = corpus_questions(CorpusSettings())
     everything = {(EVERYTHING,): np.arange(10_000)}
     pool = []
     for seed in range(POOL):
-        values = resampled(folder, 10_000, seed)
+        values = {name: np.repeat(each, 2, axis=2) for name, each in resampled(folder, 10_000, seed).items()}
         values["roles greatest"] = np.full_like(values[UNIFORM], 20)
         series = dict(question.series(values))
         series["tokens"] = replace(series[UNIFORM], values=np.full(10_000, 20.0))
@@ -208,46 +229,18 @@ def print_million(folder: Path) -> None:
     manifest = planned(folder / "of the million", 10, 10)
     left_out = {"n_texts": MILLION, "n_too_long": 0, "n_without_token": 0}
     write_statistics(results / STATISTICS, total, manifest.facts() | left_out)
-    told = in_own_process("benchmarks.corpora.corpus", "open", str(results))
-    print(f"\n{told['texts']:,} texts x {told['cells']} cells, {told['bytes'] / 1e6:.1f} MB, opened to a drawn grid:")
-    added, whole = told["added"] / 1e6, told["whole"] / 1e6
-    took = f"{told['seconds']:.2f} s (goal 1.0), {told['processor']:.2f} s of the processor"
-    print(f"{took}, {added:.0f} MB more (goal 300), {whole:.0f} MB with all packages")
-
-
-def open_million(folder: Path) -> None:
-    """Open results and draw the grid and the Venn diagram; print how long it took and the memory."""
-    import json
-
-    from core.corpus.results import open_results
-    from core.roles.hypotheses import Criterion
-    from core.roles.roles import COARSE_ROLES, combinations
-    from dashboard.figures.roles.grid import RoleGrid
-    from dashboard.figures.roles.grid_svg import grid_svg
-    from dashboard.figures.roles.venn_svg import venn_svg
-
-    before = start_peak("cpu")
-    start, on_processor = time.perf_counter(), time.process_time()
-    part = open_results(folder).part()
-    tests = part.tests(Criterion())
-    uniform, greatest = part.references()
-    grid = RoleGrid(
-        label="", scores=tests.mean, holds=tests.holds, tau=3.0, shown=COARSE_ROLES, uniform=uniform, greatest=greatest
-    )
-    grid_svg(grid, title="", caption=())
-    counts = {names: len(heads) for names, heads in combinations(tests.holds, tests.roles, COARSE_ROLES).items()}
-    venn_svg(roles=COARSE_ROLES, combinations=counts, title="", caption=())
-    seconds = time.perf_counter() - start
-    told = {
-        "seconds": seconds,
-        "processor": time.process_time() - on_processor,
-        "added": peak("cpu") - before,
-        "whole": in_status("VmHWM"),
-        "texts": part.n_texts,
-        "cells": int(tests.mean.size),
-        "bytes": (folder / STATISTICS).stat().st_size,
-    }
-    print(json.dumps(told))
+    n_bytes = (results / STATISTICS).stat().st_size
+    for what in ("grid", "page"):
+        told = in_own_process("benchmarks.corpora.corpus_opening", what, str(results))
+        if what == "grid":
+            print(f"\n{told['texts']:,} texts x {told['cells']:,} cells, {n_bytes / 1e6:.1f} MB, to a drawn grid:")
+        clock, processor = told["to open"]
+        print(
+            f"the {what} alone" if what == "grid" else "the page Roles, first visit",
+            f"{clock:.2f} s (goal 1.0), {processor:.2f} s of the processor, after {told['to import'][1]:.2f} s of "
+            f"imports; {told['peak'] / 1e6:.0f} MB with all packages (goal 300)",
+            *([f"and {', '.join(told['heavy'])} loaded"] if told["heavy"] else []),
+        )
 
 
 def print_highest(folder: Path) -> None:
