@@ -4,7 +4,7 @@ A task without a validation part has its strength chosen by cross-validation on 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
@@ -12,11 +12,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from core.checkpoints.threads import each_on_one_thread
 from core.probing_tasks.labels import FOLDS, STRENGTHS, Labels, score
 from core.probing_tasks.probes.solver import TOLERANCE, minimise
 
-ENTRIES: Final = 1 << 21
-"""Numbers of the features and the logits that are worked on at once: a processor's cache holds most of them."""
+ENTRIES: Final = 1 << 22
+"""Numbers of the features and the logits that are held at once."""
+ENTRIES_OF_THREAD: Final = 1 << 19
+"""Of these, what a thread works on at once: its cache holds most of them."""
 CONSTANT: Final = 1e-6
 """Standard deviation of a column, relative to its size, up to which it counts as constant and is not scaled."""
 
@@ -75,7 +78,7 @@ def fit(
     penalises_intercept: bool = False,
     start: Float[Tensor, "vector strength output column_and_one"] | None = None,
 ) -> Fitted:
-    """Fit a probe to each vector at each strength, all in one problem, in float64.
+    """Fit a probe to each vector at each strength in float64, as many in one problem as a thread's cache holds.
 
     Args:
         features: of each row; every column is standardised to mean 0 and standard deviation 1 over these rows.
@@ -84,6 +87,26 @@ def fit(
         penalises_intercept: as for `core.probing_tasks.probes.solver.minimise`.
         start: weights to begin with.
     """
+    n_rows, n_vectors, n_columns = features.shape
+    size = max(1, ENTRIES_OF_THREAD // (n_rows * (n_columns + strengths.shape[1] * targets.shape[1])))
+    outputs = torch.from_numpy(np.asarray(targets)).double()
+
+    def fitted(part: slice) -> Fitted:
+        begin = None if start is None else start[part]
+        return _fit(features[:, part], outputs, strengths[part], penalises_intercept, begin)
+
+    parts = each_on_one_thread(fitted, [slice(at, at + size) for at in range(0, n_vectors, size)])
+    return Fitted(**{one.name: torch.cat([getattr(part, one.name) for part in parts]) for one in fields(Fitted)})
+
+
+def _fit(
+    features: Float[np.ndarray, "row vector column"],
+    targets: Float[Tensor, "row class"],
+    strengths: Float[np.ndarray, "vector strength"],
+    penalises_intercept: bool,
+    start: Float[Tensor, "vector strength output column_and_one"] | None,
+) -> Fitted:
+    """All vectors in one problem."""
     design = _with_ones(features)
     columns = design[..., :-1]
     mean = columns.mean(1, keepdim=True)
@@ -92,7 +115,7 @@ def fit(
     columns.div_(scale)
     solution = minimise(
         design,
-        torch.from_numpy(np.asarray(targets)).double(),
+        targets,
         torch.from_numpy(np.asarray(strengths)).double(),
         penalises_intercept=penalises_intercept,
         start=start,

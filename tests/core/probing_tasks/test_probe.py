@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 from planted_concepts import made_task, planted_vectors
 from scipy.stats import pearsonr
 from sklearn.linear_model import LogisticRegression
@@ -66,14 +67,35 @@ def without_validation(task):
     return Task(task.name, tuple(one for one in task.examples if one.part != "validation"))
 
 
-def test_vectors_are_worked_on_in_turns_without_a_difference(monkeypatch):
+@pytest.mark.parametrize("bound", ["ENTRIES", "ENTRIES_OF_THREAD"])
+def test_vectors_are_worked_on_in_turns_and_by_threads_without_a_difference(bound, monkeypatch):
     task = made_task(3)
     labels, features = labels_of(task), vectors_of(task)
     at_once = probe(features, labels)
-    monkeypatch.setattr(probes, "ENTRIES", 1)
-    in_turns = probe(features, labels)
-    np.testing.assert_array_equal(in_turns.predicted, at_once.predicted)
-    np.testing.assert_array_equal(in_turns.strength, at_once.strength)
+    before = torch.get_num_threads()
+    monkeypatch.setattr(probes, bound, 1)
+    try:
+        torch.set_num_threads(2)
+        in_parts = probe(features, labels)
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_array_equal(in_parts.predicted, at_once.predicted)
+    np.testing.assert_array_equal(in_parts.strength, at_once.strength)
+    assert in_parts.n_unsolved == 0
+
+
+def test_the_same_input_gives_the_same_bytes_on_several_threads(monkeypatch):
+    task = made_task(3)
+    labels, features = labels_of(task), vectors_of(task)
+    before = torch.get_num_threads()
+    monkeypatch.setattr(probes, "ENTRIES_OF_THREAD", 1)
+    try:
+        torch.set_num_threads(2)
+        one, two = (fit(features[labels.train], labels.targets[labels.train], np.ones((6, 2))) for _ in range(2))
+    finally:
+        torch.set_num_threads(before)
+    assert (one.weights == two.weights).all()
+    assert (one.loss == two.loss).all()
 
 
 def test_scale_shift_and_constant_columns_of_the_features_do_not_matter():
