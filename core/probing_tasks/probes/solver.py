@@ -19,6 +19,9 @@ products with a matrix would take longer than the steps that they save."""
 DECREASE: Final = 1e-4
 """Share of the decrease that the gradient promises which a step must bring (Armijo's condition)."""
 MOST_HALVINGS: Final = 40
+BLOCK: Final = 64
+"""Rows whose greatest probabilities are multiplied before the logarithm is taken; of up to 2^15 classes, their product
+is not too small for float64."""
 ROUNDING: Final = 16 * torch.finfo(torch.float64).eps
 """Increase of a loss, relative to it, that counts as none."""
 
@@ -63,25 +66,35 @@ def minimise(
     weights = whole.zeros() if start is None else start.clone()
     loss, gradient = whole.loss(weights)
     curvature = _Curvature(whole.curvature())
-    rows, columns = torch.arange(len(strengths)), torch.arange(strengths.shape[1])
+    # State of the vectors and strengths that are left, and of all of them.
+    now, ends = (weights, loss, gradient), (weights.clone(), loss.clone(), gradient.clone())
+    at = torch.arange(len(strengths))[:, None], torch.arange(strengths.shape[1])
     for _ in range(MOST_ITERATIONS):
-        unsolved = gradient.abs().amax((-1, -2)) > TOLERANCE
-        if not bool(unsolved.any()):
+        unsolved = now[2].abs().amax((-1, -2)) > TOLERANCE
+        if not bool(unsolved.all()):
+            rows, columns = unsolved.any(1).nonzero()[:, 0], unsolved.any(0).nonzero()[:, 0]
+            if not len(rows):
+                break
+            if (len(rows), len(columns)) != unsolved.shape:
+                _put(ends, at, now)
+                part, at = (rows[:, None], columns), (at[0][rows], at[1][columns])
+                now, unsolved = (now[0][part], now[1][part], now[2][part]), unsolved[part]
+                curvature, problem = curvature.part(rows, columns), problem.part(rows, columns)
+        direction = curvature.direction(now[2]).masked_fill_(~unsolved[..., None, None], 0)
+        moved = _step(problem, *now, direction)
+        step = moved[0] - now[0]
+        curvature.remember(step, moved[2] - now[2])
+        now = moved
+        if not bool(step.any()):
             break
-        left = unsolved.any(1).nonzero()[:, 0], unsolved.any(0).nonzero()[:, 0]
-        if (len(left[0]), len(left[1])) != (len(rows), len(columns)):
-            curvature = curvature.part(torch.searchsorted(rows, left[0]), torch.searchsorted(columns, left[1]))
-            rows, columns = left
-            problem = whole.part(rows, columns)
-        at = rows[:, None], columns
-        direction = curvature.direction(gradient[at]).masked_fill(~unsolved[at][..., None, None], 0)
-        moved, new_loss, new_gradient = _step(problem, weights[at], loss[at], gradient[at], direction)
-        curvature.remember(moved - weights[at], new_gradient - gradient[at])
-        stuck = bool((moved == weights[at]).all())
-        weights[at], loss[at], gradient[at] = moved, new_loss, new_gradient
-        if stuck:
-            break
+    _put(ends, at, now)
+    weights, loss, gradient = ends
     return Solution(weights=weights, loss=loss, gradient=gradient.abs().amax((-1, -2)))
+
+
+def _put(ends: tuple[Tensor, ...], at: tuple[Tensor, Tensor], now: tuple[Tensor, ...]) -> None:
+    for end, state in zip(ends, now):
+        end[at] = state
 
 
 class _Problem:
@@ -131,16 +144,23 @@ class _Problem:
         n_vectors, n_strengths, n_outputs, n_columns = weights.shape
         flat = weights.reshape(n_vectors, n_strengths * n_outputs, n_columns)
         logits = (flat @ self._features.mT).view(n_vectors, n_strengths, n_outputs, self._n_rows)
+        # The largest entry of a row alone tells its log-sum-exp, without an exponential per entry.
         if n_outputs == 1:
-            totals, probabilities = torch.nn.functional.softplus(logits[:, :, 0]), logits.sigmoid()
+            probabilities = logits.sigmoid()
+            largest, share = logits[:, :, 0].clamp(min=0), torch.maximum(probabilities, 1 - probabilities)[:, :, 0]
         else:
             probabilities = torch.softmax(logits, 2)
-            # The largest entry of a row alone tells its log-sum-exp, without an exponential per entry.
-            totals = logits.amax(2) - probabilities.amax(2).log()
+            largest, share = logits.amax(2), probabilities.amax(2)
         expected = probabilities.view(n_vectors, n_strengths * n_outputs, self._n_rows) @ self._features
         gradient = expected.view(weights.shape) / self._n_rows - self._fixed + self._penalty * weights
         linear = _dot(weights, self._fixed - self._penalty * weights / 2)
-        return totals.mean(-1) - linear, gradient
+        return (largest.sum(-1) - _sum_of_logs(share)) / self._n_rows - linear, gradient
+
+
+def _sum_of_logs(shares: Float[Tensor, "vector strength row"]) -> Float[Tensor, "vector strength"]:
+    """A logarithm takes several times as long as the exponential of a logit, a product next to nothing."""
+    padded = torch.nn.functional.pad(shares, (0, -shares.shape[-1] % BLOCK), value=1)
+    return padded.unflatten(-1, (-1, BLOCK)).prod(-1).log_().sum(-1)
 
 
 class _Curvature:
@@ -167,26 +187,31 @@ class _Curvature:
 
     def remember(self, step: Tensor, change: Tensor) -> None:
         """Take a step and the change of the gradient along it; problems that did not move, or not uphill, have none."""
-        product = _dot(step, change)
-        counts = product > torch.finfo(product.dtype).eps * _dot(change, change)
-        inverse = torch.where(counts, 1 / product.where(counts, 1), 0)
-        scale = torch.where(counts, product / _dot(change, self._at_first(change)).where(counts, 1), 1)
+        product, changes = _dot(step, change), _dot(change, change)
+        counts = product > torch.finfo(product.dtype).eps * changes
+        inverse = torch.where(counts, 1 / product, 0)
+        scale = torch.where(counts, product / _dot(change, self._at_first(change)), 1)
         self._scale = scale if self._scale is None else torch.where(counts, scale, self._scale)
-        self._pairs = [*self._pairs[1 - REMEMBERED :], (step, change, inverse)]
+        pair = step.flatten(2), change.flatten(2), inverse[..., None]
+        self._pairs = [*self._pairs[1 - REMEMBERED :], pair]
 
     def direction(self, gradient: Tensor) -> Tensor:
         """Where the loss is expected to be least."""
-        left, shares = gradient.clone(), list[Tensor]()
+        left, shares = gradient.flatten(2).clone(), list[Tensor]()
         for step, change, inverse in reversed(self._pairs):
-            shares.append((inverse * _dot(step, left))[..., None, None])
-            left -= shares[-1] * change
-        found = self._at_first(left)
+            shares.append((step * left).sum(-1, keepdim=True).mul_(inverse))
+            left.addcmul_(shares[-1], change, value=-1)
+        found = self._at_first(left.view_as(gradient))
         if self._scale is not None:
             found *= self._scale[..., None, None]
+        flat = found.flatten(2)
         for (step, change, inverse), share in zip(self._pairs, reversed(shares)):
-            found += (share - (inverse * _dot(change, found))[..., None, None]) * step
-        downhill = (_dot(found, gradient) > 0)[..., None, None]
-        return -torch.where(downhill, found, self._at_first(gradient))
+            flat.addcmul_(share - (change * flat).sum(-1, keepdim=True).mul_(inverse), step)
+        found = flat.view_as(gradient)
+        downhill = _dot(found, gradient) > 0
+        if not bool(downhill.all()):
+            found = torch.where(downhill[..., None, None], found, self._at_first(gradient))
+        return found.neg_()
 
     def _at_first(self, values: Tensor) -> Tensor:
         return values * self._inverse[:, :, None] if self._inverse.dim() == 3 else values @ self._inverse
