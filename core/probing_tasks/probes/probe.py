@@ -110,7 +110,7 @@ def _fit(
     design = _with_ones(features)
     columns = design[..., :-1]
     mean = columns.mean(1, keepdim=True)
-    deviation = columns.sub_(mean).square().mean(1, keepdim=True).sqrt_()
+    deviation = torch.linalg.vector_norm(columns.sub_(mean), dim=1, keepdim=True) / len(features) ** 0.5
     scale = torch.where(deviation > CONSTANT * mean.abs(), deviation, 1)
     columns.div_(scale)
     solution = minimise(

@@ -107,7 +107,6 @@ class _Problem:
         strengths: Float[Tensor, "vector strength"],
         penalises_intercept: bool,
     ) -> None:
-        self._given = features, targets, strengths, penalises_intercept
         self._features, self._n_rows = features, features.shape[1]
         # Two classes: the logit of the first is 0.
         outputs = targets[:, 1:] if targets.shape[1] == 2 else targets
@@ -120,9 +119,12 @@ class _Problem:
 
     def part(self, vectors: Int[Tensor, " part"], strengths: Int[Tensor, " some"]) -> "_Problem":
         """The same for some vectors and strengths."""
-        features, targets, of_strengths, penalises_intercept = self._given
-        features = features if len(vectors) == len(features) else features[vectors]
-        return _Problem(features, targets, of_strengths[vectors[:, None], strengths], penalises_intercept)
+        part = copy(self)
+        part._penalty = self._penalty[vectors[:, None], strengths]
+        if len(vectors) < len(self._features):
+            # The transposed, since each column is contiguous and should stay so.
+            part._features, part._fixed = self._features.mT[vectors].mT, self._fixed[vectors]
+        return part
 
     def zeros(self) -> Float[Tensor, "vector strength output column"]:
         """Weights that give every class the same probability."""
