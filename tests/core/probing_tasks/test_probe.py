@@ -105,6 +105,26 @@ def test_scale_shift_and_constant_columns_of_the_features_do_not_matter():
     np.testing.assert_array_equal(probe(changed, labels).predicted, probe(features, labels).predicted)
 
 
+@pytest.mark.parametrize("n_rows", [12, 300], ids=["fewer rows than columns", "more rows"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_losses_are_those_of_scikit_learn_for_random_labels_and_nearly_equal_columns_of_all_sizes(n_rows, n_classes):
+    rng = np.random.default_rng(4)
+    features = rng.normal(size=(n_rows, 3, 15))
+    features[..., 1] = features[..., 0] + 1e-6 * features[..., 1]
+    features *= 10 ** np.linspace(-3, 3, 15)
+    features[..., 2] = 5
+    gold = rng.permutation(np.arange(n_rows) % n_classes)
+    fitted = fit(features, np.eye(n_classes)[gold], np.tile((0.1, 10.0), (3, 1)))
+    assert fitted.n_unsolved == 0
+    for vector in range(3):
+        columns = StandardScaler().fit_transform(features[:, vector])
+        for place, strength in enumerate((0.1, 10.0)):
+            theirs = LogisticRegression(C=1 / strength, tol=1e-9, max_iter=20_000).fit(columns, gold)
+            logs = np.log(theirs.predict_proba(columns)[np.arange(n_rows), gold])
+            loss = (strength / 2 * (theirs.coef_**2).sum() - logs.sum()) / n_rows
+            assert float(fitted.loss[vector, place]) == pytest.approx(loss, abs=1e-5)
+
+
 def test_test_and_validation_rows_change_no_probe():
     task = made_task()
     labels, features = labels_of(task), vectors_of(task)
