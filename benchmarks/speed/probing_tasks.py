@@ -1,4 +1,4 @@
-"""Probes of all heads in one batched problem beside scikit-learn head by head, and vectors beside the bare pass.
+"""Probes of all heads, many in one problem, beside scikit-learn head by head, and vectors beside the bare pass.
 
 Goals: at least 10 times faster than scikit-learn at its own tolerance, at most 1.1 of the bare pass. Vectors are
 those of the bundled checkpoint on sentences of the English Web Treebank, which lie beside the repository; where they do
