@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from looks import expect_accessible, expect_fits
+from looks import darken, expect_accessible, expect_fits, lighten, resize
 from playwright.sync_api import expect
 from steps import expect_drawn, settle, wait_for, wait_until_equal
 
@@ -191,8 +191,27 @@ def expect_chosen_everywhere(page, heads):
             expect(chosen.nth(number)).to_have_accessible_name(re.compile(f"^Layer {layer}, head {head}:"))
 
 
-def test_a_head_chosen_in_any_view_is_chosen_in_all_of_them_by_one_run(visit):
+def test_cells_say_their_numbers_a_head_chosen_in_one_view_is_chosen_in_all_by_one_run_and_maps_look_right(visit):
     page = visit("/")
+    expect_a_cell_to_say_its_number_and_its_details_as_text(page)
+    expect_one_choice_by_one_run(page)
+    darken(page)
+    expect_maps_to_look_right(page)
+    lighten(page)
+    resize(page, "narrow")
+    expect_maps_to_look_right(page)
+
+
+def expect_maps_to_look_right(page):
+    page.mouse.move(0, 0)
+    expect(page.locator(".tip:popover-open")).to_have_count(0)
+    expect(grid(page, "Roles b")).to_be_visible()
+    settle(page)
+    expect_fits(page)
+    expect_accessible(page)
+
+
+def expect_one_choice_by_one_run(page):
     expect_chosen_everywhere(page, [(0, 0)])
     cell_of(page, "Change of local", 2, 3).click()
     expect_chosen_everywhere(page, [(2, 3)])
@@ -211,14 +230,7 @@ def test_a_head_chosen_in_any_view_is_chosen_in_all_of_them_by_one_run(visit):
     expect(page.get_by_text("6 runs, told 5 times", exact=True)).to_be_visible()
 
 
-def test_the_chosen_head_of_a_tall_map_is_in_sight_on_a_phone(visit):
-    page = visit("/?shape=24x12&start=20-3", width=390, height=844)
-    expect(cell_of(page, "Change of local", 20, 3)).to_be_in_viewport()
-    expect(cell_of(page, "Change of local", 0, 3)).not_to_be_in_viewport()
-
-
-def test_a_cell_says_its_number_and_its_details_as_text(visit):
-    page = visit("/")
+def expect_a_cell_to_say_its_number_and_its_details_as_text(page):
     cell = cell_of(page, "Change of local", 2, 3)
     expect(cell).to_have_text("+2.5")
     details = "difference: 2.5. <img src=x onerror=alert(1)>: <img src=x onerror=alert(1)>."
@@ -253,36 +265,53 @@ def expect_numbers_fit(page):
     wait_until_equal(page, lambda: [each for each in page.evaluate(NUMBERS) if each["wide"] >= each["room"]], [])
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
-def test_every_number_stands_out_on_its_colour_and_equal_sizes_look_alike(visit, colours):
-    page = visit("/?shape=6x12", colours)
-    numbers = wait_for(page, lambda: numbers_in_cells(page), lambda numbers: len(numbers) == 2 * (72 - 1))
+def expect_numbers_to_stand_out(numbers):
     for number in numbers:
         dark, light = sorted([luminance(number["fill"]), luminance(number["ink"])])
         assert (light + 0.05) / (dark + 0.05) >= 4.5, number
-    expect_numbers_fit(page)
     ends = [numbers[0]["fill"][:3], numbers[70]["fill"][:3]]
-    assert ends == [list(bytes.fromhex(end[1:])) for end in (LESS, MORE)]
+    assert ends == ENDS
 
 
-@pytest.mark.parametrize(("path", "width"), [("/?shape=32x32", 390), ("/?shape=32x32", 1440), ("/?shape=24x16", 390)])
-def test_numbers_of_large_checkpoints_fit_their_cells(visit, path, width):
-    page = visit(path, width=width, height=844)
+ENDS = [list(bytes.fromhex(end[1:])) for end in (LESS, MORE)]
+
+
+def test_every_number_stands_out_on_its_colour_and_equal_sizes_look_alike(visit):
+    page = visit("/?shape=6x12")
+    in_light = wait_for(page, lambda: numbers_in_cells(page), lambda numbers: len(numbers) == 2 * (72 - 1))
+    expect_numbers_to_stand_out(in_light)
+    expect_numbers_fit(page)
+    darken(page)
+
+    def is_dark(numbers):
+        # All but the ends of the scale are mixed with what is behind the maps.
+        pairs = zip(in_light, numbers, strict=True)
+        return all(then["fill"] != now["fill"] for then, now in pairs if then["fill"][:3] not in ENDS)
+
+    expect_numbers_to_stand_out(wait_for(page, lambda: numbers_in_cells(page), is_dark))
+    resize(page, "narrow")
+    expect_numbers_fit(page)
+    expect_maps_to_look_right(page)
+
+
+def test_numbers_of_large_checkpoints_fit_their_cells_and_the_chosen_head_is_in_sight_on_a_phone(visit):
+    page = visit("/?shape=32x32", width=1440, height=844)
+    expect_large_maps_to_fit(page)
+    resize(page, "narrow")
+    expect_large_maps_to_fit(page)
+    page = visit("/?shape=24x16&start=20-3", width=390, height=844)
+    expect(cell_of(page, "Change of local", 20, 3)).to_be_in_viewport()
+    expect(cell_of(page, "Change of local", 0, 3)).not_to_be_in_viewport()
+    expect_large_maps_to_fit(page)
+    page = visit("/?shape=12x12", width=1024, height=844)
+    expect_maps_to_look_right(page)
+
+
+def expect_large_maps_to_fit(page):
     expect(grid(page, "Roles b")).to_be_visible()
+    width = page.viewport_size["width"]
     wait_for(page, lambda: page.evaluate("document.scrollingElement.scrollWidth"), lambda drawn: drawn <= width)
     expect_numbers_fit(page)
-
-
-@pytest.mark.parametrize(
-    ("path", "width", "colours"),
-    [("/", 1440, "dark"), ("/", 390, "light"), ("/?shape=6x12", 390, "dark"), ("/?shape=12x12", 1024, "light")],
-)
-def test_maps_fit_and_are_accessible(visit, path, width, colours):
-    page = visit(path, colours, width=width, height=844)
-    expect(grid(page, "Roles b")).to_be_visible()
-    settle(page)
-    expect_fits(page)
-    expect_accessible(page)
 
 
 # Differences of attention
@@ -310,8 +339,17 @@ def signed_text(value):
     return "" if abs(value) <= 0.005 else f"{value:+.2f}".replace("-", "−")
 
 
-def test_a_token_pointed_at_shows_more_and_less_beside_the_other_side(visit):
-    page = visit("/?view=arcs")
+def test_a_difference_says_draws_and_colours_what_the_numbers_are_and_its_group_moves_together(visit):
+    page = visit("/?view=arcs", height=600)
+    expect_links_to_be_drawn_anew_when_a_higher_window_makes_the_rows_higher(page)
+    expect_more_and_less_beside_the_other_side_of_a_token_pointed_at(page)
+    expect_as_many_differences_as_the_file_draws(page)
+    expect_more_to_be_red_and_less_blue_in_arcs_and_matrix(page)
+    expect_words_and_hidden_special_tokens(page)
+    expect_slider_and_switches_to_move(page, in_group=True)
+
+
+def expect_more_and_less_beside_the_other_side_of_a_token_pointed_at(page):
     a, b = attention_of(7)
     token(page, VIEWS[2], "w1").hover()
     expect(view_of(page, VIEWS[2]).get_by_text(re.compile("^From “.w1.” to “"))).to_be_visible()
@@ -319,11 +357,11 @@ def test_a_token_pointed_at_shows_more_and_less_beside_the_other_side(visit):
     token(page, VIEWS[2], "w1", "To: keys").hover()
     expect(view_of(page, VIEWS[2]).get_by_text(re.compile("^To “.w1.” from “"))).to_be_visible()
     expect_numbers_beside(page, VIEWS[2], (b - a)[0, :, 4], "From: queries")
+    page.mouse.move(0, 0)
     assert any(signed_text(value).startswith("−") for value in (b - a)[0, :, 4])
 
 
-def test_words_and_hidden_special_tokens_of_a_difference(visit):
-    page = visit("/?view=arcs")
+def expect_words_and_hidden_special_tokens(page):
     a, b = attention_of(7)
     difference = view_of(page, VIEWS[2])
     difference.get_by_role("radio", name="Words").check()
@@ -334,19 +372,31 @@ def test_words_and_hidden_special_tokens_of_a_difference(visit):
     expect(difference.get_by_text(re.compile("^From “.grandmother.” to"))).to_be_visible()
     row = (b - a)[0, 1:3].mean(axis=0)
     expect_numbers_beside(page, VIEWS[2], [row[1:3].sum(), *row[3:6]])
+    for name in ("Word pieces", "Shown"):
+        difference.get_by_role("radio", name=name).check()
 
 
-@pytest.mark.parametrize("steps", [0, 4, 10])
-def test_the_page_draws_as_many_differences_as_the_file(visit, steps):
-    page = visit("/?view=arcs")
+def expect_links_to_be_drawn_anew_when_a_higher_window_makes_the_rows_higher(page):
+    base, tokens = (view_of(page, VIEWS[0]).locator(part) for part in ("canvas.base", ".tokens.from"))
+    height = "each => each.getBoundingClientRect().height"
+    expect_drawn(base)
+    low = base.evaluate(height)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    wait_for(page, lambda: base.evaluate(height), lambda now: now > low)
+    assert base.evaluate(height) == pytest.approx(tokens.evaluate(height), abs=2)
+
+
+def expect_as_many_differences_as_the_file_draws(page):
     a, b = attention_of(7)
-    slider = view_of(page, VIEWS[2]).get_by_role("slider", name="Keep the top share of each query’s difference")
-    for _ in range(steps):
-        slider.press("ArrowRight")
-    share = round(0.5 + 0.05 * steps, 2)
-    svg = arcs_svg(side_of(7), b - a, [(3, 7)], share=share, signed=True, title="T", caption=[])
-    n_paths = len(list(ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}path")))
-    expect(view_of(page, VIEWS[2]).locator(".summary")).to_have_text(re.compile(f"^{n_paths} links shown"))
+    share = 0.5
+    for steps in (0, 4, 6):
+        for _ in range(steps):
+            slider(page, VIEWS[2]).press("ArrowRight")
+        share = round(share + 0.05 * steps, 2)
+        svg = arcs_svg(side_of(7), b - a, [(3, 7)], share=share, signed=True, title="T", caption=[])
+        n_paths = len(list(ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}path")))
+        expect(view_of(page, VIEWS[2]).locator(".summary")).to_have_text(re.compile(f"^{n_paths} links shown"))
+    slider(page, VIEWS[2]).fill("0.5")
 
 
 def pixels(page, view):
@@ -354,8 +404,7 @@ def pixels(page, view):
     return view_of(page, view).locator("canvas.base").evaluate(PIXELS)
 
 
-def test_more_is_red_and_less_is_blue_in_arcs_and_matrix(visit):
-    page = visit("/?view=arcs")
+def expect_more_to_be_red_and_less_blue_in_arcs_and_matrix(page):
     difference = view_of(page, VIEWS[2])
     for words in ("+ more attention in b", "− less attention in b"):
         expect(difference.get_by_text(words)).to_be_visible()
@@ -387,6 +436,7 @@ def test_more_is_red_and_less_is_blue_in_arcs_and_matrix(visit):
     expect(difference.locator(".summary")).to_have_text(
         re.compile(f"^L3 H7: “.\\[CLS\\].” to “.\\[CLS\\].” {re.escape(signed_text((b - a)[0, 0, 0]))}$")
     )
+    difference.get_by_role("radio", name="Arcs").check()
 
 
 def test_equal_checkpoints_have_no_difference_to_draw(visit):
@@ -416,11 +466,13 @@ def test_both_checkpoints_and_their_difference_point_pin_and_scroll_together(vis
         for view in VIEWS:
             box = view_of(page, view).locator(".box")
             page.wait_for_function("([box, top]) => box.scrollTop === top", arg=[box.element_handle(), top])
+    expect_a_view_that_was_just_scrolled_by_another_to_lead_at_once(page)
 
 
-def test_a_view_that_was_just_scrolled_by_another_leads_at_once(visit):
-    page = visit("/?view=arcs&tokens=40", height=1800)
+def expect_a_view_that_was_just_scrolled_by_another_to_lead_at_once(page):
     boxes = [view_of(page, view).locator(".box").element_handle() for view in VIEWS]
+    boxes[0].evaluate("(box) => box.scrollTo(0, 0)")
+    page.wait_for_function("(boxes) => boxes.every((box) => box.scrollTop === 0)", arg=boxes)
     page.evaluate(
         """([first, second]) => {
             first.addEventListener("scroll", () => second.scrollTo(0, 450), { once: true });
@@ -463,8 +515,9 @@ def expect_cut_alike(page, maps, is_expected):
         assert low <= drawn <= high < total, view
 
 
-def test_checkpoints_of_a_long_text_draw_the_share_that_the_thinner_one_can(visit):
+def test_links_of_a_long_text_are_drawn_where_they_can_be_seen_in_the_share_that_the_thinner_checkpoint_can(visit):
     alone = visit("/?view=arcs&sharp=yes&alone=yes")
+    expect_links_of_a_long_text_where_they_can_be_seen(alone)
     (n_alone,) = summary(alone, VIEWS[0], ALL)
     total, share, _ = summary(alone, VIEWS[1], CUT)
     assert share < 50
@@ -485,8 +538,7 @@ def test_checkpoints_of_a_long_text_draw_the_share_that_the_thinner_one_can(visi
     wait_until_equal(page, lambda: page.evaluate(DRAWN_IN_TEN_FRAMES), 0)
 
 
-def test_links_of_a_long_text_are_drawn_where_they_can_be_seen(visit):
-    page = visit("/?view=arcs&sharp=yes&alone=yes")
+def expect_links_of_a_long_text_where_they_can_be_seen(page):
     base = view_of(page, VIEWS[0]).locator("canvas.base")
     box = view_of(page, VIEWS[0]).locator(".box")
 
@@ -504,16 +556,6 @@ def test_links_of_a_long_text_are_drawn_where_they_can_be_seen(visit):
     for row in (200, LONG - 16):
         box.evaluate("(box, top) => box.scrollTo(0, top)", row * ROW)
         expect_rows(row, row + 16)
-
-
-def test_links_are_drawn_anew_when_a_higher_window_makes_the_rows_higher(visit):
-    page = visit("/?view=arcs", height=600)
-    base, tokens = (view_of(page, VIEWS[0]).locator(part) for part in ("canvas.base", ".tokens.from"))
-    height = "each => each.getBoundingClientRect().height"
-    low = base.evaluate(height)
-    page.set_viewport_size({"width": 1440, "height": 900})
-    wait_for(page, lambda: base.evaluate(height), lambda now: now > low)
-    assert base.evaluate(height) == pytest.approx(tokens.evaluate(height), abs=2)
 
 
 def test_a_checkpoint_that_comes_later_joins_and_one_that_goes_frees_the_rest(visit):
@@ -535,10 +577,12 @@ def test_a_checkpoint_that_comes_later_joins_and_one_that_goes_frees_the_rest(vi
     summary(page, VIEWS[0], ALL)
 
 
-@pytest.mark.parametrize("path", ["/?view=arcs", "/?view=arcs&alone=yes"])
-def test_slider_and_switches_of_one_view_move_those_of_its_group(visit, path):
-    page = visit(path)
-    in_group = "alone" not in path
+def test_slider_and_switches_of_a_view_in_no_group_move_nothing_else(visit):
+    expect_slider_and_switches_to_move(visit("/?view=arcs&alone=yes"), in_group=False)
+
+
+def expect_slider_and_switches_to_move(page, in_group):
+    """Those of all views in a group, or only the ones that are used."""
     token(page, VIEWS[1], "w1").click()
     for moved, share in zip(VIEWS, ("0.2", "0.85", "1")):
         before = [slider(page, view).input_value() for view in VIEWS]
@@ -562,9 +606,17 @@ def test_slider_and_switches_of_one_view_move_those_of_its_group(visit, path):
         expect(view_of(page, view).get_by_role("option", selected=True)).to_have_text(re.compile("^w1"))
 
 
-@pytest.mark.parametrize(("width", "colours"), [(1440, "dark"), (390, "light")])
-def test_differences_fit_and_are_accessible(visit, width, colours):
-    page = visit("/?view=arcs&sieve=yes", colours, width=width, height=844)
+def test_differences_fit_and_are_accessible(visit):
+    page = visit("/?view=arcs&sieve=yes", height=844)
+    darken(page)
+    expect_differences_to_look_right(page)
+    lighten(page)
+    resize(page, "narrow")
+    expect_differences_to_look_right(page)
+
+
+def expect_differences_to_look_right(page):
+    """With a token that is pointed at."""
     token(page, VIEWS[2], "w1").hover()
     expect(view_of(page, VIEWS[2]).locator(".token.current")).to_have_count(1)
     settle(page)
