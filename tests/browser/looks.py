@@ -68,13 +68,15 @@ def expect_tabs_to_look_right(page, tabs, open_tab):
         expect_fits(page)
         expect_accessible(page, None if tab == tabs[-1] else PANEL)
     darken(page)
+    sizes = ["narrow", "tablet"]
     for tab in reversed(tabs):  # the last is open already
         open_tab(page, tab)
-        resize(page, "narrow")
-        expect_fits(page)
-        expect_accessible(page, None if tab == tabs[-1] else PANEL)
-        resize(page, "tablet")
-        expect_fits(page)
+        for size in sizes:
+            resize(page, size)
+            expect_fits(page)
+            if size == "narrow":
+                expect_accessible(page, None if tab == tabs[-1] else PANEL)
+        sizes.reverse()  # the next opens in the size that the page has
 
 
 def darken(page):
