@@ -31,7 +31,7 @@ def expect_chosen(page, name):
     settle(page)
 
 
-def test_a_click_on_a_point_or_a_leaf_chooses_its_head_everywhere(visit):
+def test_a_click_on_a_point_or_a_leaf_chooses_its_head_everywhere_and_inspect_shows_the_nearest_heads(visit):
     page = opened(visit, "&head=2-2")
     expect_chosen(page, "L2 H2")
     for place, mark in ((0, "L4 H7"), (1, "L1 H3"), (2, "L0 H5")):
@@ -44,6 +44,10 @@ def test_a_click_on_a_point_or_a_leaf_chooses_its_head_everywhere(visit):
         expect_chosen(page, mark)
         expect(page).to_have_url(re.compile(f"head={mark[1]}-{mark[4]}"))
         expect(page.get_by_role("grid", name=re.compile(f"to {mark} "))).to_be_visible()
+    page.get_by_test_id("stMain").get_by_role("link", name=f"Inspect {mark}").click()
+    expect_summary(page, mark, "[0-9]+ texts")
+    page.get_by_role("tab", name=wording.OPEN).click()
+    expect(page.get_by_text(re.compile("^Looking at the same words: L"))).to_be_visible()
 
 
 def test_the_link_restores_what_was_chosen_and_the_files_hold_every_pair(visit):
@@ -56,15 +60,6 @@ def test_the_link_restores_what_was_chosen_and_the_files_hold_every_pair(visit):
     table = pd.read_parquet(BytesIO(download(page, "Parquet of distances of heads")))
     assert len(table) == 72 * 71 // 2
     assert table["divergence"].between(0, 0.6932).all()
-
-
-def test_inspect_shows_the_nearest_heads_once_they_have_been_compared(visit):
-    page = opened(visit, "&head=2-2")
-    expect_chosen(page, "L2 H2")
-    page.get_by_test_id("stMain").get_by_role("link", name="Inspect L2 H2").click()
-    expect_summary(page, "L2 H2", "[0-9]+ texts")
-    page.get_by_role("tab", name=wording.OPEN).click()
-    expect(page.get_by_text(re.compile("^Looking at the same words: L"))).to_be_visible()
 
 
 def open_tab(page, tab):
