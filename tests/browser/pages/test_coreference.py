@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pandas as pd
-from looks import expect_looks_right
+from looks import expect_looks_right, lighten, resize
 from playwright.sync_api import expect
 from steps import choose, download, error, give_file, settle, wait_for, wait_until_alike
 
@@ -67,8 +67,16 @@ def of_example():
     return coreference_scores(texts, [found[place] for place in range(len(texts))]).judgement
 
 
-def test_the_numbers_are_those_that_core_computes_and_a_head_of_the_map_is_shown_in_the_text(visit):
-    page, expected = opened(visit), of_example()
+def test_it_looks_right_with_the_numbers_that_core_computes_heads_shown_in_texts_links_and_files_of_ones_own(visit):
+    page = opened(visit)
+    expect_the_section_to_look_right(page)
+    expect_the_numbers_that_core_computes_and_a_head_of_the_map_shown_in_the_text(page)
+    expect_a_link_to_restore_the_screen(visit, page)
+    expect_a_file_of_ones_own_to_be_read_and_its_text_to_stay_text(page)
+
+
+def expect_the_numbers_that_core_computes_and_a_head_of_the_map_shown_in_the_text(page):
+    expected = of_example()
     table = pd.read_csv(io.BytesIO(download(page, "CSV of antecedents"))).set_index("who")
     layer, head = expected.best
     for group, place in (("all", 0), ("pronoun", 1), ("nominal", 3)):
@@ -102,8 +110,7 @@ def test_the_numbers_are_those_that_core_computes_and_a_head_of_the_map_is_shown
     expect(page.get_by_text("L2 H4 is right in")).to_be_visible()
 
 
-def test_a_file_of_ones_own_is_read_and_its_text_stays_text(visit):
-    page = opened(visit)
+def expect_a_file_of_ones_own_to_be_read_and_its_text_to_stay_text(page):
     page.get_by_role("radio", name=wording.UPLOAD).click()
     expect(page.get_by_text(wording.WAIT)).to_be_visible()
     assert download(page, wording.TEMPLATE) == MENTION_SAMPLE.read_bytes()
@@ -118,8 +125,7 @@ def test_a_file_of_ones_own_is_read_and_its_text_stays_text(visit):
     expect(page.locator("img[src=x]")).to_have_count(0)
 
 
-def test_a_link_restores_the_screen(visit):
-    page = opened(visit)
+def expect_a_link_to_restore_the_screen(visit, page):
     page.get_by_role("radio", name=wording.AMONG_WORDS).click()
     expect(page).to_have_url(re.compile("[?&]candidates=all"))
     page.get_by_role("radio", name="nearest mention").click()
@@ -134,10 +140,12 @@ def test_a_link_restores_the_screen(visit):
     wait_until_alike(page, there, lambda page: marked(page).text_content())
 
 
-def test_the_section_is_accessible_and_fits(visit):
-    page = opened(visit)
+def expect_the_section_to_look_right(page):
+    """With all that unfolds."""
     for part in (wording.AS_TABLE, "How it is computed", "What the paper found"):
         page.get_by_text(part, exact=True).click()
     expect(page.get_by_text("table 2").last).to_be_visible()
     settle(page)
     expect_looks_right(page)
+    lighten(page)
+    resize(page, "wide")
