@@ -66,8 +66,16 @@ def of_samples():
     return {one.relation: one for one in relation_accuracies(found, least_cases=100)}
 
 
-def test_the_numbers_are_those_that_core_computes(visit):
+def test_numbers_are_those_that_core_computes_any_head_is_drawn_a_link_restores_it_and_an_uploaded_tree_is_gold(visit):
     page = opened(visit)
+    expect_the_numbers_that_core_computes(page)
+    expect_a_row_of_the_table_to_choose_its_relation_and_best_head_and_any_head_to_be_drawn(page)
+    expect_a_link_to_restore_the_screen(visit, page)
+    open_tab(page, "Every relation")
+    expect_an_uploaded_tree_to_be_gold_and_its_names_to_stay_text(page)
+
+
+def expect_the_numbers_that_core_computes(page):
     expect(page.get_by_text("whose parses contain errors, for 128 texts.")).to_be_visible()
     table = pd.read_csv(io.BytesIO(download(page, "CSV of relations")))
     expected = of_samples()
@@ -87,8 +95,7 @@ def test_the_numbers_are_those_that_core_computes(visit):
     expect(grid(page, "nsubj").get_by_role("gridcell", name="Layer 1, head 4:")).to_contain_text(f"{points:+.0f}")
 
 
-def test_a_row_of_the_table_chooses_its_relation_and_best_head_and_any_head_is_drawn_on_the_sentence(visit):
-    page = opened(visit)
+def expect_a_row_of_the_table_to_choose_its_relation_and_best_head_and_any_head_to_be_drawn(page):
     table = pd.read_csv(io.BytesIO(download(page, "CSV of relations")))
     for place in (2, 1):
         frame = page.get_by_test_id("stDataFrame").first
@@ -106,8 +113,7 @@ def test_a_row_of_the_table_chooses_its_relation_and_best_head_and_any_head_is_d
     wait_for(page, arcs(page).text_content, lambda now: now != before or "✓" not in before)
 
 
-def test_an_uploaded_tree_is_gold_and_its_names_stay_text(visit):
-    page = opened(visit)
+def expect_an_uploaded_tree_to_be_gold_and_its_names_to_stay_text(page):
     upload(page, "gold.conllu", CONLLU)
     expect(page.get_by_text("Relations: gold, from the file, for 4 texts.")).to_be_visible()
     drawn(page)
@@ -119,8 +125,7 @@ def test_an_uploaded_tree_is_gold_and_its_names_stay_text(visit):
     expect(page.locator("img[src=x]")).to_have_count(0)
 
 
-def test_a_link_restores_the_screen(visit):
-    page = opened(visit)
+def expect_a_link_to_restore_the_screen(visit, page):
     choose(page, "Relation", "det")
     expect(page).to_have_url(re.compile("[?&]relation=det"))
     # The address changes at once. Only when the relation is drawn has its best direction been chosen, which a click
