@@ -41,15 +41,47 @@ CHARTS = {
 }
 
 
-def test_tau_alpha_and_the_correction_change_roles_and_p_values(visit):
+def test_nothing_jumps_chance_takes_the_grids_place_and_tau_alpha_and_the_correction_change_roles_and_p_values(visit):
     page = visit("/roles")
     expect(page.get_by_text("Over 128 texts at tau 3,")).to_be_visible()
     assert shifted(page) < 0.1
+    expect_chance_beside_the_counts_and_its_grids_in_the_place_of_the_grid(page)
+    expect(page.get_by_text("Over 128 texts at tau 10,")).to_be_visible()
+    settle(page)
+    expect_tau_alpha_and_the_correction_to_change_roles_and_p_values(page)
+
+
+def expect_chance_beside_the_counts_and_its_grids_in_the_place_of_the_grid(page):
+    control = page.get_by_role("grid", name=re.compile("^Control, shuffled words"))
+    said = page.get_by_text("Control: roles with shuffled words.")
+    page.get_by_text("What would chance give?").click()
+    expect(page.get_by_text("Random weights: the same architecture before any training")).to_be_visible()
+    expect(
+        page.get_by_text("Of 4 syntactic heads, 1 does not score higher on related words than on pairs at the")
+    ).to_be_visible()
+    expect(cell(page, 1, 8)).to_have_attribute("aria-label", re.compile(r": syntactic \(positional\), delimiter,"))
+    cell(page, 1, 8).hover()
+    expect(page.locator("th").filter(has_text="syntactic (positional)").first).to_be_visible()
+    page.mouse.move(0, 0)
+    choose(page, "Grid of", "shuffled words")
+    expect(said).to_be_visible()
+    expect(control.get_by_role("gridcell", name=re.compile("^Layer 1, head 8: .*delimiter.* Scores"))).to_be_visible()
+    slider(page, "tau").press("End")
+    expect(control.get_by_role("gridcell", name=re.compile("^Layer 1, head 8: no role"))).to_be_visible()
+    expect(page.get_by_text("Stop scoring")).to_have_count(0)  # set-up has computed the controls of the samples
+    page.reload()
+    expect(said).to_be_visible()
+    page.get_by_role("button", name="Back to this checkpoint").click()
+    expect(said).to_have_count(0)
+    expect(cell(page, 1, 8)).to_be_visible()
+
+
+def expect_tau_alpha_and_the_correction_to_change_roles_and_p_values(page):
     before = cells(page)
-    slider(page, "tau").press("PageUp")
+    slider(page, "tau").press("PageDown")
     expect_cells_other_than(page, before)
     value = slider(page, "tau").input_value()
-    assert float(value) > 3
+    assert 3 < float(value) < 10
     expect(page.get_by_text(f"Over 128 texts at tau {float(value):g},")).to_be_visible()
     expect(page).to_have_url(re.compile(rf"[?&]tau={re.escape(value)}"))
     before = cells(page)
@@ -85,8 +117,39 @@ def test_the_share_above_chance_is_a_scale_of_its_own_that_a_link_restores(visit
     expect_cells(page, before)
 
 
-def test_a_region_of_the_venn_diagram_and_a_row_of_the_combinations_highlight_heads_which_are_inspected_there(visit):
+def test_heads_are_highlighted_and_inspected_and_figures_download_with_where_they_come_from(visit):
     page = visit("/roles")
+    expect_regions_of_the_venn_diagram_and_rows_of_the_combinations_to_highlight_heads(page)
+    cell(page, 2, 3).click()
+    expect(page.get_by_role("link", name="Inspect L2 H3")).to_be_visible()
+    page.mouse.move(0, 0)
+    expect_overlaps_with_their_denominators(page)
+    for tab, names in (
+        ("Combinations", ["grid", "overlap"]),
+        ("Per layer", ["roles per layer"]),
+        ("p-values", ["p-values"]),
+        ("Score distributions", ["score distributions"]),
+    ):
+        page.get_by_role("tab", name=tab).click()
+        for name in names:
+            expect_figure(page, name, "tau 3, alpha 0.05")
+    page.get_by_role("link", name="Inspect L2 H3").click()
+    expect(arcs(page, "L2 H3")).to_be_visible()
+    expect(chosen(page)).to_have_text(["L2 H3"])
+    page.get_by_role("tab", name="Scores", exact=True).click()
+    for name, about in (("grid", TEXT), ("arcs", TEXT), ("scores of L2 H3", "tau 3, alpha 0.05")):
+        expect_figure(page, name, about)
+
+
+def expect_overlaps_with_their_denominators(page):
+    page.get_by_role("tab", name="Overlaps").click()
+    overlaps = pd.read_csv(io.BytesIO(download(page, "CSV of overlaps"))).set_index(["first", "second"])
+    row = overlaps.loc[("syntactic", "delimiter")]
+    assert row["heads with both"] == 4
+    assert row["of second"] == pytest.approx(4 / 54)
+
+
+def expect_regions_of_the_venn_diagram_and_rows_of_the_combinations_to_highlight_heads(page):
     expect(bright(page)).to_have_count(72)
     region = page.get_by_role("toolbar").get_by_role("button", name="syntactic and delimiter only: 4 heads")
     region.focus()
@@ -104,14 +167,9 @@ def test_a_region_of_the_venn_diagram_and_a_row_of_the_combinations_highlight_he
     expect(bright(page)).to_have_count(16)
     row.click()
     expect(bright(page)).to_have_count(72)
-    cell(page, 2, 3).click()
-    page.get_by_role("link", name="Inspect L2 H3").click()
-    expect(arcs(page, "L2 H3")).to_be_visible()
-    expect(chosen(page)).to_have_text(["L2 H3"])
 
 
-def test_a_tab_shows_its_chart_and_says_in_words_what_it_shows_also_of_a_role_a_layer_and_tau(visit):
-    page = visit("/roles?tau=2.5")
+def expect_tabs_to_show_their_charts_and_say_in_words_what_they_show_also_of_a_role_a_layer_and_tau(page):
     for tab, words in CHARTS.items():
         page.get_by_role("tab", name=tab).click()
         panel = page.get_by_role("tabpanel", name=tab)
@@ -144,7 +202,7 @@ def pick(page, label, option):
     page.keyboard.press("Escape")
 
 
-def test_tables_download_filtered_too_and_with_where_they_come_from(visit):
+def test_tabs_say_in_words_what_they_show_tables_download_filtered_too_and_with_where_they_come_from(visit):
     page = visit("/roles?details=Table&tau=2.5&correction=Holm")
     csv = pd.read_csv(io.BytesIO(download(page, "CSV of roles")))
     assert len(csv) == len(ROLES) * 72
@@ -166,6 +224,7 @@ def test_tables_download_filtered_too_and_with_where_they_come_from(visit):
         assert suffixes == {"svg": 1, "png": 1, "csv": 1, "parquet": 1, "txt": 1, "bib": 1}
         assert "tau=2.5" in packed.read("README.txt").decode()
     expect_filters(page, csv)
+    expect_tabs_to_show_their_charts_and_say_in_words_what_they_show_also_of_a_role_a_layer_and_tau(page)
     page.emulate_media(media="print")
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
     expect(page.get_by_role("button", name="CSV of roles")).to_be_hidden()
@@ -192,27 +251,6 @@ def expect_filters(page, whole):
     assert got["holds"].all()
 
 
-def test_overlaps_and_figures_download_with_their_denominators_and_where_they_come_from(visit):
-    page = visit("/roles")
-    page.get_by_role("tab", name="Overlaps").click()
-    overlaps = pd.read_csv(io.BytesIO(download(page, "CSV of overlaps"))).set_index(["first", "second"])
-    row = overlaps.loc[("syntactic", "delimiter")]
-    assert row["heads with both"] == 4
-    assert row["of second"] == pytest.approx(4 / 54)
-    for tab, names in (
-        ("Combinations", ["grid", "overlap"]),
-        ("Per layer", ["roles per layer"]),
-        ("p-values", ["p-values"]),
-        ("Score distributions", ["score distributions"]),
-    ):
-        page.get_by_role("tab", name=tab).click()
-        for name in names:
-            expect_figure(page, name, "tau 3, alpha 0.05")
-    page = visit("/?head=0-2&head+details=Scores")
-    for name, about in (("grid", TEXT), ("arcs", TEXT), ("scores of L0 H2", "tau 3, alpha 0.05")):
-        expect_figure(page, name, about)
-
-
 def expect_figure(page, name, about):
     svg = ElementTree.fromstring(download(page, f"SVG of {name}"))
     assert svg.tag == "{http://www.w3.org/2000/svg}svg"
@@ -222,28 +260,3 @@ def expect_figure(page, name, about):
     png = download(page, f"PNG of {name}")
     assert png.startswith(PNG)
     assert len(png) > 5_000
-
-
-def test_what_chance_would_give_stands_beside_the_counts_and_its_grids_take_the_place_of_the_grid(visit):
-    page = visit("/roles")
-    control = page.get_by_role("grid", name=re.compile("^Control, shuffled words"))
-    said = page.get_by_text("Control: roles with shuffled words.")
-    page.get_by_text("What would chance give?").click()
-    expect(page.get_by_text("Random weights: the same architecture before any training")).to_be_visible()
-    expect(
-        page.get_by_text("Of 4 syntactic heads, 1 does not score higher on related words than on pairs at the")
-    ).to_be_visible()
-    expect(cell(page, 1, 8)).to_have_attribute("aria-label", re.compile(r": syntactic \(positional\), delimiter,"))
-    cell(page, 1, 8).hover()
-    expect(page.locator("th").filter(has_text="syntactic (positional)").first).to_be_visible()
-    choose(page, "Grid of", "shuffled words")
-    expect(said).to_be_visible()
-    expect(control.get_by_role("gridcell", name=re.compile("^Layer 1, head 8: .*delimiter.* Scores"))).to_be_visible()
-    slider(page, "tau").press("End")
-    expect(control.get_by_role("gridcell", name=re.compile("^Layer 1, head 8: no role"))).to_be_visible()
-    expect(page.get_by_text("Stop scoring")).to_have_count(0)  # set-up has computed the controls of the samples
-    page.reload()
-    expect(said).to_be_visible()
-    page.get_by_role("button", name="Back to this checkpoint").click()
-    expect(said).to_have_count(0)
-    expect(cell(page, 1, 8)).to_be_visible()
