@@ -67,8 +67,8 @@ def test_settings_are_in_the_link_and_the_file_is_not(visit):
     expect(number(page, "Epochs")).to_have_value("2")
 
 
-def test_bad_data_is_said_before_anything_starts(visit):
-    page = visit("/fine-tune")
+def test_bad_data_is_said_before_anything_starts_and_the_page_looks_right(visit):
+    page = opened(visit, "wide")
     start = page.get_by_role("button", name="Start from")
     expect(start).to_be_disabled()
     give_file(page, "one.csv", b"sentence,label\n" + b"A text.,same\n" * 9)
@@ -85,6 +85,13 @@ def test_bad_data_is_said_before_anything_starts(visit):
     box.press("Enter")
     expect_said(page, '"../up" cannot be a checkpoint\'s name.')
     expect(start).to_be_disabled()
+    box.fill("up")
+    box.press("Enter")
+    give_file(page, "films.csv", reviews())
+    expect(start).to_be_enabled()
+    expect(page.locator("[data-testid=stDataFrame] canvas").first).to_be_visible()
+    settle(page)
+    expect_looks_right(page)
 
 
 def test_hostile_names_labels_and_columns_are_shown_as_text_and_harm_nothing(visit, small_checkpoint, store_folder):
@@ -109,14 +116,6 @@ def opened(visit, size, link=""):
     page.get_by_text("How it is computed").click()
     expect(page.get_by_text("are never trained on.")).to_be_visible()
     return page
-
-
-def test_the_page_is_accessible_and_nothing_overlaps_or_is_cut(visit):
-    page = opened(visit, "wide")
-    give_file(page, "films.csv", reviews())
-    expect(page.locator("[data-testid=stDataFrame] canvas").first).to_be_visible()
-    settle(page)
-    expect_looks_right(page)
 
 
 def test_a_run_is_found_on_every_way_to_the_page_accessible_in_any_size_stopped_and_resumed(visit, small_checkpoint):
