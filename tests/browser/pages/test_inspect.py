@@ -41,15 +41,14 @@ LEAST_AFTER_CLICK = 12
 SENTENCE = "Two clever engineers finally repaired the noisy engine."
 
 
-def test_nothing_jumps_on_a_first_visit_nor_from_page_to_page(visit):
-    page = visit()
-    expect_summary(page, "L[0-9]+ H[0-9]+", "128 texts")
-    assert shifted(page) < 0.1
+def expect_nothing_to_jump_from_page_to_page(page):
+    """Ends on Inspect again."""
     charts = page.get_by_test_id("stVegaLiteChart").locator("svg.marks")
     for name, drawn in (
         ("Where heads look", charts.first),
         ("Inspect", links(page)),
         ("Where heads look", charts.first),
+        ("Inspect", links(page)),
     ):
         page.get_by_role("link", name=name, exact=True).click()
         expect(page.get_by_role("link", name=name, exact=True)).to_have_attribute("aria-current", "page")
@@ -58,7 +57,7 @@ def test_nothing_jumps_on_a_first_visit_nor_from_page_to_page(visit):
         assert shifted(page, since_the_click=True) < 0.05, name
 
 
-def test_a_first_visit_shows_grid_and_arcs_of_the_example(visit):
+def test_a_first_visit_shows_grid_and_arcs_of_the_example_nothing_jumps_and_tooltips_cover_no_arcs(visit):
     page = visit("/")
     expect(page.get_by_role("textbox", name="Your texts")).to_have_value(" ||| ".join(EXAMPLE.segments))
     expect_number_of_cells(page, 6 * 12)
@@ -67,6 +66,8 @@ def test_a_first_visit_shows_grid_and_arcs_of_the_example(visit):
     expect(tokens(page, "To: keys")).to_have_text(queries)
     expect_drawn(links(page))
     expect_summary(page, "L1 H7", "128 texts")
+    assert shifted(page) < 0.1
+    expect_nothing_to_jump_from_page_to_page(page)
     for (width, height), least in LEAST_ROWS.items():
         page.set_viewport_size({"width": width, "height": height})
         wait_for(page, lambda: rows_seen_with_the_grid(page), lambda rows, least=least: rows >= least)
@@ -74,6 +75,7 @@ def test_a_first_visit_shows_grid_and_arcs_of_the_example(visit):
     wait_for(page, lambda: rows_seen_with_the_grid(page), lambda rows: rows >= LEAST_AFTER_CLICK)
     page.set_viewport_size({"width": 1440, "height": 900})
     expect_a_term_to_explain_itself(page)
+    expect_the_tooltip_to_cover_no_arcs_and_a_tap_to_open_none(page)
 
 
 def rows_seen_with_the_grid(page):
@@ -102,8 +104,13 @@ def expect_a_term_to_explain_itself(page):
     expect(page.get_by_role("tooltip")).to_have_text(TERMS["head"])
 
 
-def test_typed_texts_change_grid_and_arcs_and_the_reader_picks_the_one_on_screen(visit):
+def test_typed_texts_change_grid_and_arcs_and_what_cannot_be_read_is_said(visit):
     page = visit("/")
+    expect_typed_texts_to_change_grid_and_arcs_and_the_reader_to_pick_the_one_on_screen(page)
+    expect_what_cannot_be_read_to_be_said_and_the_rest_of_the_page_to_stay(page)
+
+
+def expect_typed_texts_to_change_grid_and_arcs_and_the_reader_to_pick_the_one_on_screen(page):
     before, drawn = cells(page), drawn_links(page)
     box = page.get_by_role("textbox", name="Your texts")
     box.fill(SENTENCE)
@@ -185,8 +192,7 @@ def test_heads_are_chosen_by_click_and_keyboard_and_previewed_by_their_patterns(
     expect_links_other_than(page, own)
 
 
-def test_the_tooltip_covers_no_arcs_and_a_tap_opens_none(visit):
-    page = visit("/")
+def expect_the_tooltip_to_cover_no_arcs_and_a_tap_to_open_none(page):
     tip = page.locator(".tip:popover-open")
     for width, height in ((1440, 900), (853, 480), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
@@ -268,8 +274,7 @@ def test_three_kept_texts_change_the_odds_of_a_head_and_may_be_stopped_at_any_ti
     expect_summary(page, "L1 H8", "128 texts")
 
 
-def test_what_cannot_be_read_is_said_and_the_rest_of_the_page_stays(visit):
-    page = visit("/")
+def expect_what_cannot_be_read_to_be_said_and_the_rest_of_the_page_to_stay(page):
     for typed, sentence in (
         ("A first segment ||| ", "Line 1: segment 2 of 2 is empty."),
         ("one ||| two ||| three", "Line 1 has 3 segments and a text has one or two."),
