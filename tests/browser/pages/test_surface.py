@@ -47,8 +47,26 @@ def table_of(page):
     return pd.read_csv(io.BytesIO(download(page, "CSV of surface")))
 
 
-def test_table_headline_dots_and_cells_show_the_numbers_that_were_computed(visit):
-    page = opened(visit, words.TABLE)
+def test_numbers_are_those_that_were_computed_figures_download_and_marks_and_links_choose_heads(visit):
+    page = opened(visit, words.TABLE, head="3-3")
+    expect(page.get_by_role("link", name="Inspect L3 H3")).to_be_visible()
+    expect_table_headline_dots_and_cells_to_show_the_numbers_that_were_computed(page)
+    expect_figures_with_where_they_come_from(page)
+    expect_a_cell_of_the_function_grid_to_choose_its_head(page)
+    open_tab(page, words.SHARES)
+    dots(page).nth(17).click()
+    expect(page.get_by_role("link", name="Inspect L1 H5")).to_be_visible()
+    expect(page).to_have_url(re.compile("[?&]head=1-5"))
+    open_tab(page, words.ENTROPY)
+    page.wait_for_url(lambda url: words.ENTROPY in unquote_plus(url))
+    again = visit(page.url)
+    drawn(again, words.ENTROPY)
+    again.get_by_role("link", name="Inspect L1 H5").click()
+    expect(arcs(again, "L1 H5")).to_be_visible()
+    expect_a_frequency_list_of_ones_own_to_be_named(page)
+
+
+def expect_table_headline_dots_and_cells_to_show_the_numbers_that_were_computed(page):
     table = table_of(page)
     rows = page.get_by_test_id("stDataFrame").locator("table[role=grid]")
     expect(rows).to_have_attribute("aria-rowcount", str(1 + len(words.STATISTICS) * 72))
@@ -73,21 +91,7 @@ def test_table_headline_dots_and_cells_show_the_numbers_that_were_computed(visit
     expect(page).to_have_url(re.compile("[?&]statistic=entropy"))
 
 
-def test_a_clicked_dot_chooses_its_head_and_the_link_restores_it(visit):
-    page = opened(visit)
-    dots(page).nth(17).click()
-    expect(page.get_by_role("link", name="Inspect L1 H5")).to_be_visible()
-    expect(page).to_have_url(re.compile("[?&]head=1-5"))
-    open_tab(page, words.ENTROPY)
-    page.wait_for_url(lambda url: words.ENTROPY in unquote_plus(url))
-    again = visit(page.url)
-    drawn(again, words.ENTROPY)
-    again.get_by_role("link", name="Inspect L1 H5").click()
-    expect(arcs(again, "L1 H5")).to_be_visible()
-
-
-def test_figures_download_with_where_they_come_from(visit):
-    page = opened(visit)
+def expect_figures_with_where_they_come_from(page):
     for tab, names in (
         (words.SHARES, ["shares, special tokens", "shares, neighbours"]),
         (words.HEADS, ["head grid"]),
@@ -100,6 +104,22 @@ def test_figures_download_with_where_they_come_from(visit):
             for fact in ("bundled", "2cd3a6a7380f", "corpus texts 128", "word frequencies English"):
                 assert fact in written
             assert download(page, f"PNG of {name}").startswith(b"\x89PNG")
+
+
+def expect_a_cell_of_the_function_grid_to_choose_its_head(page):
+    open_tab(page, words.FUNCTIONS)
+    page.locator("svg.marks path[aria-label*='head: L1 H9;']").last.click()
+    expect(page.get_by_role("link", name="Inspect L1 H9")).to_be_visible()
+    settle(page)
+
+
+def expect_a_frequency_list_of_ones_own_to_be_named(page):
+    open_tab(page, words.FUNCTIONS)
+    page.get_by_text(words.SETTINGS, exact=True).click()
+    choose(page, words.FREQUENCIES, words.BY_FILE)
+    expect(page.get_by_text(words.WAIT_LIST)).to_be_visible()
+    give_file(page, "mine.txt", b"the\na\n<img src=x onerror=alert(1)>".replace(b" ", b"_"))
+    expect(page.get_by_text("Frequencies: mine.txt (3 words)")).to_be_visible()
 
 
 def test_gradients_are_computed_at_the_press_of_a_button(visit, masked_checkpoint):
@@ -124,18 +144,6 @@ def masked_checkpoint(tmp_path_factory):
     transformers.AutoModelForMaskedLM.from_config(changed).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
-
-
-def test_a_cell_of_the_function_grid_chooses_its_head_and_a_frequency_list_of_ones_own_is_named(visit):
-    page = opened(visit, words.FUNCTIONS, head="3-3")
-    expect(page.get_by_role("link", name="Inspect L3 H3")).to_be_visible()
-    page.locator("svg.marks path[aria-label*='head: L1 H9;']").last.click()
-    expect(page.get_by_role("link", name="Inspect L1 H9")).to_be_visible()
-    page.get_by_text(words.SETTINGS, exact=True).click()
-    choose(page, words.FREQUENCIES, words.BY_FILE)
-    expect(page.get_by_text(words.WAIT_LIST)).to_be_visible()
-    give_file(page, "mine.txt", b"the\na\n<img src=x onerror=alert(1)>".replace(b" ", b"_"))
-    expect(page.get_by_text("Frequencies: mine.txt (3 words)")).to_be_visible()
 
 
 def test_every_tab_is_accessible_and_fits(visit):
