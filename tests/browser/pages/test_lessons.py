@@ -6,10 +6,10 @@ from itertools import pairwise
 from urllib.parse import quote_plus
 
 import pytest
-from looks import darken, expect_accessible, expect_fits, expect_looks_right, resize
+from looks import darken, expect_accessible, expect_fits, expect_looks_right, lighten, resize
 from playwright.sync_api import expect
 from safetensors.torch import load_file, save_file
-from steps import arcs, cell, chosen, grid_of, settle, tokens, type_texts, wait_for
+from steps import arcs, cell, chosen, grid_of, settle, steady, tokens, type_texts, wait_for
 
 from core.checkpoints.find import BUNDLED, find_checkpoint
 from dashboard.views.lessons.content import ENGLISH
@@ -20,7 +20,7 @@ OWN = "The tired girl reads a long book."
 REVIEW = "The plot is thin, but the ending is wonderful."
 PANEL = ".st-key-lesson"
 PICTURES = "[data-testid=stGrid]:has(.st-key-arcs-difference)"
-PROJECTED = [(1280, 720), (853, 480)]
+PROJECTED = [{"width": 1280, "height": 720}, {"width": 853, "height": 480}]
 
 
 def panel(page):
@@ -165,35 +165,62 @@ def added_sentence(page):
 
 EXTRAS = {(3, "own"): own_sentence, (4, "try"): added_sentence}
 """What a step lets the reader do besides, by lesson and step."""
+LOOKED_AT = {(2, 4), (4, 1)}
+"""Lessons and their steps at which the whole page is looked at: on Inspect after an answer, and on another page."""
 
 
-def walk(page, lesson, act, guesses):
-    """Go through a lesson to the right answer of its question, with a wrong and then the right prediction."""
-    for place, step in enumerate(steps_of(lesson)[:-1]):
-        at_step(page, place + 1)
-        if act is enter_on:
+def walk_by_keyboard(page, lesson):
+    """Go through a lesson to its question, each prediction wrong and then right."""
+    for place, step in enumerate(steps_of(lesson)[:-1], start=1):
+        at_step(page, place)
+        if (lesson, place) in LOOKED_AT:
+            expect_looks_right(page)
+            lighten(page)
+            resize(page, "wide")
+        else:
             expect_accessible(page, PANEL)
-        value = 20 if (lesson, step.asks) == (2, "number") else WRONG[lesson]
-        for is_right in (False, True) if step.asks else ():
-            guesses[step.asks](page, value)
-            act(page, page.get_by_role("button", name="That is my guess"))
-            at_step(page, place + 2)
-            expect(panel(page)).to_contain_text("You said")
-            assert bool(re.search(r"You said .*: right\.", panel(page).inner_text())) is is_right
-            value = answer_in(page, step.asks)
-            act(page, panel(page).get_by_role("button", name="Back"))
-            at_step(page, place + 1)
-        if (lesson, step.name) in EXTRAS and act is click_on:
-            EXTRAS[lesson, step.name](page)
-        act(page, panel(page).get_by_role("button", name="Next"))
+        if not step.asks:
+            enter_on(page, panel(page).get_by_role("button", name="Next"))
+            continue
+        predict(page, place, enter_on, BY_KEYBOARD[step.asks], wrong_at(lesson, step), is_right=False)
+        answer = answer_in(page, step.asks)
+        enter_on(page, panel(page).get_by_role("button", name="Back"))
+        at_step(page, place)
+        predict(page, place, enter_on, BY_KEYBOARD[step.asks], answer, is_right=True)
     at_step(page, len(steps_of(lesson)))
+
+
+def walk_by_mouse(page, lesson):
+    """Go through a lesson to its question with other predictions than the last, and do what the steps offer besides."""
+    for place, step in enumerate(steps_of(lesson)[:-1], start=1):
+        at_step(page, place)
+        if step.asks:
+            predict(page, place, click_on, BY_MOUSE[step.asks], wrong_at(lesson, step), is_right=False)
+            continue
+        if (lesson, step.name) in EXTRAS:
+            EXTRAS[lesson, step.name](page)
+        click_on(page, panel(page).get_by_role("button", name="Next"))
+    at_step(page, len(steps_of(lesson)))
+
+
+def wrong_at(lesson, step):
+    return 20 if step.name == "rest" else WRONG[lesson]
+
+
+def predict(page, place, act, give, value, is_right):
+    """Answer what a step asks, which leads on to the next, and see it judged."""
+    give(page, value)
+    act(page, page.get_by_role("button", name="That is my guess"))
+    at_step(page, place + 1)
+    expect(panel(page)).to_contain_text("You said")
+    assert bool(re.search(r"You said .*: right\.", panel(page).inner_text())) is is_right
 
 
 @pytest.mark.parametrize("lesson", range(1, len(LESSONS) + 1))
 def test_a_lesson_by_keyboard_alone_and_then_by_mouse(visit, lesson, small_checkpoint, planted_checkpoint):
     pair = f"&checkpoint={small_checkpoint}&with={planted_checkpoint}" if lesson == 6 else ""
     page = visit(f"/{'compare' if pair else ''}?lesson={lesson}&step=1{pair}")
-    walk(page, lesson, enter_on, BY_KEYBOARD)
+    walk_by_keyboard(page, lesson)
     question = words_of(lesson, ENGLISH).question
     tab_to(page, page.get_by_role("radio").first)
     for _ in range(question.right):
@@ -201,7 +228,7 @@ def test_a_lesson_by_keyboard_alone_and_then_by_mouse(visit, lesson, small_check
     page.keyboard.press("Space")
     expect(panel(page)).to_contain_text("Right. " + question.afterwards)
     enter_on(page, panel(page).get_by_role("button", name="From the start"))
-    walk(page, lesson, click_on, BY_MOUSE)
+    walk_by_mouse(page, lesson)
     page.get_by_text(next(option for place, option in enumerate(question.options) if place != question.right)).click()
     expect(panel(page)).to_contain_text("Not quite.")
     page.get_by_text(question.options[question.right]).click()
@@ -220,8 +247,9 @@ def test_a_lesson_by_keyboard_alone_and_then_by_mouse(visit, lesson, small_check
         expect(page.get_by_text("Over 128 texts")).to_be_visible()
 
 
-def test_leaving_a_lesson_leaves_the_page_as_it_was(visit, server):
-    page = visit_as_newcomer(visit, server)
+def test_leaving_a_lesson_leaves_the_page_as_it_was_and_the_next_visit_does_not_offer_it(visit, server, context_of):
+    context_of("light").clear_cookies(name=VISITED)
+    page = visit("/")
     type_texts(page, OWN)
     cell(page, 3, 4).click()
     expect(chosen(page)).to_have_text(["L3 H4"])
@@ -229,7 +257,8 @@ def test_leaving_a_lesson_leaves_the_page_as_it_was(visit, server):
     page.get_by_role("tab", name="Roles").click()
     expect(page).to_have_url(re.compile("Roles"))
     settle(page)
-    page.get_by_role("button", name="Lesson: what is a head?").click()
+    offer = page.get_by_role("button", name="Lesson: what is a head?")
+    offer.click()
     at_step(page, 1)
     box = page.get_by_role("textbox", name="Your texts")
     expect(box).to_have_value(SENTENCE)
@@ -240,6 +269,11 @@ def test_leaving_a_lesson_leaves_the_page_as_it_was(visit, server):
     expect(box).to_have_value(OWN)
     expect(chosen(page)).to_have_text(["L3 H4"])
     expect(page.get_by_role("tab", name="Roles")).to_have_attribute("aria-selected", "true")
+    expect(offer).to_be_visible()
+    page.goto(server)
+    settle(page)
+    expect(page.get_by_role("link", name="Before and after training")).to_be_visible()
+    expect(offer).to_have_count(0)
 
 
 def test_a_reload_keeps_the_step_and_the_prediction(visit):
@@ -256,28 +290,6 @@ def test_a_reload_keeps_the_step_and_the_prediction(visit):
     expect(page).not_to_have_url(re.compile("said="))
 
 
-def visit_as_newcomer(visit, server):
-    page = visit("/")
-    page.goto(f"{server}/_stcore/health")
-    page.context.clear_cookies(name=VISITED)
-    page.goto(server)
-    settle(page)
-    return page
-
-
-def test_who_has_been_here_is_not_offered_the_lesson_again(visit, server):
-    page = visit_as_newcomer(visit, server)
-    offer = page.get_by_role("button", name="Lesson: what is a head?")
-    offer.click()
-    at_step(page, 1)
-    press(page, "Leave the lesson")
-    expect(offer).to_be_visible()
-    page.goto(server)
-    settle(page)
-    expect(page.get_by_role("link", name="Before and after training")).to_be_visible()
-    expect(offer).to_have_count(0)
-
-
 def expect_whole(page, *views):
     """Wait until these are on the screen from top to bottom, side by side."""
     height = page.viewport_size["height"]
@@ -289,24 +301,37 @@ def expect_whole(page, *views):
     assert all(one["x"] + one["width"] <= other["x"] for one, other in pairwise(boxes()))
 
 
-@pytest.mark.parametrize(("width", "height"), PROJECTED)
-def test_presented_grid_and_arcs_stand_whole_side_by_side(visit, width, height):
-    page = visit("/?lesson=2&step=1&present=1", width=width, height=height)
+def test_presented_grid_and_arcs_stand_whole_side_by_side(visit):
+    page = visit("/?lesson=2&step=1&present=1")
     at_step(page, 1)
     expect(page.get_by_test_id("stHeader")).to_be_hidden()
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
-    expect_whole(page, grid_of(page))
-    expect_fits(page)
-    expect_accessible(page)
+    for size in PROJECTED:
+        page.set_viewport_size(size)
+        settle(page)
+        expect_whole(page, grid_of(page))
+        expect_fits(page)
+        expect_accessible(page)
     page.keyboard.press("PageDown")
     at_step(page, 2)
-    expect_whole(page, grid_of(page), arcs(page, "L0 H2").locator(".columns"))
-    label = tokens(page).nth(3).locator(".label")
-    before = label.bounding_box()["height"]
-    label.hover()
-    wait_for(page, lambda: label.bounding_box()["height"], lambda now: now > 1.2 * before)
+    for size in reversed(PROJECTED):
+        page.set_viewport_size(size)
+        settle(page)
+        expect_whole(page, grid_of(page), arcs(page, "L0 H2").locator(".columns"))
+        page.mouse.move(0, 0)
+        label = tokens(page).nth(3).locator(".label")
+        before = steady(page, lambda label=label: label.bounding_box()["height"])
+        label.hover()
+        wait_for(
+            page,
+            lambda label=label: label.bounding_box()["height"],
+            lambda now, before=before: now > 1.2 * before,
+        )
     darken(page)
-    expect_accessible(page)
+    for size in PROJECTED:
+        page.set_viewport_size(size)
+        settle(page)
+        expect_accessible(page)
     page.keyboard.press("PageUp")
     at_step(page, 1)
     press(page, "End presenting")
@@ -326,31 +351,37 @@ def tuned_checkpoint(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("width", "height"), PROJECTED)
-def test_presented_arcs_of_two_checkpoints_stand_whole_side_by_side(visit, width, height, tuned_checkpoint):
+def test_presented_arcs_of_two_checkpoints_stand_whole_side_by_side(visit, tuned_checkpoint):
     asked = f"lesson=6&step=3&said=4&present=1&with={tuned_checkpoint}&text={quote_plus(REVIEW)}"
-    page = visit(f"/compare?{asked}", width=width, height=height)
+    page = visit(f"/compare?{asked}")
     at_step(page, 3)
     expect(panel(page)).to_contain_text("You said 4: right.")
-    expect_whole(page, *(page.locator(f".st-key-arcs-{part} .columns") for part in ("a", "b", "difference")))
-    expect_fits(page)
-    for part in (PANEL, PICTURES):  # a folder's long name leaves Streamlit's own box no room to type
-        expect_accessible(page, part)
+    for size in PROJECTED:
+        page.set_viewport_size(size)
+        settle(page)
+        expect_whole(page, *(page.locator(f".st-key-arcs-{part} .columns") for part in ("a", "b", "difference")))
+        expect_fits(page)
+        for part in (PANEL, PICTURES):  # a folder's long name leaves Streamlit's own box no room to type
+            expect_accessible(page, part)
     darken(page)
-    for part in (PANEL, PICTURES):
-        expect_accessible(page, part)
+    for size in PROJECTED:
+        page.set_viewport_size(size)
+        settle(page)
+        for part in (PANEL, PICTURES):
+            expect_accessible(page, part)
 
 
-@pytest.mark.parametrize("address", ["/lessons", "/?lesson=2&step=4", "/roles?lesson=4&step=1"])
-def test_lessons_look_right(visit, address):
-    page = visit(address)
-    if "step" in address:
-        at_step(page, int(address[-1]))
-    expect_looks_right(page)
-
-
-def test_a_class_sees_what_it_guessed(visit):
+def test_the_list_of_lessons_looks_right_its_sheets_are_one_page_of_a4_and_a_class_sees_what_it_guessed(
+    visit, browser, tmp_path
+):
     page = visit("/lessons")
+    settle(page)
+    paper = browser.new_page()
+    for lesson in range(1, len(LESSONS) + 1):
+        assert pages_of_sheet(page, lesson, paper, tmp_path) == 1, lesson
+    paper.close()
+    expect_looks_right(page)
+    resize(page, "wide")
     press(page, "Make a class code")
     link = page.get_by_test_id("stCode").inner_text().strip()
     assert re.search(r"/\?lesson=1&step=1&class=[A-Z0-9]{6}$", link)
@@ -365,16 +396,11 @@ def test_a_class_sees_what_it_guessed(visit):
     expect(wrong.get_by_text("There is no class")).to_be_visible()
 
 
-@pytest.mark.parametrize("lesson", range(1, len(LESSONS) + 1))
-def test_a_sheet_is_one_page_of_a4(visit, browser, tmp_path, lesson):
-    page = visit("/lessons")
-    settle(page)
+def pages_of_sheet(page, lesson, paper, folder):
+    """On how many pages the sheet of a lesson is printed."""
     with page.expect_download() as download:
         page.get_by_role("button", name="Sheet to print").nth(lesson - 1).click()
-    path = tmp_path / download.value.suggested_filename
+    path = folder / download.value.suggested_filename
     download.value.save_as(path)
-    paper = browser.new_page()
     paper.goto(path.as_uri())
-    printed = paper.pdf(prefer_css_page_size=True)
-    paper.close()
-    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", printed)) == 1
+    return len(re.findall(rb"/Type\s*/Page\b(?!s)", paper.pdf(prefer_css_page_size=True)))
