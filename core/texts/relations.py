@@ -30,8 +30,6 @@ PIECE_WORDS: Final = 5_000
 """Words parsed at once; 100,000 would take 1.5 GB. A sentence split between two pieces may lose a relation."""
 KEPT_STRINGS: Final = 50_000
 """Words, lower-cased words, affixes and shapes that spaCy may keep of texts it has parsed: about 10 MB."""
-_ATTRIBUTES: Final = ("HEAD", "IS_SPACE", "IDX", "LENGTH", "DEP", "TAG")
-"""What spaCy is asked about each word: how many words away its head is, its first character, and so on."""
 SPAN_CELLS: Final = 1 << 20
 """Spans of characters times tokens that are compared at once: a few MB."""
 _one_at_a_time: Final = Lock()
@@ -164,19 +162,12 @@ def _parsed_trees(texts: Sequence[Text], *, tagged: bool = False) -> Iterator[De
         yield replace(trees, tags=tuple(tags)) if tagged else trees
 
 
-def _heads(heads: Int[np.ndarray, " word"], is_space: np.ndarray) -> Int[np.ndarray, " word"]:
-    """Heads of a document's tokens, skipping spaCy's whitespace tokens; ROOT for a token that is its own head."""
-    found = heads.copy()
-    while (skipped := is_space[found] & (heads[found] != found)).any():
-        found[skipped] = heads[found[skipped]]
-    found[found == np.arange(len(found))] = ROOT
-    return found
-
-
-def _written(document: Any, names: Int[np.ndarray, " word"]) -> list[str]:
-    """spaCy's numbers of strings as strings."""
-    strings = document.vocab.strings
-    return [strings[name] for name in names.view(np.uint64).tolist()]
+def _head(word: Any) -> Any:
+    """A word's head, skipping spaCy's whitespace tokens."""
+    head = word.head
+    while head.is_space and head.head != head:
+        head = head.head
+    return head
 
 
 def _trees(words: Words, heads: Int[np.ndarray, " word"], relations: Sequence[str]) -> Dependencies:
@@ -209,17 +200,14 @@ class _Piece:
     @classmethod
     def of(cls, place: _Place, document: Any) -> "_Piece":
         """What a parsed document says."""
-        relative, is_space, starts, lengths, names, tags = document.to_array(_ATTRIBUTES).view(np.int64).T
-        heads = _heads(np.arange(len(document)) + relative, is_space != 0)
-        kept = np.flatnonzero(is_space == 0)
-        numbers = np.full(len(document) + 1, ROOT)  # the last one is that of ROOT itself
-        numbers[kept] = np.arange(len(kept))
+        words = [word for word in document if not word.is_space]
+        numbers = {word.i: number for number, word in enumerate(words)}
         return cls(
             place=place,
-            spans=list(zip(starts[kept].tolist(), (starts + lengths)[kept].tolist())),
-            heads=numbers[heads[kept]].tolist(),
-            relations=_written(document, names[kept]),
-            tags=_written(document, tags[kept]),
+            spans=[(word.idx, word.idx + len(word)) for word in words],
+            heads=[numbers.get(_head(word).i, ROOT) if _head(word) != word else ROOT for word in words],
+            relations=[word.dep_ for word in words],
+            tags=[word.tag_ for word in words],
         )
 
 
