@@ -30,7 +30,7 @@ from core.texts.tokens import TooLong
 if TYPE_CHECKING:
     from core.passes.outputs import OutputChange, Prediction
 
-RECENT_BYTES: Final = 24 * 2**20
+RECENT_BYTES: Final = 16 * 2**20
 """Size of the in-memory cache of results; changing tau requests the same results again."""
 RECENT_ALWAYS: Final = 4
 """Results kept in memory whatever their size, so that the questions of one page about a large corpus all are."""
