@@ -12,12 +12,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import hypothesis
 import pytest
 from small_checkpoints import save
-from type_checks import check_shapes_of_arrays_only
+from type_checks import check_shapes_of_arrays_only, compile_only_what_is_checked
 
 # A slow machine is no failure.
 hypothesis.settings.register_profile("no deadline", deadline=None)
 hypothesis.settings.load_profile("no deadline")
 check_shapes_of_arrays_only()
+compile_only_what_is_checked()
 # Importing makes millions of objects that stay: looking through them again and again for garbage takes seconds. It
 # begins again once all tests are collected, and leaves those out.
 gc.disable()

@@ -1,3 +1,5 @@
+import sys
+
 import jaxtyping
 import numpy as np
 import pytest
@@ -42,3 +44,16 @@ def test_a_function_within_another_is_checked_when_it_is_first_made():
     with pytest.raises(BeartypeCallHintParamViolation, match="number"):
         first("7")
     assert again("7") == "7"
+
+
+def test_what_a_checked_module_imports_is_read_as_it_was_compiled_before(tmp_path, monkeypatch):
+    (tmp_path / "checked_here.py").write_text("import imported_there\ndef half(n: int) -> int:\n    return n // 2\n")
+    (tmp_path / "imported_there.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    with jaxtyping.install_import_hook("checked_here", "beartype.beartype"):
+        import checked_here
+    with pytest.raises(BeartypeCallHintParamViolation, match="7"):
+        checked_here.half("7")
+    compiled = {path.name.split(".")[0]: "jaxtyping" in path.name for path in (tmp_path / "__pycache__").iterdir()}
+    assert compiled == {"checked_here": True, "imported_there": False}

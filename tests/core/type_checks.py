@@ -1,13 +1,17 @@
 """What the checker of types spends its time on: shapes are followed only where a function has arrays, each argument is
-checked once, and of the functions that are made within another at each of its calls the first is checked."""
+checked once, of the functions that are made within another at each of its calls the first is checked, and what comes
+with the installation is not compiled again."""
 
 import inspect
 from collections.abc import Callable
 from functools import partial, wraps
+from importlib.machinery import SourceFileLoader
 from types import CodeType
 from typing import ForwardRef, get_args
+from unittest.mock import patch
 
 import jaxtyping
+import jaxtyping._import_hook as import_hook
 
 _CHECKED_ONCE: set[CodeType] = set()
 _AXES_OF_A_CALL = jaxtyping.jaxtyped("context")
@@ -20,6 +24,23 @@ def check_shapes_of_arrays_only() -> None:
     not: a quarter of the time of these tests.
     """
     jaxtyping.jaxtyped = partial(_checked, keep_axes=jaxtyping.jaxtyped)
+
+
+def compile_only_what_is_checked() -> None:
+    """Let the import hook of jaxtyping read other packages as they were compiled when they were installed.
+
+    While it imports a module, it also gives names of its own to the compiled files of whatever that module imports:
+    after an installation each of the first processes compiles torch, transformers and 3,000 files in all once more.
+    """
+    loader = import_hook._JaxtypingLoader
+    loader.get_code = _code_of_a_checked_module
+    loader.exec_module = SourceFileLoader.exec_module
+
+
+def _code_of_a_checked_module(loader: import_hook._JaxtypingLoader, name: str) -> CodeType | None:
+    names = partial(import_hook._optimized_cache_from_source, loader._typechecker.get_hash())
+    with patch("importlib._bootstrap_external.cache_from_source", names):
+        return SourceFileLoader.get_code(loader, name)
 
 
 def _checked(*function: Callable, typechecker: Callable, keep_axes: Callable) -> Callable:
