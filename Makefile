@@ -11,7 +11,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app audit bench class lock pictures ray soak test sample-checkpoint sample-tasks
+.PHONY: app audit bench class lock pictures ray soak test types units sample-checkpoint sample-tasks
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 
@@ -32,10 +32,16 @@ PROCESSES = $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 4))')
 test: $(VENV)/test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --ignore=tests/browser --numprocesses=$(PROCESSES) --dist=worksteal
+	$(MAKE) -j2 types units
 	$(BIN)/python -m pytest tests/browser --numprocesses=$(PROCESSES) --dist=loadfile
+
+# Beside each other: without a cache, mypy keeps one core busy for half a minute.
+types: $(VENV)/test-installed
+	$(BIN)/mypy
+
+units: $(VENV)/test-installed
+	$(BIN)/python -m pytest --ignore=tests/browser --numprocesses=$(PROCESSES) --dist=worksteal
 
 # All but two that put under stress rather than measure.
 BENCHMARKS := $(filter-out benchmarks/shared/% benchmarks/serving/soak.py benchmarks/corpora/corpus_kills.py, \
