@@ -1,6 +1,7 @@
 """The figures of comparisons and of fine-tuning, drawn of random numbers."""
 
 import numpy as np
+from drawn import Drawn
 
 from core.checkpoints.saved_runs import HeldOut, Progress
 from core.comparison.differences import LayerShift, PairedTests
@@ -74,42 +75,56 @@ def some_progress(**changes: object) -> Progress:
 
 
 REGRESSION = (HeldOut(10, 2.0, None, -0.25), HeldOut(20, float("inf"), None, None))
-FULL = {
-    "changes": roles_gained_and_lost(GAINED, LOST, COARSE_ROLES, HEADS),
-    "shift": shift_by_layer([some_shift("delimiter:sep", -1.0, float("nan"), 0.25)]),
-    "shifts": shift_by_layer([some_shift(role, -1.0, 0.0, 2.0) for role in ROLES]),
-    "divergence": divergence_by_layer(some_divergence()),
-    "scatter": score_change_scatter(some_tests(), COARSE_ROLES),
-    "scatter of all": score_change_scatter(some_tests(), ROLES),
-    "scatter of shares": score_change_scatter(some_tests(), COARSE_ROLES, "share"),
-    "shift of shares": shift_by_layer([some_shift("local", -0.1, 0.25)], scale="share"),
-    "shift of shares over steps": shift_over_steps(("a", "b"), (0, 9), np.array([0, 0.1]), "local", scale="share"),
-    "multiples": role_small_multiples(NAMES, HOLDS, COARSE_ROLES),
-    "steps": roles_over_steps(NAMES, STEPS, COUNTS, COARSE_ROLES, 3),
-    "places": roles_over_steps(NAMES, None, COUNTS, COARSE_ROLES, 1),
-    "shift over steps": shift_over_steps(NAMES, STEPS, np.array([0, 0.5, np.nan, -1, -2]), "delimiter:sep", 4),
-    "shift over places": shift_over_steps(NAMES, None, np.array([0, 0.5, np.nan, -1, -2]), "delimiter:sep"),
-    "depth": roles_by_depth(NAMES[:2], [shares(6), shares(1)], [np.linspace(0, 1, 6), np.array([0.5])], COARSE_ROLES),
-    "shares": overall_shares(NAMES[:2], np.array([[0.5, np.nan, 0, 1], [0.1, 0.2, 0.3, 0.4]]), (12, 72), COARSE_ROLES),
-    "training": training_curve(some_progress(), 4),
-    "regression": training_curve(some_progress(held_out=REGRESSION), 0),
-}
+FULL = Drawn(
+    {
+        "changes": lambda: roles_gained_and_lost(GAINED, LOST, COARSE_ROLES, HEADS),
+        "shift": lambda: shift_by_layer([some_shift("delimiter:sep", -1.0, float("nan"), 0.25)]),
+        "shifts": lambda: shift_by_layer([some_shift(role, -1.0, 0.0, 2.0) for role in ROLES]),
+        "divergence": lambda: divergence_by_layer(some_divergence()),
+        "scatter": lambda: score_change_scatter(some_tests(), COARSE_ROLES),
+        "scatter of all": lambda: score_change_scatter(some_tests(), ROLES),
+        "scatter of shares": lambda: score_change_scatter(some_tests(), COARSE_ROLES, "share"),
+        "shift of shares": lambda: shift_by_layer([some_shift("local", -0.1, 0.25)], scale="share"),
+        "shift of shares over steps": lambda: shift_over_steps(
+            ("a", "b"), (0, 9), np.array([0, 0.1]), "local", scale="share"
+        ),
+        "multiples": lambda: role_small_multiples(NAMES, HOLDS, COARSE_ROLES),
+        "steps": lambda: roles_over_steps(NAMES, STEPS, COUNTS, COARSE_ROLES, 3),
+        "places": lambda: roles_over_steps(NAMES, None, COUNTS, COARSE_ROLES, 1),
+        "shift over steps": lambda: shift_over_steps(
+            NAMES, STEPS, np.array([0, 0.5, np.nan, -1, -2]), "delimiter:sep", 4
+        ),
+        "shift over places": lambda: shift_over_steps(NAMES, None, np.array([0, 0.5, np.nan, -1, -2]), "delimiter:sep"),
+        "depth": lambda: roles_by_depth(
+            NAMES[:2], [shares(6), shares(1)], [np.linspace(0, 1, 6), np.array([0.5])], COARSE_ROLES
+        ),
+        "shares": lambda: overall_shares(
+            NAMES[:2], np.array([[0.5, np.nan, 0, 1], [0.1, 0.2, 0.3, 0.4]]), (12, 72), COARSE_ROLES
+        ),
+        "training": lambda: training_curve(some_progress(), 4),
+        "regression": lambda: training_curve(some_progress(held_out=REGRESSION), 0),
+    }
+)
 NONE = np.zeros((4, 1), dtype=int)
-EMPTY = {
-    "changes": roles_gained_and_lost(NONE, NONE, COARSE_ROLES, 1),
-    "shift": shift_by_layer([some_shift("delimiter:sep", float("nan"))]),
-    "divergence": divergence_by_layer(np.full((2, 1, 1), np.nan)),
-    "scatter": score_change_scatter(some_tests(nothing=True), COARSE_ROLES),
-    "shift over steps": shift_over_steps(("a", "b"), (0, 9), np.full(2, np.nan), "delimiter:sep"),
-    "training": training_curve(some_progress(step=0, steps=0, losses=(), held_out=(), saved=())),
-}
-ONE = {
-    "changes": roles_gained_and_lost(NONE + 1, NONE, COARSE_ROLES, 1),
-    "shift": shift_by_layer([some_shift("local", 0.5)]),
-    "divergence": divergence_by_layer(np.full((1, 1, 1), LN_2)),
-    "scatter": score_change_scatter(some_tests(n_layers=1, n_heads=1), COARSE_ROLES),
-    "multiples": role_small_multiples(("a", "b"), np.ones((2, 4, 1, 1), dtype=bool), COARSE_ROLES),
-    "steps": roles_over_steps(("a",), (0,), np.zeros((1, 4), dtype=int), COARSE_ROLES, 0),
-    "places": roles_over_steps(("a",), None, np.zeros((1, 4), dtype=int), COARSE_ROLES, 0),
-}
+EMPTY = Drawn(
+    {
+        "changes": lambda: roles_gained_and_lost(NONE, NONE, COARSE_ROLES, 1),
+        "shift": lambda: shift_by_layer([some_shift("delimiter:sep", float("nan"))]),
+        "divergence": lambda: divergence_by_layer(np.full((2, 1, 1), np.nan)),
+        "scatter": lambda: score_change_scatter(some_tests(nothing=True), COARSE_ROLES),
+        "shift over steps": lambda: shift_over_steps(("a", "b"), (0, 9), np.full(2, np.nan), "delimiter:sep"),
+        "training": lambda: training_curve(some_progress(step=0, steps=0, losses=(), held_out=(), saved=())),
+    }
+)
+ONE = Drawn(
+    {
+        "changes": lambda: roles_gained_and_lost(NONE + 1, NONE, COARSE_ROLES, 1),
+        "shift": lambda: shift_by_layer([some_shift("local", 0.5)]),
+        "divergence": lambda: divergence_by_layer(np.full((1, 1, 1), LN_2)),
+        "scatter": lambda: score_change_scatter(some_tests(n_layers=1, n_heads=1), COARSE_ROLES),
+        "multiples": lambda: role_small_multiples(("a", "b"), np.ones((2, 4, 1, 1), dtype=bool), COARSE_ROLES),
+        "steps": lambda: roles_over_steps(("a",), (0,), np.zeros((1, 4), dtype=int), COARSE_ROLES, 0),
+        "places": lambda: roles_over_steps(("a",), None, np.zeros((1, 4), dtype=int), COARSE_ROLES, 0),
+    }
+)
 CASES = {"full": FULL, "empty": EMPTY, "one head": ONE}

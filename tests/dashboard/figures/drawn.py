@@ -1,6 +1,7 @@
 """What a figure draws."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -9,6 +10,25 @@ from dashboard.figures.export import figure_svg
 from dashboard.figures.figure import Figure
 
 SVG = "{http://www.w3.org/2000/svg}"
+Picture = TypeVar("Picture")
+
+
+class Drawn(Mapping[str, Picture]):
+    """Figures by name, each drawn once, when it is first asked for: tests are collected without drawing any."""
+
+    def __init__(self, drawers: Mapping[str, Callable[[], Picture]]):
+        self.drawers, self.drawn = drawers, dict[str, Picture]()
+
+    def __getitem__(self, name: str) -> Picture:
+        if name not in self.drawn:
+            self.drawn[name] = self.drawers[name]()
+        return self.drawn[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.drawers)
+
+    def __len__(self) -> int:
+        return len(self.drawers)
 
 
 def rows(figure: Figure, kind: str) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from drawn import Drawn
 
 from core.importance.gates.hard_concrete import densities, gates_of
 from core.importance.pruning.curves import Curve
@@ -27,10 +28,12 @@ BESIDE = [
     for order, draw, middle in (("flap", 0, 0.75), ("random", 0, 0.7), ("random", 1, 0.6))
 ]
 GATES, POINTS = gates_of(LOG_ALPHA), np.linspace(0, 1, 11)
-FIGURES = {
-    "gate scores": gate_scores(CURVE, PENALTIES, 12, "accuracy"),
-    "gate scores beside pruning": gate_scores(CURVE, PENALTIES, 12, "accuracy", BESIDE),
-    "gate densities": gate_densities(
-        ["L0 H0", "L0 H1", "L0 H2"], GATES.p_zero[0], GATES.p_one[0], POINTS, densities(LOG_ALPHA[0], POINTS)
-    ),
-}
+FIGURES = Drawn(
+    {
+        "gate scores": lambda: gate_scores(CURVE, PENALTIES, 12, "accuracy"),
+        "gate scores beside pruning": lambda: gate_scores(CURVE, PENALTIES, 12, "accuracy", BESIDE),
+        "gate densities": lambda: gate_densities(
+            ["L0 H0", "L0 H1", "L0 H2"], GATES.p_zero[0], GATES.p_one[0], POINTS, densities(LOG_ALPHA[0], POINTS)
+        ),
+    }
+)

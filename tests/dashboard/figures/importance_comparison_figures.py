@@ -1,6 +1,7 @@
 """The figures that compare importance, drawn of random numbers."""
 
 import numpy as np
+from drawn import Drawn
 
 from core.importance.agreement import Agreement
 from core.statistics.by_role import compare_by_role
@@ -26,6 +27,7 @@ def agreement(measure, value, half=0.1):
 
 AGREEMENTS = [agreement("confidence", -0.2), agreement("flap", 0.9), agreement("wanda-sp", 0.4, np.nan)]
 UNKNOWN = agreement("relevance", np.nan)
+MANY = CHANCE.normal(size=(2, 30, 20))
 
 
 def by_role(importance, some=(1, 2, 3, 0)):
@@ -35,15 +37,17 @@ def by_role(importance, some=(1, 2, 3, 0)):
     return role_superiority(compare_by_role(importance, holds, ROLES), LABELS)
 
 
-FIGURES = {
-    "agreement": agreement_dots([*AGREEMENTS, UNKNOWN]),
-    "agreement of nothing": agreement_dots([]),
-    "agreement by layer": layer_agreement(AGREEMENTS[0]),
-    "agreement by layer without intervals": layer_agreement(AGREEMENTS[2]),
-    "scatter": head_scatter(HOLED, OTHERS, WORDS, SAID, [(1, 1), (0, 2)], (0.0, 0.1, "all heads on")),
-    "scatter of equal numbers": head_scatter(np.zeros(SHAPE), np.zeros(SHAPE), WORDS, SAID),
-    "scatter of nothing": head_scatter(NOTHING, OTHERS, WORDS, SAID),
-    "scatter of many": head_scatter(CHANCE.normal(size=(30, 20)), CHANCE.normal(size=(30, 20)), WORDS, SAID),
-    "roles": by_role(HOLED),
-    "roles of no head": by_role(HEADS, (0, 0, 0, 12)),
-}
+FIGURES = Drawn(
+    {
+        "agreement": lambda: agreement_dots([*AGREEMENTS, UNKNOWN]),
+        "agreement of nothing": lambda: agreement_dots([]),
+        "agreement by layer": lambda: layer_agreement(AGREEMENTS[0]),
+        "agreement by layer without intervals": lambda: layer_agreement(AGREEMENTS[2]),
+        "scatter": lambda: head_scatter(HOLED, OTHERS, WORDS, SAID, [(1, 1), (0, 2)], (0.0, 0.1, "all heads on")),
+        "scatter of equal numbers": lambda: head_scatter(np.zeros(SHAPE), np.zeros(SHAPE), WORDS, SAID),
+        "scatter of nothing": lambda: head_scatter(NOTHING, OTHERS, WORDS, SAID),
+        "scatter of many": lambda: head_scatter(*MANY, WORDS, SAID),
+        "roles": lambda: by_role(HOLED),
+        "roles of no head": lambda: by_role(HEADS, (0, 0, 0, 12)),
+    }
+)

@@ -1,6 +1,7 @@
 """The figures of the page Importance, drawn of made-up numbers."""
 
 import numpy as np
+from drawn import Drawn
 
 from core.importance.pruning.curves import Curve
 from core.importance.pruning.functions import kept_functions
@@ -35,13 +36,17 @@ ORDER = np.argwhere(np.ones((2, 3)))
 HAS = np.array([[True, False, True], [False, False, True]])
 RANDOM = [curve("random", draw, draw) for draw in range(3)]
 STEPS = [StepCurve(step=step, curve=curve("flap", seed=seed)) for seed, step in enumerate((0, 20, 40))]
-FIGURES = {
-    "histogram": score_histogram(SCORES, 0.9, "accuracy"),
-    "curves": pruning_curves([curve("ablation"), curve("flap", seed=1), *RANDOM], 6, "accuracy", "flap"),
-    "first curve": pruning_curves([curve("ablation", known=False)], 6, "accuracy", "ablation"),
-    "functions": functions_kept(kept_functions({"local": HAS, "rare": ~HAS}, ORDER, COUNTS.tolist(), HAS | True), 6),
-    "over steps": score_over_steps(STEPS, 6, "accuracy", 3),
-    "over steps, shares": relative_score(STEPS, 6),
-    "one step": score_over_steps([StepCurve(step=7, curve=curve("flap", known=False))], 6, "loss", 2),
-    "random alone": pruning_curves(RANDOM, 6, "accuracy", "random"),
-}
+FIGURES = Drawn(
+    {
+        "histogram": lambda: score_histogram(SCORES, 0.9, "accuracy"),
+        "curves": lambda: pruning_curves([curve("ablation"), curve("flap", seed=1), *RANDOM], 6, "accuracy", "flap"),
+        "first curve": lambda: pruning_curves([curve("ablation", known=False)], 6, "accuracy", "ablation"),
+        "functions": lambda: functions_kept(
+            kept_functions({"local": HAS, "rare": ~HAS}, ORDER, COUNTS.tolist(), HAS | True), 6
+        ),
+        "over steps": lambda: score_over_steps(STEPS, 6, "accuracy", 3),
+        "over steps, shares": lambda: relative_score(STEPS, 6),
+        "one step": lambda: score_over_steps([StepCurve(step=7, curve=curve("flap", known=False))], 6, "loss", 2),
+        "random alone": lambda: pruning_curves(RANDOM, 6, "accuracy", "random"),
+    }
+)

@@ -1,6 +1,7 @@
 """The figures of the page Knowledge, drawn of random numbers."""
 
 import numpy as np
+from drawn import Drawn
 
 from core.probing_tasks.reconstruction import Reconstruction
 from dashboard.figures.head_scatter import Words, head_scatter
@@ -16,6 +17,7 @@ from dashboard.figures.knowledge.words import ACCURACY, CORRELATION, Scores
 SHAPE = (3, 5)
 CHANCE = np.random.default_rng(8)
 HEADS = CHANCE.uniform(0.4, 0.9, SHAPE)
+MANY = CHANCE.normal(size=(30, 20))
 HOLED = np.where(np.arange(15).reshape(SHAPE) == 7, np.nan, HEADS)
 NOTHING = np.full(SHAPE, np.nan)
 TASKS = ("length", "tense", "tree_depth", "a task with a name that is much too long <b>")
@@ -63,31 +65,33 @@ def together(accuracy, validation, is_regression=False):
 
 
 FOUND = together([0.6, 0.7, 0.72, 0.71], [0.6, 0.75, 0.76, 0.77])
-FIGURES = {
-    "localisation": localisation_curves(SCORES, 0.5, "majority", ACCURACY),
-    "localisation without a floor": localisation_curves(SCORES[:1], np.nan, "", CORRELATION),
-    "by layer": scores_by_layer(SCORES, np.array([0.6, 0.7, 0.65]), 0.5, ACCURACY, [(1, 1), (0, 2)]),
-    "by layer of few heads": scores_by_layer(
-        [Scores(label="one", heads=HEADS[:, :2])], np.array([0.6, 0.7, 0.65]), np.nan, CORRELATION
-    ),
-    "by layer of equal heads": scores_by_layer(
-        [Scores(label="one", heads=np.full(SHAPE, 0.5))], np.full(3, 0.5), 0.5, ACCURACY
-    ),
-    "sorted": sorted_heads(HOLED - 0.6, "above the majority class", [(1, 1)]),
-    "sorted, many": sorted_heads(CHANCE.normal(size=(30, 20)), "above the majority class"),
-    "sorted, equal": sorted_heads(np.zeros(SHAPE), "above the majority class"),
-    "similarity": similarity_of_tasks(SIMILARITY, TASKS),
-    "similarity of two": similarity_of_tasks(SIMILARITY[:2, :2], TASKS[:2]),
-    "scatter by layer": head_scatter(HOLED, HEADS, WORDS, "Heads by tasks.", [(0, 0)], by_layer=True),
-    "gains": gain_dots([gained(task, value) for task, value in zip(TASKS, (0.7, 0.55, 0.6, 0.65))]),
-    "number of heads": effect_of_number(FOUND, 0.68, ACCURACY),
-    "number of heads, regression": effect_of_number(together([0.1], [0.1], True), -0.1, CORRELATION),
-    "checkpoints": scores_of_checkpoints(
-        [checkpoint("random weights", 0.5, False), checkpoint("bundled", 0.7)], None, ACCURACY
-    ),
-    "saved steps": scores_of_checkpoints(
-        [checkpoint("bundled", 0.5), checkpoint("run/checkpoint-10", 0.6), checkpoint("run/checkpoint-20", 0.7)],
-        [0, 10, 20],
-        ACCURACY,
-    ),
-}
+FIGURES = Drawn(
+    {
+        "localisation": lambda: localisation_curves(SCORES, 0.5, "majority", ACCURACY),
+        "localisation without a floor": lambda: localisation_curves(SCORES[:1], np.nan, "", CORRELATION),
+        "by layer": lambda: scores_by_layer(SCORES, np.array([0.6, 0.7, 0.65]), 0.5, ACCURACY, [(1, 1), (0, 2)]),
+        "by layer of few heads": lambda: scores_by_layer(
+            [Scores(label="one", heads=HEADS[:, :2])], np.array([0.6, 0.7, 0.65]), np.nan, CORRELATION
+        ),
+        "by layer of equal heads": lambda: scores_by_layer(
+            [Scores(label="one", heads=np.full(SHAPE, 0.5))], np.full(3, 0.5), 0.5, ACCURACY
+        ),
+        "sorted": lambda: sorted_heads(HOLED - 0.6, "above the majority class", [(1, 1)]),
+        "sorted, many": lambda: sorted_heads(MANY, "above the majority class"),
+        "sorted, equal": lambda: sorted_heads(np.zeros(SHAPE), "above the majority class"),
+        "similarity": lambda: similarity_of_tasks(SIMILARITY, TASKS),
+        "similarity of two": lambda: similarity_of_tasks(SIMILARITY[:2, :2], TASKS[:2]),
+        "scatter by layer": lambda: head_scatter(HOLED, HEADS, WORDS, "Heads by tasks.", [(0, 0)], by_layer=True),
+        "gains": lambda: gain_dots([gained(task, value) for task, value in zip(TASKS, (0.7, 0.55, 0.6, 0.65))]),
+        "number of heads": lambda: effect_of_number(FOUND, 0.68, ACCURACY),
+        "number of heads, regression": lambda: effect_of_number(together([0.1], [0.1], True), -0.1, CORRELATION),
+        "checkpoints": lambda: scores_of_checkpoints(
+            [checkpoint("random weights", 0.5, False), checkpoint("bundled", 0.7)], None, ACCURACY
+        ),
+        "saved steps": lambda: scores_of_checkpoints(
+            [checkpoint("bundled", 0.5), checkpoint("run/checkpoint-10", 0.6), checkpoint("run/checkpoint-20", 0.7)],
+            [0, 10, 20],
+            ACCURACY,
+        ),
+    }
+)

@@ -1,6 +1,7 @@
 """The figures of probes, drawn of a few epochs and scores."""
 
 import numpy as np
+from drawn import Drawn
 
 from core.probing.attachment import AttachmentScore
 from core.probing.probe import Epoch, Probe, Training
@@ -30,4 +31,4 @@ SCORES = [
     NamedScore("attention alone, random weights", "random weights", score_of(0.1)),
     NamedScore("right-branching", "fixed offset", score_of(0.25)),
 ]
-FIGURES = {"scores": probe_scores(SCORES), "curve": probe_curve(TRAINING)}
+FIGURES = Drawn({"scores": lambda: probe_scores(SCORES), "curve": lambda: probe_curve(TRAINING)})

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
+from drawn import Drawn
 
 from core.texts.relations import ROOT, Dependencies
 from core.texts.words import Words
@@ -54,13 +55,15 @@ HALVES = (
     (("head-to-dependent", 1, 0), ("head-to-dependent", 1, 0)),
 )
 """The heads of these rows."""
-FIGURES = {
-    "bars": relation_bars(some_rows(), HALVES),
-    "bars with control": relation_bars(some_rows(), HALVES, 0.1, "bundled (random weights, seed 0)"),
-    "bars, hostile": relation_bars(some_rows(relation=HOSTILE[1:]), HALVES),
-    "bars, none": relation_bars(NO_ROWS, ()),
-    "distances": distance_histogram(distances([FIRST, SECOND]), ["det", "nsubj", "amod"]),
-    "distances, hostile": distance_histogram({name: Counter({2: 3}) for name in HOSTILE}, HOSTILE),
-    "distances, many": distance_histogram(MANY, list(MANY)),
-    "distances, none": distance_histogram({}, ["det"]),
-}
+FIGURES = Drawn(
+    {
+        "bars": lambda: relation_bars(some_rows(), HALVES),
+        "bars with control": lambda: relation_bars(some_rows(), HALVES, 0.1, "bundled (random weights, seed 0)"),
+        "bars, hostile": lambda: relation_bars(some_rows(relation=HOSTILE[1:]), HALVES),
+        "bars, none": lambda: relation_bars(NO_ROWS, ()),
+        "distances": lambda: distance_histogram(distances([FIRST, SECOND]), ["det", "nsubj", "amod"]),
+        "distances, hostile": lambda: distance_histogram({name: Counter({2: 3}) for name in HOSTILE}, HOSTILE),
+        "distances, many": lambda: distance_histogram(MANY, list(MANY)),
+        "distances, none": lambda: distance_histogram({}, ["det"]),
+    }
+)

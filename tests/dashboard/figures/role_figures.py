@@ -1,6 +1,9 @@
 """The figures of roles, drawn of random scores."""
 
+from functools import cache
+
 import numpy as np
+from drawn import Drawn
 
 from core.roles.hypotheses import Criterion, HeadTests, role_tests
 from core.roles.measures import RoleScores, Scale
@@ -52,27 +55,38 @@ def of_one_head(scores: np.ndarray, settings: Criterion) -> Figure:
     return evidence_by_texts(path, COARSE_ROLES, (np.log(20), np.log(240)), 0.05, "L2 H3")
 
 
-def figures(scores: np.ndarray, tau: float = 3.0, scale: Scale = "score") -> dict[str, Figure]:
-    tests = verdicts(scores, tau=tau)
+def figures(scores: np.ndarray, tau: float = 3.0, scale: Scale = "score") -> Drawn[Figure]:
+    tests = cache(lambda: verdicts(scores, tau=tau))
     uniform = UNIFORM if scale == "score" else np.zeros_like(UNIFORM)
-    by_tau = counts_by_tau(SCORED, COARSE_ROLES, tests.settings, scale)
     bins = SCORE_BINS if scale == "score" else SHARE_BINS
-    counts = counts_of(scores, bins)
-    return {
-        "layers": heads_per_layer(tests, COARSE_ROLES),
-        "all roles by layer": heads_per_layer(tests, ROLES),
-        "scatter": p_value_scatter(tests, COARSE_ROLES, scale),
-        "evidence": p_value_against_score(tests, ROLES, scale),
-        "scores by layer": scores_per_layer(scores, ROLES, "local", tau, uniform, scale),
-        "scores by head": scores_per_head(scores, ROLES, "syntactic", 2, tau, uniform, scale),
-        "densities by layer": densities_per_layer(counts[0], bins, "local", tau, 1.0, scale),
-        "densities by head": densities_per_head(counts[1, 2], bins, "syntactic", 2, tau, 1.0, scale),
-        "parts": scores_by_part({"all texts": tests, "data set news": tests}, "local", (2, 3), scale),
-        "by tau": heads_by_tau(by_tau, COARSE_ROLES, tau, LAYERS * HEADS, scale),
-        "by texts": heads_by_texts(counts_by_texts(SCORED, COARSE_ROLES, tests.settings), COARSE_ROLES, LAYERS * HEADS),
-        **({"evidence by texts": of_one_head(scores, tests.settings)} if scale == "score" else {}),
-        "one head": head_scores(scores, tests, 2, 3, uniform[:, 2], {"local": 0.25, "block": float("nan")}, scale),
+    counts = cache(lambda: counts_of(scores, bins))
+
+    def by_tau() -> Figure:
+        found = counts_by_tau(SCORED, COARSE_ROLES, tests().settings, scale)
+        return heads_by_tau(found, COARSE_ROLES, tau, LAYERS * HEADS, scale)
+
+    def by_texts() -> Figure:
+        found = counts_by_texts(SCORED, COARSE_ROLES, tests().settings)
+        return heads_by_texts(found, COARSE_ROLES, LAYERS * HEADS)
+
+    known = {"local": 0.25, "block": float("nan")}
+    drawers = {
+        "layers": lambda: heads_per_layer(tests(), COARSE_ROLES),
+        "all roles by layer": lambda: heads_per_layer(tests(), ROLES),
+        "scatter": lambda: p_value_scatter(tests(), COARSE_ROLES, scale),
+        "evidence": lambda: p_value_against_score(tests(), ROLES, scale),
+        "scores by layer": lambda: scores_per_layer(scores, ROLES, "local", tau, uniform, scale),
+        "scores by head": lambda: scores_per_head(scores, ROLES, "syntactic", 2, tau, uniform, scale),
+        "densities by layer": lambda: densities_per_layer(counts()[0], bins, "local", tau, 1.0, scale),
+        "densities by head": lambda: densities_per_head(counts()[1, 2], bins, "syntactic", 2, tau, 1.0, scale),
+        "parts": lambda: scores_by_part({"all texts": tests(), "data set news": tests()}, "local", (2, 3), scale),
+        "by tau": by_tau,
+        "by texts": by_texts,
+        "one head": lambda: head_scores(scores, tests(), 2, 3, uniform[:, 2], known, scale),
     }
+    if scale == "score":
+        drawers["evidence by texts"] = lambda: of_one_head(scores, tests().settings)
+    return Drawn(drawers)
 
 
 FIGURES = {

@@ -1,6 +1,7 @@
 """The figures of similar heads, drawn of random distances."""
 
 import numpy as np
+from drawn import Drawn
 from scipy.spatial.distance import pdist, squareform
 
 from core.similarity.layout import HeadPlane, head_plane, head_tree
@@ -34,26 +35,22 @@ def matrix(values, names=NAMES):
     )
 
 
-def large(n_layers=32, n_heads=32):
-    distances = distances_of(n_layers, n_heads)
-    places = np.random.default_rng(0).normal(size=(n_layers, n_heads, 2))
-    plane, kinds = HeadPlane(places=places, stress=0.3), kinds_of(n_layers, n_heads)
-    return (
-        heads_by_kind(plane, kinds, []),
-        heads_by_layer(plane, []),
-        dendrogram(head_tree(distances), kinds, [], "nats"),
-    )
+def large_plane():
+    return HeadPlane(places=np.random.default_rng(0).normal(size=(32, 32, 2)), stress=0.3)
 
 
-one_head_twice = head_tree(np.zeros((2, 1, 2, 1)))
-FIGURES = {
-    "by kind": heads_by_kind(PLANE, KINDS, CHOSEN),
-    "by layer": heads_by_layer(PLANE, CHOSEN),
-    "tree": dendrogram(TREE, KINDS, CHOSEN, "nats"),
-    "matrix": matrix(DISTANCES.mean(axis=(1, 3))),
-    "all alike": heads_by_layer(head_plane(np.zeros((2, 2, 2, 2))), []),
-    "tree of two": dendrogram(one_head_twice, kinds_of(2, 1), [], "summed nats"),
-    "tree of many": dendrogram(head_tree(DISTANCES, most_leaves=5), KINDS, CHOSEN, "nats"),
-    "matrix of nothing": matrix(np.full((N_LAYERS, N_LAYERS), np.nan)),
-    **dict(zip(("many by kind", "many by layer", "tree of 1,024"), large())),
-}
+FIGURES = Drawn(
+    {
+        "by kind": lambda: heads_by_kind(PLANE, KINDS, CHOSEN),
+        "by layer": lambda: heads_by_layer(PLANE, CHOSEN),
+        "tree": lambda: dendrogram(TREE, KINDS, CHOSEN, "nats"),
+        "matrix": lambda: matrix(DISTANCES.mean(axis=(1, 3))),
+        "all alike": lambda: heads_by_layer(head_plane(np.zeros((2, 2, 2, 2))), []),
+        "tree of two": lambda: dendrogram(head_tree(np.zeros((2, 1, 2, 1))), kinds_of(2, 1), [], "summed nats"),
+        "tree of many": lambda: dendrogram(head_tree(DISTANCES, most_leaves=5), KINDS, CHOSEN, "nats"),
+        "matrix of nothing": lambda: matrix(np.full((N_LAYERS, N_LAYERS), np.nan)),
+        "many by kind": lambda: heads_by_kind(large_plane(), kinds_of(32, 32), []),
+        "many by layer": lambda: heads_by_layer(large_plane(), []),
+        "tree of 1,024": lambda: dendrogram(head_tree(distances_of(32, 32)), kinds_of(32, 32), [], "nats"),
+    }
+)

@@ -1,6 +1,10 @@
 """The figures of the page Where heads look, drawn of random statistics."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
+from drawn import Drawn
 
 from core.surface.per_text import SHARES
 from core.surface.statistics import HeadStatistics
@@ -29,20 +33,22 @@ def some_statistics(without: tuple[str, ...] = (), shape: tuple[int, int] = (LAY
     return HeadStatistics(names=NAMES, mean=mean, low=mean - 0.1, high=mean + 0.1, n_texts=n_texts)
 
 
-def figures(statistics: HeadStatistics) -> dict[str, Figure]:
+def figures(statistics: HeadStatistics) -> dict[str, Callable[[], Figure]]:
     nothing = np.full(LAYERS, np.nan)
-    drawn = {name: share_scatter(statistics, panel, [(1, 2)]) for name, panel in PANELS.items()}
+    drawers = {name: partial(share_scatter, statistics, panel, [(1, 2)]) for name, panel in PANELS.items()}
     return {
-        **drawn,
-        "entropy": entropy_panel(statistics, "entropy", UNIFORM, 3.0),
-        "cls entropy": entropy_panel(statistics, "cls entropy", nothing, 3.0),
-        "gradients": gradient_lines({"[SEP]": np.array([3e-4, 2e-4, 1e-5]), "other": np.array([1e-4, 5e-5, 2e-5])}),
-        "agreement": agreement_lines({"attention": np.array([0.25, 0.5, 0.125]), "outputs": nothing}),
-        "functions": function_grid(DOES, ORDER, "confidence", [(2, 2)], is_ordered=True),
-        "no functions": function_grid({}, ORDER, "confidence"),
-        "no agreement": agreement_lines({"attention": nothing}),
+        **drawers,
+        "entropy": lambda: entropy_panel(statistics, "entropy", UNIFORM, 3.0),
+        "cls entropy": lambda: entropy_panel(statistics, "cls entropy", nothing, 3.0),
+        "gradients": lambda: gradient_lines(
+            {"[SEP]": np.array([3e-4, 2e-4, 1e-5]), "other": np.array([1e-4, 5e-5, 2e-5])}
+        ),
+        "agreement": lambda: agreement_lines({"attention": np.array([0.25, 0.5, 0.125]), "outputs": nothing}),
+        "functions": lambda: function_grid(DOES, ORDER, "confidence", [(2, 2)], is_ordered=True),
+        "no functions": lambda: function_grid({}, ORDER, "confidence"),
+        "no agreement": lambda: agreement_lines({"attention": nothing}),
     }
 
 
-FIGURES = figures(some_statistics())
-EMPTY = {f"{name}, not applicable": figure for name, figure in figures(some_statistics(NAMES)).items()}
+FIGURES = Drawn(figures(some_statistics()))
+EMPTY = Drawn({f"{name}, not applicable": draw for name, draw in figures(some_statistics(NAMES)).items()})

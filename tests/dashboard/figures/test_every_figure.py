@@ -38,12 +38,19 @@ SUBJECTS = {
     "surface": {"": surface_figures.FIGURES, "not applicable": surface_figures.EMPTY},
 }
 EACH = [
-    pytest.param(figure, id=" ".join(filter(None, (subject, name, case))))
+    pytest.param((figures, name), id=" ".join(filter(None, (subject, name, case))))
     for subject, cases in SUBJECTS.items()
     for case, figures in cases.items()
-    for name, figure in figures.items()
+    for name in figures
 ]
 WHITE = "#FFFFFF"
+
+
+@pytest.fixture(scope="module", params=EACH)
+def figure(request: pytest.FixtureRequest) -> Figure:
+    """Each figure; of a module, so that what holds of it is tested in one go, in the process that has drawn it."""
+    figures, name = request.param
+    return figures[name]
 
 
 @cache
@@ -74,7 +81,6 @@ def test_a_share_is_written_in_one_way():
     assert [percent(0.6441, 1), percent(0.785, 0), percent(1, 1)] == ["64.4%", "78%", "100.0%"]
 
 
-@pytest.mark.parametrize("figure", EACH)
 def test_its_chart_is_valid_vega_lite_without_data(figure: Figure):
     vega_lite_validator().validate(figure.spec)
     written = json.dumps(figure.spec)
@@ -85,7 +91,6 @@ def test_its_chart_is_valid_vega_lite_without_data(figure: Figure):
     assert figure.spec["usermeta"]["embedOptions"]["renderer"] == "svg"
 
 
-@pytest.mark.parametrize("figure", EACH)
 def test_its_axes_have_ends_before_its_data_come(figure: Figure):
     """A page hands the data over after the chart; of axes that take their ends from them, Vega warns until then."""
     chart = vl_convert.vegalite_to_vega({**figure.spec, "data": {"name": "rows"}})
@@ -96,7 +101,6 @@ def _within(domain: object) -> str:
     return json.dumps(domain) if isinstance(domain, dict) else ""
 
 
-@pytest.mark.parametrize("figure", EACH)
 def test_no_text_or_line_has_a_colour_that_one_theme_swallows(figure: Figure):
     assert "black" not in json.dumps(figure.spec)
     for layer in layers(figure.spec):
@@ -106,7 +110,6 @@ def test_no_text_or_line_has_a_colour_that_one_theme_swallows(figure: Figure):
             assert mark["color"] == INK or (on_fills and mark["color"] == WHITE)
 
 
-@pytest.mark.parametrize("figure", EACH)
 def test_each_field_of_a_tooltip_has_a_name_and_is_there(figure: Figure):
     for layer in layers(figure.spec):
         kind = layer["transform"][0]["filter"].split("'")[1]
@@ -115,7 +118,6 @@ def test_each_field_of_a_tooltip_has_a_name_and_is_there(figure: Figure):
             assert field["field"] in figure.data.columns or rows(figure, kind).empty
 
 
-@pytest.mark.parametrize("figure", EACH)
 def test_it_becomes_a_picture_that_names_its_axes(figure: Figure):
     svg = figure_svg(figure, title="A title", caption=["checkpoint: bundled"])
     assert float(ElementTree.fromstring(svg).get("width")) == PAGE
@@ -130,7 +132,6 @@ def test_it_becomes_a_picture_that_names_its_axes(figure: Figure):
     assert "http" not in svg.replace("http://www.w3.org/", "")
 
 
-@pytest.mark.parametrize("figure", EACH)
 def test_its_description_is_made_of_sentences(figure: Figure):
     assert figure.description.endswith(".")
     assert not any(part in figure.description for part in ("nan,", "None", "inf "))

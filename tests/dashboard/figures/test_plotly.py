@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from drawn import Drawn
 from scipy.spatial.distance import pdist, squareform
 from streamlit.elements.lib.streamlit_plotly_theme import GRAY_90
 
@@ -40,7 +41,6 @@ BETWEEN = (
     Transition(NONE, NONE, ((0, 0), (0, 1))),
     Transition(LOCAL, LOCAL, ((1, 1),)),
 )
-FLOW = role_flow(BETWEEN, NAMES)
 
 N_LAYERS, N_HEADS, N_TEXTS = 3, 4, 300
 DISTANCES = squareform(pdist(np.random.default_rng(3).normal(size=(N_LAYERS * N_HEADS, 5)))).reshape(
@@ -65,21 +65,25 @@ def some_scores(n_texts=N_TEXTS):
 SCORES = some_scores()
 UNIFORM = np.where(np.array(ROLES) == "block", 3.25, 1.0)
 TESTS = role_tests(SCORES, ROLES, Criterion(correction="none"), 1.0)
-MANY = every_head_score(SCORES, TESTS, 1, 2, UNIFORM, {"local": 2.5})
+NO_SCORES = np.full_like(SCORES, np.nan)
 
-FIGURES = {
-    "flow": FLOW,
-    "flow of nothing": role_flow((), NAMES),
-    "flow of hostile names": role_flow(BETWEEN, (HOSTILE, HOSTILE)),
-    "space by kind": heads_in_space_by_kind(SPACE, KINDS, CHOSEN, CAMERA),
-    "space by layer": heads_in_space_by_layer(SPACE, CHOSEN, CAMERA),
-    "all alike": heads_in_space_by_layer(head_plane(np.zeros((2, 2, 2, 2)), 3), [], CAMERA),
-    "many scores": MANY,
-    "no scores": every_head_score(
-        np.full_like(SCORES, np.nan), role_tests(np.full_like(SCORES, np.nan), ROLES, Criterion(), 1.0), 0, 0, UNIFORM
-    ),
-}
-EACH = pytest.mark.parametrize("figure", FIGURES.values(), ids=list(FIGURES))
+FIGURES = Drawn(
+    {
+        "flow": lambda: role_flow(BETWEEN, NAMES),
+        "flow of nothing": lambda: role_flow((), NAMES),
+        "flow of hostile names": lambda: role_flow(BETWEEN, (HOSTILE, HOSTILE)),
+        "space by kind": lambda: heads_in_space_by_kind(SPACE, KINDS, CHOSEN, CAMERA),
+        "space by layer": lambda: heads_in_space_by_layer(SPACE, CHOSEN, CAMERA),
+        "all alike": lambda: heads_in_space_by_layer(head_plane(np.zeros((2, 2, 2, 2)), 3), [], CAMERA),
+        "many scores": lambda: every_head_score(SCORES, TESTS, 1, 2, UNIFORM, {"local": 2.5}),
+        "no scores": lambda: every_head_score(NO_SCORES, role_tests(NO_SCORES, ROLES, Criterion(), 1.0), 0, 0, UNIFORM),
+    }
+)
+
+
+@pytest.fixture(params=FIGURES)
+def figure(request):
+    return FIGURES[request.param]
 
 
 def texts_of(figure):
@@ -93,7 +97,6 @@ def trace_of(figure, kind):
     return next(trace for trace in figure.chart.data if trace.type == kind)
 
 
-@EACH
 def test_each_figure_has_words_a_table_and_a_file(figure):
     assert figure.description.endswith(".")
     assert figure.description == figure.still.description
@@ -104,7 +107,6 @@ def test_each_figure_has_words_a_table_and_a_file(figure):
     assert "NaN" not in figure.chart.to_json(), "a browser reads no such JSON"
 
 
-@EACH
 def test_no_text_or_line_has_a_colour_that_one_theme_swallows(figure):
     spec = json.loads(figure.chart.to_json())
     del spec["layout"]["template"]
@@ -124,7 +126,7 @@ def test_the_ink_is_the_one_that_streamlit_replaces_by_the_readers_theme():
 
 
 def test_the_flow_is_as_wide_as_its_transitions_have_heads():
-    flow = trace_of(FLOW, "sankey")
+    flow = trace_of(FIGURES["flow"], "sankey")
     nodes, links = list(flow.node.label), flow.link
     ends = [(nodes[a], nodes[b], heads) for a, b, heads in zip(links.source, links.target, links.value)]
     assert ends == [
@@ -138,14 +140,14 @@ def test_the_flow_is_as_wide_as_its_transitions_have_heads():
     assert list(flow.node.color) == [LOOKS["local"].color, GREY, LOOKS["local"].color, SEVERAL, GREY]
     assert links.label[0] == "2 heads: L0 H2, L1 H0"
     assert (links.color[0], links.color[3]) == tuple(translucent(LOOKS["local"].color, each) for each in (0.6, 0.25))
-    assert FLOW.description == (
+    assert FIGURES["flow"].description == (
         "Flow of 6 heads from the roles they hold under a to those they hold under b. "
         "3 change: local → no role 2; no role → local + delimiter 1."
     )
 
 
 def test_every_mark_of_the_flow_sends_a_name_that_lists_its_heads():
-    marks, flow = heads_by_mark(BETWEEN), trace_of(FLOW, "sankey")
+    marks, flow = heads_by_mark(BETWEEN), trace_of(FIGURES["flow"], "sankey")
     assert {*flow.link.customdata, *flow.node.customdata} == set(marks)
     assert marks["local → no role"] == ((0, 2), (1, 0))
     assert marks["local under a"] == ((0, 2), (1, 0), (1, 1))
@@ -167,8 +169,8 @@ def test_a_flow_of_many_roles_holds_every_head_once_on_each_side():
 
 
 def test_bars_and_bands_of_the_file_stand_where_those_of_the_page_do():
-    drawn, flow = FLOW.still.data, trace_of(FLOW, "sankey")
-    height = FLOW.still.spec["height"]
+    drawn, flow = FIGURES["flow"].still.data, trace_of(FIGURES["flow"], "sankey")
+    height = FIGURES["flow"].still.spec["height"]
     bars = drawn[drawn["kind"].isin(("bar a", "bar b"))]
     np.testing.assert_allclose(bars["middle"] / height, flow.node.y)
     bands = drawn[drawn["kind"] == "band"]
@@ -283,33 +285,35 @@ def test_every_mark_of_the_plane_has_one_in_space():
 
 
 def test_every_score_of_the_head_is_a_dot():
-    dots = [trace for trace in MANY.chart.data if trace.type == "scattergl"]
+    many = FIGURES["many scores"]
+    dots = [trace for trace in many.chart.data if trace.type == "scattergl"]
     of_head = SCORES[:, :, 1, 2]
     assert sum(len(trace.x) for trace in dots) == np.isfinite(of_head).sum() > MOST_MARKS
     for role, trace in zip(range(len(ROLES)), dots):
         there = of_head[:, role][~np.isnan(of_head[:, role])]
         np.testing.assert_array_equal(trace.customdata if len(there) else [], there)
         np.testing.assert_allclose(trace.x, np.log1p(there))
-    assert MANY.description.endswith("Each of 2,995 scores is a dot.")
-    assert (MANY.still.data["kind"] == "dot").sum() == 2995
-    assert list(MANY.data["text"]) == list(range(1, N_TEXTS + 1))
-    np.testing.assert_array_equal(MANY.data["local"], of_head[:, 0])
+    assert many.description.endswith("Each of 2,995 scores is a dot.")
+    assert (many.still.data["kind"] == "dot").sum() == 2995
+    assert list(many.data["text"]) == list(range(1, N_TEXTS + 1))
+    np.testing.assert_array_equal(many.data["local"], of_head[:, 0])
 
 
 def test_many_scores_have_the_shapes_means_intervals_and_lines_of_few():
+    many = FIGURES["many scores"]
     few = head_scores(SCORES, TESTS, 1, 2, UNIFORM, {"local": 2.5})
     assert (few.data["kind"] == "dot").sum() == 0
-    rest = MANY.still.data[MANY.still.data["kind"] != "dot"]
+    rest = many.still.data[many.still.data["kind"] != "dot"]
     for column in ("score", "mean", "low", "high", "value", "top"):
         np.testing.assert_array_equal(rest[column], few.data[column])
-    means = [trace for trace in MANY.chart.data if trace.type == "scatter" and trace.marker.symbol == "circle"]
+    means = [trace for trace in many.chart.data if trace.type == "scatter" and trace.marker.symbol == "circle"]
     found = [float(np.expm1(trace.x[0])) for trace in means if len(trace.x)]
     np.testing.assert_allclose(found, [mean for mean in TESTS.mean[:, 1, 2] if not np.isnan(mean)])
-    (here,) = (trace for trace in MANY.chart.data if trace.marker.symbol == "diamond" and len(trace.x))
+    (here,) = (trace for trace in many.chart.data if trace.marker.symbol == "diamond" and len(trace.x))
     assert np.expm1(here.x[0]) == pytest.approx(2.5)
-    lines = {float(np.expm1(shape.x0)) for shape in MANY.chart.layout.shapes}
+    lines = {float(np.expm1(shape.x0)) for shape in many.chart.layout.shapes}
     assert sorted(lines) == pytest.approx([1, 3, 3.25])
-    assert "no text takes part" in [note.text for note in MANY.chart.layout.annotations]
+    assert "no text takes part" in [note.text for note in many.chart.layout.annotations]
 
 
 def test_an_interval_that_reaches_below_zero_is_drawn_whole():
