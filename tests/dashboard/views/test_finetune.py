@@ -207,7 +207,7 @@ def test_a_program_that_breaks_is_said_with_its_last_words(asked, monkeypatch):
     assert "No module named" in now.message
 
 
-def test_a_run_is_stopped_resumed_and_ended_with_this_program(asked):
+def test_a_run_is_stopped_resumed_found_by_another_program_and_left_once_its_own_is_gone(asked, monkeypatch):
     run = training_runs.start(asked("long", replace(LONG, save_steps=5)), "cpu")
     assert training_runs.running() is run
     assert training_runs.progress(run).state == "running"
@@ -225,33 +225,26 @@ def test_a_run_is_stopped_resumed_and_ended_with_this_program(asked):
     again = training_runs.resume(stopped, "cpu")
     assert not training_runs.is_stopping(again)
     assert until(again, lambda later: later.step > now.step).state == "running"
-    training_runs._end()
-    assert not again.is_on
-    assert training_runs.progress(again).state == "stopped"
-
-
-def test_a_run_is_stopped_before_it_has_written_anything(asked):
-    run = training_runs.start(asked("early", LONG))
-    run.stop()
-    assert ended(run).state == "stopped"
-    assert not training_runs.folder(run).exists()
-
-
-def test_a_run_whose_program_is_gone_is_left_and_one_of_another_program_is_found(asked, monkeypatch):
-    run = training_runs.start(asked("gone", LONG), "cpu")
-    until(run, lambda now: now.steps > 0)
     monkeypatch.setattr(training_runs, "_last", None)
     other = training_runs.running()
-    assert other is not run
-    assert other.name == "gone"
+    assert other is not again
+    assert other.name == "long"
     assert training_runs.running() is other
-    with pytest.raises(AnalysisError, match="gone is being fine-tuned now"):
+    with pytest.raises(AnalysisError, match="long is being fine-tuned now"):
         training_runs.start(asked("second"))
     training_runs._process.kill()
-    assert ended(run).state == "left"
+    assert ended(again).state == "left"
     assert ended(other).state == "left"
     assert training_runs.running() is None
-    assert training_runs.can_resume(made("gone"))
+    assert training_runs.can_resume(made("long"))
+
+
+def test_a_run_ends_with_this_program_before_it_has_written_anything(asked):
+    run = training_runs.start(asked("early", LONG))
+    training_runs._end()
+    assert not run.is_on
+    assert training_runs.progress(run).state == "stopped"
+    assert not training_runs.folder(run).exists()
 
 
 # The page
