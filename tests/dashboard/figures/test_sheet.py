@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 import vl_convert
+from drawn import Drawn
 from PIL import Image
 from relation_figures import tree
 from role_figures import FIGURES
@@ -56,15 +57,17 @@ def venn():
     return venn_svg(roles=COARSE_ROLES, combinations=counts, **WORDS)
 
 
-FILES = {
-    "grid of 12 heads": grid(6, 12),
-    "grid of 32 heads": grid(32, 32),
-    "map of heads": head_map(),
-    "venn": venn(),
-    "arcs": arcs(26),
-    "arcs of a long text": arcs(128),
-    "chart": figure_svg(FIGURES[""]["layers"], **WORDS),
-}
+FILES = Drawn(
+    {
+        "grid of 12 heads": lambda: grid(6, 12),
+        "grid of 32 heads": lambda: grid(32, 32),
+        "map of heads": head_map,
+        "venn": venn,
+        "arcs": lambda: arcs(26),
+        "arcs of a long text": lambda: arcs(128),
+        "chart": lambda: figure_svg(FIGURES[""]["layers"], **WORDS),
+    }
+)
 
 
 @pytest.mark.parametrize("name", FILES)
