@@ -14,9 +14,16 @@ from dashboard.views.importance.curves import drawn, view, wording
 from dashboard.views.importance.curves.removal import NAME
 
 TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
-N_CURVES = 2 + 7 + 10
-"""Ablation and its reverse; three gradients, wanda-sp, flap, confidence, relevance; random ones."""
+N_RANDOM = 2
+N_ORDERS = 2 + 7 + 1
+"""Ablation and its reverse; three gradients, wanda-sp, flap, confidence, relevance; random ones, which are one name."""
 TAB = {"importance details": wording.TAB}
+
+
+@pytest.fixture(autouse=True)
+def few_random_orders(monkeypatch):
+    """Ten are half of the time of the curves."""
+    monkeypatch.setattr("core.importance.pruning.orders.RANDOM_ORDERS", N_RANDOM)
 
 
 @pytest.fixture
@@ -48,7 +55,7 @@ def test_nothing_is_computed_before_the_reader_asks_and_then_every_order_is_draw
     assert not at.exception
     assert said(at) == []
     assert controls.inference().n_passed > before
-    assert len(orders_of(at)) == N_CURVES - 9, "the random orders are one name"
+    assert len(orders_of(at)) == N_ORDERS
     sentence = next(each.value for each in at.markdown if "can go in the order of ablation" in each.value)
     assert "of 6 heads" in sentence
     assert "95% interval" in sentence
@@ -105,7 +112,7 @@ def test_after_a_stop_and_after_a_restart_the_work_goes_on_and_computes_nothing_
     assert len(orders_of(at)) == 4, "what was finished is drawn"
     assert button(at, wording.GO_ON)
     begin(at)
-    assert len(orders_of(at)) == N_CURVES - 9
+    assert len(orders_of(at)) == N_ORDERS
     assert part + controls.inference().n_passed == whole
 
 

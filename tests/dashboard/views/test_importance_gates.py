@@ -165,6 +165,7 @@ def test_finished_runs_are_judged_on_the_texts_that_no_gate_saw(app, classifier,
 
 
 def test_curves_of_pruning_stand_beside_the_gates_over_the_same_texts(app, classifier, sweep_of, monkeypatch):
+    monkeypatch.setattr("core.importance.pruning.orders.RANDOM_ORDERS", 2)
     sweep = sweep_of(replace(QUICK, seed=11), (5.0,))
     keep(sweep)
     assert main(["gates", *runs._options(sweep, "cpu")]) == 0
@@ -178,7 +179,7 @@ def test_curves_of_pruning_stand_beside_the_gates_over_the_same_texts(app, class
     assert not at.exception
     assert at.selectbox(key="order beside gates").value == view.FIRST_BESIDE
     gates, *_, beside = figures[-1]
-    assert [each.order for each in beside] == [view.FIRST_BESIDE, *["random"] * 10]
+    assert [each.order for each in beside] == [view.FIRST_BESIDE, *["random"] * 2]
     for each in beside:  # with all heads, and with none: penalty 5 closes all
         np.testing.assert_allclose(each.score[[0, -1]], gates.score[[0, -1]])
     assert len(beside[0].score) == 7

@@ -20,6 +20,13 @@ TEXTS = "A cat sat.\nA dog ran.\nThe bird sang.\nShe eats apples."
 TABLE = "sentence,label\n" + "".join(f"the {'cat' if i % 2 else 'dog'} sat on mat {i},{i % 2}\n" for i in range(12))
 TAB = {"importance details": wording.TAB, "over training": "true"}
 RUN = "animals"
+N_RANDOM = 2
+
+
+@pytest.fixture(autouse=True)
+def few_random_orders(monkeypatch):
+    """Ten are half of the time of the curves."""
+    monkeypatch.setattr("core.importance.pruning.orders.RANDOM_ORDERS", N_RANDOM)
 
 
 @pytest.fixture(scope="module")
