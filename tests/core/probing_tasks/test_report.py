@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 from planted_concepts import made_task, planted_vectors
@@ -32,7 +34,8 @@ def vectors_of(task, planted=(PLANTED,), **how):
 
 def reported(task=None, **how):
     task = task or made_task()
-    return task, vectors_of(task, **how), task_report(task, vectors_of(task, **how))
+    vectors = vectors_of(task, **how)
+    return task, vectors, task_report(task, vectors)
 
 
 def test_a_planted_concept_is_found_in_its_head_and_only_there():
@@ -81,11 +84,16 @@ def test_the_best_head_is_chosen_without_the_test_part():
     np.testing.assert_array_equal(again.validation, report.validation)
 
 
+@cache
+def null(seed):
+    """Labels that nothing tells, the vectors, and what is reported of them."""
+    return reported(made_task(seed=seed, sizes=(60, 20, 200)), planted=(), seed=seed + 100)
+
+
 def test_the_best_of_all_null_heads_stays_within_its_simultaneous_interval():
     misses, misses_alone = 0, 0
     for seed in SEEDS:
-        task = made_task(seed=seed, sizes=(60, 20, 200))
-        report = task_report(task, vectors_of(task, planted=(), seed=seed + 100))
+        _, _, report = null(seed)
         low, high = report.simultaneous()
         heads = report.is_head
         truth = 0.5
@@ -97,9 +105,8 @@ def test_the_best_of_all_null_heads_stays_within_its_simultaneous_interval():
 def test_random_labels_have_no_selectivity_within_its_interval():
     covered, found = 0, []
     for seed in SEEDS:
-        task = made_task(seed=seed, sizes=(60, 20, 200))
-        vectors = vectors_of(task, planted=(), seed=seed + 100)
-        selective = selectivity(task, vectors, task_report(task, vectors), seed)
+        task, vectors, report = null(seed)
+        selective = selectivity(task, vectors, report, seed)
         covered += int(((selective.low <= 0) & (selective.high >= 0)).sum())
         found.append(selective.selectivity.mean())
     assert abs(np.mean(found)) < 0.02
