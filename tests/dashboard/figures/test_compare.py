@@ -197,7 +197,7 @@ def test_the_checkpoint_in_focus_moves_the_data_and_not_the_spec():
     assert len(rows(figures[2], "left")) == 1
 
 
-@settings(deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 30), min_size=4, max_size=4))
 def test_names_of_lines_do_not_cover_each_other(last):
     figure = roles_over_steps(("a", "b"), (0, 1), np.array([[0] * 4, last]), COARSE_ROLES)
