@@ -8,7 +8,9 @@ import io
 import json
 import os
 import re
+import resource
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -47,6 +49,8 @@ N_INPUTS = int(os.environ.get("ATTENTION_SIEVE_FUZZ", "100"))
 IS_ALWAYS_THE_SAME = "ATTENTION_SIEVE_FUZZ" not in os.environ
 MOST_SECONDS = 5
 """Of the processor, for one input."""
+MOST_KILOBYTES = 2**20
+"""By which one input, of less than a megabyte, may raise the most memory that the process has held."""
 
 PLAIN = b"The cat sat.\nTwo ||| segments\none\ttwo\n"
 TABLE = b'sentence1,sentence2,label\n"The cat, she sat",on the mat,1\nIt ran,home,0\n"a ""b""",c,1\n'
@@ -205,6 +209,12 @@ def _size(folder):
         return  # `check_size` makes a sentence of it
 
 
+def most_held():
+    """Kilobytes."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most // 1024 if sys.platform == "darwin" else most  # macOS tells bytes
+
+
 def spoil(reader, samples, folder):
     """Give a reader many spoilt inputs."""
     settings = hypothesis.settings(
@@ -217,7 +227,7 @@ def spoil(reader, samples, folder):
     @settings
     @given(spoilt(samples))
     def every_input_is_read_or_gets_a_sentence(content):
-        began = time.process_time()
+        began, held = time.process_time(), most_held()
         try:
             reader(content, folder)
         except AnalysisError as error:
@@ -226,6 +236,8 @@ def spoil(reader, samples, folder):
             assert len(said) <= 1_000
             assert re.search(r"[.?]$|: python -m core [a-z-]+$", said), said
         assert time.process_time() - began < MOST_SECONDS
+        assert len(content) < 10**6
+        assert most_held() - held < MOST_KILOBYTES
 
     every_input_is_read_or_gets_a_sentence()
 
