@@ -122,7 +122,7 @@ def visit(server, context_of):
         page.set_viewport_size({**WIDE, **size})
         page.add_init_script("localStorage.clear()")  # what an earlier visitor unfolded is folded again
         slow_down(page)
-        page.on("pageerror", lambda error: wrong.append(f"script error: {error}"))
+        page.on("pageerror", lambda error: wrong.append(f"script error: {error.stack or error}"))
         page.on("console", lambda message: _is_wrong(message, server) and wrong.append(message.text))
         page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("request", lambda request: _is_local(request.url, server) or wrong.append(request.url))
