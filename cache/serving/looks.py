@@ -11,8 +11,8 @@ from core.errors import TextTooLong
 from core.passes.texts import TextAttention
 
 LOOKS_BYTES: Final = 12 * 2**20
-"""Of the latest texts' attention in memory, some eighty sentences: a click on a head asks for the same one again, and
-what has left is read from the store."""
+"""Of the latest texts' attention in memory, some eighty sentences: a click on a head asks for the same one again. Older
+ones are read from the store."""
 LOOKS_ALWAYS: Final = 2
 """Kept whatever their size: with heads switched off a page asks for two, each of 24 MiB where windows are largest."""
 

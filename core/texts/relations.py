@@ -261,11 +261,11 @@ class _Waiting:
     def next_batch(self) -> list[tuple[Any, _Place]]:
         """Documents of at most PIECE_WORDS words together."""
         batch, n_words = list[tuple[Any, _Place]](), 0
-        while (found := self._first()) is not None:
-            n_words += len(found[0])
+        while (piece := self._first()) is not None:
+            n_words += len(piece[0])
             if batch and n_words > PIECE_WORDS:
                 break
-            batch.append(found)
+            batch.append(piece)
             if self._cut:
                 self._cut.popleft()
             else:
@@ -311,14 +311,14 @@ def _tokens_of_spans(tokenized: TokenizedText, spans: Sequence[tuple[int, int, i
     """
     starts, ends = tokenized.spans.T
     at_once = max(1, SPAN_CELLS // max(1, len(starts)))
-    found: list[np.ndarray] = []
-    for place in range(0, len(spans), at_once):
-        segment, first, last = np.array(spans[place : place + at_once], np.int64).T[:, :, None]
+    tokens_of_each: list[np.ndarray] = []
+    for start in range(0, len(spans), at_once):
+        segment, first, last = np.array(spans[start : start + at_once], np.int64).T[:, :, None]
         shares = (tokenized.segments == segment) & (np.maximum(starts, first) < np.minimum(ends, last))
         rows, tokens = np.nonzero(shares)
         ends_of_rows = np.searchsorted(rows, np.arange(len(shares)), side="right").tolist()
-        found += [tokens[start:end] for start, end in zip([0, *ends_of_rows], ends_of_rows)]
-    return found
+        tokens_of_each += [tokens[begin:end] for begin, end in zip([0, *ends_of_rows], ends_of_rows)]
+    return tokens_of_each
 
 
 def _installed_pipeline() -> str:
