@@ -16,6 +16,7 @@ from cache.serving.item_requests import ItemRequest, PassResult, comparison_requ
 from cache.serving.looks import Look, Looks, moved_back
 from cache.serving.models import Models
 from cache.serving.requests import Report, Status
+from cache.serving.shares import STOPPED_BYTES, Shares
 from cache.serving.worker import Worker
 from cache.store.recent import Recent
 from cache.store.record import Record
@@ -48,7 +49,14 @@ class Inference:
         close: ends all workers; waiting callers get an error. Also called at program exit.
     """
 
-    def __init__(self, store: Store, models: Models | None = None, *, most_at_once: int | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        models: Models | None = None,
+        *,
+        most_at_once: int | None = None,
+        shares: Shares | None = None,
+    ) -> None:
         """Begin with nothing loaded.
 
         Args:
@@ -56,12 +64,13 @@ class Inference:
             models: holds the loaded checkpoints; None for the budget in ATTENTION_SIEVE_MODELS_MB, or else a share of
                 the memory.
             most_at_once: texts that one request may have computed; None for any number.
+            shares: how much each session may have computed; None for any amount.
 
         Raises: AnalysisError: ATTENTION_SIEVE_MODELS_MB is not a whole number.
         """
         self.store = store
         self._models = models or Models()
-        self._most_at_once = most_at_once
+        self._most_at_once, self._shares = most_at_once, shares
         self._workers: dict[tuple[Engine, ...], Worker] = {}
         """By the checkpoint, or by the two that are compared."""
         self._recent: Recent[Hashable, Answers] = Recent(RECENT_BYTES, RECENT_ALWAYS)
@@ -109,7 +118,7 @@ class Inference:
                 request is cancelled and finished results are stored.
 
         Raises: AnalysisError for a kind of attention that the question does not support, for more texts than may be
-            computed at once, and of any stage; EveryTextTooLong if no text remains.
+            computed at once or by this session, and of any stage; EveryTextTooLong if no text remains.
         """
         settings = self._checked(engine, question, settings)
         request = (question, engine, tuple(items), settings, too_long)
@@ -228,7 +237,7 @@ class Inference:
             wanted = at(moved_back(start, first[0]))
             look = self._looks.kept(wanted)
         if look is None:
-            (seen,) = self._worker(engine).ask([wanted], (settings,), indices=[None], report=report)
+            (seen,) = self._passed((engine,), (settings,), [wanted], [None], report=report)
             look = self._looks.remember(wanted, seen)
             if look[0].block == 0 and start != (0, 0):
                 look = self._looks.remember(at((0, 0)), seen)
@@ -331,14 +340,37 @@ class Inference:
                 "that it does not know yet. Choose fewer, or use Attention Sieve on a machine of your own."
             )
         in_order = sorted(missing, key=lambda one: missing[one])
-        seen = self._worker(*engines).ask(
-            in_order,
+        seen = self._passed(
+            engines,
             settings,
-            indices=[missing[one] for one in in_order],
+            in_order,
+            [missing[one] for one in in_order],
             skips=too_long == "skip",
             report=None if report is None else _counting(report, len(stored)),
         )
         return stored | dict(zip(in_order, seen))
+
+    def _passed(
+        self,
+        engines: tuple[Engine, ...],
+        settings: tuple[PassSettings, ...],
+        wanted: Sequence[ItemRequest],
+        indices: Sequence[int | None],
+        *,
+        skips: bool = False,
+        report: Report | None,
+    ) -> list[PassResult]:
+        """What a worker computes, counted as part of the session's share; arguments as for `Worker.ask`."""
+        if self._shares is not None:
+            self._shares.check()
+        n_bytes = STOPPED_BYTES * len(wanted)
+        try:
+            results = self._worker(*engines).ask(wanted, settings, indices=indices, skips=skips, report=report)
+            n_bytes = sum(result.n_bytes for result in results)
+        finally:
+            if self._shares is not None:
+                self._shares.add(n_bytes)
+        return results
 
     def _stored(self, wanted: Sequence[ItemRequest], too_long: TooLong) -> dict[ItemRequest, PassResult]:
         """Stored results that are valid for this treatment of long texts."""

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Final, Literal
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from cache.engine import Engine
 from cache.inference import Inference
+from cache.serving.shares import Shares
 from cache.store.store import Store
 from core.attention.settings import ONE_STACK, head_name
 from core.checkpoints.checkpoint import CheckpointFiles
@@ -44,7 +46,16 @@ IN_TAB: Final = " in this tab"
 @st.cache_resource(show_spinner=False)
 def inference() -> Inference:
     """Checkpoints and results of this process, shared by all sessions."""
-    return Inference(Store(), most_at_once=public.MAX_TEXTS if public.is_public() else None)
+    store = Store()
+    if not public.is_public():
+        return Inference(store)
+    return Inference(store, most_at_once=public.MAX_TEXTS, shares=Shares(public.share(store.limit_bytes), _session))
+
+
+def _session() -> str | None:
+    """The open page whose script runs in this thread."""
+    context = get_script_run_ctx()
+    return None if context is None else context.session_id
 
 
 def _mark_out_of_reach() -> None:

@@ -10,6 +10,7 @@
 import os
 from typing import Final
 
+from cache.store.store import DEFAULT_MEGABYTES
 from core.errors import AnalysisError
 from core.texts import text
 
@@ -20,6 +21,8 @@ MEGABYTES: Final = 5
 """Of an upload, at most; `make class` gives the server the same bound."""
 MAX_TEXTS: Final = 500
 """Texts that a visitor can have computed at once, so that nobody waits long for somebody else's corpus."""
+SHARE: Final = 0.1
+"""Of the store, that the results computed for one open page within an hour may fill."""
 MAX_UPLOADS: Final = 8
 """Uploads of one page that are held at once."""
 HOURS_KEPT: Final = 2
@@ -43,6 +46,11 @@ def check_not_public() -> None:
 def upload_megabytes() -> int:
     """Megabytes that an uploaded file may have."""
     return MEGABYTES if is_public() else text.MAX_BYTES // 10**6
+
+
+def share(store_bytes: int) -> int:
+    """Bytes of results that one open page can have computed within an hour, for a store of some size."""
+    return round(SHARE * (store_bytes or DEFAULT_MEGABYTES * 2**20))
 
 
 def most_texts() -> int:

@@ -72,6 +72,13 @@ class PassResult:
         """The record under each checkpoint."""
         return (self.record,) if self.against is None else (self.record, self.against)
 
+    @property
+    def n_bytes(self) -> int:
+        """Size of all its arrays."""
+        named = [self.attention or {}, *(side.arrays or {} for side in self.sides)]
+        arrays = [array for of_one in named for array in of_one.values()]
+        return sum(array.nbytes for array in arrays) + (0 if self.divergence is None else self.divergence.nbytes)
+
 
 def item_requests(
     engine: Engine, question: Question[Item, Any], items: Iterable[Item], settings: PassSettings, truncate: bool

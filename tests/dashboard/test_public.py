@@ -88,6 +88,7 @@ def test_nothing_is_started_kept_or_listed(offers, tmp_path, monkeypatch, folder
         checkpoints.find("private-run")
 
 
+ADJECTIVES = ("old", "young", "red", "blue", "big")
 PAGES = ("inspect", "roles", "surface", "parsing", "similar", "importance", "knowledge", "compare")
 ACTIONS = {"train", "train gates", "remove heads", "probe", "erase", "make sample", "make sample tasks", "start"}
 
@@ -125,6 +126,29 @@ def test_a_corpus_of_more_texts_than_a_visitor_may_have_computed_is_refused_in_a
         "use Attention Sieve on a machine of your own."
     ]
     assert controls.inference().n_passed == n_passed
+    controls.inference.clear()
+
+
+def test_a_page_that_has_used_its_share_of_the_store_gets_a_sentence_and_another_page_does_not(
+    app, offers, store, monkeypatch
+):
+    offers("bundled")
+    monkeypatch.setattr(public, "SHARE", 2e-4)
+    controls.inference.clear()
+    visitor = ["first"]
+    monkeypatch.setattr(controls, "_session", lambda: visitor[0])  # AppTest gives all sessions one name
+    at = app("inspect")
+    assert not at.error
+    new = (f"The {one} dog sleeps and the {other} cat sleeps." for one in ADJECTIVES for other in ADJECTIVES)
+    while not at.error:
+        at.text_area(key="text").set_value(next(new)).run()
+    (error,) = at.error
+    assert "which is all that one page may on this server" in error.value
+    at.text_area(key="text").set_value("The old dog sleeps and the old cat sleeps.").run()
+    assert not at.error
+    visitor[0] = "second"
+    at.text_area(key="text").set_value(next(new)).run()
+    assert not at.error
     controls.inference.clear()
 
 

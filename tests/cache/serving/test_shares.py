@@ -1,0 +1,110 @@
+"""The share of the store that each session of a public server may fill."""
+
+import pytest
+
+from cache.engine import Engine
+from cache.inference import Inference
+from cache.serving.shares import SECONDS, STOPPED_BYTES, Shares
+from cache.store.store import Store
+from core.checkpoints.find import BUNDLED, find_checkpoint
+from core.errors import AnalysisError, TextTooLong
+from core.roles.question import SCORES
+from core.texts.text import Text
+
+CAT, DOG, FROG = (Text((f"The {animal} sleeps.",)) for animal in ("cat", "dog", "frog"))
+LONG = Text((" ".join(["The green frog ate a tiny fly."] * 90),))
+
+
+@pytest.fixture
+def engine():
+    return Engine(find_checkpoint(BUNDLED))
+
+
+@pytest.fixture
+def asking():
+    """Who asks, and when: changed by the tests."""
+    return {"session": "first", "now": 0.0}
+
+
+@pytest.fixture
+def shared(tmp_path, asking):
+    """shared(bytes) -> inference whose sessions may each have so much computed."""
+    made = []
+
+    def open_with(n_bytes):
+        shares = Shares(n_bytes, lambda: asking["session"], lambda: asking["now"])
+        made.append(Inference(Store(tmp_path), shares=shares))
+        return made[-1]
+
+    yield open_with
+    for each in made:
+        each.close()
+        each.store.close()
+
+
+def test_a_share_is_used_up_by_one_session_and_free_again_after_an_hour(asking):
+    shares = Shares(1_000_000, lambda: asking["session"], lambda: asking["now"])
+    shares.check()
+    shares.add(600_000)
+    asking["now"] = 600.0
+    shares.check()
+    shares.add(400_000)
+    message = r"^This page has had 1 MB of results computed within an hour, .* Wait about 50 minutes, go back to"
+    with pytest.raises(AnalysisError, match=message):
+        shares.check()
+    asking["session"] = "second"
+    shares.check()
+    asking.update(session="first", now=SECONDS - 1.0)
+    with pytest.raises(AnalysisError, match="about 1 minute, go back"):
+        shares.check()
+    asking["now"] = float(SECONDS)
+    shares.check()
+    shares.add(599_999)
+    shares.check()
+    asking["now"] = 3.0 * SECONDS
+    shares.check()
+    assert not shares._used
+
+
+def test_what_a_session_has_computed_is_refused_beyond_its_share_and_what_is_kept_never(shared, asking, engine):
+    inference = shared(1)
+    first = inference.ask(engine, SCORES, [CAT])
+    with pytest.raises(AnalysisError, match="all that one page may on this server"):
+        inference.ask(engine, SCORES, [CAT, DOG])
+    with pytest.raises(AnalysisError, match="all that one page may"):
+        inference.look(engine, DOG)
+    with pytest.raises(AnalysisError, match="all that one page may"):
+        inference.comparison((engine, engine), [DOG])
+    assert inference.n_passed == 1
+    assert inference.ask(engine, SCORES, [CAT]).positions == first.positions
+    asking["session"] = "second"
+    seen = inference.look(engine, DOG)
+    assert inference.look(engine, DOG) is seen
+    with pytest.raises(AnalysisError, match="all that one page may"):
+        inference.look(engine, FROG)
+
+
+def test_a_share_counts_the_bytes_of_all_results(shared, asking, engine):
+    inference = shared(10**9)
+    attention, record = inference.look(engine, CAT)
+    (counted,) = (n_bytes for _, n_bytes in inference._shares._used["first"])
+    measures = sum(array.nbytes for array in record.arrays.values())
+    n_layers, n_heads, n_tokens, _ = attention.attention.shape
+    assert counted >= measures + n_layers * n_heads * n_tokens**2
+    asking["session"] = "second"
+    inference.comparison((engine, engine), [CAT, DOG])
+    (compared,) = (n_bytes for _, n_bytes in inference._shares._used["second"])
+    assert compared > 2 * 2 * measures  # of two texts, under both
+
+
+def test_a_request_that_is_stopped_or_fails_counts_by_its_texts(shared, asking, engine):
+    def stop(status):
+        raise KeyboardInterrupt
+
+    inference = shared(3 * STOPPED_BYTES)
+    with pytest.raises(KeyboardInterrupt):
+        inference.ask(engine, SCORES, [CAT, DOG], report=stop)
+    with pytest.raises(TextTooLong):
+        inference.look(engine, LONG)
+    with pytest.raises(AnalysisError, match="all that one page may"):
+        inference.look(engine, FROG)
