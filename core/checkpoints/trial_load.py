@@ -20,16 +20,18 @@ from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.errors import CheckpointError, panics_caught
 
 ROOT: Final = Path(__file__).parents[2]
-MOST_BYTES: Final = 2 * 10**9
-"""Memory of the process beside twice the size of the weights that it loads; torch and transformers take .4 GB of it."""
-MOST_SECONDS: Final = 30
-"""Processor time of the process; half of it is for importing torch on a slow machine."""
+MOST_BYTES: Final = 1_800_000_000
+"""Memory of the process beside twice the size of the weights that it loads; torch and transformers take .4 GB of it.
+With what is taken between two looks it stays below 2 GB."""
+MOST_SECONDS: Final = 28
+"""Processor time of the process, with what passes between two looks below 30 seconds; half of it is for importing torch
+on a slow machine."""
 LONGEST_WAIT: Final = 180
 """Seconds by the clock, for a process that waits for something."""
 MOST_TRIED: Final = 10**9
 """Bytes of weights up to which they are loaded on trial, too: their format cannot run code, and loading more of them
 takes its time."""
-BETWEEN_LOOKS: Final = 0.05
+BETWEEN_LOOKS: Final = 0.02
 """Seconds from one look at memory and time to the next."""
 TEXTS: Final = (
     "The old baker quietly closed her small shop, and it wasn't her fault!",
