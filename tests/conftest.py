@@ -63,13 +63,17 @@ def folders(tmp_path_factory):
 @pytest.fixture(scope="session")
 def loaded(folders):
     """loaded(family, dtype) -> that checkpoint, loaded once; a test must not change it."""
+    from core.attention import observed
     from core.checkpoints.find import find_checkpoint, load_checkpoint
 
-    made = {}
+    made, sizes = {}, {name: getattr(observed, name) for name in ("TILE_ENTRIES", "LEAST_QUERIES")}
 
     def checkpoint(family, dtype="float32"):
         if (family, dtype) not in made:
-            made[family, dtype] = load_checkpoint(find_checkpoint(str(folders(family))), device="cpu", dtype=dtype)
+            with pytest.MonkeyPatch.context() as patch:
+                for name, size in sizes.items():  # a test may have made tiles small, and the check at loading wants one
+                    patch.setattr(observed, name, size)
+                made[family, dtype] = load_checkpoint(find_checkpoint(str(folders(family))), device="cpu", dtype=dtype)
         return made[family, dtype]
 
     return checkpoint
