@@ -60,6 +60,11 @@ class _Attention:
         """Number of keys of the longest text."""
         return self.keys.shape[-1]
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is the softmax of products and a mask, and nothing else."""
+        return self.softcap is None and self.bias is None and self.sinks is None
+
     def n_visible_keys(self, queries: slice) -> int:
         """Number of leading keys that at least one of these queries may attend to."""
         if isinstance(self.mask, TileMask):
@@ -113,7 +118,8 @@ def observed_attention(
         attention = replace(
             attention, query=_halved(attention.query), keys=_halved(attention.keys), values=_halved(attention.values)
         )
-    output = _attend(current, attention, layer)
+    unseen = not current.observers and not torch.is_grad_enabled() and attention.is_plain
+    output = (_attend_unseen if unseen else _attend)(current, attention, layer)
     if current.on_output is not None and layer is not None:
         if kept is None:
             current.on_output(output, attention.values)
@@ -172,6 +178,35 @@ def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Te
     return output
 
 
+def _attend_unseen(
+    current: Pass, attention: _Attention, layer: int | None
+) -> Float[Tensor, "text query head value_channel"]:
+    """What `_attend` returns, where nobody sees the probabilities: they are never written to memory."""
+    n_texts, n_heads, n_queries, _ = attention.query.shape
+    output = attention.query.new_empty((n_texts, n_queries, n_heads, attention.values.shape[-1]))
+    n_maps = attention.mask.shape[1] if isinstance(attention.mask, Tensor) else 1
+    for texts, queries in tiles((n_texts, n_maps, n_queries, attention.n_keys), attention.query.device.type):
+        query = attention.query[texts, :, queries]
+        keys = slice(attention.n_visible_keys(queries))
+        addend = None
+        if attention.mask is not None:
+            addend = query.new_zeros((len(query), n_maps, query.shape[2], keys.stop))
+            _add_mask(addend, attention.mask, texts, queries)
+        outputs = nn.functional.scaled_dot_product_attention(
+            query,
+            attention.keys[texts, ..., keys].mT,
+            attention.values[texts, :, keys],
+            addend,
+            scale=1.0,
+            enable_gqa=n_heads != attention.keys.shape[1],
+        )
+        if layer is not None:
+            heads = None if attention.kept is None else attention.kept.on(outputs.device)
+            outputs = current.gated(outputs, layer, texts, heads)
+        output[texts, queries] = outputs.transpose(1, 2)
+    return output
+
+
 def _halved(values: Tensor) -> Tensor:
     """The same values with half of their gradient: their share of a product of two."""
     return (values + values.detach()) / 2
@@ -215,11 +250,16 @@ def _softmax_tile(current: Pass, attention: _Attention, texts: slice, queries: s
         logits = torch.tanh(logits / attention.softcap) * attention.softcap
     if attention.bias is not None:
         add_tensor(logits, attention.bias, texts, queries)
-    if isinstance(attention.mask, TileMask):
-        attention.mask.add_to(logits, texts, queries)
-    elif attention.mask is not None:
-        add_tensor(logits, attention.mask, texts, queries)
+    _add_mask(logits, attention.mask, texts, queries)
     return logits, torch.softmax(logits, -1, out=current.buffer("probabilities", shape, query))
+
+
+def _add_mask(logits: Tensor, mask: TileMask | Tensor | None, texts: slice, queries: slice) -> None:
+    """Mask the logits of a tile in place."""
+    if isinstance(mask, TileMask):
+        mask.add_to(logits, texts, queries)
+    elif mask is not None:
+        add_tensor(logits, mask, texts, queries)
 
 
 def _by_kv_head(rows: Float[Tensor, "text head query any"], n_kv_heads: int) -> Float[Tensor, "text kv_head row any"]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from passing import Recorder, inputs_of, pass_texts
-from small_checkpoints import FAMILIES
+from small_checkpoints import ALL_CAUSAL, ALL_ENCODERS, FAMILIES
 
 import core.attention.observed
 from core.attention.observed import ATTENTION_NAME, observe
@@ -41,6 +41,22 @@ def test_the_output_is_the_same_with_and_without_the_door(family, implementation
     # transformers' own eager path of Llama takes its softmax in float32.
     atol = 1e-5 if (family, implementation) == ("llama", "eager") else 1e-11
     torch.testing.assert_close(seen[real], plain[real], rtol=0, atol=atol)
+
+
+@pytest.mark.usefixtures("tiles")
+@pytest.mark.parametrize("family", sorted({*ALL_ENCODERS, *ALL_CAUSAL} - {"gpt_oss"}))  # which has no float64
+def test_attention_that_nobody_sees_gives_the_same_outputs_of_heads_gated_or_not(family, loaded):
+    checkpoint = loaded(family, "float64")
+    inputs = inputs_of(checkpoint, TEXTS)
+    gates = torch.rand((2, checkpoint.attentions["self"].n_heads), generator=torch.manual_seed(0))
+
+    def outputs(observers, of_pass):
+        found = []
+        observe(checkpoint.model, inputs, observers, gates=of_pass, on_output=lambda one, _: found.append(one))
+        return torch.stack(found)
+
+    for of_pass in (None, gates):
+        torch.testing.assert_close(outputs([], of_pass), outputs([Recorder()], of_pass), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
