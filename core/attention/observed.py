@@ -60,11 +60,6 @@ class _Attention:
         """Number of keys of the longest text."""
         return self.keys.shape[-1]
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is the softmax of products and a mask, and nothing else."""
-        return self.softcap is None and self.bias is None and self.sinks is None
-
     def n_visible_keys(self, queries: slice) -> int:
         """Number of leading keys that at least one of these queries may attend to."""
         if isinstance(self.mask, TileMask):
@@ -103,10 +98,13 @@ def observed_attention(
     if known is not None:
         return kept_of(known, kept, 2).to(query.dtype), None
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    is_plain = softcap is None and position_bias is None and s_aux is None
+    unseen = is_plain and not current.observers and not torch.is_grad_enabled()
     # Query and key come as views of "text token head channel"; the products would copy them anew for every tile.
+    query_rows, key_rows = (rows.to(dtype) if unseen else rows.to(dtype).contiguous() for rows in (query, key))
     attention = _Attention(
-        query=query.to(dtype).contiguous() * (query.shape[-1] ** -0.5 if scaling is None else scaling),
-        keys=key.to(dtype).contiguous().transpose(-1, -2),
+        query=query_rows * (query.shape[-1] ** -0.5 if scaling is None else scaling),
+        keys=key_rows.transpose(-1, -2),
         values=value.to(dtype),
         mask=attention_mask,
         softcap=softcap,
@@ -118,7 +116,6 @@ def observed_attention(
         attention = replace(
             attention, query=_halved(attention.query), keys=_halved(attention.keys), values=_halved(attention.values)
         )
-    unseen = not current.observers and not torch.is_grad_enabled() and attention.is_plain
     output = (_attend_unseen if unseen else _attend)(current, attention, layer)
     if current.on_output is not None and layer is not None:
         if kept is None:
@@ -183,8 +180,8 @@ def _attend_unseen(
 ) -> Float[Tensor, "text query head value_channel"]:
     """What `_attend` returns, where nobody sees the probabilities: they are never written to memory."""
     n_texts, n_heads, n_queries, _ = attention.query.shape
-    output = attention.query.new_empty((n_texts, n_queries, n_heads, attention.values.shape[-1]))
     n_maps = attention.mask.shape[1] if isinstance(attention.mask, Tensor) else 1
+    of_texts: dict[int, list[Tensor]] = {}
     for texts, queries in tiles((n_texts, n_maps, n_queries, attention.n_keys), attention.query.device.type):
         query = attention.query[texts, :, queries]
         keys = slice(attention.n_visible_keys(queries))
@@ -203,8 +200,9 @@ def _attend_unseen(
         if layer is not None:
             heads = None if attention.kept is None else attention.kept.on(outputs.device)
             outputs = current.gated(outputs, layer, texts, heads)
-        output[texts, queries] = outputs.transpose(1, 2)
-    return output
+        of_texts.setdefault(texts.start, []).insert(0, outputs.transpose(1, 2))  # the last queries come first
+    wholes = [blocks[0] if len(blocks) == 1 else torch.cat(blocks, 1) for blocks in of_texts.values()]
+    return wholes[0] if len(wholes) == 1 else torch.cat(wholes)
 
 
 def _halved(values: Tensor) -> Tensor:
