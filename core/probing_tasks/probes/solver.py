@@ -1,5 +1,6 @@
 """Many logistic regressions at once: one batched L-BFGS over all vectors and all strengths of the penalty."""
 
+import math
 from copy import copy
 from dataclasses import dataclass
 from typing import Final
@@ -20,7 +21,7 @@ DECREASE: Final = 1e-4
 """Share of the decrease that the gradient promises which a step must bring (Armijo's condition)."""
 MOST_HALVINGS: Final = 40
 WORTH_LEAVING: Final = 0.75
-"""Share of the vectors that are left at which the solved ones are left out: that copies the features of the others."""
+"""Share of the vectors left at which the solved ones are left out, which may copy the features of the others."""
 BLOCK: Final = 64
 """Rows whose greatest probabilities are multiplied before the logarithm is taken; of up to 2^15 classes, their product
 is not too small for float64."""
@@ -65,8 +66,7 @@ def minimise(
     scikit-learn.
     """
     problem = whole = _Problem(features, targets, strengths, penalises_intercept)
-    weights = whole.zeros() if start is None else start.clone()
-    loss, gradient = whole.loss(weights)
+    weights, loss, gradient = whole.at_zero() if start is None else (start.clone(), *whole.loss(start))
     curvature = _Curvature(whole.curvature())
     # State of the vectors and strengths that are left, and of all of them.
     now, ends = (weights, loss, gradient), (weights.clone(), loss.clone(), gradient.clone())
@@ -126,14 +126,29 @@ class _Problem:
         part = copy(self)
         part._penalty = self._penalty[vectors[:, None], strengths]
         if len(vectors) < len(self._features):
-            # The transposed, since each column is contiguous and should stay so.
-            part._features, part._fixed = self._features.mT[vectors].mT, self._fixed[vectors]
+            first, last = int(vectors[0]), int(vectors[-1])
+            if last - first == len(vectors) - 1:
+                part._features = self._features[first : last + 1]
+            else:
+                # The transposed, since each column is contiguous and should stay so.
+                part._features = self._features.mT[vectors].mT
+            part._fixed = self._fixed[vectors]
         return part
 
-    def zeros(self) -> Float[Tensor, "vector strength output column"]:
-        """Weights that give every class the same probability."""
+    def at_zero(
+        self,
+    ) -> tuple[
+        Float[Tensor, "vector strength output column"],
+        Float[Tensor, "vector strength"],
+        Float[Tensor, "vector strength output column"],
+    ]:
+        """Weights that give every class the same probability, with their loss and gradient."""
         n_vectors, n_strengths, _, n_columns = self._penalty.shape
-        return self._features.new_zeros((n_vectors, n_strengths, self._n_outputs, n_columns))
+        n_classes = max(2, self._n_outputs)
+        gradient = self._features.mean(1)[:, None, None] / n_classes - self._fixed
+        weights = self._penalty.new_zeros((n_vectors, n_strengths, self._n_outputs, n_columns))
+        loss = self._penalty.new_full((n_vectors, n_strengths), math.log(n_classes))
+        return weights, loss, gradient.expand_as(weights).clone()
 
     def curvature(self) -> Float[Tensor, "vector strength column *column"]:
         """Second derivative at zero weights by those of one output, as a matrix or its diagonal."""
@@ -235,14 +250,17 @@ def _step(
     Returns: weights, loss and gradient there.
     """
     slope, allowed = _dot(gradient, direction), ROUNDING * loss.abs()
-    size = torch.ones_like(loss)
+    size, strengths = torch.ones_like(loss), torch.arange(loss.shape[1])
+    moved = weights + direction
+    new_loss, new_gradient = problem.loss(moved)
     for _ in range(MOST_HALVINGS):
-        moved = weights + size[..., None, None] * direction
-        new_loss, new_gradient = problem.loss(moved)
         falls: Bool[Tensor, "vector strength"] = new_loss <= loss + DECREASE * size * slope + allowed
-        if bool(falls.all()):
+        vectors = (~falls).any(1).nonzero()[:, 0]
+        if not len(vectors):
             return moved, new_loss, new_gradient
         size = torch.where(falls, size, size / 2)
+        moved[vectors] = weights[vectors] + size[vectors][..., None, None] * direction[vectors]
+        new_loss[vectors], new_gradient[vectors] = problem.part(vectors, strengths).loss(moved[vectors])
     stays = ~falls
     where = stays[..., None, None]
     return (
