@@ -79,11 +79,14 @@ class TileMask:
         if self._padding is None and self.is_causal:
             # Only the keys that some of these queries may see and others may not.
             first = min(max(0, self._start + queries.start), logits.shape[-1])
+        logits[..., first:] += self.addend(texts, queries, slice(first, logits.shape[-1]), logits.dtype)
+
+    def addend(
+        self, texts: slice, queries: slice, keys: slice, dtype: torch.dtype
+    ) -> Float[Tensor, "#text 1 #query key"]:
+        """What masks the logits of a tile where it is added to them: 0 where attention is allowed."""
         if self._function is bidirectional_mask_function:
             queries = slice(0, 1)
-        logits[..., first:] += self._addend(texts, queries, slice(first, logits.shape[-1]), logits.dtype)
-
-    def _addend(self, texts: slice, queries: slice, keys: slice, dtype: torch.dtype) -> Tensor:
         place = (queries.start, queries.stop, keys.start, keys.stop, dtype)
         addend = self._kept.get(place)
         if addend is None:

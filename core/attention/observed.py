@@ -40,7 +40,8 @@ class _Attention:
     """The inputs of one attention call, converted to the number format of the statistics."""
 
     query: Float[Tensor, "text head query channel"]
-    """Scaled."""
+    scale: float
+    """What the products of queries and keys are still multiplied by."""
     keys: Float[Tensor, "text kv_head channel key"]
     values: Float[Tensor, "text kv_head key value_channel"]
     mask: TileMask | Tensor | None
@@ -98,13 +99,14 @@ def observed_attention(
     if known is not None:
         return kept_of(known, kept, 2).to(query.dtype), None
     dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     is_plain = softcap is None and position_bias is None and s_aux is None
     unseen = is_plain and not current.observers and not torch.is_grad_enabled()
     # Query and key come as views of "text token head channel"; the products would copy them anew for every tile.
-    query_rows, key_rows = (rows.to(dtype) if unseen else rows.to(dtype).contiguous() for rows in (query, key))
     attention = _Attention(
-        query=query_rows * (query.shape[-1] ** -0.5 if scaling is None else scaling),
-        keys=key_rows.transpose(-1, -2),
+        query=query.to(dtype) if unseen else query.to(dtype).contiguous() * scale,
+        scale=scale if unseen else 1.0,
+        keys=(key.to(dtype) if unseen else key.to(dtype).contiguous()).transpose(-1, -2),
         values=value.to(dtype),
         mask=attention_mask,
         softcap=softcap,
@@ -184,17 +186,20 @@ def _attend_unseen(
     of_texts: dict[int, list[Tensor]] = {}
     for texts, queries in tiles((n_texts, n_maps, n_queries, attention.n_keys), attention.query.device.type):
         query = attention.query[texts, :, queries]
-        keys = slice(attention.n_visible_keys(queries))
-        addend = None
-        if attention.mask is not None:
+        keys = slice(0, attention.n_visible_keys(queries))
+        if isinstance(attention.mask, TileMask):
+            addend = attention.mask.addend(texts, queries, keys, query.dtype)
+        elif attention.mask is not None:
             addend = query.new_zeros((len(query), n_maps, query.shape[2], keys.stop))
-            _add_mask(addend, attention.mask, texts, queries)
+            add_tensor(addend, attention.mask, texts, queries)
+        else:
+            addend = None
         outputs = nn.functional.scaled_dot_product_attention(
             query,
             attention.keys[texts, ..., keys].mT,
             attention.values[texts, :, keys],
             addend,
-            scale=1.0,
+            scale=attention.scale,
             enable_gqa=n_heads != attention.keys.shape[1],
         )
         if layer is not None:
@@ -248,16 +253,11 @@ def _softmax_tile(current: Pass, attention: _Attention, texts: slice, queries: s
         logits = torch.tanh(logits / attention.softcap) * attention.softcap
     if attention.bias is not None:
         add_tensor(logits, attention.bias, texts, queries)
-    _add_mask(logits, attention.mask, texts, queries)
+    if isinstance(attention.mask, TileMask):
+        attention.mask.add_to(logits, texts, queries)
+    elif attention.mask is not None:
+        add_tensor(logits, attention.mask, texts, queries)
     return logits, torch.softmax(logits, -1, out=current.buffer("probabilities", shape, query))
-
-
-def _add_mask(logits: Tensor, mask: TileMask | Tensor | None, texts: slice, queries: slice) -> None:
-    """Mask the logits of a tile in place."""
-    if isinstance(mask, TileMask):
-        mask.add_to(logits, texts, queries)
-    elif mask is not None:
-        add_tensor(logits, mask, texts, queries)
 
 
 def _by_kv_head(rows: Float[Tensor, "text head query any"], n_kv_heads: int) -> Float[Tensor, "text kv_head row any"]:
