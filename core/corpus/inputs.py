@@ -204,10 +204,16 @@ def _of_hub(name: str, columns: Sequence[str] | None) -> Iterator[CorpusText]:
             "install datasets"
         ) from None
     name, _, split = name.partition(":")
-    try:
-        rows = load_dataset(name, split=split or "train", streaming=True)
-    except Exception as error:  # what the hub answers is open-ended
-        raise AnalysisError(f"The data set {name} cannot be read ({first_line(error)}). Check its name.") from None
+
+    def streamed() -> Iterator[dict[str, Any]]:
+        try:
+            yield from load_dataset(name, split=split or "train", streaming=True)
+        except Exception as error:  # what the hub answers, at first or on the way, is open-ended
+            raise AnalysisError(
+                f"The data set {name} cannot be read ({first_line(error)}). Check its name and the connection."
+            ) from None
+
+    rows = streamed()
     picked: Sequence[str] | None = None
     for number, row in enumerate(rows, start=1):
         picked = _text_columns(list(row), columns) if picked is None else picked

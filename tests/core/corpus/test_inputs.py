@@ -112,6 +112,29 @@ def test_a_data_set_of_the_hub_is_streamed(monkeypatch):
     assert (only.text.segments, only.dataset) == (("One.",), "somebody/something")
 
 
+def test_a_connection_that_breaks_is_a_sentence_at_first_and_on_the_way(monkeypatch):
+    def broken(first):
+        yield from first
+        raise ConnectionError("the line is dead\nand more")
+
+    class Hub:
+        rows = ()
+
+        @classmethod
+        def load_dataset(cls, name, **how):
+            return broken(cls.rows)
+
+    monkeypatch.setitem(sys.modules, "datasets", Hub)
+    said = r"^The data set a/b cannot be read \(the line is dead\)\. Check its name and the connection\.$"
+    with pytest.raises(AnalysisError, match=said):
+        next(read_inputs("hub:a/b", None))
+    Hub.rows = ({"text": "One."},)
+    texts = read_inputs("hub:a/b", None)
+    assert next(texts).text.segments == ("One.",)
+    with pytest.raises(AnalysisError, match=said):
+        next(texts)
+
+
 def test_shards_bring_texts_back_as_they_were(tmp_path):
     texts = [CorpusText(text, "d", "en") for text in read_file("c.conllu", CONLLU.encode())]
     texts += [CorpusText(text) for text in read_file("a.txt", b"One ||| two\nThree\n")]

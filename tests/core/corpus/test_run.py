@@ -13,10 +13,12 @@ import pandas as pd
 import pytest
 from corpus_material import SENTENCES, corpus, run_corpus, write_corpus, written
 from full_disk import files_up_to
+from safetensors import safe_open
+from safetensors.numpy import save_file
 from small_checkpoints import save
 
 from core import analysis
-from core.corpus.manifest import DONE_FOLDER, MANIFEST, SCORES_FOLDER, read_manifest, score_path
+from core.corpus.manifest import DONE_FOLDER, MANIFEST, SCORES_FOLDER, STATISTICS, read_manifest, score_path
 from core.corpus.questions import RELATION_NAMES
 from core.corpus.results import open_results
 from core.corpus.run import alone
@@ -309,6 +311,12 @@ def bad_input(folder, tmp_path, folders):
     newer = copied(folder, tmp_path / "newer")
     told = json.loads((newer / MANIFEST).read_text())
     (newer / MANIFEST).write_text(json.dumps(told | {"format": 99}))
+    of_newer = copied(folder, tmp_path / "statistics of a newer version")
+    with safe_open(of_newer / STATISTICS, "np") as file:
+        names = file.keys()
+        arrays = {name: file.get_tensor(name) for name in names}
+        facts = json.loads(file.metadata()["corpus"])
+    save_file(arrays, of_newer / STATISTICS, {"corpus": json.dumps(facts | {"format": 99})})
     broken = copied(folder, tmp_path / "broken")
     (broken / MANIFEST).write_text('{"format": 1, "checkpoint": ')
     foreign = copied(folder, tmp_path / "foreign")
@@ -320,6 +328,7 @@ def bad_input(folder, tmp_path, folders):
     run = ("run", "--checkpoint", folders("bert"))
     return {
         "newer": (("run", "--output", newer), "newer version of this program (format 99"),
+        "newer statistics": (("show", of_newer), "newer version of this program (format 99"),
         "broken": (("merge", broken), "is damaged"),
         "tokenizer": (("merge", foreign), "Shard 000002 was scored with another tokenizer"),
         "other": (
