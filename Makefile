@@ -33,15 +33,18 @@ test: $(VENV)/test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(MAKE) -j2 types units
-	$(BIN)/python -m pytest tests/browser --numprocesses=$(PROCESSES) --dist=loadfile
-
-# Beside each other: without a cache, mypy keeps one core busy for half a minute.
-types: $(VENV)/test-installed
-	$(BIN)/mypy
+	$(MAKE) units
+	$(MAKE) -j2 types pages
 
 units: $(VENV)/test-installed
 	$(BIN)/python -m pytest --ignore=tests/browser --numprocesses=$(PROCESSES) --dist=worksteal
+
+# Beside each other: mypy keeps one core busy while another scores the samples, before the first page is opened.
+types: $(VENV)/test-installed
+	$(BIN)/mypy
+
+pages: $(VENV)/test-installed
+	$(BIN)/python -m pytest tests/browser --numprocesses=$(PROCESSES) --dist=loadfile
 
 # All but two that put under stress rather than measure.
 BENCHMARKS := $(filter-out benchmarks/shared/% benchmarks/serving/soak.py benchmarks/corpora/corpus_kills.py, \
