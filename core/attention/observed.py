@@ -2,7 +2,8 @@
 
 Models that dispatch through `AttentionInterface` call `observed_attention` with query, key and value in every layer. It
 computes the attention probabilities one tile at a time, passes each tile to the observers, and discards it: no
-query x key map is stored unless an observer copies it. Models that compute attention in their own code are covered by
+query x key map is stored unless an observer copies it. Without observers it calls PyTorch's fused product, which never
+writes probabilities to memory. Models that compute attention in their own code are covered by
 `core.attention.softmax_tap`, which feeds the same observers.
 """
 
