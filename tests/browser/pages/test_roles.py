@@ -131,6 +131,9 @@ def test_heads_are_highlighted_and_inspected_and_figures_download_with_where_the
         ("Score distributions", ["score distributions"]),
     ):
         page.get_by_role("tab", name=tab).click()
+        # The tab's own figure: before its run, those outside are there too, and a run makes downloads anew.
+        panel = page.get_by_role("tabpanel", name=tab)
+        expect(panel.get_by_role("button", name=f"SVG of {names[-1]}", exact=True)).to_be_visible()
         for name in names:
             expect_figure(page, name, "tau 3, alpha 0.05")
     page.get_by_role("link", name="Inspect L2 H3").click()
