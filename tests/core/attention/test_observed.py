@@ -7,7 +7,7 @@ from passing import Recorder, inputs_of, pass_texts
 from small_checkpoints import ALL_CAUSAL, ALL_ENCODERS, FAMILIES
 
 import core.attention.observed
-from core.attention.observed import ATTENTION_NAME, observe
+from core.attention.observed import ATTENTION_NAME, observe, observed_attention
 from core.attention.observers import MapObserver, current_pass
 from core.texts.text import Text
 
@@ -57,6 +57,25 @@ def test_attention_that_nobody_sees_gives_the_same_outputs_of_heads_gated_or_not
 
     for of_pass in (None, gates):
         torch.testing.assert_close(outputs([], of_pass), outputs([Recorder()], of_pass), rtol=0, atol=1e-12)
+
+
+@pytest.mark.usefixtures("tiles")
+@pytest.mark.parametrize("n_kv_heads", [4, 2])
+@pytest.mark.parametrize("mask", ["none", "allowed", "added for each head"])
+def test_a_mask_that_a_model_builds_itself_counts_where_nobody_sees_the_attention(mask, n_kv_heads):
+    made = torch.manual_seed(0)
+    query = torch.randn((3, 4, 7, 5), generator=made, dtype=torch.float64)
+    key, value = (torch.randn((3, n_kv_heads, 9, 5), generator=made, dtype=torch.float64) for _ in range(2))
+    masks = {
+        "none": None,
+        "allowed": (torch.rand((3, 1, 7, 9), generator=made) < 0.6) | torch.eye(7, 9, dtype=torch.bool),
+        "added for each head": torch.randn((1, 4, 7, 9), generator=made),
+    }
+    with torch.no_grad():
+        unseen, _ = observed_attention(torch.nn.Module(), query, key, value, masks[mask])
+    # With gradients the probabilities are computed one by one.
+    seen, _ = observed_attention(torch.nn.Module(), query, key, value, masks[mask])
+    torch.testing.assert_close(unseen, seen, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
