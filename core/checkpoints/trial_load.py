@@ -22,10 +22,10 @@ from core.errors import CheckpointError, panics_caught
 ROOT: Final = Path(__file__).parents[2]
 MOST_BYTES: Final = 1_800_000_000
 """Memory of the process beside twice the size of the weights that it loads; torch and transformers take .4 GB of it.
-With what is taken between two looks it stays below 2 GB."""
+What a process takes between two looks comes on top: 300 hostile checkpoints stayed below 2 GB."""
 MOST_SECONDS: Final = 28
-"""Processor time of the process, with what passes between two looks below 30 seconds; half of it is for importing torch
-on a slow machine."""
+"""Processor time of the process, which leaves two of 30 seconds for the last look; half of it is for importing torch on
+a slow machine."""
 LONGEST_WAIT: Final = 180
 """Seconds by the clock, for a process that waits for something."""
 MOST_TRIED: Final = 10**9

@@ -81,7 +81,7 @@ def fit(
     penalises_intercept: bool = False,
     start: Float[Tensor, "vector strength output column_and_one"] | None = None,
 ) -> Fitted:
-    """Fit a probe to each vector at each strength in float64, as many in one problem as a thread's cache holds.
+    """Fit a probe to each vector at each strength in float64, several vectors in one problem and a problem a thread.
 
     Args:
         features: of each row; every column is standardised to mean 0 and standard deviation 1 over these rows.
