@@ -1,6 +1,6 @@
 """Sieve bias scores as a question: what the sieves measure of each text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cache, partial
 from typing import Final
@@ -17,7 +17,8 @@ from core.texts.relations import parser_name
 from core.texts.text import Text
 
 CHUNK: Final = 64
-"""Texts that are parsed and passed before the next are begun, so that a stopped command has what it finished."""
+"""Texts at least that are parsed together, and passed before the next are begun: a stopped command has what it
+finished."""
 
 
 @cache
@@ -34,30 +35,35 @@ def _compute(
     seed: int | None = None,
     parses: bool = True,
 ) -> Iterator[list[tuple[int, TextMeasures]]]:
-    """Texts of similar length together, a chunk of them parsed before it is passed; keys permuted if there is a
+    """Batches of texts of similar length, some of them parsed before they are passed; keys permuted if there is a
     seed."""
-    order = sorted(range(len(texts)), key=lambda index: prepared[index].n_tokens)
-    for start in range(0, len(order), CHUNK):
-        chunk = order[start : start + CHUNK]
-        some = [prepared[index] for index in chunk]
-        related = with_relations(some, [texts[index] for index in chunk]) if parses else some
-        for batch in _compute_chunk(checkpoint, related, settings, seed):
-            yield [(chunk[row], of_text) for row, of_text in batch]
-
-
-def _compute_chunk(
-    checkpoint: Checkpoint, parsed: Sequence[PassText], settings: PassSettings, seed: int | None
-) -> Iterator[list[tuple[int, TextMeasures]]]:
     from core.passes.batches import BATCH_TOKENS, plan_batches
     from core.roles.permuted_keys import PermutedKeys
     from core.roles.scores import score_batch
 
     attention = checkpoint.attentions[settings.kind]
-    for batch in plan_batches([text.n_tokens for text in parsed], BATCH_TOKENS[checkpoint.device]):
-        of_batch = [parsed[row] for row in batch.positions]
-        permuted = None if seed is None else partial(PermutedKeys, texts=of_batch, attention=attention, seed=seed)
-        scores = score_batch(checkpoint, of_batch, settings, control=permuted)
-        yield list(zip(batch.positions, scores.of_texts(), strict=True))
+    batches = plan_batches([text.n_tokens for text in prepared], BATCH_TOKENS[checkpoint.device])
+    for some in _chunks([batch.positions for batch in batches]):
+        rows = [row for positions in some for row in positions]
+        chunk = [prepared[row] for row in rows]
+        parsed = dict(zip(rows, with_relations(chunk, [texts[row] for row in rows]) if parses else chunk, strict=True))
+        for positions in some:
+            of_batch = [parsed[row] for row in positions]
+            permuted = None if seed is None else partial(PermutedKeys, texts=of_batch, attention=attention, seed=seed)
+            scores = score_batch(checkpoint, of_batch, settings, control=permuted)
+            yield list(zip(positions, scores.of_texts(), strict=True))
+
+
+def _chunks(batches: Iterable[Sequence[int]]) -> Iterator[list[Sequence[int]]]:
+    """Successive batches, as few as hold CHUNK texts."""
+    chunk: list[Sequence[int]] = []
+    for batch in batches:
+        chunk.append(batch)
+        if sum(map(len, chunk)) >= CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
 
 def _pack(text: TextMeasures) -> Arrays:

@@ -103,6 +103,7 @@ def test_a_chunk_is_parsed_only_when_its_turn_comes(checkpoint, monkeypatch):
     import core.passes.prepare
 
     monkeypatch.setattr("core.roles.question.CHUNK", 2)
+    monkeypatch.setattr("core.passes.batches.BATCH_TOKENS", {"cpu": 1})  # one text a batch
     parsed = []
 
     def counting(texts):
