@@ -30,7 +30,7 @@ from core.corpus.settings import CorpusSettings
 from core.corpus.shard import score_and_write
 from core.corpus.statistics import merged_statistics, statistics_of, write_statistics
 from core.corpus.strata import EVERYTHING
-from core.corpus.text_shards import read_texts, write_texts
+from core.corpus.texts.text_shards import read_texts, write_texts
 from core.engines.local import run_local
 from core.engines.on_ray import run_on_ray
 from core.passes.prepare import prepare_all, with_relations

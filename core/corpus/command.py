@@ -14,7 +14,6 @@ from core.checkpoints.checkpoint import DTYPES, CheckpointFiles
 from core.checkpoints.find import choose_device, find_checkpoint, randomly_initialised
 from core.commands import TABLES, add_random_weights_option, check_output, heads, write_table
 from core.corpus import plan as planning
-from core.corpus.inputs import SUFFIXES
 from core.corpus.manifest import MANIFEST, Manifest, read_manifest
 from core.corpus.paired import read_differences, write_differences
 from core.corpus.questions import RELATION_NAMES, ROLE_SCORES
@@ -23,6 +22,7 @@ from core.corpus.results import Part, open_results
 from core.corpus.run import Progress, alone, check, merge, named, run
 from core.corpus.settings import QUESTIONS, CorpusSettings, QuestionName
 from core.corpus.strata import EVERYTHING, STRATUM_KINDS, Stratum
+from core.corpus.texts.inputs import SUFFIXES
 from core.engines.options import add_engine_options, check_engine, engine_of
 from core.errors import AnalysisError
 from core.relations.accuracy import DIRECTIONS

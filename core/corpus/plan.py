@@ -10,7 +10,6 @@ from typing import Final
 
 from core.checkpoints.checkpoint import CheckpointFiles
 from core.commands import make_folder, write_whole
-from core.corpus.inputs import HUB, CorpusText, input_files, read_inputs
 from core.corpus.manifest import (
     FOLDERS,
     MANIFEST,
@@ -23,7 +22,8 @@ from core.corpus.manifest import (
 )
 from core.corpus.settings import CorpusSettings, versions
 from core.corpus.strata import Names
-from core.corpus.text_shards import write_texts
+from core.corpus.texts.inputs import HUB, CorpusText, input_files, read_inputs
+from core.corpus.texts.text_shards import write_texts
 from core.errors import AnalysisError
 
 SHARD_SIZE: Final = 10_000
@@ -47,7 +47,7 @@ def plan(
         folder: of the results, made where it is not there.
         files: of the checkpoint.
         settings: what is asked of each text.
-        texts: as of `core.corpus.inputs.read_inputs`.
+        texts: as of `core.corpus.texts.inputs.read_inputs`.
         text_columns: likewise.
         shard_size: texts of a shard.
         report: is told how many texts are written.

@@ -17,7 +17,6 @@ import numpy as np
 from core.checkpoints.checkpoint import Checkpoint
 from core.checkpoints.find import find_checkpoint, load_checkpoint, randomly_initialised
 from core.commands import write_whole
-from core.corpus.inputs import CorpusText
 from core.corpus.manifest import Manifest, Shard, record_path, score_path, statistics_path, text_path
 from core.corpus.plan import sha256_of
 from core.corpus.questions import TOKENS, CorpusQuestion, Values, corpus_questions
@@ -25,7 +24,8 @@ from core.corpus.score_files import write_scores
 from core.corpus.settings import CorpusSettings
 from core.corpus.statistics import Series, Statistics, statistics_of, write_statistics
 from core.corpus.strata import groups_of
-from core.corpus.text_shards import read_texts
+from core.corpus.texts.inputs import CorpusText
+from core.corpus.texts.text_shards import read_texts
 from core.errors import AnalysisError, NoTokens, TextTooLong
 from core.passes.prepare import check_settings, prepare
 from core.passes.question import answer

@@ -7,7 +7,7 @@ from typing import Final, Literal
 import numpy as np
 from jaxtyping import Int
 
-from core.corpus.inputs import CorpusText
+from core.corpus.texts.inputs import CorpusText
 from core.errors import AnalysisError
 
 StratumKind = Literal["all", "data set", "language", "length"]

@@ -6,7 +6,7 @@ import pytest
 
 from core.checkpoints.find import find_checkpoint
 from core.commands import check_output, make_folder
-from core.corpus.inputs import input_files
+from core.corpus.texts.inputs import input_files
 from core.errors import LONGEST_QUOTED, AnalysisError, quoted, shortened
 from core.texts.text import read_file
 

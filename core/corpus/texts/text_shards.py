@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from core.corpus.inputs import CorpusText
+from core.corpus.texts.inputs import CorpusText
 from core.errors import AnalysisError, first_line
 from core.texts.text import Text
 

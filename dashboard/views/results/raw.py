@@ -9,7 +9,7 @@ from core.attention.settings import Head, head_name
 from core.corpus.manifest import score_path, text_path
 from core.corpus.results import Results
 from core.corpus.score_files import highest
-from core.corpus.text_shards import read_texts
+from core.corpus.texts.text_shards import read_texts
 from dashboard import wording as shared_wording
 from dashboard.files.downloads import table_downloads
 from dashboard.views.results import wording

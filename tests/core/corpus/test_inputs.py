@@ -5,9 +5,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.corpus.inputs import CorpusText, read_inputs
 from core.corpus.strata import MOST_NAMES, Names
-from core.corpus.text_shards import read_texts, write_texts
+from core.corpus.texts.inputs import CorpusText, read_inputs
+from core.corpus.texts.text_shards import read_texts, write_texts
 from core.errors import AnalysisError, TextError
 from core.texts.text import read_file
 
