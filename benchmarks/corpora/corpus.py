@@ -22,6 +22,7 @@ from benchmarks.shared.memory import in_own_process
 from benchmarks.shared.sentences import sentences
 from core.checkpoints.checkpoint import Checkpoint
 from core.corpus.manifest import STATISTICS, Manifest, score_path
+from core.corpus.parsing import parse_corpus
 from core.corpus.plan import plan
 from core.corpus.questions import UNIFORM, corpus_questions
 from core.corpus.run import Progress, run
@@ -84,6 +85,13 @@ def planned(folder: Path, n_texts: int, shard_size: int, *, parses: bool = True)
     return plan(folder / "results", files, settings, str(folder / "texts.txt"), shard_size=shard_size)
 
 
+def planned_on_trees(folder: Path, texts: Path, n_texts: int) -> Manifest:
+    """A corpus of texts that are parsed beforehand, under the bundled checkpoint."""
+    parse_corpus(folder / "parsed", str(texts), None, partial(run_local, n_workers=1), n_texts)
+    files = material.bundled("cpu").files
+    return plan(folder / "results", files, CorpusSettings(), str(folder / "parsed"), shard_size=n_texts)
+
+
 def print_against_forward(folder: Path) -> Costs:
     """One process: a whole shard, from texts to files, against the model's output over all texts in sorted batches."""
     print("\nA shard, disk included, against the bare forward (SDPA): texts per second of the processor")
@@ -94,6 +102,7 @@ def print_against_forward(folder: Path) -> Costs:
     ):
         sdpa = material.with_attention(checkpoint, "sdpa")
         manifests = {parses: planned(folder / f"{name} {parses}", n, n, parses=parses) for parses in (True, False)}
+        beforehand = planned_on_trees(folder / f"{name} parsed", folder / f"{name} True" / "texts.txt", n)
         texts = [each.text for each in read_texts(folder / f"{name} True" / "results" / "texts" / "000000.parquet")]
         by_place, _ = prepare_all(checkpoint, texts, material.SETTINGS, "skip")
         prepared = list(by_place.values())
@@ -101,6 +110,7 @@ def print_against_forward(folder: Path) -> Costs:
         contestants: dict[str, Callable[[], object]] = {
             "bare forward": partial(material.bare, checkpoint, sdpa, batches),
             "corpus run": partial(score_first, checkpoint, folder / f"{name} True", manifests[True]),
+            "corpus run, parsed before": partial(score_first, checkpoint, folder / f"{name} parsed", beforehand),
             "corpus run --no-parser": partial(score_first, checkpoint, folder / f"{name} False", manifests[False]),
             "  of it, the parser": partial(with_relations, prepared, texts),
         }
@@ -113,7 +123,7 @@ def print_against_forward(folder: Path) -> Costs:
     per_text = sum(each.stat().st_size for each in (results / "scores").iterdir()) / N_BUNDLED
     n_cells = 72 * len(ROLES)
     in_statistics = next((results / "statistics").iterdir()).stat().st_size
-    forward, whole, without, parsing = found["BERT-base's shape"]
+    forward, whole, _, without, parsing = found["BERT-base's shape"]
     return Costs(
         forward=forward,
         whole=whole,

@@ -1,4 +1,4 @@
-"""The commands `python -m core corpus plan|run|merge|verify|show|compare`: corpora of any size, shard by shard."""
+"""The commands `python -m core corpus parse|plan|run|merge|verify|show|compare`: corpora of any size, in shards."""
 
 import argparse
 import sys
@@ -16,6 +16,7 @@ from core.commands import TABLES, add_random_weights_option, check_output, heads
 from core.corpus import plan as planning
 from core.corpus.manifest import MANIFEST, Manifest, read_manifest
 from core.corpus.paired import read_differences, write_differences
+from core.corpus.parsing import parse_corpus
 from core.corpus.questions import RELATION_NAMES, ROLE_SCORES
 from core.corpus.recent import remember_results
 from core.corpus.results import Part, open_results
@@ -52,6 +53,7 @@ def add_commands(commands: Any) -> None:
         each = verbs.add_parser(name, help=said, description=does.__doc__)
         each.add_argument("folder", type=Path, help="of the results")
         each.set_defaults(run=does)
+    _add_parse(verbs.add_parser("parse", help="parse texts once for all runs", description=parse.__doc__))
     comparing = verbs.add_parser("compare", help="compare two results on the same texts", description=compare.__doc__)
     comparing.add_argument("reference", type=Path, help="results folder of the reference")
     comparing.add_argument("compared", type=Path, help="results folder of the other checkpoint")
@@ -86,6 +88,35 @@ def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     parser.add_argument("--no-parser", dest="parses", action="store_false", help="leave syntactic roles out")
     parser.add_argument("--threads", type=int, default=usual.n_threads, help="of each process")
     return parser
+
+
+def _add_parse(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--texts", required=True, help="as of run")
+    parser.add_argument("--text-columns", help="as of run")
+    parser.add_argument("--output", required=True, type=Path, help="folder of the parsed texts")
+    parser.add_argument("--shard-size", type=int, default=planning.SHARD_SIZE, help="texts of a shard")
+    add_engine_options(parser)
+    parser.set_defaults(run=parse)
+
+
+def parse(arguments: argparse.Namespace) -> None:
+    """Parse texts once, for the runs of any number of checkpoints: give the folder to `run` as --texts.
+
+    Whatever ended it, the same command goes on. Texts that bring trees keep them.
+    """
+    check_engine(arguments)
+    engine = engine_of(arguments, "cpu")
+    with alone(arguments.output), tqdm(unit="text", disable=not sys.stderr.isatty()) as bar:
+        columns = _columns(arguments)
+        parsing = parse_corpus(
+            arguments.output, arguments.texts, columns, engine, arguments.shard_size, partial(_show_parsed, bar)
+        )
+    print(f"{parsing.n_texts:,} texts parsed by {parsing.parser}: {arguments.output}")
+
+
+def _show_parsed(bar: Any, n_parsed: int, n_texts: int) -> None:
+    bar.total = n_texts
+    bar.update(n_parsed - bar.n)
 
 
 def plan(arguments: argparse.Namespace) -> None:
@@ -237,17 +268,21 @@ def _planned(arguments: argparse.Namespace) -> Manifest:
     files = find_checkpoint(arguments.checkpoint)
     if arguments.random_weights is not None:
         files = randomly_initialised(files, arguments.random_weights)
-    columns = tuple(each.strip() for each in arguments.text_columns.split(",")) if arguments.text_columns else None
     with tqdm(desc="reading", unit="text", disable=not sys.stderr.isatty()) as bar:
         return planning.plan(
             arguments.output,
             files,
             _settings(arguments, files),
             arguments.texts,
-            columns,
+            _columns(arguments),
             arguments.shard_size,
             partial(_show_read, bar),
         )
+
+
+def _columns(arguments: argparse.Namespace) -> tuple[str, ...] | None:
+    written = arguments.text_columns
+    return tuple(each.strip() for each in written.split(",")) if written else None
 
 
 def _show_read(bar: Any, n_texts: int) -> None:

@@ -23,6 +23,7 @@ from core.corpus.manifest import (
 from core.corpus.settings import CorpusSettings, versions
 from core.corpus.strata import Names
 from core.corpus.texts.inputs import HUB, CorpusText, input_files, read_inputs
+from core.corpus.texts.parsed import read_parsed, read_parsing
 from core.corpus.texts.text_shards import write_texts
 from core.errors import AnalysisError
 
@@ -47,7 +48,7 @@ def plan(
         folder: of the results, made where it is not there.
         files: of the checkpoint.
         settings: what is asked of each text.
-        texts: as of `core.corpus.texts.inputs.read_inputs`.
+        texts: as of `core.corpus.texts.inputs.read_inputs`, or a folder that `core.corpus.parsing.parse_corpus` wrote.
         text_columns: likewise.
         shard_size: texts of a shard.
         report: is told how many texts are written.
@@ -56,7 +57,7 @@ def plan(
     """
     if not 1 <= shard_size <= LARGEST_SHARD:
         raise AnalysisError(f"A shard has {shard_size:,} texts. Choose 1 to {LARGEST_SHARD:,}.")
-    inputs = _inputs(texts)
+    inputs = checked_inputs(texts)
     described = Manifest(
         checkpoint=files.name if files.seed is None else files.name.partition(" (random weights")[0],
         fingerprint=files.fingerprint,
@@ -89,7 +90,20 @@ def tokenizer_sha256(files: CheckpointFiles) -> str:
     return hashlib.sha256("\n".join(own).encode()).hexdigest()
 
 
-def _inputs(texts: str) -> tuple[InputFile, ...]:
+def corpus_texts(given: str, columns: tuple[str, ...] | None) -> Iterator[CorpusText]:
+    """Texts as `core.corpus.texts.inputs.read_inputs` reads them; with their trees where they were parsed beforehand.
+
+    Raises: AnalysisError for texts that cannot be read, and for a folder of which not all texts are parsed yet.
+    """
+    parsing = None if given.startswith(HUB) else read_parsing(Path(given))
+    return read_inputs(given, columns) if parsing is None else read_parsed(Path(given), parsing)
+
+
+def checked_inputs(texts: str) -> tuple[InputFile, ...]:
+    """The files that texts are read from, with their digests; none for a data set of the hub.
+
+    Raises: AnalysisError for what cannot be read.
+    """
     if texts.startswith(HUB):
         return ()
     try:
@@ -110,7 +124,7 @@ def sha256_of(path: Path) -> str:
 def _written_shards(
     folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size: int, report: Callable[[int], None]
 ) -> Iterator[Shard]:
-    source, n_written, number = _counted_names(read_inputs(texts, columns)), 0, 0
+    source, n_written, number = counted_names(corpus_texts(texts, columns)), 0, 0
     while some := list(islice(source, shard_size)):
         shard = Shard(f"{number:06}", len(some), "")
         path = text_path(folder, shard)
@@ -122,7 +136,11 @@ def _written_shards(
         raise AnalysisError(f"{texts} holds no text. Choose another folder.")
 
 
-def _counted_names(texts: Iterator[CorpusText]) -> Iterator[CorpusText]:
+def counted_names(texts: Iterator[CorpusText]) -> Iterator[CorpusText]:
+    """The same texts.
+
+    Raises: AnalysisError for more data sets or languages than statistics are kept of.
+    """
     names = Names()
     for each in texts:
         names.add(each)

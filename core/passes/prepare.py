@@ -93,6 +93,7 @@ def _segment(text: Text, side: int) -> Text:
         heads=text.heads and text.heads[own],
         relations=text.relations and text.relations[own],
         document=text.document,
+        spans=text.spans and text.spans[own],
     )
 
 
@@ -140,7 +141,7 @@ def _read(prepared: Sequence[PassText], texts: Sequence[Text]) -> dict[int, Text
 
 def _as_far_as_kept(text: Text, tokens: TokenizedText) -> Text:
     """A text that was cut, up to its last token and the rest of a sentence: the parser need not read more."""
-    if not tokens.n_cut or text.words is not None:
+    if not tokens.n_cut or text.words is not None or text.spans is not None:
         return text
     ends = (int(tokens.spans[tokens.segments == side, 1].max()) for side in range(len(text.segments)))
     return Text(tuple(segment[: end + REST_OF_SENTENCE] for segment, end in zip(text.segments, ends)))

@@ -119,6 +119,21 @@ def tagged_dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:
     return _parsed_trees(texts, tagged=True)
 
 
+def with_tree(text: Text, tree: Dependencies) -> Text:
+    """A text that brings its tree, as `dependencies` found it, so that it is not parsed again."""
+    firsts = np.searchsorted(tree.words.segments, tree.words.segments)
+    heads = np.where(tree.heads == ROOT, 0, tree.heads - firsts + 1).tolist()
+    ends = np.searchsorted(tree.words.segments, range(len(text.segments)), side="right").tolist()
+    sides = [slice(start, end) for start, end in zip([0, *ends], ends)]
+    spans = [(start, end) for start, end in tree.words.spans.tolist()]
+    return replace(
+        text,
+        heads=tuple(tuple(heads[side]) for side in sides),
+        relations=tuple(tree.relations[side] for side in sides),
+        spans=tuple(tuple(spans[side]) for side in sides),
+    )
+
+
 def parse(texts: Sequence[Text]) -> Iterator[tuple[Relation, ...]]:
     """The relations of each text that are in RELATIONS, in order, parsed lazily.
 

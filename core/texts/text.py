@@ -45,11 +45,14 @@ class Text:
     words: tuple[tuple[str, ...], ...] | None = None
     """Words of each segment, if given in the file; the segment is then its words joined by spaces."""
     heads: tuple[tuple[int, ...], ...] | None = None
-    """Head of each of these words, as a position in the segment from 1, or 0 for a root; if given in the file."""
+    """Head of each word, as a position in the segment from 1, or 0 for a root; if given in the file."""
     relations: tuple[tuple[str, ...], ...] | None = None
-    """Dependency relation of each of these words to its head; given if and only if heads are."""
+    """Dependency relation of each word to its head; given if and only if heads are."""
     document: str | None = None
     """Name of the document that the text is from, if the file tells; no result of a pass depends on it."""
+    spans: tuple[tuple[tuple[int, int], ...], ...] | None = None
+    """First and one-past-last character of each word, if the text was parsed as it was written; else its words are
+    joined by single spaces."""
 
 
 def read_typed(value: str) -> tuple[Text, ...]:
@@ -286,4 +289,6 @@ def text_fields(text: Text) -> dict[str, object]:
     fields: dict[str, object] = {"segments": text.segments, "words": text.words}
     if text.heads is not None:  # most texts bring none, and the keys of their results stay as they were
         fields |= {"heads": text.heads, "relations": text.relations}
+    if text.spans is not None:
+        fields["spans"] = text.spans
     return fields

@@ -58,6 +58,10 @@ class WordMap:
 
 def words_of(text: Text) -> Words:
     """The words given for a text, or otherwise the text split at spaces."""
+    if text.spans is not None:
+        of_sides = [np.array(side, int).reshape(-1, 2) for side in text.spans]
+        numbers = np.repeat(np.arange(len(of_sides)), [len(side) for side in of_sides])
+        return Words(segments=numbers, spans=np.concatenate(of_sides))
     segments, spans = list[int](), list[tuple[int, int]]()
     for side, segment in enumerate(text.segments):
         starts = word_starts(segment, None if text.words is None else text.words[side])

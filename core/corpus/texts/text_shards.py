@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ COLUMNS: Final = ("text", "second", "words", "document", "dataset", "language")
 
 
 def write_texts(path: Path, texts: Sequence[CorpusText]) -> None:
-    """Write texts: both segments of each, its words with their tree where the file gave them, and where it is from.
+    """Write texts: both segments of each, its words and its tree where it brings them, and where it is from.
 
     Raises: OSError.
     """
@@ -49,14 +50,23 @@ def read_texts(path: Path, rows: Sequence[int] | None = None) -> list[CorpusText
 def _row(each: CorpusText) -> tuple[str | None, ...]:
     text = each.text
     second = text.segments[1] if len(text.segments) > 1 else None
-    words = None if text.words is None else json.dumps([text.words, text.heads, text.relations])
-    return text.segments[0], second, words, text.document, each.dataset, each.language
+    return text.segments[0], second, _words(text), text.document, each.dataset, each.language
+
+
+def _words(text: Text) -> str | None:
+    """Words, heads, relations and, where the words are not joined by spaces, first and last characters in turn."""
+    if text.words is None and text.spans is None:
+        return None
+    spans = [] if text.spans is None else [[list(chain.from_iterable(side)) for side in text.spans]]
+    return json.dumps([text.words, text.heads, text.relations, *spans])
 
 
 def _text(row: dict[str, str | None]) -> CorpusText:
     segments = tuple(segment for segment in (row["text"], row["second"]) if segment is not None)
-    words, heads, relations = (None, None, None) if row["words"] is None else map(_tuples, json.loads(row["words"]))
-    text = Text(segments, words, heads, relations, row["document"])
+    given = [] if row["words"] is None else [_tuples(each) for each in json.loads(row["words"])]
+    words, heads, relations, flat = (*given, None, None, None, None)[:4]
+    spans = None if flat is None else tuple(tuple(zip(side[::2], side[1::2], strict=True)) for side in flat)
+    text = Text(segments, words, heads, relations, row["document"], spans)
     return CorpusText(text, row["dataset"] or "", row["language"] or "")
 
 

@@ -1,0 +1,131 @@
+"""Parses the texts of a corpus once, so that every checkpoint that reads them finds the trees beside them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from core.commands import make_folder, write_whole
+from core.corpus.plan import LARGEST_SHARD, SHARD_SIZE, checked_inputs, corpus_texts, counted_names
+from core.corpus.texts.parsed import (
+    PARSED_FOLDER,
+    PARSING,
+    UNPARSED_FOLDER,
+    Parsing,
+    parsed_path,
+    read_parsing,
+    unparsed_path,
+    write_parsing,
+)
+from core.corpus.texts.text_shards import read_texts, write_texts
+from core.engines.work import Engine
+from core.errors import AnalysisError
+from core.texts.relations import dependencies, parser_name, with_tree
+
+PARSED_AT_ONCE: Final = 256
+"""Texts whose trees are in memory at once."""
+
+
+def parse_corpus(
+    folder: Path,
+    texts: str,
+    columns: tuple[str, ...] | None,
+    engine: Engine,
+    shard_size: int = SHARD_SIZE,
+    report: Callable[[int, int], None] = lambda *_: None,
+) -> Parsing:
+    """Parse all texts and write them with their trees; whatever ended it, the same call goes on with what is missing.
+
+    Texts that bring trees keep them.
+
+    Args:
+        folder: of the parsed texts, made where it is not there.
+        texts: as of `core.corpus.plan.corpus_texts`.
+        columns: likewise.
+        engine: parses shards.
+        shard_size: texts of a shard.
+        report: is told how many texts are parsed, of how many.
+
+    Raises: AnalysisError for texts that cannot be read, a folder of other texts, no parser, and where there is no room.
+    """
+    parsing = _split(folder, texts, columns, shard_size)
+    missing = [shard for shard in parsing.shards if not parsed_path(folder, shard).is_file()]
+    n_parsed = parsing.n_texts - min(parsing.n_texts, len(missing) * shard_size)
+    report(n_parsed, parsing.n_texts)
+    for outcome in engine(partial(_shard_parser, folder), missing):
+        if outcome.result is None:
+            raise AnalysisError(outcome.why)
+        n_parsed += outcome.result
+        report(min(n_parsed, parsing.n_texts), parsing.n_texts)
+    return parsing
+
+
+def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size: int) -> Parsing:
+    """The shards of a folder, which are written where they are not there.
+
+    Raises: AnalysisError.
+    """
+    if not 1 <= shard_size <= LARGEST_SHARD:
+        raise AnalysisError(f"A shard has {shard_size:,} texts. Choose 1 to {LARGEST_SHARD:,}.")
+    described = Parsing(
+        texts=texts,
+        text_columns=columns,
+        inputs=tuple(each.sha256 for each in checked_inputs(texts)),
+        shard_size=shard_size,
+        parser=parser_name(),
+        n_texts=0,
+        n_shards=0,
+    )
+    known = read_parsing(folder)
+    if known is not None:
+        if replace(known, texts=texts, n_texts=0, n_shards=0) != described:
+            raise AnalysisError(
+                f"{folder} holds other texts, or the same in other shards or by another parser ({known.parser}). Name "
+                "another folder."
+            )
+        return known
+    for name in (PARSED_FOLDER, UNPARSED_FOLDER):
+        make_folder(folder / name)
+    source, n_texts, n_shards = counted_names(corpus_texts(texts, columns)), 0, 0
+    try:
+        while some := list(islice(source, shard_size)):
+            write_whole(unparsed_path(folder, f"{n_shards:06}"), partial(write_texts, texts=some))
+            n_texts, n_shards = n_texts + len(some), n_shards + 1
+        if not n_shards:
+            raise AnalysisError(f"{texts} holds no text. Choose another folder.")
+        split = replace(described, n_texts=n_texts, n_shards=n_shards)
+        write_parsing(folder, split)
+    except OSError as error:
+        raise AnalysisError(f"{folder / PARSING} cannot be written ({error.strerror or error}). Make room.") from None
+    return split
+
+
+def _shard_parser(folder: Path) -> Callable[[str], int]:
+    """What parses one shard, and returns how many texts it has."""
+    return partial(_parse_shard, folder)
+
+
+def _parse_shard(folder: Path, shard: str) -> int:
+    source, target = unparsed_path(folder, shard), parsed_path(folder, shard)
+    if not source.is_file() and target.is_file():
+        return 0  # a process that was killed in between had it done
+    texts = read_texts(source)
+    parsed = []
+    for start in range(0, len(texts), PARSED_AT_ONCE):
+        some = texts[start : start + PARSED_AT_ONCE]
+        trees = dependencies([each.text for each in some])
+        parsed += [
+            each if each.text.heads is not None else replace(each, text=with_tree(each.text, tree))
+            for each, tree in zip(some, trees, strict=True)
+        ]
+    try:
+        write_whole(target, partial(write_texts, texts=parsed))
+        source.unlink()
+    except OSError as error:
+        raise AnalysisError(
+            f"Shard {shard} cannot be written in {folder} ({error.strerror or error}). Make room, and run the command "
+            "again: what is parsed stays."
+        ) from None
+    return len(parsed)

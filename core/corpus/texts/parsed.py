@@ -1,0 +1,119 @@
+"""Texts that were parsed beforehand, once for every checkpoint that reads them: `python -m core corpus parse`.
+
+parsing.json             which texts, parsed with what, in which shards
+parsed/000000.parquet    texts with their trees
+unparsed/000000.todo     texts that are not parsed yet
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from core.commands import write_whole
+from core.corpus.texts.inputs import CorpusText
+from core.corpus.texts.text_shards import read_texts
+from core.errors import AnalysisError, TextError, first_line
+from core.texts.conllu import checked_tree
+from core.texts.text import Text
+
+PARSING: Final = "parsing.json"
+PARSED_FOLDER: Final = "parsed"
+UNPARSED_FOLDER: Final = "unparsed"
+FORMAT: Final = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parsing:
+    """What a folder of parsed texts holds."""
+
+    texts: str
+    """Where they were read from."""
+    text_columns: tuple[str, ...] | None
+    inputs: tuple[str, ...]
+    """Digests of the files that they were read from."""
+    shard_size: int
+    parser: str
+    """Name and version of the parser."""
+    n_texts: int
+    n_shards: int
+
+    @property
+    def shards(self) -> tuple[str, ...]:
+        """Names of the shards, in the order of the texts."""
+        return tuple(f"{number:06}" for number in range(self.n_shards))
+
+
+def parsed_path(folder: Path, shard: str) -> Path:
+    """File of the parsed texts of a shard."""
+    return folder / PARSED_FOLDER / f"{shard}.parquet"
+
+
+def unparsed_path(folder: Path, shard: str) -> Path:
+    """File of the texts of a shard until they are parsed."""
+    return folder / UNPARSED_FOLDER / f"{shard}.todo"
+
+
+def write_parsing(folder: Path, parsing: Parsing) -> None:
+    """Write what a folder holds, whole or not at all.
+
+    Raises: OSError.
+    """
+    told = {"format": FORMAT, **asdict(parsing)}
+    write_whole(folder / PARSING, lambda path: path.write_text(json.dumps(told, indent=1), encoding="utf-8"))
+
+
+def read_parsing(folder: Path) -> Parsing | None:
+    """What a folder of parsed texts holds; None for any other folder.
+
+    Raises: AnalysisError for a folder that is damaged, or of a newer version of the program.
+    """
+    path = folder / PARSING
+    if not os.path.isfile(path):  # where Path raises for too long a name, os.path answers False
+        return None
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told.pop("format") > FORMAT:
+            raise AnalysisError(f"{path} was written by a newer version of this program. Update the program.")
+        columns = told.pop("text_columns")
+        return Parsing(
+            inputs=tuple(told.pop("inputs")), text_columns=None if columns is None else tuple(columns), **told
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise AnalysisError(f"{path} is damaged ({first_line(error)}). Parse the texts again, elsewhere.") from None
+
+
+def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
+    """The texts of a folder with their trees, one shard in memory at a time.
+
+    Raises: AnalysisError where some texts are not parsed yet; TextError for a tree that does not fit its text.
+    """
+    missing = [shard for shard in parsing.shards if not parsed_path(folder, shard).is_file()]
+    if missing:
+        raise AnalysisError(
+            f"{len(missing):,} of {parsing.n_shards:,} shards in {folder} are not parsed yet. Go on with: python -m "
+            "core corpus parse"
+        )
+    for shard in parsing.shards:
+        path = parsed_path(folder, shard)
+        for row, each in enumerate(read_texts(path), start=1):
+            _check(each.text, f"{path}: row {row:,}")
+            yield each
+
+
+def _check(text: Text, where: str) -> None:
+    """Raise TextError for a text whose words or tree could not be those of its segments."""
+    if text.spans is None or text.heads is None or text.relations is None:
+        if text.words is None:
+            raise TextError(f"{where} has no tree. Parse the texts again, elsewhere.")
+        return  # trees of treebanks were checked when their files were read, and words without one are parsed later
+    sides: tuple[Any, ...] = (text.segments, text.spans, text.heads, text.relations)
+    if len({len(side) for side in sides}) > 1:
+        raise TextError(f"{where} has not one tree for each segment. Parse the texts again, elsewhere.")
+    for segment, spans, heads, relations in zip(*sides, strict=True):
+        checked_tree(heads, relations, len(spans), where)
+        ends = [0, *(end for _, end in spans)]
+        if any(start < before or end <= start for before, (start, end) in zip(ends, spans)) or ends[-1] > len(segment):
+            raise TextError(f"{where} has words that are not in its text. Parse the texts again, elsewhere.")
