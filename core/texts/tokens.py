@@ -67,7 +67,7 @@ def tokenize(
     sides = [SPECIAL if side is None else side for side in encoding.sequence_ids(0)]
     if len(set(sides) - {SPECIAL}) < len(text.segments):
         raise NoTokens(position)
-    return _tokenized(text, tokenizer, encoding, np.array(sides), n_full)
+    return _tokenized(text, tokenizer, encoding, sides, n_full)
 
 
 def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> TokenizedText:
@@ -104,18 +104,17 @@ def _encode(text: Text, tokenizer: Any, max_tokens: int | None) -> Any:
         )
 
 
-def _tokenized(text: Text, tokenizer: Any, encoding: Any, segments: np.ndarray, n_full: int) -> TokenizedText:
-    ids = np.array(encoding["input_ids"])
-    pieces = encoding.tokens(0)
-    spans = _trimmed(text, pieces, segments, np.array(encoding["offset_mapping"]).reshape(-1, 2))
+def _tokenized(text: Text, tokenizer: Any, encoding: Any, sides: list[int], n_full: int) -> TokenizedText:
+    pieces, segments, ids = encoding.tokens(0), np.array(sides), np.array(encoding["input_ids"])
+    spans = _trimmed(text, pieces, sides, encoding["offset_mapping"])
     special = segments == SPECIAL
     return TokenizedText(
         ids=ids,
         type_ids=np.array(encoding["token_type_ids"]),
-        tokens=_shown(text, pieces, special | (ids == _id(tokenizer.unk_token_id)), segments, spans),
-        spans=spans,
+        tokens=_shown(text, pieces, (special | (ids == _id(tokenizer.unk_token_id))).tolist(), sides, spans),
+        spans=np.array(spans, np.int64).reshape(-1, 2),
         segments=segments,
-        words=_word_numbers(encoding.word_ids(0), segments),
+        words=_word_numbers(encoding.word_ids(0), sides),
         is_cls=special & (ids == _id(tokenizer.cls_token_id)),
         is_sep=special & _is_separator(ids, segments, tokenizer),
         n_cut=n_full - len(ids),
@@ -135,40 +134,45 @@ def _id(token_id: int | None) -> int:
     return -1 if token_id is None else token_id
 
 
-def _trimmed(text: Text, tokens: Sequence[str], segments: np.ndarray, spans: np.ndarray) -> Int[np.ndarray, "token 2"]:
+def _trimmed(
+    text: Text, tokens: Sequence[str], segments: Sequence[int], spans: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
     """Remove the spaces that byte-level and SentencePiece tokenizers include in their spans.
 
     SentencePiece adds a space before a segment; as a separate token its span covers the first character, although the
     token does not represent it.
     """
     trimmed = []
-    for token, segment, (start, end) in zip(tokens, segments.tolist(), spans.tolist()):
+    for token, segment, (start, end) in zip(tokens, segments, spans):
         if segment == SPECIAL:
             trimmed.append((0, 0))
             continue
         piece = "" if token == BLANK else text.segments[segment][start:end]
-        end = start + len(piece)
-        start += len(piece) - len(piece.lstrip())
-        trimmed.append((start, max(start, end - len(piece) + len(piece.rstrip()))))
-    return np.array(trimmed, spans.dtype).reshape(-1, 2)
+        first = start + len(piece) - len(piece.lstrip())
+        trimmed.append((first, max(first, start + len(piece.rstrip()))))
+    return trimmed
 
 
 def _shown(
-    text: Text, tokens: Sequence[str], as_they_are: np.ndarray, segments: np.ndarray, spans: np.ndarray
+    text: Text,
+    tokens: Sequence[str],
+    as_they_are: Sequence[bool],
+    segments: Sequence[int],
+    spans: Sequence[tuple[int, int]],
 ) -> tuple[str, ...]:
     shown = []
-    for token, is_kept, segment, (start, end) in zip(tokens, as_they_are.tolist(), segments.tolist(), spans.tolist()):
+    for token, is_kept, segment, (start, end) in zip(tokens, as_they_are, segments, spans):
         piece = "" if is_kept else text.segments[segment][start:end]
         is_readable = token.removeprefix("##").casefold() == piece.casefold()
         shown.append(token if is_readable else piece or token)
     return tuple(shown)
 
 
-def _word_numbers(word_ids: list[int | None], segments: np.ndarray) -> Int[np.ndarray, " token"]:
+def _word_numbers(word_ids: Sequence[int | None], segments: Sequence[int]) -> Int[np.ndarray, " token"]:
     """Number the words of the whole text consecutively; the tokenizer numbers each segment from 0."""
     words = [SPECIAL] * len(segments)
     numbers: dict[tuple[int, int], int] = {}
-    for token, (word, segment) in enumerate(zip(word_ids, segments.tolist())):
+    for token, (word, segment) in enumerate(zip(word_ids, segments)):
         if segment != SPECIAL:
             # A tokenizer without word boundaries gives no number: each such token is its own word.
             key = (segment, -1 - token if word is None else word)
