@@ -23,6 +23,7 @@ TABLE = """
   const table = buildTable({ data, queries, keys, inside, attention, sieve }, choices);
   const heads = data.heads.map((_, head) => head);
   const { links } = keptLinks(table, heads, limitOf({ strongest: null, share, ...choices }), choices.pair ?? null);
+  if (linksAlone) return { links };
   return {
     shape: [table.nHeads, table.nQueries, table.nKeys],
     labels: [table.rows.from, table.rows.to].map((rows) => rows.map((row) => row.label)),
@@ -37,16 +38,22 @@ TABLE = """
 
 @pytest.fixture
 def table(browser, monkeypatch):
-    """table(arguments, choices, share): what is drawn of these arguments of `attention_arcs`."""
+    """table(arguments, choices, share): what is drawn of these arguments of `attention_arcs`.
+
+    With `links_alone` without the numbers, a million of which take seconds on their way.
+    """
     page = browser.new_page()
     slow_down(page)
     scripts = "\n".join((FOLDER / script).read_text("utf-8") for script in PURE)
 
-    def build(arguments, choices=None, share=0.5):
+    def build(arguments, choices=None, share=0.5, links_alone=False):
         sent = []
         monkeypatch.setattr(arcs, "_mount", lambda **given: sent.append(given["data"]))
         attention_arcs(key="arcs", label="", **arguments)
-        drawn = page.evaluate(f"([sent, choices, share]) => {{{scripts}{TABLE}}}", [sent[0], choices or {}, share])
+        asked = [sent[0], choices or {}, share, links_alone]
+        drawn = page.evaluate(f"([sent, choices, share, linksAlone]) => {{{scripts}{TABLE}}}", asked)
+        if links_alone:
+            return drawn
         n_heads, n_queries, n_keys = drawn["shape"]
         drawn["attention"] = np.array(drawn["attention"]).reshape(n_heads, n_queries, n_keys)
         drawn["leaving"] = np.array(drawn["leaving"]).reshape(n_heads, n_queries)
@@ -135,5 +142,6 @@ def test_many_links_through_a_tall_drawing_are_cut_to_what_can_be_drawn(table):
     n_tokens = 256
     even = np.full((12, n_tokens, n_tokens), 1 / n_tokens)
     queries = side(["a"] * n_tokens)
-    found = table({"queries": queries, "attention": even, "heads": [(0, head) for head in range(12)]}, {}, 1)
+    heads = [(0, head) for head in range(12)]
+    found = table({"queries": queries, "attention": even, "heads": heads}, {}, 1, links_alone=True)
     assert 12 * n_tokens <= len(found["links"]) <= 3907
