@@ -2,10 +2,7 @@
 
 import re
 import shutil
-import subprocess
-import sys
 from io import BytesIO
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,9 +11,8 @@ from playwright.sync_api import expect
 from small_checkpoints import save
 from steps import SUMMARY, choose, chosen, download, error, settle, slider, type_texts, wait_for
 
+from core.__main__ import main
 from dashboard.views.compare import wording
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,9 +31,9 @@ def films(store_folder, tmp_path_factory):
 
 def finetune(data, output, *options):
     output.parent.mkdir(exist_ok=True)
-    command = [sys.executable, "-m", "core", "finetune", "--checkpoint", "bundled", "--data", str(data)]
-    columns = ["--text-columns", "sentence", "--label-column", "label", "--output", str(output), "--batch-size", "8"]
-    subprocess.run([*command, *columns, *options], cwd=ROOT, check=True, capture_output=True)
+    columns = ["--text-columns", "sentence", "--label-column", "label"]
+    given = ["--checkpoint", "bundled", "--data", str(data), "--output", str(output), "--batch-size", "8", *columns]
+    assert main(["finetune", *given, *options]) == 0
 
 
 def summary(page):

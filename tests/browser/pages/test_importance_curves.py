@@ -2,9 +2,6 @@
 
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from looks import darken, expect_accessible, expect_fits, resize
@@ -12,10 +9,10 @@ from playwright.sync_api import expect
 from small_checkpoints import save
 from steps import give_file, reviews, settle
 
+from core.__main__ import main
 from dashboard import wording as shared_wording
 from dashboard.views.importance.curves import wording
 
-ROOT = Path(__file__).parents[3]
 TAB = "metric=labelled+texts&importance+details=How+many+heads+can+go%3F"
 
 
@@ -35,8 +32,7 @@ def run(store_folder, tmp_path_factory):
         "save-steps": 3,
         "epochs": 2,
     }
-    given = [f"--{name}={value}" for name, value in options.items()]
-    subprocess.run([sys.executable, "-m", "core", "finetune", *given], cwd=ROOT, check=True, capture_output=True)
+    assert main(["finetune", *(f"--{name}={value}" for name, value in options.items())]) == 0
     yield made.name
     shutil.rmtree(made)
 

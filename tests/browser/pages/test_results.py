@@ -1,10 +1,6 @@
 """Pages on a results folder, as a person meets them."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from looks import expect_looks_right
@@ -12,10 +8,10 @@ from playwright.sync_api import expect
 from steps import settle
 
 from benchmarks.shared.sentences import sentences
+from core.__main__ import main
 from dashboard.controls import RESULTS
 from dashboard.views.results import wording as words
 
-ROOT = Path(__file__).parents[3]
 N_TEXTS = 24
 FOLDER = "sentences-scored"
 
@@ -28,9 +24,9 @@ def results(store_folder, tmp_path_factory):
     (base / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
     folder = base / FOLDER
     told = ["--checkpoint", "bundled", "--texts", str(base / "texts.jsonl"), "--output", str(folder)]
-    command = [sys.executable, "-m", "core", "corpus", "run", *told, "--workers", "1", "--questions", "roles,surface"]
-    environment = {**os.environ, "ATTENTION_SIEVE_CACHE": str(store_folder)}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATTENTION_SIEVE_CACHE", str(store_folder))
+        assert main(["corpus", "run", *told, "--workers", "1", "--questions", "roles,surface"]) == 0
     return folder
 
 
