@@ -33,10 +33,14 @@
     return opacity === "0" || clip.startsWith("rect(0px") || clipPath.startsWith("inset(50%");
   };
   const closed = document.querySelector("[data-testid=stSidebar][data-collapsed=true]");
-  const canBeSeen = (element) => {
-    if (!element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true })) return false;
-    return !upwards(element).some((each) => each === closed || isHidden(each));
+  const shows = new Map(); // whether an element and all around it show what they hold
+  const isShowing = (element) => {
+    if (element === null) return true;
+    if (!shows.has(element)) shows.set(element, element !== closed && !isHidden(element) && isShowing(parentOf(element)));
+    return shows.get(element);
   };
+  const canBeSeen = (element) =>
+    element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true }) && isShowing(element);
   const overlap = (a, b) => ({
     width: Math.min(a.right, b.right) - Math.max(a.left, b.left),
     height: Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top),
