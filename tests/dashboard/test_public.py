@@ -152,14 +152,19 @@ def test_a_page_that_has_used_its_share_of_the_store_gets_a_sentence_and_another
     controls.inference.clear()
 
 
-def test_a_link_to_a_path_opens_nothing(store, offers, models):
-    offers("bundled")
+@pytest.mark.parametrize(
+    "name", ["{folder}/models/small", "google-bert/bert-base-uncased", "models/../secret", "~", "secret"]
+)
+def test_a_link_to_another_checkpoint_opens_nothing_and_the_page_says_so(store, offers, models, monkeypatch, name):
+    offers("bundled", models)
+    monkeypatch.chdir(models.parent)
     at = AppTest.from_file(APP, default_timeout=120)
-    at.query_params["checkpoint"] = str(models / "small")
+    at.query_params["checkpoint"] = name.format(folder=models.parent)
     at.session_state["first screen is drawn"] = True
     at.run()
     assert not at.exception
     assert at.session_state["checkpoint"] == "bundled"
+    assert [each.value for each in at.warning if each.value.startswith("The link asks for checkpoint")]
 
 
 def test_the_texts_of_an_upload_are_forgotten_after_the_hours_that_the_readme_names(monkeypatch):
