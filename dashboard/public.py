@@ -10,7 +10,6 @@
 import os
 from typing import Final
 
-from cache.store.store import DEFAULT_MEGABYTES
 from core.errors import AnalysisError
 from core.texts import text
 
@@ -50,6 +49,8 @@ def upload_megabytes() -> int:
 
 def share(store_bytes: int) -> int:
     """Bytes of results that one open page can have computed within an hour, for a store of some size."""
+    from cache.store.store import DEFAULT_MEGABYTES  # brings numpy, for which the server would listen later
+
     return round(SHARE * (store_bytes or DEFAULT_MEGABYTES * 2**20))
 
 

@@ -48,6 +48,10 @@ def test_what_the_first_grid_waits_for_loads_neither_pandas_nor_scipy():
     assert loaded_by(first, {*SLOW, "pandas", "scipy", "pyarrow"}) == []
 
 
+def test_the_server_listens_before_it_loads_numpy():
+    assert loaded_by(("dashboard.server",), {*SLOW, "numpy", "cache.store.store"}) == []
+
+
 def test_who_only_looks_loads_no_lessons():
     modules = ("course", "panel", "plans", "content", "tally")
     first = ("dashboard.controls", "dashboard.components.first_screen", "dashboard.views.inspect.page")
