@@ -48,6 +48,11 @@ def test_what_the_first_grid_waits_for_loads_neither_pandas_nor_scipy():
     assert loaded_by(first, {*SLOW, "pandas", "scipy", "pyarrow"}) == []
 
 
+def test_the_first_grid_waits_for_no_sentences_of_heads():
+    first = ("dashboard.controls", "dashboard.components.first_screen", "dashboard.views.inspect.page")
+    assert loaded_by(first, {"core.descriptions", "dashboard.views.inspect.notes"}) == []
+
+
 def test_the_server_listens_before_it_loads_numpy():
     assert loaded_by(("dashboard.server",), {*SLOW, "numpy", "cache.store.store"}) == []
 

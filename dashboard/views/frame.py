@@ -88,7 +88,7 @@ def page(
     title: str,
     see: str,
     body: Callable[[], None],
-    notes: Notes,
+    notes: Notes | Callable[[], Notes],
     *,
     promise: str = "",
     settings: Callable[[], None] = drawer.test_settings,
@@ -99,7 +99,7 @@ def page(
         title: of the page.
         see: what the reader sees, in a sentence or two.
         body: draws the rest; an AnalysisError that it raises is shown as a sentence in its place.
-        notes: what stands folded below.
+        notes: what stands folded below, or what reads it: that is called after the first screen is drawn.
         promise: what the page is for, in a sentence beside its title.
         settings: draws the drawer of the settings that the page goes by.
     """
@@ -119,7 +119,7 @@ def head(title: str, *, promise: str = "", settings: Callable[[], None] = drawer
         settings()
 
 
-def section(see: str, body: Callable[[], None], notes: Notes) -> None:
+def section(see: str, body: Callable[[], None], notes: Notes | Callable[[], Notes]) -> None:
     """Draw a page without a title of its own: one of several in tabs. The arguments are those of `page`."""
     if see:
         sentence(see, key=f"see {see[:16]}")
@@ -129,6 +129,7 @@ def section(see: str, body: Callable[[], None], notes: Notes) -> None:
         show_error(error)
     if not first_screen_is_drawn():
         return
+    notes = notes() if callable(notes) else notes
     with st.container(horizontal=True, key="notes"):
         with st.expander(wording.HOW):
             st.markdown(notes.method)

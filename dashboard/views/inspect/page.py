@@ -26,12 +26,9 @@ from dashboard.views import frame
 from dashboard.views.arcs.attention import sieves_on, where_heads_look
 from dashboard.views.asking import ask_about_long_texts
 from dashboard.views.corpus import Corpus, corpus, kept_corpus
-from dashboard.views.descriptions.sentences import kept_sentences
-from dashboard.views.descriptions.show import show_description
 from dashboard.views.evidence.keep import keep_button, say_what_was_kept
 from dashboard.views.frame import Visit
 from dashboard.views.inspect import wording
-from dashboard.views.inspect.notes import NOTES
 from dashboard.views.layout import first_screen
 from dashboard.views.leading import begin_first_lesson, lesson_asks, lesson_panel
 from dashboard.views.maps import show_role_grid
@@ -51,7 +48,14 @@ _first_heads: Final[WeakKeyDictionary[TextAttention, Head]] = WeakKeyDictionary(
 
 def show() -> None:
     """Draw the page."""
-    frame.page(shared_wording.TITLE, wording.SEE, _inspect, NOTES, promise=wording.PROMISE)
+    frame.page(shared_wording.TITLE, wording.SEE, _inspect, _notes, promise=wording.PROMISE)
+
+
+def _notes() -> frame.Notes:
+    """The notes at the foot; their numbers come with modules that the first grid does not wait for."""
+    from dashboard.views.inspect.notes import NOTES
+
+    return NOTES
 
 
 def _inspect() -> None:
@@ -141,6 +145,7 @@ def _about(
 
 def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: list[Head]) -> None:
     """What the head chosen last does, in sentences, and the way to switch the chosen ones off."""
+    from dashboard.views.descriptions.show import show_description
     from dashboard.views.heads_off import switch_buttons
     from dashboard.views.inspect.head_card import head_summary
 
@@ -193,6 +198,8 @@ def _grid(
         before = None if all_on is None else all_on.tests.holds
         grid = replace(grid_over(visit, tested, label, shown), held_before=before)
     if known is not None and first_screen_is_drawn():
+        from dashboard.views.descriptions.sentences import kept_sentences
+
         grid = replace(grid, sentences=kept_sentences(visit, known.tests))
     heads = show_role_grid(
         grid,
