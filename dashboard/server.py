@@ -65,7 +65,8 @@ SCRIPTS: Final = ("history.js", "enter.js", "visited.js")
 _HERE: Final = Path(__file__).parent
 _WEB: Final = _HERE / "web"
 _STATIC: Final = Path(get_static_dir())
-_IMPORT: Final = re.compile(r'(?:from|import)\s*"\./([^"/]+\.js)"')
+_IMPORT: Final = re.compile(r'"(?<=from"|port")\./([^"/]+\.js)"')
+"""The name after `from` or `import` in a script; the quote stands first, for a search that is several times faster."""
 
 
 def first_page() -> str:
