@@ -14,6 +14,7 @@ adds four things, which have to be there before anything is drawn:
 The first page has an address without a name; its name in the address, `/inspect`, leads there too.
 """
 
+import gc
 import inspect
 import re
 import sys
@@ -132,6 +133,8 @@ async def _send_on(request: Request) -> RedirectResponse:
 # While one thread computes or imports, another waits this long for its turn: 5 ms, Python's own choice, add up over the
 # hundred small files that a first visit fetches.
 sys.setswitchinterval(0.001)
+# What Streamlit has imported stays until the end. A search for garbage in it would hold the first visit back for 50 ms.
+gc.freeze()
 few_arenas()
 routes = [*(Route(f"/{address}", _send) for address in ADDRESSES), Route(f"/{FIRST_PAGE}", _send_on)]
 middleware = [Middleware(OwnSiteOnly)]
