@@ -40,6 +40,7 @@ from cache.serving.memory import few_arenas
 from dashboard.public import MAX_UPLOADS, is_public
 from dashboard.web.few_uploads import FewUploads
 from dashboard.web.own_site import OwnSiteOnly
+from dashboard.web.scripts import Scripts
 
 ADDRESSES: Final = (
     "",
@@ -137,7 +138,7 @@ sys.setswitchinterval(0.001)
 gc.freeze()
 few_arenas()
 routes = [*(Route(f"/{address}", _send) for address in ADDRESSES), Route(f"/{FIRST_PAGE}", _send_on)]
-middleware = [Middleware(OwnSiteOnly)]
+middleware = [Middleware(OwnSiteOnly), Middleware(Scripts)]
 if is_public():
     middleware.append(Middleware(FewUploads, most=MAX_UPLOADS))
 app = st.App(_HERE / "app.py", routes=routes, middleware=middleware)
