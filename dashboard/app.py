@@ -53,6 +53,8 @@ st.session_state["page"] = page.url_path
 link.begin(page.url_path)
 if is_led := state.is_led():
     import_module("dashboard.views.lessons.course").begin(page.url_path)
+if first_screen_is_drawn():
+    import_altair()  # for the charts below the first screen, which the browser can draw undisturbed before
 above = st.container()
 if is_led:
     with above:
@@ -69,5 +71,3 @@ if first_screen_is_drawn():
     controls.load_behind()
 else:
     go_on_when_drawn()
-    # Charts stand below the first screen, so they come with the next run.
-    import_altair()
