@@ -109,11 +109,11 @@ def with_relations(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[
         prepared: from `prepare`; a text that was prepared for several checkpoints is parsed once.
         texts: what they were prepared from.
     """
-    read = _read(prepared, texts)
-    different = list(dict.fromkeys(read.values()))
-    parses = dict(zip(different, parse(different)))
+    numbers: dict[Text, int] = {}
+    number_of = {place: numbers.setdefault(text, len(numbers)) for place, text in _read(prepared, texts).items()}
+    parses = list(parse(list(numbers)))
     return [
-        replace(one, pairs=token_pairs(one.queries, parses[read[place]])) if place in read else one
+        replace(one, pairs=token_pairs(one.queries, parses[number_of[place]])) if place in number_of else one
         for place, one in enumerate(prepared)
     ]
 

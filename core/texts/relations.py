@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from threading import Lock
 from typing import Any, Final
 
@@ -156,9 +156,10 @@ def _relations(dependencies: Dependencies) -> tuple[Relation, ...]:
 
 def _brought(text: Text) -> Dependencies:
     words = words_of(text)
-    heads, relations = (np.array(sum(sides, ())) for sides in (text.heads or (), text.relations or ()))
+    heads = np.array(list(chain.from_iterable(text.heads or ())), int)
     firsts = np.searchsorted(words.segments, words.segments)
-    return _trees(words, np.where(heads > 0, firsts + heads - 1, ROOT), relations.tolist())
+    relations = list(chain.from_iterable(text.relations or ()))
+    return _trees(words, np.where(heads > 0, firsts + heads - 1, ROOT), relations)
 
 
 def _parsed_trees(texts: Sequence[Text], *, tagged: bool = False) -> Iterator[Dependencies]:

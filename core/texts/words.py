@@ -59,9 +59,9 @@ class WordMap:
 def words_of(text: Text) -> Words:
     """The words given for a text, or otherwise the text split at spaces."""
     if text.spans is not None:
-        of_sides = [np.array(side, int).reshape(-1, 2) for side in text.spans]
-        numbers = np.repeat(np.arange(len(of_sides)), [len(side) for side in of_sides])
-        return Words(segments=numbers, spans=np.concatenate(of_sides))
+        numbers = [side for side, of_side in enumerate(text.spans) for _ in of_side]
+        ends = [end for of_side in text.spans for span in of_side for end in span]
+        return Words(segments=np.array(numbers, int), spans=np.array(ends, int).reshape(-1, 2))
     segments, spans = list[int](), list[tuple[int, int]]()
     for side, segment in enumerate(text.segments):
         starts = word_starts(segment, None if text.words is None else text.words[side])
