@@ -51,14 +51,14 @@ def parse_corpus(
     Raises: AnalysisError for texts that cannot be read, a folder of other texts, no parser, and where there is no room.
     """
     parsing = _split(folder, texts, columns, shard_size)
-    missing = [shard for shard in parsing.shards if not parsed_path(folder, shard).is_file()]
-    n_parsed = parsing.n_texts - min(parsing.n_texts, len(missing) * shard_size)
+    missing = [shard for shard in parsing.shards() if not parsed_path(folder, shard).is_file()]
+    n_parsed = parsing.n_texts - sum(map(parsing.n_texts_of, missing))
     report(n_parsed, parsing.n_texts)
     for outcome in engine(partial(_shard_parser, folder), missing):
         if outcome.result is None:
             raise AnalysisError(outcome.why)
-        n_parsed += outcome.result
-        report(min(n_parsed, parsing.n_texts), parsing.n_texts)
+        n_parsed += parsing.n_texts_of(outcome.result)
+        report(n_parsed, parsing.n_texts)
     return parsing
 
 
@@ -102,15 +102,15 @@ def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size
     return split
 
 
-def _shard_parser(folder: Path) -> Callable[[str], int]:
-    """What parses one shard, and returns how many texts it has."""
+def _shard_parser(folder: Path) -> Callable[[str], str]:
+    """What parses one shard, and returns its name."""
     return partial(_parse_shard, folder)
 
 
-def _parse_shard(folder: Path, shard: str) -> int:
+def _parse_shard(folder: Path, shard: str) -> str:
     source, target = unparsed_path(folder, shard), parsed_path(folder, shard)
     if not source.is_file() and target.is_file():
-        return 0  # a process that was killed in between had it done
+        return shard  # a process that was killed after it had removed the source is begun again
     texts = read_texts(source)
     parsed = []
     for start in range(0, len(texts), PARSED_AT_ONCE):
@@ -128,4 +128,4 @@ def _parse_shard(folder: Path, shard: str) -> int:
             f"Shard {shard} cannot be written in {folder} ({error.strerror or error}). Make room, and run the command "
             "again: what is parsed stays."
         ) from None
-    return len(parsed)
+    return shard

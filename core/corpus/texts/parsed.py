@@ -40,10 +40,13 @@ class Parsing:
     n_texts: int
     n_shards: int
 
-    @property
-    def shards(self) -> tuple[str, ...]:
+    def shards(self) -> Iterator[str]:
         """Names of the shards, in the order of the texts."""
-        return tuple(f"{number:06}" for number in range(self.n_shards))
+        return (f"{number:06}" for number in range(self.n_shards))
+
+    def n_texts_of(self, shard: str) -> int:
+        """Number of texts of a shard: all are full but the last."""
+        return min(self.shard_size, self.n_texts - int(shard) * self.shard_size)
 
 
 def parsed_path(folder: Path, shard: str) -> Path:
@@ -77,9 +80,13 @@ def read_parsing(folder: Path) -> Parsing | None:
         told = json.loads(path.read_text(encoding="utf-8"))
         if told.pop("format") > FORMAT:
             raise AnalysisError(f"{path} was written by a newer version of this program. Update the program.")
-        columns = told.pop("text_columns")
+        columns = told["text_columns"]
         return Parsing(
-            inputs=tuple(told.pop("inputs")), text_columns=None if columns is None else tuple(columns), **told
+            texts=str(told["texts"]),
+            text_columns=None if columns is None else tuple(columns),
+            inputs=tuple(told["inputs"]),
+            parser=str(told["parser"]),
+            **{name: int(told[name]) for name in ("shard_size", "n_texts", "n_shards")},
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise AnalysisError(f"{path} is damaged ({first_line(error)}). Parse the texts again, elsewhere.") from None
@@ -90,13 +97,13 @@ def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
 
     Raises: AnalysisError where some texts are not parsed yet; TextError for a tree that does not fit its text.
     """
-    missing = [shard for shard in parsing.shards if not parsed_path(folder, shard).is_file()]
-    if missing:
+    n_parsed = sum(1 for _ in (folder / PARSED_FOLDER).glob("*.parquet"))
+    if n_parsed < parsing.n_shards:
         raise AnalysisError(
-            f"{len(missing):,} of {parsing.n_shards:,} shards in {folder} are not parsed yet. Go on with: python -m "
-            "core corpus parse"
+            f"{parsing.n_shards - n_parsed:,} of {parsing.n_shards:,} shards in {folder} are not parsed yet. Go on "
+            "with: python -m core corpus parse"
         )
-    for shard in parsing.shards:
+    for shard in parsing.shards():
         path = parsed_path(folder, shard)
         for row, each in enumerate(read_texts(path), start=1):
             _check(each.text, f"{path}: row {row:,}")

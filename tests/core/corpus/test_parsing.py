@@ -125,14 +125,15 @@ def test_the_same_command_goes_on_and_parses_nothing_twice(texts, parsed, tmp_pa
         parse_corpus(tmp_path, str(texts), None, stopped, SHARD)
     with pytest.raises(AnalysisError, match=r"3 of 4 shards in .* are not parsed yet"):
         list(corpus_texts(str(tmp_path), None))
-    begun = []
+    begun, told = [], []
 
     def counting(begin, shards):
         begun.extend(shards)
         return HERE(begin, shards)
 
-    parse_corpus(tmp_path, str(texts), None, counting, SHARD)
+    parse_corpus(tmp_path, str(texts), None, counting, SHARD, lambda *counts: told.append(counts))
     assert begun == ["000001", "000002", "000003"]
+    assert told == [(5, 18), (10, 18), (15, 18), (18, 18)]
     assert contents(tmp_path) == contents(parsed)
     assert list((tmp_path / "unparsed").iterdir()) == []
 
