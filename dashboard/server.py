@@ -11,7 +11,8 @@ adds four things, which have to be there before anything is drawn:
   query parameter, so that Back would step through every click.
 - A script by which Enter applies a typed sentence.
 
-The first page has an address without a name; its name in the address, `/inspect`, leads there too.
+Streamlit's scripts are sent by `dashboard.web.scripts`, which takes less work than Streamlit's own way. The first page
+has an address without a name; its name in the address, `/inspect`, leads there too.
 """
 
 import gc
