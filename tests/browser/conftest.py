@@ -97,10 +97,13 @@ def _served(folder, script=DASHBOARD, **environment):
 
 @pytest.fixture(scope="session")
 def context_of(browser, running):
-    """context_of(colours): a browser that keeps what it has fetched and compiled, which takes half of a visit."""
+    """context_of(colours, reader): a browser that keeps what it has fetched and compiled, which takes half of a visit.
+
+    Another reader has cookies of their own.
+    """
 
     @cache
-    def opened(colours):
+    def opened(colours, reader):
         context = browser.new_context(color_scheme=colours)
         context.grant_permissions([])
         context.set_default_timeout(PATIENCE)
@@ -108,16 +111,20 @@ def context_of(browser, running):
         context.new_page().goto(f"{running.address}/_stcore/health")
         return context
 
-    return opened
+    return lambda colours, reader="": opened(colours, reader)
 
 
 @pytest.fixture
 def visit(server, context_of):
-    """visit(path, colours, **size) opens the dashboard as someone new; at the end nothing may have gone wrong."""
+    """visit(path, colours, reader, **size) opens the dashboard; at the end nothing may have gone wrong.
+
+    The browser has forgotten what an earlier visitor did, but for the cookie that says that somebody was here; that of
+    another reader has not even that.
+    """
     pages, wrong = [], []
 
-    def open_page(path="/", colours="light", **size):
-        page = context_of(colours).new_page()
+    def open_page(path="/", colours="light", reader="", **size):
+        page = context_of(colours, reader).new_page()
         pages.append(page)
         page.set_viewport_size({**WIDE, **size})
         page.add_init_script("localStorage.clear()")  # what an earlier visitor unfolded is folded again

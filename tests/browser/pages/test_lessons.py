@@ -14,7 +14,7 @@ from steps import arcs, cell, chosen, grid_of, settle, steady, tokens, type_text
 from core.checkpoints.find import BUNDLED, find_checkpoint
 from dashboard.views.lessons.content import ENGLISH
 from dashboard.views.lessons.plans import LESSONS, steps_of, words_of
-from dashboard.views.text.stories import SENTENCE, VISITED
+from dashboard.views.text.stories import SENTENCE
 
 OWN = "The tired girl reads a long book."
 REVIEW = "The plot is thin, but the ending is wonderful."
@@ -259,9 +259,8 @@ def test_a_lesson_by_keyboard_alone_and_then_by_mouse(visit, lesson, small_check
         expect(page.get_by_text("Over 128 texts")).to_be_visible()
 
 
-def test_leaving_a_lesson_leaves_the_page_as_it_was_and_the_next_visit_does_not_offer_it(visit, server, context_of):
-    context_of("light").clear_cookies(name=VISITED)
-    page = visit("/")
+def test_leaving_a_lesson_leaves_the_page_as_it_was_and_the_next_visit_does_not_offer_it(visit, server):
+    page = visit("/", reader="new")
     type_texts(page, OWN)
     cell(page, 3, 4).click()
     expect(chosen(page)).to_have_text(["L3 H4"])
