@@ -128,7 +128,8 @@ def test_a_raised_format_changes_every_key(monkeypatch):
 
 def test_every_field_of_a_text_but_its_document_counts():
     """The key names them by hand: a new field has to be named there, unless no pass depends on it, as on documents."""
-    assert [field.name for field in dataclasses.fields(Text)] == ["segments", "words", "heads", "relations", "document"]
+    named = ["segments", "words", "heads", "relations", "document", "spans"]
+    assert [field.name for field in dataclasses.fields(Text)] == named
     told = Text(("She left.",), (("She", "left."),), ((2, 0),), (("nsubj", "root"),))
     others = (
         dataclasses.replace(told, segments=("He left.",)),
@@ -136,6 +137,8 @@ def test_every_field_of_a_text_but_its_document_counts():
         dataclasses.replace(told, heads=((0, 1),)),
         dataclasses.replace(told, relations=(("obj", "root"),)),
         dataclasses.replace(told, heads=None, relations=None),
+        dataclasses.replace(told, spans=(((0, 3), (4, 8)),)),
+        dataclasses.replace(told, spans=(((0, 3), (4, 9)),)),
     )
     keys = {scores_key("0f", "float32", PassSettings(), text, "spacy") for text in (told, *others)}
     assert len(keys) == 1 + len(others)
