@@ -91,8 +91,8 @@ def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def _add_parse(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--texts", required=True, help="as of run")
-    parser.add_argument("--text-columns", help="as of run")
+    parser.add_argument("--texts", required=True, help="as for run")
+    parser.add_argument("--text-columns", help="as for run")
     parser.add_argument("--output", required=True, type=Path, help="folder of the parsed texts")
     parser.add_argument("--shard-size", type=int, default=planning.SHARD_SIZE, help="texts of a shard")
     add_engine_options(parser)

@@ -17,7 +17,8 @@ from core.corpus.texts.inputs import CorpusText
 from core.corpus.texts.text_shards import read_texts
 from core.errors import AnalysisError, TextError, first_line
 from core.texts.conllu import checked_tree
-from core.texts.text import Text
+from core.texts.text import Text, text_of
+from core.texts.words import word_starts
 
 PARSING: Final = "parsing.json"
 PARSED_FOLDER: Final = "parsed"
@@ -111,16 +112,30 @@ def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
 
 
 def _check(text: Text, where: str) -> None:
-    """Raise TextError for a text whose words or tree could not be those of its segments."""
-    if text.spans is None or text.heads is None or text.relations is None:
-        if text.words is None:
-            raise TextError(f"{where} has no tree. Parse the texts again, elsewhere.")
-        return  # trees of treebanks were checked when their files were read, and words without one are parsed later
-    sides: tuple[Any, ...] = (text.segments, text.spans, text.heads, text.relations)
+    """Raise TextError for a text, words or a tree that `python -m core corpus parse` cannot have written."""
+    try:
+        _check_values(text, where)
+    except (TypeError, AttributeError, ValueError) as error:
+        raise TextError(
+            f"{where} holds values of another kind ({first_line(error)}). Parse the texts again, elsewhere."
+        ) from None
+
+
+def _check_values(text: Text, where: str) -> None:
+    if not text.segments or text_of(text.segments, where).segments != text.segments:
+        raise TextError(f"{where} has no text as it is read from a file. Parse the texts again, elsewhere.")
+    if text.heads is None or text.relations is None or (text.words is None and text.spans is None):
+        raise TextError(f"{where} has no tree. Parse the texts again, elsewhere.")
+    spans = text.spans or tuple(
+        tuple((start, start + len(word)) for start, word in word_starts(segment, words).items())
+        for segment, words in zip(text.segments, text.words or ())
+    )
+    sides: tuple[Any, ...] = (text.segments, spans, text.heads, text.relations)
     if len({len(side) for side in sides}) > 1:
         raise TextError(f"{where} has not one tree for each segment. Parse the texts again, elsewhere.")
-    for segment, spans, heads, relations in zip(*sides, strict=True):
-        checked_tree(heads, relations, len(spans), where)
-        ends = [0, *(end for _, end in spans)]
-        if any(start < before or end <= start for before, (start, end) in zip(ends, spans)) or ends[-1] > len(segment):
+    for segment, of_side, heads, relations in zip(*sides, strict=True):
+        checked_tree(heads, relations, len(of_side), where)
+        ends = [0, *(end for _, end in of_side)]
+        is_in_order = all(before <= start < end for before, (start, end) in zip(ends, of_side))
+        if not is_in_order or ends[-1] > len(segment):
             raise TextError(f"{where} has words that are not in its text. Parse the texts again, elsewhere.")

@@ -28,6 +28,8 @@ HERE = partial(run_local, n_workers=1)
 N_TEXTS = 12
 SHARD = 5
 TREEBANK = "1\tBirds\t_\t_\tNNS\t_\t2\tnsubj\t_\t_\n2\tsing\t_\t_\tVBP\t_\t0\troot\t_\t_\n\n"
+OTHER_KIND = "values of another kind|does not hold the texts of a shard"
+"""The second where types are checked, as they are in tests: a Text cannot be made of such values."""
 ODD = (
     "Don't  stop - she's   here!",
     "One. Two came, and he said so. ||| It wasn't (quite) red…",
@@ -186,6 +188,11 @@ def test_a_folder_of_a_newer_version_is_named(tmp_path):
         ([None, [[0]], [["root"]], [[0, 3, 4, 9]]], "number of words is 2"),
         ([None, [[0], [0]], [["root"], ["root"]], [[0, 3], [0, 3]]], "not one tree for each segment"),
         ([None, [[0, 1]], [["root", "dobj"]], [[0, 3, 4]]], "does not hold the texts"),
+        ([None, [["x", 1]], [["root", "dobj"]], [[0, 3, 4, 9]]], OTHER_KIND),
+        ([None, [[0, 1]], [[1, 2]], [[0, 3, 4, 9]]], OTHER_KIND),
+        ([None, [[0, 1]], [["root", "dobj"]], [["a", 3, 4, 9]]], OTHER_KIND),
+        ([[["the", "black"]], [[9, 1]], [["root", "dobj"]]], "the last word is 2"),
+        ([[["the", "black"]], None, None], "has no tree"),
     ],
 )
 def test_trees_that_do_not_fit_their_texts_are_named(parsed, tmp_path, tree, match):
