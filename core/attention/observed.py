@@ -105,7 +105,7 @@ def observed_attention(
     unseen = is_plain and not current.observers and not torch.is_grad_enabled()
     # Query and key come as views of "text token head channel"; the products would copy them anew for every tile.
     attention = _Attention(
-        query=query.to(dtype) if unseen else query.to(dtype).contiguous() * scale,
+        query=query.to(dtype) if unseen else _scaled(current, query.to(dtype), scale),
         scale=scale if unseen else 1.0,
         keys=(key.to(dtype) if unseen else key.to(dtype).contiguous()).transpose(-1, -2),
         values=value.to(dtype),
@@ -128,6 +128,12 @@ def observed_attention(
     if current.ends_at(layer):
         raise WatchingDone
     return output.to(query.dtype), None
+
+
+def _scaled(current: Pass, query: Float[Tensor, "batch head query channel"], scale: float) -> Tensor:
+    """Queries times the scale, in the layout that the products read: one copy serves both."""
+    held = current.buffer("queries", tuple(query.shape), query)
+    return torch.mul(query, scale, out=held).contiguous()
 
 
 def _attend(current: Pass, attention: _Attention, layer: int | None) -> Float[Tensor, "text query head value_channel"]:
