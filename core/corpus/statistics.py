@@ -136,7 +136,7 @@ def _wealth(series: Series, rows: np.ndarray) -> Float[np.ndarray, "threshold st
 def _settled(values: np.ndarray, uniform: np.ndarray) -> Float[np.ndarray, "threshold stake *cell"]:
     # Where a number does not apply there is none to bet on, and any threshold does.
     against_uniform = clearly_above(np.where(np.isnan(uniform), 1, uniform))
-    return np.stack([log_wealth(values, tau) for tau in (*TAUS, against_uniform)])
+    return log_wealth(values, [*TAUS, against_uniform])
 
 
 def _in_stratum(statistics: Statistics, stratum: Stratum) -> Statistics:
