@@ -180,6 +180,25 @@ def test_cutting_leaves_a_text_that_fits_as_it_is():
     assert tokens_of("bert", "the cat", max_tokens=9, truncate=True).n_cut == 0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("segments", [TRICKY.segments[:1], TRICKY.segments])
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("most", [None, 12])
+def test_ids_are_those_of_the_call_of_transformers(kind, segments, side, most):
+    tokenizer = TOKENIZERS[kind]()
+    tokenizer.truncation_side = side
+    text = tokenize(Text(segments), tokenizer, most or 500, truncate=True)
+    called = tokenizer(
+        *segments,
+        split_special_tokens=True,
+        return_token_type_ids=True,
+        truncation="longest_first" if most else False,
+        max_length=most,
+    )
+    assert text.ids.tolist() == called["input_ids"]
+    assert text.type_ids.tolist() == called["token_type_ids"]
+
+
 def test_tokenizing_leaves_no_setting_behind():
     tokenizer = TOKENIZERS["bert"]()
     long = Text(("cat " * 30,))
