@@ -7,6 +7,7 @@ takes longer by the parser, which needs a quarter of the bundled checkpoint's fo
 `benchmarks/corpora/corpus_kills.py` holds the engines against each other byte by byte.
 """
 
+import gc
 import statistics
 import tempfile
 import time
@@ -22,6 +23,7 @@ import psutil
 from benchmarks.shared import material
 from benchmarks.shared.memory import in_own_process
 from benchmarks.shared.sentences import sentences
+from core.__main__ import GARBAGE_AFTER
 from core.checkpoints.checkpoint import Checkpoint
 from core.corpus.manifest import STATISTICS, Manifest, score_path
 from core.corpus.parsing import parse_corpus
@@ -68,6 +70,7 @@ class Costs:
 
 def main() -> None:
     material.print_machine()
+    gc.set_threshold(GARBAGE_AFTER, *gc.get_threshold()[1:])  # as in the commands that are measured
     with tempfile.TemporaryDirectory() as named:
         folder = Path(named)
         costs = print_against_forward(folder)

@@ -104,8 +104,8 @@ def _cells(
         live_of = bounds.tolist()
         for of_pair in of_text.pairs:
             relation = 1 + RELATIONS.index(of_pair.name)
-            for place, name in enumerate(DIRECTIONS):
-                queries, keys = (side.tolist() for side in oriented(of_pair, name))
+            sides = [side.tolist() for side in oriented(of_pair, DIRECTIONS[0])]
+            for place, (queries, keys) in enumerate((sides, sides[::-1])):  # as in DIRECTIONS
                 for row in queries:
                     start, end = live_of[row]
                     inside = [column for column in keys if start <= column < end]
