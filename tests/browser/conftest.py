@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from filelock import FileLock
+from playwright.sync_api import Error
 from steps import PATIENCE, settle, slow_down
 
 from benchmarks.shared.server import DASHBOARD, prepare, serve
@@ -32,6 +33,12 @@ COMPLAINTS = ("Traceback (most recent call last)", "Stack (most recent call last
 """What begins a complaint in the server's log."""
 WATCHED = Path(__file__).with_name("watched")
 """Holds the module that notes what a Python program connects to."""
+PAGES = pytest.StashKey[list]()
+"""Those that a test has opened."""
+MOST_SAID = 1500
+"""Characters of a page that are shown beside a failure."""
+SAID_WITHIN = 5000
+"""Milliseconds."""
 WIDE = {"width": 1440, "height": 900}
 # Opened at a page's own address, Streamlit's front end first looks for its server below that address, is told 404
 # twice, and then finds it at the root. Chromium writes both answers to the console.
@@ -115,13 +122,13 @@ def context_of(browser, running):
 
 
 @pytest.fixture
-def visit(server, context_of):
+def visit(server, context_of, request):
     """visit(path, colours, reader, **size) opens the dashboard; at the end nothing may have gone wrong.
 
     The browser has forgotten what an earlier visitor did, but for the cookie that says that somebody was here; that of
     another reader has not even that.
     """
-    pages, wrong = [], []
+    pages, wrong = request.node.stash.setdefault(PAGES, []), []
 
     def open_page(path="/", colours="light", reader="", **size):
         page = context_of(colours, reader).new_page()
@@ -142,6 +149,23 @@ def visit(server, context_of):
     for page in pages:
         page.close()
     assert wrong == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Show beside a failure what its pages said, which Playwright's own message cuts off after the sidebar."""
+    report = yield
+    if call.when == "call" and report.failed:
+        report.sections += [(f"What {page.url} said", _said(page)) for page in item.stash.get(PAGES, [])]
+    return report
+
+
+def _said(page):
+    try:
+        state = page.get_by_test_id("stApp").get_attribute("data-test-script-state", timeout=SAID_WITHIN)
+        return f"{state}: {page.get_by_test_id('stMain').inner_text(timeout=SAID_WITHIN)[:MOST_SAID]}"
+    except Error as error:
+        return str(error)
 
 
 def _is_wrong(message, server):

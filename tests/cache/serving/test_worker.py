@@ -243,7 +243,8 @@ def test_a_corpus_goes_on_while_others_keep_typing(inference, engine, gate, thre
     assert 1 < first_of_corpus <= 5
 
 
-def test_reports_count_texts_and_estimate_the_time_that_is_left(inference, engine, gate, threads):
+def test_reports_count_texts_and_estimate_the_time_that_is_left(inference, engine, gate, threads, monkeypatch):
+    monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
     texts = [sentence(number) for number in range(200)]
     inference_before = Waiting()
     gate.open()
