@@ -41,7 +41,7 @@ from core.engines.on_ray import run_on_ray
 from core.passes.prepare import prepare_all, with_relations
 from core.roles.roles import ROLES
 
-N_BUNDLED, N_BASE = 2_000, 100
+N_BUNDLED, N_BASE = 4_000, 100
 """Texts of a round, under the bundled checkpoint and under BERT-base's shape."""
 ROUNDS: Final = 3
 N_SHARDS, SHARD, BEGUN = 24, 200, 4

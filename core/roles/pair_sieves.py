@@ -98,20 +98,10 @@ def _cells(
 
     Returns: cells; weight of each in its measure's score; number of keys that its query can attend to.
     """
-    rows: list[tuple[int, ...]] = []
-    n_pairs = 0
-    for number, (of_text, bounds) in enumerate(zip(texts, live)):
-        live_of = bounds.tolist()
-        for of_pair in of_text.pairs:
-            relation = 1 + RELATIONS.index(of_pair.name)
-            sides = [side.tolist() for side in oriented(of_pair, DIRECTIONS[0])]
-            for place, (queries, keys) in enumerate((sides, sides[::-1])):  # as in DIRECTIONS
-                for row in queries:
-                    start, end = live_of[row]
-                    inside = [column for column in keys if start <= column < end]
-                    rows += [(number, row, column, n_pairs, place, relation, end - start) for column in inside]
-                n_pairs += 1
-    text, query, key, pair, direction, role, n_visible = np.array(rows, dtype=np.int64).reshape(-1, 7).T
+    text, query, key, pair, n_visible = _cells_of_pairs(texts, live)
+    names = [of_pair.name for of_text in texts for of_pair in of_text.pairs]
+    role, direction = np.array([1 + RELATIONS.index(name) for name in names], np.int64)[pair // 2], pair % 2
+    n_pairs = 2 * len(names)
     relative = 1 / np.bincount(pair, 1 / n_visible, minlength=n_pairs)[pair]
 
     def each_role(of_cell: np.ndarray) -> np.ndarray:
@@ -133,6 +123,32 @@ def _cells(
         np.concatenate([weights, weights / n_directions]),
         np.tile(each_role(n_visible), 2),
     )
+
+
+def _cells_of_pairs(
+    texts: Sequence[PassText], live: Sequence[Int[np.ndarray, "_ 2"]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Cells of each pair of words in one direction, then in the other: every token of the attending word to every token
+    of the attended one that it can see.
+
+    Returns: text, query, key, pair and number of visible keys of each cell; pair 2 i is the i-th in the first of
+        DIRECTIONS, and 2 i + 1 in the second.
+    """
+    sides = [side for text in texts for pair in text.pairs for side in oriented(pair, DIRECTIONS[0])]
+    tokens = np.concatenate([np.zeros(0, np.int64), *sides])
+    sizes = np.array([len(side) for side in sides], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    attended = np.arange(len(sides)) ^ 1  # the other side of the same pair
+    n_cells = sizes * sizes[attended]
+    pair = np.repeat(np.arange(len(sides)), n_cells)
+    place = np.arange(len(pair)) - np.repeat(np.cumsum(n_cells) - n_cells, n_cells)
+    n_keys = sizes[attended][pair]
+    query, key = tokens[starts[pair] + place // n_keys], tokens[starts[attended][pair] + place % n_keys]
+    text = np.repeat(np.arange(len(texts)), [len(of_text.pairs) for of_text in texts])[pair // 2]
+    n_queries = np.array([len(bounds) for bounds in live])
+    start, end = np.concatenate(live)[(np.cumsum(n_queries) - n_queries)[text] + query].T
+    sees = (start <= key) & (key < end)
+    return text[sees], query[sees], key[sees], pair[sees], (end - start)[sees]
 
 
 def _row_shares(
