@@ -15,7 +15,7 @@ from core.attention.settings import Kind, PassSettings, Window
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import AnalysisError, PairNeeded, TextTooLong
 from core.passes.texts import PassText
-from core.texts.relations import Dependencies, dependencies, parse, token_pairs
+from core.texts.relations import Dependencies, dependencies, parse, token_pairs_of
 from core.texts.text import Text
 from core.texts.tokens import TokenizedText, TooLong, as_decoder_input, tokenize
 
@@ -112,10 +112,9 @@ def with_relations(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[
     numbers: dict[Text, int] = {}
     number_of = {place: numbers.setdefault(text, len(numbers)) for place, text in _read(prepared, texts).items()}
     parses = list(parse(list(numbers)))
-    return [
-        replace(one, pairs=token_pairs(one.queries, parses[number_of[place]])) if place in number_of else one
-        for place, one in enumerate(prepared)
-    ]
+    queries, found = [prepared[place].queries for place in number_of], [parses[number] for number in number_of.values()]
+    pairs = dict(zip(number_of, token_pairs_of(queries, found), strict=True))
+    return [replace(one, pairs=pairs[place]) if place in pairs else one for place, one in enumerate(prepared)]
 
 
 def trees(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[tuple[Text, Dependencies] | None]:

@@ -151,6 +151,9 @@ def _trimmed(
             trimmed.append((0, 0))
             continue
         piece = "" if token == BLANK else text.segments[segment][start:end]
+        if piece and not (piece[0].isspace() or piece[-1].isspace()):
+            trimmed.append((start, end))
+            continue
         first = start + len(piece) - len(piece.lstrip())
         trimmed.append((first, max(first, start + len(piece.rstrip()))))
     return trimmed
@@ -166,7 +169,7 @@ def _shown(
     shown = []
     for token, is_kept, segment, (start, end) in zip(tokens, as_they_are, segments, spans):
         piece = "" if is_kept else text.segments[segment][start:end]
-        is_readable = token.removeprefix("##").casefold() == piece.casefold()
+        is_readable = token == piece or token.removeprefix("##").casefold() == piece.casefold()
         shown.append(token if is_readable else piece or token)
     return tuple(shown)
 

@@ -9,7 +9,17 @@ from small_checkpoints import TOKENIZERS
 
 from core.errors import AnalysisError
 from core.texts import relations as parses
-from core.texts.relations import ROOT, Relation, dependencies, parse, parser_name, tagged_dependencies, token_pairs
+from core.texts.relations import (
+    ROOT,
+    Relation,
+    dependencies,
+    parse,
+    parser_name,
+    tagged_dependencies,
+    token_pairs,
+    token_pairs_of,
+    with_tree,
+)
 from core.texts.text import Text
 from core.texts.tokens import tokenize
 
@@ -377,3 +387,28 @@ def test_two_threads_do_not_use_the_parser_at_once(monkeypatch):
     second.join()
     assert {relation.name for relation in found} == {"nsubj", "dobj"}
     assert most == 1
+
+
+@pytest.mark.parametrize("at_once", [None, 40])
+def test_pairs_of_many_texts_at_once_are_those_of_each_alone(at_once, monkeypatch):
+    if at_once is not None:
+        monkeypatch.setattr("core.texts.relations.SPAN_CELLS", at_once)
+    segments = [TRICKY, ("dogs",), ("She eats red apples.",), TRICKY[::-1], ("unbelievable cats ran",)]
+    texts = [tokenize(Text(each), TOKENIZERS["bert"](), 500) for each in segments]
+    found = list(parse([Text(each) for each in segments]))
+    assert [bool(each) for each in found] == [True, False, True, True, True]
+    for text, of_text, pairs in zip(texts, found, token_pairs_of(texts, found), strict=True):
+        alone = token_pairs(text, of_text)
+        assert [pair.name for pair in pairs] == [pair.name for pair in alone]
+        assert bool(pairs) == bool(of_text)
+        for one, other in zip(pairs, alone):
+            np.testing.assert_array_equal(one.dependent, other.dependent)
+            np.testing.assert_array_equal(one.head, other.head)
+    assert token_pairs_of([], []) == []
+
+
+def test_relations_of_a_brought_tree_are_those_of_the_parse_it_came_from():
+    texts = [Text(TRICKY), Text(("Two dogs  quickly chased her.",)), Text(("Ran.",))]
+    brought = [with_tree(text, tree) for text, tree in zip(texts, dependencies(texts), strict=True)]
+    assert list(parse(brought)) == list(parse(texts))
+    assert len(next(iter(parse(brought)))) >= 6
