@@ -22,9 +22,10 @@ HALVINGS: Final = 20
 """Steps of the search for a lower bound, which is then exact to a millionth of the sample mean."""
 
 TOGETHER: Final = 64
-"""Texts whose gains are multiplied before a logarithm is taken."""
-MOST_EXCESS: Final = 1e4
-"""Scores that exceed their threshold more often than that are taken one at a time."""
+"""Texts, at most, whose gains are multiplied before a logarithm is taken; where nothing is left of a stake of .95, the
+product is 1e-84."""
+DIGITS: Final = 300
+"""Before the point, of the largest product: float64 holds 308."""
 
 
 def log_evidence(
@@ -147,7 +148,7 @@ def _log_wealth(excess: Float[np.ndarray, "text *cell"]) -> Float[np.ndarray, "s
     A logarithm takes ten times as long as a product, so it is taken of several texts' gains at once: of as many as
     neither overflow nor underflow whatever they are.
     """
-    together = TOGETHER if excess.max(initial=0) < MOST_EXCESS else 1
+    together = int(np.clip(DIGITS / np.log10(10 + excess.max(initial=0)), 1, TOGETHER))
     cells = excess.shape[1:]
     wealth, products = np.zeros((len(STAKES), *cells)), np.empty((len(STAKES), *cells))
     gains = np.empty((together, *cells))
