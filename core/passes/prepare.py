@@ -112,8 +112,9 @@ def with_relations(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[
     numbers: dict[Text, int] = {}
     number_of = {place: numbers.setdefault(text, len(numbers)) for place, text in _read(prepared, texts).items()}
     parses = list(parse(list(numbers)))
-    queries, found = [prepared[place].queries for place in number_of], [parses[number] for number in number_of.values()]
-    pairs = dict(zip(number_of, token_pairs_of(queries, found), strict=True))
+    queries = [prepared[place].queries for place in number_of]
+    pairs_of = token_pairs_of(queries, [parses[number] for number in number_of.values()])
+    pairs = dict(zip(number_of, pairs_of, strict=True))
     return [replace(one, pairs=pairs[place]) if place in pairs else one for place, one in enumerate(prepared)]
 
 

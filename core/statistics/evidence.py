@@ -133,8 +133,8 @@ def _excess(
     scores: np.ndarray, takes_part: Bool[np.ndarray, "text *cell"], tau: float | np.ndarray
 ) -> Float[np.ndarray, "text *cell"]:
     """score / tau - 1, what a stake of 1 gains; 0 for NaN."""
-    given = np.asarray(tau, np.float64)
-    is_usable, thresholds = (given > 0) & np.isfinite(given), np.broadcast_to(given, scores.shape)
+    taus = np.asarray(tau, np.float64)
+    is_usable, thresholds = (taus > 0) & np.isfinite(taus), np.broadcast_to(taus, scores.shape)
     if not is_usable.all():
         unusable = thresholds[takes_part & ~np.broadcast_to(is_usable, scores.shape)]
         if len(unusable):
