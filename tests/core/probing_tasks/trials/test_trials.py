@@ -212,7 +212,7 @@ def test_trials_on_ray_write_the_same_rows_and_say_which_failed(trial, tmp_path,
     lines.append({"checkpoint": trial.checkpoint, "data": str(tmp_path / "lost.txt")})
     table.write_text("\n".join(map(json.dumps, lines)))
     command = ["trials", "--table", str(table), "--stages", "heads", "--journal", str(tmp_path / "journal")]
-    assert main([*command, "--output", str(rows), "--engine", "ray", "--workers", "1"]) == 2
+    assert main([*command, "--output", str(rows), "--engine", "ray", "--workers", "2"]) == 2
     said = capsys.readouterr()
     assert said.out.count("length, ") == 2
     assert "lost.txt cannot be read" in said.err
