@@ -30,8 +30,8 @@ PIECE_WORDS: Final = 5_000
 """Words parsed at once; 100,000 would take 1.5 GB. A sentence split between two pieces may lose a relation."""
 KEPT_STRINGS: Final = 50_000
 """Words, lower-cased words, affixes and shapes that spaCy may keep of texts it has parsed: about 10 MB."""
-SPAN_CELLS: Final = 1 << 20
-"""Spans of characters times tokens that are compared at once: a few MB."""
+SPAN_CELLS: Final = 1 << 15
+"""Spans of characters times tokens that are compared at once: few enough for a processor's cache."""
 _one_at_a_time: Final = Lock()
 """One spaCy pipeline serves all threads, and spaCy does not guarantee that it is thread-safe."""
 
