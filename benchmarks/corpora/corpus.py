@@ -124,7 +124,7 @@ def print_against_forward(folder: Path) -> Costs:
         seconds = np.median(rounds, axis=1).tolist()
         for what, each, (share, low, high) in zip(contestants, seconds, shares, strict=True):
             of_forward = (
-                "" if what == "bare forward" else f"{share:>8.2f}  (half of the rounds: {low:.2f} to {high:.2f})"
+                "" if what == "bare forward" else f"{share:>8.2f}  (middle half of the rounds: {low:.2f} to {high:.2f})"
             )
             print(f"{name:<20}{what:<26}{n / each:>8.1f}{of_forward}", flush=True)
         found[name] = [each / n for each in seconds]

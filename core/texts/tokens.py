@@ -94,7 +94,7 @@ def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> Toke
 
 
 def _encode(text: Text, tokenizer: Any, max_tokens: int | None) -> "Encoding":
-    """What the library below transformers says; the call of transformers itself gives the same in twice the time."""
+    """What the tokenizers library gives; the call of transformers gives the same and takes 1.7 times as long."""
     backend = tokenizer.backend_tokenizer
     with panics_caught():
         backend.encode_special_tokens = True
