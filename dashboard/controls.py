@@ -22,7 +22,7 @@ from dashboard import link, public, state, wording
 from dashboard.components.kept_text import fetch_text, keep_text, mark_of
 from dashboard.offers import checkpoints, hub, results
 from dashboard.plain import plain
-from dashboard.progress import in_its_place
+from dashboard.progress import in_its_place, let_leave
 from dashboard.samples import read_sample
 from dashboard.state import KINDS, Choice
 
@@ -289,8 +289,8 @@ def heads_off(chosen: Choice) -> None:
 
 @st.cache_resource(ttl=600, max_entries=64, show_spinner=False)
 def _from_hub(name: str) -> CheckpointFiles:
-    """Ask the hub only now and then, not on every click."""
-    return find_checkpoint(name)
+    """Ask the hub only now and then, not on every click; what it has not sent before may take minutes."""
+    return let_leave(lambda: find_checkpoint(name))
 
 
 def load_behind() -> None:

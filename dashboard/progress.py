@@ -1,8 +1,9 @@
 """Long work under a progress bar that can be stopped, and the place where a page says that it works."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -12,6 +13,8 @@ from dashboard import wording
 
 Answer = TypeVar("Answer")
 Asked = ParamSpec("Asked")
+LOOK_SECONDS: Final = 0.2
+"""Longest time until a run ends whose reader does something else while it waits."""
 
 
 def in_its_place(work: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
@@ -27,6 +30,22 @@ def in_its_place(work: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
             return work(*args, **kwargs)
 
     return placed
+
+
+def let_leave(work: Callable[[], Answer]) -> Answer:
+    """What long work gives that neither draws nor reports.
+
+    It is done in a thread of its own. Where the reader does something else meanwhile, the run ends here, as it does
+    wherever it draws, and the work goes on by itself.
+
+    Raises: what the work raises.
+    """
+    worker = ThreadPoolExecutor(1, "long work")
+    promise = worker.submit(work)
+    worker.shutdown(wait=False)
+    while not wait([promise], LOOK_SECONDS).done:
+        st.session_state.get("page")  # Streamlit ends a run only where it is asked for something
+    return promise.result()
 
 
 def with_progress(question: object, work: Callable[[Report], Answer], doing: str = wording.SCORING) -> Answer | None:

@@ -16,6 +16,7 @@ from core.finetuning.movie_reviews import movie_reviews
 from core.texts.tables import KNOWN_COLUMNS
 from core.texts.text import MAX_BYTES
 from dashboard.plain import plain, show_error
+from dashboard.progress import let_leave
 from dashboard.views.finetune import wording
 
 LABELS: Final = ("label", "labels", "gold_label", "class", "category", "sentiment", "polarity", "score", "rating")
@@ -94,7 +95,7 @@ def _sample(sample: Sample) -> _Table | None:
     st.button(wording.OWN, icon=":material/undo:", on_click=_use_sample, args=(False,))
     try:
         with st.spinner(wording.FETCHING, show_time=True):
-            training, held_out = movie_reviews(program_folder() / "downloads")
+            training, held_out = let_leave(lambda: movie_reviews(program_folder() / "downloads"))
     except AnalysisError as error:
         show_error(error)
         return None

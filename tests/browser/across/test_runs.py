@@ -1,0 +1,84 @@
+"""Runs of one page, which share what the page remembers."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from steps import wait_for
+
+SCRIPT = """
+import sys
+import time
+from pathlib import Path
+
+import streamlit as st
+
+sys.path.insert(0, {root!r})
+from dashboard.progress import let_leave
+
+LOG = Path(__file__).with_suffix(".log")
+LONGEST = {{"drawing nothing": 2, "waiting": 120}}  # seconds that the second run goes on
+
+
+def note(line):
+    with LOG.open("a") as log:
+        log.write(line + "\\n")
+
+
+def n_begun():
+    return LOG.read_text().count("begin")
+
+
+def last_until_another_begins():
+    n, end = n_begun(), time.monotonic() + LONGEST[st.query_params["while"]]
+    while time.monotonic() < end and n_begun() == n:
+        time.sleep(0.01)
+
+
+note("begin")
+st.button("Again")
+if n_begun() == 2 and st.query_params["while"] == "waiting":
+    let_leave(last_until_another_begins)
+elif n_begun() == 2:
+    last_until_another_begins()
+note("end")
+"""
+
+
+@dataclass(frozen=True)
+class Noting:
+    """A page that notes when its runs begin and end."""
+
+    server: str
+    log: Path
+
+
+@pytest.fixture
+def noting(served, tmp_path):
+    script = tmp_path / "runs.py"
+    script.write_text(SCRIPT.format(root=str(Path(__file__).parents[3])))
+    with served(tmp_path, script) as running:
+        yield Noting(running.address, script.with_suffix(".log"))
+
+
+@pytest.fixture
+def server(noting):
+    return noting.server
+
+
+def noted_by_three_runs(page, noting):
+    """Lines, where the third run is asked for while the second goes on."""
+    for n_begun in (2, 3):
+        page.get_by_role("button", name="Again").click()
+        wait_for(page, noting.log.read_text, lambda noted, wanted=n_begun: noted.count("begin") == wanted)
+    return wait_for(page, noting.log.read_text, lambda noted: noted.endswith("end\n")).split()
+
+
+def test_a_run_that_is_asked_for_waits_for_the_one_before_to_draw_something_or_to_end(visit, noting):
+    page = visit("/?while=drawing+nothing")
+    assert noted_by_three_runs(page, noting) == ["begin", "end"] * 3
+
+
+def test_a_run_that_waits_for_long_work_ends_as_soon_as_the_next_is_asked_for(visit, noting):
+    page = visit("/?while=waiting")
+    assert noted_by_three_runs(page, noting) == ["begin", "end", "begin", "begin", "end"]
