@@ -1,6 +1,5 @@
 """Runs of one page, which share what the page remembers."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ import streamlit as st
 sys.path.insert(0, {root!r})
 from dashboard.progress import let_leave
 
-LOG = Path(__file__).with_suffix(".log")
+LOG = Path(__file__).with_name(st.query_params["while"] + ".log")
 LONGEST = {{"drawing nothing": 2, "waiting": 120}}  # seconds that the second run goes on
 
 
@@ -45,40 +44,32 @@ note("end")
 """
 
 
-@dataclass(frozen=True)
-class Noting:
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
     """A page that notes when its runs begin and end."""
-
-    server: str
-    log: Path
-
-
-@pytest.fixture
-def noting(served, tmp_path):
-    script = tmp_path / "runs.py"
+    script = tmp_path_factory.mktemp("runs") / "runs.py"
     script.write_text(SCRIPT.format(root=str(Path(__file__).parents[3])))
-    with served(tmp_path, script) as running:
-        yield Noting(running.address, script.with_suffix(".log"))
+    return script
 
 
-@pytest.fixture
-def server(noting):
-    return noting.server
+@pytest.fixture(scope="module")
+def server(served, script):
+    with served(script.parent, script) as running:
+        yield running.address
 
 
-def noted_by_three_runs(page, noting):
+def noted_by_three_runs(visit, script, meanwhile):
     """Lines, where the third run is asked for while the second goes on."""
+    page, log = visit(f"/?while={meanwhile}"), script.with_name(f"{meanwhile}.log")
     for n_begun in (2, 3):
         page.get_by_role("button", name="Again").click()
-        wait_for(page, noting.log.read_text, lambda noted, wanted=n_begun: noted.count("begin") == wanted)
-    return wait_for(page, noting.log.read_text, lambda noted: noted.endswith("end\n")).split()
+        wait_for(page, log.read_text, lambda noted, wanted=n_begun: noted.count("begin") == wanted)
+    return wait_for(page, log.read_text, lambda noted: noted.endswith("end\n")).split()
 
 
-def test_a_run_that_is_asked_for_waits_for_the_one_before_to_draw_something_or_to_end(visit, noting):
-    page = visit("/?while=drawing+nothing")
-    assert noted_by_three_runs(page, noting) == ["begin", "end"] * 3
+def test_a_run_that_is_asked_for_waits_for_the_one_before_to_draw_something_or_to_end(visit, script):
+    assert noted_by_three_runs(visit, script, "drawing nothing") == ["begin", "end"] * 3
 
 
-def test_a_run_that_waits_for_long_work_ends_as_soon_as_the_next_is_asked_for(visit, noting):
-    page = visit("/?while=waiting")
-    assert noted_by_three_runs(page, noting) == ["begin", "end", "begin", "begin", "end"]
+def test_a_run_that_waits_for_long_work_ends_as_soon_as_the_next_is_asked_for(visit, script):
+    assert noted_by_three_runs(visit, script, "waiting") == ["begin", "end", "begin", "begin", "end"]
