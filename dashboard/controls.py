@@ -260,7 +260,7 @@ def _files(name: str) -> CheckpointFiles:
     if public.is_public():
         return checkpoints.find(name)
     if local_folder(name) is not None:
-        return find_checkpoint(name)
+        return let_leave(lambda: find_checkpoint(name))  # which reads all of a folder that it has not met
     try:
         hub.check_confirmed(name)
         return _from_hub(name)

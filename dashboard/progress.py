@@ -1,7 +1,6 @@
 """Long work under a progress bar that can be stopped, and the place where a page says that it works."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
 
@@ -9,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from cache.serving.requests import Report, Status
+from cache.serving.run import Run
 from dashboard import wording
 
 Answer = TypeVar("Answer")
@@ -35,17 +35,18 @@ def in_its_place(work: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
 def let_leave(work: Callable[[], Answer]) -> Answer:
     """What long work gives that neither draws nor reports.
 
-    It is done in a thread of its own. Where the reader does something else meanwhile, the run ends here, as it does
-    wherever it draws, and the work goes on by itself.
+    It is done in a thread of its own. Where the reader does something else meanwhile, the run of the page ends here, as
+    it does wherever it draws, and the work goes on by itself.
 
     Raises: what the work raises.
     """
-    worker = ThreadPoolExecutor(1, "long work")
-    promise = worker.submit(work)
-    worker.shutdown(wait=False)
-    while not wait([promise], LOOK_SECONDS).done:
-        st.session_state.get("page")  # Streamlit ends a run only where it is asked for something
-    return promise.result()
+    run: Run[None, Answer] = Run(lambda _, keep: keep(work()), None, name="long work", patience=None)
+    while run.is_on:
+        run.wait(LOOK_SECONDS)
+        st.session_state.get("page")  # Streamlit ends a run only where something is asked of it
+    if run.results is None:
+        raise run.error or RuntimeError("Long work gave nothing.")
+    return run.results
 
 
 def with_progress(question: object, work: Callable[[Report], Answer], doing: str = wording.SCORING) -> Answer | None:

@@ -15,7 +15,8 @@ import streamlit as st
 sys.path.insert(0, {root!r})
 from dashboard.progress import let_leave
 
-LOG = Path(__file__).with_name(st.query_params["while"] + ".log")
+MEANWHILE = st.query_params["while"]
+LOG = Path(__file__).with_name(MEANWHILE + ".log")
 LONGEST = {{"drawing nothing": 2, "waiting": 120}}  # seconds that the second run goes on
 
 
@@ -29,14 +30,14 @@ def n_begun():
 
 
 def last_until_another_begins():
-    n, end = n_begun(), time.monotonic() + LONGEST[st.query_params["while"]]
+    n, end = n_begun(), time.monotonic() + LONGEST[MEANWHILE]
     while time.monotonic() < end and n_begun() == n:
         time.sleep(0.01)
 
 
 note("begin")
 st.button("Again")
-if n_begun() == 2 and st.query_params["while"] == "waiting":
+if n_begun() == 2 and MEANWHILE == "waiting":
     let_leave(last_until_another_begins)
 elif n_begun() == 2:
     last_until_another_begins()

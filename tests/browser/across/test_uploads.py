@@ -84,7 +84,8 @@ def test_a_bad_or_too_large_file_is_said_in_a_sentence_and_the_rest_of_the_page_
     large = tmp_path / "large.txt"
     large.write_bytes(b"x" * 20_000_001)
     page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(large)
-    expect(page.get_by_text("File must be 20.0MB or smaller.")).to_be_visible()
+    # Where the pointer rests on the file, a tooltip says the same.
+    expect(page.get_by_role("alert").get_by_text("File must be 20.0MB or smaller.")).to_be_visible()
     expect(page.get_by_text("How it is computed")).to_be_visible()
 
 

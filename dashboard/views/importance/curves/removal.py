@@ -17,7 +17,7 @@ from dashboard.controls import from_home
 from dashboard.figures.figure import counted
 from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain, show_error
-from dashboard.progress import in_its_place
+from dashboard.progress import in_its_place, let_leave
 from dashboard.public import check_not_public, is_public
 from dashboard.views.finetune.folders import check_name, free_name
 from dashboard.views.frame import Visit
@@ -108,8 +108,9 @@ def _removed(visit: Visit, heads: list[Head], export: Export, name: str) -> "Rem
     from core.importance.removal.remove import remove
 
     check_not_public()
+    to, kind = checkpoints_folder() / name, visit.settings.kind
     with st.spinner(wording.REMOVING, show_time=True):
-        return remove(visit.engine.files, heads, checkpoints_folder() / name, kind=visit.settings.kind, export=export)
+        return let_leave(lambda: remove(visit.engine.files, heads, to, kind=kind, export=export))
 
 
 def _made(importance: Importance) -> None:
