@@ -119,15 +119,8 @@ def print_against_forward(folder: Path) -> Costs:
             "  of it, the parser": partial(with_relations, prepared, texts),
         }
         rounds = processor_seconds(list(contestants.values()))
-        # Against the forward of the same round: the processor itself is faster at times.
-        shares = np.quantile(rounds[:1] / rounds, (0.5, 0.25, 0.75), axis=1).T
-        seconds = np.median(rounds, axis=1).tolist()
-        for what, each, (share, low, high) in zip(contestants, seconds, shares, strict=True):
-            of_forward = (
-                "" if what == "bare forward" else f"{share:>8.2f}  (middle half of the rounds: {low:.2f} to {high:.2f})"
-            )
-            print(f"{name:<20}{what:<26}{n / each:>8.1f}{of_forward}", flush=True)
-        found[name] = [each / n for each in seconds]
+        print_shares(name, n, list(contestants), rounds)
+        found[name] = (np.median(rounds, axis=1) / n).tolist()
     results = folder / "bundled True" / "results"
     per_text = sum(each.stat().st_size for each in (results / "scores").iterdir()) / N_BUNDLED
     n_cells = 72 * len(ROLES)
@@ -142,6 +135,18 @@ def print_against_forward(folder: Path) -> Costs:
         statistics_bytes=in_statistics * BASE_CELLS / n_cells,
         ray_piece=0,
     )
+
+
+def print_shares(name: str, n: int, contestants: Sequence[str], rounds: np.ndarray) -> None:
+    """Texts a second of each, and as a share of the first, the bare forward, of the same round.
+
+    The processor itself is faster at times.
+    """
+    shares = np.quantile(rounds[:1] / rounds, (0.5, 0.25, 0.75), axis=1).T
+    for what, seconds, (share, low, high) in zip(contestants, np.median(rounds, axis=1), shares, strict=True):
+        middle = f"(middle half of the rounds: {low:.2f} to {high:.2f})"
+        of_forward = "" if what == contestants[0] else f"{share:>8.2f}  {middle}"
+        print(f"{name:<20}{what:<26}{n / seconds:>8.1f}{of_forward}", flush=True)
 
 
 def processor_seconds(contestants: Sequence[Callable[[], object]]) -> np.ndarray:
