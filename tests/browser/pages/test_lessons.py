@@ -66,19 +66,30 @@ HOLD_FOCUS = """(element) => {
 """Make Tab lead no further than to an element, so that it can be pressed ten times without a look between."""
 HAS_FOCUS = """(element) => element.getRootNode().activeElement === element
     || element.contains(document.activeElement)"""
+IS_BEHIND = """(element) => {
+    const active = document.activeElement;
+    if (element.matches("[type=radio]")) return false;
+    if (active === document.body) return Boolean(element.closest(".st-key-lesson"));
+    while (element.getRootNode() !== document) element = element.getRootNode().host;
+    return Boolean(active.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_PRECEDING);
+}"""
+"""Whether Shift+Tab is the shorter way to an element. A button of the panel that was pressed may be gone: then nothing
+has the focus, and Tab goes on from where the button was, at the panel's end. Shift+Tab leads to the last of several
+options."""
 
 
 def tab_to(page, element):
-    """Go on by Tab alone until an element has the focus."""
+    """Go on, or back, by Tab alone until an element has the focus."""
     settle(page)
 
     def is_reached():
         element.evaluate(HOLD_FOCUS)
+        key = "Shift+Tab" if element.evaluate(IS_BEHIND) else "Tab"
         for _ in range(0, MOST_PLACES, 10):
             if element.evaluate(HAS_FOCUS):
                 break
             for _ in range(10):
-                page.keyboard.press("Tab")
+                page.keyboard.press(key)
         page.evaluate("window.holding.abort()")
         return element.evaluate(HAS_FOCUS)
 
