@@ -4,11 +4,10 @@ import re
 from threading import Event
 
 from playwright.sync_api import expect
-from steps import choose, settle, wait_for
+from steps import choose, settle, upload, wait_for
 
 from benchmarks.shared.sentences import sentences
 from cache.store.store import Store
-from dashboard import wording
 
 N_TEXTS = 1_500
 PROGRESS = re.compile(r"Scoring texts: ([\d,]+) of 1,500, about \d+ (?:s|min) left\.")
@@ -18,10 +17,8 @@ QUIET = 2.0
 
 
 def begin_corpus(page, seed):
-    choose(page, "Corpus", "type texts")
-    field = page.get_by_role("textbox", name=wording.CORPUS_TYPED)
-    field.fill("\n".join(sentences(N_TEXTS, seed=seed)))
-    field.press("Control+Enter")
+    """Uploaded, as Chromium takes twice as long over a page with as many texts in a box."""
+    upload(page, "texts.txt", "\n".join(sentences(N_TEXTS, seed=seed)))
 
 
 def n_done(page):
@@ -41,7 +38,6 @@ def n_results(folder):
 def test_a_long_corpus_is_stopped_keeps_what_is_finished_and_goes_on(visit):
     page = visit("/roles")
     begin_corpus(page, seed=11)
-    expect(page.get_by_text(wording.NOT_IN_LINK)).to_be_visible()
     stopped_at = n_done(page)
     page.get_by_role("button", name="Stop scoring").click()
     expect(page.get_by_text("Stopped. Finished texts are kept;")).to_be_visible()
