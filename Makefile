@@ -11,7 +11,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app audit bench class lock pages pictures ray soak test types units sample-checkpoint sample-tasks
+.PHONY: app audit bench class lock pages pictures ray samples soak test types units sample-checkpoint sample-tasks
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 
@@ -29,19 +29,26 @@ class: $(VENV)/prepared
 
 # One process more than cores, as tests also wait: for servers, pages and programs.
 PROCESSES = $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 4))')
+# Types are checked, and the samples that the pages show are scored, in the time that the other tests leave.
 test: $(VENV)/test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(MAKE) units
-	$(MAKE) -j2 types pages
+	$(MAKE) -j3 units types samples
+	ATTENTION_SIEVE_TEST_SAMPLES='$(SAMPLES)' $(MAKE) pages
 
 units: $(VENV)/test-installed
 	$(BIN)/python -m pytest --ignore=tests/browser --numprocesses=$(PROCESSES) --dist=worksteal
 
-# Beside each other: mypy keeps one core busy while another scores the samples, before the first page is opened.
 types: $(VENV)/test-installed
 	$(BIN)/mypy
+
+SAMPLES := $(CURDIR)/build/samples
+samples: $(VENV)/test-installed
+	rm -rf '$(SAMPLES)'
+	mkdir -p '$(SAMPLES)'
+	ATTENTION_SIEVE_CACHE='$(SAMPLES)' HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m dashboard.prepare \
+	    > '$(SAMPLES).log' 2>&1 || { cat '$(SAMPLES).log'; exit 1; }
 
 pages: $(VENV)/test-installed
 	$(BIN)/python -m pytest tests/browser --numprocesses=$(PROCESSES) --dist=loadfile

@@ -1,5 +1,6 @@
 """A running dashboard on a store of its own, and a Chromium that reports whatever is wrong."""
 
+import os
 import shutil
 import sys
 from contextlib import contextmanager
@@ -56,6 +57,8 @@ def browser_type_launch_args():
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory, worker_id):
     """What set-up leaves behind: the samples and the example, scored; made once for all processes that run tests."""
+    if made := os.environ.get("ATTENTION_SIEVE_TEST_SAMPLES"):
+        return Path(made)
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "prepared"
     with FileLock(folder.with_suffix(".lock")):
