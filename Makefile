@@ -11,7 +11,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 # The tests start many processes: each reads what the first one has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: app audit bench class lock pages pictures ray samples soak test types units sample-checkpoint sample-tasks
+.PHONY: app audit bench class imports lock pages pictures ray samples soak test types units sample-checkpoint sample-tasks
 app: $(VENV)/prepared
 	$(BIN)/streamlit run dashboard/server.py $(if $(RESULTS),-- --results '$(RESULTS)')
 
@@ -29,16 +29,18 @@ class: $(VENV)/prepared
 
 # One process more than cores, as tests also wait: for servers, pages and programs.
 PROCESSES = $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 4))')
-# Types are checked, and the samples that the pages show are scored, in the time that the other tests leave.
+# Imports and types are checked, and the samples that the pages show are scored, in the time that the other tests leave.
 test: $(VENV)/test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
-	$(MAKE) -j3 units types samples
+	$(MAKE) -j4 units imports types samples
 	ATTENTION_SIEVE_TEST_SAMPLES='$(SAMPLES)' $(MAKE) pages
 
 units: $(VENV)/test-installed
 	$(BIN)/python -m pytest --ignore=tests/browser --numprocesses=$(PROCESSES) --dist=worksteal
+
+imports: $(VENV)/test-installed
+	$(BIN)/lint-imports
 
 types: $(VENV)/test-installed
 	$(BIN)/mypy
