@@ -21,7 +21,6 @@ from core.roles.uncertainty.anytime import holds_by_evidence, role_evidence
 from core.roles.uncertainty.stability import resamples, stability
 from core.texts.text import Text, read_typed
 
-pytestmark = pytest.mark.usefixtures("bundled_is_loaded_once")
 ROOT = Path(__file__).parents[2]
 TYPED = "The black cat quickly chased two birds.\n\nWho sat there? ||| A red dog sat there.\nShe eats apples.\n"
 ROLE_COLUMNS = [

@@ -10,7 +10,6 @@ from safetensors import safe_open
 import core.maps.command as attention_command
 from core.__main__ import main
 
-pytestmark = pytest.mark.usefixtures("bundled_is_loaded_once")
 TYPED = "the black cat sat on the mat\nwho ran ||| a dog ran where it sat\n"
 
 
