@@ -71,7 +71,7 @@ class Executes:
 
 
 def main() -> None:
-    sys.path.append(str(Path(__file__).parents[2] / "tests" / "core"))
+    sys.path.append(str(Path(__file__).parents[2] / "tests" / "material"))
     from small_checkpoints import save
 
     from core.checkpoints.find import find_checkpoint

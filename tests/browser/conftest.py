@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -14,8 +13,6 @@ from playwright.sync_api import Error
 from steps import PATIENCE, settle, slow_down
 
 from benchmarks.shared.server import DASHBOARD, prepare, serve
-
-sys.path.append(str(Path(__file__).parents[1] / "core"))  # small_checkpoints, also when only these tests are collected
 
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium") or "/usr/bin/chromium"
 """Without windows where that is installed: the whole browser takes twice the processor time for the same pages."""

@@ -13,7 +13,7 @@ from streamlit.util import calc_hash
 from dashboard import controls
 
 HERE = Path(__file__).parent
-sys.path += [str(HERE), str(HERE.parent / "core")]
+sys.path.append(str(HERE))
 
 APP = str(HERE.parents[1] / "dashboard" / "app.py")
 # Every AppTest reads what each installed package says of itself, a third of the time of the pages; once is enough.

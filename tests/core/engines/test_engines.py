@@ -17,7 +17,7 @@ from core.engines.work import MOST_TRIES
 from core.errors import AnalysisError
 
 ROOT = Path(__file__).parents[3]
-TESTS = ROOT / "tests" / "core"
+HELPERS = ROOT / "tests" / "helpers"
 
 
 def summed(outcomes):
@@ -30,7 +30,7 @@ def ray():
     import ray
 
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    path = os.pathsep.join([str(ROOT), str(TESTS)])
+    path = os.pathsep.join([str(ROOT), str(HELPERS)])
     ray.init(
         num_cpus=2,
         include_dashboard=False,
@@ -99,7 +99,7 @@ def test_ray_that_is_not_installed_is_a_sentence(monkeypatch):
 def test_processes_end_with_the_one_that_started_them(tmp_path):
     script = textwrap.dedent(f"""
         import sys
-        sys.path[:0] = [{str(ROOT)!r}, {str(TESTS)!r}]
+        sys.path[:0] = [{str(ROOT)!r}, {str(HELPERS)!r}]
         from functools import partial
         from core.engines.local import run_local
         from engine_work import begin

@@ -4,6 +4,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from drawn import plain
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -28,13 +29,6 @@ def side(**changes: object) -> Side:
         "words": np.array([-1, 0, 0, 1, -1]),
     }
     return Side(**fields | changes)
-
-
-def plain(tokens: list[str], **changes: object) -> Side:
-    """Tokens that are all ordinary words."""
-    n_tokens = len(tokens)
-    fields = {"special": np.zeros(n_tokens, bool), "segments": np.zeros(n_tokens, int), "words": np.arange(n_tokens)}
-    return Side(tokens=tokens, **fields | changes)
 
 
 def arguments(**changes: object) -> dict:

@@ -8,11 +8,10 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 import vl_convert
-from drawn import Drawn
+from drawn import Drawn, plain
 from PIL import Image
 from relation_figures import tree
 from role_figures import FIGURES
-from test_arcs import plain
 
 from core.roles.roles import COARSE_ROLES, ROLES
 from core.texts.relations import ROOT

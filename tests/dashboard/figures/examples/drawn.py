@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
 
 from dashboard.figures.export import figure_svg
 from dashboard.figures.figure import Figure
+from dashboard.figures.text.sides import Side
 
 SVG = "{http://www.w3.org/2000/svg}"
 Picture = TypeVar("Picture")
@@ -51,3 +53,10 @@ def texts_of(svg: str) -> list[str]:
 def drawn_texts(figure: Figure) -> list[str]:
     """Every text in the drawn figure."""
     return texts_of(figure_svg(figure, title="A title", caption=[]))
+
+
+def plain(tokens: list[str], **changes: object) -> Side:
+    """Tokens that are all ordinary words."""
+    n_tokens = len(tokens)
+    fields = {"special": np.zeros(n_tokens, bool), "segments": np.zeros(n_tokens, int), "words": np.arange(n_tokens)}
+    return Side(tokens=tokens, **fields | changes)
