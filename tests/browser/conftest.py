@@ -53,7 +53,10 @@ def browser_type_launch_args():
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory, worker_id):
-    """What set-up leaves behind: the samples and the example, scored; made once for all processes that run tests."""
+    """What set-up leaves behind: the samples and the example, scored; made once for all processes that run tests.
+
+    `make test` has made it beside the tests without a browser.
+    """
     if made := os.environ.get("ATTENTION_SIEVE_TEST_SAMPLES"):
         return Path(made)
     base = tmp_path_factory.getbasetemp()
