@@ -15,7 +15,7 @@ from core.errors import AnalysisError
 from core.texts.text import decoded, read_file
 
 MARK = b"\xef\xbb\xbf"
-TURNS = 3
+TURNS = 5
 MOST = 9
 """Times the time of the shorter input."""
 NOISE = 0.05
