@@ -11,7 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
 import pytest
-from kept_loads import load_each_once
+from kept_loads import load_bundled_once
 from small_checkpoints import save
 from type_checks import check_shapes_of_arrays_only, compile_only_what_is_checked
 
@@ -28,17 +28,9 @@ SHARED = Path(__file__).parents[2] / "shared"
 
 
 def pytest_collection_finish():
-    load_each_once()
+    load_bundled_once()
     gc.freeze()
     gc.enable()
-
-
-@pytest.fixture
-def loads_anew(monkeypatch):
-    """For tests of loading, and of when a checkpoint is let go of."""
-    from core.checkpoints import load
-
-    monkeypatch.setattr(load, "load", getattr(load.load, "anew", load.load))
 
 
 @pytest.fixture(scope="session")

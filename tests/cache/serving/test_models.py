@@ -46,7 +46,6 @@ def test_a_checkpoint_is_loaded_once_and_stays_within_the_budget(engines, monkey
     assert len(loads) == 1
 
 
-@pytest.mark.usefixtures("loads_anew")
 def test_the_least_recently_used_goes_first_and_is_freed_for_certain(engines):
     held = Models(int(2.5 * n_bytes(engines[0])))
     first, second = use(held, engines[0]), use(held, engines[1])
@@ -81,7 +80,6 @@ def test_one_that_passes_the_budget_alone_is_held_and_the_others_go(engines):
     assert [held.is_loaded(engine) for engine in engines] == [False, False, True]
 
 
-@pytest.mark.usefixtures("loads_anew")
 def test_room_is_made_before_a_checkpoint_is_loaded(engines, monkeypatch):
     held = Models(int(1.5 * n_bytes(engines[0])))
     gone = use(held, engines[0])

@@ -457,7 +457,6 @@ def test_a_batch_too_large_for_the_memory_is_halved_and_that_is_said(inference, 
     assert "can't" not in inference.notice(engine)
 
 
-@pytest.mark.usefixtures("loads_anew")
 def test_what_is_said_of_memory_and_the_smaller_batches_stay_as_long_as_the_checkpoint(
     inference, engine, monkeypatch, gate
 ):
@@ -532,7 +531,6 @@ def test_two_engines_at_once_give_what_each_gives_alone(inference, engine, other
         close_to(in_sequence(one, part))(answer.result(SECONDS).results)
 
 
-@pytest.mark.usefixtures("loads_anew")
 def test_an_evicted_checkpoint_is_freed_and_the_threads_end(tmp_path, engine, other_engine, monkeypatch):
     monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
     inference = Inference(Store(tmp_path), Models(1))
@@ -550,7 +548,6 @@ def test_an_evicted_checkpoint_is_freed_and_the_threads_end(tmp_path, engine, ot
     inference.store.close()
 
 
-@pytest.mark.usefixtures("loads_anew")
 def test_a_failed_pass_keeps_nothing_of_its_checkpoint(tmp_path, engine, other_engine, monkeypatch):
     monkeypatch.setattr(worker_module, "LINGER_SECONDS", 0.0)
     seen = []

@@ -299,7 +299,6 @@ def test_an_unknown_number_format_is_refused(folder):
         load(folder, dtype="int8")
 
 
-@pytest.mark.usefixtures("loads_anew")
 def test_weights_are_read_by_one_thread_at_a_time(folders, monkeypatch):
     """transformers patches its own classes meanwhile; two at once can leave them patched."""
     import threading

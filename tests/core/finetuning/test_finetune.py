@@ -329,7 +329,6 @@ def test_a_memory_that_is_too_small_is_told(folders, data, tmp_path):
         train(folders("bert"), data, tmp_path / "other", on_step=lambda *_: torch.empty(2).view(3))
 
 
-@pytest.mark.usefixtures("loads_anew")
 def test_weights_are_held_once_while_training(folders, data, tmp_path, monkeypatch):
     checked = []
 
