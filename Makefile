@@ -29,7 +29,7 @@ class: $(VENV)/prepared
 
 # One process more than cores, as tests also wait: for servers, pages and programs.
 PROCESSES = $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() + 1, 4))')
-# Imports and types are checked, and the samples that the pages show are scored, in the time that the other tests leave.
+# The unit tests leave the cores idle now and then: imports and types are checked meanwhile, and the pages' samples scored.
 test: $(VENV)/test-installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

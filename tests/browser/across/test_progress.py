@@ -17,7 +17,7 @@ QUIET = 2.0
 
 
 def begin_corpus(page, seed):
-    """Uploaded, as Chromium takes twice as long over a page with as many texts in a box."""
+    """Uploaded: with so many texts in a box, drawing the page keeps Chromium busy."""
     upload(page, "texts.txt", "\n".join(sentences(N_TEXTS, seed=seed)))
 
 
