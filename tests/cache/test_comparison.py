@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 from passing import SELF, measures_in
+from sessions import anew
 from small_checkpoints import edit_json, save
 
 from cache.engine import Engine
 from cache.inference import Inference
-from cache.store.store import Store
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.comparison.differences import paired_tests
 from core.comparison.in_step import compare_batch
@@ -39,12 +39,6 @@ TEXTS = (
 def engines(tmp_path_factory):
     folders = [save("bert", tmp_path_factory.mktemp("pair") / f"seed {seed}", seed=seed) for seed in (1, 2)]
     return tuple(Engine(find_checkpoint(str(folder)), "cpu") for folder in folders)
-
-
-def anew(inference):
-    """Another process's view of the same store, once all is written."""
-    inference.close()
-    return Inference(Store(inference.store.folder))
 
 
 def test_a_comparison_equals_the_two_passes_without_a_cache(inference, engines):

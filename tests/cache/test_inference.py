@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from passing import look_at, measure, measures_in
+from sessions import anew
 from small_checkpoints import save
 
 from cache.engine import Engine
@@ -49,8 +50,7 @@ def test_more_texts_than_may_be_computed_at_once_are_refused_and_known_ones_are_
         inference.ask(engine, SCORES, TEXTS)
     assert inference.n_passed == 0
     inference.ask(engine, SCORES, TEXTS[:2])
-    inference.close()  # a worker writes after it has answered
-    inference = Inference(inference.store, most_at_once=2)
+    inference = anew(inference, most_at_once=2)
     assert inference.ask(engine, SCORES, TEXTS).positions == (0, 1, 2)
     assert inference.n_passed == 1
     with pytest.raises(AnalysisError, match="at most 2 texts at once"):
@@ -100,7 +100,7 @@ def test_equal_texts_are_measured_once_and_returned_each_time(inference, engine)
 
 def test_one_pass_gives_attention_and_measures_and_the_store_keeps_both(inference, engine):
     seen, measured = inference.look(engine, TEXTS[1])
-    again = Inference(inference.store)
+    again = anew(inference)
     kept, kept_measured = again.look(engine, TEXTS[1])
     assert (inference.n_passed, again.n_passed) == (1, 0)
     assert kept.text.source.tokens == seen.text.source.tokens
@@ -142,7 +142,7 @@ def test_a_long_text_is_looked_at_through_a_window_and_as_a_whole(inference, tmp
     np.testing.assert_allclose(other.attention[:, :, : overlap.shape[2], : overlap.shape[3]], overlap, atol=5e-4)
     np.testing.assert_array_equal(other.overview, first.overview)
     np.testing.assert_allclose(same.arrays["measures"], measured.arrays["measures"], rtol=1e-5)
-    again = Inference(inference.store)
+    again = anew(inference)
     kept, _ = again.look(engine, text, start=(290, 8))
     assert again.n_passed == 0
     assert (kept.window, kept.block) == (other.window, other.block)
@@ -155,9 +155,8 @@ def test_elsewhere_in_a_text_that_is_kept_whole_is_the_same_look(inference, engi
     assert inference.look(engine, TEXTS[1], start=(7, 2))[0] is first
     assert inference.look(engine, TEXTS[1])[0] is first
     inference.look(engine, TEXTS[0])
-    inference.close()
-    rows = inference.store.size()[0]
-    again = Inference(inference.store)
+    again = anew(inference)
+    rows = again.store.size()[0]
     for start in ((5, 5), (0, 6), (900, 900)):
         kept, _ = again.look(engine, TEXTS[0], start=start)
         assert kept.window.queries == (0, len(kept.text.queries.ids))
@@ -198,7 +197,7 @@ def test_each_attention_of_an_encoder_decoder_and_each_head_switched_off_is_an_a
     assert inference.n_passed == 4
     np.testing.assert_array_equal(without.attention[0], first.attention[0])
     assert not np.array_equal(without.attention[1], first.attention[1])
-    again = Inference(inference.store)
+    again = anew(inference)
     kept, _ = again.look(engine, pair, PassSettings("cross"))
     assert (kept.text.target.tokens, again.n_passed) == (cross.text.target.tokens, 0)
 
@@ -298,8 +297,7 @@ def test_a_text_that_was_left_out_does_not_push_out_one_that_was_cut(inference, 
         inference.look(engine, LONG)
     with pytest.raises(TextTooLong):
         inference.ask(engine, SCORES, (LONG,), too_long="error")
-    inference.close()
-    again = Inference(inference.store)
+    again = anew(inference)
     assert again.kept(engine, SCORES, (LONG,), too_long="truncate").positions == (0,)
 
 
@@ -348,6 +346,7 @@ def test_a_checkpoint_that_failed_is_not_loaded_behind_again_and_again(inference
 def test_stored_results_are_served_without_importing_torch(inference, engine):
     inference.ask(engine, SCORES, TEXTS)
     inference.look(engine, TEXTS[1])
+    inference.close()
     script = (
         "import sys\n"
         "from cache.inference import Inference\n"

@@ -1,0 +1,10 @@
+"""Another session on the same results, for tests of what the store keeps."""
+
+from cache.inference import Inference
+from cache.store.store import Store
+
+
+def anew(inference, **limits):
+    """What another process sees of the same store. Closes the first: its workers write after they have answered."""
+    inference.close()
+    return Inference(Store(inference.store.folder), **limits)
