@@ -56,13 +56,15 @@ def _summary(tests: PairedTests, holds_a: np.ndarray, holds_b: np.ndarray, tau: 
     """How many heads changed, where, and how many scores differ."""
     coarse, _ = shown_roles_of_all((tests.mean_a, tests.mean_b), tests.roles)
     changed = changed_heads(holds_a, holds_b, tests.roles, coarse)
-    said = [f"{changed.sum()} of {changed.size} heads changed a coarse role at tau {tau:g}"]
-    if run := busiest_layers(changed):
-        first, last, n_held = run
-        said.append((f"layers {first}-{last} hold" if first < last else f"layer {first} holds") + f" {n_held} of them")
+    parts = [f"{changed.sum()} of {changed.size} heads changed a coarse role at tau {tau:g}"]
+    if layers := busiest_layers(changed):
+        first, last, n_changed = layers
+        parts.append(
+            (f"layers {first}-{last} hold" if first < last else f"layer {first} holds") + f" {n_changed} of them"
+        )
     n_tested = (tests.texts >= 2).sum()
-    said.append(
+    parts.append(
         f"{tests.differs.sum()} of {n_tested} mean scores differ at alpha {tests.alpha:g} "
         f"(correction: {tests.correction})"
     )
-    return "; ".join(said) + "."
+    return "; ".join(parts) + "."

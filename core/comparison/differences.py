@@ -24,7 +24,7 @@ in another batch can give scores that far apart, and a test over many texts woul
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairedTests:
-    """One two-sided paired test per role and head; NaN where there was nothing to test."""
+    """One two-sided paired test per role and head; NaN where no test is possible."""
 
     roles: tuple[str, ...]
     """Names along the role axis."""
@@ -106,13 +106,14 @@ def paired_tests(
     """
     _check_texts(len(a), len(b))
     check_heads(a.shape[1:], b.shape[1:], roles)
-    of_family = Criterion(alpha=alpha, correction=correction, family=family)  # which refuses what cannot be meant
-    takes_part = ~(np.isnan(a) | np.isnan(b))
+    criterion = Criterion(alpha=alpha, correction=correction, family=family)  # raises for invalid values
+    has_both = ~(np.isnan(a) | np.isnan(b))
     differences = _differences(a, b, rounding)
-    (_, mean_a, _), (_, mean_b, _) = (moments(np.where(takes_part, scores, np.nan)) for scores in (a, b))
+    (_, mean_a, _), (_, mean_b, _) = (moments(np.where(has_both, scores, np.nan)) for scores in (a, b))
     student = _student(differences, alpha)
-    p_adjusted = corrected(student.p, of_family)
-    of_roles = [signed_rank_p(of_role) for of_role in np.moveaxis(differences, 1, 0)]  # one by one, to spare memory
+    p_adjusted = corrected(student.p, criterion)
+    # One role at a time, to save memory.
+    wilcoxon_p = [signed_rank_p(role_differences) for role_differences in np.moveaxis(differences, 1, 0)]
     return PairedTests(
         roles=roles,
         alpha=alpha,
@@ -126,7 +127,7 @@ def paired_tests(
         t=student.t,
         p=student.p,
         p_adjusted=p_adjusted,
-        wilcoxon_p=np.where(np.isnan(student.t), np.nan, np.stack(of_roles)),
+        wilcoxon_p=np.where(np.isnan(student.t), np.nan, np.stack(wilcoxon_p)),
         effect=student.effect,
         differs=np.where(student.constant, student.mean != 0, p_adjusted < alpha),
     )
@@ -153,11 +154,11 @@ def layer_shift(
     """
     _check_texts(len(a), len(b))
     check_heads(a.shape[1:], b.shape[1:], roles)
-    place = roles.index(role)
-    differences = _differences(a[:, place], b[:, place], rounding)
-    _, of_layers, _ = moments(np.moveaxis(differences, 2, 0))
-    _, of_texts, _ = moments(differences.reshape(len(a), 1, a.shape[2] * a.shape[3]).T)
-    layers, overall = (_student(of_part, alpha) for of_part in (of_layers, of_texts.T))
+    index = roles.index(role)
+    differences = _differences(a[:, index], b[:, index], rounding)
+    _, layer_means, _ = moments(np.moveaxis(differences, 2, 0))
+    _, text_means, _ = moments(differences.reshape(len(a), 1, a.shape[2] * a.shape[3]).T)
+    layers, overall = (_student(means, alpha) for means in (layer_means, text_means.T))
     return LayerShift(
         role=role,
         texts=overall.texts.item(),
@@ -207,9 +208,9 @@ def _differences(
 ) -> Float[np.ndarray, "text *cell"]:
     """b - a, with differences within rounding error set to 0."""
     refuse_infinite(a, b)
-    one, other = a.astype(np.float64), b.astype(np.float64)
-    differences = other - one
-    differences[np.abs(differences) <= rounding * (1 + np.maximum(np.abs(one), np.abs(other)))] = 0
+    scores_a, scores_b = a.astype(np.float64), b.astype(np.float64)
+    differences = scores_b - scores_a
+    differences[np.abs(differences) <= rounding * (1 + np.maximum(np.abs(scores_a), np.abs(scores_b)))] = 0
     return differences
 
 

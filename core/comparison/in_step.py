@@ -26,7 +26,7 @@ from core.passes.texts import PassText, same_tokens
 from core.roles.measures import TextMeasures
 from core.roles.scores import score_batch
 
-Worked = TypeVar("Worked")
+Result = TypeVar("Result")
 
 MOST: Final = math.log(2)
 """Divergence of two rows that share no key, in nats."""
@@ -61,9 +61,9 @@ def compare_batch(
         settings_a, settings_b: settings of each pass.
     """
 
-    def alone(rows: Sequence[int]) -> tuple[list[TextMeasures], list[TextMeasures]]:
-        of_a = score_batch(a, [texts_a[row] for row in rows], settings_a).of_texts()
-        return of_a, score_batch(b, [texts_b[row] for row in rows], settings_b).of_texts()
+    def separately(rows: Sequence[int]) -> tuple[list[TextMeasures], list[TextMeasures]]:
+        measures_a = score_batch(a, [texts_a[row] for row in rows], settings_a).of_texts()
+        return measures_a, score_batch(b, [texts_b[row] for row in rows], settings_b).of_texts()
 
     def in_step(rows: Sequence[int]) -> tuple[list[TextMeasures], list[TextMeasures], np.ndarray]:
         return _in_step(
@@ -73,19 +73,19 @@ def compare_batch(
     rows = range(len(texts_a))
     shape = _shape(a, settings_a)
     if shape != _shape(b, settings_b):
-        of_a, of_b = alone(rows)
-        return ComparedBatch(a=of_a, b=of_b, divergence=None)
+        measures_a, measures_b = separately(rows)
+        return ComparedBatch(a=measures_a, b=measures_b, divergence=None)
     same = [row for row in rows if same_tokens(texts_a[row], texts_b[row])]
-    other = [row for row in rows if row not in same]
+    different = [row for row in rows if row not in same]
     parts = [in_step(same)] if same else []
-    if other:
-        parts.append((*alone(other), np.full((len(other), *shape), np.nan, np.float32)))
-    order = np.argsort([*same, *other]).tolist()
-    of_a, of_b, divergence = (list(chain.from_iterable(sides)) for sides in zip(*parts))
+    if different:
+        parts.append((*separately(different), np.full((len(different), *shape), np.nan, np.float32)))
+    order = np.argsort([*same, *different]).tolist()
+    measures_a, measures_b, divergence = (list(chain.from_iterable(sides)) for sides in zip(*parts))
     return ComparedBatch(
-        a=[of_a[place] for place in order],
-        b=[of_b[place] for place in order],
-        divergence=np.stack([divergence[place] for place in order]),
+        a=[measures_a[index] for index in order],
+        b=[measures_b[index] for index in order],
+        divergence=np.stack([divergence[index] for index in order]),
     )
 
 
@@ -114,12 +114,16 @@ def _in_step(
     (a, b), (texts_a, texts_b), (settings_a, settings_b) = checkpoints, texts, settings
     sums = _DivergenceSums(a, texts_a, _shape(a, settings_a))
     steps = _Steps(sums.add)
-    with ThreadPoolExecutor(1, thread_name_prefix="compared checkpoint") as other:
-        leads = _Observes(steps.lead, has_attention_interface(a.model))
-        follows = _Observes(steps.follow, has_attention_interface(b.model))
-        of_b = other.submit(steps.follower, lambda: score_batch(b, texts_b, settings_b, observers=[follows]).of_texts())
-        of_a = steps.leader(lambda: score_batch(a, texts_a, settings_a, observers=[leads]).of_texts(), of_b)
-        return of_a, of_b.result(), sums.mean()
+    with ThreadPoolExecutor(1, thread_name_prefix="compared checkpoint") as executor:
+        observer_a = _Observes(steps.lead, has_attention_interface(a.model))
+        observer_b = _Observes(steps.follow, has_attention_interface(b.model))
+        measures_b = executor.submit(
+            steps.follower, lambda: score_batch(b, texts_b, settings_b, observers=[observer_b]).of_texts()
+        )
+        measures_a = steps.leader(
+            lambda: score_batch(a, texts_a, settings_a, observers=[observer_a]).of_texts(), measures_b
+        )
+        return measures_a, measures_b.result(), sums.mean()
 
 
 class _DivergenceSums:
@@ -164,12 +168,12 @@ class _Observes:
     wants_entropy = False
     wants_outputs = False
 
-    def __init__(self, take: Callable[[Tile], None], behind_door: bool) -> None:
-        self._take, self._behind_door = take, behind_door
+    def __init__(self, on_tile: Callable[[Tile], None], has_interface: bool) -> None:
+        self._on_tile, self._has_interface = on_tile, has_interface
 
     def observe(self, tile: Tile) -> None:
-        for part in [tile] if self._behind_door else _parts(tile):
-            self._take(part)
+        for part in [tile] if self._has_interface else _parts(tile):
+            self._on_tile(part)
 
 
 def _parts(tile: Tile) -> Iterator[Tile]:
@@ -182,48 +186,48 @@ def _parts(tile: Tile) -> Iterator[Tile]:
 class _Steps:
     """Synchronises two passes that take turns tile by tile; if one fails, the other ends, too."""
 
-    def __init__(self, meet: Callable[[Tile, Tile], None]) -> None:
-        self._meet = meet
+    def __init__(self, on_pair: Callable[[Tile, Tile], None]) -> None:
+        self._on_pair = on_pair
         self._to_follower: SimpleQueue[Tile | None] = SimpleQueue()
         self._to_leader: SimpleQueue[bool] = SimpleQueue()
-        self._held: Tile | None = None
+        self._tile: Tile | None = None
 
     def lead(self, tile: Tile) -> None:
         """Offer a tile, and wait until the follower has processed it."""
         self._to_follower.put(tile)
         if not self._to_leader.get():
-            raise _Left
+            raise _PassEnded
 
     def follow(self, tile: Tile) -> None:
         """Process the leader's tile together with this one, release the leader, and wait for its next tile."""
-        if self._held is None:
-            raise _Left
-        self._meet(self._held, tile)
-        self._held = None
+        if self._tile is None:
+            raise _PassEnded
+        self._on_pair(self._tile, tile)
+        self._tile = None
         self._to_leader.put(True)
-        self._held = self._to_follower.get()
+        self._tile = self._to_follower.get()
 
-    def leader(self, work: Callable[[], Worked], follower: Future) -> Worked:
+    def leader(self, work: Callable[[], Result], follower: Future) -> Result:
         """Run the reference's pass; raises the error that ended either pass."""
         try:
             return work()
-        except _Left:
+        except _PassEnded:
             follower.result()
             raise
         finally:
             self._to_follower.put(None)
 
-    def follower(self, work: Callable[[], Worked]) -> Worked:
+    def follower(self, work: Callable[[], Result]) -> Result:
         """Run the other pass, starting when the leader has its first tile."""
         try:
-            self._held = self._to_follower.get()
+            self._tile = self._to_follower.get()
             return work()
         finally:
-            self._held = None
+            self._tile = None
             self._to_leader.put(False)
 
 
-class _Left(RuntimeError):
+class _PassEnded(RuntimeError):
     """The other pass has ended, by an error or because it has fewer tiles."""
 
     def __init__(self) -> None:

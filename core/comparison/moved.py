@@ -1,4 +1,4 @@
-"""What moved most between two checkpoints: the role, and the head under it, that are worth looking at first."""
+"""The role, and the head for a role, that change most between two checkpoints: what to look at first."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -14,15 +14,15 @@ def role_moved_most(
     roles: tuple[str, ...],
     of: tuple[str, ...],
 ) -> str:
-    """The role that most heads gain or lose; of several, or where none does, the one whose scores differ most.
+    """The role that most heads gain or lose; ties are resolved by the difference of scores.
 
     Args:
         holds_a, holds_b: which head has which role under the reference, and under the compared checkpoint.
         difference: mean of b - a; NaN where a role is not applicable.
         roles: names along the role axis.
-        of: the roles to choose from, at least one; of equals the first is taken.
+        of: the roles to choose from, at least one; of roles that tie in both, the first is taken.
 
-    Returns: one of `of`. Scores differ by the mean over heads of the size of their difference.
+    Returns: one of `of`. The difference of a role's scores is the mean over heads of their absolute difference.
     Raises: AnalysisError for different layers or heads; ValueError for a wrong number of role names.
     """
     n_changed = {change.role: change.changed for change in role_changes(holds_a, holds_b, roles)}
@@ -31,6 +31,6 @@ def role_moved_most(
 
 
 def head_moved_most(difference: Float[np.ndarray, "layer head"]) -> Head:
-    """The head whose score differs most, up or down; of equals the first in reading order, NaN counting as 0."""
+    """The head with the largest absolute difference, NaN counting as 0; of ties the first by layer and head."""
     layer, head = np.unravel_index(np.nan_to_num(np.abs(difference)).argmax(), difference.shape)
     return int(layer), int(head)

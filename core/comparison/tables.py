@@ -23,24 +23,31 @@ def comparison_table(
     holds_b: Bool[np.ndarray, "role layer head"],
 ) -> pd.DataFrame:
     """Table of paired tests by role, layer and head, and whether the head has the role under each checkpoint."""
-    of_tests = {name: getattr(tests, name) for name in PAIRED_FIELDS}
-    return by_head(tests.roles, {**of_tests, "holds_a": holds_a, "holds_b": holds_b})
+    columns = {name: getattr(tests, name) for name in PAIRED_FIELDS}
+    return by_head(tests.roles, {**columns, "holds_a": holds_a, "holds_b": holds_b})
 
 
 def transition_table(transitions: Sequence[Transition]) -> pd.DataFrame:
     """Table of transitions: roles before and after, and the number and names of the heads."""
     rows = [
-        (_roles_written(one.before), _roles_written(one.after), len(one.heads), head_names(one.heads))
-        for one in transitions
+        (
+            _role_names(transition.before),
+            _role_names(transition.after),
+            len(transition.heads),
+            head_names(transition.heads),
+        )
+        for transition in transitions
     ]
     return pd.DataFrame(rows, columns=["before", "after", "heads", "which"])
 
 
 def role_change_table(changes: Sequence[RoleChange]) -> pd.DataFrame:
     """Table of the changes of each role, one row per role; p of McNemar's exact test."""
-    return pd.DataFrame([[getattr(one, name) for name in CHANGE_FIELDS] for one in changes], columns=CHANGE_FIELDS)
+    return pd.DataFrame(
+        [[getattr(change, name) for name in CHANGE_FIELDS] for change in changes], columns=CHANGE_FIELDS
+    )
 
 
-def _roles_written(roles: Collection[str]) -> str:
+def _role_names(roles: Collection[str]) -> str:
     known = [role for role in ROLES if role in roles]
     return ", ".join([*known, *sorted(set(roles) - set(known))]) or "no role"

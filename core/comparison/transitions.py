@@ -31,9 +31,9 @@ class RoleChange:
     lost: int
     kept: int
     where_gained: tuple[int, int, int] | None
-    """Where most of those are that gain it, as `busiest_layers` says."""
+    """Layers with most of the heads that gain it: first, last and number of heads, as in `busiest_layers`."""
     where_lost: tuple[int, int, int] | None
-    """Where most of those are that lose it."""
+    """The same for the heads that lose it."""
 
     @property
     def changed(self) -> int:
@@ -43,7 +43,7 @@ class RoleChange:
     @property
     def p(self) -> float:
         """McNemar's exact test, two-sided: are heads as likely to gain as to lose the role? 1 if none does either."""
-        from scipy.stats import binomtest  # half a second, which a page that shows no p need not wait for
+        from scipy.stats import binomtest  # takes half a second, only needed for p
 
         return float(binomtest(min(self.gained, self.lost), self.changed).pvalue) if self.changed else 1.0
 
@@ -67,19 +67,19 @@ def transitions(
     """
     check_heads(holds_a.shape, holds_b.shape, roles)
     before, after = (
-        {head: held for held, heads in combinations(holds, roles, of).items() for head in heads}
+        {head: role_set for role_set, heads in combinations(holds, roles, of).items() for head in heads}
         for holds in (holds_a, holds_b)
     )
     by_change: defaultdict[tuple[frozenset[str], frozenset[str]], list[Head]] = defaultdict(list)
-    for head, held in before.items():
-        by_change[held, after[head]].append(head)
-    made = [Transition(*sides, tuple(sorted(heads))) for sides, heads in by_change.items()]
+    for head, role_set in before.items():
+        by_change[role_set, after[head]].append(head)
+    groups = [Transition(*sides, tuple(sorted(heads))) for sides, heads in by_change.items()]
 
-    def order(one: Transition) -> tuple[bool, int, list[int], list[int]]:
-        first, second = (sorted(of.index(role) for role in side) for side in (one.before, one.after))
-        return one.before == one.after, -len(one.heads), first, second
+    def sort_key(transition: Transition) -> tuple[bool, int, list[int], list[int]]:
+        before, after = (sorted(of.index(role) for role in side) for side in (transition.before, transition.after))
+        return transition.before == transition.after, -len(transition.heads), before, after
 
-    return tuple(sorted(made, key=order))
+    return tuple(sorted(groups, key=sort_key))
 
 
 def role_changes(
@@ -93,7 +93,7 @@ def role_changes(
     Source: McNemar 1947, with the binomial distribution instead of the approximation by chi-squared.
     """
     check_heads(holds_a.shape, holds_b.shape, roles)
-    return tuple(_role_change(*of_role) for of_role in zip(roles, holds_a, holds_b))
+    return tuple(_role_change(role, before, after) for role, before, after in zip(roles, holds_a, holds_b))
 
 
 def _role_change(
@@ -148,9 +148,9 @@ def busiest_layers(changed: Bool[np.ndarray, "layer head"]) -> tuple[int, int, i
     if not total:
         return None
     runs = (np.convolve(per_layer, np.ones(length, int), "valid") for length in range(1, len(per_layer) + 1))
-    held = next(of_runs for of_runs in runs if 3 * of_runs.max() >= 2 * total)
-    first = int(held.argmax())
-    return first, first + len(per_layer) - len(held), int(held[first])
+    counts = next(counts_of_runs for counts_of_runs in runs if 3 * counts_of_runs.max() >= 2 * total)
+    first = int(counts.argmax())
+    return first, first + len(per_layer) - len(counts), int(counts[first])
 
 
 def depths(n_layers: int) -> Float[np.ndarray, " layer"]:

@@ -53,20 +53,20 @@ def word_attention(
     """
     if attention.shape[1] != len(tokens.ids):
         raise ValueError(f"Attention between {attention.shape[1]} tokens for a text of {len(tokens.ids)}.")
-    words, segments, of_token = [SPECIALS], [SPECIAL], np.zeros(len(tokens.ids), int)
+    words, segments, word_of_token = [SPECIALS], [SPECIAL], np.zeros(len(tokens.ids), int)
     for side, segment in enumerate(text.segments):
-        own = tokens.segments == side
+        in_segment = tokens.segments == side
         starts = word_starts(segment, None if text.words is None else text.words[side])
-        spans = tokens.spans[own]
-        firsts = spans[:, 0] - (spans[:, 0] == spans[:, 1])  # what has no character stands before its place
-        places = np.maximum(np.searchsorted(list(starts), firsts, side="right") - 1, 0)
-        of_token[own] = len(words) + places
-        kept = list(starts.values())[: int(places.max()) + 1 if tokens.n_cut else None]
-        words += kept
-        segments += [side] * len(kept)
-    belongs = (of_token == np.arange(len(words))[:, None]).astype(attention.dtype)
-    share = belongs / np.maximum(belongs.sum(axis=1, keepdims=True), 1)
-    return WordAttention(words=tuple(words), segments=tuple(segments), attention=share @ attention @ belongs.T)
+        spans = tokens.spans[in_segment]
+        firsts = spans[:, 0] - (spans[:, 0] == spans[:, 1])  # an empty token belongs to what precedes it
+        word_indices = np.maximum(np.searchsorted(list(starts), firsts, side="right") - 1, 0)
+        word_of_token[in_segment] = len(words) + word_indices
+        segment_words = list(starts.values())[: int(word_indices.max()) + 1 if tokens.n_cut else None]
+        words += segment_words
+        segments += [side] * len(segment_words)
+    membership = (word_of_token == np.arange(len(words))[:, None]).astype(attention.dtype)
+    share = membership / np.maximum(membership.sum(axis=1, keepdims=True), 1)
+    return WordAttention(words=tuple(words), segments=tuple(segments), attention=share @ attention @ membership.T)
 
 
 def common_words(a: WordAttention, b: WordAttention) -> CommonWords:
@@ -75,24 +75,28 @@ def common_words(a: WordAttention, b: WordAttention) -> CommonWords:
     Raises: ValueError if the words are of different texts.
     """
     n_common = Counter(a.segments) & Counter(b.segments)
-    kept = [np.flatnonzero(_place_in_segment(one) < [n_common[side] for side in one.segments]) for one in (a, b)]
-    first, second = (_only(one, places) for one, places in zip((a, b), kept))
+    common = [
+        np.flatnonzero(_index_in_segment(words) < [n_common[side] for side in words.segments]) for words in (a, b)
+    ]
+    first, second = (_select(words, indices) for words, indices in zip((a, b), common))
     if (first.words, first.segments) != (second.words, second.segments):
         raise ValueError("The words are those of two texts.")
     under_a, under_b = first.attention.any(axis=(0, 2)), second.attention.any(axis=(0, 2))
     both = np.flatnonzero(under_a & under_b)
     n_cut = len(a.words) + len(b.words) - 2 * len(first.words)
-    return CommonWords(a=_only(first, both), b=_only(second, both), n_left_out=n_cut + int((under_a ^ under_b).sum()))
+    return CommonWords(
+        a=_select(first, both), b=_select(second, both), n_left_out=n_cut + int((under_a ^ under_b).sum())
+    )
 
 
-def _place_in_segment(words: WordAttention) -> Int[np.ndarray, " word"]:
+def _index_in_segment(words: WordAttention) -> Int[np.ndarray, " word"]:
     segments = np.array(words.segments)
     return np.arange(len(segments)) - np.searchsorted(segments, segments)
 
 
-def _only(words: WordAttention, places: Int[np.ndarray, " kept"]) -> WordAttention:
+def _select(words: WordAttention, indices: Int[np.ndarray, " kept"]) -> WordAttention:
     return WordAttention(
-        words=tuple(words.words[place] for place in places),
-        segments=tuple(words.segments[place] for place in places),
-        attention=words.attention[:, places[:, None], places],
+        words=tuple(words.words[index] for index in indices),
+        segments=tuple(words.segments[index] for index in indices),
+        attention=words.attention[:, indices[:, None], indices],
     )
