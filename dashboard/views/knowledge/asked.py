@@ -1,4 +1,4 @@
-"""What the page Knowledge asks first: which tasks, of which checkpoints, read how."""
+"""The settings of the page Knowledge: which tasks and checkpoints to probe, and how texts are read."""
 
 from typing import Final
 
@@ -27,14 +27,14 @@ from dashboard.views.knowledge.task_files import (
 from dashboard.views.other_checkpoints import buttons_of_steps, other_checkpoints
 from dashboard.views.pickers import one_of, some_of, toggle
 
-LOOK_AGAIN: Final = 1.0
-"""Seconds between two looks at a program that is on."""
+REFRESH_SECONDS: Final = 1.0
+"""Seconds between two refreshes of a running process."""
 UPLOADER: Final = "tasks of readers"
-"""Key of the uploader."""
+"""Widget key of the uploader."""
 
 
 def is_sample() -> bool:
-    """Ask where the tasks come from: whether they are those of the sample."""
+    """Ask for the source of the tasks; True for the sample tasks."""
     if is_public():
         return True
     sources = {wording.SAMPLE: True, wording.OWN: False}
@@ -48,23 +48,23 @@ def settings() -> Settings:
 
 
 def tasks(sample: bool) -> tuple[TaskFile, ...]:
-    """The tasks that can be probed; none where the reader has to do something first, which the page says."""
+    """The tasks that can be probed; empty if the reader has to do something first, which the page says."""
     if sample:
-        found = sample_tasks()
-        if not found:
+        task_files = sample_tasks()
+        if not task_files:
             _ask_for_sample()
-        return tuple(task for task in found if not task.problem)
-    # Folded for whoever comes back to files that are in order, so that results stand on the first screen.
+        return tuple(task for task in task_files if not task.problem)
+    # Collapsed once all files are in order, so that results show on the first screen.
     needs_a_look = any(task.problem for task in own_tasks()) or not own_tasks()
     with st.expander(wording.FILES, expanded=needs_a_look or bool(st.session_state.get(UPLOADER))):
         _upload()
-        found = own_tasks()
-        if found:
-            _own_table(found)
-    good = tuple(task for task in found if not task.problem)
-    if not good:
-        st.info(wording.NO_GOOD_TASKS if found else wording.NO_TASKS)
-    return good
+        task_files = own_tasks()
+        if task_files:
+            _own_table(task_files)
+    usable = tuple(task for task in task_files if not task.problem)
+    if not usable:
+        st.info(wording.NO_GOOD_TASKS if task_files else wording.NO_TASKS)
+    return usable
 
 
 def _ask_for_sample() -> None:
@@ -74,8 +74,8 @@ def _ask_for_sample() -> None:
     if runs.sample_is_being_made():
         _watch_sample()
         return
-    if why := runs.why_no_sample():
-        st.error(plain(why), icon=":material/error:")
+    if reason := runs.why_no_sample():
+        st.error(plain(reason), icon=":material/error:")
     st.info(wording.NO_SAMPLE)
     if st.button(wording.MAKE_SAMPLE, key="make sample tasks", icon=":material/account_tree:"):
         try:
@@ -86,7 +86,7 @@ def _ask_for_sample() -> None:
             st.rerun()
 
 
-@st.fragment(run_every=LOOK_AGAIN)
+@st.fragment(run_every=REFRESH_SECONDS)
 def _watch_sample() -> None:
     if not runs.sample_is_being_made():
         st.rerun()
@@ -95,7 +95,7 @@ def _watch_sample() -> None:
 
 
 def _upload() -> None:
-    """Take the reader's files; each is kept once, so that it is there again on the next visit."""
+    """Upload files of tasks; each is saved once and is available again on the next visit."""
     uploaded = st.file_uploader(
         wording.UPLOAD,
         type=["txt", "csv", "tsv", "gz"],
@@ -105,36 +105,36 @@ def _upload() -> None:
         help=wording.UPLOAD_HELP,
     )
     st.caption(wording.STAYS)
-    taken: set[str] = st.session_state.setdefault("task files taken", set())
+    saved: set[str] = st.session_state.setdefault("task files taken", set())
     for file in uploaded:
-        if file.file_id in taken:
+        if file.file_id in saved:
             continue
         try:
             keep_task(file.name, file.getvalue())
-            taken.add(file.file_id)
+            saved.add(file.file_id)
         except AnalysisError as error:
             show_error(error)
 
 
-def _own_table(found: tuple[TaskFile, ...]) -> None:
-    """What is in each of the reader's files, and what is wrong with it."""
+def _own_table(task_files: tuple[TaskFile, ...]) -> None:
+    """Show the content and the problems of each of the reader's files."""
     rows = pd.DataFrame(
         {
-            "task": [task.name for task in found],
+            "task": [task.name for task in task_files],
             **{
-                part: [task.n_rows[place] if task.n_rows else None for task in found]
-                for place, part in enumerate(("training", "validation", "test"))
+                part: [task.n_rows[index] if task.n_rows else None for task in task_files]
+                for index, part in enumerate(("training", "validation", "test"))
             },
-            "classes": ["" if task.problem else str(task.n_classes or "numbers") for task in found],
-            "note": [task.problem or " ".join(task.notes) for task in found],
+            "classes": ["" if task.problem else str(task.n_classes or "numbers") for task in task_files],
+            "note": [task.problem or " ".join(task.notes) for task in task_files],
         }
     )
     st.dataframe(rows, hide_index=True)
-    for task in found:
+    for task in task_files:
         if task.header:
             _ask_for_columns(task)
     with st.popover(wording.DELETE):
-        for task in found:
+        for task in task_files:
             st.button(
                 f"{wording.DELETE_NOW} {plain(task.name)}",
                 key=f"delete {task.path.parent.name}",
@@ -145,17 +145,17 @@ def _own_table(found: tuple[TaskFile, ...]) -> None:
 
 
 def _ask_for_columns(task: TaskFile) -> None:
-    """Ask what the columns of a table are."""
+    """Ask which columns of a table hold what."""
     key, header = task.path.parent.name, list(task.header)
     with st.form(f"columns {key}"):
         st.markdown(f"**{plain(task.name)}**: {plain(task.problem)}")
         with st.container(horizontal=True):
             text = st.selectbox(wording.COLUMN_TEXT, header, key=f"text {key}")
-            second = st.selectbox(wording.COLUMN_SECOND, [wording.NONE, *header], key=f"second text {key}")
+            second_text = st.selectbox(wording.COLUMN_SECOND, [wording.NONE, *header], key=f"second text {key}")
             label = st.selectbox(wording.COLUMN_LABEL, header, index=len(header) - 1, key=f"label {key}")
             part = st.selectbox(wording.COLUMN_PART, [wording.NONE, *header], key=f"part {key}")
         if st.form_submit_button(wording.USE_COLUMNS):
-            texts = [text, *([] if second == wording.NONE else [second])]
+            texts = [text, *([] if second_text == wording.NONE else [second_text])]
             columns = Columns(
                 text_columns=",".join(texts), label_column=label, part_column=None if part == wording.NONE else part
             )
@@ -167,29 +167,29 @@ def _ask_for_columns(task: TaskFile) -> None:
                 st.rerun()
 
 
-def chosen_tasks(found: tuple[TaskFile, ...], sample: bool) -> tuple[TaskFile, ...]:
-    """Ask which of the tasks are probed."""
-    by_name = {task.name: task for task in found}
+def chosen_tasks(task_files: tuple[TaskFile, ...], sample: bool) -> tuple[TaskFile, ...]:
+    """Ask which of the tasks to probe."""
+    by_name = {task.name: task for task in task_files}
     key = "sample tasks to probe" if sample else "own tasks to probe"
     return tuple(by_name[name] for name in some_of(wording.TASKS, list(by_name), key=key, every=wording.EVERY_TASK))
 
 
 def subjects(visit: Visit) -> tuple[Subject, ...]:
-    """Ask which checkpoints are probed: the chosen one, the same one before training, and others.
+    """Ask which checkpoints to probe: the chosen one, the same one with random weights, and others.
 
-    One that cannot be found is left out, and the page says so.
+    Those that cannot be found are left out with a message.
     """
-    chosen, trained = visit.chosen, runs_here()
-    names = other_checkpoints(wording.WITH, chosen, trained, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
-    buttons_of_steps(trained)
-    found = [subject_of(visit.engine, visit.engine.files.name)]
+    choice, saved_runs = visit.chosen, runs_here()
+    names = other_checkpoints(wording.WITH, choice, saved_runs, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
+    buttons_of_steps(saved_runs)
+    probed = [subject_of(visit.engine, visit.engine.files.name)]
     if not toggle(wording.WITHOUT_RANDOM, key="no random weights", help=wording.RANDOM_HELP):
-        found.append(subject_of(visit.engine, wording.RANDOM_LABEL, SEED_OF_WEIGHTS))
+        probed.append(subject_of(visit.engine, wording.RANDOM_LABEL, SEED_OF_WEIGHTS))
     for name in names:
         try:
-            engine = controls.other_engine(chosen, name)
+            engine = controls.other_engine(choice, name)
         except AnalysisError as error:
             show_error(error)
             continue
-        found.append(subject_of(engine, engine.files.name))
-    return tuple(found)
+        probed.append(subject_of(engine, engine.files.name))
+    return tuple(probed)

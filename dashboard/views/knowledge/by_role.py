@@ -29,29 +29,29 @@ def roles_that_know(probing: Probing) -> None:
         return
     coarse, fine = shown_roles(tested.tests.mean)
     roles = tuple(role for role in ROLES if role in coarse + fine)
-    held = tested.tests.holds[[ROLES.index(role) for role in roles]]
+    has_role = tested.tests.holds[[ROLES.index(role) for role in roles]]
     criterion = probing.visit.chosen.criterion
-    compared = compare_by_role(above_majority(probing.shown.report), held, roles, criterion.correction)
-    summary = zip(compared.roles, compared.superiority, compared.p_adjusted, compared.p_in_layers_adjusted)
+    comparison = compare_by_role(above_majority(probing.shown.report), has_role, roles, criterion.correction)
+    summary = zip(comparison.roles, comparison.superiority, comparison.p_adjusted, comparison.p_in_layers_adjusted)
     st.markdown(
         wording.roles_summary(
             [(LABELS[role], float(s), float(p), float(q)) for role, s, p, q in summary], criterion.alpha
         )
     )
-    if np.isnan(compared.superiority).all():
+    if np.isnan(comparison.superiority).all():
         st.info(NOTHING)
     else:
-        chart("knowledge by role", role_superiority(compared, LABELS), probing.facts)
+        chart("knowledge by role", role_superiority(comparison, LABELS), probing.facts)
     st.caption(wording.ROLES_CAUTION)
-    _table(compared, probing.facts)
+    _table(comparison, probing.facts)
 
 
-def _table(compared: ByRole, facts: dict[str, str]) -> None:
+def _table(comparison: ByRole, facts: dict[str, str]) -> None:
     with st.expander(wording.ROLES_TABLE):
         rows = pd.DataFrame(
             {
-                "role": [LABELS[role] for role in compared.roles],
-                **{column: getattr(compared, column) for column in wording.ROLE_COLUMNS},
+                "role": [LABELS[role] for role in comparison.roles],
+                **{column: getattr(comparison, column) for column in wording.ROLE_COLUMNS},
             }
         )
         numbers = {

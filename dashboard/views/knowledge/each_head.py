@@ -1,4 +1,4 @@
-"""What each head knows of a task: the map, the heads in order, a table, and what it all comes to."""
+"""What each head knows about a task: the map, the heads in order, a table, and a summary."""
 
 from collections.abc import Callable
 from typing import Final
@@ -36,14 +36,14 @@ MEASURES: Final[dict[str, Measure]] = {
         None if result.bits is None else result.report.grid(1 - result.bits / result.uniform_bits)
     ),
 }
-"""What a map can show of each head; None before it is computed."""
+"""The values that the map can show; None until they are computed."""
 
 
 def headline(probing: Probing) -> None:
-    """What the numbers of the shown task come to."""
+    """Summarise the results of the shown task."""
     result, report, name = probing.shown, probing.shown.report, score_name(probing.shown.report.is_regression)
     head, layer = report.best_head, report.best_layer
-    said = [
+    sentences = [
         wording.best(
             head_name(int(report.layer[head]), int(report.head[head])),
             f"{name} {written(report.accuracy[head], name)}",
@@ -54,23 +54,27 @@ def headline(probing: Probing) -> None:
             int(report.layer[layer]), written(report.accuracy[layer], name), _interval(report, layer, name)
         ),
         wording.baselines(
-            {one.name: written(one.score, name) for one in report.baselines if not np.isnan(one.score)},
+            {
+                baseline.name: written(baseline.score, name)
+                for baseline in report.baselines
+                if not np.isnan(baseline.score)
+            },
             _random(probing, name),
         ),
     ]
     if not report.is_regression:
         n_heads = int((report.is_head & ~np.isnan(report.accuracy)).sum())
         alpha = probing.visit.chosen.criterion.alpha
-        said.append(wording.n_beating(int(probing.beats.sum()), n_heads, len(probing.known), alpha))
+        sentences.append(wording.n_beating(int(probing.beats.sum()), n_heads, len(probing.known), alpha))
     if probing.random_twin is None:
-        said.append(wording.control_missing())
-    st.markdown(" ".join(said))
+        sentences.append(wording.control_missing())
+    st.markdown(" ".join(sentences))
     for note in result.notes:
         st.caption(plain(note))
 
 
 def _random(probing: Probing, name: str) -> tuple[str, str] | None:
-    """Score of the best head of the checkpoint with random weights, chosen alike, and its interval."""
+    """Score and interval of the best head of the checkpoint with random weights, chosen in the same way."""
     twin = probing.random_twin
     if twin is None:
         return None
@@ -78,19 +82,19 @@ def _random(probing: Probing, name: str) -> tuple[str, str] | None:
     return written(twin.report.accuracy[best], name), _interval(twin.report, best, name)
 
 
-def _interval(report: TaskReport, place: int, name: str) -> str:
-    return f"{written(report.low[place], name)} to {written(report.high[place], name)}"
+def _interval(report: TaskReport, index: int, name: str) -> str:
+    return f"{written(report.low[index], name)} to {written(report.high[index], name)}"
 
 
 def each_head(probing: Probing) -> None:
-    """The map of all heads beside the heads in order, then a table."""
+    """Draw the map of all heads next to the heads in order, then a table."""
     result = probing.shown
     if result.report.is_regression:
         st.caption(wording.REGRESSION)
         measure = wording.ABOVE
     else:
-        named = {label: label for label in MEASURES}
-        measure = one_of(wording.MEASURE, named, key="knowledge measure", help=wording.MEASURE_HELP)
+        options = {label: label for label in MEASURES}
+        measure = one_of(wording.MEASURE, options, key="knowledge measure", help=wording.MEASURE_HELP)
     left, right = halves()
     with left:
         values = MEASURES[measure](result)
@@ -106,7 +110,7 @@ def each_head(probing: Probing) -> None:
 def show_map(
     probing: Probing, result: TrialResult, measure: str, values: Float[np.ndarray, "layer head"], *, key: str
 ) -> None:
-    """Draw a map of a number of each head."""
+    """Draw a map with one value per head."""
     report = result.report
     name = score_name(report.is_regression)
     title = name if report.is_regression else measure
@@ -140,7 +144,7 @@ def show_map(
 
 
 def _details(result: TrialResult) -> list[tuple[str, Float[np.ndarray, "layer head"]]]:
-    """What the controls say of each head, where they are computed."""
+    """Control measures of each head, if they are computed."""
     measured = {measure: MEASURES[measure](result) for measure in (wording.SELECTIVITY, wording.CODE)}
     return [(measure, values) for measure, values in measured.items() if values is not None]
 
@@ -149,7 +153,7 @@ def _intervals(report: TaskReport) -> list[list[str]]:
     name = score_name(report.is_regression)
     low, high = report.grid(report.low), report.grid(report.high)
     return [
-        ["" if np.isnan(one) else f"{written(one, name)} to {written(other, name)}" for one, other in zip(*rows)]
+        ["" if np.isnan(lower) else f"{written(lower, name)} to {written(upper, name)}" for lower, upper in zip(*rows)]
         for rows in zip(low, high)
     ]
 
@@ -172,7 +176,7 @@ def _table(probing: Probing, result: TrialResult) -> None:
 
 
 def places_table(result: TrialResult) -> pd.DataFrame:
-    """A row for each head and each layer's output, whose head is empty."""
+    """One row per head and per layer output; the head of a layer output is empty."""
     report = result.report
     rows = pd.DataFrame(
         {
@@ -185,9 +189,9 @@ def places_table(result: TrialResult) -> pd.DataFrame:
             wording.CHOSEN_STRENGTH: report.strength,
         }
     )
-    for one, p_values in zip(report.baselines, report.p_values):
+    for baseline, p_values in zip(report.baselines, report.p_values):
         if not report.is_regression:
-            rows[f"p against {one.name}"] = p_values
+            rows[f"p against {baseline.name}"] = p_values
     if result.selectivity is not None:
         rows["control"] = result.selectivity.control
         rows["selectivity"] = result.selectivity.selectivity

@@ -1,4 +1,4 @@
-"""Whether the model uses what the chosen heads carry: the concept is erased from them in a program of its own."""
+"""Whether the model uses what the chosen heads encode: the concept is erased from them in a separate process."""
 
 import hashlib
 import json
@@ -16,13 +16,13 @@ from dashboard.files.downloads import table_downloads
 from dashboard.plain import plain, show_error
 from dashboard.public import NOT_HERE, is_public
 from dashboard.views.knowledge import runs, wording
-from dashboard.views.knowledge.asked import LOOK_AGAIN
+from dashboard.views.knowledge.asked import REFRESH_SECONDS
 from dashboard.views.knowledge.numbers import Probing
 
 FORMAT: Final = 2
-"""Of the tables; others are computed anew."""
+"""Version of the tables; those of other versions are computed again."""
 MOST_HEADS: Final = 6
-"""From which a concept is erased in one run."""
+"""Maximum number of heads to erase a concept from in one run."""
 
 
 def is_it_used(probing: Probing) -> None:
@@ -50,13 +50,13 @@ def is_it_used(probing: Probing) -> None:
 
 
 def _options(probing: Probing) -> dict[str, Any]:
-    """As `python -m core erase` takes them."""
-    subject, shown, columns = probing.subjects[0], probing.shown, probing.task.columns
+    """Options of `python -m core erase`."""
+    subject, result, columns = probing.subjects[0], probing.shown, probing.task.columns
     return {
         "checkpoint": subject.name,
         "data": probing.task.path,
-        "pooling": shown.pooling,
-        "attention": shown.kind if len(subject.files.kinds) > 1 else None,
+        "pooling": result.pooling,
+        "attention": result.kind if len(subject.files.kinds) > 1 else None,
         "dtype": subject.dtype,
         "device": probing.visit.chosen.device,
         "too-long": probing.settings.too_long,
@@ -68,15 +68,22 @@ def _options(probing: Probing) -> dict[str, Any]:
 
 
 def _path(probing: Probing) -> Path:
-    """File of the table, named by all that it depends on."""
-    asked = {name: value for name, value in _options(probing).items() if name not in ("checkpoint", "data", "device")}
-    named = [FORMAT, RANDOM_ERASURES, MOST_TEXTS, probing.subjects[0].files.fingerprint, probing.task.digest, asked]
-    digest = hashlib.sha256(json.dumps(named).encode()).hexdigest()
+    """File of the table, named by a hash of everything that it depends on."""
+    options = {name: value for name, value in _options(probing).items() if name not in ("checkpoint", "data", "device")}
+    identity = [
+        FORMAT,
+        RANDOM_ERASURES,
+        MOST_TEXTS,
+        probing.subjects[0].files.fingerprint,
+        probing.task.digest,
+        options,
+    ]
+    digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
     return program_folder() / "erasures" / f"{digest}.parquet"
 
 
 def _read(path: Path) -> pd.DataFrame | None:
-    """A table that was written; None where there is none, or somebody spoilt it."""
+    """The saved table; None if there is none or it is damaged."""
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError):
@@ -84,15 +91,15 @@ def _read(path: Path) -> pd.DataFrame | None:
 
 
 def _run(probing: Probing, path: Path) -> None:
-    """Offer to erase, and watch it."""
+    """Show a button that starts the erasure, or the progress of a running one."""
     if is_public():
         st.info(NOT_HERE)
         return
     if runs.is_erasing():
         _watch()
         return
-    if why := runs.why_not_erased():
-        st.error(plain(why), icon=":material/error:")
+    if reason := runs.why_not_erased():
+        st.error(plain(reason), icon=":material/error:")
     names = [head_name(*head) for head in sorted(probing.heads)]
     if st.button(wording.erase_button(names), key="erase", icon=":material/ink_eraser:", help=wording.ERASE_HELP):
         try:
@@ -107,7 +114,7 @@ def _run(probing: Probing, path: Path) -> None:
             st.rerun()
 
 
-@st.fragment(run_every=LOOK_AGAIN)
+@st.fragment(run_every=REFRESH_SECONDS)
 def _watch() -> None:
     if not runs.is_erasing():
         st.rerun()

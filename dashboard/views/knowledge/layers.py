@@ -13,7 +13,7 @@ from dashboard.views.knowledge.numbers import Probing, above_majority, majority
 from dashboard.views.layout import halves
 
 MOST_VIOLINS: Final = 3
-"""Checkpoints whose violins are drawn over one another; more cannot be told apart."""
+"""Maximum number of overlaid violins; more cannot be told apart."""
 
 
 def layers(probing: Probing) -> None:
@@ -21,10 +21,10 @@ def layers(probing: Probing) -> None:
     st.markdown(wording.SORTED_SEE)
     report = probing.shown.report
     name = score_name(report.is_regression)
-    shown = name if report.is_regression else wording.ABOVE
+    title = name if report.is_regression else wording.ABOVE
     left, right = halves()
     with left:
-        figure = sorted_heads(above_majority(report), shown, probing.heads)
+        figure = sorted_heads(above_majority(report), title, probing.heads)
         chart("heads sorted in layers", figure, probing.facts, wording.JO_MYAENG, selects=True)
     with right:
         figure = scores_by_layer(

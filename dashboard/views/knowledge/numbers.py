@@ -1,4 +1,4 @@
-"""What the page Knowledge shows: the results of each checkpoint on each task, and what follows from them."""
+"""Data of the page Knowledge: the results of each checkpoint on each task, and what is derived from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ from dashboard.views.frame import Visit
 from dashboard.views.knowledge.task_files import TaskFile
 
 RESULTS_BYTES: Final = 64 * 2**20
-"""Of the latest results in memory, for all readers."""
+"""Size of the in-memory cache of recent results, shared by all readers."""
 SEED_OF_WEIGHTS: Final = 0
-"""Of the checkpoint with random weights."""
+"""Seed of the checkpoint with random weights."""
 MOST_ROWS: Final = 500
-"""Of the latest ones, among which those of a checkpoint are looked for."""
+"""Number of the latest saved results that are searched for those of a checkpoint."""
 _fingerprints: Final[Recent[tuple[Path, int], str]] = Recent(2 * MOST_ROWS)
 _results: Final[Recent[tuple[Path, int], TrialResult]] = Recent(RESULTS_BYTES)
 
@@ -41,13 +41,13 @@ class Subject:
     """A checkpoint that is probed."""
 
     name: str
-    """As a trial names it."""
+    """Name in a trial."""
     label: str
-    """As the page calls it."""
+    """Name on the page."""
     files: CheckpointFiles
     dtype: str
     random_weights: int | None = None
-    """Seed, for the same checkpoint before any training."""
+    """Seed, if the weights are randomly initialised."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,31 +65,31 @@ class Probing:
     visit: Visit
     settings: Settings
     tasks: tuple[TaskFile, ...]
-    """That can be probed."""
+    """The tasks that can be probed."""
     subjects: tuple[Subject, ...]
     """The chosen checkpoint first."""
     results: Mapping[tuple[str, str], TrialResult]
-    """By the label of the checkpoint and the digest of the task, as far as they are known."""
+    """Results so far, by the label of the checkpoint and the digest of the task."""
     task: TaskFile
-    """The one that is shown."""
+    """The shown task."""
     shown: TrialResult
-    """What is known of the chosen checkpoint and the shown task."""
+    """Result of the chosen checkpoint on the shown task."""
     heads: list[Head]
-    """That are chosen."""
+    """The chosen heads."""
 
     def of(self, subject: Subject, task: TaskFile) -> TrialResult | None:
-        """What is known of a checkpoint and a task."""
+        """Result of a checkpoint on a task; None if it is not probed yet."""
         return self.results.get((subject.label, task.digest))
 
     @property
     def random_twin(self) -> TrialResult | None:
-        """What is known of the shown task and the checkpoint's random weights."""
+        """Result of the checkpoint with random weights on the shown task; None if it is not probed yet."""
         twin = next((subject for subject in self.subjects if subject.random_weights is not None), None)
         return None if twin is None else self.of(twin, self.task)
 
     @property
     def scores(self) -> list[Scores]:
-        """What the heads of each checkpoint score on the shown task, as far as it is known; the chosen one first."""
+        """Scores of the heads of each probed checkpoint on the shown task; the chosen checkpoint first."""
         return [
             Scores(label=subject.label, heads=result.report.grid(result.report.accuracy))
             for subject in self.subjects
@@ -98,35 +98,35 @@ class Probing:
 
     @cached_property
     def known(self) -> dict[str, TrialResult]:
-        """What is known of the chosen checkpoint, by the name of the task."""
+        """Results of the chosen checkpoint, by the name of the task."""
         by_task = {task.name: self.of(self.subjects[0], task) for task in self.tasks}
         return {name: result for name, result in by_task.items() if result is not None}
 
     @cached_property
     def beats(self) -> Bool[np.ndarray, " place"]:
-        """Heads that beat every baseline on the shown task, corrected over the heads and all known tasks."""
-        chosen = self.visit.chosen.criterion
+        """Heads that beat every baseline on the shown task, corrected over the heads and all probed tasks."""
+        criterion = self.visit.chosen.criterion
         reports = [result.report for result in self.known.values()]
-        return beat_all(reports, chosen.correction, chosen.alpha)[list(self.known).index(self.task.name)]
+        return beat_all(reports, criterion.correction, criterion.alpha)[list(self.known).index(self.task.name)]
 
     @cached_property
     def facts(self) -> dict[str, str]:
-        """What a file says about where its numbers come from."""
-        chosen = self.visit.chosen
+        """Provenance that is written into downloaded files."""
+        choice = self.visit.chosen
         return {
-            **provenance.engine_facts(chosen, self.visit.engine),
+            **provenance.engine_facts(choice, self.visit.engine),
             "task": self.task.name,
             "task from": self.task.source,
             "examples": ", ".join(map(str, self.task.n_rows)),
             "vectors at": self.shown.pooling,
             "seed": str(self.shown.trial.seed),
-            "alpha": f"{chosen.criterion.alpha:g}",
-            "correction": chosen.criterion.correction,
+            "alpha": f"{choice.criterion.alpha:g}",
+            "correction": choice.criterion.correction,
         }
 
 
 def subject_of(engine: Engine, label: str, random_weights: int | None = None) -> Subject:
-    """A checkpoint to be probed, or with a seed the same one before any training."""
+    """A checkpoint to probe; with a seed, the same one with random weights."""
     files = engine.files if random_weights is None else randomly_initialised(engine.files, random_weights)
     return Subject(name=engine.files.name, label=label, files=files, dtype=engine.dtype, random_weights=random_weights)
 
@@ -144,55 +144,59 @@ def trial_of(subject: Subject, task: TaskFile, settings: Settings, visit: Visit)
 
 
 def known_result(subject: Subject, task: TaskFile, settings: Settings, visit: Visit) -> TrialResult | None:
-    """What was found of a checkpoint and a task; None before it is probed."""
+    """Saved result of a checkpoint on a task; None if it is not probed yet."""
     trial = trial_of(subject, task, settings, visit)
-    return _kept(row_path(trials_folder(), trial, subject.files, task.digest, subject.dtype))
+    return _cached_result(row_path(trials_folder(), trial, subject.files, task.digest, subject.dtype))
 
 
-def _kept(path: Path) -> TrialResult | None:
-    """A row, read once while it stays as it is; None where there is none."""
+def _cached_result(path: Path) -> TrialResult | None:
+    """The result in a file, read once per version of the file; None if there is none."""
     try:
         key = path, path.stat().st_mtime_ns
     except OSError:
         return None
-    known = _results.get(key)
-    if known is None and (known := read_result(path)) is not None:
-        _results.put(key, known, 2 * path.stat().st_size)
-    return known
+    result = _results.get(key)
+    if result is None and (result := read_result(path)) is not None:
+        _results.put(key, result, 2 * path.stat().st_size)
+    return result
 
 
 def kept_results(engine: Engine, kind: Kind) -> list[TrialResult]:
-    """All that was found of a checkpoint by the latest runs, read as in the paper; of equal tasks the latest."""
+    """Results of a checkpoint from the latest runs, with the paper's pooling; the latest one of each task."""
     folder = trials_folder()
     paths = sorted(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)[-MOST_ROWS:]
-    own = [path for path in paths if _fingerprint(path) == engine.files.fingerprint]
-    asked = (engine.dtype, kind, None)
-    found = [each for each in map(_kept, own) if each and (each.dtype, each.kind, each.trial.pooling) == asked]
-    return list({each.report.task: each for each in found}.values())
+    own_paths = [path for path in paths if _fingerprint(path) == engine.files.fingerprint]
+    settings = (engine.dtype, kind, None)
+    results = [
+        result
+        for result in map(_cached_result, own_paths)
+        if result and (result.dtype, result.kind, result.trial.pooling) == settings
+    ]
+    return list({result.report.task: result for result in results}.values())
 
 
 def _fingerprint(path: Path) -> str | None:
     key = path, path.stat().st_mtime_ns
-    if (known := _fingerprints.get(key)) is None and (known := fingerprint_of(path)) is not None:
-        _fingerprints.put(key, known)
-    return known
+    if (fingerprint := _fingerprints.get(key)) is None and (fingerprint := fingerprint_of(path)) is not None:
+        _fingerprints.put(key, fingerprint)
+    return fingerprint
 
 
 def beat_all(reports: Sequence[TaskReport], correction: Correction, alpha: float) -> list[Bool[np.ndarray, " place"]]:
     """Which heads beat every baseline on each task; p-values corrected over the heads and tasks, for each baseline.
 
-    A regression has no p-values, so that no head is marked.
+    A regression has no p-values, so none of its heads is marked.
     """
     beats = [np.ones(len(report.layer), bool) for report in reports]
     for baseline in range(min((len(report.baselines) for report in reports), default=0)):
-        for place, p_values in enumerate(corrected(reports, baseline, correction)):
-            beats[place] &= p_values < alpha
+        for index, p_values in enumerate(corrected(reports, baseline, correction)):
+            beats[index] &= p_values < alpha
     return beats
 
 
 def majority(report: TaskReport) -> float:
     """Score of always guessing the most frequent class; NaN for a regression."""
-    return next((one.score for one in report.baselines if one.name == MAJORITY), np.nan)
+    return next((baseline.score for baseline in report.baselines if baseline.name == MAJORITY), np.nan)
 
 
 def above_majority(report: TaskReport) -> Float[np.ndarray, "layer head"]:

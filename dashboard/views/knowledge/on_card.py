@@ -10,24 +10,24 @@ from dashboard.views.knowledge import wording
 from dashboard.views.knowledge.numbers import beat_all, kept_results, majority
 
 SHOWN: Final = 3
-"""Tasks on a card at most."""
+"""Maximum number of tasks on a card."""
 
 
 def what_it_knows(visit: Visit, head: Head) -> str:
-    """The tasks that a head's output alone predicts best, of those that were probed; empty where none was."""
-    kept = [each for each in kept_results(visit.engine, visit.settings.kind) if not each.report.is_regression]
-    if not kept:
+    """The probed tasks that a head's output alone predicts best; empty if none was probed."""
+    results = [result for result in kept_results(visit.engine, visit.settings.kind) if not result.report.is_regression]
+    if not results:
         return ""
     criterion = visit.chosen.criterion
-    beats = beat_all([each.report for each in kept], criterion.correction, criterion.alpha)
-    known = []
-    for result, marked in zip(kept, beats):
+    beats = beat_all([result.report for result in results], criterion.correction, criterion.alpha)
+    best_tasks = []
+    for result, marked in zip(results, beats):
         report = result.report
-        place = next(at for at in range(len(marked)) if (report.layer[at], report.head[at]) == head)
-        if marked[place]:
-            known.append((float(report.accuracy[place]), majority(report), plain(report.task)))
-    known.sort(key=lambda each: each[1] - each[0])
-    if not known:
-        return wording.card_nothing(len(kept))
-    said = [(task, written(score, ACCURACY), written(floor, ACCURACY)) for score, floor, task in known[:SHOWN]]
-    return wording.card(said, len(kept))
+        index = next(row for row in range(len(marked)) if (report.layer[row], report.head[row]) == head)
+        if marked[index]:
+            best_tasks.append((float(report.accuracy[index]), majority(report), plain(report.task)))
+    best_tasks.sort(key=lambda entry: entry[1] - entry[0])
+    if not best_tasks:
+        return wording.card_nothing(len(results))
+    rows = [(task, written(score, ACCURACY), written(floor, ACCURACY)) for score, floor, task in best_tasks[:SHOWN]]
+    return wording.card(rows, len(results))

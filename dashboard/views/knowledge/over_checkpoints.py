@@ -1,4 +1,4 @@
-"""What several checkpoints know of a task: maps on one scale, and lines from one to the next."""
+"""What several checkpoints know about a task: maps on one scale, and scores from one checkpoint to the next."""
 
 import re
 from typing import Final
@@ -25,38 +25,40 @@ STEP: Final = re.compile(r"(.+)/checkpoint-(\d{1,15})")
 
 def checkpoints(probing: Probing) -> None:
     """Draw the tab."""
-    # Random weights are what a checkpoint was before any training.
+    # Random weights come first: they stand for the checkpoint before training.
     ordered = sorted(probing.subjects, key=lambda subject: subject.random_weights is None)
-    known = {subject.label: result for subject in ordered if (result := probing.of(subject, probing.task)) is not None}
-    if len(known) < 2:
+    results = {
+        subject.label: result for subject in ordered if (result := probing.of(subject, probing.task)) is not None
+    }
+    if len(results) < 2:
         st.info(wording.ONE_CHECKPOINT)
         return
     left, right = halves()
     with left:
         label = st.select_slider(
             wording.SHOWN_CHECKPOINT,
-            list(known),
+            list(results),
             value=probing.subjects[0].label,
             key="knowledge checkpoint",
             help=wording.SHOWN_HELP,
             persist_state="session",
         )
-        _map(probing, known, label)
+        _map(probing, results, label)
     with right:
-        trained = [subject.label for subject in ordered if subject.random_weights is None and subject.label in known]
+        trained = [subject.label for subject in ordered if subject.random_weights is None and subject.label in results]
         steps = steps_of(trained)
-        scores = [_scores(label, known[label]) for label in (known if steps is None else trained)]
+        scores = [_scores(label, results[label]) for label in (results if steps is None else trained)]
         name = score_name(probing.shown.report.is_regression)
         figure = scores_of_checkpoints(scores, steps, name)
         chart("scores of checkpoints", figure, probing.facts)
 
 
 def steps_of(labels: list[str]) -> list[int] | None:
-    """Training steps, where all but the first are saved steps of one run in ascending order, and it began from it."""
-    found = [STEP.fullmatch(label) for label in labels[1:]]
-    if not found or not all(found) or len({match[1] for match in found if match}) != 1:
+    """Training steps, if all but the first checkpoint are saved steps of one run in ascending order; otherwise None."""
+    matches = [STEP.fullmatch(label) for label in labels[1:]]
+    if not matches or not all(matches) or len({match[1] for match in matches if match}) != 1:
         return None
-    steps = [0, *(int(match[2]) for match in found if match)]
+    steps = [0, *(int(match[2]) for match in matches if match)]
     return steps if steps == sorted(set(steps)) else None
 
 
@@ -73,17 +75,17 @@ def _scores(label: str, result: TrialResult) -> CheckpointScores:
     )
 
 
-def _map(probing: Probing, known: dict[str, TrialResult], label: str) -> None:
-    """The map of one checkpoint, on the scale of all."""
-    all_values = [above_majority(result.report) for result in known.values()]
-    values, report = above_majority(known[label].report), known[label].report
+def _map(probing: Probing, results: dict[str, TrialResult], label: str) -> None:
+    """Draw the map of one checkpoint, on a scale that all checkpoints share."""
+    all_values = [above_majority(result.report) for result in results.values()]
+    values, report = above_majority(results[label].report), results[label].report
     title = score_name(True) if report.is_regression else wording.ABOVE
-    signed = any(np.nanmin(each, initial=0) < 0 for each in all_values)
+    signed = any(np.nanmin(grid, initial=0) < 0 for grid in all_values)
     picture = HeadMap(
         title=title,
         label=f"{title} of the heads of {label}, {probing.task.name}",
         values=values,
-        bound=round_bound(max(float(np.nanmax(np.abs(each), initial=0)) for each in all_values)),
+        bound=round_bound(max(float(np.nanmax(np.abs(grid), initial=0)) for grid in all_values)),
         signed=signed,
         low_label=wording.WORSE if signed else "",
         high_label=wording.BETTER,

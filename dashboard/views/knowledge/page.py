@@ -1,4 +1,4 @@
-"""Knowledge: what can be predicted from each head's output alone, beside controls."""
+"""Knowledge: what can be predicted from each head's output alone, compared with controls."""
 
 from functools import partial
 from pathlib import Path
@@ -40,27 +40,27 @@ def _knowledge() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sample = asked.is_sample()
         settings = asked.settings()
-        shown = st.container(width=TASK_WIDTH)
-    found = asked.tasks(sample)
-    if not found:
+        task_slot = st.container(width=TASK_WIDTH)
+    task_files = asked.tasks(sample)
+    if not task_files:
         return
-    with shown:
-        smallest = min(found, key=lambda each: sum(each.n_rows))
-        by_name = {each.name: each for each in found}
+    with task_slot:
+        smallest = min(task_files, key=lambda file: sum(file.n_rows))
+        by_name = {file.name: file for file in task_files}
         task = from_list(wording.TASK, by_name, key="sample task" if sample else "own task", start=smallest.name)
-    chosen, subjects, stages = _what_is_probed(visit, found, task, sample, settings)
-    run_panel(visit, subjects, chosen, settings, stages)
-    _results(visit, found, task, subjects, settings)
+    chosen_tasks, subjects, stages = _what_is_probed(visit, task_files, task, sample, settings)
+    run_panel(visit, subjects, chosen_tasks, settings, stages)
+    _results(visit, task_files, task, subjects, settings)
 
 
 def _what_is_probed(
-    visit: Visit, found: tuple[TaskFile, ...], task: TaskFile, sample: bool, settings: Settings
+    visit: Visit, task_files: tuple[TaskFile, ...], task: TaskFile, sample: bool, settings: Settings
 ) -> tuple[tuple[TaskFile, ...], tuple[Subject, ...], tuple[Stage, ...]]:
-    """Ask which tasks and checkpoints are probed, and how far."""
+    """Ask which tasks and checkpoints to probe, and which stages to run."""
     with st.expander(wording.WHAT):
         left, right = st.columns(2)
         with left:
-            chosen = asked.chosen_tasks(found, sample)
+            chosen_tasks = asked.chosen_tasks(task_files, sample)
             stages = one_of(wording.DEPTH, wording.DEPTHS, key="how far", help=wording.DEPTH_HELP)
         with right:
             subjects = asked.subjects(visit)
@@ -69,32 +69,32 @@ def _what_is_probed(
             st.caption(plain(task.source))
         for note in task.notes:
             st.caption(plain(note))
-    return chosen, subjects, stages
+    return chosen_tasks, subjects, stages
 
 
 def _results(
-    visit: Visit, found: tuple[TaskFile, ...], task: TaskFile, subjects: tuple[Subject, ...], settings: Settings
+    visit: Visit, task_files: tuple[TaskFile, ...], task: TaskFile, subjects: tuple[Subject, ...], settings: Settings
 ) -> None:
     results = {
-        (subject.label, each.digest): result
+        (subject.label, task_file.digest): result
         for subject in subjects
-        for each in found
-        if (result := known_result(subject, each, settings, visit)) is not None
+        for task_file in task_files
+        if (result := known_result(subject, task_file, settings, visit)) is not None
     }
-    shown = results.get((subjects[0].label, task.digest))
-    if shown is None:
+    shown_result = results.get((subjects[0].label, task.digest))
+    if shown_result is None:
         st.info(wording.not_probed(plain(task.name), runs.is_on(runs.look())))
         return
-    report, best = shown.report, shown.report.best_head
+    report, best = shown_result.report, shown_result.report.best_head
     n_layers, n_heads = above_majority(report).shape
     probing = Probing(
         visit=visit,
         settings=settings,
-        tasks=found,
+        tasks=task_files,
         subjects=subjects,
         results=results,
         task=task,
-        shown=shown,
+        shown=shown_result,
         heads=state.chosen_heads(n_layers, n_heads, (int(report.layer[best]), int(report.head[best]))),
     )
     headline(probing)

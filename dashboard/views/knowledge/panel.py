@@ -1,4 +1,4 @@
-"""The run that probes: begun, watched, stopped, and gone on with."""
+"""The probing run: start it, watch it, stop it, and resume it."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from dashboard.plain import plain, show_error
 from dashboard.public import NOT_HERE, is_public
 from dashboard.views.frame import Visit
 from dashboard.views.knowledge import runs, wording
-from dashboard.views.knowledge.asked import LOOK_AGAIN
+from dashboard.views.knowledge.asked import REFRESH_SECONDS
 from dashboard.views.knowledge.numbers import Settings, Subject, known_result, trial_of
 from dashboard.views.knowledge.task_files import TaskFile
 
@@ -23,26 +23,26 @@ def run_panel(
     settings: Settings,
     stages: tuple[Stage, ...],
 ) -> None:
-    """Show the run that is on, or offer to begin what is not known yet."""
+    """Show the current run, or a button that starts what is not probed yet."""
     if is_public():
         st.caption(NOT_HERE)
         return
-    now = runs.look()
-    if now is not None and now.state == "running":
-        _watch(now)
+    progress = runs.look()
+    if progress is not None and progress.state == "running":
+        _watch(progress)
         return
-    if now is not None:
-        _say_how_it_ended(now)
-    known = [[known_result(subject, task, settings, visit) for task in tasks] for subject in subjects]
-    n_known = sum(_is_done(each, stages) for row in known for each in row)
+    if progress is not None:
+        _show_outcome(progress)
+    results = [[known_result(subject, task, settings, visit) for task in tasks] for subject in subjects]
+    n_known = sum(_is_done(result, stages) for row in results for result in row)
     if n_known == len(subjects) * len(tasks):
         return
-    begun = any(each is not None for row in known for each in row)
-    if begun:
+    has_begun = any(result is not None for row in results for result in row)
+    if has_begun:
         st.caption(wording.known_already(n_known, len(subjects) * len(tasks)))
-    missing = [task for place, task in enumerate(tasks) if not all(_is_done(row[place], stages) for row in known)]
-    label = wording.probe_button(len(missing), len(subjects), begun)
-    missing.sort(key=lambda task: sum(task.n_rows))  # the first result is there soon
+    missing = [task for index, task in enumerate(tasks) if not all(_is_done(row[index], stages) for row in results)]
+    label = wording.probe_button(len(missing), len(subjects), has_begun)
+    missing.sort(key=lambda task: sum(task.n_rows))  # so that the first result arrives soon
     if st.button(label, key="probe", icon=":material/play_arrow:", type="primary"):
         trials = [trial_of(subject, task, settings, visit) for subject in subjects for task in missing]
         try:
@@ -54,21 +54,21 @@ def run_panel(
 
 
 def _is_done(result: TrialResult | None, stages: Sequence[Stage]) -> bool:
-    """Whether all wanted stages are there."""
+    """Whether the result has all these stages."""
     return result is not None and set(stages) <= set(result.stages)
 
 
-def _watch(begun_with: TrialsProgress) -> None:
-    """The run that is on, looked at again and again; the whole page is drawn anew once something more is known."""
+def _watch(initial: TrialsProgress) -> None:
+    """Show the current run, refreshed at intervals; the whole page is redrawn once there is a new result."""
 
-    @st.fragment(run_every=LOOK_AGAIN)
+    @st.fragment(run_every=REFRESH_SECONDS)
     def panel() -> None:
-        now = runs.look()
-        if now is None or now.state != "running" or now.done != begun_with.done:
+        progress = runs.look()
+        if progress is None or progress.state != "running" or progress.done != initial.done:
             st.rerun()
             return
-        share = min(now.done / now.total, 1.0) if now.total else 0.0
-        st.progress(share, plain(wording.running(now)))
+        share = min(progress.done / progress.total, 1.0) if progress.total else 0.0
+        st.progress(share, plain(wording.running(progress)))
         if runs.is_stopping():
             st.markdown(wording.STOPPING)
         else:
@@ -84,11 +84,11 @@ def _watch(begun_with: TrialsProgress) -> None:
         panel()
 
 
-def _say_how_it_ended(now: TrialsProgress) -> None:
-    if now.failed:
-        failed = [(plain(each.trial), plain(each.why)) for each in now.failed]
-        st.warning(wording.failures(failed), icon=":material/warning:")
-    elif now.state == "failed":
-        st.error(plain(now.message), icon=":material/error:")
-    elif now.state in ("stopped", "left"):
-        st.info(wording.ended(now), icon=":material/pause_circle:")
+def _show_outcome(progress: TrialsProgress) -> None:
+    if progress.failed:
+        failed_trials = [(plain(failure.trial), plain(failure.why)) for failure in progress.failed]
+        st.warning(wording.failures(failed_trials), icon=":material/warning:")
+    elif progress.state == "failed":
+        st.error(plain(progress.message), icon=":material/error:")
+    elif progress.state in ("stopped", "left"):
+        st.info(wording.ended(progress), icon=":material/pause_circle:")

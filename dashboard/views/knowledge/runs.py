@@ -1,4 +1,4 @@
-"""Probing, erasing and the making of the sample tasks, each in a program of its own and one at a time."""
+"""Probing, erasing and making the sample tasks: each in a separate process, and one of each at a time."""
 
 import atexit
 import json
@@ -27,18 +27,18 @@ SAMPLE: Final = "sample tasks"
 ERASURE: Final = "erasure"
 _lock = Lock()
 _programs: Final[dict[str, Program]] = {}
-"""The programs that were begun here, by what they do."""
+"""The processes that this program started, by what they do."""
 
 
 def run_folder() -> Path:
-    """Where the latest run says how far it is."""
+    """Folder in which the latest run records its progress."""
     return program_folder() / "probing"
 
 
 def start(trials: Sequence[Trial], stages: Sequence[Stage], device: str, dtype: str) -> None:
-    """Probe a table of trials; what is known already is not computed again.
+    """Run a table of trials; finished results are not computed again.
 
-    Raises: AnalysisError where a run is on already, or nothing can be written or begun.
+    Raises: AnalysisError if a run is in progress already, or if it cannot be written or started.
     """
     with _lock:
         if is_on(look()):
@@ -56,9 +56,9 @@ def start(trials: Sequence[Trial], stages: Sequence[Stage], device: str, dtype: 
 
 
 def stop() -> None:
-    """Let the run end between two steps; what it has found so far stays.
+    """Stop the run after its current step; its results so far are kept.
 
-    One that has said nothing yet is ended at once.
+    A run that has not recorded any progress yet is terminated at once.
     """
     try:
         stop_trials(run_folder())
@@ -73,27 +73,27 @@ def is_stopping() -> bool:
 
 
 def look() -> TrialsProgress | None:
-    """How far the latest run is, as its folder and, where it was begun here, its program say; None before the first."""
-    said, program = read_trials_progress(run_folder()), _programs.get(PROBING)
+    """Progress of the latest run, from its folder and, if this program started it, its process; None without a run."""
+    progress, program = read_trials_progress(run_folder()), _programs.get(PROBING)
     if program is None:
-        return said
+        return progress
     code = program.process.poll()
     if code is None:
-        return said if is_on(said) else TrialsProgress()  # it has not written its first line yet
-    if code > 0 and (said is None or said.state in ("running", "left")):
-        return replace(said or TrialsProgress(), state="failed", message=program.reason(code))
-    return said
+        return progress if is_on(progress) else TrialsProgress()  # it has not written its first line yet
+    if code > 0 and (progress is None or progress.state in ("running", "left")):
+        return replace(progress or TrialsProgress(), state="failed", message=program.reason(code))
+    return progress
 
 
 def is_on(progress: TrialsProgress | None) -> bool:
-    """Whether a run goes on."""
+    """Whether a run is in progress."""
     return progress is not None and progress.state == "running"
 
 
 def make_sample() -> None:
     """Make the sample tasks.
 
-    Raises: AnalysisError where the program cannot be started.
+    Raises: AnalysisError if the process cannot be started.
     """
     with _lock:
         if not sample_is_being_made():
@@ -101,19 +101,19 @@ def make_sample() -> None:
 
 
 def sample_is_being_made() -> bool:
-    """Whether the sample tasks are on the way."""
-    return _runs(SAMPLE)
+    """Whether the sample tasks are being made."""
+    return _is_running(SAMPLE)
 
 
 def why_no_sample() -> str:
-    """Why the sample tasks could not be made; empty where nothing went wrong."""
-    return _why(SAMPLE)
+    """Why the sample tasks could not be made; empty without an error."""
+    return _failure(SAMPLE)
 
 
 def erase(options: Sequence[str]) -> None:
-    """Erase a concept from some heads; `options` as `python -m core erase` takes them.
+    """Erase a concept from some heads; `options` are those of `python -m core erase`.
 
-    Raises: AnalysisError where an erasure is on, or the program cannot be started.
+    Raises: AnalysisError if an erasure is in progress, or if the process cannot be started.
     """
     with _lock:
         if is_erasing():
@@ -122,40 +122,40 @@ def erase(options: Sequence[str]) -> None:
 
 
 def is_erasing() -> bool:
-    """Whether an erasure is on."""
-    return _runs(ERASURE)
+    """Whether an erasure is in progress."""
+    return _is_running(ERASURE)
 
 
 def why_not_erased() -> str:
-    """Why the last erasure failed; empty where it did not."""
-    return _why(ERASURE)
+    """Why the last erasure failed; empty if it did not."""
+    return _failure(ERASURE)
 
 
-def _runs(doing: str) -> bool:
-    return doing in _programs and _programs[doing].process.poll() is None
+def _is_running(job: str) -> bool:
+    return job in _programs and _programs[job].process.poll() is None
 
 
-def _why(doing: str) -> str:
-    program = _programs.get(doing)
+def _failure(job: str) -> str:
+    program = _programs.get(job)
     code = None if program is None else program.process.poll()
     return program.reason(code) if program is not None and code else ""
 
 
-def _begin(doing: str, command: Sequence[str]) -> None:
-    if (before := _programs.pop(doing, None)) is not None:
-        before.errors.close()
-    _programs[doing] = programs.begin(command)
+def _begin(job: str, command: Sequence[str]) -> None:
+    if (previous := _programs.pop(job, None)) is not None:
+        previous.errors.close()
+    _programs[job] = programs.begin(command)
 
 
 @atexit.register
 def _end() -> None:
-    """Ask the run that was begun here to end, and end what does not."""
+    """Ask the run that this program started to end; terminate every process that does not end."""
     if PROBING in _programs and _programs[PROBING].process.poll() is None:
         stop()
     while _programs:
-        doing, program = _programs.popitem()
+        job, program = _programs.popitem()
         try:
-            if doing != PROBING:
+            if job != PROBING:
                 program.process.terminate()
             program.process.wait(ENDS_WITHIN)
         except subprocess.TimeoutExpired:

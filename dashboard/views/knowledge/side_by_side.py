@@ -1,4 +1,4 @@
-"""Tasks beside one another: which the same heads know, and syntactic against semantic ones."""
+"""Tasks side by side: which tasks the same heads know, and syntactic compared with semantic tasks."""
 
 import numpy as np
 import pandas as pd
@@ -30,19 +30,19 @@ def tasks_side_by_side(probing: Probing) -> None:
 
 def _similarity(probing: Probing) -> None:
     similarity = task_similarity(np.stack([above_majority(result.report) for result in probing.known.values()]))
-    varied = [place for place in range(len(similarity)) if not np.isnan(similarity[place, place])]
+    varied = [index for index in range(len(similarity)) if not np.isnan(similarity[index, index])]
     if len(varied) < 2:
         st.info(wording.FEW_TASKS)
         return
-    names = [list(probing.known)[place] for place in varied]
-    kept = similarity[np.ix_(varied, varied)]
-    chart("similarity of tasks", similarity_of_tasks(kept, names), probing.facts, wording.JO_MATRIX)
-    rows = pd.DataFrame(kept, index=names, columns=names).rename_axis("task").reset_index()
+    names = [list(probing.known)[index] for index in varied]
+    of_varied = similarity[np.ix_(varied, varied)]
+    chart("similarity of tasks", similarity_of_tasks(of_varied, names), probing.facts, wording.JO_MATRIX)
+    rows = pd.DataFrame(of_varied, index=names, columns=names).rename_axis("task").reset_index()
     table_downloads("similarity of tasks", rows, probing.facts)
 
 
 def _groups(probing: Probing) -> None:
-    """Each head's mean over syntactic tasks against that over semantic ones."""
+    """Plot each head's mean over syntactic tasks against its mean over semantic tasks."""
     means = {group: _mean(probing, group) for group in ("syntactic", "semantic")}
     x, y = means["syntactic"], means["semantic"]
     if x is None or y is None:
@@ -51,10 +51,12 @@ def _groups(probing: Probing) -> None:
     words = Words(
         title="Syntactic and semantic tasks", x=wording.SCATTER_X, y=wording.SCATTER_Y, reading=wording.SCATTER_READING
     )
-    there = ~np.isnan(x) & ~np.isnan(y)
-    r = np.corrcoef(x[there], y[there])[0, 1] if there.sum() > 1 else np.nan
-    said = f"Each head by its mean on syntactic and on semantic tasks, above the majority class. Correlation {r:.2f}."
-    figure = head_scatter(x, y, words, said, probing.heads, by_layer=True)
+    is_known = ~np.isnan(x) & ~np.isnan(y)
+    r = np.corrcoef(x[is_known], y[is_known])[0, 1] if is_known.sum() > 1 else np.nan
+    description = (
+        f"Each head by its mean on syntactic and on semantic tasks, above the majority class. Correlation {r:.2f}."
+    )
+    figure = head_scatter(x, y, words, description, probing.heads, by_layer=True)
     chart("syntactic and semantic", figure, probing.facts, wording.JO_SCATTER, selects=True)
 
 

@@ -1,4 +1,4 @@
-"""Files of probing tasks, those of the sample and those that readers gave, and what is in each."""
+"""Files of probing tasks, from the sample and from readers, and the facts about each."""
 
 import json
 import shutil
@@ -20,15 +20,15 @@ from core.probing_tasks.trials.trial import Trial, task_sha256
 from dashboard.views.finetune.folders import SHA_CHARACTERS, keep_file, safe_name
 
 COLUMNS: Final = "columns.json"
-"""File beside a labelled table that says what its columns are."""
-KEPT: Final = 200
-"""Tasks whose facts stay in memory."""
-_facts: Final[Recent[tuple[object, ...], "TaskFile"]] = Recent(KEPT)
+"""File next to a labelled table that records what its columns are."""
+MAX_CACHED: Final = 200
+"""Maximum number of tasks whose facts are cached in memory."""
+_facts: Final[Recent[tuple[object, ...], "TaskFile"]] = Recent(MAX_CACHED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """What the columns of a labelled table are; the values of a trial."""
+    """What the columns of a labelled table are; the fields are those of a trial."""
 
     text_columns: str | None = None
     label_column: str = LABEL_COLUMN
@@ -38,34 +38,34 @@ class Columns:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskFile:
-    """A task as its file holds it."""
+    """A task and the facts about its file."""
 
     path: Path
     columns: Columns
     name: str
     digest: str = ""
-    """Of its examples, by `task_sha256`."""
+    """Hash of its examples, by `task_sha256`."""
     n_rows: tuple[int, ...] = ()
-    """Of each part."""
+    """Number of examples of each part."""
     n_classes: int = 0
     """0 for a regression."""
     source: str = ""
-    """Where it comes from."""
+    """Source of the task."""
     definition: str = ""
     notes: tuple[str, ...] = ()
-    """What makes its results weak."""
+    """Reasons why its results are weak."""
     problem: str = ""
-    """Why it cannot be probed; empty where it can."""
+    """Why it cannot be probed; empty if it can."""
     header: tuple[str, ...] = ()
-    """Columns of a table whose texts have to be named first."""
+    """Columns of a table for which the reader has to say first what they hold."""
 
     def trial(self, checkpoint: str, **settings: Any) -> Trial:
-        """The trial of a checkpoint on it."""
+        """The trial of a checkpoint on this task."""
         return Trial(checkpoint=checkpoint, data=str(self.path), **asdict(self.columns), **settings)
 
 
 def sample_tasks() -> tuple[TaskFile, ...]:
-    """The tasks of the sample; none before they are made."""
+    """The sample tasks; empty before they are made."""
     folder = sample_tasks_folder()
     if not (folder / ABOUT).is_file():
         return ()
@@ -74,33 +74,33 @@ def sample_tasks() -> tuple[TaskFile, ...]:
         replace(task, definition=about[task.name].get("definition", ""), source=about[task.name].get("source", ""))
         if task.name in about
         else task
-        for task in _described(folder.glob("*.txt"))
+        for task in _task_files(folder.glob("*.txt"))
     )
 
 
 def own_tasks() -> tuple[TaskFile, ...]:
-    """The tasks that readers gave, by name; of equal names all but the first with signs of their content."""
-    found: dict[str, TaskFile] = {}
-    for task in _described(own_folder().glob("*/*")):
-        name = f"{task.name} ({task.path.parent.name[:4]})" if task.name in found else task.name
-        found[name] = replace(task, name=name)
-    return tuple(found.values())
+    """The tasks of readers, by name; where names are equal, all but the first carry a prefix of their content hash."""
+    tasks: dict[str, TaskFile] = {}
+    for task in _task_files(own_folder().glob("*/*")):
+        name = f"{task.name} ({task.path.parent.name[:4]})" if task.name in tasks else task.name
+        tasks[name] = replace(task, name=name)
+    return tuple(tasks.values())
 
 
 def own_folder() -> Path:
-    """Folder of the tasks that readers gave; it may not exist yet."""
+    """Folder of the tasks of readers; it may not exist yet."""
     return program_folder() / "tasks" / "yours"
 
 
 def keep_task(name: str, content: bytes) -> Path:
-    """Write a task that a reader gave where a run finds it.
+    """Save a task of a reader where a run finds it.
 
     Args:
-        name: of the file as it was uploaded; only its harmless signs are kept.
+        name: of the uploaded file; unsafe characters are removed.
         content: its bytes.
 
-    Returns: its path, in a folder that is named by the content.
-    Raises: AnalysisError where it cannot be written.
+    Returns: its path, in a folder named by a hash of the content.
+    Raises: AnalysisError if it cannot be written.
     """
     stem = task_name(name)
     folder = own_folder() / sha256(content).hexdigest()[:SHA_CHARACTERS]
@@ -108,36 +108,36 @@ def keep_task(name: str, content: bytes) -> Path:
 
 
 def keep_columns(path: Path, columns: Columns) -> None:
-    """Write down what the columns of a reader's table are.
+    """Save what the columns of a reader's table are.
 
-    Raises: AnalysisError where it cannot be written.
+    Raises: AnalysisError if it cannot be written.
     """
-    place = path.with_name(COLUMNS)
+    columns_path = path.with_name(COLUMNS)
     try:
-        place.write_text(json.dumps(asdict(columns)), encoding="utf-8")
+        columns_path.write_text(json.dumps(asdict(columns)), encoding="utf-8")
     except OSError as error:
-        raise AnalysisError(f"{place} cannot be written ({error.strerror}). Make room there.") from None
+        raise AnalysisError(f"{columns_path} cannot be written ({error.strerror}). Make room there.") from None
 
 
 def forget(task: TaskFile) -> None:
-    """Delete the copy of a task that a reader gave; what was found about it stays."""
+    """Delete the saved file of a reader's task; its results are kept."""
     shutil.rmtree(task.path.parent, ignore_errors=True)
 
 
-def _described(paths: Iterable[Path]) -> tuple[TaskFile, ...]:
+def _task_files(paths: Iterable[Path]) -> tuple[TaskFile, ...]:
     files = (path for path in paths if FILE_OF_A_TASK.fullmatch(path.name))
     return tuple(sorted((_read(path) for path in files), key=lambda task: task.name))
 
 
 def _read(path: Path) -> TaskFile:
-    """What is in a file; read once while it stays as it is."""
+    """Facts about a file; read once per version of the file."""
     columns, stat = _columns(path), path.stat()
     key = (path, stat.st_mtime_ns, stat.st_size, columns)
-    known = _facts.get(key)
-    if known is None:
-        known = _facts_of(TaskFile(path=path, columns=columns, name=task_name(path)))
-        _facts.put(key, known)
-    return known
+    cached = _facts.get(key)
+    if cached is None:
+        cached = _facts_of(TaskFile(path=path, columns=columns, name=task_name(path)))
+        _facts.put(key, cached)
+    return cached
 
 
 def _facts_of(file: TaskFile) -> TaskFile:
@@ -159,7 +159,7 @@ def _facts_of(file: TaskFile) -> TaskFile:
 
 
 def _columns(path: Path) -> Columns:
-    """The columns as they were kept; the usual ones where none were, or somebody spoilt the file."""
+    """The saved columns; the defaults if there are none or the file is damaged."""
     try:
         return Columns(**parse_json(path.with_name(COLUMNS).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -167,7 +167,7 @@ def _columns(path: Path) -> Columns:
 
 
 def _about(path: Path) -> Mapping[str, Mapping[str, Any]]:
-    """What the program wrote about the tasks of the sample, by their names; nothing where somebody spoilt it."""
+    """Recorded facts about the sample tasks, by name; empty if the file is damaged."""
     try:
         return {str(task["name"]): task for task in parse_json(path.read_text(encoding="utf-8"))["tasks"]}
     except (OSError, ValueError, TypeError, KeyError):

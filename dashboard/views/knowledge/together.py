@@ -1,4 +1,4 @@
-"""Whether a handful of heads together tell more than the best layer, and how many it takes."""
+"""Whether a few heads together predict more than the best layer, and how many heads that takes."""
 
 import pandas as pd
 import streamlit as st
@@ -37,7 +37,7 @@ def heads_together(probing: Probing) -> None:
 
 
 def _effect(probing: Probing) -> None:
-    """The shown task: how its score grows with the number of heads."""
+    """Plot how the score of the shown task grows with the number of heads."""
     result = probing.shown
     if result.together is None:
         st.info(wording.NO_TOGETHER_HERE)
@@ -65,13 +65,13 @@ def _gain(name: str, result: TrialResult) -> TaskGain:
     )
 
 
-def estimate(report: TaskReport, place: int) -> Estimate:
-    """Score of a place with its interval."""
-    return Estimate(value=float(report.accuracy[place]), low=float(report.low[place]), high=float(report.high[place]))
+def estimate(report: TaskReport, row: int) -> Estimate:
+    """Score of a row of the report (a head or a layer output) with its interval."""
+    return Estimate(value=float(report.accuracy[row]), low=float(report.low[row]), high=float(report.high[row]))
 
 
 def gains_table(results: dict[str, TrialResult]) -> pd.DataFrame:
-    """A row for each task: its baselines, the last layer, the best one, the best heads, and their gain."""
+    """One row per task: its baselines, the last layer, the best one, the best heads, and their gain."""
     rows = []
     for name, result in results.items():
         report, count = result.report, result.n_heads_of_layer
@@ -82,7 +82,7 @@ def gains_table(results: dict[str, TrialResult]) -> pd.DataFrame:
         rows.append(
             {
                 "task": name,
-                **{one.name: one.score for one in report.baselines},
+                **{baseline.name: baseline.score for baseline in report.baselines},
                 "last layer": float(report.accuracy[-1]),
                 "best layer": float(report.accuracy[report.best_layer]),
                 "is layer": int(report.layer[report.best_layer]),

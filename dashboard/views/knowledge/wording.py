@@ -211,13 +211,13 @@ ROLE_COLUMNS: Final = {
 
 
 def probe_button(n_tasks: int, n_checkpoints: int, goes_on: bool) -> str:
-    """The button that begins a run, or goes on with one."""
-    over = "" if n_checkpoints == 1 else f" in {counted(n_checkpoints, 'checkpoint')}"
-    return f"{'Go on' if goes_on else 'Probe'}: {counted(n_tasks, 'task')}{over}"
+    """Label of the button that starts or resumes a run."""
+    scope = "" if n_checkpoints == 1 else f" in {counted(n_checkpoints, 'checkpoint')}"
+    return f"{'Go on' if goes_on else 'Probe'}: {counted(n_tasks, 'task')}{scope}"
 
 
 def known_already(n_known: int, n_all: int) -> str:
-    """How much of what is chosen is there."""
+    """How many of the chosen results exist already."""
     return f"{n_known} of {counted(n_all, 'result')} asked for here are there already."
 
 
@@ -226,38 +226,38 @@ def running(progress: TrialsProgress) -> str:
     if not progress.trial:
         return "Starting …"
     texts = f", text {progress.n_texts:,} of {progress.n_all_texts:,}" if progress.n_all_texts else ""
-    left = "" if progress.seconds_left is None else f" {duration(progress.seconds_left).capitalize()} left."
+    remaining = "" if progress.seconds_left is None else f" {duration(progress.seconds_left).capitalize()} left."
     doing = f": {progress.doing[:1].lower()}{progress.doing[1:]}{texts}" if progress.doing else ""
-    return f"Step {progress.done + 1:,} of {progress.total:,}: {progress.trial}{doing}.{left}"
+    return f"Step {progress.done + 1:,} of {progress.total:,}: {progress.trial}{doing}.{remaining}"
 
 
 def ended(progress: TrialsProgress) -> str:
     """How a run that is not finished ended."""
-    how = "was stopped" if progress.state == "stopped" else "ended before it was done"
-    return f"The last run {how} after {progress.done:,} of {counted(progress.total, 'step')}. What it found is kept."
+    reason = "was stopped" if progress.state == "stopped" else "ended before it was done"
+    return f"The last run {reason} after {progress.done:,} of {counted(progress.total, 'step')}. What it found is kept."
 
 
 def failures(failed: Sequence[tuple[str, str]]) -> str:
     """Trials that could not be run, and why."""
-    return "These could not be probed:\n" + "\n".join(f"- {trial}: {why}" for trial, why in failed)
+    return "These could not be probed:\n" + "\n".join(f"- {trial}: {reason}" for trial, reason in failed)
 
 
 def not_probed(task: str, is_on: bool) -> str:
-    """Nothing is known of the shown task; whether a run is on."""
-    then = "It appears here once the run has come to it." if is_on else "Press the button above."
-    return f"Nothing is known of **{task}** yet. {then}"
+    """The shown task is not probed yet; what comes next depends on whether a run is in progress."""
+    next_step = "It appears here once the run has come to it." if is_on else "Press the button above."
+    return f"Nothing is known of **{task}** yet. {next_step}"
 
 
 def about(task: str, definition: str, n_rows: Sequence[int], n_classes: int) -> str:
-    """What a task asks, and how much there is of it."""
+    """Definition and size of a task."""
     kind = counted(n_classes, "class").replace("classs", "classes") if n_classes else "a number to predict"
-    asked = f" {definition}" if definition else ""
+    suffix = f" {definition}" if definition else ""
     rows = ", ".join(f"{count:,} {part}" for count, part in zip(n_rows, ("for training", "validation", "test")))
-    return f"**{task}** ({kind}; {rows}).{asked}"
+    return f"**{task}** ({kind}; {rows}).{suffix}"
 
 
 def best(name: str, score: str, interval: str, n_test: int) -> str:
-    """The head that was chosen on the validation part, and what it gives on the test part."""
+    """The head that was chosen on the validation part, and its score on the test part."""
     return (
         f"The best head by the validation part is **{name}**: on {counted(n_test, 'test text')} it gives {score} (95% "
         f"interval {interval})."
@@ -265,19 +265,19 @@ def best(name: str, score: str, interval: str, n_test: int) -> str:
 
 
 def best_layer(layer: int, score: str, interval: str) -> str:
-    """The layer output that was chosen alike."""
+    """The layer output that was chosen in the same way."""
     return f"The output of the best layer, {layer}, gives {score} ({interval})."
 
 
 def baselines(scores: Mapping[str, str], random: tuple[str, str] | None) -> str:
-    """What baselines give, and the best head of the checkpoint with random weights."""
-    said = "; ".join(f"{name} {score}" for name, score in scores.items())
+    """Scores of the baselines, and of the best head of the checkpoint with random weights."""
+    score_list = "; ".join(f"{name} {score}" for name, score in scores.items())
     control = "" if random is None else f"; the best head of random weights {random[0]} ({random[1]})"
-    return f"For comparison: {said}{control}."
+    return f"For comparison: {score_list}{control}."
 
 
 def control_missing() -> str:
-    """The control of random weights is not there."""
+    """The checkpoint with random weights is not probed yet."""
     return "Random weights are not probed yet, so it is open how much of this was learned."
 
 
@@ -290,7 +290,7 @@ def n_beating(count: int, n_heads: int, n_tasks: int, alpha: float) -> str:
 
 
 def gained(gain: Gain, score: str, layer: str) -> str:
-    """Whether the best heads together give more than the best layer."""
+    """Whether the best heads together score higher than the best layer."""
     verdict = "more than"
     if gain.low <= 0 <= gain.high:
         verdict = "not clearly more or less than"
@@ -303,7 +303,7 @@ def gained(gain: Gain, score: str, layer: str) -> str:
 
 
 def gains_counted(n_more: int, n_less: int, n_tasks: int) -> str:
-    """Over all tasks."""
+    """In how many tasks the best heads together score higher or lower than the best layer."""
     return (
         f"Of {counted(n_tasks, 'task')}, the best heads together give significantly more than the best layer in "
         f"{n_more} and less in {n_less}; the intervals are not corrected for the number of tasks."
@@ -311,23 +311,23 @@ def gains_counted(n_more: int, n_less: int, n_tasks: int) -> str:
 
 
 def roles_summary(rows: Sequence[tuple[str, float, float, float]], alpha: float) -> str:
-    """Which roles go with knowledge: role, share of pairs, p over all heads, and p within layers."""
-    said = []
+    """Which roles are associated with the task; rows: role, share of pairs, p over all heads, and p within layers."""
+    phrases = []
     for role, share, p, p_in_layers in rows:
         if not p < alpha:
             continue
-        word = "more" if share > 0.5 else "less"
-        also = "also within layers" if p_in_layers < alpha else "but not within layers"
-        said.append(f"**{role}** heads know {word} ({share:.0%} of pairs, {also})")
-    if not said:
+        amount = "more" if share > 0.5 else "less"
+        within = "also within layers" if p_in_layers < alpha else "but not within layers"
+        phrases.append(f"**{role}** heads know {amount} ({share:.0%} of pairs, {within})")
+    if not phrases:
         return f"No role goes with knowing more or less of this task (level {alpha:g}, corrected over the roles)."
-    return f"{'; '.join(said)}."
+    return f"{'; '.join(phrases)}."
 
 
 def card(tasks: Sequence[tuple[str, str, str]], n_tasks: int) -> str:
     """What a head knows, for its card: task, its score, and that of the most frequent class."""
-    said = ", ".join(f"{task} {score} (most frequent class {floor})" for task, score, floor in tasks)
-    return f"Of {counted(n_tasks, 'probed task')}, its output alone predicts better than every baseline: {said}."
+    task_list = ", ".join(f"{task} {score} (most frequent class {floor})" for task, score, floor in tasks)
+    return f"Of {counted(n_tasks, 'probed task')}, its output alone predicts better than every baseline: {task_list}."
 
 
 def card_nothing(n_tasks: int) -> str:
@@ -336,22 +336,22 @@ def card_nothing(n_tasks: int) -> str:
 
 
 def choose_heads(most: int) -> str:
-    """Too many heads are chosen, or none."""
+    """Too many heads, or none, are chosen."""
     return f"Choose 1 to {counted(most, 'head')} on the map."
 
 
 def erase_button(names: Sequence[str]) -> str:
-    """The button that begins."""
+    """Label of the button that starts the erasure."""
     return f"Erase it from {', '.join(names)}"
 
 
 def erased(name: str, row: Any) -> str:
-    """What erasing a concept from a head did; `row` of the table that `python -m core erase` writes."""
+    """Effect of erasing a concept from a head; `row` of the table that `python -m core erase` writes."""
     probe = f"**{name}**: a probe gets {row.accuracy:.1%} before and {row.accuracy_erased:.1%} after"
     directions = f"{counted(int(row.rank), 'direction')} of {int(row.n_channels)}"
     if row.rank >= row.n_channels:
         return f"{probe}. All {row.n_channels} directions are erased, so that no random ones are left to compare with."
-    what = "the loss is" if row.metric == "lm" else "the text vector changes by"
+    effect = "the loss is" if row.metric == "lm" else "the text vector changes by"
     before = f" (with nothing erased {row.full:.4g})" if row.metric == "lm" else ""
     verdict = "no more than at random"
     if row.is_used:
@@ -360,7 +360,7 @@ def erased(name: str, row: Any) -> str:
             shares = f"{row.variance:.0%} against {row.random_variance:.0%}"
             verdict += f", though more of the head's variance is erased, too ({shares})"
     return (
-        f"{probe} erasing {directions}. Then {what} {row.erased:.3g}{before}, and {row.random:.3g} where random ones "
+        f"{probe} erasing {directions}. Then {effect} {row.erased:.3g}{before}, and {row.random:.3g} where random ones "
         f"are erased: {verdict} (difference {row.excess:+.2g}, 95% interval {row.low:+.2g} to {row.high:+.2g}; p = "
         f"{row.p:.2g} over {counted(int(row.n_texts), 'text')})."
     )
