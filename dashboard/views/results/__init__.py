@@ -1,1 +1,1 @@
-"""What pages share that show a corpus of millions of texts, from its statistics alone."""
+"""Shared parts of pages that show a corpus of millions of texts, from its statistics alone."""

@@ -1,4 +1,4 @@
-"""Which results folder is looked at, and which of its texts."""
+"""The chosen results folder, and the chosen part of its texts."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -19,8 +19,8 @@ from dashboard.state import Choice
 from dashboard.views.pickers import from_list
 from dashboard.views.results import wording
 
-KEPT: Final = 16
-"""Parts of corpora whose statistics stay in memory, for all readers."""
+MAX_CACHED: Final = 16
+"""Number of parts of corpora whose statistics are cached in memory, for all readers."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,7 +34,7 @@ class Opened:
 
     @property
     def reset(self) -> tuple[object, ...]:
-        """Changes where views have to take the chosen heads over."""
+        """Changes whenever the components have to take over the chosen heads."""
         return self.results.folder, self.results.fingerprint, state.n_pushed()
 
     def heads(self, otherwise: Head) -> list[Head]:
@@ -44,7 +44,7 @@ class Opened:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Layers and heads."""
+        """Number of layers and of heads."""
         return next(iter(sums.n.shape[-2:] for sums in self.part.statistics.sums.values() if sums.n.ndim > 3))
 
 
@@ -54,73 +54,73 @@ def is_chosen() -> bool:
 
 
 def opened() -> Opened | None:
-    """What the page is about; None while no folder is named.
+    """The part of the corpus that the page shows; None while no folder is named.
 
-    Raises: AnalysisError for a folder that holds no results.
+    Raises: AnalysisError if the folder holds no results.
     """
-    chosen, name = state.choice(), st.session_state.get("results")
+    choice, name = state.choice(), st.session_state.get("results")
     if not name:
         st.info(controls.wording.WAIT_RESULTS)
         return None
     results = open_offered(str(name))
     scale = results.settings.scale
-    if scale != chosen.scale:  # tau of the drawer is one of another scale
-        chosen = replace(chosen, criterion=replace(chosen.criterion, tau=USUAL_TAU[scale]))
+    if scale != choice.scale:  # tau of the test settings belongs to another scale
+        choice = replace(choice, criterion=replace(choice.criterion, tau=USUAL_TAU[scale]))
     stratum = _stratum(results)
     return Opened(
-        chosen=chosen, results=results, part=part_of(results, stratum), facts=_facts(chosen, results, stratum)
+        chosen=choice, results=results, part=part_of(results, stratum), facts=_facts(choice, results, stratum)
     )
 
 
-def decided(of: Opened, by_evidence: bool) -> HeadTests:
-    """The roles of the part by the reader's settings."""
-    criterion = of.chosen.criterion
-    return of.part.by_evidence(criterion) if by_evidence else of.part.tests(criterion)
+def decided(opened: Opened, by_evidence: bool) -> HeadTests:
+    """The roles in the part, decided with the reader's settings."""
+    criterion = opened.chosen.criterion
+    return opened.part.by_evidence(criterion) if by_evidence else opened.part.tests(criterion)
 
 
 def busiest(tests: HeadTests) -> Head:
-    """The head with most roles."""
+    """The head with the most roles."""
     n_held = tests.holds.sum(axis=0)
     layer, head = np.unravel_index(n_held.argmax(), n_held.shape)
     return int(layer), int(head)
 
 
 def part_of(results: Results, stratum: Stratum) -> Part:
-    """The statistics of a part, read once while its file stays as it is."""
-    return _part(results.file.path.stat().st_mtime_ns, str(results.folder), stratum, results)
+    """The statistics of a part, read once per version of its file."""
+    return _cached_part(results.file.path.stat().st_mtime_ns, str(results.folder), stratum, results)
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _part(written: int, folder: str, stratum: Stratum, _results: Results) -> Part:
+@st.cache_resource(max_entries=MAX_CACHED, show_spinner=False)
+def _cached_part(modified: int, folder: str, stratum: Stratum, _results: Results) -> Part:
     return _results.part(stratum)
 
 
 def _stratum(results: Results) -> Stratum:
     """The part that the reader picks."""
-    names = {each.title: each for each in results.strata}
+    names = {stratum.title: stratum for stratum in results.strata}
     if len(names) == 1:
         return EVERYTHING
     return from_list(wording.PART, names, key="part", help=wording.PART_HELP, width=280)
 
 
-def say_what(of: Opened) -> None:
-    """Say what the results are of."""
-    results, part = of.results, of.part
+def say_what(opened: Opened) -> None:
+    """Describe the corpus: its name, checkpoint, number of texts, and the texts left out."""
+    results, part = opened.results, opened.part
     left_out = [
-        f"{n:,} {why}"
-        for n, why in ((results.n_too_long, "too long"), (results.n_without_token, "without a known token"))
+        f"{n:,} {reason}"
+        for n, reason in ((results.n_too_long, "too long"), (results.n_without_token, "without a known token"))
         if n and part.stratum == EVERYTHING
     ]
     name = plain(results.folder.name)
-    st.markdown(wording.said_of_corpus(name, plain(results.checkpoint), part.n_texts, part.n_tokens, left_out))
+    st.markdown(wording.corpus_line(name, plain(results.checkpoint), part.n_texts, part.n_tokens, left_out))
     settings = results.settings.of_scores
-    if settings.scale != of.chosen.scale:
+    if settings.scale != opened.chosen.scale:
         st.info(wording.SCORED_WITH + plain(f"{settings.scale}, {settings.direction}."))
 
 
-def _facts(chosen: Choice, results: Results, stratum: Stratum) -> dict[str, str]:
-    """What files say about where they come from."""
-    criterion, settings = chosen.criterion, results.settings
+def _facts(choice: Choice, results: Results, stratum: Stratum) -> dict[str, str]:
+    """Provenance that is written into downloaded files."""
+    criterion, settings = choice.criterion, results.settings
     part = part_of(results, stratum)
     return {
         "program": f"Attention Sieve {provenance.VERSION}",

@@ -1,4 +1,4 @@
-"""The highest texts of a head: raw scores, one column of one shard after the other, when the reader asks for them."""
+"""The texts with a head's highest scores, read from the raw scores shard by shard when the reader starts it."""
 
 from typing import Final
 
@@ -20,49 +20,49 @@ ANSWER: Final = "highest found"
 STOPPING: Final = "stop reading"
 
 
-def highest_texts(of: Opened, name: str, head: Head) -> None:
-    """Offer to read the texts on which a head scores highest, and show those that were read.
+def highest_texts(opened: Opened, name: str, head: Head) -> None:
+    """Draw a button that reads the texts on which a head scores highest, and show those that were read.
 
     Args:
-        of: the corpus.
+        opened: the corpus.
         name: a role, or a surface statistic.
         head: layer and head.
     """
-    request = (str(of.results.folder), name, head)
+    request = (str(opened.results.folder), name, head)
     st.button(
         f"{wording.READ}: {head_name(*head)}, {name}",
         key="read highest",
         icon=":material/manage_search:",
-        on_click=_ask,
+        on_click=_request,
         args=(request,),
     )
     if st.session_state.get(KEY) != request:
         return
     answer = st.session_state.get(ANSWER)
     if answer is None or answer[0] != request:
-        answer = (request, *_read(of.results, name, head))
+        answer = (request, *_read(opened.results, name, head))
         st.session_state[ANSWER] = answer
     _, table, is_whole = answer
     if not is_whole:
         st.info(wording.STOPPED)
     st.dataframe(table, hide_index=True, column_config={"score": st.column_config.NumberColumn(format="%.3f")})
-    table_downloads("highest texts", table, {**of.facts, "head": head_name(*head), "role": name})
+    table_downloads("highest texts", table, {**opened.facts, "head": head_name(*head), "role": name})
 
 
-def _ask(request: object) -> None:
+def _request(request: object) -> None:
     st.session_state[KEY] = request
     st.session_state.pop(ANSWER, None)
     st.session_state.pop("highest so far", None)
 
 
 def _read(results: Results, name: str, head: Head) -> tuple[pd.DataFrame, bool]:
-    """The highest texts over all shards, under a bar with a stop; and whether all shards were read."""
+    """The highest texts over all shards, under a progress bar with a stop button; and whether all shards were read."""
     shards = results.manifest.shards
-    place = st.empty()
+    slot = st.empty()
     best: list[tuple[float, str, int]] = st.session_state.setdefault("highest so far", [])
     if st.session_state.pop(STOPPING, False):
         return _table(results, best), False
-    with place.container():
+    with slot.container():
         bar = st.progress(0.0, wording.reading_shard(1, len(shards)))
         st.button(shared_wording.STOP, key="stop highest", icon=":material/stop_circle:", on_click=_stop)
     best.clear()
@@ -70,25 +70,28 @@ def _read(results: Results, name: str, head: Head) -> tuple[pd.DataFrame, bool]:
         bar.progress((number - 1) / len(shards), wording.reading_shard(number, len(shards)))
         rows, scores = highest(score_path(results.folder, shard), name, head, wording.N_HIGHEST)
         best += [(float(score), shard.name, int(row)) for row, score in zip(rows, scores, strict=True)]
-        best.sort(key=lambda each: (-each[0], each[1], each[2]))
+        best.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
         del best[wording.N_HIGHEST :]
-    place.empty()
+    slot.empty()
     return _table(results, best), True
 
 
 def _stop() -> None:
-    """Streamlit ends the run when the reader clicks; the next one finds what was read so far."""
+    """Note the stop: a click ends the script run, and the next run shows what was read so far."""
     st.session_state[STOPPING] = True
 
 
 def _table(results: Results, best: list[tuple[float, str, int]]) -> pd.DataFrame:
-    """The texts of the highest scores, from the files beside them."""
+    """Table of the highest scores with their texts, which are read from the files next to the scores."""
     texts: dict[tuple[str, int], str] = {}
     for shard in results.manifest.shards:
         rows = [row for _, name, row in best if name == shard.name]
         if rows:
-            read = read_texts(text_path(results.folder, shard), rows)
-            texts |= {(shard.name, row): " ||| ".join(each.text.segments) for row, each in zip(rows, read, strict=True)}
+            shard_texts = read_texts(text_path(results.folder, shard), rows)
+            texts |= {
+                (shard.name, row): " ||| ".join(shard_text.text.segments)
+                for row, shard_text in zip(rows, shard_texts, strict=True)
+            }
     return pd.DataFrame(
         [{"score": score, "text": texts[name, row], "shard": name, "row": row} for score, name, row in best],
         columns=["score", "text", "shard", "row"],

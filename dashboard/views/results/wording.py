@@ -38,8 +38,8 @@ NO_SCORE: Final = "No text takes part in this role."
 N_HIGHEST: Final = 20
 
 
-def said_of_corpus(name: str, checkpoint: str, n_texts: int, tokens: tuple[int, int], left_out: Sequence[str]) -> str:
-    """What the results are of, in a line; names are escaped already."""
+def corpus_line(name: str, checkpoint: str, n_texts: int, tokens: tuple[int, int], left_out: Sequence[str]) -> str:
+    """The corpus in a line; the names must already be escaped."""
     out = f" Left out: {', '.join(left_out)}." if left_out else ""
     return (
         f"**{name}**: {counted(n_texts, 'text')} of {tokens[0]:,} to {tokens[1]:,} tokens under **{checkpoint}**.{out} "
@@ -54,7 +54,7 @@ def summary(n_any: int, n_heads: int, counts: Mapping[str, int], tau: float) -> 
 
 
 def reading_shard(number: int, n_shards: int) -> str:
-    """What the bar says while raw scores are read."""
+    """Label of the progress bar while raw scores are read."""
     return f"Reading shard {number:,} of {n_shards:,}"
 
 
