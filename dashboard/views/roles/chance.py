@@ -1,4 +1,4 @@
-"""What chance would give: the counts of roles under controls, and the grid of a control in the place of the grid."""
+"""Roles under controls: their counts, and the grid of a control instead of that of the checkpoint."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -23,120 +23,134 @@ from dashboard.views.frame import Visit
 from dashboard.views.pickers import from_list, toggle
 from dashboard.views.roles import chance_wording as wording
 
-SHOWN: Final = "grid of"
-"""Key of the choice of the grid."""
+GRID_KEY: Final = "grid of"
+"""Session-state key of the chosen grid."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Controlled:
     """The corpus under one control."""
 
-    asked: ControlPass
+    control_pass: ControlPass
     tested: Corpus
 
     @property
     def counts(self) -> RoleCounts:
         """Number of heads that hold each role."""
-        return counts_of(self.tested.tests, self.asked.control, self.asked.seed)
+        return counts_of(self.tested.tests, self.control_pass.control, self.control_pass.seed)
 
 
-def controlled(visit: Visit, tested: Corpus, place: DeltaGenerator) -> tuple[Controlled, ...]:
-    """The corpus under every control, if the reader asks for it; none while the reader has stopped it.
+def controlled(visit: Visit, tested: Corpus, container: DeltaGenerator) -> tuple[Controlled, ...]:
+    """The corpus under every control, if the reader turns this on; empty otherwise, and after a stop.
 
     Args:
-        visit: what the page works with.
-        tested: the checkpoint on the corpus; the texts are those that it was tested on.
-        place: of the switch that asks for it.
+        visit: the checkpoint and the settings.
+        tested: the checkpoint on the corpus; the controls are run on the texts that it was tested on.
+        container: container of the switch.
     """
-    with place:
+    with container:
         is_wanted = toggle(wording.SWITCH, key="chance", help=wording.SWITCH_HELP)
     if not is_wanted:
         return ()
     texts = tuple(visit.texts[position] for position in tested.positions)
-    found: list[Controlled] = []
+    controls: list[Controlled] = []
     try:
-        for asked in control_passes(visit.engine.files, texts):
-            under = _under(visit, asked)
-            if under is None:
+        for control_pass in control_passes(visit.engine.files, texts):
+            under_control = _control_corpus(visit, control_pass)
+            if under_control is None:
                 return ()
-            found.append(Controlled(asked=asked, tested=under))
+            controls.append(Controlled(control_pass=control_pass, tested=under_control))
         if visit.settings.kind in MATCHED_PAIRS.kinds and ask(visit, MATCHED_PAIRS, visit.texts) is None:
             return ()
     except AnalysisError as error:
         show_error(error)
         return ()
-    return tuple(found)
+    return tuple(controls)
 
 
 @in_its_place
-def _under(visit: Visit, asked: ControlPass) -> Corpus | None:
-    """The corpus under a control; None while the reader has stopped it. A text that grew too long is cut."""
+def _control_corpus(visit: Visit, control_pass: ControlPass) -> Corpus | None:
+    """The corpus under a control; None after the reader stopped it. A text that the control makes too long is cut."""
     inference, settings = visit.inference, visit.settings
-    engine = replace(visit.engine, files=asked.files)
-    answers = inference.kept(engine, asked.question, asked.texts, settings, too_long="truncate") or with_progress(
-        (asked.name, engine, asked.texts, settings),
-        lambda report: inference.ask(engine, asked.question, asked.texts, settings, too_long="truncate", report=report),
-        wording.doing(asked.name),
+    engine = replace(visit.engine, files=control_pass.files)
+    answers = inference.kept(
+        engine, control_pass.question, control_pass.texts, settings, too_long="truncate"
+    ) or with_progress(
+        (control_pass.name, engine, control_pass.texts, settings),
+        lambda report: inference.ask(
+            engine, control_pass.question, control_pass.texts, settings, too_long="truncate", report=report
+        ),
+        wording.doing(control_pass.name),
     )
     return None if answers is None else judged(answers, visit.chosen)
 
 
-def counts(tested: Corpus, found: tuple[Controlled, ...], shown: tuple[str, ...], facts: Mapping[str, str]) -> None:
-    """Draw each role's count beside its count under the controls, and say what they answer and what they give.
+def counts(
+    tested: Corpus, controls: tuple[Controlled, ...], table_roles: tuple[str, ...], facts: Mapping[str, str]
+) -> None:
+    """Draw each role's count next to its counts under the controls, and say what the controls answer.
 
     Args:
         tested: the checkpoint on the corpus.
-        found: the same under every control.
-        shown: roles of the table.
+        controls: the corpus under every control.
+        table_roles: roles of the table.
         facts: where the counts come from, written into the files.
     """
-    own, under = counts_of(tested.tests, "none"), [one.counts for one in found]
-    roles = [role for role in shown if tested.tests.texts[tested.tests.roles.index(role)].any()]
-    by_control = {control: [of for of in under if of.control == control] for control in wording.ANSWERS}
-    places = {role: tested.tests.roles.index(role) for role in roles}
-    table = pd.DataFrame({"role": roles, wording.CHECKPOINT: [str(own.heads[place]) for place in places.values()]})
+    checkpoint_counts, control_counts = counts_of(tested.tests, "none"), [control.counts for control in controls]
+    roles = [role for role in table_roles if tested.tests.texts[tested.tests.roles.index(role)].any()]
+    by_control = {
+        control: [of_pass for of_pass in control_counts if of_pass.control == control] for control in wording.ANSWERS
+    }
+    rows = {role: tested.tests.roles.index(role) for role in roles}
+    table = pd.DataFrame(
+        {"role": roles, wording.CHECKPOINT: [str(checkpoint_counts.heads[row]) for row in rows.values()]}
+    )
     for control, of_control in by_control.items():
-        table[control] = [wording.count([int(of.heads[place]) for of in of_control]) for place in places.values()]
+        table[control] = [wording.count([int(of_pass.heads[row]) for of_pass in of_control]) for row in rows.values()]
     st.table(table, border="horizontal", hide_index=True)
     st.markdown(
         "\n".join(
             wording.answer(
                 control,
-                {role: int(own.heads[place]) for role, place in places.items()},
-                {role: [int(of.heads[place]) for of in of_control] for role, place in places.items()},
-                own.n_heads,
+                {role: int(checkpoint_counts.heads[row]) for role, row in rows.items()},
+                {role: [int(of_pass.heads[row]) for of_pass in of_control] for role, row in rows.items()},
+                checkpoint_counts.n_heads,
             )
             for control, of_control in by_control.items()
         )
     )
-    table_downloads("controls", counts_table([own, *under]), facts)
+    table_downloads("controls", counts_table([checkpoint_counts, *control_counts]), facts)
 
 
 def say_positional(tested: Corpus, matched: MatchedTests) -> None:
     """Say how many syntactic heads do not beat pairs of words at the same distance."""
-    place = tested.tests.roles.index(SYNTACTIC[0])
-    n_held = int(tested.tests.holds[place].sum())
-    marked = matched.positional(tested.tests)[place]
-    n_texts, n_compared = int(tested.tests.texts[place].max()), int(matched.texts[0].max())
+    row = tested.tests.roles.index(SYNTACTIC[0])
+    n_held = int(tested.tests.holds[row].sum())
+    marked = matched.positional(tested.tests)[row]
+    n_texts, n_compared = int(tested.tests.texts[row].max()), int(matched.texts[0].max())
     if not n_held or n_compared < 2:
         return
-    said = [wording.positional(n_held, [(int(i), int(j)) for i, j in zip(*marked.nonzero())])]
+    sentences = [wording.positional(n_held, [(int(i), int(j)) for i, j in zip(*marked.nonzero())])]
     if n_compared < n_texts:
-        said.append(wording.without_match(n_texts - n_compared, n_texts))
-    st.markdown(" ".join(said))
+        sentences.append(wording.without_match(n_texts - n_compared, n_texts))
+    st.markdown(" ".join(sentences))
 
 
-def choose_grid(found: tuple[Controlled, ...]) -> Controlled | None:
-    """Let the reader choose whose grid is drawn; None for the checkpoint's own."""
-    if not found:
+def choose_grid(controls: tuple[Controlled, ...]) -> Controlled | None:
+    """Let the reader choose which grid is drawn; None for that of the checkpoint."""
+    if not controls:
         return None
-    shown = from_list(wording.GRID_OF, {wording.CHECKPOINT: None, **{one.asked.name: one for one in found}}, key=SHOWN)
-    if shown is not None:
+    chosen_control = from_list(
+        wording.GRID_OF,
+        {wording.CHECKPOINT: None, **{control.control_pass.name: control for control in controls}},
+        key=GRID_KEY,
+    )
+    if chosen_control is not None:
         with st.container(horizontal=True, vertical_alignment="center", border=True, key="control shown"):
-            st.markdown(wording.control_shown(shown.asked.name), width="stretch")
+            st.markdown(wording.control_shown(chosen_control.control_pass.name), width="stretch")
             st.button(wording.BACK, icon=":material/undo:", on_click=_back)
-    return shown
+    return chosen_control
 
 
 def _back() -> None:
-    st.session_state[SHOWN] = wording.CHECKPOINT
+    st.session_state[GRID_KEY] = wording.CHECKPOINT

@@ -1,4 +1,4 @@
-"""Sentences about what chance would give."""
+"""Sentences about roles under controls."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -34,7 +34,7 @@ ANSWERS: Final[dict[Control, str]] = {
 
 
 def doing(name: str) -> str:
-    """What the progress bar says."""
+    """Label of the progress bar."""
     return f"Scoring texts {_under(name)}"
 
 
@@ -46,32 +46,38 @@ def count(heads: Sequence[int]) -> str:
     return str(low) if low == high else f"{np.mean(heads):.1f} ({low} to {high})"
 
 
-def answer(control: Control, own: Mapping[str, int], under: Mapping[str, Sequence[int]], n_heads: int) -> str:
-    """What a control answers, and what the counts say, as an item of a list.
+def answer(
+    control: Control, checkpoint_heads: Mapping[str, int], control_heads: Mapping[str, Sequence[int]], n_heads: int
+) -> str:
+    """The question that a control answers, and what the counts say about it, as a list item.
 
     Args:
-        control: which.
-        own: heads of this checkpoint by role.
-        under: heads under the control by role, one number per seed.
+        control: the control.
+        checkpoint_heads: heads of this checkpoint by role.
+        control_heads: heads under the control by role, one number per seed.
         n_heads: of the checkpoint.
     """
-    none = [role for role, heads in under.items() if not any(heads)]
-    as_many = [role for role, heads in under.items() if role not in none and np.mean(heads) >= own[role]]
-    fewer = [
-        f"{role}, {count(heads)} instead of {own[role]}" for role, heads in under.items() if role not in none + as_many
+    none = [role for role, heads in control_heads.items() if not any(heads)]
+    as_many = [
+        role for role, heads in control_heads.items() if role not in none and np.mean(heads) >= checkpoint_heads[role]
     ]
-    says = [] if under else ["None of these roles applies to these texts."]
+    fewer = [
+        f"{role}, {count(heads)} instead of {checkpoint_heads[role]}"
+        for role, heads in control_heads.items()
+        if role not in none + as_many
+    ]
+    sentences = [] if control_heads else ["None of these roles applies to these texts."]
     if none:
-        says.append(f"Here no head of {n_heads} holds {_joined(none, 'or')}.")
+        sentences.append(f"Here no head of {n_heads} holds {_joined(none, 'or')}.")
     if fewer:
-        says.append(f"Fewer heads than in this checkpoint hold: {'; '.join(fewer)}.")
+        sentences.append(f"Fewer heads than in this checkpoint hold: {'; '.join(fewer)}.")
     if as_many:
         counts = "this count does" if len(as_many) == 1 else "these counts do"
-        says.append(
+        sentences.append(
             f"As many heads as in this checkpoint, or more, hold {_joined(as_many, 'and')}: {counts} not show that "
             f"{SHOWS[control]}."
         )
-    return f"- **{control.capitalize()}**: {ANSWERS[control]} {' '.join(says)}"
+    return f"- **{control.capitalize()}**: {ANSWERS[control]} {' '.join(sentences)}"
 
 
 SHOWS: Final[dict[Control, str]] = {

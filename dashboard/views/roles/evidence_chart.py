@@ -1,4 +1,4 @@
-"""The chart of how evidence for a head's roles grows with the texts."""
+"""Chart of how the evidence for a head's roles grows with the texts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from dashboard.views.corpus import Corpus
 
 
 def evidence_chart(tested: Corpus, head: Head, roles: Sequence[str], facts: Mapping[str, str]) -> None:
-    """Draw how the evidence for a head's roles has grown; nothing where a test decides."""
+    """Draw how the evidence for a head's roles has grown; nothing if a test decides."""
     if tested.bets is None or tested.tests.evidence is None:
         return
     layer, number = head

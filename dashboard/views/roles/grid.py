@@ -8,7 +8,7 @@ from dashboard.views.frame import Visit
 
 
 def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) -> RoleGrid:
-    """The mean scores over a corpus, what they are compared with, and the roles that they give.
+    """Grid of the mean scores over a corpus, with their reference values and the resulting roles.
 
     Args:
         visit: the reader's settings.
@@ -16,18 +16,18 @@ def grid_over(visit: Visit, tested: Corpus, label: str, shown: tuple[str, ...]) 
         label: what the grid shows.
         shown: roles that get a corner of each cell.
     """
-    chosen, tests = visit.chosen, tested.tests
+    choice, tests = visit.chosen, tested.tests
     uniform, greatest = tested.scored.mean_references()
     return RoleGrid(
         label=label,
         scores=tests.mean,
         holds=tests.holds,
-        tau=chosen.criterion.tau,
+        tau=choice.criterion.tau,
         shown=shown,
-        off=chosen.off,
+        off=choice.off,
         before=shared_wording.AGAINST,
         filled=tested.filled,
-        scale=chosen.scale,
+        scale=choice.scale,
         uniform=uniform,
         greatest=greatest,
         p_values=tested.strength,

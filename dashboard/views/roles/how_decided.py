@@ -1,4 +1,4 @@
-"""What the pages say about how roles over the corpus are decided, and how long that is valid."""
+"""Sentences about how roles over the corpus are decided, and how long that is valid."""
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from dashboard.views.frame import Visit
 
 
 def how_decided(visit: Visit, tested: Corpus) -> None:
-    """Say whether a test or evidence decides, and what it is good for."""
+    """Say whether a test or evidence decides, and when that is valid."""
     criterion = visit.chosen.criterion
     if tested.bets is not None:
         st.markdown(wording.evidence(criterion.alpha))
@@ -25,12 +25,12 @@ def how_decided(visit: Visit, tested: Corpus) -> None:
         st.markdown(wording.BY_SHARE if ledger.is_typed(visit.chosen) else wording.VALID_ONCE)
 
 
-def _taken_out(gone: tuple[Text, ...], counted: tuple[Text, ...], tested: Corpus) -> None:
-    """Name the texts that count although they are gone, and offer to start over."""
-    if not gone:
+def _taken_out(removed: tuple[Text, ...], counted: tuple[Text, ...], tested: Corpus) -> None:
+    """List the texts that count although they were taken out, with a button to start over."""
+    if not removed:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="taken out"):
-        st.markdown(wording.taken_out(len(gone)))
+        st.markdown(wording.taken_out(len(removed)))
         st.button(
             wording.START_OVER,
             key="start over",
@@ -40,7 +40,7 @@ def _taken_out(gone: tuple[Text, ...], counted: tuple[Text, ...], tested: Corpus
         )
     with st.expander(wording.WHICH):
         st.markdown(wording.WHY_COUNTED)
-        st.markdown("\n".join(f"- {plain(provenance.shortened(write_typed([text])))}" for text in gone))
-        unread = sum(text not in tested.bets_on for text in gone)
+        st.markdown("\n".join(f"- {plain(provenance.shortened(write_typed([text])))}" for text in removed))
+        unread = sum(text not in tested.bets_on for text in removed)
         if unread:
             st.markdown(wording.left_out(unread))

@@ -1,4 +1,4 @@
-"""How roles are computed and what the paper found, which the pages Roles and Inspect show."""
+"""Notes on how roles are computed and what the paper found, for the pages Roles and Inspect."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""Roles: where every head looks, tested over a corpus."""
+"""Roles: where each head looks, tested over a corpus."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -51,9 +51,9 @@ from dashboard.views.roles.how_decided import how_decided
 from dashboard.views.roles.notes import NOTES
 
 REGION: Final = "region"
-"""Key, and query parameter, of the roles that are selected in the Venn diagram."""
+"""Session-state key and query parameter of the roles selected in the Venn diagram."""
 NO_ROLE: Final = "none"
-"""What the link says for heads without a role."""
+"""Value in the link for heads without a role."""
 
 
 def show() -> None:
@@ -77,28 +77,30 @@ def _roles() -> None:
     all_on = with_all_on(visit)
     facts = corpora.facts(visit, tested)
     coarse, fine = shown_roles(tested.tests.mean)
-    with st.container():  # of any length, so that what stands below keeps its place and is not drawn anew
+    with (
+        st.container()
+    ):  # varies in length; the container keeps what follows at its index, so that it is not drawn anew
         ask_about_long_texts(tested.too_long)
         switches = st.container(horizontal=True, gap="medium", vertical_alignment="center")
         with switches:
             _summary(visit, tested, coarse)
             finer = toggle(shared_wording.FINER, key="roles finer")
-        found = chance.controlled(visit, tested, switches)
+        controls = chance.controlled(visit, tested, switches)
         matched = kept_matches(visit)
-        shown = fine if finer else coarse
-        if found:
-            chance.counts(tested, found, shown, facts)
+        grid_roles = fine if finer else coarse
+        if controls:
+            chance.counts(tested, controls, grid_roles, facts)
     left, right = halves()
     with left:
         grid_and_notes = st.container(key="roles left")
-        grid_and_notes.empty()  # without elements it would keep no room
+        grid_and_notes.empty()  # without an element the container would take up no space
     with right:
         counts = _counts(tested.tests, coarse, visit.removed)
         st.session_state[REGION] = _selected(counts)
         _details(visit, tested, matched, coarse, counts, facts)
         region = st.session_state[REGION]
     with grid_and_notes:
-        _grid(visit, tested, all_on, matched, found, shown, region, facts)
+        _grid(visit, tested, all_on, matched, controls, grid_roles, region, facts)
         _caveats(visit, tested, all_on, coarse, fine)
         if matched is not None:
             chance.say_positional(tested, matched)
@@ -107,7 +109,7 @@ def _roles() -> None:
 def _caveats(
     visit: Visit, tested: Corpus, all_on: Corpus | None, coarse: tuple[str, ...], fine: tuple[str, ...]
 ) -> None:
-    """How roles were decided, and what that leaves out."""
+    """Say how roles were decided, and which ones could not be tested."""
     n_texts, tau = len(tested.scores), tested.tests.settings.tau
     n_short = dict(zip(ROLES, tested.scored.out_of_reach(tau).tolist()))
     if short := {role: n_short[role] for role in coarse if n_short[role]}:
@@ -115,35 +117,35 @@ def _caveats(
     how_decided(visit, tested)
     if all_on is not None:
         say_role_changes(tested.tests, all_on.tests, coarse)
-    if reasons := {role: why for role, why in untested(tested.tests).items() if role != "sink" or role in fine}:
+    if reasons := {role: reason for role, reason in untested(tested.tests).items() if role != "sink" or role in fine}:
         st.info(wording.untested(reasons))
     if "sink" in coarse + fine:
         st.markdown(wording.looks_back(visit.chosen.score_settings.direction))
 
 
 def _summary(visit: Visit, tested: Corpus, coarse: tuple[str, ...]) -> None:
-    """How many heads hold which role."""
+    """Say how many heads hold each role."""
     tests, n_texts = tested.tests, len(tested.scores)
     counts = {role: int(tests.holds[tests.roles.index(role)].sum()) for role in coarse}
-    held = combinations(tests.holds, tests.roles, coarse)
-    n_any = sum(len(heads) for roles, heads in held.items() if roles)
+    heads_by_roles = combinations(tests.holds, tests.roles, coarse)
+    n_any = sum(len(heads) for roles, heads in heads_by_roles.items() if roles)
     n_heads = tests.holds[0].size - len(visit.removed)
     lengths = shared_wording.token_range(tested.n_tokens)
     at_tau = shared_wording.at_tau(tests.settings.tau, visit.chosen.scale)
-    said = wording.summary(n_any, n_heads, counts, n_texts, lengths, at_tau)
+    sentence = wording.summary(n_any, n_heads, counts, n_texts, lengths, at_tau)
     note = few_texts(n_texts) if tested.bets is None else None
-    st.markdown(f"{said} {note or ''}", width="stretch")
+    st.markdown(f"{sentence} {note or ''}", width="stretch")
 
 
 def _counts(tests: HeadTests, coarse: tuple[str, ...], removed: Collection[Head]) -> dict[frozenset[str], int]:
-    """How many heads hold exactly which roles."""
-    found = combinations(tests.holds, tests.roles, coarse).items()
-    there = {held: len(set(heads) - set(removed)) for held, heads in found}
-    return {held: n_heads for held, n_heads in there.items() if n_heads}
+    """Number of heads for each exact combination of roles."""
+    heads_by_roles = combinations(tests.holds, tests.roles, coarse).items()
+    counts = {roles: len(set(heads) - set(removed)) for roles, heads in heads_by_roles}
+    return {roles: n_heads for roles, n_heads in counts.items() if n_heads}
 
 
 def _venn(coarse: tuple[str, ...], counts: Mapping[frozenset[str], int], facts: dict[str, str]) -> None:
-    """Draw the overlaps; the roles of the combination that is selected are kept, in the link too."""
+    """Draw the overlaps; the selected combination is stored in the session and in the link."""
     region = role_venn(
         key="venn",
         roles=coarse,
@@ -160,12 +162,12 @@ def _venn(coarse: tuple[str, ...], counts: Mapping[frozenset[str], int], facts: 
 
 
 def _selected(counts: Mapping[frozenset[str], int]) -> tuple[str, ...] | None:
-    """The combination of roles that the link asks for on a first visit, else the one that was selected last."""
-    if (asked := link.take(REGION)) is not None:
-        roles = () if asked == NO_ROLE else tuple(asked.split(","))
+    """The combination of roles in the link on a first visit, else the one that was selected last."""
+    if (requested := link.take(REGION)) is not None:
+        roles = () if requested == NO_ROLE else tuple(requested.split(","))
         st.session_state[REGION] = roles if frozenset(roles) in counts else None
         if frozenset(roles) not in counts:
-            link.say(wording.no_such_region(link.quoted(asked)))
+            link.say(wording.no_such_region(link.quoted(requested)))
     return st.session_state.get(REGION)
 
 
@@ -174,30 +176,30 @@ def _grid(
     tested: Corpus,
     all_on: Corpus | None,
     matched: MatchedTests | None,
-    found: tuple[Controlled, ...],
-    shown: tuple[str, ...],
+    controls: tuple[Controlled, ...],
+    grid_roles: tuple[str, ...],
     region: tuple[str, ...] | None,
     facts: dict[str, str],
 ) -> None:
-    """Draw the grid of the checkpoint, or of a control in its place, with the roles that it shows."""
+    """Draw the grid of the checkpoint, or that of a control instead."""
     tests = tested.tests
     coarse, _ = shown_roles(tests.mean)
-    control, label = chance.choose_grid(found), f"Roles of the heads of {visit.engine.files.name}"
+    control, label = chance.choose_grid(controls), f"Roles of the heads of {visit.engine.files.name}"
     if control is None:
-        held = combinations(tests.holds, tests.roles, coarse)
-        highlight = None if region is None else held.get(frozenset(region), ())
+        heads_by_roles = combinations(tests.holds, tests.roles, coarse)
+        highlight = None if region is None else heads_by_roles.get(frozenset(region), ())
         before = None if all_on is None else all_on.tests.holds
         grid = replace(
-            grid_over(visit, tested, label, shown),
+            grid_over(visit, tested, label, grid_roles),
             held_before=before,
             sentences=kept_sentences(visit, tested.tests),
             positional=None if matched is None else matched.positional(tests),
         )
         _show(visit, grid, tests, "grid", facts, highlight)
     else:
-        name = control.asked.name
+        name = control.control_pass.name
         label = f"Control, {name}: roles of the heads of {visit.engine.files.name}"
-        grid = grid_over(visit, control.tested, label, shown)
+        grid = grid_over(visit, control.tested, label, grid_roles)
         title = f"Roles of the heads under a control, {name}"
         _show(visit, grid, tests, f"grid, {name}", {**facts, "control": name}, None, title)
 
@@ -211,7 +213,7 @@ def _show(
     highlight: Collection[Head] | None,
     title: str = "",
 ) -> None:
-    """Draw a grid, and lead to the chosen heads of the checkpoint."""
+    """Draw a grid, with links to the chosen heads."""
     files = visit.engine.files
     n_layers, n_heads = tests.mean.shape[1:]
     picture, links = st.container(), st.container(horizontal=True, gap="xsmall", vertical_alignment="center")
@@ -233,7 +235,7 @@ def _show(
 
 
 def _busiest(tests: HeadTests) -> Head:
-    """The head with most roles: something to look at before one is chosen."""
+    """The head with the most roles, which is shown until one is chosen."""
     n_held = tests.holds.sum(axis=0)
     layer, head = np.unravel_index(n_held.argmax(), n_held.shape)
     return int(layer), int(head)
@@ -247,9 +249,9 @@ def _details(
     counts: Mapping[frozenset[str], int],
     facts: dict[str, str],
 ) -> None:
-    """One view of the roles at a time, beside the grid."""
-    chosen = visit.chosen
-    by_test = {"p-values": lambda: _p_values(chosen, tested.tests, coarse, facts)}
+    """Draw the tabs next to the grid, one view of the roles each."""
+    choice = visit.chosen
+    by_test = {"p-values": lambda: _p_values(choice, tested.tests, coarse, facts)}
     by_evidence = {"Evidence": lambda: _evidence(tested, facts)}
     strength = by_test if tested.bets is None else by_evidence
     frame.tabs(
@@ -258,7 +260,7 @@ def _details(
             "Combinations": lambda: _venn(coarse, counts, facts),
             "Per layer": lambda: _per_layer(tested, coarse, facts),
             **strength,
-            "Score distributions": lambda: _distributions(chosen, tested, facts),
+            "Score distributions": lambda: _distributions(choice, tested, facts),
             "Sensitivity": lambda: _sensitivity(visit, tested, coarse, facts),
             "Overlaps": lambda: _overlaps(tested.tests, coarse, facts),
             "Table": lambda: _table(visit, tested, matched, facts),
@@ -268,17 +270,19 @@ def _details(
 
 def _per_layer(tested: Corpus, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
     tests = tested.tests
-    there = (~np.isnan(tests.mean)).any(axis=0).sum(axis=1)
-    held = roles_per_layer(tests.holds)
-    most = {role: np.flatnonzero(2 * held[tests.roles.index(role)] > there).tolist() for role in coarse}
-    st.markdown(wording.most_of_layers({role: layers for role, layers in most.items() if layers}))
+    n_present = (~np.isnan(tests.mean)).any(axis=0).sum(axis=1)
+    n_holding = roles_per_layer(tests.holds)
+    majority_layers = {
+        role: np.flatnonzero(2 * n_holding[tests.roles.index(role)] > n_present).tolist() for role in coarse
+    }
+    st.markdown(wording.most_of_layers({role: layers for role, layers in majority_layers.items() if layers}))
     chart("roles per layer", heads_per_layer(tests, coarse), facts)
 
 
-def _p_values(chosen: Choice, tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
+def _p_values(choice: Choice, tests: HeadTests, coarse: tuple[str, ...], facts: dict[str, str]) -> None:
     figures = {"heads in order": p_value_scatter, "mean score": p_value_against_score}
     figure = one_of("Across", figures, key="p across")
-    chart("p-values", figure(tests, coarse, chosen.scale), facts)
+    chart("p-values", figure(tests, coarse, choice.scale), facts)
 
 
 def _evidence(tested: Corpus, facts: dict[str, str]) -> None:
@@ -292,12 +296,12 @@ def _evidence(tested: Corpus, facts: dict[str, str]) -> None:
         evidence_chart(tested, head, roles, facts)
 
 
-def _distributions(chosen: Choice, tested: Corpus, facts: dict[str, str]) -> None:
+def _distributions(choice: Choice, tested: Corpus, facts: dict[str, str]) -> None:
     layers = {"all": None, **{str(layer): layer for layer in range(tested.scores.shape[2])}}
     with st.container(horizontal=True):
         role = from_list("Role", dict(zip(ROLES, ROLES)), key="distribution role")
         layer = from_list("Layer", layers, key="distribution layer")
-    (uniform, _), tau, scale = tested.scored.mean_references(), chosen.criterion.tau, chosen.scale
+    (uniform, _), tau, scale = tested.scored.mean_references(), choice.criterion.tau, choice.scale
     if layer is None:
         figure = scores_per_layer(tested.scores, ROLES, role, tau, uniform, scale)
     else:
@@ -351,15 +355,15 @@ def _table(visit: Visit, tested: Corpus, matched: MatchedTests | None, facts: di
     if matched is not None:
         table["positional"] = matched.positional(tested.tests).ravel()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        shown = some_of("Roles", ROLES, key="table roles", every="all roles")
+        chosen_roles = some_of("Roles", ROLES, key="table roles", every="all roles")
         numbers = [str(layer) for layer in sorted(table["layer"].unique())]
         layers = some_of("Layers", numbers, key="table layers", every="all layers")
-        held = toggle("Only roles that are held", key="table held")
-    wanted = table["role"].isin(shown) & table["layer"].isin(map(int, layers))
-    table = table[wanted & (table["holds"] | (not held))]
+        only_held = toggle("Only roles that are held", key="table held")
+    is_selected = table["role"].isin(chosen_roles) & table["layer"].isin(map(int, layers))
+    table = table[is_selected & (table["holds"] | (not only_held))]
     strengths = ("p", "p_uniform", "p_role", "p_adjusted", "evidence")
     number = {name: st.column_config.NumberColumn(format="%.3g") for name in strengths}
     score = {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
-    stays = {"stability": st.column_config.NumberColumn(format="percent", help=wording.STABILITY)}
-    st.dataframe(table, hide_index=True, column_config={**number, **score, **stays})
+    stability_column = {"stability": st.column_config.NumberColumn(format="percent", help=wording.STABILITY)}
+    st.dataframe(table, hide_index=True, column_config={**number, **score, **stability_column})
     table_downloads("roles", table, facts)

@@ -39,53 +39,53 @@ from dashboard.views.roles import wording as role_wording
 def roles() -> None:
     """Draw the body of the page Roles."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        of = choosing.opened()
-        if of is None:
+        opened = choosing.opened()
+        if opened is None:
             return
-        by_evidence = _by_evidence(of)
+        by_evidence = _by_evidence(opened)
         finer = toggle(shared_wording.FINER, key="roles finer")
-    tests = decided(of, by_evidence)
+    tests = decided(opened, by_evidence)
     coarse, fine = shown_roles(tests.mean)
-    choosing.say_what(of)
-    _summary(of, tests, coarse)
+    choosing.say_what(opened)
+    _summary(opened, tests, coarse)
     left, right = halves()
     with left:
-        heads = _grid(of, tests, fine if finer else coarse, by_evidence)
-        if reasons := {role: why for role, why in untested(tests).items() if role in coarse}:
+        heads = _grid(opened, tests, fine if finer else coarse, by_evidence)
+        if reasons := {role: reason for role, reason in untested(tests).items() if role in coarse}:
             st.info(role_wording.untested(reasons))
     with right:
-        _details(of, tests, coarse, heads[0] if heads else busiest(tests))
+        _details(opened, tests, coarse, heads[0] if heads else busiest(tests))
 
 
-def _by_evidence(of: Opened) -> bool:
-    if of.results.settings.scale != "score":
+def _by_evidence(opened: Opened) -> bool:
+    if opened.results.settings.scale != "score":
         return False
     options = {wording.TEST: False, wording.EVIDENCE: True}
     return one_of(wording.DECIDED_BY, options, key="decided by", help=wording.DECIDED_HELP)
 
 
-def _summary(of: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
+def _summary(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
     counts = {role: int(tests.holds[ROLES.index(role)].sum()) for role in coarse}
-    held = combinations(tests.holds, tests.roles, coarse)
-    n_any = sum(len(heads) for names, heads in held.items() if names)
+    heads_by_roles = combinations(tests.holds, tests.roles, coarse)
+    n_any = sum(len(heads) for names, heads in heads_by_roles.items() if names)
     st.markdown(wording.summary(n_any, tests.holds[0].size, counts, tests.settings.tau))
-    n_short = of.part.out_of_reach(tests.settings.tau)
+    n_short = opened.part.out_of_reach(tests.settings.tau)
     if n_short is None:
         return
     if short := {role: n for role, n in zip(ROLES, n_short.tolist()) if role in coarse and n}:
-        st.markdown(shared_wording.out_of_reach(short, of.part.n_texts, tests.settings.tau))
+        st.markdown(shared_wording.out_of_reach(short, opened.part.n_texts, tests.settings.tau))
 
 
-def _grid(of: Opened, tests: HeadTests, shown: tuple[str, ...], by_evidence: bool) -> list[Head]:
-    uniform, greatest = of.part.references()
-    tau, scale = tests.settings.tau, of.results.settings.scale
+def _grid(opened: Opened, tests: HeadTests, grid_roles: tuple[str, ...], by_evidence: bool) -> list[Head]:
+    uniform, greatest = opened.part.references()
+    tau, scale = tests.settings.tau, opened.results.settings.scale
     by_test = shared_wording.filled_by_test(tau, scale)
     grid = RoleGrid(
-        label=f"Roles of the heads of {of.results.checkpoint}",
+        label=f"Roles of the heads of {opened.results.checkpoint}",
         scores=tests.mean,
         holds=tests.holds,
         tau=tau,
-        shown=shown,
+        shown=grid_roles,
         filled=evidence_wording.filled_by_evidence(tau) if by_evidence else by_test,
         scale=scale,
         uniform=uniform,
@@ -95,89 +95,97 @@ def _grid(of: Opened, tests: HeadTests, shown: tuple[str, ...], by_evidence: boo
         odds=by_evidence,
     )
     heads = show_role_grid(
-        grid, key="results grid", file="grid", heads=of.heads(busiest(tests)), reset=of.reset, facts=of.facts
+        grid,
+        key="results grid",
+        file="grid",
+        heads=opened.heads(busiest(tests)),
+        reset=opened.reset,
+        facts=opened.facts,
     )
     state.put_in_link(heads)
     return heads
 
 
-def _details(of: Opened, tests: HeadTests, coarse: tuple[str, ...], head: Head) -> None:
-    strength = {} if tests.evidence is not None else {"p-values": lambda: _p_values(of, tests, coarse)}
+def _details(opened: Opened, tests: HeadTests, coarse: tuple[str, ...], head: Head) -> None:
+    strength = {} if tests.evidence is not None else {"p-values": lambda: _p_values(opened, tests, coarse)}
     frame.tabs(
         "results details",
         {
-            "Combinations": lambda: _venn(of, tests, coarse),
-            "Per layer": lambda: chart("roles per layer", heads_per_layer(tests, coarse), of.facts),
+            "Combinations": lambda: _venn(opened, tests, coarse),
+            "Per layer": lambda: chart("roles per layer", heads_per_layer(tests, coarse), opened.facts),
             **strength,
-            "Score distributions": lambda: _densities(of),
-            wording.PARTS: lambda: _parts(of, tests, coarse, head),
-            wording.HIGHEST: lambda: _highest(of, coarse, head),
-            "Table": lambda: _table(of, tests),
+            "Score distributions": lambda: _densities(opened),
+            wording.PARTS: lambda: _parts(opened, tests, coarse, head),
+            wording.HIGHEST: lambda: _highest(opened, coarse, head),
+            "Table": lambda: _table(opened, tests),
         },
     )
 
 
-def _venn(of: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
+def _venn(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
     counts = {names: len(heads) for names, heads in combinations(tests.holds, tests.roles, coarse).items()}
     role_venn(key="results venn", roles=coarse, combinations=counts, label="Heads by the roles they hold")
-    title, caption = provenance.titled("Heads by the roles they hold", of.facts), provenance.caption(of.facts)
+    title, caption = provenance.titled("Heads by the roles they hold", opened.facts), provenance.caption(opened.facts)
     drawing_downloads(
-        "overlap", title, of.facts, lambda: venn_svg(roles=coarse, combinations=counts, title=title, caption=caption)
+        "overlap",
+        title,
+        opened.facts,
+        lambda: venn_svg(roles=coarse, combinations=counts, title=title, caption=caption),
     )
 
 
-def _p_values(of: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
-    chart("p-values", p_value_against_score(tests, coarse, of.results.settings.scale), of.facts)
+def _p_values(opened: Opened, tests: HeadTests, coarse: tuple[str, ...]) -> None:
+    chart("p-values", p_value_against_score(tests, coarse, opened.results.settings.scale), opened.facts)
 
 
-def _densities(of: Opened) -> None:
-    counts, scale = of.part.role_counts, of.results.settings.scale
+def _densities(opened: Opened) -> None:
+    counts, scale = opened.part.role_counts, opened.results.settings.scale
     layers = {"all": None, **{str(layer): layer for layer in range(counts.shape[1])}}
     with st.container(horizontal=True):
         role = from_list("Role", dict(zip(ROLES, ROLES)), key="distribution role")
         layer = from_list("Layer", layers, key="distribution layer")
-    uniform = of.part.references()[0][ROLES.index(role)]
-    of_role, tau = counts[ROLES.index(role)], of.chosen.criterion.tau
+    uniform = opened.part.references()[0][ROLES.index(role)]
+    of_role, tau = counts[ROLES.index(role)], opened.chosen.criterion.tau
     if layer is None:
-        figure = densities_per_layer(of_role, of.part.bins, role, tau, float(uniform.mean()), scale)
+        figure = densities_per_layer(of_role, opened.part.bins, role, tau, float(uniform.mean()), scale)
     else:
-        figure = densities_per_head(of_role[layer], of.part.bins, role, layer, tau, float(uniform[layer]), scale)
-    chart("score distributions", figure, of.facts)
+        figure = densities_per_head(of_role[layer], opened.part.bins, role, layer, tau, float(uniform[layer]), scale)
+    chart("score distributions", figure, opened.facts)
 
 
-def _parts(of: Opened, tests: HeadTests, coarse: tuple[str, ...], head: Head) -> None:
-    """Strata side by side: how many heads hold each role, and one head's mean scores with their intervals."""
-    parts = [choosing.part_of(of.results, stratum) for stratum in of.results.strata]
+def _parts(opened: Opened, tests: HeadTests, coarse: tuple[str, ...], head: Head) -> None:
+    """Draw the strata side by side: number of heads with each role, and one head's mean scores with intervals."""
+    parts = [choosing.part_of(opened.results, stratum) for stratum in opened.results.strata]
     if len(parts) < 2:
         st.info(wording.NO_PARTS)
         return
-    of_parts = {part.stratum.title: part.tests(tests.settings) for part in parts}
-    role = from_list("Role", {LOOKS[each].label: each for each in coarse}, key="part role")
-    chart("parts", scores_by_part(of_parts, role, head, of.results.settings.scale), of.facts)
+    tests_by_part = {part.stratum.title: part.tests(tests.settings) for part in parts}
+    role = from_list("Role", {LOOKS[role_name].label: role_name for role_name in coarse}, key="part role")
+    chart("parts", scores_by_part(tests_by_part, role, head, opened.results.settings.scale), opened.facts)
     rows = [
-        {"texts of": title, "n": part.n_texts, **_held(of_part, coarse)}
-        for part, (title, of_part) in zip(parts, of_parts.items(), strict=True)
+        {"texts of": title, "n": part.n_texts, **_n_holding(part_tests, coarse)}
+        for part, (title, part_tests) in zip(parts, tests_by_part.items(), strict=True)
     ]
     table = pd.DataFrame(rows)
     st.dataframe(table, hide_index=True)
-    table_downloads("parts", table, of.facts)
+    table_downloads("parts", table, opened.facts)
 
 
-def _held(tests: HeadTests, coarse: tuple[str, ...]) -> Mapping[str, int]:
+def _n_holding(tests: HeadTests, coarse: tuple[str, ...]) -> Mapping[str, int]:
     return {LOOKS[role].label: int(tests.holds[ROLES.index(role)].sum()) for role in coarse}
 
 
-def _highest(of: Opened, coarse: tuple[str, ...], head: Head) -> None:
-    if of.part.stratum != EVERYTHING:
-        st.info(plain(f"The highest texts are those of all texts, not of {of.part.stratum.title} alone."))
-    role = from_list("Role", {LOOKS[each].label: each for each in coarse}, key="highest role")
-    highest_texts(of, role, head)
+def _highest(opened: Opened, coarse: tuple[str, ...], head: Head) -> None:
+    if opened.part.stratum != EVERYTHING:
+        st.info(plain(f"The highest texts are those of all texts, not of {opened.part.stratum.title} alone."))
+    role = from_list("Role", {LOOKS[role_name].label: role_name for role_name in coarse}, key="highest role")
+    highest_texts(opened, role, head)
 
 
-def _table(of: Opened, tests: HeadTests) -> None:
+def _table(opened: Opened, tests: HeadTests) -> None:
     table = head_table(tests)
     strengths = ("p", "p_uniform", "p_role", "p_adjusted", "evidence")
     number = {name: st.column_config.NumberColumn(format="%.3g") for name in strengths}
     score = {name: st.column_config.NumberColumn(format="%.3f") for name in ("mean", "std", "low", "high", "t")}
     st.dataframe(table, hide_index=True, column_config={**number, **score})
-    table_downloads("roles", table, of.facts)
+    table_downloads("roles", table, opened.facts)

@@ -68,22 +68,22 @@ def untested(reasons: dict[str, str]) -> str:
 
 def looks_back(direction: Direction) -> str:
     """Which relations the syntactic roles of a decoder leave out."""
-    counted_ones = {
+    relations = {
         "dependent-to-head": "only those whose head stands before its dependent",
         "head-to-dependent": "only those whose dependent stands before its head",
         "both": "each only in the direction from its later word to its earlier one",
     }[direction]
     return (
-        f"This attention only looks back. Of the relations, {counted_ones} count for the syntactic roles; choose the "
+        f"This attention only looks back. Of the relations, {relations} count for the syntactic roles; choose the "
         "direction under *More settings*."
     )
 
 
 def summary(n_any: int, n_heads: int, counts: dict[str, int], n_texts: int, lengths: str, at_tau: str) -> str:
     """The corpus view in one sentence."""
-    named = ", ".join(f"{count} {role}" for role, count in counts.items())
+    role_counts = ", ".join(f"{count} {role}" for role, count in counts.items())
     return (
-        f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {named}. "
+        f"Over {counted(n_texts, 'text')} at {at_tau}, **{n_any} of {n_heads} heads** hold a role: {role_counts}. "
         f"Tokens of a text: {lengths}."
     )
 
@@ -92,14 +92,14 @@ def most_of_layers(layers: Mapping[str, Sequence[int]]) -> str:
     """Layers of which more than half of the heads hold a role, by role."""
     if not layers:
         return "In no layer do more than half of the heads hold the same role."
-    said = [
+    phrases = [
         f"**{role}** in layer{'' if len(of_role) == 1 else 's'} {spans(of_role)}" for role, of_role in layers.items()
     ]
-    return f"More than half of the heads hold one role: {'; '.join(said)}."
+    return f"More than half of the heads hold one role: {'; '.join(phrases)}."
 
 
 def spans(numbers: Sequence[int]) -> str:
-    """Numbers in order, those that follow each other as one span."""
+    """Numbers in order, with runs of consecutive numbers as one span."""
     ends: list[list[int]] = []
     for number in numbers:
         if ends and number == ends[-1][-1] + 1:
@@ -109,6 +109,6 @@ def spans(numbers: Sequence[int]) -> str:
     return ", ".join("–".join(map(str, span)) for span in ends)
 
 
-def no_such_region(asked: str) -> str:
-    """A combination of roles in the link that no head has."""
-    return f"The link asks for heads with exactly the roles “{asked}”, which no head has here. Showing all heads."
+def no_such_region(requested: str) -> str:
+    """The link selects a combination of roles that no head has."""
+    return f"The link asks for heads with exactly the roles “{requested}”, which no head has here. Showing all heads."
