@@ -23,13 +23,13 @@ from dashboard.views.similar import wording
 from dashboard.views.similar.numbers import MEAN_UNIT, Similar
 
 ROWS_HEIGHT: Final = 330
-"""Pixels of the table of distances, as high as a map of 6 layers beside it; it scrolls."""
+"""Height of the table of distances in pixels: that of a map of 6 layers next to it; the table scrolls."""
 MOST_ROWS: Final = 20_000
-"""Of pairs on the page; 1,024 heads make half a million."""
+"""Maximum number of pairs shown on the page; 1,024 heads make half a million."""
 
 
 def nearest(similar: Similar) -> None:
-    """How far every head is from the head that was chosen last, as a map and as a table."""
+    """Distance of every head from the head that was chosen last, as a map and as a table."""
     left, right = halves()
     with left:
         heads = _map(similar)
@@ -40,13 +40,13 @@ def nearest(similar: Similar) -> None:
             st.info(wording.NONE_CHOSEN)
             return
         head = heads[-1]
-        others = nearest_heads(similar.arranged.distances, head)
+        neighbours = nearest_heads(similar.arranged.distances, head)
         table = pd.DataFrame(
             {
-                "head": [head_name(*other) for other, _ in others],
-                "distance": [distance for _, distance in others],
-                similar.kinds.title: [similar.kinds.look(*other).label for other, _ in others],
-                "same layer": ["yes" if other[0] == head[0] else "no" for other, _ in others],
+                "head": [head_name(*neighbour) for neighbour, _ in neighbours],
+                "distance": [distance for _, distance in neighbours],
+                similar.kinds.title: [similar.kinds.look(*neighbour).label for neighbour, _ in neighbours],
+                "same layer": ["yes" if neighbour[0] == head[0] else "no" for neighbour, _ in neighbours],
             }
         )
         distance = st.column_config.NumberColumn(wording.distance(similar.unit), format="%.4f")
@@ -60,15 +60,18 @@ def _map(similar: Similar) -> list[tuple[int, int]]:
     distances = similar.arranged.distances
     head = similar.heads[-1] if similar.heads else None
     values = np.full(distances.shape[:2], np.nan) if head is None else distances[head]
-    known = values[np.isfinite(values)]
-    bound = round_bound(float(known.max())) if known.size else 1.0
+    finite = values[np.isfinite(values)]
+    bound = round_bound(float(finite.max())) if finite.size else 1.0
     bound = min(bound, MOST) if similar.unit == MEAN_UNIT else bound
-    of = "" if head is None else f" to {head_name(*head)}"
+    to_head = "" if head is None else f" to {head_name(*head)}"
     name = similar.engine.files.name
-    kinds = [[similar.kinds.look(*at).label for at in _row(values, layer)] for layer in range(len(values))]
+    kinds = [
+        [similar.kinds.look(*head_at).label for head_at in _heads_of_layer(values, layer)]
+        for layer in range(len(values))
+    ]
     picture = HeadMap(
-        title=f"distance{of} ({similar.unit})",
-        label=f"Distance of the heads of {name}{of} ({similar.unit})",
+        title=f"distance{to_head} ({similar.unit})",
+        label=f"Distance of the heads of {name}{to_head} ({similar.unit})",
         values=values,
         bound=bound,
         low_label="alike",
@@ -84,7 +87,7 @@ def _map(similar: Similar) -> list[tuple[int, int]]:
     )
 
 
-def _row(values: np.ndarray, layer: int) -> list[tuple[int, int]]:
+def _heads_of_layer(values: np.ndarray, layer: int) -> list[tuple[int, int]]:
     return [(layer, head) for head in range(values.shape[1])]
 
 
@@ -112,32 +115,34 @@ def layers(similar: Similar) -> None:
 
 
 def pairs(similar: Similar) -> None:
-    """All heads of one layer against those of another."""
+    """Distances between the heads of two layers, as a matrix."""
     n_layers, n_heads = similar.arranged.divergences.shape
     usual = similar.heads[-1][0] if similar.heads else 0
-    kept: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
+    widget_options: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         numbers = list(map(str, range(n_layers)))
-        one = int(st.selectbox(wording.LAYER_A, numbers, index=usual, key="similar layer", **kept))
-        other = int(st.selectbox(wording.LAYER_B, numbers, index=usual, key="similar other layer", **kept))
+        layer_a = int(st.selectbox(wording.LAYER_A, numbers, index=usual, key="similar layer", **widget_options))
+        layer_b = int(st.selectbox(wording.LAYER_B, numbers, index=usual, key="similar other layer", **widget_options))
         relative = st.toggle(
             wording.RELATIVE,
             key="similar relative",
             help=wording.RELATIVE_HELP,
-            disabled=one != other,
-            **kept,
+            disabled=layer_a != layer_b,
+            **widget_options,
         )
-    relative = relative and one == other
-    distances = similar.arranged.divergences.relative[one] if relative else similar.arranged.distances[one, :, other]
+    relative = relative and layer_a == layer_b
+    distances = (
+        similar.arranged.divergences.relative[layer_a] if relative else similar.arranged.distances[layer_a, :, layer_b]
+    )
     values = np.array(distances, dtype=float)
-    if one == other:
-        np.fill_diagonal(values, np.nan)  # a head and itself are no pair
+    if layer_a == layer_b:
+        np.fill_diagonal(values, np.nan)  # a head and itself are not a pair
     title = wording.RELATIVE if relative else wording.HOW_FAR
     figure = distance_matrix(
         values,
-        [head_name(one, head) for head in range(n_heads)],
-        [head_name(other, head) for head in range(n_heads)],
-        title=f"{title}, layer {one} against layer {other}",
+        [head_name(layer_a, head) for head in range(n_heads)],
+        [head_name(layer_b, head) for head in range(n_heads)],
+        title=f"{title}, layer {layer_a} against layer {layer_b}",
         row_title="head",
         column_title="other head",
         unit=MEAN_UNIT if relative else similar.unit,
@@ -146,25 +151,25 @@ def pairs(similar: Similar) -> None:
 
 
 def table(similar: Similar) -> None:
-    """Every pair of heads, the closest first; the files hold all of them."""
+    """Table of the pairs of heads, the closest first; the downloads hold all of them."""
     rows = distance_table(similar.arranged.divergences).sort_values("divergence", ignore_index=True)
-    first = rows.head(MOST_ROWS)
-    shown = pd.DataFrame(
+    closest = rows.head(MOST_ROWS)
+    displayed = pd.DataFrame(
         {
-            "head": _names(first["layer_a"], first["head_a"]),
-            "other head": _names(first["layer_b"], first["head_b"]),
-            **{name: first[name] for name in wording.COLUMNS},
+            "head": _names(closest["layer_a"], closest["head_a"]),
+            "other head": _names(closest["layer_b"], closest["head_b"]),
+            **{name: closest[name] for name in wording.COLUMNS},
         }
     )
     columns = {
-        name: st.column_config.NumberColumn(label, help=about, format="%.4f")
-        for name, (label, about) in wording.COLUMNS.items()
+        name: st.column_config.NumberColumn(label, help=help_text, format="%.4f")
+        for name, (label, help_text) in wording.COLUMNS.items()
     }
-    st.dataframe(shown, hide_index=True, column_config=columns, placeholder="–")
+    st.dataframe(displayed, hide_index=True, column_config=columns, placeholder="–")
     if len(rows) > MOST_ROWS:
         st.caption(wording.closest_rows(MOST_ROWS, len(rows)))
     table_downloads("distances of heads", rows, similar.facts)
 
 
 def _names(layers: pd.Series, heads: pd.Series) -> list[str]:
-    return [head_name(*place) for place in zip(layers.tolist(), heads.tolist())]
+    return [head_name(*layer_head) for layer_head in zip(layers.tolist(), heads.tolist())]

@@ -1,4 +1,4 @@
-"""What the page Similar heads shows: distances over the chosen texts, and what is drawn of them."""
+"""Data of the page Similar heads: distances over the chosen texts, and their layouts."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -23,44 +23,44 @@ from dashboard.views.similar import wording
 
 N_TEXTS: Final = (16, 64, 256)
 USUAL: Final = 64
-"""Texts that are compared unless the reader asks for others."""
+"""Default number of texts that are compared."""
 N_TEXTS_KEY: Final = "similar texts"
 HOW_FAR_KEY: Final = "similar distance"
 MEAN_UNIT: Final = "nats"
 SUM_UNIT: Final = "summed nats"
 ARRANGED_BYTES: Final = 128 * 2**20
-"""Of the latest planes and trees in memory, with their distances, for all readers."""
+"""Size of the in-memory cache of recent planes and trees with their distances, shared by all readers."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Arranged:
-    """Distances, and how they are laid out."""
+    """Distances between heads, and their layouts."""
 
     divergences: HeadDistances
     distances: Distances
-    """Those that are shown."""
+    """The distances that are shown."""
     plane: HeadPlane
     tree: HeadTree
 
     @cached_property
     def space(self) -> HeadPlane:
-        """Heads in three dimensions, laid out when a reader first asks for them."""
+        """Heads in three dimensions, computed on first use."""
         return head_plane(self.distances, 3)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Similar:
-    """What the page's views share."""
+    """What the views of the page share."""
 
     engine: Engine
     arranged: Arranged
     unit: str
     kinds: HeadKinds
     heads: list[Head]
-    """That are chosen; the last is the one that others are compared with."""
+    """The chosen heads; the others are compared with the last one."""
     facts: dict[str, str]
     sentences: Sentences | None
-    """What each head mostly does over the corpus; None where that is not known."""
+    """What each head mostly does over the corpus; None if unknown."""
 
 
 _arranged: Final[Recent[Hashable, Arranged]] = Recent(ARRANGED_BYTES)
@@ -68,24 +68,24 @@ _measured: Final[Recent[Hashable, HeadDistances]] = Recent(ARRANGED_BYTES)
 
 
 def compared_texts(texts: tuple[Text, ...]) -> tuple[Text, ...]:
-    """Those of the corpus that are compared: as many as chosen, at even steps."""
-    wanted = st.session_state.get(N_TEXTS_KEY, USUAL)
-    if wanted == wording.ALL_TEXTS or len(texts) <= int(wanted):
+    """The texts of the corpus that are compared: as many as chosen, evenly spaced."""
+    n_texts = st.session_state.get(N_TEXTS_KEY, USUAL)
+    if n_texts == wording.ALL_TEXTS or len(texts) <= int(n_texts):
         return texts
-    return tuple(texts[place * len(texts) // int(wanted)] for place in range(int(wanted)))
+    return tuple(texts[index * len(texts) // int(n_texts)] for index in range(int(n_texts)))
 
 
 def how() -> DistanceSettings:
-    """Whether rows are smoothed: for the authors' sum."""
+    """Settings of the distance: rows are smoothed only for the authors' sum."""
     return DistanceSettings(smoothed=st.session_state.get(HOW_FAR_KEY) == wording.AUTHORS)
 
 
 def arranged(answers: Answers[TextDistances], question: Hashable) -> Arranged:
-    """Distances over the texts and their layout, which a click asks for again and again.
+    """Distances over the texts and their layouts, cached between clicks.
 
     Args:
-        answers: of the texts, two heads or more.
-        question: what they answer.
+        answers: distances in each text, of two heads or more.
+        question: cache key of the answers.
     """
     arrangement = _arranged.get(question)
     if arrangement is None:
@@ -99,7 +99,7 @@ def arranged(answers: Answers[TextDistances], question: Hashable) -> Arranged:
 
 
 def kept_distances(visit: Visit) -> HeadDistances | None:
-    """Mean distances over the texts of the page where they need no pass, for the card of a head; None otherwise."""
+    """Mean distances over the texts of the page for the card of a head, if they need no pass; None otherwise."""
     compared = replace(visit, texts=compared_texts(visit.texts))
     answers = kept(compared, distance_question(DistanceSettings()), compared.texts)
     if answers is None:

@@ -97,13 +97,13 @@ def _settings() -> None:
 
 
 def _by_name(names: Sequence[str]) -> dict[str, str]:
-    """Choices that stand for themselves: the card of a head on Inspect reads them by name too."""
+    """Options whose value is their name: the card of a head on Inspect reads them by name too."""
     return {name: name for name in names}
 
 
-def _facts(chosen: Choice, engine: Engine, arranged: Arranged) -> dict[str, str]:
+def _facts(choice: Choice, engine: Engine, arranged: Arranged) -> dict[str, str]:
     return {
-        **provenance.corpus_facts(chosen, engine, arranged.divergences.n_texts),
+        **provenance.corpus_facts(choice, engine, arranged.divergences.n_texts),
         "rows smoothed": "yes" if how().smoothed else "no",
         "most rows of a text": str(how().rows),
     }
@@ -111,7 +111,7 @@ def _facts(chosen: Choice, engine: Engine, arranged: Arranged) -> dict[str, str]
 
 def _summary(arranged: Arranged, unit: str, n_all: int) -> None:
     pair = closest_pair(arranged.distances)
-    said = wording.summary(
+    summary = wording.summary(
         None if pair is None else (head_name(*pair[0]), head_name(*pair[1]), pair[2]),
         *within_and_between(arranged.distances),
         unit,
@@ -119,32 +119,32 @@ def _summary(arranged: Arranged, unit: str, n_all: int) -> None:
         int(present_heads(arranged.distances).sum()),
     )
     sizes = [len(part) for part in groups(arranged.tree)]
-    st.markdown(f"{said} {wording.groups_of(sizes, arranged.tree.cut, unit)}")
+    st.markdown(f"{summary} {wording.groups_of(sizes, arranged.tree.cut, unit)}")
 
 
 def _kinds(visit: Visit, compared: Visit, shape: tuple[int, int]) -> HeadKinds:
-    """Behaviours over the compared texts, or roles over the corpus; none where the reader has stopped the work."""
+    """Behaviours over the compared texts, or roles over the corpus; -1 throughout after the reader stopped the work."""
     if st.session_state[COLOUR_KEY] == wording.ROLE:
         return _roles(visit, shape)
-    of = np.full(shape, -1)
+    kind_indices = np.full(shape, -1)
     answers = ask(compared, surface_question(SurfaceSettings()), compared.texts)
     if answers is None:
         st.info(wording.NO_BEHAVIOUR)
     else:
-        of = behaviours(head_statistics(answers.results))
-    return HeadKinds(title=wording.BEHAVIOUR, looks=BEHAVIOUR_LOOKS, of=of)
+        kind_indices = behaviours(head_statistics(answers.results))
+    return HeadKinds(title=wording.BEHAVIOUR, looks=BEHAVIOUR_LOOKS, of=kind_indices)
 
 
 def _roles(visit: Visit, shape: tuple[int, int]) -> HeadKinds:
     tested = corpus(visit)
-    of = np.full(shape, -1)
+    kind_indices = np.full(shape, -1)
     if tested is not None:
         coarse, _ = shown_roles(tested.tests.mean)
-        places = [ROLES.index(role) for role in coarse]
-        holds = tested.tests.holds[places]
-        one = np.array(places)[holds.argmax(axis=0)]
-        of = np.where(holds.sum(axis=0) > 1, len(ROLES), np.where(holds.any(axis=0), one, -1))
-    return HeadKinds(title=wording.ROLE, looks=ROLE_LOOKS, of=of)
+        role_indices = [ROLES.index(role) for role in coarse]
+        holds = tested.tests.holds[role_indices]
+        first_role = np.array(role_indices)[holds.argmax(axis=0)]
+        kind_indices = np.where(holds.sum(axis=0) > 1, len(ROLES), np.where(holds.any(axis=0), first_role, -1))
+    return HeadKinds(title=wording.ROLE, looks=ROLE_LOOKS, of=kind_indices)
 
 
 def _draw(similar: Similar) -> None:

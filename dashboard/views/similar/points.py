@@ -26,11 +26,11 @@ from dashboard.views.similar.numbers import Similar
 
 DIMENSIONS: Final = "similar dimensions"
 CAMERA: Final = "camera"
-"""Key, and query parameter, of the side from which heads in space are seen."""
+"""Session-state key and query parameter of the direction from which heads in space are seen."""
 
 
 def points(similar: Similar) -> None:
-    """Both figures in as many dimensions as the reader chose, and how much of the distances they show."""
+    """Draw both figures in two or three dimensions, and say how much of the distances they show."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         draw = one_of(
             wording.DIMENSIONS,
@@ -38,13 +38,13 @@ def points(similar: Similar) -> None:
             key=DIMENSIONS,
             help=wording.DIMENSIONS_HELP,
         )
-        said = st.container(width="stretch")
-    draw(similar, said)
+        note_slot = st.container(width="stretch")
+    draw(similar, note_slot)
 
 
-def _plane(similar: Similar, said: DeltaGenerator) -> None:
+def _plane(similar: Similar, note_slot: DeltaGenerator) -> None:
     plane = similar.arranged.plane
-    said.markdown(wording.distances_shown(plane.shown))
+    note_slot.markdown(wording.distances_shown(plane.shown))
     left, right = halves()
     with left:
         figure = heads_by_kind(plane, similar.kinds, similar.heads)
@@ -53,15 +53,15 @@ def _plane(similar: Similar, said: DeltaGenerator) -> None:
         chart("heads by layer", heads_by_layer(plane, similar.heads), similar.facts, wording.CLARK_6, selects=True)
 
 
-def _space(similar: Similar, said: DeltaGenerator) -> None:
-    shown = similar.arranged.plane.shown, similar.arranged.space.shown
-    said.markdown(f"{wording.distances_shown(*shown)} {wording.SPACE_SEE}")
+def _space(similar: Similar, note_slot: DeltaGenerator) -> None:
+    shares_shown = similar.arranged.plane.shown, similar.arranged.space.shown
+    note_slot.markdown(f"{wording.distances_shown(*shares_shown)} {wording.SPACE_SEE}")
     _figures_in_space(similar)
 
 
 @st.fragment
 def _figures_in_space(similar: Similar) -> None:
-    """Both seen from one side: where the reader turns one, the other turns too, and nothing else is run."""
+    """Draw both figures with one camera: turning one turns the other, and only this fragment runs again."""
     space = similar.arranged.space
     camera = _camera()
     by_kind = heads_in_space_by_kind(space, similar.kinds, similar.heads, camera)
@@ -76,12 +76,12 @@ def _figures_in_space(similar: Similar) -> None:
 
 
 def _camera() -> Camera:
-    """From where the reader looks: on a first visit as the link asks; written to the address bar once it is turned."""
-    if (asked := link.take(CAMERA)) is not None:
-        linked = read_camera(asked)
+    """The camera: on a first visit that of the link; written to the address bar once the reader turns a figure."""
+    if (requested := link.take(CAMERA)) is not None:
+        linked = read_camera(requested)
         st.session_state[CAMERA] = linked or Camera()
         if linked is None:
-            link.say(wording.no_such_camera(link.quoted(asked)))
+            link.say(wording.no_such_camera(link.quoted(requested)))
     camera: Camera = st.session_state.get(CAMERA, Camera())
     link.put([CAMERA], {} if camera == Camera() else {CAMERA: camera.written})
     return camera
@@ -94,13 +94,13 @@ def _draw(similar: Similar, name: str, figure: PlotlyFigure) -> None:
         layer, head = mark if isinstance(mark, list) and len(mark) == 2 else (None, None)
         if type(layer) is int and type(head) is int and 0 <= layer < n_layers and 0 <= head < n_heads:
             state.push_heads([(layer, head)])
-            st.rerun()  # what stands around these figures shows the head too
+            st.rerun()  # the rest of the page shows the chosen head too
 
     plotly_chart(name, figure, similar.facts, wording.NO_FIGURE, on_click=take, on_turn=_turn)
 
 
-def _turn(sent: Any) -> None:
-    """Look from where the reader has turned a figure to; Streamlit builds it anew with each head that is ringed."""
-    camera = camera_of(sent)
-    # As a link holds it, so that a link shows what is seen here.
+def _turn(event: Any) -> None:
+    """Store the camera after the reader turned a figure, since Streamlit rebuilds the figure for each ringed head."""
+    camera = camera_of(event)
+    # Rounded as in a link, so that the link shows the same view.
     st.session_state[CAMERA] = (camera and read_camera(camera.written)) or st.session_state.get(CAMERA, Camera())

@@ -108,52 +108,54 @@ def summary(
     n_texts: tuple[int, int],
     n_heads: int,
 ) -> str:
-    """The closest pair, and whether heads of one layer are alike.
+    """The closest pair, and whether heads of the same layer are more alike than others.
 
     Args:
         closest: names of two heads and their distance.
-        within, between: mean distance of heads of one layer, and of different ones; NaN where there are none.
+        within, between: mean distance between heads of one layer, and of different layers; NaN without such pairs.
         unit: of the distances.
-        n_texts: how many were compared, at even steps, and of how many.
-        n_heads: how many were compared.
+        n_texts: number of texts that were compared, evenly spaced, and of all texts.
+        n_heads: number of heads that were compared.
     """
     n_compared, n_all = n_texts
-    which = f"{n_compared:,} of {n_all:,} texts, evenly spaced" if n_compared < n_all else counted(n_all, "text")
-    said = [f"{counted(n_heads, 'head')} compared on {which}."]
+    texts = f"{n_compared:,} of {n_all:,} texts, evenly spaced" if n_compared < n_all else counted(n_all, "text")
+    sentences = [f"{counted(n_heads, 'head')} compared on {texts}."]
     if closest is not None:
-        said.append(
+        sentences.append(
             f"**{closest[0]} and {closest[1]}** look at the same words most ({closest[2]:.3g} {unit} apart; 0 is equal "
             "attention)."
         )
     if within == within and between == between:
         closer = "more" if within < between else "no more"
-        said.append(
+        sentences.append(
             f"Heads of one layer are {closer} alike than heads of different layers ({within:.3g} against "
             f"{between:.3g} {unit} on average)."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def groups_of(sizes: Sequence[int], cut: float, unit: str) -> str:
-    """The groups of the dendrogram where it is cut."""
+    """The groups that the cut of the dendrogram gives."""
     several = [size for size in sizes if size > 1]
     n_alone = len(sizes) - len(several)
-    half = f"within {cut:.3g} {unit}, half the mean distance"
+    threshold = f"within {cut:.3g} {unit}, half the mean distance"
     if not several:
-        return f"No groups: no two heads are similar ({half})."
+        return f"No groups: no two heads are similar ({threshold})."
     alone = f", {counted(n_alone, 'loner')}" if n_alone else ""
-    return f"{counted(len(several), 'group')}{alone} (groups: {half}; the largest has {counted(several[0], 'head')})."
+    return (
+        f"{counted(len(several), 'group')}{alone} (groups: {threshold}; the largest has {counted(several[0], 'head')})."
+    )
 
 
-def nearest(others: Sequence[str]) -> str:
-    """The heads that attend most like one; how far they are stands beside or behind it."""
-    return f"Looking at the same words: {', '.join(others)}"
+def nearest(neighbours: Sequence[str]) -> str:
+    """The heads that attend most like one head; their distances are shown elsewhere."""
+    return f"Looking at the same words: {', '.join(neighbours)}"
 
 
-def nearest_help(others: Sequence[tuple[str, float]], unit: str) -> str:
-    """How far each of them is."""
-    named = ", ".join(f"{name} {distance:.3g}" for name, distance in others)
-    return f"Distances, of which 0 would be equal: {named} ({unit})."
+def nearest_help(neighbours: Sequence[tuple[str, float]], unit: str) -> str:
+    """The distances of these heads."""
+    distances = ", ".join(f"{name} {distance:.3g}" for name, distance in neighbours)
+    return f"Distances, of which 0 would be equal: {distances} ({unit})."
 
 
 def distance(unit: str) -> str:
@@ -162,12 +164,12 @@ def distance(unit: str) -> str:
 
 
 def mean_over(n_texts: int) -> str:
-    """The unit of distances where no setting of the page stands beside them."""
+    """The unit of distances where the settings of the page are not visible."""
     return f"nats, mean over the rows of {counted(n_texts, 'text')}"
 
 
 def closest_rows(n_shown: int, n_all: int) -> str:
-    """That the table on the page is not the whole."""
+    """The table on the page does not show all pairs."""
     return f"The {n_shown:,} closest of {n_all:,} pairs; the files have all."
 
 
@@ -175,7 +177,7 @@ def distances_shown(plane: float, space: float | None = None) -> str:
     """How much of the distances the points show.
 
     Args:
-        plane, space: share of the squared distances in two and in three dimensions; NaN where all heads are alike.
+        plane, space: share of the squared distances in two and in three dimensions; NaN if all heads are alike.
     """
     if isnan(plane):
         return ""
@@ -183,6 +185,6 @@ def distances_shown(plane: float, space: float | None = None) -> str:
     return f"The plane shows {percent(plane, 1)} of the squared distances{of_space}."
 
 
-def no_such_camera(asked: str) -> str:
-    """A side in the link from which nothing can be seen."""
-    return f"The link asks for camera “{asked}”, from which nothing is seen. Showing the usual side instead."
+def no_such_camera(requested: str) -> str:
+    """The link has a camera from which nothing can be seen."""
+    return f"The link asks for camera “{requested}”, from which nothing is seen. Showing the usual side instead."
