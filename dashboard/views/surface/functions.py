@@ -1,4 +1,4 @@
-"""Which heads have a function after Voita et al.: positional, syntactic, rare; and which words count as rare."""
+"""Functions of heads as in Voita et al.: positional, syntactic, rare words; and which words count as rare."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ from dashboard.views.surface import wording
 from dashboard.views.surface.numbers import Surface
 
 KINDS: Final = (wording.BY_TEXTS, wording.BY_WORDFREQ, wording.BY_FILE)
-AS_USUAL: Final = RelationSettings()
-"""Those of the page Grammar unless the reader changes them."""
+DEFAULTS: Final = RelationSettings()
+"""The default settings of the page Grammar."""
 
 
 def frequency_list(texts: tuple[Text, ...]) -> FrequencyList:
-    """The list the reader chose; that of the texts while it has yet to be given.
+    """The chosen frequency list; until a file is uploaded, that of the texts.
 
-    Raises: TextError for a file that is no such list.
+    Raises: TextError for a file that is not a frequency list.
     """
     kind = from_list(
         wording.FREQUENCIES,
@@ -47,9 +47,9 @@ def frequency_list(texts: tuple[Text, ...]) -> FrequencyList:
     if kind == wording.BY_WORDFREQ:
         return english_frequencies()
     if kind == wording.BY_FILE:
-        given = st.file_uploader(wording.LIST, type=["txt", "tsv", "gz"], key="frequency list", help=wording.LIST_HELP)
-        if given is not None:
-            return _read(given.file_id, given.name, given.getvalue())
+        upload = st.file_uploader(wording.LIST, type=["txt", "tsv", "gz"], key="frequency list", help=wording.LIST_HELP)
+        if upload is not None:
+            return _read(upload.file_id, upload.name, upload.getvalue())
         st.info(wording.WAIT_LIST)
     return _of_texts(texts)
 
@@ -65,7 +65,7 @@ def _read(file_id: str, name: str, _content: bytes) -> FrequencyList:
 
 
 def functions(surface: Surface) -> None:
-    """The grid of functions, each head in its column or in order of confidence."""
+    """Draw the grid of functions, with each head in its column or in order of confidence."""
     st.markdown(wording.LABELS)
     rare = surface.numbers.rare
     st.markdown(plain(wording.rare_texts(rare.n_texts, surface.numbers.n_texts, surface.facts["word frequencies"])))
@@ -84,7 +84,7 @@ def functions(surface: Surface) -> None:
 
 
 def _argmax(surface: Surface) -> ByArgmax | None:
-    """Heads by the paper's own rule, where the reader wants them and the texts have its relations."""
+    """Heads by the rule of the paper, if the reader turns this on and the texts have its relations."""
     if surface.visit.settings.kind == "cross":
         return None
     if not toggle(wording.ARGMAX, key="by argmax", help=wording.ARGMAX_HELP):
@@ -93,16 +93,16 @@ def _argmax(surface: Surface) -> ByArgmax | None:
 
 
 def argmax_heads(visit: Visit) -> ByArgmax | None:
-    """Heads by the paper's own rule; None, which the page says, where the texts do not have its relations."""
+    """Heads by the rule of the paper; None if the texts do not have its relations, which the page says."""
     try:
-        results = relation_results(visit, AS_USUAL)
+        results = relation_results(visit, DEFAULTS)
     except AnalysisError as error:
         show_error(error)
         return None
     if results is None:
         return None
-    least = min_cases(results.accuracies, AS_USUAL.min_cases)
-    argmax = by_argmax([one for one in results.by_row if one.n_cases >= least], AS_USUAL.margin)
+    least = min_cases(results.accuracies, DEFAULTS.min_cases)
+    argmax = by_argmax([relation for relation in results.by_row if relation.n_cases >= least], DEFAULTS.margin)
     if argmax is None:
         st.info(wording.NO_RULE_RELATION)
     elif least < USUAL_CASES:
@@ -117,7 +117,7 @@ def head_functions(
 
     Args:
         surface: the statistics.
-        tests: of the roles; None leaves out the syntactic functions.
+        tests: results of the roles; None leaves out the syntactic functions.
         argmax: heads by Voita's rule; None leaves them out.
     """
     by_head: defaultdict[Head, list[Function]] = defaultdict(list)
@@ -151,9 +151,9 @@ def _letters(relations: Sequence[str]) -> str:
 
 
 def _relations(tests: HeadTests) -> dict[Head, list[str]]:
-    """Relations of the heads that hold a syntactic role; none is named where only all of them together are."""
-    held: dict[Head, list[str]] = {}
+    """Relations of each head with a syntactic role; empty for a head that has only the pooled role."""
+    by_head: dict[Head, list[str]] = {}
     for role in ("syntactic", *(f"syntactic:{relation}" for relation in RELATIONS)):
         for layer, head in np.argwhere(tests.holds[tests.roles.index(role)]).tolist():
-            held.setdefault((layer, head), []).extend(role.split(":")[1:])
-    return held
+            by_head.setdefault((layer, head), []).extend(role.split(":")[1:])
+    return by_head

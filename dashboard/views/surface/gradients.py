@@ -1,4 +1,4 @@
-"""How much the masked-language-model loss depends on attention, by layer and kind of key: computed when asked for."""
+"""How much the masked-language-model loss depends on attention, by layer and kind of key; computed on request."""
 
 from typing import Final
 
@@ -16,12 +16,12 @@ from dashboard.views.charts import chart
 from dashboard.views.surface import wording
 from dashboard.views.surface.numbers import Surface
 
-ASKED: Final = "gradients asked for"
-"""Key of what a session has asked the gradients of."""
+REQUESTED: Final = "gradients asked for"
+"""Session-state key of the inputs for which the reader has requested gradients."""
 
 
 def gradients(surface: Surface) -> None:
-    """Lines by layer, a button where they have yet to be computed, or why there are none."""
+    """Draw lines by layer, a button to compute them, or the reason why there are none."""
     st.markdown(wording.GRADIENT_SEE)
     try:
         answers = _answers(surface)
@@ -32,28 +32,28 @@ def gradients(surface: Surface) -> None:
         return
     texts = answers.results
     statistics = gradient_statistics(texts, surface.visit.chosen.criterion.alpha)
-    named = {wording.KEYS[name]: of_kind for name, of_kind in zip(statistics.names, statistics.mean, strict=True)}
+    by_key = {wording.KEYS[name]: of_kind for name, of_kind in zip(statistics.names, statistics.mean, strict=True)}
     st.markdown(wording.on_gradients(len(texts), sum(of_text.n_masked for of_text in texts)))
-    chart("gradients", gradient_lines(named), surface.facts, wording.CLARK_3)
+    chart("gradients", gradient_lines(by_key), surface.facts, wording.CLARK_3)
 
 
 def _answers(surface: Surface) -> Answers[TextGradients] | None:
-    """Gradients that are kept, or that the reader asks for now; None while there are none."""
+    """Gradients that are cached or that the reader has requested; None while there are none."""
     visit = surface.visit
     inference, engine, texts, settings = visit.inference, visit.engine, visit.texts, visit.settings
-    kept = inference.kept(engine, GRADIENTS, texts, settings, too_long=policy())
-    if kept is not None:
-        return kept
+    cached = inference.kept(engine, GRADIENTS, texts, settings, too_long=policy())
+    if cached is not None:
+        return cached
     if inference.is_loaded(engine) and inference.checkpoint(engine).head != "masked token":
         st.info(wording.NO_LANGUAGE_MODEL)
         return None
     question = (engine, settings, texts)
-    if st.session_state.get(ASKED) == question:
+    if st.session_state.get(REQUESTED) == question:
         return ask(visit, GRADIENTS, texts)
     st.button(
         wording.COMPUTE,
         icon=":material/calculate:",
         help=wording.COMPUTE_HELP,
-        on_click=lambda: st.session_state.update({ASKED: question}),
+        on_click=lambda: st.session_state.update({REQUESTED: question}),
     )
     return None

@@ -1,4 +1,4 @@
-"""What the page Where heads look shows: the statistics of every head over the corpus."""
+"""Data of the page Where heads look: the statistics of every head over the corpus."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from dashboard.progress import in_its_place
 from dashboard.views.frame import Visit
 
 KEPT: Final = "surface numbers"
-"""Key of what a session computed last."""
+"""Session-state key of the last result and its question."""
 
 Statistics = TypeVar("Statistics")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Numbers:
-    """What is said of the heads over a corpus."""
+    """Statistics of the heads over a corpus."""
 
     heads: HeadStatistics
     layers: LayerStatistics
@@ -32,17 +32,17 @@ class Numbers:
     rare: RareShares
     n_texts: int
     too_long: tuple[tuple[int, int], ...]
-    """Place and number of tokens of each text that was left out or cut."""
+    """Position and number of tokens of each text that was left out or cut."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Surface:
-    """The page's numbers and what they are of."""
+    """What the views of the page share."""
 
     visit: Visit
     numbers: Numbers
     heads: list[Head]
-    """That are chosen."""
+    """The chosen heads."""
     as_in_code: bool
     """Whether shares are divided as in the authors' code."""
     facts: dict[str, str]
@@ -50,11 +50,11 @@ class Surface:
 
 @in_its_place
 def remembered(question: Hashable, compute: Callable[[], Statistics | None]) -> Statistics | None:
-    """Computed, or as it was in this session's last run if that asked the same; None is computed again."""
-    kept = st.session_state.get(KEPT)
-    if kept is not None and kept[0] == question:
-        return kept[1]
-    new = compute()
-    if new is not None:
-        st.session_state[KEPT] = (question, new)
-    return new
+    """The result, taken from this session's last run if the question is the same; None is computed again."""
+    cached = st.session_state.get(KEPT)
+    if cached is not None and cached[0] == question:
+        return cached[1]
+    result = compute()
+    if result is not None:
+        st.session_state[KEPT] = (question, result)
+    return result

@@ -35,7 +35,7 @@ from dashboard.views.surface.tables import chosen_heads_table, head_grid, say_de
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS, paper_title=wording.PAPER_TITLE)
 MOSTLY: Final = {"cls": "[CLS]", "sep": "[SEP]"}
-"""Shares that the headline counts, as it names them."""
+"""Shares that the headline counts, with their names in it."""
 
 
 def show() -> None:
@@ -48,17 +48,17 @@ def _surface() -> None:
     if visit is None:
         return
     headline, details = st.container(key="surface headline"), st.container(key="surface views")
-    below = st.container()
+    settings_slot = st.container()
     for container in (headline, details):
-        container.empty()  # without elements it would keep no room
-    with below, st.expander(wording.SETTINGS):
-        frequencies, how = frequency_list(visit.texts), _settings()
+        container.empty()  # without an element the container would take up no space
+    with settings_slot, st.expander(wording.SETTINGS):
+        frequencies, settings = frequency_list(visit.texts), _settings()
     alpha = visit.chosen.criterion.alpha
-    question = (visit.engine, visit.texts, visit.settings, policy(), alpha, frequencies, how)
+    question = (visit.engine, visit.texts, visit.settings, policy(), alpha, frequencies, settings)
     with headline:
         numbers = remembered(
             question,
-            lambda: _numbers(ask(visit, surface_question(how), visit.texts), frequencies, alpha),
+            lambda: _numbers(ask(visit, surface_question(settings), visit.texts), frequencies, alpha),
         )
     if numbers is None:
         return
@@ -68,11 +68,11 @@ def _surface() -> None:
         visit=visit,
         numbers=numbers,
         heads=state.chosen_heads(n_layers, n_heads, _most_confident(numbers)),
-        as_in_code=how.as_in_code,
+        as_in_code=settings.as_in_code,
         facts={
             **provenance.corpus_facts(visit.chosen, visit.engine, numbers.n_texts),
             "word frequencies": frequencies.source,
-            "as in code": "yes" if how.as_in_code else "no",
+            "as in code": "yes" if settings.as_in_code else "no",
         },
     )
     with headline:
@@ -87,7 +87,7 @@ def _surface() -> None:
 
 
 def _settings() -> SurfaceSettings:
-    """How the statistics are taken."""
+    """Ask how the statistics are computed."""
     as_in_code = toggle(wording.AS_IN_CODE, key="surface as in code", help=wording.AS_IN_CODE_HELP)
     return SurfaceSettings(as_in_code=as_in_code)
 
@@ -110,7 +110,7 @@ def _numbers(answers: Answers[TextSurface] | None, frequencies: FrequencyList, a
 
 
 def _most_confident(numbers: Numbers) -> Head:
-    """Something to look at before a head is chosen."""
+    """The head with the highest confidence, which is shown until one is chosen."""
     confidence = np.nan_to_num(numbers.heads.of("confidence"), nan=-1)
     layer, head = np.unravel_index(confidence.argmax(), confidence.shape)
     return int(layer), int(head)
@@ -119,25 +119,25 @@ def _most_confident(numbers: Numbers) -> Head:
 def _headline(surface: Surface) -> None:
     numbers = surface.numbers
     shares = {MOSTLY[name]: numbers.heads.of(name) for name in MOSTLY}
-    known = {name: share for name, share in shares.items() if np.isfinite(share).any()}
+    finite_shares = {name: share for name, share in shares.items() if np.isfinite(share).any()}
     has_offsets = np.isfinite(numbers.heads.of("distance")).any()
-    offsets_held = numbers.labels.positional
-    offsets = Counter(offsets_held.offset[offsets_held.holds].tolist())
-    said = wording.summary(
+    positional = numbers.labels.positional
+    offsets = Counter(positional.offset[positional.holds].tolist())
+    summary = wording.summary(
         numbers.n_texts,
-        offsets_held.holds.size - len(surface.visit.removed),
-        {name: int((share > wording.MOST).sum()) for name, share in known.items()},
+        positional.holds.size - len(surface.visit.removed),
+        {name: int((share > wording.MOST).sum()) for name, share in finite_shares.items()},
         dict(sorted(offsets.items())) if has_offsets else None,
         int(numbers.labels.rare.sum()) if numbers.rare.n_texts else None,
     )
-    st.markdown(said if numbers.n_texts >= wording.FEW_TEXTS else f"{said} {wording.FEW}")
-    layers = {name: np.flatnonzero(share.mean(axis=1) > wording.MOST).tolist() for name, share in known.items()}
+    st.markdown(summary if numbers.n_texts >= wording.FEW_TEXTS else f"{summary} {wording.FEW}")
+    layers = {name: np.flatnonzero(share.mean(axis=1) > wording.MOST).tolist() for name, share in finite_shares.items()}
     if any(layers.values()):
         st.markdown(plain(wording.most_of_layers({name: of_name for name, of_name in layers.items() if of_name})))
     if not has_offsets:
         st.info(wording.NO_NEIGHBOURS)
-    elif len(known) < len(shares):
-        st.info(plain(wording.without_specials([name for name in shares if name not in known])))
+    elif len(finite_shares) < len(shares):
+        st.info(plain(wording.without_specials([name for name in shares if name not in finite_shares])))
 
 
 def _details(surface: Surface) -> None:
@@ -156,8 +156,8 @@ def _details(surface: Surface) -> None:
 
 
 def _shares(surface: Surface) -> None:
-    for place, (name, panel) in zip(thirds("top"), PANELS.items()):
-        with place:
+    for column, (name, panel) in zip(thirds("top"), PANELS.items()):
+        with column:
             figure = share_scatter(surface.numbers.heads, panel, surface.heads)
             chart(f"shares, {name}", figure, surface.facts, wording.CLARK_2, selects=True)
     say_denominators(surface)
@@ -168,8 +168,8 @@ def _entropy(surface: Surface) -> None:
     numbers = surface.numbers
     values = [*(numbers.heads.of(name) for name in TITLES), *numbers.uniform.values()]
     most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)
-    for place, name in zip(halves(), TITLES):
-        with place:
+    for column, name in zip(halves(), TITLES):
+        with column:
             figure = entropy_panel(numbers.heads, name, numbers.uniform[name], most, surface.heads)
             chart(name, figure, surface.facts, wording.CLARK_4, selects=True)
 

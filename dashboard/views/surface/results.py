@@ -32,23 +32,23 @@ MOSTLY = {"[CLS]": "cls", "[SEP]": "sep"}
 
 def surface() -> None:
     """Draw the body of the page Where heads look."""
-    of = choosing.opened()
-    if of is None:
+    opened = choosing.opened()
+    if opened is None:
         return
-    statistics = of.part.surface(of.chosen.criterion.alpha)
-    choosing.say_what(of)
-    _headline(of, statistics)
-    heads = of.heads(_most_confident(statistics))
+    statistics = opened.part.surface(opened.chosen.criterion.alpha)
+    choosing.say_what(opened)
+    _headline(opened, statistics)
+    heads = opened.heads(_most_confident(statistics))
     frame.tabs(
         "results surface",
         {
-            surface_wording.SHARES: lambda: _shares(of, statistics, heads),
-            surface_wording.ENTROPY: lambda: _entropy(of, statistics, heads),
-            surface_wording.HEADS: lambda: _map(of, statistics, heads),
-            surface_wording.LAYERS: lambda: _layers(of),
-            wording.PARTS: lambda: _parts(of, heads),
-            wording.HIGHEST: lambda: _highest(of, statistics, heads),
-            surface_wording.TABLE: lambda: _table(of, statistics),
+            surface_wording.SHARES: lambda: _shares(opened, statistics, heads),
+            surface_wording.ENTROPY: lambda: _entropy(opened, statistics, heads),
+            surface_wording.HEADS: lambda: _map(opened, statistics, heads),
+            surface_wording.LAYERS: lambda: _layers(opened),
+            wording.PARTS: lambda: _parts(opened, heads),
+            wording.HIGHEST: lambda: _highest(opened, statistics, heads),
+            surface_wording.TABLE: lambda: _table(opened, statistics),
         },
     )
     state.put_in_link(heads)
@@ -60,72 +60,78 @@ def _most_confident(statistics: HeadStatistics) -> Head:
     return int(layer), int(head)
 
 
-def _headline(of: Opened, statistics: HeadStatistics) -> None:
-    labels, rare = of.part.labels()
-    held = labels.positional
-    offsets = Counter(held.offset[held.holds].tolist())
+def _headline(opened: Opened, statistics: HeadStatistics) -> None:
+    labels, rare = opened.part.labels()
+    positional = labels.positional
+    offsets = Counter(positional.offset[positional.holds].tolist())
     shares = {name: statistics.of(key) for name, key in MOSTLY.items() if np.isfinite(statistics.of(key)).any()}
     mostly = {name: int((share > surface_wording.MOST).sum()) for name, share in shares.items()}
     n_rare = int(labels.rare.sum()) if rare.n_texts else None
-    summary = surface_wording.summary(of.part.n_texts, held.holds.size, mostly, dict(sorted(offsets.items())), n_rare)
+    summary = surface_wording.summary(
+        opened.part.n_texts, positional.holds.size, mostly, dict(sorted(offsets.items())), n_rare
+    )
     st.markdown(summary)
 
 
-def _shares(of: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
-    for place, (name, panel) in zip(thirds("top"), PANELS.items()):
-        with place:
+def _shares(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
+    for column, (name, panel) in zip(thirds("top"), PANELS.items()):
+        with column:
             figure = share_scatter(statistics, panel, heads)
-            chart(f"shares, {name}", figure, of.facts, surface_wording.CLARK_2, selects=True)
+            chart(f"shares, {name}", figure, opened.facts, surface_wording.CLARK_2, selects=True)
     st.caption(surface_wording.DENOMINATORS)
 
 
-def _entropy(of: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
-    uniform = dict(zip(TITLES, of.part.layers(of.chosen.criterion.alpha).mean[2:], strict=True))
+def _entropy(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
+    uniform = dict(zip(TITLES, opened.part.layers(opened.chosen.criterion.alpha).mean[2:], strict=True))
     values = [*(statistics.of(name) for name in TITLES), *uniform.values()]
     most = max((float(np.nanmax(value)) for value in values if np.isfinite(value).any()), default=0.0)
-    for place, name in zip(halves(), TITLES):
-        with place:
+    for column, name in zip(halves(), TITLES):
+        with column:
             figure = entropy_panel(statistics, name, uniform[name], most, heads)
-            chart(name, figure, of.facts, surface_wording.CLARK_4, selects=True)
+            chart(name, figure, opened.facts, surface_wording.CLARK_4, selects=True)
 
 
 def _picked(statistics: HeadStatistics, key: str) -> str:
-    """A statistic that some head has."""
-    known = [name for name in statistics.names if np.isfinite(statistics.of(name)).any()]
-    return from_list(surface_wording.STATISTIC, {surface_wording.STATISTICS[name]: name for name in known}, key=key)
+    """Let the reader choose a statistic that applies to some head."""
+    applicable = [name for name in statistics.names if np.isfinite(statistics.of(name)).any()]
+    return from_list(
+        surface_wording.STATISTIC, {surface_wording.STATISTICS[name]: name for name in applicable}, key=key
+    )
 
 
-def _map(of: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
+def _map(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
     name = _picked(statistics, "results statistic")
     label, values = surface_wording.STATISTICS[name], statistics.of(name)
     index = statistics.names.index(name)
     low, high = statistics.low[index], statistics.high[index]
     picture = HeadMap(
         title=label,
-        label=f"{label} of the heads of {of.results.checkpoint}",
+        label=f"{label} of the heads of {opened.results.checkpoint}",
         values=values,
         bound=round_bound(float(np.nanmax(values))),
         details=[(surface_wording.MEAN, values), ("low", low), ("high", high)],
     )
-    show_head_map(picture, key="results map", file="head grid", heads=heads, reset=of.reset, facts=of.facts)
+    show_head_map(picture, key="results map", file="head grid", heads=heads, reset=opened.reset, facts=opened.facts)
 
 
-def _layers(of: Opened) -> None:
-    attention, outputs = of.part.layers(of.chosen.criterion.alpha).mean[:2]
+def _layers(opened: Opened) -> None:
+    attention, outputs = opened.part.layers(opened.chosen.criterion.alpha).mean[:2]
     st.markdown(surface_wording.AGREEMENT)
-    chart("agreement", agreement_lines({"attention": attention, "outputs": outputs}), of.facts, surface_wording.MICHEL)
+    chart(
+        "agreement", agreement_lines({"attention": attention, "outputs": outputs}), opened.facts, surface_wording.MICHEL
+    )
 
 
-def _parts(of: Opened, heads: list[Head]) -> None:
+def _parts(opened: Opened, heads: list[Head]) -> None:
     """Statistics of the first chosen head in each part."""
-    parts = [choosing.part_of(of.results, stratum) for stratum in of.results.strata]
+    parts = [choosing.part_of(opened.results, stratum) for stratum in opened.results.strata]
     if len(parts) < 2 or not heads:
         st.info(wording.NO_PARTS)
         return
-    table = pd.DataFrame([_row(part, heads[0], of.chosen.criterion.alpha) for part in parts])
+    table = pd.DataFrame([_row(part, heads[0], opened.chosen.criterion.alpha) for part in parts])
     number = {name: st.column_config.NumberColumn(format="%.3f") for name in table.columns[2:]}
     st.dataframe(table, hide_index=True, column_config=number)
-    table_downloads("parts", table, of.facts)
+    table_downloads("parts", table, opened.facts)
 
 
 def _row(part: Part, head: Head, alpha: float) -> dict[str, object]:
@@ -134,14 +140,14 @@ def _row(part: Part, head: Head, alpha: float) -> dict[str, object]:
     return {"texts of": part.stratum.title, "n": part.n_texts, **means}
 
 
-def _highest(of: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
+def _highest(opened: Opened, statistics: HeadStatistics, heads: list[Head]) -> None:
     if heads:
-        highest_texts(of, _picked(statistics, "highest statistic"), heads[0])
+        highest_texts(opened, _picked(statistics, "highest statistic"), heads[0])
 
 
-def _table(of: Opened, statistics: HeadStatistics) -> None:
+def _table(opened: Opened, statistics: HeadStatistics) -> None:
     rows = statistics_table(statistics)
     number = {name: st.column_config.NumberColumn(format="%.4f") for name in ("mean", "low", "high")}
-    named = rows.assign(statistic=rows["statistic"].map(surface_wording.STATISTICS))
-    st.dataframe(named, hide_index=True, column_config=number)
-    table_downloads("surface", rows, of.facts)
+    labelled = rows.assign(statistic=rows["statistic"].map(surface_wording.STATISTICS))
+    st.dataframe(labelled, hide_index=True, column_config=number)
+    table_downloads("surface", rows, opened.facts)

@@ -1,4 +1,4 @@
-"""The statistics of every head as numbers: one of them as a grid, and all as a table."""
+"""The statistics of every head as numbers: one statistic as a grid, and all as a table."""
 
 from typing import Final
 
@@ -20,25 +20,27 @@ from dashboard.views.pickers import from_list, some_of, toggle
 from dashboard.views.surface import wording
 from dashboard.views.surface.numbers import Surface
 
-FIRST: Final = "sep"
-"""Statistic that the grid shows at first, where it applies."""
+DEFAULT_STATISTIC: Final = "sep"
+"""Default statistic of the grid, if it applies to the texts."""
 OF_PAPER: Final = {
     **dict.fromkeys(LABELS, wording.DOTS_2),
     **dict.fromkeys(TITLES, wording.DOTS_4),
     "confidence": wording.VOITA_1B,
 }
-"""The figure of a paper that a statistic's grid corresponds to; of the others there is none."""
+"""The figure of a paper that a statistic's grid corresponds to; the other statistics have none."""
 
 
 def head_grid(surface: Surface) -> None:
-    """Any statistic of every head, to be chosen."""
+    """Draw a chosen statistic of every head."""
     statistics = surface.numbers.heads
     labels = {wording.STATISTICS[name]: name for name in statistics.names}
-    known = [label for label, name in labels.items() if np.isfinite(statistics.of(name)).any()]
-    usual = wording.STATISTICS[FIRST]
-    name = from_list(wording.STATISTIC, labels, key="statistic", start=usual if usual in known else known[0])
-    label, place = wording.STATISTICS[name], statistics.names.index(name)
-    values = statistics.mean[place]
+    applicable = [label for label, name in labels.items() if np.isfinite(statistics.of(name)).any()]
+    default = wording.STATISTICS[DEFAULT_STATISTIC]
+    name = from_list(
+        wording.STATISTIC, labels, key="statistic", start=default if default in applicable else applicable[0]
+    )
+    label, index = wording.STATISTICS[name], statistics.names.index(name)
+    values = statistics.mean[index]
     if not np.isfinite(values).any():
         st.info(wording.NO_VALUE)
         return
@@ -50,8 +52,8 @@ def head_grid(surface: Surface) -> None:
         bound=round_bound(float(np.nanmax(values))),
         details=[
             (wording.MEAN, values),
-            (wording.interval(surface.visit.chosen.criterion.alpha), _intervals(statistics, place)),
-            (wording.TEXTS, [[str(statistics.n_texts[place])] * values.shape[1]] * values.shape[0]),
+            (wording.interval(surface.visit.chosen.criterion.alpha), _intervals(statistics, index)),
+            (wording.TEXTS, [[str(statistics.n_texts[index])] * values.shape[1]] * values.shape[0]),
         ],
     )
     show_head_map(
@@ -65,8 +67,8 @@ def head_grid(surface: Surface) -> None:
     st.caption(plain(OF_PAPER.get(name, wording.NO_FIGURE)))
 
 
-def _intervals(statistics: HeadStatistics, place: int) -> list[list[str]]:
-    ends = zip(statistics.low[place], statistics.high[place])
+def _intervals(statistics: HeadStatistics, index: int) -> list[list[str]]:
+    ends = zip(statistics.low[index], statistics.high[index])
     return [[_interval(low, high) for low, high in zip(*rows)] for rows in ends]
 
 
@@ -75,7 +77,7 @@ def _interval(low: float, high: float) -> str:
 
 
 def statistics_table(statistics: HeadStatistics) -> pd.DataFrame:
-    """A row for each statistic and head: mean, interval, and texts that have it."""
+    """One row per statistic and head: mean, interval, and number of texts that have the statistic."""
     _, n_layers, n_heads = statistics.mean.shape
     index = pd.MultiIndex.from_product(
         [statistics.names, range(n_layers), range(n_heads)], names=("statistic", "layer", "head")
@@ -85,7 +87,7 @@ def statistics_table(statistics: HeadStatistics) -> pd.DataFrame:
 
 
 def table(surface: Surface) -> None:
-    """All statistics of all heads, filtered, with files."""
+    """Draw the table of all statistics and heads, with filters and downloads."""
     statistics = surface.numbers.heads
     rows = statistics_table(statistics)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -93,19 +95,19 @@ def table(surface: Surface) -> None:
         picked = some_of(wording.ONLY_STATISTICS, labels, key="surface statistics", every="all statistics")
         numbers = list(map(str, range(statistics.mean.shape[1])))
         layers = some_of(wording.ONLY_LAYERS, numbers, key="surface layers", every="all layers")
-        only = toggle(wording.ONLY_CHOSEN, key="surface chosen")
-    named = rows["statistic"].map(wording.STATISTICS)
-    wanted = named.isin(picked) & rows["layer"].astype(str).isin(layers)
-    if only:
-        wanted &= np.array([head in surface.heads for head in zip(rows["layer"], rows["head"])])
+        only_chosen = toggle(wording.ONLY_CHOSEN, key="surface chosen")
+    statistic_labels = rows["statistic"].map(wording.STATISTICS)
+    is_selected = statistic_labels.isin(picked) & rows["layer"].astype(str).isin(layers)
+    if only_chosen:
+        is_selected &= np.array([head in surface.heads for head in zip(rows["layer"], rows["head"])])
     number = {name: st.column_config.NumberColumn(format="%.4f") for name in ("mean", "low", "high")}
-    st.dataframe(rows.assign(statistic=named)[wanted], hide_index=True, column_config=number)
+    st.dataframe(rows.assign(statistic=statistic_labels)[is_selected], hide_index=True, column_config=number)
     say_denominators(surface)
-    table_downloads("surface", with_sentences(rows[wanted], kept_sentences(surface.visit)), surface.facts)
+    table_downloads("surface", with_sentences(rows[is_selected], kept_sentences(surface.visit)), surface.facts)
 
 
 def chosen_heads_table(surface: Surface) -> None:
-    """The chosen heads side by side."""
+    """Draw the statistics of the chosen heads side by side."""
     statistics = surface.numbers.heads
     columns = {head_name(*head): [_written(value) for value in statistics.mean[:, *head]] for head in surface.heads}
     labels = [wording.STATISTICS[name] for name in statistics.names]
@@ -114,7 +116,7 @@ def chosen_heads_table(surface: Surface) -> None:
 
 
 def say_denominators(surface: Surface) -> None:
-    """Why shares of neighbours can add up to more than 1, unless they are divided as in the authors' code."""
+    """Say why shares of neighbours can add up to more than 1, unless they are divided as in the authors' code."""
     if not surface.as_in_code:
         st.caption(wording.DENOMINATORS)
 

@@ -183,18 +183,21 @@ def summary(
         n_heads: of the checkpoint, in all layers.
         most: by kind of key, heads with more than MOST of their attention there.
         offsets: positional heads by offset; None where there are no offsets.
-        n_rare: heads for rare words; None where it cannot be said.
+        n_rare: heads for rare words; None if that cannot be determined.
     """
     verb = "put over half of their attention "
-    shares = [f"{number} {'' if place else verb}on {name}" for place, (name, number) in enumerate(most.items())]
-    said = [", ".join(shares)] if most else []
+    shares = [f"{number} {'' if index else verb}on {name}" for index, (name, number) in enumerate(most.items())]
+    phrases = [", ".join(shares)] if most else []
     if offsets is not None:
-        n_positional, named = sum(offsets.values()), (f"{n} at {offset_name(offset)}" for offset, n in offsets.items())
-        where = f" ({', '.join(named)})" if n_positional else ""
-        said.append(f"{n_positional} {'is' if n_positional == 1 else 'are'} positional{where}")
+        n_positional, by_offset = (
+            sum(offsets.values()),
+            (f"{n} at {offset_name(offset)}" for offset, n in offsets.items()),
+        )
+        offset_note = f" ({', '.join(by_offset)})" if n_positional else ""
+        phrases.append(f"{n_positional} {'is' if n_positional == 1 else 'are'} positional{offset_note}")
     if n_rare is not None:
-        said.append(f"{n_rare} {'points' if n_rare == 1 else 'point'} to rare words")
-    return f"Over {counted(n_texts, 'text')}, of **{counted(n_heads, 'head')}**, {'; '.join(said)}."
+        phrases.append(f"{n_rare} {'points' if n_rare == 1 else 'point'} to rare words")
+    return f"Over {counted(n_texts, 'text')}, of **{counted(n_heads, 'head')}**, {'; '.join(phrases)}."
 
 
 def interval(alpha: float) -> str:
@@ -208,13 +211,15 @@ def offset_name(offset: int) -> str:
 
 
 def most_of_layers(layers: Mapping[str, Sequence[int]]) -> str:
-    """Layers that put over half of their attention on something, by what it is."""
-    named = {
+    """Layers that put over half of their attention on one kind of key, by kind."""
+    layer_lists = {
         name: ", ".join(map(str, of_name[:NAMED_LAYERS])) + (" and more" if len(of_name) > NAMED_LAYERS else "")
         for name, of_name in layers.items()
     }
-    said = [f"to {name} in {'layer' if len(layers[name]) == 1 else 'layers'} {named[name]}" for name in named]
-    return f"Over half of a layer's attention goes {' and '.join(said)}."
+    phrases = [
+        f"to {name} in {'layer' if len(layers[name]) == 1 else 'layers'} {layer_lists[name]}" for name in layer_lists
+    ]
+    return f"Over half of a layer's attention goes {' and '.join(phrases)}."
 
 
 def without_specials(names: Sequence[str]) -> str:
@@ -226,7 +231,7 @@ def without_specials(names: Sequence[str]) -> str:
 
 
 def by_sieve(n_pooled: int, n_single: int) -> str:
-    """How the heads that are syntactic here relate to the counts of other pages.
+    """How the number of syntactic heads here relates to the counts of other pages.
 
     Args:
         n_pooled: heads that hold the role of all relations pooled.
@@ -256,7 +261,7 @@ def by_rarest(share: float, chance: float) -> str:
 
 
 def rare_texts(n_texts: int, n_all: int, source: str) -> str:
-    """How many texts say something about rare words, and by which list."""
+    """How many texts have rare words, and by which frequency list."""
     return (
         f"{n_texts:,} of {counted(n_all, 'text')} have a rare word (not one of the {FREQUENT} most frequent). "
         f"Frequencies: {source}; choose others below."
@@ -264,7 +269,7 @@ def rare_texts(n_texts: int, n_all: int, source: str) -> str:
 
 
 def few_cases(least: int, usual: int) -> str:
-    """That Voita's rule was asked of relations with few cases."""
+    """Voita's rule was applied to relations with few cases."""
     return (
         f"Syntactic by argmax: relations with at least {counted(least, 'case')} are used, because these texts have few "
         f"with {usual:,}. With fewer cases, more heads pass the rule by chance."
@@ -272,5 +277,5 @@ def few_cases(least: int, usual: int) -> str:
 
 
 def on_gradients(n_texts: int, n_masked: int) -> str:
-    """What the gradients were taken over."""
+    """How many texts and masked tokens the gradients are computed on."""
     return f"Over {counted(n_texts, 'text')} with {counted(n_masked, 'masked token')}."
