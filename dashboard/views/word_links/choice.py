@@ -13,34 +13,34 @@ from dashboard.figures.text.arcs_svg import visible
 from dashboard.views.word_links import wording
 
 FROM: Final = "from"
-"""Key of the word that looks, in the session and in the link, which hold its name."""
+"""Key of the word that looks, in the session and in the link; both hold its name."""
 TO: Final = "to"
 SEGMENTS: Final = "AB"
 TABS: Final = "head details"
-"""Key of the tabs of which the choice is one, in the session and in the link."""
+"""Key of the tabs that include this choice, in the session and in the link."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Words:
-    """Words that may look, and words that may be looked at, by name; one on a side where the reader chose it."""
+    """Words that look, and words that are looked at, by name; a single one on a side where the reader chose it."""
 
     queries: dict[str, TextWord]
     keys: dict[str, TextWord]
 
 
-def pick_words(looked: TextAttention) -> Words | None:
-    """Let the reader choose one or two words; None where none is chosen.
+def pick_words(attention: TextAttention) -> Words | None:
+    """Let the reader choose one or two words; None if none is chosen.
 
     Args:
-        looked: the attention that is drawn.
+        attention: the attention that is drawn.
 
     Raises: AnalysisError for a text without a second word.
     """
-    all_queries, all_keys = _named(looked, FROM), _named(looked, TO)
+    all_queries, all_keys = _words_by_name(attention, FROM), _words_by_name(attention, TO)
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         query = _pick(wording.FROM, all_queries, FROM)
-        if _is_one_text(looked):
+        if _is_one_text(attention):
             st.button(wording.SWAP, key="swap words", icon=":material/swap_horiz:", type="tertiary", on_click=_swap)
         key = _pick(wording.TO, all_keys, TO)
     for side in (FROM, TO):
@@ -49,37 +49,37 @@ def pick_words(looked: TextAttention) -> Words | None:
     if query is None and key is None:
         return None
     return Words(
-        queries=_chosen_or_others(looked, all_queries, query, all_keys.get(key or "")),
-        keys=_chosen_or_others(looked, all_keys, key, all_queries.get(query or "")),
+        queries=_chosen_or_others(attention, all_queries, query, all_keys.get(key or "")),
+        keys=_chosen_or_others(attention, all_keys, key, all_queries.get(query or "")),
     )
 
 
-def take_token(looked: TextAttention, side: str, token: int) -> None:
+def take_token(attention: TextAttention, side: str, token: int) -> None:
     """Choose the word of a token, which the reader pinned in the arcs.
 
     Args:
-        looked: the attention that is drawn.
+        attention: the attention that is drawn.
         side: FROM or TO.
         token: its position in the whole text.
     """
-    name = next((name for name, word in _named(looked, side).items() if token in word.tokens), None)
+    name = next((name for name, word in _words_by_name(attention, side).items() if token in word.tokens), None)
     st.session_state[TABS] = wording.TITLE
-    _remember(side, name or visible(_side(looked, side)[0].tokens[token]))
+    _remember(side, name or visible(_side(attention, side)[0].tokens[token]))
 
 
 def words_first() -> None:
-    """Open the tab of the choice where a link names words but no tab."""
+    """Open the tab of the choice if the link names words but no tab."""
     if TABS not in st.session_state and TABS not in st.query_params and {FROM, TO} & set(st.query_params):
         st.session_state[TABS] = wording.TITLE
 
 
-def _named(looked: TextAttention, side: str) -> dict[str, TextWord]:
-    text, window = _side(looked, side)
+def _words_by_name(attention: TextAttention, side: str) -> dict[str, TextWord]:
+    text, window = _side(attention, side)
     return {_name(word, text.n_segments): word for word in words_on(text, window)}
 
 
-def _side(looked: TextAttention, side: str) -> tuple[TokenizedText, tuple[int, int]]:
-    text, window = looked.text, looked.window
+def _side(attention: TextAttention, side: str) -> tuple[TokenizedText, tuple[int, int]]:
+    text, window = attention.text, attention.window
     return (text.queries, window.queries) if side == FROM else (text.keys, window.keys)
 
 
@@ -91,28 +91,28 @@ def _name(word: TextWord, n_segments: int) -> str:
 
 
 def _chosen_or_others(
-    looked: TextAttention, words: dict[str, TextWord], name: str | None, other: TextWord | None
+    attention: TextAttention, words: dict[str, TextWord], name: str | None, opposite: TextWord | None
 ) -> dict[str, TextWord]:
-    if name is not None or other is None:
+    if name is not None or opposite is None:
         return {name: words[name]} if name else words
-    others = other_words(tuple(words.values()), other, same_text=_is_one_text(looked))
-    return {name: word for name, word in words.items() if word in others}
+    possible = other_words(tuple(words.values()), opposite, same_text=_is_one_text(attention))
+    return {name: word for name, word in words.items() if word in possible}
 
 
-def _is_one_text(looked: TextAttention) -> bool:
-    return looked.text.queries is looked.text.keys
+def _is_one_text(attention: TextAttention) -> bool:
+    return attention.text.queries is attention.text.keys
 
 
 def _pick(label: str, words: dict[str, TextWord], side: str) -> str | None:
-    """One of the words, or None for any; a name that is not there is said until another word is chosen.
+    """The chosen word, or None for any; a missing name is reported until another word is chosen.
 
-    The link is written by hand: a bound list would drop such a name without a word.
+    The link is written by hand: a bound list would drop a missing name silently.
     """
-    if (asked := link.take(side)) is not None:
-        st.session_state[side] = asked
-    wanted = st.session_state.setdefault(side, wording.ANY)
-    if wanted != wording.ANY and wanted not in words:
-        st.session_state[_missing(side)], st.session_state[side] = wanted, wording.ANY
+    if (linked := link.take(side)) is not None:
+        st.session_state[side] = linked
+    name = st.session_state.setdefault(side, wording.ANY)
+    if name != wording.ANY and name not in words:
+        st.session_state[_missing(side)], st.session_state[side] = name, wording.ANY
     elif (missing := st.session_state.get(_missing(side))) in words:
         _remember(side, missing)
     picked = st.selectbox(
@@ -132,9 +132,9 @@ def _pick(label: str, words: dict[str, TextWord], side: str) -> str | None:
 
 
 def _swap() -> None:
-    one, other = (st.session_state.get(side, wording.ANY) for side in (FROM, TO))
-    _remember(FROM, other)
-    _remember(TO, one)
+    from_name, to_name = (st.session_state.get(side, wording.ANY) for side in (FROM, TO))
+    _remember(FROM, to_name)
+    _remember(TO, from_name)
 
 
 def _remember(side: str, name: str) -> None:

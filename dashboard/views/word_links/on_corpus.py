@@ -1,4 +1,4 @@
-"""Which heads link the chosen words, or words of a relation, over the corpus."""
+"""Which heads link the chosen words, or words in a relation, over the corpus."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ from dashboard.views.word_links.choice import Words
 
 
 def over_the_corpus(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
-    """Draw the same over the corpus, once the reader opens it.
+    """Draw the links over the corpus once the reader opens the expander.
 
     Args:
-        visit: what the page works with.
+        visit: the checkpoint, the settings and the corpus.
         words: the words that are chosen in the text on screen.
         heads: the chosen heads.
     """
@@ -87,7 +87,7 @@ def _answer(visit: Visit, words: Words | None, heads: Sequence[Head]) -> None:
 
 
 def _pattern(words: Words | None, trees: Sequence[Dependencies]) -> Pattern | None:
-    """The chosen words and relation; None where they are too few for a pattern."""
+    """The pattern of the chosen words and relation; None while they do not determine one."""
     counts = Counter(
         UNIVERSAL.get(name, name)
         for tree in trees
@@ -97,12 +97,12 @@ def _pattern(words: Words | None, trees: Sequence[Dependencies]) -> Pattern | No
     names = {name: name for name, _ in counts.most_common()}
     options = {wording.NO_RELATION: None, **names}
     relation = from_list(wording.RELATION, options, key="linked by", help=wording.RELATION_HELP)
-    ways = {wording.FROM_DEPENDENT: True, wording.FROM_HEAD: False}
-    way = True if relation is None else one_of(wording.WAY, ways, key="links from")
+    directions = {wording.FROM_DEPENDENT: True, wording.FROM_HEAD: False}
+    from_dependent = True if relation is None else one_of(wording.WAY, directions, key="links from")
     query, key = (None, None) if words is None else (_only(words.queries), _only(words.keys))
     if relation is None and (query is None or key is None):
         return None
-    return Pattern(query, key, relation, from_dependent=way)
+    return Pattern(query, key, relation, from_dependent=from_dependent)
 
 
 def _only(words: dict[str, TextWord]) -> str | None:
@@ -111,21 +111,21 @@ def _only(words: dict[str, TextWord]) -> str | None:
 
 
 def _links(visit: Visit, texts: Sequence[Text], trees: Sequence[Dependencies], pattern: Pattern) -> PatternLinks | None:
-    found = (PatternText.of(text, tree, pattern) for text, tree in zip(texts, trees, strict=True))
-    items = [item for item in found if item is not None]
+    matches = (PatternText.of(text, tree, pattern) for text, tree in zip(texts, trees, strict=True))
+    items = [item for item in matches if item is not None]
     criterion = visit.chosen.criterion
     if not items:
         return pattern_links([])
     answers = ask(visit, WORD_LINKS, items)
     if answers is None:
         return None
-    documents = [items[place].text.document for place in answers.positions]
+    documents = [items[position].text.document for position in answers.positions]
     return pattern_links(answers.results, documents, alpha=criterion.alpha, correction=criterion.correction)
 
 
 def _best(links: PatternLinks, title: str) -> None:
     st.markdown(wording.over(plain(title), links.n_pairs, links.n_texts))
-    if (held := links.held_out) is not None:
-        names = [head_name(*head) for head in dict.fromkeys(held.heads)]
-        even = float(links.even[[layer for layer, _ in held.heads]].mean())
-        st.markdown(wording.held_out(names, held.share, held.low, held.high, even, held.others))
+    if (held_out := links.held_out) is not None:
+        names = [head_name(*head) for head in dict.fromkeys(held_out.heads)]
+        even = float(links.even[[layer for layer, _ in held_out.heads]].mean())
+        st.markdown(wording.held_out(names, held_out.share, held_out.low, held_out.high, even, held_out.others))

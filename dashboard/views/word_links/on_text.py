@@ -27,23 +27,23 @@ LISTED: Final = 4
 
 
 @in_its_place
-def linking_heads(visit: Visit, screen: OnScreen, looked: TextAttention, heads: list[Head]) -> None:
-    """Let the reader choose words, and rank the heads by the attention from the one to the other.
+def linking_heads(visit: Visit, screen: OnScreen, attention: TextAttention, heads: list[Head]) -> None:
+    """Let the reader choose words, and rank the heads by the attention from one to the other.
 
     Args:
-        visit: what the page works with.
+        visit: the checkpoint and the settings.
         screen: the text on screen.
-        looked: its attention that is drawn.
+        attention: its attention that is drawn.
         heads: the chosen heads.
     """
     with st.container(key="word-links"):
         try:
-            words = pick_words(looked)
-            links = None if words is None else word_links(looked, [*words.queries.values()], [*words.keys.values()])
+            words = pick_words(attention)
+            links = None if words is None else word_links(attention, [*words.queries.values()], [*words.keys.values()])
         except AnalysisError as error:
             show_error(error)
             return
-        if looked.overview is not None:
+        if attention.overview is not None:
             st.caption(wording.IN_VIEW)
         if words is None or links is None:
             st.caption(wording.HINT)
@@ -54,30 +54,32 @@ def linking_heads(visit: Visit, screen: OnScreen, looked: TextAttention, heads: 
 
 
 def _ranking(visit: Visit, links: WordLinks, words: Words) -> None:
-    """The strongest heads, each one click away from its arcs."""
+    """List the strongest heads, with buttons that show their arcs."""
     criterion, off = visit.chosen.criterion, visit.chosen.off
     queries, keys = list(words.queries), list(words.keys)
     best, *_ = links.ranked
-    found = (head_name(*best), queries[links.queries[best]], keys[links.keys[best]])
+    link_names = (head_name(*best), queries[links.queries[best]], keys[links.keys[best]])
     share, even = float(links.shares[best]), float(links.even[best])
     by_chance = wording.by_chance(even, float(links.chance[best[0]]), int(links.n_links[best[0]]))
     n_beyond = int(links.beats_chance(criterion.alpha, criterion.correction).sum())
     if not n_beyond:
-        st.markdown(wording.none_beyond_chance(*found, share, by_chance, criterion.alpha))
+        st.markdown(wording.none_beyond_chance(*link_names, share, by_chance, criterion.alpha))
         return
     st.markdown(
-        wording.strongest(*found, share, by_chance, n_beyond, links.shares.size - len(visit.removed), criterion.alpha)
+        wording.strongest(
+            *link_names, share, by_chance, n_beyond, links.shares.size - len(visit.removed), criterion.alpha
+        )
     )
     with st.container(horizontal=True, gap="small"):
-        for place, head in enumerate(links.ranked[: min(LISTED, n_beyond)]):
+        for rank, head in enumerate(links.ranked[: min(LISTED, n_beyond)]):
             query = queries[links.queries[head]] if len(queries) > 1 else ""
             key = keys[links.keys[head]] if len(keys) > 1 else ""
             label = wording.entry(head_name(*head), float(links.shares[head]), head in off, query, key)
-            st.button(label, key=f"linking head {place}", on_click=state.push_heads, args=([head],))
+            st.button(label, key=f"linking head {rank}", on_click=state.push_heads, args=([head],))
 
 
 def _all_heads(visit: Visit, screen: OnScreen, links: WordLinks, words: Words, heads: Sequence[Head]) -> None:
-    """The same number of every head, and its files."""
+    """Draw the map of the links of all heads, with downloads."""
     engine, names = visit.engine, (list(words.queries), list(words.keys))
     query, key = (of_side[0] if len(of_side) == 1 else wording.ANY for of_side in names)
     criterion = visit.chosen.criterion

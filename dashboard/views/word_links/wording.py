@@ -50,12 +50,12 @@ def occurrence(word: str, number: int, n_all: int, segment: str) -> str:
 
 
 def missing(word: str) -> str:
-    """A word of a link, or of the text before, that is not there to be chosen."""
+    """A word from the link or from the previous text that is not among the options."""
     return f"“{plain(word)}” is not among the words shown. Choose another word."
 
 
 def by_chance(even: float, chance: float, n_links: int) -> str:
-    """What chance would give to a link, and to the strongest of several."""
+    """Expected share of a link, and of the strongest of several links, by chance."""
     evenly = f"Evenly spread attention would give it {_percent(even)}"
     if n_links == 1:
         return f"{evenly}."
@@ -65,7 +65,7 @@ def by_chance(even: float, chance: float, n_links: int) -> str:
 def strongest(
     head: str, query: str, key: str, share: float, by_chance: str, n_beyond: int, n_heads: int, alpha: float
 ) -> str:
-    """The head with the strongest link, and what chance is."""
+    """The head with the strongest link, compared with chance."""
     beyond = f"{n_beyond} of {n_heads} heads {'gives' if n_beyond == 1 else 'give'}"
     return (
         f"Strongest in **{head}**: “{plain(query)}” gives {_percent(share)} of its attention to “{plain(key)}”. "
@@ -88,7 +88,7 @@ def entry(head: str, share: float, off: bool, query: str, key: str) -> str:
 
 
 def map_title(query: str, key: str) -> str:
-    """What the numbers of the map are."""
+    """Title of the map."""
     words = [word if word == ANY else f"“{word}”" for word in (query, key)]
     return f"% of attention from {words[0]} to {words[1]}"
 
@@ -96,22 +96,24 @@ def map_title(query: str, key: str) -> str:
 def pattern(query: str | None, key: str | None, relation: str | None, from_dependent: bool) -> str:
     """The pattern in words."""
     words = ["any word" if word is None else f"“{word}”" for word in (query, key)]
-    way = "dependent → head" if from_dependent else "head → dependent"
-    return f"from {words[0]} to {words[1]}" + (f" ({relation}, {way})" if relation else "")
+    direction = "dependent → head" if from_dependent else "head → dependent"
+    return f"from {words[0]} to {words[1]}" + (f" ({relation}, {direction})" if relation else "")
 
 
-def over(of: str, n_pairs: int, n_texts: int) -> str:
-    """How often the corpus has a pattern."""
-    return f"{of[0].upper()}{of[1:]}: {counted(n_pairs, 'pair')} in {counted(n_texts, 'text')}."
+def over(title: str, n_pairs: int, n_texts: int) -> str:
+    """How often a pattern occurs in the corpus."""
+    return f"{title[0].upper()}{title[1:]}: {counted(n_pairs, 'pair')} in {counted(n_texts, 'text')}."
 
 
-def held_out(heads: list[str], share: float, low: float, high: float, even: float, others: float) -> str:
-    """The best head, chosen on one half of the texts and judged on the other."""
-    beside = "" if isnan(others) else f", and to other words at the same distance it gives {_percent(others)}"
+def held_out(heads: list[str], share: float, low: float, high: float, even: float, other_share: float) -> str:
+    """The best head, chosen on one half of the texts and evaluated on the other."""
+    comparison = (
+        "" if isnan(other_share) else f", and to other words at the same distance it gives {_percent(other_share)}"
+    )
     return (
         f"Best find: **{' or '.join(heads)}**, chosen on one half of the texts, gives the other word {_percent(share)} "
         f"of its attention in the texts of the other half ({_percent(low)} to {_percent(high)}). Evenly spread "
-        f"attention would give {_percent(even)}{beside}."
+        f"attention would give {_percent(even)}{comparison}."
     )
 
 
