@@ -1,4 +1,4 @@
-"""Grammar: what each head finds of a sentence's structure, in three sections of which one is open."""
+"""Grammar: what heads find of a sentence's structure, in three sections, one shown at a time."""
 
 from typing import Final
 

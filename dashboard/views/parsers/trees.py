@@ -13,15 +13,15 @@ from dashboard import wording as shared_wording
 from dashboard.progress import in_its_place, with_progress
 
 TREES: Final = 20_000
-"""Texts whose trees stay in memory: nothing else that a click asks for again takes as long as parsing."""
+"""Number of texts whose trees are cached in memory: parsing is the slowest step that clicks repeat."""
 PARSED_PER_REPORT: Final = 20
 
 
 @in_its_place
 def trees_of(texts: tuple[Text, ...]) -> list[Dependencies] | None:
-    """The tree of each text, parsed where it is not known yet; None where the reader stops the parsing."""
-    known = _trees()
-    trees = {text: tree for text in texts if (tree := known.get(text)) is not None}
+    """The tree of each text, parsed if it is not cached; None if the reader stops the parsing."""
+    cached = _trees()
+    trees = {text: tree for text in texts if (tree := cached.get(text)) is not None}
     missing = [text for text in dict.fromkeys(texts) if text not in trees]
     if missing:
         parsed = with_progress(
@@ -34,14 +34,14 @@ def trees_of(texts: tuple[Text, ...]) -> list[Dependencies] | None:
 
 
 def _parse(texts: Sequence[Text], n_known: int, report: Report) -> dict[Text, Dependencies]:
-    """Trees of texts; each is kept as soon as it is parsed."""
+    """Parse texts; each tree is cached as soon as it is parsed."""
     trees = dict[Text, Dependencies]()
     for text, tree in zip(texts, dependencies(texts), strict=True):
         trees[text] = tree
         _trees().put(text, tree)
         if len(trees) % PARSED_PER_REPORT == 0:
-            done, total = n_known + len(trees), n_known + len(texts)
-            report(Status(done=done, total=total, seconds_left=None, n_waiting_before=0))
+            n_done, n_total = n_known + len(trees), n_known + len(texts)
+            report(Status(done=n_done, total=n_total, seconds_left=None, n_waiting_before=0))
     return trees
 
 

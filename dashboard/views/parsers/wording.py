@@ -1,4 +1,4 @@
-"""Every sentence of the page Grammar that stands above its sections or in several of them, once."""
+"""Sentences of the page Grammar that stand above its sections or are shared by several of them."""
 
 from typing import Final
 

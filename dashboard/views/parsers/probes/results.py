@@ -24,7 +24,7 @@ from dashboard.views.pickers import from_list
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProbeView:
-    """Results of a run, and where they come from."""
+    """Results of a run, with their provenance."""
 
     results: ProbeResults
     engine: Engine
@@ -93,10 +93,10 @@ def _table(view: ProbeView) -> None:
         for row in _scores(view.results)
     )
     columns = {
-        name: st.column_config.NumberColumn(label, help=about, format="percent")
+        name: st.column_config.NumberColumn(label, help=help_text, format="percent")
         if name in ("uas", "low", "high")
-        else st.column_config.Column(label, help=about)
-        for name, (label, about) in wording.COLUMNS.items()
+        else st.column_config.Column(label, help=help_text)
+        for name, (label, help_text) in wording.COLUMNS.items()
     }
     st.dataframe(table, hide_index=True, column_config=columns, column_order=list(columns), key="probe table")
     table_downloads("probe scores", table, view.facts)
@@ -113,7 +113,7 @@ def _weights(view: ProbeView, kind: ProbeKind, probe: TrainedProbe) -> None:
     layer, head = np.unravel_index(np.abs(weights).max(axis=0).argmax(), (n_layers, n_heads))
     heads = state.chosen_heads(n_layers, n_heads, (int(layer), int(head)))
     titles = (wording.W_WORDS, wording.U_WORDS) if kind.words else (wording.W_TITLE, wording.U_TITLE)
-    for place, letter, title, values, other in zip(halves(), "wu", titles, weights, weights[::-1]):
+    for column, letter, title, values, other_values in zip(halves(), "wu", titles, weights, weights[::-1]):
         picture = HeadMap(
             title=title,
             label=f"{title}: {wording.kind_name(kind)}, heads of {view.engine.files.name}",
@@ -122,9 +122,9 @@ def _weights(view: ProbeView, kind: ProbeKind, probe: TrainedProbe) -> None:
             signed=not kind.words,
             low_label="" if kind.words else wording.LESS,
             high_label="" if kind.words else wording.MORE,
-            details=[(wording.OTHER_WAY, other)],
+            details=[(wording.OTHER_WAY, other_values)],
         )
-        with place:
+        with column:
             show_head_map(
                 picture,
                 key=f"probe {letter}",

@@ -33,10 +33,10 @@ from dashboard.views.parsers.probes.settings import TrainingPlan, training_plan
 from dashboard.views.parsers.trees import trees_of
 
 NOTES: Final = frame.read_notes(Path(__file__).parent, wording.NUMBERS)
-LOOK_AGAIN: Final = 1.0
+REFRESH_SECONDS: Final = 1.0
 """Seconds between two updates of the progress bar."""
 RUNS: Final = 16
-"""Latest runs that stay in memory with their results."""
+"""Number of latest runs that stay in memory with their results."""
 
 ProbeRun = Run[Stand, ProbeResults]
 
@@ -131,11 +131,11 @@ def _watch(run: ProbeRun, max_epochs: int) -> None:
     """A progress bar that updates by itself, and a button to stop."""
     n_trained = _n_trained(run)
 
-    @st.fragment(run_every=LOOK_AGAIN)
+    @st.fragment(run_every=REFRESH_SECONDS)
     def watch() -> None:
         stand = run.watch()
         if not run.is_on or _n_trained(run) > n_trained:
-            st.rerun()  # there is more to draw below
+            st.rerun()  # there are new results to draw below
         st.progress(stand.share, wording.progress(stand, max_epochs))
         st.button(
             wording.STOP, key="stop probes", icon=":material/stop_circle:", help=wording.STOP_HELP, on_click=run.stop

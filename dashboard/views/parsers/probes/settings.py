@@ -16,14 +16,14 @@ from dashboard.views.parsers.probes import wording
 from dashboard.views.pickers import one_of
 
 NARROWEST: Final = 140
-"""Pixels of a setting."""
+"""Minimum width of a setting, in pixels."""
 DEFAULTS: Final = ProbeSettings()
 USUAL_TEST_SHARE: Final = 0.25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainingPlan:
-    """What to train and how, besides what pages share."""
+    """Which probes to train, and with which settings."""
 
     kinds: tuple[ProbeKind, ...]
     settings: ProbeSettings
@@ -32,7 +32,7 @@ class TrainingPlan:
     test_share: float
     """Share of the corpus to test on, if there are no test texts."""
     test_texts: tuple[Text, ...]
-    """From a file of their own; none where a share of the corpus is tested on."""
+    """Texts of a separate file; empty if a share of the corpus is tested on."""
 
     @property
     def key(self) -> Hashable:
@@ -42,7 +42,7 @@ class TrainingPlan:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What a file says about how its probes were trained."""
+        """Settings of the training that are written into downloaded files."""
         numbers = {name.replace("_", " "): f"{getattr(self.settings, name):g}" for name in wording.NUMBER_INPUTS}
         return {
             **numbers,
@@ -60,7 +60,7 @@ class TrainingPlan:
 
 
 def training_plan() -> TrainingPlan | None:
-    """What the reader wants to train; None where they have to choose first, which the page says."""
+    """Let the reader choose what to train; None if they have to choose more first, which the page says."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = st.segmented_control(
             wording.WHAT,

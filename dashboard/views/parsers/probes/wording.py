@@ -1,4 +1,4 @@
-"""Every sentence of the section Probes of the page Grammar, once."""
+"""Sentences of the section Probes of the page Grammar."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -166,7 +166,7 @@ def progress(at: Stand, max_epochs: int) -> str:
 
 
 def epochs(n_epochs: int, best: int, is_finished: bool) -> str:
-    """Which epoch of a training is kept."""
+    """Which epoch of a training is used."""
     return f"{best} of {n_epochs}{'' if is_finished else ', stopped'}"
 
 
@@ -186,5 +186,5 @@ def headline(name: str, share: float, offsets: Mapping[int, float], control: flo
         if offset != RIGHT_BRANCHING
     ]
     baselines += [] if control is None else [f"{control:.1%} with random weights"]
-    listed = " and ".join([", ".join(baselines[:-1]), baselines[-1]] if len(baselines) > 1 else baselines)
-    return f"The probe **{name}** predicts the head of **{share:.1%}** of words correctly, compared with {listed}."
+    comparison = " and ".join([", ".join(baselines[:-1]), baselines[-1]] if len(baselines) > 1 else baselines)
+    return f"The probe **{name}** predicts the head of **{share:.1%}** of words correctly, compared with {comparison}."

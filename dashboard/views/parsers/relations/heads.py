@@ -59,7 +59,7 @@ def grid(focus: Focus) -> None:
 
 
 def two_rules(focus: Focus) -> None:
-    """The heads that are syntactic by argmax next to those that are by the sieve: how many, how many by both, which."""
+    """Compare the heads that are syntactic by argmax and by the sieve: numbers, overlap, and maps of both."""
     st.markdown(wording.TWO_RULES_SEE)
     argmax = focus.argmax
     if argmax is None:
@@ -122,7 +122,7 @@ def _label(focus: Focus, title: str) -> str:
 
 
 def _show(focus: Focus, name: str, picture: HeadMap, paper: str = "") -> None:
-    """One number per head, with its files."""
+    """Draw a map with one number per head, and its downloads."""
     show_head_map(
         picture,
         key=f"relations {name}",

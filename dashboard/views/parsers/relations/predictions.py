@@ -20,7 +20,7 @@ from dashboard.views.parsers.relations.results import RelationResults, RelationS
 from dashboard.views.parsers.trees import trees_of
 
 RESULTS_BYTES: Final = 96 * 2**20
-"""Of predictions that stay in memory with their accuracies."""
+"""Size of the in-memory cache of predictions and their accuracies."""
 
 
 @in_its_place
@@ -43,7 +43,7 @@ def relation_results(visit: Visit, settings: RelationSettings) -> RelationResult
 
 
 def random_results(visit: Visit, settings: RelationSettings) -> RelationResults | None:
-    """The same for a checkpoint of the same shape with random weights and all heads on."""
+    """The same results for a checkpoint of the same shape with random weights and all heads on."""
     random = replace(visit.engine, files=randomly_initialised(visit.engine.files))
     return relation_results(replace(visit, engine=random, chosen=replace(visit.chosen, off=())), settings)
 

@@ -1,4 +1,4 @@
-"""Predictions of every head, how accurate they are for each relation, and what the reader looks at."""
+"""Predictions of every head, their accuracies for each relation, and what the reader has selected."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from dashboard import state
 from dashboard.views.frame import Visit
 
 Unit = Literal["document", "text"]
-"""What halves are made of."""
+"""What is split into halves."""
 USUAL_CASES: Final = 100
 MIN_CASES: Final = (200, USUAL_CASES, 50, 20, 10, 5, 1)
 """Minimum cases per relation that the reader may choose."""
@@ -122,7 +122,7 @@ class ByArgmax:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Focus:
-    """What the reader looks at."""
+    """What the reader has selected."""
 
     visit: Visit
     settings: RelationSettings
@@ -182,7 +182,7 @@ def by_argmax(by_row: Sequence[RelationAccuracy], margin: Margin) -> ByArgmax | 
 def _best_relation(
     accuracies: Sequence[RelationAccuracy], gains: Float[np.ndarray, "relation direction"], head: Head
 ) -> BestRelation:
-    """Where a head's gain is largest."""
+    """The relation and direction in which a head's gain is largest."""
     relation, direction = divmod(int(gains.argmax()), len(DIRECTIONS))
     best = accuracies[relation]
     return BestRelation(best.relation, DIRECTIONS[direction], float(best.accuracy[direction, *head]))

@@ -69,10 +69,10 @@ def _relations() -> None:
     visit = frame.with_corpus(start)
     if visit is None:
         return
-    body, below = st.container(), st.container()
-    with below:
+    results_slot, settings_slot = st.container(), st.container()
+    with settings_slot:
         settings = _settings()
-    with body:
+    with results_slot:
         results = relation_results(visit, settings)
         if results is None:
             return
@@ -81,20 +81,20 @@ def _relations() -> None:
         least = min_cases(results.accuracies, settings.min_cases)
         accuracies = [relation for relation in results.accuracies if relation.n_cases >= least]
         if accuracies:
-            _found(visit, settings, results, accuracies, least)
+            _accuracies(visit, settings, results, accuracies, least)
         else:
             st.info(wording.not_enough(least))
             _show_source(results, None)
 
 
-def _found(
+def _accuracies(
     visit: Visit,
     settings: RelationSettings,
     results: RelationResults,
     accuracies: Sequence[RelationAccuracy],
     least: int,
 ) -> None:
-    """What the heads find of the relations that have enough cases."""
+    """Draw the accuracies of the heads for the relations that have enough cases."""
     random = random_results(visit, settings) if settings.random_weights else None
     of_random = None if random is None else random.accuracies
     facts = _facts(visit, results, settings, least)
@@ -132,10 +132,10 @@ def _focus(
     by_row: Sequence[RelationAccuracy],
     argmax: ByArgmax | None,
     facts: dict[str, str],
-    looked_at: tuple[RelationAccuracy, Direction],
+    selection: tuple[RelationAccuracy, Direction],
 ) -> Focus:
-    """The relation that the reader picked, and the heads: those that are chosen, or else the relation's best."""
-    relation, direction = looked_at
+    """The relation that the reader picked, with the chosen heads, or else the relation's best head."""
+    relation, direction = selection
     _, layer, head = relation.best
     _, n_layers, n_heads = relation.accuracy.shape
     return Focus(
@@ -164,7 +164,7 @@ def _bars(focus: Focus, random: Sequence[RelationAccuracy] | None, random_name: 
 
 
 def _facts(visit: Visit, results: RelationResults, settings: RelationSettings, least: int) -> dict[str, str]:
-    """What a file says about where it comes from."""
+    """Provenance that is written into downloaded files."""
     return {
         **provenance.corpus_facts(visit.chosen, visit.engine, len(results.texts)),
         "documents known": documents_fact(results.n_documents),
@@ -193,7 +193,7 @@ def _settings() -> RelationSettings:
 
 
 def _reading() -> tuple[FromWord, ParsingSettings]:
-    """How predictions are read and counted: as in the authors' code, or as each setting says."""
+    """How predictions are read and counted: as in the authors' code, or by the individual settings."""
     if toggle(wording.AS_IN_CODE, key="as in code", help=wording.AS_IN_CODE_HELP):
         return "first", AS_IN_CODE
     from_word = one_of(
@@ -203,8 +203,8 @@ def _reading() -> tuple[FromWord, ParsingSettings]:
 
 
 def _show_source(results: RelationResults, automatic: int | None) -> None:
-    """Where the relations come from, how many documents the texts are from; and if the minimum number of cases was
-    chosen automatically, why it is low.
+    """Show the source of the relations and the number of documents; and if the minimum number of cases was chosen
+    automatically, why it is low.
     """
     source = wording.source(results.n_gold, len(results.texts), plain(parser_name()))
     st.caption(f"{source} {documents_note(results.n_documents)}")
@@ -220,7 +220,7 @@ def _headline(visit: Visit, accuracies: Sequence[RelationAccuracy], unit: Unit) 
 
 
 def _best(visit: Visit, accuracies: Sequence[RelationAccuracy], unit: Unit) -> str:
-    """The heads of the halves that are furthest above the baseline on the other half, or that none is above it."""
+    """The heads, chosen on one half, that are furthest above the baseline on the other; or that none is above it."""
     best = largest_gain(accuracies)
     if not best.best_of_halves:
         return wording.no_halves(unit)

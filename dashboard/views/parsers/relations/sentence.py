@@ -24,14 +24,14 @@ from dashboard.views.pickers import toggle
 
 SENTENCE: Final = "relation sentence"
 SHORT: Final = 16
-"""Words of the sentence that is drawn at first, at most: it should fit without scrolling."""
+"""Maximum number of words of the default sentence: it should fit without scrolling."""
 LONGEST_NAME: Final = 80
-"""Characters of a sentence in the list of sentences."""
+"""Maximum number of characters of a sentence in the list of sentences."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a sentence stands."""
+class SentencePosition:
+    """The position of a sentence in the texts."""
 
     text: int
     """Position of its text among those with predictions."""
@@ -40,37 +40,37 @@ class Place:
 
     @property
     def n_words(self) -> int:
-        """Words of the sentence."""
+        """Number of words of the sentence."""
         return self.words[1] - self.words[0]
 
 
 def head_on_a_sentence(focus: Focus) -> None:
-    """Arcs of the head that was chosen last."""
+    """Draw the arcs of the head that was chosen last."""
     if not focus.heads:
         st.info(wording.ARCS_HINT)
         return
     layer, head = focus.heads[-1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        place = _picked(focus)
+        position = _picked(focus)
         every_word = toggle(wording.EVERY_WORD, key="every guess")
-    predictions = focus.results.predictions[place.text]
+    predictions = focus.results.predictions[position.text]
     trees = predictions.dependencies
     cases = _cases(focus, trees)
-    drawn = sentence(
-        trees.words.shown(focus.results.texts[place.text]),
+    parsed = sentence(
+        trees.words.shown(focus.results.texts[position.text]),
         trees,
         predictions.predicted[DIRECTIONS.index(focus.direction), layer, head],
         np.ones(len(trees.heads), bool) if every_word else cases,
-        place.words,
+        position.words,
     )
-    in_sentence = cases[slice(*place.words)]
-    n_right = int((in_sentence & (drawn.predicted == drawn.heads)).sum())
+    in_sentence = cases[slice(*position.words)]
+    n_right = int((in_sentence & (parsed.predicted == parsed.heads)).sum())
     st.markdown(
         f"**{head_name(layer, head)}**, {DIRECTION_NAMES[focus.direction]}, {plain(focus.relation.relation)}: "
         f"{wording.n_right(n_right, int(in_sentence.sum()))} {wording.ARCS_READ}",
         help=wording.ARCS_ENDS,
     )
-    _draw(focus, drawn, f"{head_name(layer, head)}, {DIRECTION_NAMES[focus.direction]}")
+    _draw(focus, parsed, f"{head_name(layer, head)}, {DIRECTION_NAMES[focus.direction]}")
 
 
 def _cases(focus: Focus, trees: Dependencies) -> Bool[np.ndarray, " word"]:
@@ -78,56 +78,56 @@ def _cases(focus: Focus, trees: Dependencies) -> Bool[np.ndarray, " word"]:
     return is_case(trees, focus.relation.relation, focus.settings.parsing.every_word)
 
 
-def _picked(focus: Focus) -> Place:
-    """The sentence that the reader picked, of those with the relation; at first a short one with most of its cases.
+def _picked(focus: Focus) -> SentencePosition:
+    """The sentence that the reader picked, of those with the relation; by default a short one with most of its cases.
 
-    The link is written by hand: a bound list writes the text that it shows, and uploaded text is no part of a link.
+    The link is written by hand: a bound list would write its displayed text, and uploaded text must not be in a link.
     """
-    places, n_cases = dict[str, Place](), dict[str, int]()
+    positions, n_cases = dict[str, SentencePosition](), dict[str, int]()
     for text, predictions in enumerate(focus.results.predictions):
         cases = _cases(focus, predictions.dependencies)
         for number, words in enumerate(sentences(predictions.dependencies.heads), start=1):
             name = f"{focus.results.positions[text] + 1}.{number}"
             if n := int(cases[slice(*words)].sum()):
-                places[name], n_cases[name] = Place(text, words), n
-    short = [name for name, place in places.items() if place.n_words <= SHORT] or list(places)
+                positions[name], n_cases[name] = SentencePosition(text, words), n
+    short = [name for name, position in positions.items() if position.n_words <= SHORT] or list(positions)
     start = max(short, key=lambda name: n_cases[name])
     if SENTENCE not in st.session_state:
         st.session_state[SENTENCE] = st.query_params.get(SENTENCE)
-    if st.session_state[SENTENCE] not in places:
+    if st.session_state[SENTENCE] not in positions:
         st.session_state[SENTENCE] = start
     name = st.selectbox(
         wording.SENTENCE,
-        list(places),
-        format_func=lambda name: f"{name}: {_beginning(focus, places[name])}",
+        list(positions),
+        format_func=lambda name: f"{name}: {_beginning(focus, positions[name])}",
         key=SENTENCE,
         persist_state="session",
     )
     if st.query_params.get(SENTENCE) != name:
         st.query_params[SENTENCE] = name
-    return places[name]
+    return positions[name]
 
 
-def _beginning(focus: Focus, place: Place) -> str:
-    """How a sentence begins."""
-    words, (first, after) = focus.results.predictions[place.text].dependencies.words, place.words
-    end = words.spans[after - 1, 1] if words.segments[first] == words.segments[after - 1] else None
-    whole = visible(focus.results.texts[place.text].segments[words.segments[first]][words.spans[first, 0] : end])
-    return whole if len(whole) <= LONGEST_NAME else whole[: LONGEST_NAME - 1] + "…"
+def _beginning(focus: Focus, position: SentencePosition) -> str:
+    """The beginning of a sentence, for the list."""
+    words, (start, stop) = focus.results.predictions[position.text].dependencies.words, position.words
+    end = words.spans[stop - 1, 1] if words.segments[start] == words.segments[stop - 1] else None
+    text = visible(focus.results.texts[position.text].segments[words.segments[start]][words.spans[start, 0] : end])
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 1] + "…"
 
 
-def _draw(focus: Focus, drawn: Sentence, title: str) -> None:
-    label = f"{title}, on the sentence: {' '.join(drawn.words)}"
-    svg = parse_arcs_svg(drawn, attends=focus.direction, label=label)
+def _draw(focus: Focus, parsed: Sentence, title: str) -> None:
+    label = f"{title}, on the sentence: {' '.join(parsed.words)}"
+    svg = parse_arcs_svg(parsed, attends=focus.direction, label=label)
     drawing(svg, key="relation arcs", label=f"{title}, on a sentence")
-    facts = focus.facts | {"sentence": " ".join(drawn.words)}
+    facts = focus.facts | {"sentence": " ".join(parsed.words)}
     titled = provenance.titled(f"{title}: {focus.relation.relation}", facts)
     drawing_downloads(
         "arcs",
         titled,
         facts,
         lambda: parse_arcs_file(
-            drawn,
+            parsed,
             attends=focus.direction,
             title=titled,
             reading=wording.ARCS_LEGEND,

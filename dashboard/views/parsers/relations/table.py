@@ -1,4 +1,4 @@
-"""The best head of each relation as a table, and the relation that the reader looks at."""
+"""The best head of each relation as a table, and the picker of relation and direction."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ WAY: Final = "way"
 TABLE: Final = "relation table"
 DIRECTIONS: Final = {name: direction for direction, name in DIRECTION_NAMES.items()}
 ON_HALVES: Final = ("held_out", "low", "high", "design_effect", "gain", "chosen", "control")
-"""Columns that need texts that can be halved."""
+"""Columns that need texts that can be split into halves."""
 PERCENT: Final = "%.1f%%"
 FORMATS: Final = {
     **dict.fromkeys(("held_out", "low", "high", "best_on_all", "baseline", "control"), PERCENT),
@@ -28,38 +28,38 @@ FORMATS: Final = {
 
 
 def best_heads(focus: Focus, random: Sequence[RelationAccuracy] | None) -> None:
-    """Clark's table; a row that is chosen chooses its relation, direction and head."""
+    """Clark's table; choosing a row chooses its relation, direction and head."""
     accuracies, unit, off = focus.accuracies, focus.results.unit, focus.visit.chosen.off
     table = relation_table(accuracies, random)
     shares = [name for name, format in FORMATS.items() if format == PERCENT and name in table]
-    drawn = table.assign(
+    displayed = table.assign(
         **{name: 100 * table[name] for name in shares},
         name=[marked(*relation.best[1:], off) for relation in accuracies],
         way=table["way"].map(DIRECTION_NAMES),
         gain=100 * table["gain"],
     )
     if unit == "text":
-        drawn = drawn.drop(columns="design_effect")
+        displayed = displayed.drop(columns="design_effect")
     n_without = int(table["held_out"].isna().sum())
-    compared = _against_baseline(accuracies, focus.visit.chosen.criterion.alpha)
+    comparison = _against_baseline(accuracies, focus.visit.chosen.criterion.alpha)
     if n_without == len(table):
-        st.markdown(f"{compared}{wording.CHOOSE_ROW}")
-        drawn = drawn.drop(columns=list(ON_HALVES), errors="ignore")
+        st.markdown(f"{comparison}{wording.CHOOSE_ROW}")
+        displayed = displayed.drop(columns=list(ON_HALVES), errors="ignore")
     else:
         not_held_out = [wording.not_held_out(unit)] if n_without else []
-        st.markdown(compared + " ".join([wording.table_note(unit), *not_held_out, wording.CHOOSE_ROW]))
+        st.markdown(comparison + " ".join([wording.table_note(unit), *not_held_out, wording.CHOOSE_ROW]))
     columns = {
-        name: st.column_config.NumberColumn(label, help=about, format=FORMATS[name])
+        name: st.column_config.NumberColumn(label, help=help_text, format=FORMATS[name])
         if name in FORMATS
-        else st.column_config.Column(label, help=about)
-        for name, (label, about) in wording.COLUMNS.items()
-        if name in drawn
+        else st.column_config.Column(label, help=help_text)
+        for name, (label, help_text) in wording.COLUMNS.items()
+        if name in displayed
     }
     st.dataframe(
-        drawn,
+        displayed,
         hide_index=True,
         column_config=columns,
-        # With the held-out columns there is no room for it; a chosen row shows it, and the files have it.
+        # There is no room for "way" next to the held-out columns; a chosen row shows it, and the files have it.
         column_order=[name for name in columns if name != "way" or "chosen" not in columns],
         key=TABLE,
         on_select=lambda: _choose_row(accuracies),
@@ -70,16 +70,16 @@ def best_heads(focus: Focus, random: Sequence[RelationAccuracy] | None) -> None:
 
 
 def _against_baseline(accuracies: Sequence[RelationAccuracy], alpha: float) -> str:
-    """In how many relations the best head beats the baseline; nothing where there is none but all of them together."""
+    """In how many relations the best head beats the baseline; empty if there is no single relation but only ALL."""
     relations = [relation for relation in accuracies if relation.relation != ALL]
     if not relations:
         return ""
     held_out = [relation for relation in relations if relation.best_of_halves]
     n_above = sum(relation.best_accuracy > relation.baseline.share for relation in held_out)
     n_significant = sum(relation.p_value < alpha for relation in relations)
-    said = wording.against_baseline(n_above, len(held_out), n_significant, len(relations), alpha)
+    sentence = wording.against_baseline(n_above, len(held_out), n_significant, len(relations), alpha)
     n_untested = sum(math.isnan(relation.p_value) for relation in relations)
-    return f"{said} {wording.not_tested(n_untested)} " if n_untested else f"{said} "
+    return f"{sentence} {wording.not_tested(n_untested)} " if n_untested else f"{sentence} "
 
 
 def _choose_row(accuracies: Sequence[RelationAccuracy]) -> None:
@@ -90,7 +90,7 @@ def _choose_row(accuracies: Sequence[RelationAccuracy]) -> None:
 
 
 def _take_best(accuracies: Sequence[RelationAccuracy]) -> None:
-    """Look at the best head of the relation that was chosen."""
+    """Choose the best head and direction of the relation that was picked."""
     name = st.session_state[RELATION]
     direction, layer, head = next(relation.best for relation in accuracies if relation.relation == name)
     st.session_state[WAY] = DIRECTION_NAMES[direction]
@@ -98,7 +98,7 @@ def _take_best(accuracies: Sequence[RelationAccuracy]) -> None:
 
 
 def picked(accuracies: Sequence[RelationAccuracy]) -> tuple[RelationAccuracy, Direction]:
-    """Relation and direction that the reader looks at; at first those of the largest gain."""
+    """Relation and direction that the reader picked; by default those of the largest gain."""
     by_name = {relation.relation: relation for relation in accuracies}
     start = largest_gain(accuracies).relation
     if st.session_state.get(RELATION, start) not in by_name:

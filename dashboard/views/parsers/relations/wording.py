@@ -1,4 +1,4 @@
-"""Every sentence of the section Relations of the page Grammar, once."""
+"""Sentences of the section Relations of the page Grammar."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -226,10 +226,10 @@ def none_above(relation: str, heads: Sequence[str], accuracy: float, baseline: B
 def _right(relation: str, heads: Sequence[str], accuracy: float, baseline: Baseline) -> str:
     """How often heads are right about a relation, and how often the best fixed offset is."""
     words = DEPENDENT_AND_HEAD.get(relation)
-    named = f"**{relation}**" if words is None else f"**{relation}** ({words[0]} and {words[1]})"
+    phrase = f"**{relation}**" if words is None else f"**{relation}** ({words[0]} and {words[1]})"
     offset = f"{counted(abs(baseline.offset), 'word')} {'after' if baseline.offset > 0 else 'before'}"
     return (
-        f"{_heads(heads)} on {named}, right in {percent(accuracy, 1)} of unseen cases. Always guessing {offset} gets "
+        f"{_heads(heads)} on {phrase}, right in {percent(accuracy, 1)} of unseen cases. Always guessing {offset} gets "
         f"{percent(baseline.share, 1)}."
     )
 
@@ -272,8 +272,8 @@ def not_enough(least: int) -> str:
 def n_syntactic(n_heads: int, n_all: int, by_relation: Mapping[str, int], rule: str) -> str:
     """How many heads Voita's rule calls syntactic, and for which relations."""
     counts = [f"{n:,} for {relation}" for relation, n in by_relation.items() if n]
-    *others, last = [relation for relation, n in by_relation.items() if not n] or [""]
-    without = [f"none for {', '.join(others)} or {last}" if others else f"none for {last}"] if last else []
+    *absent, last = [relation for relation, n in by_relation.items() if not n] or [""]
+    without = [f"none for {', '.join(absent)} or {last}" if absent else f"none for {last}"] if last else []
     listed = ", ".join([*counts, *without])
     return f"**{n_heads:,} of {counted(n_all, 'head')}** are *syntactic by argmax* ({rule}): {listed}."
 
