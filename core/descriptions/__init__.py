@@ -1,1 +1,1 @@
-"""What each head mostly does over a corpus, from what other analyses know of it."""
+"""Describes what each head mostly does over a corpus, from the results of other analyses."""

@@ -1,4 +1,4 @@
-"""The relation that each head finds best, chosen on one half of the texts and judged on the other."""
+"""The relation that each head predicts best, selected on one half of the texts and evaluated on the other."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from core.statistics.documents import document_numbers
 from core.texts.relations import ROOT
 
 LEAST_CASES: Final = 20
-"""Of a relation in each half of the texts, for heads to be judged by it."""
+"""Minimum number of cases of a relation in each half of the texts for heads to be evaluated on it."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Judged:
-    """Cases, and what the heads make of them."""
+    """Cases, and which heads predict them correctly."""
 
     cases: Cases
     unit: Int[np.ndarray, " case"]
@@ -32,23 +32,23 @@ class _Judged:
     """Whether documents are known, so that they are the units of intervals and tests."""
     right: Bool[np.ndarray, "direction layer head case"]
 
-    def of_half(self, chosen: Bool[np.ndarray, " case"], half: int) -> Int[np.ndarray, " case_of_half"]:
-        """Places of the chosen cases of one half of the units."""
-        return np.flatnonzero(chosen & (self.unit % N_HALVES == half))
+    def of_half(self, mask: Bool[np.ndarray, " case"], half: int) -> Int[np.ndarray, " case_of_half"]:
+        """Indices of the cases of a mask that belong to one half of the units."""
+        return np.flatnonzero(mask & (self.unit % N_HALVES == half))
 
 
 def best_relations(texts: Sequence[TextPredictions], alpha: float = 0.05) -> dict[Head, RelationFact]:
-    """What each head finds best among the relations with at least LEAST_CASES cases in each half of the texts.
+    """The relation that each head predicts best, among those with at least LEAST_CASES cases in each half of the texts.
 
-    On the first, third, ... text (or document, where these are known) the relation and direction are chosen in which
-    the head is furthest above the best fixed offset. It is judged on the other texts, against the offset that was best
-    on the first half. p-values are multiplied by the number of heads (Bonferroni).
+    The relation and direction in which the head is furthest above the best fixed offset are selected on the first,
+    third, ... text (or document, where known). The head is evaluated on the other texts, against the offset that was
+    best on the first half. p-values are multiplied by the number of heads (Bonferroni).
 
     Args:
         texts: one or more, under one checkpoint.
         alpha: the intervals cover 1 - alpha.
 
-    Returns: by head, removed ones left out; empty where every relation has too few cases in one half.
+    Returns: facts by head, without removed heads; empty if every relation has too few cases in one half.
     """
     cases = cases_of(
         [text.dependencies for text in texts],
@@ -56,78 +56,80 @@ def best_relations(texts: Sequence[TextPredictions], alpha: float = 0.05) -> dic
         [text.has_tokens for text in texts],
     )
     documents = document_numbers([text.document for text in texts])
-    judged = _Judged(
+    evaluated = _Judged(
         cases=cases,
         unit=cases.text if documents is None else documents[cases.text],
         by_document=documents is not None,
         right=(cases.predicted == cases.heads) & (cases.heads != ROOT),
     )
-    relations = _relations(judged)
+    relations = _relations(evaluated)
     facts: dict[Head, RelationFact] = {}
-    for (place, direction), heads in _chosen(judged, relations).items():
-        facts |= _facts(judged, *relations[place], direction, heads, alpha)
+    for (index, direction), heads in _heads_by_relation(evaluated, relations).items():
+        facts |= _facts(evaluated, *relations[index], direction, heads, alpha)
     return facts
 
 
-def _relations(judged: _Judged) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
+def _relations(evaluated: _Judged) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
     """Names and cases of the relations with enough cases in each half."""
-    names, codes = judged.cases.names, judged.cases.codes
+    names, codes = evaluated.cases.names, evaluated.cases.codes
     named = [
-        (name, (codes == code) & judged.cases.is_known) for code, name in enumerate(names) if name not in NO_RELATION
+        (name, (codes == code) & evaluated.cases.is_known) for code, name in enumerate(names) if name not in NO_RELATION
     ]
     return [
-        (name, chosen)
-        for name, chosen in named
-        if min(len(judged.of_half(chosen, half)) for half in range(N_HALVES)) >= LEAST_CASES
+        (name, mask)
+        for name, mask in named
+        if min(len(evaluated.of_half(mask, half)) for half in range(N_HALVES)) >= LEAST_CASES
     ]
 
 
-def _chosen(
-    judged: _Judged, relations: Sequence[tuple[str, Bool[np.ndarray, " case"]]]
+def _heads_by_relation(
+    evaluated: _Judged, relations: Sequence[tuple[str, Bool[np.ndarray, " case"]]]
 ) -> dict[tuple[int, int], list[Head]]:
-    """Heads by the place of the relation, and the direction, in which they are furthest above the best offset."""
-    chosen: defaultdict[tuple[int, int], list[Head]] = defaultdict(list)
+    """Heads by the indices of the relation and direction in which they are furthest above the best offset."""
+    heads_by_relation: defaultdict[tuple[int, int], list[Head]] = defaultdict(list)
     gains = []
-    for _, of_relation in relations:
-        seen = judged.of_half(of_relation, 0)
-        baseline = best_offset(judged.cases.distances[seen], judged.cases.rooms[:, seen])
-        gains.append(judged.right[..., seen].mean(axis=-1) - baseline.share)
+    for _, mask in relations:
+        first_half = evaluated.of_half(mask, 0)
+        baseline = best_offset(evaluated.cases.distances[first_half], evaluated.cases.rooms[:, first_half])
+        gains.append(evaluated.right[..., first_half].mean(axis=-1) - baseline.share)
     if gains:
-        by_choice = np.concatenate(gains)
-        for layer, head in zip(*np.nonzero(~judged.cases.absent.any(axis=0))):
-            place, direction = divmod(int(by_choice[:, layer, head].argmax()), len(DIRECTIONS))
-            chosen[place, direction].append((int(layer), int(head)))
-    return chosen
+        all_gains = np.concatenate(gains)
+        for layer, head in zip(*np.nonzero(~evaluated.cases.absent.any(axis=0))):
+            relation, direction = divmod(int(all_gains[:, layer, head].argmax()), len(DIRECTIONS))
+            heads_by_relation[relation, direction].append((int(layer), int(head)))
+    return heads_by_relation
 
 
 def _facts(
-    judged: _Judged,
+    evaluated: _Judged,
     relation: str,
-    of_relation: Bool[np.ndarray, " case"],
+    mask: Bool[np.ndarray, " case"],
     direction: int,
     heads: Sequence[Head],
     alpha: float,
 ) -> dict[Head, RelationFact]:
-    """How heads do at one relation on the other half."""
-    distances, rooms = judged.cases.distances, judged.cases.rooms
-    seen, unseen = (judged.of_half(of_relation, half) for half in range(N_HALVES))
-    offset = best_offset(distances[seen], rooms[:, seen]).offset
-    by_offset = is_at_offset(distances[unseen], rooms[:, unseen], offset)
-    right = np.stack([judged.right[direction, layer, head, unseen] for layer, head in heads])
-    on_unseen = judge(right, by_offset[None], judged.unit[unseen], alpha, by_document=judged.by_document)
-    # The p-values are corrected for these heads already.
-    other_heads = (~judged.cases.absent[direction]).sum() / len(heads)
+    """Accuracies of heads at one relation on the second half."""
+    distances, rooms = evaluated.cases.distances, evaluated.cases.rooms
+    first_half, second_half = (evaluated.of_half(mask, half) for half in range(N_HALVES))
+    offset = best_offset(distances[first_half], rooms[:, first_half]).offset
+    baseline_right = is_at_offset(distances[second_half], rooms[:, second_half], offset)
+    right = np.stack([evaluated.right[direction, layer, head, second_half] for layer, head in heads])
+    judgement = judge(
+        right, baseline_right[None], evaluated.unit[second_half], alpha, by_document=evaluated.by_document
+    )
+    # The p-values are already corrected for these heads.
+    correction = (~evaluated.cases.absent[direction]).sum() / len(heads)
     return {
         head: RelationFact(
             relation=relation,
             direction=DIRECTIONS[direction],
-            accuracy=float(on_unseen.accuracy[0, row]),
-            low=float(on_unseen.low[0, row]),
-            high=float(on_unseen.high[0, row]),
-            baseline=float(on_unseen.baselines[0, 0]),
+            accuracy=float(judgement.accuracy[0, row]),
+            low=float(judgement.low[0, row]),
+            high=float(judgement.high[0, row]),
+            baseline=float(judgement.baselines[0, 0]),
             offset=offset,
-            n_cases=len(unseen),
-            p_value=min(1.0, float(other_heads * on_unseen.p_values[0, 0, row])),
+            n_cases=len(second_half),
+            p_value=min(1.0, float(correction * judgement.p_values[0, 0, row])),
         )
         for row, head in enumerate(heads)
     }

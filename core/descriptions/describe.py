@@ -1,4 +1,4 @@
-"""Describes every head by its facts, the one that it mostly does first."""
+"""Describes every head by facts, with what it mostly does first."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,36 +29,36 @@ from core.surface.per_text import SHARES, TextSurface
 from core.surface.statistics import head_statistics
 
 MOSTLY: Final = 0.5
-"""Of a head's attention, or of the cases of a relation: what it does mostly."""
+"""Share of a head's attention, or of the cases of a relation, above which a head mostly does this."""
 OTHERWISE: Final = 0.2
-"""Of a head's attention: what is worth naming beside that."""
+"""Share of a head's attention above which a target is also named."""
 EVENLY: Final = 0.9
-"""Of the entropy of evenly spread attention: attention without a focus."""
+"""Share of the entropy of uniform attention above which attention has no focus."""
 ON_TOKENS: Final[tuple[Target, ...]] = ("self", "previous", "next", "cls", "sep", "punctuation")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Known:
-    """What other analyses know of the heads of a checkpoint over some texts."""
+    """Results of other analyses of the heads of a checkpoint over some texts."""
 
     surface: Sequence[TextSurface]
     """Of each text."""
     predictions: Sequence[TextPredictions] | None = None
-    """Of each text, with its trees; None where they are not known."""
+    """Of each text, with its trees; None if they are not available."""
     mentions: ReadMentions | None = None
-    """Of other texts, in which it is known what mentions refer to; None where there are none."""
+    """Of other texts with gold mentions; None if there are none."""
     first_token: Float[np.ndarray, "text layer head"] | None = None
-    """Share above chance of the first token of a causal model; NaN, or None, where that is not asked."""
+    """Share above chance of the first token of a causal model; NaN, or None, where it is not computed."""
 
 
 def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescription]:
-    """What each head mostly does, and what otherwise.
+    """What each head mostly does, and what it does otherwise.
 
-    First comes what a head gives mostly to (`is_mostly`), if evenly spread attention would clearly give less. Next
-    comes the relation that it finds, chosen on one half of the texts, if it is mostly right on the other half, and
-    significantly more often than a fixed offset; and by the same rule that it follows mentions, against two simple
-    guesses. Then come the other targets with more than OTHERWISE of its attention. Only where there is none of these,
-    it counts that attention is spread almost evenly.
+    First come the targets of most of the head's attention (`is_mostly`), if uniform attention would give them clearly
+    less. Next comes the relation that it predicts, selected on one half of the texts, if it is mostly right on the
+    other half, and significantly more often than a fixed offset; and, by the same rule, that it follows mentions,
+    against two baselines. Then come other targets with more than OTHERWISE of its attention. Almost uniform attention
+    is a fact only if there is none of these.
 
     Args:
         known: of one or more texts.
@@ -71,12 +71,14 @@ def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescript
     n_texts, sight = len(known.surface), _sight(known.surface)
     descriptions = {}
     for head in np.ndindex(spread.shape):
-        of_head = sorted((of_target[head] for of_target in shares), key=lambda fact: -fact.share)
-        of_head = [fact for fact in of_head if _is_beyond_even(fact)]
-        found = [fact for fact in (relations.get(head), mentions.get(head)) if fact and _is_found(fact, alpha)]
-        most = [fact for fact in of_head if is_mostly(fact)]
-        some = [fact for fact in of_head if fact.share > OTHERWISE and not is_mostly(fact)]
-        facts: tuple[Fact, ...] = (*most, *found, *some)
+        share_facts = sorted((facts_of_target[head] for facts_of_target in shares), key=lambda fact: -fact.share)
+        share_facts = [fact for fact in share_facts if _is_beyond_even(fact)]
+        accuracy_facts = [
+            fact for fact in (relations.get(head), mentions.get(head)) if fact and _is_significant(fact, alpha)
+        ]
+        mostly = [fact for fact in share_facts if is_mostly(fact)]
+        partly = [fact for fact in share_facts if fact.share > OTHERWISE and not is_mostly(fact)]
+        facts: tuple[Fact, ...] = (*mostly, *accuracy_facts, *partly)
         if not facts and spread[head] > EVENLY:
             facts = (SpreadFact(ratio=float(spread[head])),)
         descriptions[head] = HeadDescription(head=head, n_texts=n_texts, sight=sight, facts=facts)
@@ -86,24 +88,24 @@ def describe_heads(known: Known, alpha: float = 0.05) -> dict[Head, HeadDescript
 def with_roles(
     descriptions: Mapping[Head, HeadDescription], holds: Bool[np.ndarray, "role layer head"]
 ) -> dict[Head, HeadDescription]:
-    """The same, with the roles of each head that does nothing mostly; where it has one, even attention does not count.
+    """Add the roles of each head that does nothing mostly; they replace the fact that its attention is almost uniform.
 
     Args:
         descriptions: of every head.
         holds: which head holds which of COARSE_ROLES.
     """
-    told = {}
+    updated = {}
     for head, description in descriptions.items():
         roles = [RoleFact(role=role) for role, held in zip(COARSE_ROLES, holds[:, *head], strict=True) if held]
         if roles and not any(is_mostly(fact) for fact in description.facts):
             facts = [fact for fact in description.facts if not isinstance(fact, SpreadFact)]
             description = replace(description, facts=(*facts, *roles))
-        told[head] = description
-    return told
+        updated[head] = description
+    return updated
 
 
 def is_mostly(fact: Fact) -> bool:
-    """Whether the interval of a share or accuracy, or what has none the share itself, lies above MOSTLY."""
+    """Whether the interval of a share or accuracy is above MOSTLY; without an interval, whether the share is."""
     match fact:
         case ShareFact():
             return (fact.share if np.isnan(fact.low) else fact.low) > MOSTLY
@@ -113,14 +115,14 @@ def is_mostly(fact: Fact) -> bool:
             return False
 
 
-def _is_found(fact: RelationFact | MentionFact, alpha: float) -> bool:
+def _is_significant(fact: RelationFact | MentionFact, alpha: float) -> bool:
     return is_mostly(fact) and fact.p_value < alpha
 
 
 def _is_beyond_even(fact: ShareFact) -> bool:
-    """Whether the interval of a share, or with one text the share, is above what evenly spread attention gives."""
-    least = fact.share if np.isnan(fact.low) else fact.low
-    return bool(np.isnan(fact.even) or least > fact.even)
+    """Whether the interval of a share, or with one text the share, is above that of uniform attention."""
+    lower = fact.share if np.isnan(fact.low) else fact.low
+    return bool(np.isnan(fact.even) or lower > fact.even)
 
 
 def _sight(texts: Sequence[TextSurface]) -> Sight:
@@ -135,15 +137,15 @@ def _shares(known: Known, alpha: float) -> list[dict[Head, ShareFact]]:
     statistics, even = head_statistics(known.surface, alpha), _even_shares(known.surface)
     shares = []
     for target in ON_TOKENS:
-        place = statistics.names.index(target)
-        low, high = np.maximum(statistics.low[place], 0), np.minimum(statistics.high[place], 1)
-        shares.append(_facts(target, statistics.mean[place], low, high, even[target]))
-    # The first token of some causal models is [CLS], or what stands for it.
+        index = statistics.names.index(target)
+        low, high = np.maximum(statistics.low[index], 0), np.minimum(statistics.high[index], 1)
+        shares.append(_facts(target, statistics.mean[index], low, high, even[target]))
+    # The first token of some causal models is [CLS] or its equivalent.
     if known.first_token is not None and not shares[ON_TOKENS.index("cls")]:
         n_texts, mean, squares = moments(known.first_token)
         margin = half_interval(n_texts, squares, alpha)
         shares.append(_facts("first", mean, mean - margin, np.minimum(mean + margin, 1), np.zeros(len(mean))))
-    return [of_target for of_target in shares if of_target]
+    return [facts_of_target for facts_of_target in shares if facts_of_target]
 
 
 def _facts(
@@ -168,14 +170,14 @@ def _facts(
 
 
 def _even_shares(texts: Sequence[TextSurface]) -> dict[Target, Float[np.ndarray, " layer"]]:
-    """What evenly spread attention gives to each target: mean over the texts; NaN for a layer where that is not known.
+    """Share of uniform attention on each target, mean over the texts; NaN for a layer in which it is not known.
 
-    It is known where all tokens see all, and, of targets whose place is known, where they see those before them.
+    It is known where every token sees all others, and, for targets at a fixed position, where it sees the earlier ones.
     """
-    of_texts = [_even_shares_of(text) for text in texts if len(text.key_words) > 1]
+    shares = [_even_shares_of(text) for text in texts if len(text.key_words) > 1]
     unknown = np.full(len(texts[0].uniform_entropy), np.nan)
     return {
-        target: np.mean([of_text[target] for of_text in of_texts], axis=0) if of_texts else unknown
+        target: np.mean([text_shares[target] for text_shares in shares], axis=0) if shares else unknown
         for target in ON_TOKENS
     }
 
@@ -199,7 +201,7 @@ def _even_shares_of(text: TextSurface) -> dict[Target, Float[np.ndarray, " layer
 
 
 def _spread(texts: Sequence[TextSurface]) -> Float[np.ndarray, "layer head"]:
-    """Mean entropy as a share of that of evenly spread attention; NaN where that is 0."""
+    """Mean entropy as a share of that of uniform attention; NaN where that is 0."""
     entropy = np.mean([text.entropy for text in texts], axis=0)
     uniform = np.mean([text.uniform_entropy for text in texts], axis=0)[:, None]
     return np.divide(entropy, uniform, out=np.full(entropy.shape, np.nan), where=uniform > 0)

@@ -1,4 +1,4 @@
-"""The texts in which a head does most clearly what it is said to do, and the links between words that show it."""
+"""The texts that illustrate the description of a head most clearly, and the links between words that show it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +17,14 @@ from core.texts.words import Words
 
 N_EXAMPLES: Final = 3
 MOST_LINKS: Final = 3
-"""Of an example: more would mark every word."""
+"""Of one example; with more, nearly every word would be marked."""
 OFFSETS: Final[dict[Target, int]] = {"previous": -1, "next": 1}
-"""Targets that words can show, and where the word looked at stands."""
+"""Targets that links between words can show, with the offset of the attended word."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A word and the word that it looks at."""
+    """A word and the word that it attends to."""
 
     query: int
     key: int
@@ -49,18 +49,17 @@ def examples(
 ) -> tuple[Fact | None, tuple[Example, ...]]:
     """The fact that links between words can show, and the texts that show it most clearly, the clearest first.
 
-    A relation, and what a mention refers to, are shown by the texts in which most words with it are right, less those
-    that are wrong; the previous or next token by the texts in which it gets the most attention. Only words whose most
-    attended other word (for mentions: earlier mention) it is are linked. Of equally clear texts the shorter one comes
-    first.
+    Relations and mentions are shown by the texts with most right predictions minus wrong ones; the previous or next
+    token by the texts in which it gets the most attention. A word is linked only to its most attended other word (for
+    mentions: earlier mention). Of equally clear texts the shorter one comes first.
 
     Args:
         description: of the head.
-        texts, surface: that it was described over.
-        predictions: of each of these texts; None where they are not known.
-        mentions: that it was described over besides.
+        texts, surface: texts of the description, and their statistics.
+        predictions: of each of these texts; None if they are not available.
+        mentions: texts with mentions that were also used for the description.
 
-    Returns: None and no example where no fact can be shown by links.
+    Returns: None and no example if no fact can be shown by links.
     """
     for fact in description.facts:
         if isinstance(fact, MentionFact) and mentions is not None:
@@ -68,52 +67,56 @@ def examples(
         if predictions is None:
             continue
         if isinstance(fact, RelationFact):
-            of_texts = [_relation_links(text, fact, description.head) for text in predictions]
+            clearness_and_links = [_relation_links(text, fact, description.head) for text in predictions]
         elif isinstance(fact, ShareFact) and fact.target in OFFSETS:
-            of_texts = [
-                _offset_links(text, of_text, fact.target, description.head)
-                for text, of_text in zip(predictions, surface, strict=True)
+            clearness_and_links = [
+                _offset_links(text, text_surface, fact.target, description.head)
+                for text, text_surface in zip(predictions, surface, strict=True)
             ]
         else:
             continue
-        words = [of_text.dependencies.words for of_text in predictions]
+        words = [prediction.dependencies.words for prediction in predictions]
         return fact, _clearest(
             [
-                (clearness, Example(text=text, words=own, links=links))
-                for text, own, (clearness, links) in zip(texts, words, of_texts, strict=True)
+                (clearness, Example(text=text, words=text_words, links=links))
+                for text, text_words, (clearness, links) in zip(texts, words, clearness_and_links, strict=True)
             ]
         )
     return None, ()
 
 
-def _clearest(of_texts: Sequence[tuple[float, Example]]) -> tuple[Example, ...]:
-    in_order = sorted(of_texts, key=lambda one: (-one[0], len(one[1].words.segments)))
-    # Of equal texts one is enough.
-    once = {example.text.segments: example for _, example in reversed(in_order) if example.links}
-    chosen = [example for _, example in in_order if once.get(example.text.segments) is example][:N_EXAMPLES]
-    return tuple(replace(example, links=example.links[:MOST_LINKS]) for example in chosen)
+def _clearest(scored: Sequence[tuple[float, Example]]) -> tuple[Example, ...]:
+    ordered = sorted(scored, key=lambda pair: (-pair[0], len(pair[1].words.segments)))
+    # Show only one of several equal texts.
+    first_of_equal = {example.text.segments: example for _, example in reversed(ordered) if example.links}
+    clearest = [example for _, example in ordered if first_of_equal.get(example.text.segments) is example][:N_EXAMPLES]
+    return tuple(replace(example, links=example.links[:MOST_LINKS]) for example in clearest)
 
 
 def _mention_examples(mentions: ReadMentions, head: Head) -> list[tuple[float, Example]]:
-    """Mentions whose choice is right less those whose is wrong, and the links of the right ones, nearest first."""
-    found = []
+    """Number of right minus wrong predictions of mentions, and the links of the right ones, nearest first."""
+    scored = []
     for text, choices in zip(mentions.texts, mentions.choices, strict=True):
         cases = [
-            (mention.head, int(choices.mentions[*head, place]), [text.mentions[before].head for before in antecedents])
-            for place, (mention, antecedents) in enumerate(zip(text.mentions, text.antecedents))
-            if antecedents and choices.is_read[place]
+            (
+                mention.head,
+                int(choices.mentions[*head, index]),
+                [text.mentions[antecedent].head for antecedent in antecedents],
+            )
+            for index, (mention, antecedents) in enumerate(zip(text.mentions, text.antecedents))
+            if antecedents and choices.is_read[index]
         ]
         right = sorted(
-            ((query, chosen) for query, chosen, antecedents in cases if chosen in antecedents),
+            ((query, choice) for query, choice, antecedents in cases if choice in antecedents),
             key=lambda pair: pair[0] - pair[1],
         )
         links = _links(np.array(right, int).reshape(-1, 2))
-        found.append((2.0 * len(right) - len(cases), Example(text=text.text, words=text.words, links=links)))
-    return found
+        scored.append((2.0 * len(right) - len(cases), Example(text=text.text, words=text.words, links=links)))
+    return scored
 
 
 def _relation_links(text: TextPredictions, fact: RelationFact, head: Head) -> tuple[float, tuple[Link, ...]]:
-    """Words with a relation that are right less those that are wrong, and the links of the right ones."""
+    """Number of right minus wrong predictions of a relation, and the links of the right ones."""
     tree = text.dependencies
     dependents = np.flatnonzero(np.array([name == fact.relation for name in tree.relations], bool))
     predicted = text.predicted[DIRECTIONS.index(fact.direction)][*head][dependents]
@@ -125,24 +128,24 @@ def _relation_links(text: TextPredictions, fact: RelationFact, head: Head) -> tu
 def _offset_links(
     text: TextPredictions, surface: TextSurface, target: Target, head: Head
 ) -> tuple[float, tuple[Link, ...]]:
-    """The attention to a neighbouring token, and the words whose most attended other word stands there."""
-    attended = text.predicted[0][*head]
-    words = np.arange(len(attended))
-    at_offset = words[(attended >= 0) & (attended == words + OFFSETS[target])]
-    share = _of(surface.shares, target, head)
-    return share if np.isfinite(share) else 0.0, _links(np.stack([at_offset, attended[at_offset]], axis=1))
+    """The attention to a neighbouring token, and the words whose most attended other word is at that offset."""
+    predicted = text.predicted[0][*head]
+    words = np.arange(len(predicted))
+    at_offset = words[(predicted >= 0) & (predicted == words + OFFSETS[target])]
+    share = _share_of(surface.shares, target, head)
+    return share if np.isfinite(share) else 0.0, _links(np.stack([at_offset, predicted[at_offset]], axis=1))
 
 
-def _of(shares: Float[np.ndarray, "share layer head"], target: Target, head: Head) -> float:
+def _share_of(shares: Float[np.ndarray, "share layer head"], target: Target, head: Head) -> float:
     return float(shares[SHARES.index(target)][*head])
 
 
 def _links(pairs: Int[np.ndarray, "link 2"]) -> tuple[Link, ...]:
     """Links that share no word, so that each marked word has one meaning."""
     links: list[Link] = []
-    taken: set[int] = set()
+    linked: set[int] = set()
     for query, key in pairs.tolist():
-        if not taken & {query, key}:
-            taken |= {query, key}
+        if not linked & {query, key}:
+            linked |= {query, key}
             links.append(Link(query=query, key=key))
     return tuple(links)

@@ -1,4 +1,4 @@
-"""Facts about a head, each with its numbers; the words for them are the reader's business."""
+"""Facts about a head as numbers, without wording."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,31 +7,31 @@ from core.attention.settings import Head
 from core.relations.accuracy import Direction
 
 Target = Literal["self", "previous", "next", "cls", "sep", "punctuation", "first"]
-"""What is attended to, relative to the query or as a kind of token."""
+"""Key attended to: at an offset from the query, or of a kind of token."""
 
 
 Sight = Literal["around", "back", "across"]
-"""Whether a token sees those on both sides, itself and earlier ones alone, or those of another text."""
+"""Tokens that a token can attend to: on both sides, only itself and earlier ones, or those of another text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShareFact:
-    """The share of its attention that a head gives to something."""
+    """The share of a head's attention on one target."""
 
     target: Target
     share: float
-    """Mean over the texts, 0 to 1; of the first token in a causal model the share above chance."""
+    """Mean over the texts, 0 to 1; for the first token of a causal model, the share above chance."""
     low: float
     high: float
     """Interval of the mean; NaN for fewer than 2 texts."""
     even: float
-    """What evenly spread attention would give, mean over the texts; NaN where that is not known; 0 of the first token,
-    whose share is above chance already."""
+    """Share of uniform attention, mean over the texts; NaN if not known; 0 for the first token, whose share is already
+    above chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RelationFact:
-    """The relation that a head finds better than any fixed offset, chosen on one half of the texts."""
+    """The relation in which a head is furthest above any fixed offset, selected on one half of the texts."""
 
     relation: str
     direction: Direction
@@ -41,35 +41,35 @@ class RelationFact:
     high: float
     """Its interval."""
     baseline: float
-    """What the offset that was best on the first half gets on the same cases."""
+    """Accuracy on the same cases of the offset that was best on the first half."""
     offset: int
     """In words, from the dependent to its head."""
     n_cases: int
     """Of the other half."""
     p_value: float
-    """That the head is no better than the offset: one-sided, times the number of heads."""
+    """For "the head is no better than the offset": one-sided, times the number of heads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MentionFact:
-    """How often a head chooses, of the earlier mentions, one of the same thing, on texts with gold mentions."""
+    """How often a head selects a coreferent mention among the earlier ones, on texts with gold mentions."""
 
     of: str
-    """What these texts are called."""
+    """Name of these texts."""
     accuracy: float
-    """Share of the mentions that refer back in the documents on which the head was not chosen, 0 to 1."""
+    """Share of the mentions that refer back in the documents on which the head was not selected, 0 to 1."""
     low: float
     high: float
     """Its interval, with documents as units."""
     nearest: float
-    """What always choosing the nearest mention gets in the same cases."""
+    """Accuracy of always choosing the nearest mention, on the same cases."""
     same_word: float
-    """What choosing the nearest mention with the same head word gets, or else the nearest."""
+    """Accuracy of choosing the nearest mention with the same head word, or else the nearest."""
     n_cases: int
     n_documents: int
-    """Of those on which the head was not chosen."""
+    """Documents on which the head was not selected."""
     p_value: float
-    """That the head is no better than the better of the two: one-sided, times the number of heads; NaN for one
+    """For "the head is no better than the better of the two": one-sided, times the number of heads; NaN for one
     document."""
 
 
@@ -78,7 +78,7 @@ class SpreadFact:
     """How evenly a head spreads its attention."""
 
     ratio: float
-    """Mean entropy as a share of that of evenly spread attention, 0 to 1."""
+    """Mean entropy as a share of that of uniform attention, 0 to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,5 +98,5 @@ class HeadDescription:
     head: Head
     n_texts: int
     facts: tuple[Fact, ...]
-    """What it mostly does, then what it does otherwise; empty where no pattern stands out."""
+    """What it mostly does, then what it does otherwise; empty if no pattern stands out."""
     sight: Sight = "around"

@@ -1,4 +1,4 @@
-"""Heads that look from a mention to an earlier one of the same thing: chosen on one half of the documents, judged on
+"""Heads that attend from a mention to an earlier coreferent one: selected on one half of the documents, evaluated on
 the other.
 """
 
@@ -15,24 +15,24 @@ from core.descriptions.facts import MentionFact
 from core.statistics.cases import N_HALVES, judge
 
 LEAST_MENTIONS: Final = 20
-"""That refer back, in each half of the documents, for heads to be judged by them."""
+"""Minimum number of mentions that refer back in each half of the documents for heads to be evaluated on them."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReadMentions:
-    """Texts with gold mentions, and what every head chooses for these."""
+    """Texts with gold mentions, and the mention that every head selects for each."""
 
     name: str
-    """What the texts are called where their numbers are told."""
+    """Name of the texts, for display."""
     texts: Sequence[MentionText]
     choices: Sequence[MentionChoices]
     """Of each text, under one checkpoint."""
 
 
 def followed_mentions(mentions: ReadMentions, alpha: float = 0.05) -> dict[Head, MentionFact]:
-    """How often heads choose, of the earlier mentions, one of the same thing.
+    """How often heads select a coreferent mention among the earlier ones.
 
-    Heads that are right more often than both baselines on the first, third, ... document are judged on the other
+    Heads that are right more often than both baselines on the first, third, ... document are evaluated on the other
     documents, which are the units of intervals and tests. The p-value is the larger of those against the two baselines,
     times the number of all heads (Bonferroni).
 
@@ -40,27 +40,29 @@ def followed_mentions(mentions: ReadMentions, alpha: float = 0.05) -> dict[Head,
         mentions: of one or more texts.
         alpha: the intervals cover 1 - alpha.
 
-    Returns: by head, of those that are judged; empty where one half has fewer than LEAST_MENTIONS cases.
+    Returns: facts by head, of those that are evaluated; empty if one half has fewer than LEAST_MENTIONS cases.
     """
-    cases = cases_of(mentions.texts, [of_text.is_read for of_text in mentions.choices])
-    seen, unseen = (np.flatnonzero(cases.document % N_HALVES == half) for half in range(N_HALVES))
-    if min(len(seen), len(unseen)) < LEAST_MENTIONS:
+    cases = cases_of(mentions.texts, [choices.is_read for choices in mentions.choices])
+    first_half, second_half = (np.flatnonzero(cases.document % N_HALVES == half) for half in range(N_HALVES))
+    if min(len(first_half), len(second_half)) < LEAST_MENTIONS:
         return {}
     right = right_choices(mentions.texts, mentions.choices, "mentions", cases)
-    judged = judge(right[..., unseen], cases.baselines[:, unseen], cases.document[unseen], alpha, by_document=True)
-    beats = right[..., seen].mean(axis=-1) > cases.baselines[:, seen].mean(axis=-1).max()
-    nearest, same_word = judged.baselines[:, 0].tolist()
+    judgement = judge(
+        right[..., second_half], cases.baselines[:, second_half], cases.document[second_half], alpha, by_document=True
+    )
+    is_better = right[..., first_half].mean(axis=-1) > cases.baselines[:, first_half].mean(axis=-1).max()
+    nearest, same_word = judgement.baselines[:, 0].tolist()
     return {
         (layer, head): MentionFact(
             of=mentions.name,
-            accuracy=float(judged.accuracy[0, layer, head]),
-            low=float(judged.low[0, layer, head]),
-            high=float(judged.high[0, layer, head]),
+            accuracy=float(judgement.accuracy[0, layer, head]),
+            low=float(judgement.low[0, layer, head]),
+            high=float(judgement.high[0, layer, head]),
             nearest=nearest,
             same_word=same_word,
-            n_cases=len(unseen),
-            n_documents=len(np.unique(cases.document[unseen])),
-            p_value=float(judged.p_values[:, 0, layer, head].max()),
+            n_cases=len(second_half),
+            n_documents=len(np.unique(cases.document[second_half])),
+            p_value=float(judgement.p_values[:, 0, layer, head].max()),
         )
-        for layer, head in np.argwhere(beats).tolist()
+        for layer, head in np.argwhere(is_better).tolist()
     }

@@ -1,4 +1,4 @@
-"""The texts in which a head gives most to special tokens and the like, and the words that give these most and least."""
+"""Texts in which a head attends most to special tokens and similar targets, and the words that do so most and least."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,27 +17,27 @@ from core.texts.text import Text
 from core.texts.words import FIRST_WORD, Words, word_map
 
 RESTS: Final[tuple[Target, ...]] = ("cls", "sep", "punctuation", "first", "self")
-"""Targets that no link between two words shows."""
+"""Targets that links between words cannot show."""
 MOST_TOKENS: Final = 48
-"""Of a text that is read at a glance."""
+"""Of a text that can be read at a glance."""
 N_WORDS: Final = 3
-"""That give most, and as many that give least."""
+"""Number of words that give most, and of words that give least."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rests:
-    """How much the words of a text give to what a head rests on."""
+    """How much attention the words of a text give to a target."""
 
     shares: Float[np.ndarray, " word"]
     """Mean over the tokens of each word, 0 to 1; NaN for a word without tokens."""
     most: tuple[int, ...]
-    """The words that give most of their attention, beginning with the one that gives most."""
+    """The words that give the largest shares, in descending order."""
     least: tuple[int, ...]
-    """Those that give least, beginning with the one that gives least."""
+    """The words that give the smallest shares, in ascending order."""
 
 
 def resting(description: HeadDescription) -> ShareFact | None:
-    """What a head rests on, or else what it gives most to that no link between two words shows."""
+    """The first fact about a target that links between words cannot show; None without one."""
     shares = (fact for fact in description.facts if isinstance(fact, ShareFact) and fact.target in RESTS)
     return next(shares, None)
 
@@ -48,47 +48,49 @@ def telling_texts(
     surface: Sequence[TextSurface],
     first_token: Float[np.ndarray, "text layer head"] | None = None,
 ) -> tuple[int, ...]:
-    """The texts of at most MOST_TOKENS keys in which a head gives most to a target, by their places.
+    """Indices of the texts of at most MOST_TOKENS keys in which a head attends most to a target.
 
     Args:
         target: one of RESTS.
         head: layer and head.
         surface: of each text.
-        first_token: share of the first token, above chance; needed for that target.
+        first_token: share of the first token above chance; needed for the target "first".
     """
     if target != "first":
-        of_texts = np.array([text.shares[SHARES.index(target)][*head] for text in surface])
+        shares = np.array([text.shares[SHARES.index(target)][*head] for text in surface])
     elif first_token is not None:
-        of_texts = first_token[:, *head]
+        shares = first_token[:, *head]
     else:
         return ()
     is_short = np.array([len(text.key_words) <= MOST_TOKENS for text in surface])
-    order = np.argsort(np.where(is_short & np.isfinite(of_texts), -of_texts, np.inf), kind="stable")
-    # Equal texts share one result, and one of them is enough.
-    once = {id(surface[place]): place for place in order[::-1].tolist() if is_short[place]}
-    return tuple(place for place in order.tolist() if once.get(id(surface[place])) == place)[:N_EXAMPLES]
+    order = np.argsort(np.where(is_short & np.isfinite(shares), -shares, np.inf), kind="stable")
+    # Equal texts share one result; show only one of them.
+    first_of_equal = {id(surface[index]): index for index in order[::-1].tolist() if is_short[index]}
+    return tuple(index for index in order.tolist() if first_of_equal.get(id(surface[index])) == index)[:N_EXAMPLES]
 
 
-def rests(target: Target, head: Head, looked: TextAttention, text: Text, words: Words) -> Rests | None:
-    """The words that give most to a target, and least; what has no letter and no digit is no word here.
+def rests(target: Target, head: Head, text_attention: TextAttention, text: Text, words: Words) -> Rests | None:
+    """The words that attend most to a target, and least; only words with a letter or digit count.
 
     Args:
         target: one of RESTS.
         head: layer and head.
-        looked: attention of a whole text.
-        text: what its queries read.
+        text_attention: attention of a whole text.
+        text: the text of its queries.
         words: of that text.
 
     Returns: None for a text with fewer than two words to compare, or without the target.
     """
-    is_target = _targets(target, looked.text)
+    is_target = _targets(target, text_attention.text)
     if not is_target.any():
         return None
-    of_token = (looked.attention[*head].astype(np.float64) * is_target).sum(axis=1)
-    belongs = word_map(words, looked.text.queries).of_token[:, None] == np.arange(len(words.segments)) + FIRST_WORD
+    share_of_token = (text_attention.attention[*head].astype(np.float64) * is_target).sum(axis=1)
+    belongs = (
+        word_map(words, text_attention.text.queries).of_token[:, None] == np.arange(len(words.segments)) + FIRST_WORD
+    )
     n_tokens = belongs.sum(axis=0)
-    shares = np.where(n_tokens > 0, of_token @ belongs / np.maximum(n_tokens, 1), np.nan)
-    is_word = [n_tokens[word] and any(map(str.isalnum, shown)) for word, shown in enumerate(words.shown(text))]
+    shares = np.where(n_tokens > 0, share_of_token @ belongs / np.maximum(n_tokens, 1), np.nan)
+    is_word = [n_tokens[word] and any(map(str.isalnum, spelling)) for word, spelling in enumerate(words.shown(text))]
     order = [word for word in np.argsort(-shares, kind="stable").tolist() if is_word[word]]
     n_words = min(N_WORDS, len(order) // 2)
     if not n_words:
