@@ -34,11 +34,11 @@ from core.passes.texts import PassText
 from core.texts.text import SUFFIXES, Text
 
 CONFIRMED_ABOVE: Final = 10**9
-"""Bytes of maps that are not written without having been asked for."""
+"""Bytes above which maps are written only after confirmation."""
 LARGEST_TEXT: Final = 4 * 10**9
-"""Bytes that the maps of one text may take while they are made."""
-MADE_AS: Final = np.dtype(np.float32).itemsize
-WRITTEN_AS: Final = np.dtype(np.float16).itemsize
+"""Maximum size in bytes of the maps of one text while they are computed."""
+COMPUTED_BYTES: Final = np.dtype(np.float32).itemsize
+WRITTEN_BYTES: Final = np.dtype(np.float16).itemsize
 
 Maps = Float16[np.ndarray, "layer head query key"]
 
@@ -56,28 +56,28 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=attention)
 
 
-def attention(chosen: argparse.Namespace) -> None:
+def attention(arguments: argparse.Namespace) -> None:
     """Write the attention of every text, float16, layer x head x query x key, with its tokens.
 
     A safetensors file holds `attention`, `query ids` and `key ids`, and as metadata `query tokens`, `key tokens`,
     `segments` (JSON) and where it comes from. An .npz holds `facts` and, for every text after its place in the file,
     `00000 attention`, `00000 query tokens`, `00000 key tokens` and `00000 segments`.
     """
-    texts = read_texts(chosen.texts, chosen.text_columns)
-    is_npz = chosen.output.suffix.lower() == ".npz"
+    texts = read_texts(arguments.texts, arguments.text_columns)
+    is_npz = arguments.output.suffix.lower() == ".npz"
     if is_npz:
-        check_output(chosen.output)
+        check_output(arguments.output)
     else:
-        _check_folder(chosen.output)
-    checkpoint, asked = loaded(chosen)
-    prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
-    _confirm(_bytes_of(checkpoint, list(prepared.values())), len(prepared), chosen.yes)
-    maps = progress_bar(_maps(checkpoint, prepared, asked), len(prepared))
-    facts = checkpoint_facts(checkpoint, asked)
+        _check_folder(arguments.output)
+    checkpoint, settings = loaded(arguments)
+    prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
+    _confirm(_bytes_of(checkpoint, list(prepared.values())), len(prepared), arguments.yes)
+    maps = progress_bar(_maps(checkpoint, prepared, settings), len(prepared))
+    facts = checkpoint_facts(checkpoint, settings)
     if not is_npz:
-        make_folder(chosen.output)
-    how = _write_npz if is_npz else _write_folder
-    write(chosen.output, lambda output: how(output, maps, prepared, texts, facts))
+        make_folder(arguments.output)
+    write_maps = _write_npz if is_npz else _write_folder
+    write(arguments.output, lambda output: write_maps(output, maps, prepared, texts, facts))
 
 
 def _check_folder(output: Path) -> None:
@@ -94,18 +94,18 @@ def _check_folder(output: Path) -> None:
 
 
 def _bytes_of(checkpoint: Checkpoint, texts: Sequence[PassText]) -> int:
-    """What the maps of texts take as they are written.
+    """Size of the maps of texts in bytes, as written.
 
-    Raises: AnalysisError for a text whose maps are too large to be made.
+    Raises: AnalysisError for a text whose maps are too large to be computed.
     """
     n_entries = [_heads_of(checkpoint, text) * len(text.queries.ids) * len(text.keys.ids) for text in texts]
     largest = max(range(len(texts)), key=lambda i: n_entries[i])
-    if n_entries[largest] * MADE_AS > LARGEST_TEXT:
+    if n_entries[largest] * COMPUTED_BYTES > LARGEST_TEXT:
         raise AnalysisError(
-            f"A text of {texts[largest].n_tokens:,} tokens has maps of {n_entries[largest] * MADE_AS / 1e9:.1f} GB, "
-            f"and at most {LARGEST_TEXT / 1e9:.0f} GB are made at once. Give shorter texts."
+            f"A text of {texts[largest].n_tokens:,} tokens has maps of {n_entries[largest] * COMPUTED_BYTES / 1e9:.1f} "
+            f"GB, and at most {LARGEST_TEXT / 1e9:.0f} GB are made at once. Give shorter texts."
         )
-    return sum(n_entries) * WRITTEN_AS
+    return sum(n_entries) * WRITTEN_BYTES
 
 
 def _heads_of(checkpoint: Checkpoint, text: PassText) -> int:
@@ -114,69 +114,69 @@ def _heads_of(checkpoint: Checkpoint, text: PassText) -> int:
 
 
 def _confirm(n_bytes: int, n_texts: int, is_confirmed: bool) -> None:
-    """Ask before a disk is filled.
+    """Ask for confirmation before large files are written.
 
-    Raises: AnalysisError where the answer is not yes, or nobody is there to answer.
+    Raises: AnalysisError if the answer is not yes, or standard input is not a terminal.
     """
     if n_bytes <= CONFIRMED_ABOVE or is_confirmed:
         return
-    said = f"The maps of {n_texts:,} texts take {n_bytes / 1e9:.1f} GB."
-    if sys.stdin.isatty() and input(f"{said} Write them? [y/N] ").strip().lower() in ("y", "yes"):
+    size = f"The maps of {n_texts:,} texts take {n_bytes / 1e9:.1f} GB."
+    if sys.stdin.isatty() and input(f"{size} Write them? [y/N] ").strip().lower() in ("y", "yes"):
         return
-    raise AnalysisError(f"{said} Give fewer or shorter texts, or add --yes.")
+    raise AnalysisError(f"{size} Give fewer or shorter texts, or add --yes.")
 
 
 def _maps(
     checkpoint: Checkpoint, prepared: Mapping[int, PassText], settings: PassSettings
 ) -> Iterator[list[tuple[int, Maps]]]:
-    """The maps of every text with its place, batch by batch."""
+    """The index and the maps of every text, batch by batch."""
     from core.maps.observer import MapCollector
     from core.passes.collect import collect
 
-    places = list(prepared)
+    indices = list(prepared)
     for batch in collect(checkpoint, list(prepared.values()), settings, MapCollector):
-        yield [(places[row], maps) for row, maps in batch]
+        yield [(indices[row], maps) for row, maps in batch]
 
 
 def _write_folder(
     output: Path,
-    of_texts: Iterable[tuple[int, Maps]],
+    maps_of_texts: Iterable[tuple[int, Maps]],
     prepared: Mapping[int, PassText],
     texts: Sequence[Text],
     facts: Mapping[str, str],
 ) -> None:
     from safetensors.numpy import save
 
-    for place, maps in of_texts:
-        text = prepared[place]
+    for index, maps in maps_of_texts:
+        text = prepared[index]
         metadata = {
             **facts,
             "query tokens": json.dumps(text.queries.tokens, ensure_ascii=False),
             "key tokens": json.dumps(text.keys.tokens, ensure_ascii=False),
-            "segments": json.dumps(texts[place].segments, ensure_ascii=False),
+            "segments": json.dumps(texts[index].segments, ensure_ascii=False),
         }
         arrays = {"attention": maps, "query ids": text.queries.ids, "key ids": text.keys.ids}
         content = save(arrays, metadata)
-        write_whole(output / f"{place:05}.safetensors", partial(Path.write_bytes, data=content))
+        write_whole(output / f"{index:05}.safetensors", partial(Path.write_bytes, data=content))
 
 
 def _write_npz(
     output: Path,
-    of_texts: Iterable[tuple[int, Maps]],
+    maps_of_texts: Iterable[tuple[int, Maps]],
     prepared: Mapping[int, PassText],
     texts: Sequence[Text],
     facts: Mapping[str, str],
 ) -> None:
-    """One array after the other, so that they need not be in memory together."""
+    """Write one array after the other, so that they are not all in memory at once."""
     with zipfile.ZipFile(output, "w", zipfile.ZIP_STORED) as archive:
         add = _adder(archive)
         add("facts", np.array([json.dumps(dict(facts), ensure_ascii=False)]))
-        for place, maps in of_texts:
-            text = prepared[place]
-            add(f"{place:05} attention", maps)
-            add(f"{place:05} query tokens", np.array(text.queries.tokens))
-            add(f"{place:05} key tokens", np.array(text.keys.tokens))
-            add(f"{place:05} segments", np.array(texts[place].segments))
+        for index, maps in maps_of_texts:
+            text = prepared[index]
+            add(f"{index:05} attention", maps)
+            add(f"{index:05} query tokens", np.array(text.queries.tokens))
+            add(f"{index:05} key tokens", np.array(text.keys.tokens))
+            add(f"{index:05} segments", np.array(texts[index].segments))
 
 
 def _adder(archive: zipfile.ZipFile) -> Callable[[str, np.ndarray], None]:
