@@ -23,7 +23,7 @@ DIRECTIONS: Final = ("dependent-to-head", "head-to-dependent")
 attends most to a dependent is its head (A transposed)."""
 Reading = Literal["column", "row"]
 """How head-to-dependent is read: as DIRECTIONS says (Clark's code), or: the word that a head attends to most is its
-dependent (Voita), of which a head with several dependents can get one right at most."""
+dependent (Voita); a head with several dependents can get at most one of them right."""
 Margin = Literal["points", "relative"]
 VOITA_MARGIN: Final = 0.1
 """Margin by which a head must beat the baseline in Voita's rule, as a share."""
@@ -88,7 +88,7 @@ class TextPredictions(WordPredictions):
     def of(
         cls, dependencies: Dependencies, predictions: WordPredictions, document: str | None = None
     ) -> "TextPredictions":
-        """What was found of the words of a tree, and the document of its text."""
+        """Combine predictions with the tree of a text, and its document."""
         return cls(
             dependencies=dependencies,
             document=document,
@@ -145,7 +145,7 @@ def relation_accuracies(
     least_cases: int = 1,
     alpha: float = 0.05,
 ) -> list[RelationAccuracy]:
-    """Accuracies of every relation with enough cases, most cases first; ALL is the first. None for punct and root.
+    """Accuracies of every relation with enough cases, most cases first, after ALL. Without punct and root.
 
     A case is a dependent with tokens whose head has tokens, too. Words of a text that has two segments compete
     with each other; a head that attends to no other word is wrong.
@@ -180,74 +180,72 @@ def relation_accuracies(
     )
     right, documents = _right(cases, settings.reading), document_numbers([text.document for text in texts])
     relations = _relations(cases, least_cases, settings.every_word)
-    accuracies = [
-        _accuracy(name, chosen, cases, documents, right, alpha, settings.offsets) for name, chosen in relations
-    ]
-    return sorted(accuracies, key=lambda one: (one.relation != ALL, -one.n_cases))
+    accuracies = [_accuracy(name, mask, cases, documents, right, alpha, settings.offsets) for name, mask in relations]
+    return sorted(accuracies, key=lambda accuracy: (accuracy.relation != ALL, -accuracy.n_cases))
 
 
 def _right(cases: Cases, reading: Reading) -> Bool[np.ndarray, "direction layer head case"]:
-    of_dependents = (cases.predicted == cases.heads) & (cases.heads != ROOT)
+    right = (cases.predicted == cases.heads) & (cases.heads != ROOT)
     if reading == "column":
-        return of_dependents
-    return np.stack([of_dependents[0], cases.predicted_from_heads == np.arange(len(cases.heads))])
+        return right
+    return np.stack([right[0], cases.predicted_from_heads == np.arange(len(cases.heads))])
 
 
 def _relations(cases: Cases, least_cases: int, every_word: bool) -> list[tuple[str, Bool[np.ndarray, " case"]]]:
     """Names and cases of the relations with enough cases; ALL replaces a relation of that name in a file."""
     named = [(name, cases.codes == code) for code, name in enumerate(cases.names) if name not in NO_RELATION]
-    of_all = [code for code, name in enumerate(cases.names) if every_word or name not in NO_RELATION]
-    relations = [(ALL, np.isin(cases.codes, of_all)), *((name, chosen) for name, chosen in named if name != ALL)]
-    return [(name, chosen) for name, chosen in relations if (chosen & cases.is_known).sum() >= max(least_cases, 1)]
+    codes_of_all = [code for code, name in enumerate(cases.names) if every_word or name not in NO_RELATION]
+    relations = [(ALL, np.isin(cases.codes, codes_of_all)), *((name, mask) for name, mask in named if name != ALL)]
+    return [(name, mask) for name, mask in relations if (mask & cases.is_known).sum() >= max(least_cases, 1)]
 
 
 def _accuracy(
     relation: str,
-    chosen: Bool[np.ndarray, " case"],
+    mask: Bool[np.ndarray, " case"],
     cases: Cases,
     documents: Int[np.ndarray, " text"] | None,
-    right_of_all: Bool[np.ndarray, "direction layer head case"],
+    right: Bool[np.ndarray, "direction layer head case"],
     alpha: float,
     offsets: tuple[int, ...],
 ) -> RelationAccuracy:
-    known = np.flatnonzero(chosen & cases.is_known)
+    known = np.flatnonzero(mask & cases.is_known)
     distances, rooms = cases.distances[known], cases.rooms[:, known]
     baseline = best_offset(distances, rooms, offsets)
-    by_offset = is_at_offset(distances, rooms, baseline.offset)
+    baseline_right = is_at_offset(distances, rooms, baseline.offset)
     text = cases.text[known] if documents is None else documents[cases.text[known]]
-    judged = judge(
-        right_of_all[..., known],
-        by_offset[None],
+    judgement = judge(
+        right[..., known],
+        baseline_right[None],
         text,
         alpha,
         by_document=documents is not None,
         absent=cases.absent,
     )
-    held_out = judged.held_out
+    held_out = judgement.held_out
     return RelationAccuracy(
         relation=relation,
         n_cases=len(known),
-        n_left_out=int(chosen.sum()) - len(known),
+        n_left_out=int(mask.sum()) - len(known),
         baseline=baseline,
-        accuracy=judged.accuracy[0],
-        n_documents=None if judged.n_documents is None else int(judged.n_documents[0]),
-        low=judged.low[0],
-        high=judged.high[0],
-        design_effect=judged.design_effect[0],
-        p_values=judged.p_values[0, 0],
-        best=_named(judged.best),
-        best_of_halves=() if held_out is None else tuple(map(_named, held_out.heads)),
+        accuracy=judgement.accuracy[0],
+        n_documents=None if judgement.n_documents is None else int(judgement.n_documents[0]),
+        low=judgement.low[0],
+        high=judgement.high[0],
+        design_effect=judgement.design_effect[0],
+        p_values=judgement.p_values[0, 0],
+        best=_direction_and_head(judgement.best),
+        best_of_halves=() if held_out is None else tuple(map(_direction_and_head, held_out.heads)),
         best_accuracy=NAN if held_out is None else float(held_out.accuracy[0]),
         best_low=NAN if held_out is None else float(held_out.low[0]),
         best_high=NAN if held_out is None else float(held_out.high[0]),
         best_design_effect=NAN if held_out is None else float(held_out.design_effect[0]),
         best_cases=0 if held_out is None else len(known),
-        p_value=float(judged.p_values[0, 0][judged.best]),
+        p_value=float(judgement.p_values[0, 0][judgement.best]),
     )
 
 
-def _named(place: tuple[int, ...]) -> tuple[Direction, int, int]:
-    direction, layer, head = place
+def _direction_and_head(index: tuple[int, ...]) -> tuple[Direction, int, int]:
+    direction, layer, head = index
     return DIRECTIONS[direction], layer, head
 
 
@@ -281,7 +279,11 @@ def syntactic_by_argmax(
 
     Source: Voita et al. 2019, section 5.2: nsubj, dobj, amod, advmod; Universal Dependencies call dobj obj.
     """
-    heads = [beats_baseline(one, by=by, margin=margin).any(axis=0) for one in accuracies if one.relation in relations]
+    heads = [
+        beats_baseline(accuracy, by=by, margin=margin).any(axis=0)
+        for accuracy in accuracies
+        if accuracy.relation in relations
+    ]
     return np.any(heads, axis=0) if heads else None
 
 

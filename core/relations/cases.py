@@ -38,7 +38,7 @@ class Cases:
     predicted: Int[np.ndarray, "direction layer head case"]
     """Head predicted for each word; NONE for none, REMOVED if the attention head was removed."""
     predicted_from_heads: Int[np.ndarray, "layer head case"]
-    """What the head of each word attends to most; NONE for nothing, and for a root."""
+    """Word that the head of each word attends to most; NONE for none, and for a root."""
     is_known: Bool[np.ndarray, " case"]
     """Whether the word, the word at which its prediction is read, and its head have tokens. Even then there may be no
     prediction, for example for a sentence of one word."""
@@ -65,10 +65,10 @@ def cases_of(
     """
     sizes = [len(text.heads) for text in texts]
     firsts = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
-    heads = _numbered(np.concatenate([text.heads for text in texts]), firsts)
+    heads = _global_indices(np.concatenate([text.heads for text in texts]), firsts)
     names, codes = _coded(list(chain.from_iterable(text.relations for text in texts)))
-    of_words = _numbered(np.concatenate(predicted, axis=-1), firsts)
-    is_there = np.concatenate(has_tokens)
+    predictions = _global_indices(np.concatenate(predicted, axis=-1), firsts)
+    is_tokenized = np.concatenate(has_tokens)
     starts, ends = np.concatenate([_segment_ends(text) for text in texts], axis=1) + firsts
     words = np.arange(len(heads))
     read_at = words + (_has_clitic(names, codes, heads) if at_clitic else 0)
@@ -79,17 +79,17 @@ def cases_of(
         heads=heads,
         distances=np.where(heads == ROOT, starts - 1, heads) - read_at,
         rooms=np.stack([read_at - starts, ends - 1 - read_at]),
-        predicted=of_words[..., read_at],
-        predicted_from_heads=np.where(heads == ROOT, NONE, of_words[0][..., heads]),
-        is_known=is_there & is_there[read_at] & ((heads == ROOT) | is_there[heads]),
+        predicted=predictions[..., read_at],
+        predicted_from_heads=np.where(heads == ROOT, NONE, predictions[0][..., heads]),
+        is_known=is_tokenized & is_tokenized[read_at] & ((heads == ROOT) | is_tokenized[heads]),
     )
 
 
-def _numbered(
-    places: Int[np.ndarray, "*shape word"], firsts: Int[np.ndarray, " word"]
+def _global_indices(
+    indices: Int[np.ndarray, "*shape word"], firsts: Int[np.ndarray, " word"]
 ) -> Int[np.ndarray, "*shape word"]:
     """Convert indices within each text to indices in all texts; NONE and REMOVED stay as they are."""
-    return np.where(places >= 0, places + firsts, places).astype(np.int32)
+    return np.where(indices >= 0, indices + firsts, indices).astype(np.int32)
 
 
 def _coded(relations: Sequence[str]) -> tuple[tuple[str, ...], Int[np.ndarray, " word"]]:

@@ -48,9 +48,9 @@ from core.texts.text import SUFFIXES, Text, texts_sha256
 from core.texts.words import FromWord
 
 LEAST_CASES: Final = 100
-"""Of a relation that is written; as in the authors' table."""
+"""Minimum number of cases of a relation that is written; as in the authors' table."""
 FARTHEST: Final = 100
-"""Words of an offset of the baseline, at most."""
+"""Largest offset of the baseline, in words."""
 
 
 def add_command(commands: Any) -> None:
@@ -83,7 +83,7 @@ def add_command(commands: Any) -> None:
 
 
 def _add_parsing_options(parser: argparse.ArgumentParser) -> None:
-    """How guesses are read and counted, by default as the papers say."""
+    """Options for how predictions are evaluated; by default as in the papers."""
     parser.add_argument(
         "--reading",
         default="column",
@@ -106,7 +106,7 @@ def _add_parsing_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parse_heads(chosen: argparse.Namespace) -> None:
+def parse_heads(arguments: argparse.Namespace) -> None:
     """Write one row per relation, direction, layer and head: cases, left_out (words that are no cases, since they or
     their heads have no tokens), documents (with cases; empty if none is known), accuracy, low and high (its interval),
     design_effect (variance of the accuracy with documents as units over that with independent cases; empty if none is
@@ -119,33 +119,33 @@ def parse_heads(chosen: argparse.Namespace) -> None:
     McNemar's tests. Standard error says how many documents there are. Relations are those that the file brings, else
     spaCy's; "all" is all of them but punct and root, unless --every-word is given.
     """
-    if not 0 < chosen.alpha < 1:
-        raise AnalysisError(f"alpha is {chosen.alpha}. Choose a number between 0 and 1, for example 0.05.")
-    if not 0 <= chosen.by < math.inf:
-        raise AnalysisError(f"by is {chosen.by}. Choose a share of 0 or more, for example 0.1.")
-    how = _parsing_settings(chosen)
-    texts = read_texts(chosen.texts, chosen.text_columns)
-    check_output(chosen.output, TABLES, [chosen.texts])
-    predictions, facts = _predictions(chosen, texts, how)
-    accuracies = relation_accuracies(predictions, how, least_cases=chosen.least_cases, alpha=chosen.alpha)
+    if not 0 < arguments.alpha < 1:
+        raise AnalysisError(f"alpha is {arguments.alpha}. Choose a number between 0 and 1, for example 0.05.")
+    if not 0 <= arguments.by < math.inf:
+        raise AnalysisError(f"by is {arguments.by}. Choose a share of 0 or more, for example 0.1.")
+    parsing = _parsing_settings(arguments)
+    texts = read_texts(arguments.texts, arguments.text_columns)
+    check_output(arguments.output, TABLES, [arguments.texts])
+    predictions, facts = _predictions(arguments, texts, parsing)
+    accuracies = relation_accuracies(predictions, parsing, least_cases=arguments.least_cases, alpha=arguments.alpha)
     if not accuracies:
         raise AnalysisError(
-            f"No relation has {chosen.least_cases:,} cases. Give more texts, or ask for fewer with --least-cases."
-            if chosen.least_cases > 1
+            f"No relation has {arguments.least_cases:,} cases. Give more texts, or ask for fewer with --least-cases."
+            if arguments.least_cases > 1
             else NO_CASE
         )
-    write_table(chosen.output, accuracy_table(accuracies, by=chosen.by, margin=chosen.margin), facts)
+    write_table(arguments.output, accuracy_table(accuracies, by=arguments.by, margin=arguments.margin), facts)
     print(documents_note(n_documents([text.document for text in predictions])), file=sys.stderr)
 
 
-def _parsing_settings(chosen: argparse.Namespace) -> ParsingSettings:
-    """Settings as they were told, else as the authors' code has them where that is asked for."""
-    usual = AS_IN_CODE if chosen.as_in_code else AS_IN_PAPER
+def _parsing_settings(arguments: argparse.Namespace) -> ParsingSettings:
+    """Settings from the arguments; the rest is as in the papers or, with --as-in-code, the authors' code."""
+    defaults = AS_IN_CODE if arguments.as_in_code else AS_IN_PAPER
     return ParsingSettings(
-        reading=chosen.reading,
-        at_clitic=chosen.at_clitic or usual.at_clitic,
-        every_word=chosen.every_word or usual.every_word,
-        offsets=_offsets(*chosen.offsets) if chosen.offsets else usual.offsets,
+        reading=arguments.reading,
+        at_clitic=arguments.at_clitic or defaults.at_clitic,
+        every_word=arguments.every_word or defaults.every_word,
+        offsets=_offsets(*arguments.offsets) if arguments.offsets else defaults.offsets,
     )
 
 
@@ -158,72 +158,75 @@ def _offsets(first: int, last: int) -> tuple[int, ...]:
     return tuple(offset for offset in range(first, last + 1) if offset)
 
 
-def _from_word(chosen: argparse.Namespace) -> FromWord:
-    usual: FromWord = "first" if chosen.as_in_code else "mean"
-    return chosen.from_word or usual
+def _from_word(arguments: argparse.Namespace) -> FromWord:
+    default: FromWord = "first" if arguments.as_in_code else "mean"
+    return arguments.from_word or default
 
 
 def _predictions(
-    chosen: argparse.Namespace, texts: Sequence[Text], how: ParsingSettings
+    arguments: argparse.Namespace, texts: Sequence[Text], parsing: ParsingSettings
 ) -> tuple[list[TextPredictions], dict[str, str]]:
-    """Predictions for each text that was passed, in order, and where they come from."""
-    from_word = _from_word(chosen)
+    """Predictions for each text that the model has read, in order, and metadata on how they were computed."""
+    from_word = _from_word(arguments)
     question = prediction_question(from_word)
-    checkpoint, asked = loaded(chosen)
-    question.check(asked.kind)
-    prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
-    read = [queries_text(texts[place], asked.kind) for place in prepared]
-    trees = list(progress_bar(([tree] for tree in dependencies(read)), len(read), "parsing"))
+    checkpoint, settings = loaded(arguments)
+    question.check(settings.kind)
+    prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
+    query_texts = [queries_text(texts[index], settings.kind) for index in prepared]
+    trees = list(progress_bar(([tree] for tree in dependencies(query_texts)), len(query_texts), "parsing"))
     items = [ParsedText.of(texts[index], tree.words) for index, tree in zip(prepared, trees, strict=True)]
-    results = answers(checkpoint, question, items, dict(enumerate(prepared.values())), asked)
-    n_brought = sum(text.heads is not None for text in read)
-    n_known = n_documents([text.document for text in read])
+    results = answers(checkpoint, question, items, dict(enumerate(prepared.values())), settings)
+    n_with_trees = sum(text.heads is not None for text in query_texts)
+    n_known = n_documents([text.document for text in query_texts])
     facts = {
-        **checkpoint_facts(checkpoint, asked),
-        "texts": str(len(read)),
+        **checkpoint_facts(checkpoint, settings),
+        "texts": str(len(query_texts)),
         "texts sha256": texts_sha256(texts),
         "documents known": documents_fact(n_known),
-        "relations": relations_source(n_brought, len(read)),
+        "relations": relations_source(n_with_trees, len(query_texts)),
         "from word": from_word,
-        "reading": how.reading,
-        **how.facts,
-        "alpha": str(chosen.alpha),
-        "beats baseline by": f"{chosen.by} ({chosen.margin})",
+        "reading": parsing.reading,
+        **parsing.facts,
+        "alpha": str(arguments.alpha),
+        "beats baseline by": f"{arguments.by} ({arguments.margin})",
     }
-    return [TextPredictions.of(tree, results[row], read[row].document) for row, tree in enumerate(trees)], facts
+    return [TextPredictions.of(tree, results[row], query_texts[row].document) for row, tree in enumerate(trees)], facts
 
 
 def accuracy_table(
     accuracies: Sequence[RelationAccuracy], *, by: float = VOITA_MARGIN, margin: Margin = "points"
 ) -> pd.DataFrame:
-    """Every relation, direction, layer and head, as the command's columns; by and margin as in `beats_baseline`."""
-    return pd.concat([_rows(one, by, margin) for one in accuracies], ignore_index=True)
+    """Table with the command's columns, one row per relation, direction, layer and head; by and margin as in
+    `beats_baseline`."""
+    return pd.concat([_rows(accuracy, by, margin) for accuracy in accuracies], ignore_index=True)
 
 
-def _rows(one: RelationAccuracy, by: float, margin: Margin) -> pd.DataFrame:
-    direction, layer, head = (places.ravel() for places in np.indices(one.accuracy.shape))
-    ways = np.array(DIRECTIONS)[direction]
+def _rows(accuracy: RelationAccuracy, by: float, margin: Margin) -> pd.DataFrame:
+    direction, layer, head = (indices.ravel() for indices in np.indices(accuracy.accuracy.shape))
+    directions = np.array(DIRECTIONS)[direction]
     return pd.DataFrame(
         {
-            "relation": one.relation,
-            "direction": ways,
+            "relation": accuracy.relation,
+            "direction": directions,
             "layer": layer,
             "head": head,
-            "cases": one.n_cases,
-            "left_out": one.n_left_out,
-            "documents": pd.array([one.n_documents] * one.accuracy.size, dtype="Int64"),
-            "accuracy": one.accuracy.ravel(),
-            "low": one.low.ravel(),
-            "high": one.high.ravel(),
-            "design_effect": one.design_effect.ravel(),
-            "baseline": one.baseline.share,
-            "offset": one.baseline.offset,
-            "p": one.p_values.ravel(),
-            "beats_baseline": beats_baseline(one, by=by, margin=margin).ravel(),
-            "best": [place == one.best for place in zip(ways.tolist(), layer.tolist(), head.tolist())],
-            "held_out": one.best_accuracy,
-            "held_out_low": one.best_low,
-            "held_out_high": one.best_high,
-            "held_out_design_effect": one.best_design_effect,
+            "cases": accuracy.n_cases,
+            "left_out": accuracy.n_left_out,
+            "documents": pd.array([accuracy.n_documents] * accuracy.accuracy.size, dtype="Int64"),
+            "accuracy": accuracy.accuracy.ravel(),
+            "low": accuracy.low.ravel(),
+            "high": accuracy.high.ravel(),
+            "design_effect": accuracy.design_effect.ravel(),
+            "baseline": accuracy.baseline.share,
+            "offset": accuracy.baseline.offset,
+            "p": accuracy.p_values.ravel(),
+            "beats_baseline": beats_baseline(accuracy, by=by, margin=margin).ravel(),
+            "best": [
+                head_of_row == accuracy.best for head_of_row in zip(directions.tolist(), layer.tolist(), head.tolist())
+            ],
+            "held_out": accuracy.best_accuracy,
+            "held_out_low": accuracy.best_low,
+            "held_out_high": accuracy.best_high,
+            "held_out_design_effect": accuracy.best_design_effect,
         }
     )

@@ -43,36 +43,38 @@ def predictions(
         code uses the first token.
     """
     n_layers = checkpoint.attentions[settings.kind].n_layers
-    # Words beyond a cut would cost the square of their number.
-    maps = {text: word_map(of_text, text.queries).of_tokens_only() for text, of_text in zip(texts, words, strict=True)}
+    # Truncated words are left out, since memory grows with the square of the number of words.
+    maps = {
+        text: word_map(text_words, text.queries).of_tokens_only() for text, text_words in zip(texts, words, strict=True)
+    }
 
     def collector(batch: Sequence[PassText]) -> WordCollector:
-        of_batch = [maps[text][0] for text in batch]
-        return WordCollector(checkpoint, of_batch, most_attended, n_layers=n_layers, from_word=from_word)
+        batch_maps = [maps[text][0] for text in batch]
+        return WordCollector(checkpoint, batch_maps, most_attended, n_layers=n_layers, from_word=from_word)
 
     for batch in collect(checkpoint, texts, settings, collector, batch_tokens=batch_tokens):
         yield [
-            (place, _placed(columns["predicted"], maps[texts[place]][1], len(words[place].segments)))
-            for place, columns in batch
+            (index, _for_all_words(columns["predicted"], maps[texts[index]][1], len(words[index].segments)))
+            for index, columns in batch
         ]
 
 
 def most_attended(_layer: int, attention: Float[Tensor, "text head word word"]) -> Mapping[str, Tensor]:
     """For each word, the other word that it attends to most, and the one that attends to it most; -1 for none, and
     REMOVED for a head that was removed."""
-    between = attention[..., FIRST_WORD:, FIRST_WORD:]
-    itself = torch.eye(between.shape[-1], dtype=torch.bool, device=between.device)
-    others = between.masked_fill(itself, 0)
-    words = [torch.where(most.values > 0, most.indices, -1) for most in (others.max(-1), others.max(-2))]
+    between_words = attention[..., FIRST_WORD:, FIRST_WORD:]
+    is_itself = torch.eye(between_words.shape[-1], dtype=torch.bool, device=between_words.device)
+    others = between_words.masked_fill(is_itself, 0)
+    words = [torch.where(strongest.values > 0, strongest.indices, -1) for strongest in (others.max(-1), others.max(-2))]
     is_removed = attention.isnan().any(-1).any(-1)[:, None, :, None]
     return {"predicted": torch.stack(words, 1).masked_fill(is_removed, REMOVED).to(torch.int32)}
 
 
-def _placed(
-    words: Int[np.ndarray, "layer direction head padded"], places: Int[np.ndarray, " kept"], n_words: int
+def _for_all_words(
+    words: Int[np.ndarray, "layer direction head padded"], indices: Int[np.ndarray, " kept"], n_words: int
 ) -> WordPredictions:
-    """Predictions among all words of a text from those among the words that have tokens."""
-    of_text = np.moveaxis(words[..., : len(places)], 1, 0)
-    placed = np.where((words == REMOVED).all(-1).swapaxes(0, 1)[..., None], REMOVED, np.full(n_words, -1))
-    placed[..., places] = np.where(of_text >= 0, places[of_text], of_text)
-    return WordPredictions(predicted=placed, has_tokens=np.isin(np.arange(n_words), places))
+    """Convert predictions for the words with tokens to predictions for all words of a text."""
+    among_words = np.moveaxis(words[..., : len(indices)], 1, 0)
+    predicted = np.where((words == REMOVED).all(-1).swapaxes(0, 1)[..., None], REMOVED, np.full(n_words, -1))
+    predicted[..., indices] = np.where(among_words >= 0, indices[among_words], among_words)
+    return WordPredictions(predicted=predicted, has_tokens=np.isin(np.arange(n_words), indices))

@@ -1,4 +1,4 @@
-"""Heads as parsers as questions: which word each word of a text attends to most, also with the text's trees."""
+"""Questions: which word each word of a text attends to most, with and without the text's trees."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class ParsedText:
 
     @classmethod
     def of(cls, text: Text, words: Words) -> "ParsedText":
-        """A text with the words that a parser found, or that its file has."""
+        """A text with the words of its parse, or of its file."""
         spans = tuple((start, end) for start, end in words.spans.tolist())
         return cls(text, tuple(words.segments.tolist()), spans)
 
@@ -58,7 +58,7 @@ def prediction_question(from_word: FromWord) -> Question[ParsedText, WordPredict
         return predictions(checkpoint, prepared, [item.words for item in items], settings, from_word=from_word)
 
     def depends_on(item: ParsedText) -> Mapping[str, object]:
-        """Of a tree only the words count. What is stored is named, since it was once "predicted" alone."""
+        """Only the words of a tree matter. The stored arrays are named because older entries had only "predicted"."""
         text, stored = text_fields(Text(item.text.segments, item.text.words)), ("predicted", "has_tokens")
         return {"text": text, "segments": item.segments, "spans": item.spans, "from word": from_word, "kept": stored}
 
@@ -85,9 +85,14 @@ def _compute_parsed(
 ) -> Iterator[list[tuple[int, TextPredictions]]]:
     from core.relations.observer import predictions
 
-    parsed = [tree for of_text in trees(prepared, texts) if of_text is not None for tree in of_text[1:]]
+    parsed = [
+        tree
+        for segments_and_trees in trees(prepared, texts)
+        if segments_and_trees is not None
+        for tree in segments_and_trees[1:]
+    ]
     for batch in predictions(checkpoint, prepared, [tree.words for tree in parsed], settings):
-        yield [(place, TextPredictions.of(parsed[place], result)) for place, result in batch]
+        yield [(index, TextPredictions.of(parsed[index], result)) for index, result in batch]
 
 
 def _pack_parsed(result: TextPredictions) -> Arrays:
