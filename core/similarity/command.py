@@ -41,26 +41,26 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=distances)
 
 
-def distances(chosen: argparse.Namespace) -> None:
+def distances(arguments: argparse.Namespace) -> None:
     """Write one row per pair of heads of all layers: layer_a, head_a, layer_b, head_b (a before b), divergence
     (Jensen-Shannon in nats, 0 to ln 2, mean over the rows of a text and then over texts), sum (over all rows of all
     texts; with --smoothed the authors' figure), and the divergences (Kullback-Leibler, in nats) of a from b and of b
     from a, which only heads of one layer have.
     """
-    how = DistanceSettings(smoothed=chosen.smoothed, rows=chosen.rows)
-    texts = read_texts(chosen.texts, chosen.text_columns)
-    check_output(chosen.output, TABLES, [chosen.texts])
-    checkpoint, asked = loaded(chosen)
-    prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
-    results = answers(checkpoint, distance_question(how), texts, prepared, asked)
+    distance_settings = DistanceSettings(smoothed=arguments.smoothed, rows=arguments.rows)
+    texts = read_texts(arguments.texts, arguments.text_columns)
+    check_output(arguments.output, TABLES, [arguments.texts])
+    checkpoint, settings = loaded(arguments)
+    prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
+    results = answers(checkpoint, distance_question(distance_settings), texts, prepared, settings)
     facts = {
-        **checkpoint_facts(checkpoint, asked),
+        **checkpoint_facts(checkpoint, settings),
         "texts": str(len(results)),
         "texts sha256": texts_sha256(texts),
-        "rows smoothed": "yes" if how.smoothed else "no",
-        "most rows of a text": str(how.rows),
+        "rows smoothed": "yes" if distance_settings.smoothed else "no",
+        "most rows of a text": str(distance_settings.rows),
     }
-    write_table(chosen.output, distance_table(head_distances(list(results.values()))), facts)
+    write_table(arguments.output, distance_table(head_distances(list(results.values()))), facts)
 
 
 def distance_table(distances: HeadDistances) -> pd.DataFrame:

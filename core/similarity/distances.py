@@ -81,7 +81,7 @@ class HeadDistances:
         return self.relative.shape[0], self.relative.shape[1]
 
 
-def chosen_queries(n_queries: int, n_keys: int, n_heads: int, rows: int = ROWS) -> Int[np.ndarray, " row"]:
+def sampled_queries(n_queries: int, n_keys: int, n_heads: int, rows: int = ROWS) -> Int[np.ndarray, " row"]:
     """The sampled queries of a text, sorted; all of them for short texts.
 
     Args:
@@ -113,10 +113,10 @@ def head_distances(texts: Sequence[TextDistances]) -> HeadDistances:
     is_removed = np.isnan(np.einsum("ijj->ij", relative)).ravel()
 
     def all_pairs(weights: Float[np.ndarray, " text"]) -> Distances:
-        if n_layers * n_heads == 1:  # no pair, which squareform takes for no head
+        if n_layers * n_heads == 1:  # squareform treats no pair as no head
             return np.zeros((1, 1, 1, 1))
         square = squareform(weights @ pairs)
-        square[is_removed, is_removed] = np.nan  # as its distances to the others are
+        square[is_removed, is_removed] = np.nan  # like its distances to the others
         return square.reshape(n_layers, n_heads, n_layers, n_heads)
 
     return HeadDistances(
@@ -134,25 +134,27 @@ def present_heads(distances: Distances) -> Bool[np.ndarray, "layer head"]:
 
 def nearest_heads(distances: Distances, head: Head) -> list[tuple[Head, float]]:
     """The other heads as layer and head, nearest first, with their distance."""
-    of_head = distances[head]
-    order = np.argsort(of_head, axis=None, kind="stable")
-    places = (np.unravel_index(flat, of_head.shape) for flat in order)
+    distances_of_head = distances[head]
+    order = np.argsort(distances_of_head, axis=None, kind="stable")
+    heads = (np.unravel_index(index, distances_of_head.shape) for index in order)
     return [
-        ((int(i), int(j)), float(of_head[i, j])) for i, j in places if (i, j) != head and not np.isnan(of_head[i, j])
+        ((int(i), int(j)), float(distances_of_head[i, j]))
+        for i, j in heads
+        if (i, j) != head and not np.isnan(distances_of_head[i, j])
     ]
 
 
 def closest_pair(distances: Distances) -> tuple[Head, Head, float] | None:
-    """The two heads with the smallest distance, and that distance; None if there is one head, or one is left."""
+    """The two heads with the smallest distance, and that distance; None if there is only one head."""
     n_layers, n_heads = distances.shape[:2]
     if n_layers * n_heads == 1:
         return None
-    itself = np.eye(n_layers * n_heads, dtype=bool).reshape(distances.shape)
-    among_others = np.where(itself | np.isnan(distances), np.inf, distances)
-    if not np.isfinite(among_others).any():
+    is_same_head = np.eye(n_layers * n_heads, dtype=bool).reshape(distances.shape)
+    to_others = np.where(is_same_head | np.isnan(distances), np.inf, distances)
+    if not np.isfinite(to_others).any():
         return None
-    a, head_a, b, head_b = (int(i) for i in np.unravel_index(among_others.argmin(), among_others.shape))
-    return (a, head_a), (b, head_b), float(among_others[a, head_a, b, head_b])
+    a, head_a, b, head_b = (int(i) for i in np.unravel_index(to_others.argmin(), to_others.shape))
+    return (a, head_a), (b, head_b), float(to_others[a, head_a, b, head_b])
 
 
 def layer_distances(distances: Distances) -> Float[np.ndarray, "layer_a layer_b"]:
@@ -162,17 +164,17 @@ def layer_distances(distances: Distances) -> Float[np.ndarray, "layer_a layer_b"
     """
     n_layers, n_heads = distances.shape[:2]
     sums = np.nansum(distances, axis=(1, 3))
-    itself = np.eye(n_layers * n_heads, dtype=bool).reshape(distances.shape)
-    n_pairs = (~np.isnan(distances) & ~itself).sum(axis=(1, 3))
+    is_same_head = np.eye(n_layers * n_heads, dtype=bool).reshape(distances.shape)
+    n_pairs = (~np.isnan(distances) & ~is_same_head).sum(axis=(1, 3))
     return np.divide(sums, n_pairs, out=np.full(sums.shape, np.nan), where=n_pairs > 0)
 
 
 def within_and_between(distances: Distances) -> tuple[float, float]:
     """Mean distance between heads of one layer, and of different layers; NaN where there are none."""
-    of_layers = layer_distances(distances)
-    same = np.eye(len(of_layers), dtype=bool)
-    between = of_layers[~same]
-    return _mean_of_known(of_layers[same]), _mean_of_known(between)
+    by_layer = layer_distances(distances)
+    same = np.eye(len(by_layer), dtype=bool)
+    between = by_layer[~same]
+    return _mean_of_known(by_layer[same]), _mean_of_known(between)
 
 
 def _mean_of_known(values: Float[np.ndarray, " value"]) -> float:

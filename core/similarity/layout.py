@@ -1,4 +1,4 @@
-"""Distances between heads as pictures show them: places in two or three dimensions, and a tree."""
+"""Layouts of the distances between heads: coordinates in two or three dimensions, and a tree."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -25,17 +25,17 @@ class HeadPlane:
     places: Float[np.ndarray, "layer head axis"]
     """In the unit of the distances; rotation and reflection are arbitrary. NaN for a head that was removed."""
     stress: float
-    """Part of the distances that the places cannot show (Kruskal's stress 1), 0 = none; NaN where all heads are
-    alike."""
+    """Part of the distances that the coordinates cannot show (Kruskal's stress 1), 0 = none; NaN if all heads are
+    equal."""
 
     @property
     def points(self) -> Float[np.ndarray, "head axis"]:
-        """Places of the heads that were not removed."""
+        """Coordinates of the heads that were not removed."""
         return self.places[~np.isnan(self.places).any(axis=-1)]
 
     @property
     def shown(self) -> float:
-        """Share of the sum of squared distances that the places show, 0 to 1; NaN where all heads are alike.
+        """Share of the sum of squared distances that the coordinates show, 0 to 1; NaN if all heads are equal.
 
         Source: Borg and Groenen 2005, section 11.1, the dispersion accounted for; where SMACOF has ended it follows
         from the stress.
@@ -48,7 +48,7 @@ class HeadTree:
     """Hierarchical clustering of heads."""
 
     leaves: tuple[tuple[Head, ...], ...]
-    """Heads as layer and head; more than one to a leaf where there are more heads than MOST_LEAVES."""
+    """Heads as layer and head; several per leaf if there are more heads than MOST_LEAVES."""
     merges: Float[np.ndarray, "merge 4"]
     """Linkage matrix in SciPy's format: the two merged nodes, the mean distance between their heads, and their number
     of leaves."""
@@ -59,14 +59,14 @@ class HeadTree:
 
 
 def head_plane(distances: Distances, n_dimensions: int = 2) -> HeadPlane:
-    """Heads on a plane or in space, with the distances between them kept as well as the dimensions allow.
+    """Coordinates of heads in two or more dimensions that preserve their distances as well as possible.
 
-    Metric scaling (SMACOF) from where classical scaling begins, so it needs no chance; more than one start from
-    random places, as in the paper, ends about as well.
+    Metric scaling (SMACOF), initialised by classical scaling and therefore deterministic; several random starts, as in
+    the paper, give about the same stress.
 
     Args:
         distances: of all pairs of heads.
-        n_dimensions: axes of the places, 2 or more.
+        n_dimensions: number of axes, 2 or more.
 
     Source: Clark et al. 2019, figure 6: scikit-learn's MDS of precomputed distances, at most 1000 steps, eps 1e-10.
     """
@@ -78,7 +78,7 @@ def head_plane(distances: Distances, n_dimensions: int = 2) -> HeadPlane:
 
 
 def _placed(square: Float[np.ndarray, "head head"], n_dimensions: int) -> tuple[Float[np.ndarray, "head axis"], float]:
-    """Places of points with these distances, and their stress."""
+    """Coordinates of points with these distances, and their stress."""
     if len(square) < 3 or not square.any():
         line = np.zeros((len(square), n_dimensions))
         line[:, 0] = square[0]  # two points have one distance
@@ -120,8 +120,8 @@ def head_tree(distances: Distances, most_leaves: int = MOST_LEAVES) -> HeadTree:
     if len(square) > most_leaves:
         merges, leaves = _shortened(merges, most_leaves)
         shares = np.zeros((most_leaves, len(square)))
-        for place, heads in enumerate(leaves):
-            shares[place, heads] = 1 / len(heads)
+        for index, heads in enumerate(leaves):
+            shares[index, heads] = 1 / len(heads)
         square = shares @ square @ shares.T
     return HeadTree(
         leaves=tuple(tuple(present[head] for head in leaf) for leaf in leaves),
@@ -148,11 +148,11 @@ def _shortened(
     n_heads = len(merges) + 1
     n_early = n_heads - n_leaves
     leaves = {head: [head] for head in range(n_heads)}
-    for step, (one, other) in enumerate(merges[:n_early, :2].astype(int)):
-        leaves[n_heads + step] = leaves.pop(one) + leaves.pop(other)
-    number = {node: place for place, node in enumerate([*leaves, *range(n_heads + n_early, 2 * n_heads - 1)])}
+    for step, (left, right) in enumerate(merges[:n_early, :2].astype(int)):
+        leaves[n_heads + step] = leaves.pop(left) + leaves.pop(right)
+    number = {node: index for index, node in enumerate([*leaves, *range(n_heads + n_early, 2 * n_heads - 1)])}
     late = merges[n_early:].copy()
-    late[:, :2] = [[number[node] for node in both] for both in late[:, :2].astype(int)]
+    late[:, :2] = [[number[node] for node in pair] for pair in late[:, :2].astype(int)]
     n_below = [1] * n_leaves
     for merge in late:
         merge[3] = n_below[int(merge[0])] + n_below[int(merge[1])]

@@ -31,28 +31,28 @@ def best_leaf_order(
     Source: Bar-Joseph, Gifford and Jaakkola 2001.
     """
     nodes = [_Node(np.array([leaf]), np.zeros((1, 1))) for leaf in range(len(distances))]
-    for one, other in merges[:, :2].astype(int):
-        nodes.append(_joined(nodes[one], nodes[other], distances))
+    for left, right in merges[:, :2].astype(int):
+        nodes.append(_joined(nodes[left], nodes[right], distances))
     order = list[int]()
     ends = np.unravel_index(nodes[-1].lengths.argmin(), nodes[-1].lengths.shape)
-    todo = [(nodes[-1], int(ends[0]), int(ends[1]))]
-    while todo:
-        node, first, last = todo.pop()
+    stack = [(nodes[-1], int(ends[0]), int(ends[1]))]
+    while stack:
+        node, first, last = stack.pop()
         if node.parts is None:
             order.append(int(node.leaves[0]))
         else:
-            todo += reversed(_halves(*node.parts, first, last, distances))
+            stack += reversed(_halves(*node.parts, first, last, distances))
     return np.array(order)
 
 
-def _joined(one: _Node, other: _Node, distances: Float[np.ndarray, "all all"]) -> _Node:
+def _joined(left: _Node, right: _Node, distances: Float[np.ndarray, "all all"]) -> _Node:
     """Shortest paths through all leaves of one subtree, then through those of the other."""
-    n_one, n_all = len(one.leaves), len(one.leaves) + len(other.leaves)
-    between = distances[np.ix_(one.leaves, other.leaves)]
+    n_left, n_all = len(left.leaves), len(left.leaves) + len(right.leaves)
+    between = distances[np.ix_(left.leaves, right.leaves)]
     lengths = np.full((n_all, n_all), np.inf)
-    lengths[:n_one, n_one:] = _shortest(_shortest(one.lengths, between), other.lengths)
-    lengths[n_one:, :n_one] = lengths[:n_one, n_one:].T
-    return _Node(np.concatenate([one.leaves, other.leaves]), lengths, (one, other))
+    lengths[:n_left, n_left:] = _shortest(_shortest(left.lengths, between), right.lengths)
+    lengths[n_left:, :n_left] = lengths[:n_left, n_left:].T
+    return _Node(np.concatenate([left.leaves, right.leaves]), lengths, (left, right))
 
 
 def _shortest(
@@ -62,15 +62,15 @@ def _shortest(
 
 
 def _halves(
-    one: _Node, other: _Node, first: int, last: int, distances: Float[np.ndarray, "all all"]
+    left: _Node, right: _Node, first: int, last: int, distances: Float[np.ndarray, "all all"]
 ) -> list[tuple[_Node, int, int]]:
     """The two subtrees in the order of the path between two leaves, each with the first and last leaf of its part."""
-    n_one = len(one.leaves)
-    if first >= n_one:
-        one, other, first, last = other, one, first - n_one, last
+    n_left = len(left.leaves)
+    if first >= n_left:
+        left, right, first, last = right, left, first - n_left, last
     else:
-        last -= n_one
-    between = distances[np.ix_(one.leaves, other.leaves)]
-    over = one.lengths[first][:, None] + between + other.lengths[:, last]
-    leaves, enters = np.unravel_index(over.argmin(), over.shape)
-    return [(one, first, int(leaves)), (other, int(enters), last)]
+        last -= n_left
+    between = distances[np.ix_(left.leaves, right.leaves)]
+    lengths = left.lengths[first][:, None] + between + right.lengths[:, last]
+    leaves, enters = np.unravel_index(lengths.argmin(), lengths.shape)
+    return [(left, first, int(leaves)), (right, int(enters), last)]

@@ -27,7 +27,7 @@ from core.similarity.distances import (
     USUAL_DISTANCES,
     DistanceSettings,
     TextDistances,
-    chosen_queries,
+    sampled_queries,
 )
 
 PAIR_ENTRIES: Final = 1 << 17
@@ -39,7 +39,7 @@ def text_distances(
     checkpoint: Checkpoint,
     texts: Sequence[PassText],
     settings: PassSettings,
-    how: DistanceSettings = USUAL_DISTANCES,
+    distance_settings: DistanceSettings = USUAL_DISTANCES,
 ) -> Iterator[list[tuple[int, TextDistances]]]:
     """Run texts through the model and compare the heads, batch by batch.
 
@@ -47,7 +47,7 @@ def text_distances(
         checkpoint: loaded.
         texts: prepared for the kind of attention that the settings name.
         settings: which attention, and which heads are off.
-        how: number of sampled rows, and whether they are smoothed.
+        distance_settings: number of sampled rows, and whether they are smoothed.
 
     Yields: index of the text and its distances; not in input order.
 
@@ -55,8 +55,8 @@ def text_distances(
     """
     attention = checkpoint.attentions[settings.kind]
     n_heads = attention.n_layers * attention.n_heads
-    batch_tokens = max(1, min(BATCH_TOKENS[checkpoint.device], MAP_ENTRIES // (n_heads * how.rows)))
-    collector = partial(DistanceCollector, checkpoint, attention, how=how)
+    batch_tokens = max(1, min(BATCH_TOKENS[checkpoint.device], MAP_ENTRIES // (n_heads * distance_settings.rows)))
+    collector = partial(DistanceCollector, checkpoint, attention, settings=distance_settings)
     return collect(checkpoint, texts, settings, collector, batch_tokens=batch_tokens)
 
 
@@ -72,7 +72,7 @@ class DistanceCollector:
         checkpoint: Checkpoint,
         attention: AttentionLayers,
         texts: Sequence[PassText],
-        how: DistanceSettings = USUAL_DISTANCES,
+        settings: DistanceSettings = USUAL_DISTANCES,
     ) -> None:
         """Allocate memory for the rows of a batch.
 
@@ -80,53 +80,53 @@ class DistanceCollector:
             checkpoint: loaded.
             attention: the observed layers.
             texts: texts of the batch.
-            how: as for `text_distances`.
+            settings: as for `text_distances`.
         """
         shape, device = (attention.n_layers, attention.n_heads), checkpoint.device
         sizes = [(len(text.queries.ids), len(text.keys.ids)) for text in texts]
         self._n_queries = [n_queries for n_queries, _ in sizes]
-        self._chosen = [chosen_queries(*size, shape[0] * shape[1], how.rows) for size in sizes]
-        self._chosen_at = [to_device(torch.from_numpy(chosen), device) for chosen in self._chosen]
+        self._sampled = [sampled_queries(*size, shape[0] * shape[1], settings.rows) for size in sizes]
+        self._sampled_tensors = [to_device(torch.from_numpy(sampled), device) for sampled in self._sampled]
         self._maps = [
-            torch.zeros((*shape, len(chosen), n_keys), dtype=checkpoint.statistics_dtype, device=device)
-            for chosen, (_, n_keys) in zip(self._chosen, sizes)
+            torch.zeros((*shape, len(sampled), n_keys), dtype=checkpoint.statistics_dtype, device=device)
+            for sampled, (_, n_keys) in zip(self._sampled, sizes)
         ]
-        self._how = how
+        self._settings = settings
 
     def observe(self, tile: Tile) -> None:
         """Copy the sampled rows."""
         queries = tile.queries
         for row in range(tile.texts.start, tile.texts.stop):
-            first, last = np.searchsorted(self._chosen[row], [queries.start, queries.stop])
+            first, last = np.searchsorted(self._sampled[row], [queries.start, queries.stop])
             if first == last:
                 continue
-            # In a causal model keys of the future may be left away; padded ones are.
-            kept = self._maps[row][tile.layer, :, first:last, : tile.probabilities.shape[-1]]
-            at = self._chosen_at[row][first:last] - queries.start
-            rows = tile.probabilities[row - tile.texts.start, :, :, : kept.shape[-1]].index_select(1, at)
+            # Tiles of causal models may omit later keys; padding is cut off.
+            target = self._maps[row][tile.layer, :, first:last, : tile.probabilities.shape[-1]]
+            indices = self._sampled_tensors[row][first:last] - queries.start
+            rows = tile.probabilities[row - tile.texts.start, :, :, : target.shape[-1]].index_select(1, indices)
             if tile.row_sums is not None:
-                rows = rows / tile.row_sums[row - tile.texts.start].index_select(1, at)[..., None]
-            kept.copy_(rows)
+                rows = rows / tile.row_sums[row - tile.texts.start].index_select(1, indices)[..., None]
+            target.copy_(rows)
 
     def results(self) -> list[TextDistances]:
         """Distances of each text."""
         with torch.inference_mode():
-            texts = [self._compared(maps) for maps in self._maps]
+            texts = [self._compare(maps) for maps in self._maps]
             pairs, relative = (torch.stack(arrays).cpu().numpy() for arrays in zip(*texts))
         return [
             TextDistances(pairs=pairs[row], relative=relative[row], n_queries=n_queries)
             for row, n_queries in enumerate(self._n_queries)
         ]
 
-    def _compared(self, maps: Float[Tensor, "layer head row key"]) -> tuple[Tensor, Tensor]:
-        if self._how.smoothed:
+    def _compare(self, maps: Float[Tensor, "layer head row key"]) -> tuple[Tensor, Tensor]:
+        if self._settings.smoothed:
             maps.mul_(1 - SMOOTHING).add_(SMOOTHING / maps.shape[-1])
         maps += FLOOR
-        own = _information(maps)
-        return divergences(maps.flatten(0, 1), own.flatten(0, 1)), _relative(maps, own)
+        information = _information(maps)
+        return divergences(maps.flatten(0, 1), information.flatten(0, 1)), _relative(maps, information)
 
 
-def divergences(maps: Float[Tensor, "map row key"], own: Float[Tensor, "map row"]) -> Float[Tensor, " pair"]:
+def divergences(maps: Float[Tensor, "map row key"], information: Float[Tensor, "map row"]) -> Float[Tensor, " pair"]:
     """Jensen-Shannon divergence of every two maps, mean over their rows, in nats.
 
     Half the sum of (a + b) ln(a + b) is taken from that of a ln a and of b ln b: one logarithm for each entry of a
@@ -134,21 +134,21 @@ def divergences(maps: Float[Tensor, "map row key"], own: Float[Tensor, "map row"
 
     Args:
         maps: rows that sum to 1, without zeros.
-        own: result of `_information` for them.
+        information: result of `_information` for them.
 
     Returns: 0 to ln 2, in the order of `scipy.spatial.distance.squareform`.
     """
     entries = PAIR_ENTRIES if maps.device.type == "cpu" else GPU_PAIR_ENTRIES
-    at_once = max(1, entries // maps[0].numel())
-    sums = maps.new_empty((at_once, *maps.shape[1:]))
+    batch_size = max(1, entries // maps[0].numel())
+    sums = maps.new_empty((batch_size, *maps.shape[1:]))
     logs = torch.empty_like(sums)
     parts = [maps.new_empty(0)]
-    for one in range(len(maps)):
-        for start in range(one + 1, len(maps), at_once):
-            stop = min(start + at_once, len(maps))
-            both = torch.add(maps[start:stop], maps[one], out=sums[: stop - start])
-            of_both = torch.log(both, out=logs[: stop - start]).mul_(both).sum(-1)
-            parts.append((own[one] + own[start:stop] - of_both).mean(-1) / 2)
+    for first in range(len(maps)):
+        for start in range(first + 1, len(maps), batch_size):
+            stop = min(start + batch_size, len(maps))
+            pair_sums = torch.add(maps[start:stop], maps[first], out=sums[: stop - start])
+            pair_information = torch.log(pair_sums, out=logs[: stop - start]).mul_(pair_sums).sum(-1)
+            parts.append((information[first] + information[start:stop] - pair_information).mean(-1) / 2)
     return (torch.cat(parts) + MOST).clamp_(0, MOST)
 
 
@@ -158,9 +158,9 @@ def _information(rows: Float[Tensor, "*row key"]) -> Float[Tensor, "*row"]:
 
 
 def _relative(
-    maps: Float[Tensor, "layer head row key"], own: Float[Tensor, "layer head row"]
+    maps: Float[Tensor, "layer head row key"], information: Float[Tensor, "layer head row"]
 ) -> Float[Tensor, "layer head other_head"]:
     """Divergence of each head from the others of its layer, mean over rows; an entry below FLOOR counts as FLOOR."""
     by_row = maps.transpose(1, 2)
     crossed = by_row @ by_row.log().mT
-    return (own.mT[..., None] - crossed).mean(1).clamp_min_(0)
+    return (information.mT[..., None] - crossed).mean(1).clamp_min_(0)

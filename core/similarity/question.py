@@ -19,11 +19,11 @@ def distance_question(settings: DistanceSettings) -> Question[Text, TextDistance
     """How differently any two heads of a checkpoint attend on each text."""
 
     def compute(
-        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], of_pass: PassSettings
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], pass_settings: PassSettings
     ) -> Iterator[list[tuple[int, TextDistances]]]:
         from core.similarity.observer import text_distances
 
-        return text_distances(checkpoint, prepared, of_pass, settings)
+        return text_distances(checkpoint, prepared, pass_settings, settings)
 
     return Question(
         name=f"head distances, {'smoothed' if settings.smoothed else 'as they are'}, {settings.rows} rows",

@@ -19,7 +19,7 @@ from core.attention.settings import PassSettings
 from core.checkpoints.find import find_checkpoint, load_checkpoint
 from core.errors import AnalysisError
 from core.passes.batches import model_inputs
-from core.similarity.distances import MOST, DistanceSettings, chosen_queries
+from core.similarity.distances import MOST, DistanceSettings, sampled_queries
 from core.similarity.observer import divergences, text_distances
 from core.texts.text import Text
 
@@ -138,7 +138,7 @@ def test_smoothed_rows_are_the_authors(loaded):
 def test_a_long_text_is_looked_at_in_a_sample_of_its_rows(loaded):
     checkpoint = loaded("bert")
     (text,) = prepared(checkpoint, TEXTS[:1])
-    queries = chosen_queries(len(text.queries.ids), len(text.keys.ids), N_LAYERS * N_HEADS, rows=4)
+    queries = sampled_queries(len(text.queries.ids), len(text.keys.ids), N_LAYERS * N_HEADS, rows=4)
     assert len(set(queries)) == 4
     assert queries.max() < len(text.queries.ids)
     one = found(checkpoint, rows=4)[0]
@@ -147,11 +147,11 @@ def test_a_long_text_is_looked_at_in_a_sample_of_its_rows(loaded):
 
 
 def test_the_rows_of_a_text_fit_into_the_memory_that_is_named(monkeypatch):
-    np.testing.assert_array_equal(chosen_queries(5, 7, 6), range(5))
+    np.testing.assert_array_equal(sampled_queries(5, 7, 6), range(5))
     monkeypatch.setattr(core.similarity.distances, "MAP_ENTRIES", 100)
-    assert len(chosen_queries(5, 7, 6)) == 2
-    assert len(chosen_queries(5, 700, 6)) == 1
-    np.testing.assert_array_equal(chosen_queries(500, 7, 6), chosen_queries(500, 7, 6))
+    assert len(sampled_queries(5, 7, 6)) == 2
+    assert len(sampled_queries(5, 700, 6)) == 1
+    np.testing.assert_array_equal(sampled_queries(500, 7, 6), sampled_queries(500, 7, 6))
 
 
 def test_batches_hold_no_more_maps_than_named(loaded, monkeypatch):
