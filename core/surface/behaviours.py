@@ -1,4 +1,4 @@
-"""What gets most of a head's attention, as one label for each head. Does not import torch."""
+"""Labels each head by the target of most of its attention. Does not import torch."""
 
 from typing import Final
 
@@ -19,11 +19,11 @@ def behaviours(statistics: HeadStatistics) -> Int[np.ndarray, "layer head"]:
     """Label of each head by its mean statistics, as an index into BEHAVIOURS; -1 for none.
 
     Source: Clark et al. 2019, section 6 and their code: more than half of the attention on the next or the previous
-        token, more than 3.8 nats of entropy, or more than 0.6 on [CLS], [SEP] or punctuation; of several the last. The
-        linguistic heads that they add by hand are BERT-base's and no rule, so they are left out.
+        token, more than 3.8 nats of entropy, or more than 0.6 on [CLS], [SEP] or punctuation; of several labels the
+        last. The linguistic heads that they add by hand are specific to BERT-base, so they are left out.
     """
-    of_head = np.full(statistics.mean.shape[1:], -1)
-    for place, (name, threshold) in enumerate(THRESHOLDS.items()):
-        of_name = statistics.mean[statistics.names.index(name)]
-        of_head[of_name > threshold] = place  # NaN exceeds nothing
-    return of_head
+    labels = np.full(statistics.mean.shape[1:], -1)
+    for index, (name, threshold) in enumerate(THRESHOLDS.items()):
+        means = statistics.mean[statistics.names.index(name)]
+        labels[means > threshold] = index  # NaN exceeds nothing
+    return labels

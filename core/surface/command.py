@@ -71,7 +71,7 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=surface)
 
 
-def surface(chosen: argparse.Namespace) -> None:
+def surface(arguments: argparse.Namespace) -> None:
     """Write one row per statistic, layer and head: mean over the texts that have it, low and high (95% interval over
     texts), and how many texts; a text without [CLS], [SEP] or punctuation has a share of 0 of it where another has
     some. Shares, confidence: 0 to 1; entropy: nats; distance: tokens. Statistics of a whole layer (agreement, output
@@ -81,30 +81,32 @@ def surface(chosen: argparse.Namespace) -> None:
     """
     from core.surface.gradients import attention_gradients, check_gradients
 
-    texts = read_texts(chosen.texts, chosen.text_columns)
-    frequencies = _frequencies(chosen.frequencies) or frequencies_of(texts)
-    read = [chosen.texts, chosen.frequencies]
-    check_output(chosen.output, TABLES, read)
-    if chosen.gradients:
-        check_output(chosen.gradients, TABLES, [*read, chosen.output])
-    checkpoint, asked = loaded(chosen)
-    if chosen.gradients:
+    texts = read_texts(arguments.texts, arguments.text_columns)
+    frequencies = _frequencies(arguments.frequencies) or frequencies_of(texts)
+    inputs = [arguments.texts, arguments.frequencies]
+    check_output(arguments.output, TABLES, inputs)
+    if arguments.gradients:
+        check_output(arguments.gradients, TABLES, [*inputs, arguments.output])
+    checkpoint, settings = loaded(arguments)
+    if arguments.gradients:
         check_gradients(checkpoint)
-    prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
-    how = SurfaceSettings(tuple(chosen.punctuation), chosen.as_in_code)
+    prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
+    surface_settings = SurfaceSettings(tuple(arguments.punctuation), arguments.as_in_code)
     facts = {
-        **checkpoint_facts(checkpoint, asked),
+        **checkpoint_facts(checkpoint, settings),
         "texts sha256": texts_sha256(texts),
         "word frequencies": frequencies.source,
-        "punctuation": chosen.punctuation,
-        "as in code": "yes" if how.as_in_code else "no",
+        "punctuation": arguments.punctuation,
+        "as in code": "yes" if surface_settings.as_in_code else "no",
     }
-    results = answers(checkpoint, surface_question(how), texts, prepared, asked)
-    write_table(chosen.output, surface_table(list(results.values()), frequencies), facts)
-    if chosen.gradients:
-        backward = attention_gradients(checkpoint, list(prepared.values()), asked, punctuation=how.punctuation)
-        gradients = [of_text for _, of_text in progress_bar(backward, len(prepared))]
-        write_table(chosen.gradients, gradient_table(gradients), facts)
+    results = answers(checkpoint, surface_question(surface_settings), texts, prepared, settings)
+    write_table(arguments.output, surface_table(list(results.values()), frequencies), facts)
+    if arguments.gradients:
+        backward = attention_gradients(
+            checkpoint, list(prepared.values()), settings, punctuation=surface_settings.punctuation
+        )
+        gradients = [text_gradients for _, text_gradients in progress_bar(backward, len(prepared))]
+        write_table(arguments.gradients, gradient_table(gradients), facts)
 
 
 def _frequencies(path: Path | None) -> FrequencyList | None:
@@ -116,13 +118,19 @@ def surface_table(texts: Sequence[TextSurface], frequencies: FrequencyList) -> p
     ranks = [frequencies.ranks(text.key_words) for text in texts]
     rare = rare_shares(texts, ranks)
     labels = head_labels(positional(texts), rare)
-    at, n_texts = labels.positional, len(texts)
+    heads_at_offset, n_texts = labels.positional, len(texts)
     parts = [
         *_statistic_rows(head_statistics(texts, ranks=ranks)),
         *_statistic_rows(layer_statistics(texts)),
         _rows("uniform entropy", uniform_entropy(texts)[0], n_texts),
         *(_rows("offset share", share, n_texts, offset=offset) for offset, share in _offsets(texts)),
-        _rows("positional", at.share, n_texts, offset=np.where(np.isnan(at.share), np.nan, at.offset), holds=at.holds),
+        _rows(
+            "positional",
+            heads_at_offset.share,
+            n_texts,
+            offset=np.where(np.isnan(heads_at_offset.share), np.nan, heads_at_offset.offset),
+            holds=heads_at_offset.holds,
+        ),
         _rows("rare", rare.two_rarest, rare.n_texts, holds=labels.rare),
     ]
     return pd.concat(parts, ignore_index=True)
@@ -139,18 +147,18 @@ def _offsets(texts: Sequence[TextSurface]) -> Iterator[tuple[int | None, np.ndar
 
 
 def _statistic_rows(statistics: HeadStatistics | LayerStatistics) -> list[pd.DataFrame]:
-    of_each = zip(
+    statistic_values = zip(
         statistics.names, statistics.mean, statistics.low, statistics.high, statistics.n_texts.tolist(), strict=True
     )
-    return [_rows(name, mean, n_texts, low=low, high=high) for name, mean, low, high, n_texts in of_each]
+    return [_rows(name, mean, n_texts, low=low, high=high) for name, mean, low, high, n_texts in statistic_values]
 
 
 def _rows(
-    statistic: str, mean: Float[np.ndarray, "*head"], n_texts: int, **more: np.ndarray | int | None
+    statistic: str, mean: Float[np.ndarray, "*head"], n_texts: int, **extra: np.ndarray | int | None
 ) -> pd.DataFrame:
-    """One row a head, or a layer; what is not given is missing."""
+    """One row per head or layer; columns without a value are missing values."""
     layer, *head = np.indices(mean.shape)
-    columns = {"layer": layer, "head": head[0] if head else None, "mean": mean, "texts": n_texts, **more}
+    columns = {"layer": layer, "head": head[0] if head else None, "mean": mean, "texts": n_texts, **extra}
     types = dict.fromkeys(("layer", "head", "texts", "offset"), "Int64") | dict.fromkeys(
         ("mean", "low", "high"), "float64"
     )

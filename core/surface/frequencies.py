@@ -43,14 +43,14 @@ class FrequencyList:
     def ranks(self, words: Sequence[str]) -> Int[np.ndarray, " word"]:
         """Rank of each word: 0 for an empty string, one beyond the last for words that are not in the list.
 
-        A sign that is no letter or digit has rank 1 in a list that does not have it: lists of words leave signs out.
+        A sign other than a letter or digit has rank 1 unless the list has it, because word lists leave signs out.
         """
         return np.array([self._rank(word) for word in words], dtype=np.int64)
 
     def _rank(self, word: str) -> int:
         rank = self.rank_of.get(word)
         if rank is None and len(word) > 1 and word.isdecimal():
-            rank = self.rank_of.get("0" * len(word))  # so wordfreq counts all numbers of so many digits
+            rank = self.rank_of.get("0" * len(word))  # wordfreq counts all numbers of this length together
         if rank is not None or not word:
             return rank or 0
         return 1 if not word[0].isalnum() and word != UNREADABLE else len(self.rank_of) + 1
@@ -58,8 +58,8 @@ class FrequencyList:
 
 def frequencies_of(texts: Sequence[Text], fewest: int = ENOUGH_WORDS) -> FrequencyList:
     """The default list: from the texts themselves, or English word frequencies if they have too few words."""
-    of_texts = text_frequencies(texts, fewest)
-    return english_frequencies() if of_texts is None else of_texts
+    own_frequencies = text_frequencies(texts, fewest)
+    return english_frequencies() if own_frequencies is None else own_frequencies
 
 
 def text_frequencies(texts: Iterable[Text], fewest: int = ENOUGH_WORDS) -> FrequencyList | None:
@@ -79,7 +79,7 @@ def text_frequencies(texts: Iterable[Text], fewest: int = ENOUGH_WORDS) -> Frequ
 def english_frequencies() -> FrequencyList:
     """Ranks of English words from the package wordfreq.
 
-    Source: Speer 2022, wordfreq 3; a word's frequency is put together from several corpora.
+    Source: Speer 2022, wordfreq 3; frequencies are combined from several corpora.
     """
     from wordfreq import iter_wordlist
 
@@ -110,7 +110,7 @@ def read_frequencies(name: str, content: bytes) -> FrequencyList:
             raise TextError(
                 f"Line {line:,} holds no single word of at most {MAX_CHARACTERS} characters. Write one word a line."
             )
-        # Where lists tell "Apple" from "apple", the more frequent of the two decides.
+        # Of "Apple" and "apple", the more frequent one decides.
         ranked[word] = min(rank, ranked.get(word, rank))
         if len(ranked) > MAX_WORDS:
             raise TextError(f"The file holds more than {MAX_WORDS:,} words. Keep the most frequent ones.")
@@ -142,21 +142,21 @@ def _lines(content: bytes) -> Iterator[tuple[int, str]]:
     """Number and content of every line that is not blank."""
     if len(content) > MAX_BYTES:
         raise TextError(f"The list is larger than {MAX_BYTES // 10**6} MB. Keep the most frequent words.")
-    for line, written in enumerate(content.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
+    for line, raw in enumerate(content.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
         try:
-            shown = written.decode()
+            text = raw.decode()
         except UnicodeDecodeError as error:
             raise TextError(
-                f"Line {line:,} is not UTF-8: byte 0x{written[error.start]:02X} is not a character there. "
+                f"Line {line:,} is not UTF-8: byte 0x{raw[error.start]:02X} is not a character there. "
                 "Save the file as UTF-8."
             ) from None
-        if shown.strip():
-            yield line, shown
+        if text.strip():
+            yield line, text
 
 
 def _listed(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    for place, (line, word) in enumerate(lines, start=1):
-        yield line, place, word
+    for rank, (line, word) in enumerate(lines, start=1):
+        yield line, rank, word
 
 
 def _table(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
@@ -166,12 +166,12 @@ def _table(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
             f'The first line names no column "{missing[0]}". Write a header with the columns rank and word, separated '
             "by tabs, or give a .txt file with a word a line."
         )
-    places = [header.index(column) for column in COLUMNS]
+    indices = [header.index(column) for column in COLUMNS]
     for line, row in lines:
         cells = row.split("\t")
         if len(cells) != len(header):
             raise TextError(f"Line {line:,} has {len(cells)} cells and the header {len(header)}. Check its tabs.")
-        rank, word = (cells[place].strip() for place in places)
+        rank, word = (cells[index].strip() for index in indices)
         if not (rank.isascii() and rank.isdecimal() and len(rank) < 10 and int(rank) > 0):
             raise TextError(f"Line {line:,} has the rank {rank!r}. Write whole numbers from 1 on.")
         yield line, int(rank), word
@@ -180,23 +180,25 @@ def _table(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
 def token_words(tokens: TokenizedText) -> tuple[str, ...]:
     """The word that each token is part of, in lower case; empty for a special token, and for one without characters.
 
-    Tokens between two blanks are put together again and cut into words in the same way for every tokenizer.
+    Tokens between two blanks are joined and split into words in the same way for every tokenizer.
     """
     words = [""] * len(tokens.ids)
     for run in _runs(tokens):
         first = int(tokens.spans[run[0], 0])
-        written = ""
+        text = ""
         for token in run:
-            written = written[: tokens.spans[token, 0] - first] + _characters(tokens, token)
-        matches = [(match.start(), match.group()) for match in WORD.finditer(written.lower())]
-        at = np.searchsorted([start for start, _ in matches], tokens.spans[run, 0] - first, side="right") - 1
-        for token, place in zip(run, at):
-            words[token] = matches[place][1]
+            text = text[: tokens.spans[token, 0] - first] + _characters(tokens, token)
+        matches = [(match.start(), match.group()) for match in WORD.finditer(text.lower())]
+        match_of_token = (
+            np.searchsorted([start for start, _ in matches], tokens.spans[run, 0] - first, side="right") - 1
+        )
+        for token, index in zip(run, match_of_token):
+            words[token] = matches[index][1]
     return tuple(words)
 
 
 def _runs(tokens: TokenizedText) -> Iterator[list[int]]:
-    """Tokens with characters that stand in one segment without a blank between them."""
+    """Runs of tokens with characters, in one segment and without a blank between them."""
     run: list[int] = []
     for token in np.flatnonzero((tokens.segments != SPECIAL) & (tokens.spans[:, 1] > tokens.spans[:, 0])).tolist():
         if run and (
@@ -210,6 +212,6 @@ def _runs(tokens: TokenizedText) -> Iterator[list[int]]:
 
 
 def _characters(tokens: TokenizedText, token: int) -> str:
-    """As many characters as a token's span has."""
-    shown, n_characters = tokens.tokens[token].removeprefix("##"), int(np.diff(tokens.spans[token])[0])
-    return shown if len(shown) == n_characters else UNREADABLE * n_characters
+    """The characters of a token, as many as its span has."""
+    text, n_characters = tokens.tokens[token].removeprefix("##"), int(np.diff(tokens.spans[token])[0])
+    return text if len(text) == n_characters else UNREADABLE * n_characters

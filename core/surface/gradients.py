@@ -1,7 +1,7 @@
 """Gradient of a masked-language model's loss with respect to attention, by kind of key; no gradient map is stored.
 
-Attention is A, a head's output O = A V, and so the gradient of the loss by A[i, j] is dL/dO[i] . V[j]: a backward pass
-to the outputs of the heads suffices, and the rest is one product, tile by tile.
+With attention A and the output of a head O = A V, the gradient of the loss with respect to A[i, j] is dL/dO[i] . V[j]:
+a backward pass to the outputs of the heads and one product, tile by tile, suffice.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -30,10 +30,10 @@ def attention_gradients(
     seed: int = 0,
     punctuation: Collection[str] = PUNCTUATION,
 ) -> Iterator[list[tuple[int, TextGradients]]]:
-    """Mean |gradient of the loss by attention| to each kind of key, in every layer.
+    """Mean |gradient of the loss with respect to attention| for each kind of key, in every layer.
 
-    MASKED_SHARE of a text's tokens are replaced by the mask; the loss is the mean over them of the cross-entropy of
-    what stood there, in nats. As keys they are of the kind "other": the model sees a mask, whatever stood there.
+    MASKED_SHARE of a text's tokens are replaced by the mask; the loss is the mean cross-entropy of the original tokens,
+    in nats. As keys, masked tokens are of the kind "other".
 
     Args:
         checkpoint: loaded, with a masked-language-model head.
@@ -44,22 +44,21 @@ def attention_gradients(
 
     Yields: index of the text and its gradients, batch by batch; not in input order.
     Raises: AnalysisError for a checkpoint without such a head or without the attention interface, and for a text
-        whose attention would fill the memory.
-    Source: Clark et al. 2019, section 3.2 (there is no code for it). They do not say which tokens are masked, of which
-        kind these are as keys, nor how gradients are averaged; here over heads, queries and keys of a kind, then over
-        texts.
+        whose attention does not fit into memory.
+    Source: Clark et al. 2019, section 3.2 (without code). They do not state which tokens are masked, of which kind
+        these are as keys, or how gradients are averaged; here over heads, queries and keys of a kind, then over texts.
     """
     check_gradients(checkpoint)
     attention = checkpoint.attentions[settings.kind]
     for text in texts:
         check_length(attention, text.n_tokens)
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS["cpu"]):
-        chosen = [texts[place] for place in batch.positions]
-        masked = [masked_tokens(text.queries, seed) for text in chosen]
-        importance = _importance(checkpoint, chosen, masked, settings, punctuation)
+        batch_texts = [texts[index] for index in batch.positions]
+        masked = [masked_tokens(text.queries, seed) for text in batch_texts]
+        importance = _importance(checkpoint, batch_texts, masked, settings, punctuation)
         yield [
-            (place, TextGradients(importance=of_text, n_masked=len(at)))
-            for place, of_text, at in zip(batch.positions, importance, masked)
+            (index, TextGradients(importance=text_importance, n_masked=len(positions)))
+            for index, text_importance, positions in zip(batch.positions, importance, masked)
         ]
 
 
@@ -88,12 +87,12 @@ def _importance(
     punctuation: Collection[str],
 ) -> Float[np.ndarray, "text kind layer"]:
     """Run one forward and one backward pass, and reduce each layer to means by kind of key."""
-    attention, seen = checkpoint.attentions[settings.kind], list[tuple[Tensor, Tensor]]()
+    attention, outputs_and_values = checkpoint.attentions[settings.kind], list[tuple[Tensor, Tensor]]()
     gate = gates(checkpoint, settings)
     gate = torch.ones((attention.n_layers, attention.n_heads), device=checkpoint.device) if gate is None else gate
     inputs = model_inputs(checkpoint, texts)
-    for row, at in enumerate(masked):
-        inputs["input_ids"][row, at] = checkpoint.tokenizer.mask_token_id
+    for row, positions in enumerate(masked):
+        inputs["input_ids"][row, positions] = checkpoint.tokenizer.mask_token_id
     with torch.enable_grad():
         logits = observe(
             checkpoint.full_model,
@@ -101,14 +100,15 @@ def _importance(
             [],
             calls=attention.calls,
             gates=gate.requires_grad_(),
-            on_output=lambda output, values: seen.append((output, values.detach())),
+            on_output=lambda output, values: outputs_and_values.append((output, values.detach())),
         ).logits
         loss = _loss(checkpoint, logits, texts, masked)
-        by_output = torch.autograd.grad(loss, [output for output, _ in seen])
+        by_output = torch.autograd.grad(loss, [output for output, _ in outputs_and_values])
     with torch.inference_mode():
         sums = _KindSums(checkpoint, texts, masked, punctuation)
         layers = [
-            sums.mean(layer, by_output[layer] * gate[layer, :, None], values) for layer, (_, values) in enumerate(seen)
+            sums.mean(layer, by_output[layer] * gate[layer, :, None], values)
+            for layer, (_, values) in enumerate(outputs_and_values)
         ]
     return torch.stack(layers, -1).cpu().numpy()
 
@@ -119,11 +119,11 @@ def _loss(
     texts: Sequence[PassText],
     masked: Sequence[Int[np.ndarray, "_"]],
 ) -> Float[Tensor, ""]:
-    """Sum over texts of each one's loss, so that no text's gradients depend on the others."""
+    """Sum of the losses of the texts, so that the gradients of a text do not depend on the others."""
     losses = []
-    for row, (text, at) in enumerate(zip(texts, masked)):
-        wanted = to_device(torch.from_numpy(text.queries.ids[at]), checkpoint.device)
-        losses.append(torch.nn.functional.cross_entropy(logits[row, at].to(checkpoint.statistics_dtype), wanted))
+    for row, (text, positions) in enumerate(zip(texts, masked)):
+        labels = to_device(torch.from_numpy(text.queries.ids[positions]), checkpoint.device)
+        losses.append(torch.nn.functional.cross_entropy(logits[row, positions].to(checkpoint.statistics_dtype), labels))
     return torch.stack(losses).sum()
 
 
@@ -141,9 +141,9 @@ class _KindSums:
         self._n_tokens = max(text.n_tokens for text in texts)
         kinds = np.zeros((len(texts), self._n_tokens, len(KEY_KINDS)))
         is_real = np.zeros((len(texts), self._n_tokens))
-        for row, (text, at) in enumerate(zip(texts, masked, strict=True)):
+        for row, (text, positions) in enumerate(zip(texts, masked, strict=True)):
             kinds[row, : text.n_tokens] = key_kinds(text.keys, punctuation)
-            kinds[row, at] = [kind == "other" for kind in KEY_KINDS]
+            kinds[row, positions] = [kind == "other" for kind in KEY_KINDS]
             is_real[row, : text.n_tokens] = 1
         self._kinds, self._is_real = (
             to_device(torch.from_numpy(array).to(checkpoint.statistics_dtype), checkpoint.device)
@@ -162,12 +162,12 @@ class _KindSums:
         live = self._live(layer)
         sums = self._kinds.new_zeros((n_texts, len(KEY_KINDS)))
         for texts, queries in tiles((n_texts, n_heads, n_queries, self._n_tokens), by_output.device.type):
-            of_weights = (by_output[texts, queries].transpose(1, 2) @ keys[texts]).abs_().mul_(live[queries])
+            gradients = (by_output[texts, queries].transpose(1, 2) @ keys[texts]).abs_().mul_(live[queries])
             # Queries that are padding have a gradient of 0: no loss depends on them.
-            sums[texts] += (of_weights @ self._kinds[texts, None]).sum((1, 2))
+            sums[texts] += (gradients @ self._kinds[texts, None]).sum((1, 2))
         n_pairs = ((live @ self._kinds) * self._is_real[..., None]).sum(1)
-        n_left = n_heads - sum(of == layer for of, _ in self._attention.removed)
-        return sums / (n_pairs * n_left)
+        n_present = n_heads - sum(removed_layer == layer for removed_layer, _ in self._attention.removed)
+        return sums / (n_pairs * n_present)
 
     def _live(self, layer: int) -> Float[Tensor, "query key"]:
         """1 for the keys that a query can attend to."""

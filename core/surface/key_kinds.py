@@ -67,28 +67,28 @@ def row_weights(
         as_in_code: divide as SurfaceSettings says.
     """
     queries, n_queries = text.queries, len(text.queries.ids)
-    every, place = np.ones(n_queries, dtype=bool), np.arange(n_queries)
-    none, has = ~every, {kind: bool(of_kind.any()) for kind, of_kind in zip(KEY_KINDS, kinds.T)}
+    all_queries, position = np.ones(n_queries, dtype=bool), np.arange(n_queries)
+    no_queries, has = ~all_queries, {kind: bool(is_kind.any()) for kind, is_kind in zip(KEY_KINDS, kinds.T)}
     same_text = text.queries is text.keys
-    taking_part = {
-        ("self", "self"): every & same_text,
-        ("previous", "previous"): (place > 0) & same_text,
-        ("next", "next"): (place < n_queries - 1) & same_text & (not causal),
-        **{(kind, kind): every & has[kind] for kind in KEY_KINDS},
-        ("sep from sep", "sep"): queries.is_sep if has["sep"] else none,
-        ("sep from others", "sep"): ~queries.is_sep if has["sep"] else none,
-        ("entropy", "entropy"): every,
+    masks = {
+        ("self", "self"): all_queries & same_text,
+        ("previous", "previous"): (position > 0) & same_text,
+        ("next", "next"): (position < n_queries - 1) & same_text & (not causal),
+        **{(kind, kind): all_queries & has[kind] for kind in KEY_KINDS},
+        ("sep from sep", "sep"): queries.is_sep if has["sep"] else no_queries,
+        ("sep from others", "sep"): ~queries.is_sep if has["sep"] else no_queries,
+        ("entropy", "entropy"): all_queries,
         ("cls entropy", "entropy"): queries.is_cls & ~queries.is_sep,
         ("confidence", "confidence"): queries.segments != SPECIAL,
-        ("distance", "distance"): every & same_text,
+        ("distance", "distance"): all_queries & same_text,
     }
-    divided_by = {measure: chosen.sum() for (measure, _), chosen in taking_part.items()}
+    denominators = {measure: mask.sum() for (measure, _), mask in masks.items()}
     if as_in_code:
-        divided_by |= {"previous": n_queries, "next": n_queries}
-        divided_by |= {"sep from sep": CODE_SEPARATORS, "sep from others": n_queries - CODE_SEPARATORS}
+        denominators |= {"previous": n_queries, "next": n_queries}
+        denominators |= {"sep from sep": CODE_SEPARATORS, "sep from others": n_queries - CODE_SEPARATORS}
     weights = np.zeros((n_queries, len(COLUMNS), len(MEASURES)))
-    for (measure, column), chosen in taking_part.items():
-        weights[:, COLUMNS.index(column), MEASURES.index(measure)] = chosen / max(1, divided_by[measure])
+    for (measure, column), mask in masks.items():
+        weights[:, COLUMNS.index(column), MEASURES.index(measure)] = mask / max(1, denominators[measure])
     return weights
 
 

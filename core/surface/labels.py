@@ -70,8 +70,10 @@ class HeadLabels:
 
     def labels(self, layer: int, head: int) -> tuple[str, ...]:
         """Labels of one head, such as "offset -1" or "rare"."""
-        of_offset = (f"offset {self.positional.offset[layer, head]:+d}",) if self.positional.holds[layer, head] else ()
-        return (*of_offset, "rare") if self.rare[layer, head] else of_offset
+        positional_label = (
+            (f"offset {self.positional.offset[layer, head]:+d}",) if self.positional.holds[layer, head] else ()
+        )
+        return (*positional_label, "rare") if self.rare[layer, head] else positional_label
 
 
 def offset_shares(texts: Sequence[TextSurface]) -> Float[np.ndarray, "offset layer head"]:
@@ -82,17 +84,17 @@ def offset_shares(texts: Sequence[TextSurface]) -> Float[np.ndarray, "offset lay
 
     Returns: by OFFSETS the share of the tokens that have a key there (the first token of a segment has no previous
         one), then the share of all tokens whose most attended key is further away; NaN where no token counts.
-    Source: Voita et al. 2019, section 5.1. They do not say what becomes of tokens at the edge; here a head that always
-        attends to the previous token has a share of 1 in short texts too.
+    Source: Voita et al. 2019, section 5.1. They do not state how tokens at the edge are treated; here a head that
+        always attends to the previous token has a share of 1 in short texts, too.
     """
-    at, of = _pooled_counts(texts)
-    return np.where(at.any(axis=0), ratio(at, np.broadcast_to(of[:, None, None], at.shape)), np.nan)
+    counts, possible = _pooled_counts(texts)
+    return np.where(counts.any(axis=0), ratio(counts, np.broadcast_to(possible[:, None, None], counts.shape)), np.nan)
 
 
 def positional(texts: Sequence[TextSurface], threshold: float = POSITIONAL_SHARE) -> Positional:
     """Heads whose most attended key is at one offset for at least a threshold share of the tokens.
 
-    The offset has to exist for more than half of the tokens, so that the end of a text makes nothing positional.
+    The offset must exist for more than half of the tokens, so that no head is positional because of the ends of texts.
     Source: Voita et al. 2019, section 5.1.
     """
     return positional_of_counts(*_pooled_counts(texts), threshold)
@@ -103,12 +105,12 @@ def positional_of_counts(
     possible: Int[np.ndarray, " offset"],
     threshold: float = POSITIONAL_SHARE,
 ) -> Positional:
-    """The same from the sums of `offset_counts` over texts."""
-    at, of = counts[:-1], possible[:-1]
-    offset = at.argmax(axis=0)
-    n_tokens = of[RADIUS]  # every token has a key at offset 0
-    share = np.where(counts.any(axis=0), ratio(at.max(axis=0), of[offset]), np.nan)
-    holds = (share >= threshold) & (2 * of[offset] > n_tokens)
+    """Positional heads, as `positional`, from the sums of `offset_counts` over texts."""
+    counts_at_offsets, possible_at_offsets = counts[:-1], possible[:-1]
+    offset = counts_at_offsets.argmax(axis=0)
+    n_tokens = possible_at_offsets[RADIUS]  # every token has a key at offset 0
+    share = np.where(counts.any(axis=0), ratio(counts_at_offsets.max(axis=0), possible_at_offsets[offset]), np.nan)
+    holds = (share >= threshold) & (2 * possible_at_offsets[offset] > n_tokens)
     return Positional(holds=holds, offset=offset - RADIUS, share=share)
 
 
@@ -116,7 +118,7 @@ def _pooled_counts(
     texts: Sequence[TextSurface],
 ) -> tuple[Int[np.ndarray, "offset layer head"], Int[np.ndarray, " offset"]]:
     counts = [offset_counts(text) for text in texts]
-    return sum(at for at, _ in counts), sum(of for _, of in counts)  # type: ignore[return-value]
+    return sum(text_counts for text_counts, _ in counts), sum(text_possible for _, text_possible in counts)  # type: ignore[return-value]
 
 
 def offset_counts(text: TextSurface) -> tuple[Int[np.ndarray, "offset layer head"], Int[np.ndarray, " offset"]]:
@@ -124,16 +126,16 @@ def offset_counts(text: TextSurface) -> tuple[Int[np.ndarray, "offset layer head
 
     A text of a single token does not count: it has nothing else to attend to. A head that was removed has no tokens.
     """
-    counts = text.top_key[0, 0] >= 0
-    if not text.has_offsets or counts.sum() < 2:
+    is_counted = text.top_key[0, 0] >= 0
+    if not text.has_offsets or is_counted.sum() < 2:
         n_offsets = len(OFFSETS) + 1
         return np.zeros((n_offsets, *text.top_column.shape), dtype=int), np.zeros(n_offsets, dtype=int)
-    tokens = np.flatnonzero(counts)
+    tokens = np.flatnonzero(is_counted)
     offsets = text.top_key[..., tokens] - tokens
-    at = np.stack([(offsets == offset).sum(-1) for offset in OFFSETS])
+    counts_at_offsets = np.stack([(offsets == offset).sum(-1) for offset in OFFSETS])
     possible = [np.isin(tokens + offset, tokens).sum() for offset in OFFSETS]
-    counted = np.concatenate([at, [len(tokens) - at.sum(0)]]) * ~np.isnan(text.confidence)
-    return counted, np.array([*possible, len(tokens)])
+    counts = np.concatenate([counts_at_offsets, [len(tokens) - counts_at_offsets.sum(0)]]) * ~np.isnan(text.confidence)
+    return counts, np.array([*possible, len(tokens)])
 
 
 def rare_shares(
@@ -144,14 +146,14 @@ def rare_shares(
     Args:
         texts: of one checkpoint.
         ranks: of the word that each key of each text is part of, 1 for the most frequent; 0 for a key of no word.
-        frequent: only texts count with a word whose rank is above it.
+        frequent: only texts with a word of a higher rank count.
 
-    Source: Voita et al. 2019, section 5.3. Whether they ask every token's most attended key or the text's as a whole
-        is not said; both are given. Equally rare words count as one, and so do the pieces of a word.
+    Source: Voita et al. 2019, section 5.3. They do not state whether they use the most attended key of every token or
+        of the whole text; both are computed. Equally rare words count as one, and so do the pieces of a word.
     """
-    by_text = [rare_values(text, of_text, frequent) for text, of_text in zip(texts, ranks, strict=True)]
-    chances = np.array([chance for of_text in ranks if not np.isnan(chance := rare_chance(of_text, frequent))])
-    rarest, two_rarest, column = (moments(np.stack([of[name] for of in by_text]))[1] for name in RARE)
+    by_text = [rare_values(text, text_ranks, frequent) for text, text_ranks in zip(texts, ranks, strict=True)]
+    chances = np.array([chance for text_ranks in ranks if not np.isnan(chance := rare_chance(text_ranks, frequent))])
+    rarest, two_rarest, column = (moments(np.stack([values[name] for values in by_text]))[1] for name in RARE)
     return RareShares(
         rarest=rarest,
         two_rarest=two_rarest,
@@ -164,17 +166,17 @@ def rare_shares(
 def rare_values(
     text: TextSurface, ranks: Int[np.ndarray, " key"], frequent: int = FREQUENT
 ) -> dict[str, Float[np.ndarray, "layer head"]]:
-    """By RARE, of one text; NaN for one without a rare word."""
+    """Statistics in RARE of one text; NaN for a text without a rare word."""
     if ranks.max() <= frequent:
         return dict.fromkeys(RARE, np.full(text.top_column.shape, np.nan))
     is_rarest = ranks == ranks.max()
     tops = text.top_key[..., text.top_key[0, 0] >= 0]
     shares = (is_rarest[tops].mean(-1), _two_rarest(ranks)[tops].mean(-1), is_rarest[text.top_column].astype(float))
-    return {name: np.where(np.isnan(text.confidence), np.nan, of_head) for name, of_head in zip(RARE, shares)}
+    return {name: np.where(np.isnan(text.confidence), np.nan, share) for name, share in zip(RARE, shares)}
 
 
 def rare_chance(ranks: Int[np.ndarray, " key"], frequent: int = FREQUENT) -> float:
-    """Share of the words of a text that are among its two rarest; NaN for one without a rare word."""
+    """Share of the words of a text that are among its two rarest; NaN for a text without a rare word."""
     if ranks.max() <= frequent:
         return float("nan")
     return float(_two_rarest(ranks).sum() / (ranks > 0).sum())

@@ -37,15 +37,15 @@ NOWHERE: Final = 1 << 40
 
 def surface_collector(
     checkpoint: Checkpoint,
-    how: SurfaceSettings = USUAL_SURFACE,
+    settings: SurfaceSettings = USUAL_SURFACE,
 ) -> Callable[[Sequence[PassText]], "SurfaceObserver"]:
     """Factory of observers, for core.passes.collect.collect.
 
     Args:
         checkpoint: loaded.
-        how: how the statistics are computed.
+        settings: how the statistics are computed.
     """
-    return partial(SurfaceObserver, checkpoint, how=how)
+    return partial(SurfaceObserver, checkpoint, settings=settings)
 
 
 class SurfaceObserver:
@@ -55,9 +55,9 @@ class SurfaceObserver:
     queries, `previous` and `next` over those with such a key, the kinds of keys over all, `sep from sep` over the
     separators and `sep from others` over the rest. Statistics that need queries and keys of one text are NaN in
     cross-attention.
-    Rows are computed in the number format of the pass and added up in float64 (not on MPS, which has none). Against the
-    same maps in float64, a float32 pass is right to 1e-6; another way of computing the maps in float32 gives maps
-    that differ themselves, and statistics that differ by up to 4e-6.
+    Rows are computed in the number format of the pass and summed in float64 (not on MPS, which lacks it). The error of
+    a float32 pass is below 1e-6 for the same maps in float64; maps computed in another way in float32 differ
+    themselves, and their statistics by up to 4e-6.
     Source: Clark et al. 2019, section 3; where their code divides by fixed numbers and smoothes rows before it takes
         their entropy, that is `SurfaceSettings.as_in_code`. Confidence: Voita et al. 2019, section 4, who leave out the
         end mark as a key; here all special tokens, as keys and as queries. Distance, and agreement within a layer:
@@ -68,21 +68,21 @@ class SurfaceObserver:
         self,
         checkpoint: Checkpoint,
         texts: Sequence[PassText],
-        how: SurfaceSettings = USUAL_SURFACE,
+        settings: SurfaceSettings = USUAL_SURFACE,
     ) -> None:
-        """Say which keys are of which kind.
+        """Prepare the kinds of keys and the weights of queries.
 
         Args:
             checkpoint: loaded.
             texts: of the batch, of one kind of attention.
-            how: how the statistics are computed.
+            settings: how the statistics are computed.
         """
-        self.wants_entropy = not how.as_in_code
+        self.wants_entropy = not settings.as_in_code
         self._texts, self._attention = texts, checkpoint.attentions[texts[0].kind]
         self.wants_outputs = has_attention_interface(checkpoint.model)
         self._same_text = texts[0].queries is texts[0].keys
         self._sum_dtype = torch.float32 if checkpoint.device == "mps" else torch.float64
-        self._set_keys(checkpoint, how)
+        self._set_keys(checkpoint, settings)
         shape = (self._attention.n_layers, len(texts), self._attention.n_heads)
         zeros = partial(torch.zeros, device=checkpoint.device, dtype=checkpoint.statistics_dtype)
         n_queries = self._is_real.shape[1]
@@ -92,29 +92,32 @@ class SurfaceObserver:
         self._top = torch.zeros((*shape, n_queries), device=checkpoint.device, dtype=torch.int32)
         self._scratch = zeros(0)
 
-    def _set_keys(self, checkpoint: Checkpoint, how: SurfaceSettings) -> None:
+    def _set_keys(self, checkpoint: Checkpoint, settings: SurfaceSettings) -> None:
         """Prepare the kinds and weights of the tokens of a batch as tensors."""
 
-        def tensor(rows: Sequence[np.ndarray], filled: float | int = 0, dtype: torch.dtype | None = None) -> Tensor:
-            stacked = np.full((len(rows), max(map(len, rows)), *rows[0].shape[1:]), filled, rows[0].dtype)
-            for row, of_text in enumerate(rows):
-                stacked[row, : len(of_text)] = of_text
+        def tensor(rows: Sequence[np.ndarray], fill: float | int = 0, dtype: torch.dtype | None = None) -> Tensor:
+            stacked = np.full((len(rows), max(map(len, rows)), *rows[0].shape[1:]), fill, rows[0].dtype)
+            for row, rows_of_text in enumerate(rows):
+                stacked[row, : len(rows_of_text)] = rows_of_text
             values = torch.from_numpy(stacked)
-            wanted = dtype or (checkpoint.statistics_dtype if values.is_floating_point() else values.dtype)
-            return to_device(values.to(wanted), checkpoint.device)
+            target_dtype = dtype or (checkpoint.statistics_dtype if values.is_floating_point() else values.dtype)
+            return to_device(values.to(target_dtype), checkpoint.device)
 
-        kinds = [key_kinds(text.keys, how.punctuation) for text in self._texts]
+        kinds = [key_kinds(text.keys, settings.punctuation) for text in self._texts]
         causal = self._attention.causal
-        weights = [row_weights(text, of, causal, how.as_in_code) for text, of in zip(self._texts, kinds)]
+        weights = [
+            row_weights(text, kinds_of_text, causal, settings.as_in_code)
+            for text, kinds_of_text in zip(self._texts, kinds)
+        ]
         special = [text.keys.segments == SPECIAL for text in self._texts]
-        self._applies = np.stack([of_text.any(axis=(0, 1)) for of_text in weights])
-        self.indicators: Tensor | None = tensor([of_text.astype(float) for of_text in kinds])
+        self._applies = np.stack([rows_of_text.any(axis=(0, 1)) for rows_of_text in weights])
+        self.indicators: Tensor | None = tensor([rows_of_text.astype(float) for rows_of_text in kinds])
         self._weights = tensor(weights, dtype=self._sum_dtype).transpose(1, 2).contiguous()
         self._from_words = tensor([(text.queries.segments != SPECIAL).astype(float) for text in self._texts])
         self._is_real = tensor([np.ones(len(text.queries.ids)) for text in self._texts])
-        self._hidden = tensor([HIDDEN * of_text for of_text in special], HIDDEN)
-        self._special_at = tensor([np.flatnonzero(of_text) for of_text in special], NOWHERE)
-        self._spread = tensor([np.full(len(of_text), SMOOTHED / len(of_text)) for of_text in special])
+        self._hidden = tensor([HIDDEN * rows_of_text for rows_of_text in special], HIDDEN)
+        self._special_positions = tensor([np.flatnonzero(rows_of_text) for rows_of_text in special], NOWHERE)
+        self._spread = tensor([np.full(len(rows_of_text), SMOOTHED / len(rows_of_text)) for rows_of_text in special])
 
     def observe(self, tile: Tile) -> None:
         """Add a tile's contribution to every statistic."""
@@ -122,7 +125,7 @@ class SurfaceObserver:
         if kinds is None:
             raise RuntimeError("The pass gave no sums to the surface observer.")
         if tile.row_sums is not None:
-            # Padding that may look at nothing but padding has a sum of 0, and no weight.
+            # Padding that can attend only to padding has a sum of 0, and no weight.
             sums = tile.row_sums[..., None].clamp_min(torch.finfo(attention.dtype).tiny)
             attention, kinds = attention / sums, kinds / sums
         confidence, top = self._most_attended(tile, attention)
@@ -133,18 +136,18 @@ class SurfaceObserver:
             confidence,
             self._distance(tile, attention, confidence, top),
         ]
-        place, from_words = (tile.layer, tile.texts), self._from_words[tile.texts, None, tile.queries]
+        index, from_words = (tile.layer, tile.texts), self._from_words[tile.texts, None, tile.queries]
         weights = self._weights[tile.texts, :, tile.queries].flatten(1, 2)
-        self._sums[place] += torch.stack(columns, 2).flatten(2).to(self._sum_dtype) @ weights
-        self._top[place][..., tile.queries] = torch.where(from_words > 0, top, -1).int()
-        self._columns[place][..., : attention.shape[-1]] += (from_words[:, :, None] @ attention).squeeze(2)
+        self._sums[index] += torch.stack(columns, 2).flatten(2).to(self._sum_dtype) @ weights
+        self._top[index][..., tile.queries] = torch.where(from_words > 0, top, -1).int()
+        self._columns[index][..., : attention.shape[-1]] += (from_words[:, :, None] @ attention).squeeze(2)
         self._add_agreement(tile, attention)
 
     def _most_attended(self, tile: Tile, attention: Tensor) -> tuple[Tensor, Tensor]:
         """Weight and index of the most attended key, special tokens excluded."""
         hidden = self._hidden[tile.texts, None, None, : attention.shape[-1]]
-        marked = torch.add(attention, hidden, out=self._like(attention))
-        largest = marked.max(-1)
+        masked = torch.add(attention, hidden, out=self._like(attention))
+        largest = masked.max(-1)
         return largest.values, largest.indices
 
     def _like(self, attention: Tensor) -> Tensor:
@@ -166,23 +169,23 @@ class SurfaceObserver:
     def _neighbour(self, attention: Tensor, offset: int) -> Float[Tensor, "text head query"]:
         """Attention along a diagonal of the tile, 0 where the diagonal leaves it; offset relative to its first
         query."""
-        attention_there = attention.new_zeros(attention.shape[:3])
+        attention_on_diagonal = attention.new_zeros(attention.shape[:3])
         n_queries, n_keys = attention.shape[2:]
         if self._same_text and -n_queries < offset < n_keys:
             diagonal = attention.diagonal(offset, dim1=2, dim2=3)
             first = max(0, -offset)
-            attention_there[..., first : first + diagonal.shape[-1]] = diagonal
-        return attention_there
+            attention_on_diagonal[..., first : first + diagonal.shape[-1]] = diagonal
+        return attention_on_diagonal
 
     def _distance(self, tile: Tile, attention: Tensor, confidence: Tensor, top: Tensor) -> Tensor:
         """Distance in tokens from each query to its most attended key, special tokens included."""
-        places = self._special_at[tile.texts]
-        if places.shape[1]:
-            at = places.clamp(0, attention.shape[-1] - 1)
-            at = at[:, None, None].expand(*attention.shape[:3], -1)
-            weights = attention.gather(-1, at)
-            largest = weights.masked_fill(places[:, None, None] != at, HIDDEN).max(-1)
-            special = at.gather(-1, largest.indices[..., None]).squeeze(-1)
+        special_positions = self._special_positions[tile.texts]
+        if special_positions.shape[1]:
+            positions = special_positions.clamp(0, attention.shape[-1] - 1)
+            positions = positions[:, None, None].expand(*attention.shape[:3], -1)
+            weights = attention.gather(-1, positions)
+            largest = weights.masked_fill(special_positions[:, None, None] != positions, HIDDEN).max(-1)
+            special = positions.gather(-1, largest.indices[..., None]).squeeze(-1)
             top = torch.where(largest.values > confidence, special, top)
         queries = torch.arange(tile.queries.start, tile.queries.stop, device=top.device)
         # Where the head was removed, the confidence is NaN, and so is the distance.
@@ -191,16 +194,16 @@ class SurfaceObserver:
     def _add_agreement(self, tile: Tile, attention: Tensor) -> None:
         """The mean over all pairs of heads of a product of rows is the square of the mean row."""
         is_real = self._is_real[tile.texts, tile.queries]
-        there = slice(None) if tile.kept is None else list(tile.kept)
-        attention = attention[:, there]
+        present = slice(None) if tile.kept is None else list(tile.kept)
+        attention = attention[:, present]
         n_heads = attention.shape[1]
         rows = attention.mean(1).square_().sum(-1)
         self._agreement[0, tile.layer, tile.texts] += (rows * is_real).sum(-1)
         if tile.outputs is not None:
-            outputs = tile.outputs[:, there]
+            outputs = tile.outputs[:, present]
             lengths = outputs.norm(dim=-1).clamp_min(torch.finfo(attention.dtype).tiny)
-            together = torch.einsum("bhq,bhqc->bqc", lengths.reciprocal(), outputs) / n_heads
-            self._agreement[1, tile.layer, tile.texts] += (together.square().sum(-1) * is_real).sum(-1)
+            mean_output = torch.einsum("bhq,bhqc->bqc", lengths.reciprocal(), outputs) / n_heads
+            self._agreement[1, tile.layer, tile.texts] += (mean_output.square().sum(-1) * is_real).sum(-1)
 
     def results(self) -> list[TextSurface]:
         """Statistics of each text."""
@@ -217,20 +220,22 @@ class SurfaceObserver:
     def _result(
         self, text: PassText, measures: np.ndarray, agreement: np.ndarray, top: np.ndarray, columns: np.ndarray
     ) -> TextSurface:
-        of = dict(zip(MEASURES, measures))
+        by_measure = dict(zip(MEASURES, measures))
         uniform, cls_uniform = uniform_entropies(text, self._attention)
-        seen = np.ones(self._attention.n_layers) if self.wants_outputs else np.full(self._attention.n_layers, np.nan)
+        is_observed = (
+            np.ones(self._attention.n_layers) if self.wants_outputs else np.full(self._attention.n_layers, np.nan)
+        )
         return TextSurface(
             shares=measures[: len(SHARES)],
-            entropy=of["entropy"],
-            cls_entropy=of["cls entropy"],
+            entropy=by_measure["entropy"],
+            cls_entropy=by_measure["cls entropy"],
             uniform_entropy=uniform,
             cls_uniform_entropy=cls_uniform,
-            confidence=of["confidence"],
-            distance=of["distance"],
+            confidence=by_measure["confidence"],
+            distance=by_measure["distance"],
             top_key=top[..., : len(text.queries.ids)].astype(np.int16 if len(text.keys.ids) < 1 << 15 else np.int32),
             top_column=columns,
             agreement=agreement[0],
-            output_agreement=agreement[1] * seen,
+            output_agreement=agreement[1] * is_observed,
             key_words=token_words(text.keys),
         )

@@ -58,7 +58,7 @@ class TextGradients:
     """Gradient of a masked-language-model loss with respect to the attention of one text."""
 
     importance: Float[np.ndarray, "kind layer"]
-    """By KEY_KINDS: mean of |gradient of the loss by a weight| over heads, queries and keys of the kind, masked ones
-    being "other"; NaN where the text has no such key."""
+    """By KEY_KINDS: mean of |gradient of the loss with respect to a weight| over heads, queries and keys of the kind,
+    masked ones being "other"; NaN where the text has no such key."""
     n_masked: int
     """Number of masked tokens."""

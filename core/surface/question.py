@@ -1,4 +1,4 @@
-"""Surface statistics, and gradients of attention, as questions."""
+"""Questions: surface statistics, and gradients of the loss with respect to attention."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ def surface_question(settings: SurfaceSettings) -> Question[Text, TextSurface]:
     """What the heads of a checkpoint attend to on the surface of each text."""
 
     def compute(
-        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], of_pass: PassSettings
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], pass_settings: PassSettings
     ) -> Iterator[list[tuple[int, TextSurface]]]:
         from core.passes.collect import collect
         from core.surface.observer import surface_collector
 
-        return collect(checkpoint, prepared, of_pass, surface_collector(checkpoint, settings))
+        return collect(checkpoint, prepared, pass_settings, surface_collector(checkpoint, settings))
 
     code = ", as in code" if settings.as_in_code else ""
     signs = "" if settings.punctuation == PUNCTUATION else f", punctuation {json.dumps(settings.punctuation)}"
@@ -76,4 +76,4 @@ GRADIENTS: Final[Question[Text, TextGradients]] = Question(
     },
     unpack=lambda arrays: TextGradients(importance=arrays["importance"], n_masked=int(arrays["n_masked"])),
 )
-"""How much the loss of a masked-language model depends on attention, on each text."""
+"""How much the loss of a masked-language model depends on attention in each text."""

@@ -59,11 +59,14 @@ def head_statistics(
     """
     by_text = [text_values(text) for text in texts]
     if ranks is not None:
-        by_text = [{**of_text, **rare_values(*both)} for of_text, both in zip(by_text, zip(texts, ranks, strict=True))]
+        by_text = [
+            {**statistics_of_text, **rare_values(*surface_and_ranks)}
+            for statistics_of_text, surface_and_ranks in zip(by_text, zip(texts, ranks, strict=True))
+        ]
     names = tuple(by_text[0])
-    values = np.stack([np.stack([of[name] for name in names]) for of in by_text])
-    of_keys = [names.index(name) for name in OF_KEYS]
-    values[:, of_keys] = _without_key_as_zero(values[:, of_keys])
+    values = np.stack([np.stack([values_of_text[name] for name in names]) for values_of_text in by_text])
+    key_shares = [names.index(name) for name in OF_KEYS]
+    values[:, key_shares] = _without_key_as_zero(values[:, key_shares])
     n_texts, mean, margin = _means(values, alpha)
     return HeadStatistics(
         names=names, mean=mean, low=mean - margin, high=mean + margin, n_texts=n_texts.max(axis=(1, 2))
@@ -88,7 +91,7 @@ def layer_statistics(texts: Sequence[TextSurface], alpha: float = 0.05) -> Layer
 
 
 def gradient_statistics(texts: Sequence[TextGradients], alpha: float = 0.05) -> LayerStatistics:
-    """Gradient of the loss by attention to each of KEY_KINDS: means over texts, with intervals."""
+    """Gradient of the loss with respect to attention to each of KEY_KINDS: means over texts, with intervals."""
     return _layer_statistics(KEY_KINDS, np.stack([text.importance for text in texts]), alpha)
 
 
@@ -101,9 +104,9 @@ def _layer_statistics(
 
 def uniform_entropy(texts: Sequence[TextSurface]) -> tuple[Float[np.ndarray, " layer"], Float[np.ndarray, " layer"]]:
     """Mean entropy of uniform attention on these texts, over all queries and over the [CLS] query, in nats."""
-    both = np.stack([np.stack([text.uniform_entropy, text.cls_uniform_entropy]) for text in texts])
-    of_all, of_cls = _means(both, 0.05)[1]
-    return of_all, of_cls
+    entropies = np.stack([np.stack([text.uniform_entropy, text.cls_uniform_entropy]) for text in texts])
+    all_queries, cls_query = _means(entropies, 0.05)[1]
+    return all_queries, cls_query
 
 
 def _means(values: Float[np.ndarray, "text *cell"], alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -114,9 +117,9 @@ def _means(values: Float[np.ndarray, "text *cell"], alpha: float) -> tuple[np.nd
 def text_values(text: TextSurface) -> dict[str, Float[np.ndarray, "layer head"]]:
     """SHARES, SPREAD and NEAR of every head on one text; NaN where a statistic is not defined."""
     spread = (text.entropy, text.cls_entropy, text.confidence, text.distance)
-    at, of = offset_counts(text)
+    counts, possible = offset_counts(text)
     near = {
-        name: np.where(at.any(axis=0), ratio(at[offset + RADIUS], np.array(of[offset + RADIUS])), np.nan)
+        name: np.where(counts.any(axis=0), ratio(counts[offset + RADIUS], np.array(possible[offset + RADIUS])), np.nan)
         for offset, name in NEAR.items()
     }
     return {**dict(zip(SHARES, text.shares)), **dict(zip(SPREAD, spread)), **near}
