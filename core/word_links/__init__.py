@@ -1,1 +1,1 @@
-"""Word links: which heads look from one word to another."""
+"""Word links: which heads attend from one word to another."""

@@ -52,7 +52,7 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=word_links)
 
 
-def word_links(chosen: argparse.Namespace) -> None:
+def word_links(arguments: argparse.Namespace) -> None:
     """Write one row per layer and head: texts (with the pattern), pairs (of it, where the first word sees the second),
     share (attention from the first word to the second, mean over texts), low and high (its interval), even (what evenly
     spread attention gives), compared_texts (with other words at the distance of a pair), compared (share in these
@@ -61,22 +61,24 @@ def word_links(chosen: argparse.Namespace) -> None:
     half of the texts and judged on the other goes to standard error. Documents are the units of halves, intervals and
     tests where the file names them; else texts count as independent.
     """
-    if not 0 < chosen.alpha < 1:
-        raise AnalysisError(f"alpha is {chosen.alpha}. Choose a number between 0 and 1, for example 0.05.")
-    pattern = Pattern(chosen.query, chosen.key, chosen.relation, from_dependent=not chosen.from_head)
-    check_output(chosen.output, TABLES, [chosen.texts])
-    texts = read_texts(chosen.texts, chosen.text_columns)
-    checkpoint, asked = loaded(chosen)
-    WORD_LINKS.check(asked.kind)
-    read = [queries_text(text, asked.kind) for text in texts]
-    trees = list(progress_bar(([tree] for tree in dependencies(read)), len(read), "parsing"))
-    found = [item for text, tree in zip(read, trees) if (item := PatternText.of(text, tree, pattern)) is not None]
-    prepared = prepared_texts(checkpoint, [item.text for item in found], asked, chosen.too_long) if found else {}
-    answered = answers(checkpoint, WORD_LINKS, found, prepared, asked)
-    documents = [found[place].text.document for place in answered]
-    links = pattern_links(list(answered.values()), documents, alpha=chosen.alpha)
+    if not 0 < arguments.alpha < 1:
+        raise AnalysisError(f"alpha is {arguments.alpha}. Choose a number between 0 and 1, for example 0.05.")
+    pattern = Pattern(arguments.query, arguments.key, arguments.relation, from_dependent=not arguments.from_head)
+    check_output(arguments.output, TABLES, [arguments.texts])
+    texts = read_texts(arguments.texts, arguments.text_columns)
+    checkpoint, settings = loaded(arguments)
+    WORD_LINKS.check(settings.kind)
+    query_texts = [queries_text(text, settings.kind) for text in texts]
+    trees = list(progress_bar(([tree] for tree in dependencies(query_texts)), len(query_texts), "parsing"))
+    items = [
+        item for text, tree in zip(query_texts, trees) if (item := PatternText.of(text, tree, pattern)) is not None
+    ]
+    prepared = prepared_texts(checkpoint, [item.text for item in items], settings, arguments.too_long) if items else {}
+    results = answers(checkpoint, WORD_LINKS, items, prepared, settings)
+    documents = [items[index].text.document for index in results]
+    links = pattern_links(list(results.values()), documents, alpha=arguments.alpha)
     facts = {
-        **checkpoint_facts(checkpoint, asked),
+        **checkpoint_facts(checkpoint, settings),
         "from": pattern.query or "any word",
         "to": pattern.key or "any word",
         "relation": pattern.relation or "none",
@@ -84,7 +86,7 @@ def word_links(chosen: argparse.Namespace) -> None:
         "documents": documents_fact(links.n_documents),
         "texts sha256": texts_sha256(texts),
     }
-    write_table(chosen.output, links_table(links, chosen.alpha), facts)
+    write_table(arguments.output, links_table(links, arguments.alpha), facts)
     print(_summary(links), documents_note(links.n_documents), file=sys.stderr)
 
 
@@ -112,13 +114,13 @@ def links_table(links: PatternLinks, alpha: float) -> pd.DataFrame:
 
 
 def _summary(links: PatternLinks) -> str:
-    said = f"{links.n_pairs:,} pairs in {links.n_texts:,} texts."
-    held = links.held_out
-    if held is None:
-        return f"{said} From one text or document there are no intervals, tests and held-out heads. Give more."
-    names = " or ".join(dict.fromkeys(head_name(*head) for head in held.heads))
+    size = f"{links.n_pairs:,} pairs in {links.n_texts:,} texts."
+    held_out = links.held_out
+    if held_out is None:
+        return f"{size} From one text or document there are no intervals, tests and held-out heads. Give more."
+    names = " or ".join(dict.fromkeys(head_name(*head) for head in held_out.heads))
     return (
-        f"{said} {names}, chosen on one half of the texts, gives {held.share:.1%} of its attention to the other word "
-        f"in the other half ({held.low:.1%} to {held.high:.1%}); between other words at the same distance "
-        f"{held.others:.1%}."
+        f"{size} {names}, chosen on one half of the texts, gives {held_out.share:.1%} of its attention to the other "
+        f"word in the other half ({held_out.low:.1%} to {held_out.high:.1%}); between other words at the same distance "
+        f"{held_out.others:.1%}."
     )

@@ -19,7 +19,7 @@ from core.word_links.pattern import PatternAttention, PatternText, WordPair
 
 SHARES, COMPARED, OTHERS = range(3)
 Weights = list[tuple[int, WordPair, float]]
-"""Which mean a pair is part of, the pair, and its weight."""
+"""Index of the mean, pair, and weight of the pair in the mean."""
 
 
 def pattern_attention(
@@ -34,48 +34,56 @@ def pattern_attention(
         settings: kind of attention, whose queries and keys are the same tokens, and heads that are off.
     """
     attention = checkpoint.attentions[settings.kind]
-    maps = {id(one): word_map(text.words, one.queries) for one, text in zip(prepared, texts, strict=True)}
-    even = {id(one): _even(one, maps[id(one)], attention) for one in prepared}
-    weights = {id(one): _weights(text, even[id(one)]) for one, text in zip(prepared, texts)}
+    maps = {
+        id(prepared_text): word_map(text.words, prepared_text.queries)
+        for prepared_text, text in zip(prepared, texts, strict=True)
+    }
+    even = {id(prepared_text): _even(prepared_text, maps[id(prepared_text)], attention) for prepared_text in prepared}
+    weights = {
+        id(prepared_text): _weights(text, even[id(prepared_text)]) for prepared_text, text in zip(prepared, texts)
+    }
 
     def collector(batch: Sequence[PassText]) -> WordCollector:
-        reduce = _Means(checkpoint, [weights[id(one)] for one in batch])
-        return WordCollector(checkpoint, [maps[id(one)] for one in batch], reduce, n_layers=attention.n_layers)
+        reduce = _Means(checkpoint, [weights[id(prepared_text)] for prepared_text in batch])
+        return WordCollector(
+            checkpoint, [maps[id(prepared_text)] for prepared_text in batch], reduce, n_layers=attention.n_layers
+        )
 
     for results in collect(checkpoint, prepared, settings, collector):
         yield [
-            (place, _result(columns["means"], weights[id(prepared[place])], even[id(prepared[place])]))
-            for place, columns in results
+            (index, _pattern_attention(columns["means"], weights[id(prepared[index])], even[id(prepared[index])]))
+            for index, columns in results
         ]
 
 
 def _even(text: PassText, words: WordMap, attention: AttentionLayers) -> Float[np.ndarray, "layer word key_word"]:
-    """Evenly spread attention between the words of a text; 0 where a word has no tokens or cannot see the other."""
+    """Evenly spread attention between the words of a text; 0 where a word has no tokens or cannot attend to the
+    other."""
     n_tokens = len(text.queries.ids)
     belongs = words.of_token[:, None] == np.arange(words.n_words) + FIRST_WORD
     attends = belongs / np.maximum(belongs.sum(axis=0), 1)
     reaches = [attention.reach(layer) for layer in range(attention.n_layers)]
-    made = {}
+    by_reach = {}
     for reach in dict.fromkeys(reaches):
         bounds = live_keys(n_tokens, n_tokens, attention.causal, reach)
         is_live = (np.arange(n_tokens) >= bounds[:, :1]) & (np.arange(n_tokens) < bounds[:, 1:])
-        made[reach] = attends.T @ (is_live / (bounds[:, 1:] - bounds[:, :1])) @ belongs
-    return np.stack([made[reach] for reach in reaches])
+        by_reach[reach] = attends.T @ (is_live / (bounds[:, 1:] - bounds[:, :1])) @ belongs
+    return np.stack([by_reach[reach] for reach in reaches])
 
 
 def _weights(text: PatternText, even: Float[np.ndarray, "layer word key_word"]) -> Weights:
-    """The pairs of each mean; of those that no layer sees none."""
+    """Weighted pairs of each mean, without pairs that are impossible in every layer."""
     is_seen = even.max(axis=0) > 0
     pairs = [pair for pair in text.pairs if is_seen[pair]]
     others = defaultdict[tuple[int, int, int], list[WordPair]](list)
     for pair in text.others:
         if is_seen[pair]:
-            others[text.place(pair)].append(pair)
-    compared = [pair for pair in pairs if text.place(pair) in others]
+            others[text.offset_and_segments(pair)].append(pair)
+    compared = [pair for pair in pairs if text.offset_and_segments(pair) in others]
     weights = [(SHARES, pair, 1 / len(pairs)) for pair in pairs]
     for pair in compared:
         weights.append((COMPARED, pair, 1 / len(compared)))
-        at_distance = others[text.place(pair)]
+        at_distance = others[text.offset_and_segments(pair)]
         weights += [(OTHERS, other, 1 / len(compared) / len(at_distance)) for other in at_distance]
     return weights
 
@@ -85,35 +93,36 @@ class _Means:
 
     def __init__(self, checkpoint: Checkpoint, texts: Sequence[Weights]) -> None:
         entries = [(row, *entry) for row, weights in enumerate(texts) for entry in weights]
-        at = np.array([(row, mean, *pair) for row, mean, pair, _ in entries], dtype=np.int64).reshape(-1, 4)
+        indices = np.array([(row, mean, *pair) for row, mean, pair, _ in entries], dtype=np.int64).reshape(-1, 4)
         weight = torch.tensor([weight for *_, weight in entries], dtype=checkpoint.statistics_dtype)
-        self._at = to_device(torch.from_numpy(at), checkpoint.device)
+        self._indices = to_device(torch.from_numpy(indices), checkpoint.device)
         self._weight = to_device(weight, checkpoint.device)
         self._n_texts = len(texts)
 
     def __call__(
         self, layer: int, attention: Float[Tensor, "text head word key_word"]
     ) -> Mapping[str, Float[Tensor, "text mean head"]]:
-        row, mean, query, key = self._at.T
-        of_entries = attention[row, :, FIRST_WORD + query, FIRST_WORD + key] * self._weight[:, None]
+        row, mean, query, key = self._indices.T
+        weighted = attention[row, :, FIRST_WORD + query, FIRST_WORD + key] * self._weight[:, None]
         means = attention.new_zeros((self._n_texts * (OTHERS + 1), attention.shape[1]))
-        means.index_add_(0, row * (OTHERS + 1) + mean, of_entries)
+        means.index_add_(0, row * (OTHERS + 1) + mean, weighted)
         return {"means": means.unflatten(0, (self._n_texts, OTHERS + 1))}
 
 
-def _result(
+def _pattern_attention(
     means: Float[np.ndarray, "layer mean head"], weights: Weights, even: Float[np.ndarray, "layer word key_word"]
 ) -> PatternAttention:
     pairs = [pair for mean, pair, _ in weights if mean == SHARES]
-    has = {mean for mean, *_ in weights}
+    means_with_pairs = {mean for mean, *_ in weights}
     shares, compared, others = (
-        means[:, mean] if mean in has else np.full_like(means[:, mean], np.nan) for mean in (SHARES, COMPARED, OTHERS)
+        means[:, mean] if mean in means_with_pairs else np.full_like(means[:, mean], np.nan)
+        for mean in (SHARES, COMPARED, OTHERS)
     )
-    of_pairs = np.array([even[:, *pair] for pair in pairs]).reshape(-1, len(even))
+    even_of_pairs = np.array([even[:, *pair] for pair in pairs]).reshape(-1, len(even))
     return PatternAttention(
         n_pairs=len(pairs),
         shares=shares,
-        even=of_pairs.mean(axis=0) if pairs else np.full(len(even), np.nan),
+        even=even_of_pairs.mean(axis=0) if pairs else np.full(len(even), np.nan),
         compared=compared,
         others=others,
     )

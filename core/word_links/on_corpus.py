@@ -1,5 +1,5 @@
-"""Which heads link the words of a pattern over many texts, against evenly spread attention and other words at the same
-distance. Texts are the units, or the documents that they come from where these are known.
+"""Which heads link the words of a pattern over many texts, compared with evenly spread attention and with other words
+at the same distance. Units are documents where these are known, else texts.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,8 @@ from core.statistics.means import Correction, adjusted
 from core.word_links.pattern import PatternAttention
 
 LEAST_GAIN: Final = 0.1
-"""Part by which a share has to exceed that of evenly spread attention: also a trifle is significant in enough texts."""
+"""Minimum excess of a share over that of evenly spread attention, as a part of it: with enough texts, even a tiny
+excess is significant."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,12 +45,12 @@ class HeldOutLink:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PatternLinks:
-    """How much every head looks from the first word of a pattern to the second."""
+    """How much every head attends from the first word of a pattern to the second."""
 
     n_texts: int
-    """Texts with a pair of which the first word sees the second."""
+    """Texts with a pair whose first word can attend to the second."""
     n_pairs: int
-    """Such pairs in all of them."""
+    """Number of such pairs in all texts."""
     n_documents: int | None
     """Documents of these texts, which are the units; None where no document is known, and texts are the units."""
     shares: Float[np.ndarray, "layer head"]
@@ -58,7 +59,7 @@ class PatternLinks:
     high: Float[np.ndarray, "layer head"]
     """Interval of that mean; NaN with one unit."""
     even: Float[np.ndarray, " layer"]
-    """What evenly spread attention gives."""
+    """Share of evenly spread attention."""
     n_compared: int
     """Texts with other words at the distance of a pair."""
     compared: Float[np.ndarray, "layer head"]
@@ -72,7 +73,7 @@ class PatternLinks:
     """None with one unit."""
 
     def beats(self, alpha: float) -> Bool[np.ndarray, "layer head"]:
-        """Heads that look from the first word to the second clearly more than evenly spread attention would, and
+        """Heads that attend from the first word to the second clearly more than evenly spread attention, and
         significantly more than between other words at the same distance.
         """
         return (self.p < alpha) & (self.shares > (1 + LEAST_GAIN) * self.even[:, None])
@@ -85,36 +86,36 @@ def pattern_links(
     alpha: float = 0.05,
     correction: Correction = "bh",
 ) -> PatternLinks:
-    """Sum up over texts.
+    """Means over texts, with intervals and tests.
 
-    Means are over texts. How far they may be off says their spread over documents where these are known, for texts of
-    one document are alike (core.statistics.documents); else texts count as independent.
+    Units of intervals and tests are documents where these are known, because texts of one document are similar
+    (core.statistics.documents); else texts count as independent.
 
     Args:
         texts: results of `core.word_links.question.WORD_LINKS`.
-        documents: name of each text's document, None for a text without; None where none is known.
+        documents: name of each text's document, None for a text without one; None if no document is known.
         alpha: intervals cover 1 - alpha.
         correction: of the p-values over all heads.
 
-    Raises: AnalysisError where no text has a pair that can be seen.
+    Raises: AnalysisError if no text has a pair whose first word can attend to the second.
     """
-    has_pairs = [place for place, text in enumerate(texts) if text.n_pairs]
-    if not has_pairs:
+    with_pairs = [index for index, text in enumerate(texts) if text.n_pairs]
+    if not with_pairs:
         raise AnalysisError("No text has this pattern where its first word sees the second. Choose other words.")
-    texts = [texts[place] for place in has_pairs]
-    numbers = None if documents is None else document_numbers([documents[place] for place in has_pairs])
+    texts = [texts[index] for index in with_pairs]
+    numbers = None if documents is None else document_numbers([documents[index] for index in with_pairs])
     units = np.arange(len(texts)) if numbers is None else numbers
     shares, compared, others = (
         np.stack([getattr(text, name) for text in texts]).astype(np.float64)
         for name in ("shares", "compared", "others")
     )
-    of_shares, differences = _means(shares, units), _means(compared - others, units)
-    low, high = share_interval(of_shares, alpha)
+    share_means, differences = _means(shares, units), _means(compared - others, units)
+    low, high = share_interval(share_means, alpha)
     return PatternLinks(
         n_texts=len(texts),
         n_pairs=sum(text.n_pairs for text in texts),
-        n_documents=None if numbers is None else of_shares.n_documents,
-        shares=of_shares.mean,
+        n_documents=None if numbers is None else share_means.n_documents,
+        shares=share_means.mean,
         low=low,
         high=high,
         even=np.stack([text.even for text in texts]).mean(axis=0, dtype=np.float64),
@@ -122,12 +123,12 @@ def pattern_links(
         compared=_means(compared, units).mean,
         others=_means(others, units).mean,
         p=adjusted(above_zero(differences), correction),
-        held_out=_held_out(shares, others, units, alpha) if of_shares.n_documents >= N_HALVES else None,
+        held_out=_held_out(shares, others, units, alpha) if share_means.n_documents >= N_HALVES else None,
     )
 
 
 def _means(values: Float[np.ndarray, "text *head"], units: Int[np.ndarray, " text"]) -> DocumentMeans:
-    """Means over the texts that have a value, which all heads have of the same texts but for those removed."""
+    """Means over the texts with a value; these are the same texts for all heads that were not removed."""
     has_value = np.isfinite(values.reshape(len(values), -1)).any(axis=1)
     n_texts = np.unique(units[has_value], return_counts=True)[1]
     return document_means(document_sums(np.moveaxis(values[has_value], 0, -1), units[has_value]), n_texts)
@@ -139,21 +140,22 @@ def _held_out(
     units: Int[np.ndarray, " text"],
     alpha: float,
 ) -> HeldOutLink:
-    heads, chosen = [], np.zeros((len(shares), 2), int)
+    heads, best_heads = [], np.zeros((len(shares), 2), int)
     for half in range(N_HALVES):
-        is_own = units % N_HALVES == half
-        of_half = shares[is_own].mean(axis=0)
-        best = np.unravel_index(np.nan_to_num(of_half, nan=-1).argmax(), of_half.shape)  # NaN: the head was removed
+        is_in_half = units % N_HALVES == half
+        half_means = shares[is_in_half].mean(axis=0)
+        # NaN: the head was removed.
+        best = np.unravel_index(np.nan_to_num(half_means, nan=-1).argmax(), half_means.shape)
         layer, head = (int(index) for index in best)
         heads.append((layer, head))
-        chosen[~is_own] = layer, head
-    of_chosen = (np.arange(len(shares)), *chosen.T)
-    held = _means(shares[of_chosen], units)
-    low, high = share_interval(held, alpha)
+        best_heads[~is_in_half] = layer, head
+    indices = (np.arange(len(shares)), *best_heads.T)
+    held_out = _means(shares[indices], units)
+    low, high = share_interval(held_out, alpha)
     return HeldOutLink(
         heads=(heads[0], heads[1]),
-        share=float(held.mean),
+        share=float(held_out.mean),
         low=float(low),
         high=float(high),
-        others=float(_means(others[of_chosen], units).mean),
+        others=float(_means(others[indices], units).mean),
     )

@@ -1,4 +1,4 @@
-"""Word links as a question: how much of its attention a word gives to another, wherever texts have a pattern."""
+"""Question: attention between the words of a pattern in each text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
