@@ -1,4 +1,4 @@
-"""Widgets to settings and texts; no analysis."""
+"""The sidebar: its widgets, and the checkpoint and texts that they select. No analysis."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -30,7 +30,7 @@ SAMPLES: Final = {"sample pairs and texts": "both", "sample pairs": "pairs", "sa
 UPLOAD: Final = "upload a file"
 TYPED: Final = "type texts"
 TYPED_TEXTS: Final = "corpus_text"
-"""Key of the text area of the sidebar in which texts are typed."""
+"""Key of the text area in the sidebar."""
 RESULTS: Final = "a results folder"
 CORPORA: Final = (*SAMPLES, UPLOAD, TYPED, RESULTS)
 SUGGESTED: Final = (
@@ -40,7 +40,7 @@ SUGGESTED: Final = (
     "distilbert/distilbert-base-uncased",
 )
 IN_TAB: Final = " in this tab"
-"""Ends the query parameter that stands for a text which the reader's tab keeps."""
+"""Suffix of the query parameter that stands for a text stored in the reader's browser tab."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -53,7 +53,7 @@ def inference() -> Inference:
 
 
 def _session() -> str | None:
-    """The open page whose script runs in this thread."""
+    """Id of the Streamlit session whose script runs in this thread."""
     context = get_script_run_ctx()
     return None if context is None else context.session_id
 
@@ -65,7 +65,7 @@ def _mark_out_of_reach() -> None:
 
 
 def sidebar() -> None:
-    """What every page shares; read it with state.choice()."""
+    """Draw the sidebar that every page shares; `state.choice()` reads its widgets."""
     with st.sidebar:
         st.selectbox(
             wording.CHECKPOINT,
@@ -100,17 +100,17 @@ def sidebar() -> None:
 
 
 def corpora() -> tuple[str, ...]:
-    """Corpora that the page offers; a public server has results folders where its owner named some."""
+    """Corpora to choose from; a public server offers results folders only if its owner named some."""
     return CORPORA if not public.is_public() or results.offered() else CORPORA[:-1]
 
 
 def checkpoint_names() -> tuple[str, ...]:
-    """Checkpoints that the page offers: all there are on a public server, else suggestions and those made here."""
+    """Checkpoints to choose from: on a public server all it offers, else suggestions and those fine-tuned here."""
     return checkpoints.names() if public.is_public() else tuple(dict.fromkeys((*suggested(), *made_checkpoints())))
 
 
 def suggested() -> tuple[str, ...]:
-    """Checkpoints of the hub, and the bundled one."""
+    """The bundled checkpoint and some of the hub; none on a public server."""
     return () if public.is_public() else SUGGESTED
 
 
@@ -140,21 +140,21 @@ def _corpus_inputs(corpus: str) -> None:
 
 
 def typed_texts(label: str, key: str, otherwise: str = "", *, height: int | Literal["content"]) -> str:
-    """What a reader types, which the link holds unless it is too long for one; the reader's tab keeps it then.
+    """A text area. Its text is part of the link, or stored in the browser tab where it is too long for a link.
 
     Args:
         label: of the text area.
         key: its key, and the name of the query parameter.
-        otherwise: what stands there at first, and instead of what stood there at first on another page.
-        height: in pixels, or as many lines as it holds.
+        otherwise: initial text; also replaces the unchanged initial text of another page.
+        height: in pixels, or that of its content.
     """
     state.follow(key, otherwise)
     with st.container():
         _fetch(key)
-        so_far, left_out = st.session_state.get(key) or "", f"{key} is not in the link"
-        fits = state.fits_link(so_far)
-        if fits and st.session_state.pop(left_out, False):
-            st.query_params[key] = so_far  # from here on the browser keeps it up to date
+        current, left_out_key = st.session_state.get(key) or "", f"{key} is not in the link"
+        fits = state.fits_link(current)
+        if fits and st.session_state.pop(left_out_key, False):
+            st.query_params[key] = current  # from here on the browser keeps it up to date
         typed = st.text_area(
             label,
             otherwise,
@@ -164,44 +164,44 @@ def typed_texts(label: str, key: str, otherwise: str = "", *, height: int | Lite
             bind="query-params" if fits else None,
             persist_state="session",
         )
-        st.session_state[left_out] = not fits
+        st.session_state[left_out_key] = not fits
         _keep(key, typed)
     return typed
 
 
 def _keep(key: str, typed: str) -> None:
-    """Keep a text that is too long for the link in the reader's tab, and put what stands for it in the link."""
+    """Store a text that is too long for the link in the browser tab, and put its mark in the link."""
     if state.fits_link(typed):
         link.put([key + IN_TAB], {})
         return
     link.leave_out_text()
     link.put([key + IN_TAB], {key + IN_TAB: mark_of(typed)})
-    place = st.empty()
-    place.markdown(wording.NOT_IN_LINK if keep_text(key, typed) else wording.NOT_IN_LINK_NOR_TAB)
+    placeholder = st.empty()
+    placeholder.markdown(wording.NOT_IN_LINK if keep_text(key, typed) else wording.NOT_IN_LINK_NOR_TAB)
 
 
 def _fetch(key: str) -> None:
-    """Bring back the text that the link stands for; nothing else is drawn before the reader's tab has answered."""
-    waiting = f"{key} to fetch"
-    if (asked := link.take(key + IN_TAB)) is not None and mark_of(st.session_state.get(key) or "") != asked:
-        st.session_state[waiting] = asked
-    if waiting not in st.session_state:
+    """Restore the text that the link refers to; nothing else is drawn before the browser tab has answered."""
+    pending_key = f"{key} to fetch"
+    if (mark := link.take(key + IN_TAB)) is not None and mark_of(st.session_state.get(key) or "") != mark:
+        st.session_state[pending_key] = mark
+    if pending_key not in st.session_state:
         return
 
-    def answer(text: str | None) -> None:
-        del st.session_state[waiting]
+    def receive(text: str | None) -> None:
+        del st.session_state[pending_key]
         if text is None:
             link.say(wording.NOT_IN_THIS_TAB)
         else:
             st.session_state[key] = text
 
     st.markdown(wording.FETCHING)
-    fetch_text(key, st.session_state[waiting], answer)
+    fetch_text(key, st.session_state[pending_key], receive)
     st.stop()
 
 
 def column_pickers(key: str) -> None:
-    """Ask for the columns of an uploaded table whose header is not known; `key` as of its uploader."""
+    """Ask for the columns of an uploaded table with an unknown header; `key` is the key of its uploader."""
     uploaded = st.session_state.get(key)
     if uploaded is None:
         return
@@ -215,14 +215,14 @@ def column_pickers(key: str) -> None:
 
 
 @in_its_place
-def engine(chosen: Choice) -> Engine:
-    """The checkpoint that was chosen, found but not loaded.
+def engine(choice: Choice) -> Engine:
+    """The chosen checkpoint, found but not loaded.
 
     Raises: CheckpointError.
     """
-    name = chosen.checkpoint.strip()
-    before = st.session_state.get("engine")
-    is_known = before is not None and before.files.name == name
+    name = choice.checkpoint.strip()
+    previous = st.session_state.get("engine")
+    is_known = previous is not None and previous.files.name == name
     try:
         # A spinner begins a thread, so it is not shown on every run.
         with nullcontext() if is_known else st.spinner(wording.finding(plain(name)), show_time=True):
@@ -236,31 +236,31 @@ def engine(chosen: Choice) -> Engine:
         st.rerun()
     # Of several attentions, each may have another number of layers and heads.
     has_one_shape = len(files.kinds) == 1 and files.n_layers and files.n_heads
-    if has_one_shape and chosen.off and state.keep_off(files.n_layers or 0, files.n_heads or 0):
+    if has_one_shape and choice.off and state.keep_off(files.n_layers or 0, files.n_heads or 0):
         st.rerun()
-    opened = st.session_state["engine"] = Engine(files, chosen.device, chosen.dtype)
+    opened = st.session_state["engine"] = Engine(files, choice.device, choice.dtype)
     return opened
 
 
 @in_its_place
-def other_engine(chosen: Choice, name: str) -> Engine:
-    """Another checkpoint, found but not loaded, to be computed like the chosen one.
+def other_engine(choice: Choice, name: str) -> Engine:
+    """Another checkpoint, found but not loaded, with the device and number format of the chosen one.
 
     Raises: CheckpointError.
     """
-    known: set[str] = st.session_state.setdefault("known checkpoints", set())
-    with nullcontext() if name in known else st.spinner(wording.finding(plain(name)), show_time=True):
+    known_names: set[str] = st.session_state.setdefault("known checkpoints", set())
+    with nullcontext() if name in known_names else st.spinner(wording.finding(plain(name)), show_time=True):
         files = _files(name)
-    known.add(name)
-    return Engine(files, chosen.device, chosen.dtype)
+    known_names.add(name)
+    return Engine(files, choice.device, choice.dtype)
 
 
 def _files(name: str) -> CheckpointFiles:
-    """A checkpoint of this machine, looked at anew every time, or one of the hub."""
+    """A checkpoint on this machine, read again every time, or one of the hub."""
     if public.is_public():
         return checkpoints.find(name)
     if local_folder(name) is not None:
-        return let_leave(lambda: find_checkpoint(name))  # which reads all of a folder that it has not met
+        return let_leave(lambda: find_checkpoint(name))  # reads every file of a folder that it has not seen before
     try:
         hub.check_confirmed(name)
         return _from_hub(name)
@@ -269,83 +269,83 @@ def _files(name: str) -> CheckpointFiles:
         raise
 
 
-def heads_off(chosen: Choice) -> None:
-    """Say which heads are switched off, if any, and offer to switch them on, and those that were off, off again."""
+def heads_off(choice: Choice) -> None:
+    """Say which heads are switched off, with a button to switch them on, or one to switch the last ones off again."""
     state.put_off_in_link()
-    if chosen.off:
+    if choice.off:
         with st.container(horizontal=True, vertical_alignment="center", border=True, key="heads off"):
-            st.markdown(wording.heads_off([head_name(*head) for head in chosen.off]), width="stretch")
+            st.markdown(wording.heads_off([head_name(*head) for head in choice.off]), width="stretch")
             st.button(wording.ALL_ON, icon=":material/power_settings_new:", on_click=state.switch_off, args=((),))
-    elif again := state.were_off(chosen):
+    elif heads := state.were_off(choice):
         st.button(
-            wording.off_again([head_name(*head) for head in again]),
+            wording.off_again([head_name(*head) for head in heads]),
             key="off again",
             icon=":material/undo:",
             type="tertiary",
             on_click=state.switch_off,
-            args=(again,),
+            args=(heads,),
         )
 
 
 @st.cache_resource(ttl=600, max_entries=64, show_spinner=False)
 def _from_hub(name: str) -> CheckpointFiles:
-    """Ask the hub only now and then, not on every click; what it has not sent before may take minutes."""
+    """Ask the hub at most every ten minutes, not on every click; a first download may take minutes."""
     return let_leave(lambda: find_checkpoint(name))
 
 
 def load_behind() -> None:
-    """Load the chosen checkpoint while the reader looks at what is drawn already, and say what it is.
+    """Load the chosen checkpoint in the background and describe it in the sidebar.
 
-    Where none was found, the page has said why.
+    If none was found, the page has said why.
     """
-    chosen: Engine | None = st.session_state.get("engine")
-    if chosen is None:
+    current: Engine | None = st.session_state.get("engine")
+    if current is None:
         return
     shared = inference()
-    shared.load_behind(chosen)
+    shared.load_behind(current)
     with st.sidebar:
-        _about_checkpoint(shared, chosen)
+        _about_checkpoint(shared, current)
         if not public.is_public():
             st.markdown(wording.kept(plain(from_home(shared.store.folder)), *shared.store.size()))
-        for notice in (shared.store.warning, shared.notice(chosen)):
+        for notice in (shared.store.warning, shared.notice(current)):
             if notice:
                 st.warning(plain(notice))
 
 
-def _about_checkpoint(shared: Inference, chosen: Engine) -> None:
-    """What the checkpoint is, and where it runs once it has been loaded."""
-    files = chosen.files
-    device = choose_device(chosen.device) if shared.is_loaded(chosen) else None
-    where = "" if device is None else wording.runs_on(device, chosen.dtype)
+def _about_checkpoint(shared: Inference, engine: Engine) -> None:
+    """Architecture of the checkpoint, and the device it runs on once loaded."""
+    files = engine.files
+    device = choose_device(engine.device) if shared.is_loaded(engine) else None
+    runs_on = "" if device is None else wording.runs_on(device, engine.dtype)
     shapes = {"": (files.n_layers, files.n_heads)}
     if len(files.kinds) > 1:
         shapes = {"encoder ": (files.n_layers, files.n_heads), "decoder ": files.decoder}
-    st.markdown(wording.about(plain(files.model_type), shapes, where, files.fingerprint))
+    st.markdown(wording.about(plain(files.model_type), shapes, runs_on, files.fingerprint))
 
 
 def from_home(folder: Path) -> str:
-    """A path as its owner writes it."""
+    """A path, with ~ for the home folder."""
     home = Path.home()
     return str("~" / folder.relative_to(home)) if folder.is_relative_to(home) else str(folder)
 
 
-def corpus_texts(chosen: Choice) -> tuple[Text, ...]:
-    """The texts of the corpus; none while the reader has yet to give them.
+def corpus_texts(choice: Choice) -> tuple[Text, ...]:
+    """The texts of the corpus; none until the reader has typed or uploaded some.
 
     Raises: TextError.
     """
-    if chosen.corpus == RESULTS:
+    if choice.corpus == RESULTS:
         raise TextError(wording.NO_TEXTS_IN_RESULTS)
-    if chosen.corpus in SAMPLES:
-        return read_sample(SAMPLES[chosen.corpus])
-    if chosen.corpus == TYPED:
+    if choice.corpus in SAMPLES:
+        return read_sample(SAMPLES[choice.corpus])
+    if choice.corpus == TYPED:
         typed = st.session_state.get(TYPED_TEXTS) or ""
         return read_typed(typed) if typed.strip() else ()
     return uploaded_texts("upload")
 
 
 def uploaded_texts(key: str) -> tuple[Text, ...]:
-    """The texts of an uploaded file; none while the reader has yet to give it. `key` as of its uploader.
+    """The texts of an uploaded file; none until there is one. `key` is the key of its uploader.
 
     Raises: TextError.
     """
@@ -354,15 +354,15 @@ def uploaded_texts(key: str) -> tuple[Text, ...]:
 
 
 def _uploaded(file_id: str, name: str, content: Callable[[], bytes]) -> tuple[Text, ...]:
-    """Texts of an upload, from the columns the reader picked where it had to be asked."""
-    picked = [st.session_state.get(f"{which} {file_id}") for which in ("first", "second")]
-    columns = tuple(str(name) for name in picked if name not in (None, wording.NO_SECOND))
-    return _read_upload(file_id, name, content, columns if picked[0] is not None else None)
+    """Texts of an upload, from the columns that the reader selected if the header is unknown."""
+    selections = [st.session_state.get(f"{ordinal} {file_id}") for ordinal in ("first", "second")]
+    columns = tuple(str(name) for name in selections if name not in (None, wording.NO_SECOND))
+    return _read_upload(file_id, name, content, columns if selections[0] is not None else None)
 
 
 @st.cache_resource(max_entries=16, ttl=3600 * public.HOURS_KEPT, show_spinner=False)
 def _read_upload(
     file_id: str, name: str, _content: Callable[[], bytes], columns: tuple[str, ...] | None
 ) -> tuple[Text, ...]:
-    """Read once per upload and choice of columns."""
+    """Cached by upload and columns."""
     return read_file(name, _content(), columns)

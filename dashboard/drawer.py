@@ -1,4 +1,4 @@
-"""The drawer of test settings, which stands on the pages that test, beside what it changes."""
+"""The popover of test settings, on the pages that test."""
 
 from typing import Final, TypeVar, get_args
 
@@ -15,18 +15,18 @@ TAU_RANGES: Final[dict[Scale, tuple[float, float, float]]] = {
     "score": (1.0, HIGHEST_TAU["score"], 0.1),
     "share": (0.05, HIGHEST_TAU["share"], 0.05),
 }
-"""Least and greatest tau, and the step between two."""
+"""Minimum, maximum and step of tau."""
 SETTINGS: Final = frozenset(
     {"scale", *TAUS.values(), "alpha", "correction", "role rule", "family", "method", "ddof", "direction", "entropy"}
     | {"device", "dtype"}
 )
-"""Keys, and query parameters, of all of them; the address holds those that differ from the usual ones."""
+"""Keys and query parameters of all settings; the address holds those that differ from the defaults."""
 Option = TypeVar("Option")
 ALPHAS: Final = (0.001, 0.01, 0.05, 0.1)
 
 
 def test_settings() -> None:
-    """What decides which head has which role, and where the model runs; read it with state.choice()."""
+    """Settings that decide which head has which role, and the device; `state.choice()` reads them."""
     with st.popover(wording.TEST_SETTINGS, icon=":material/tune:", key="test settings"):
         _thresholds()
         with st.expander(wording.MORE_SETTINGS):
@@ -36,7 +36,7 @@ def test_settings() -> None:
 
 
 def device_settings() -> None:
-    """Where the model runs, for a page that tests nothing."""
+    """Device and number format, for a page without tests."""
     with st.popover(wording.DEVICE, icon=":material/memory:", key="device settings"):
         _device()
 
@@ -91,5 +91,5 @@ def _device() -> None:
 
 
 def _one_of(label: str, options: tuple[Option, ...], key: str, help: str) -> Option:
-    """One of a few values, from a list that unfolds."""
+    """Select one of a few values."""
     return st.selectbox(label, options, key=key, help=help, bind="query-params", persist_state="session")

@@ -1,4 +1,4 @@
-"""The terms that explain themselves where they stand, and the one sentence that each of them opens."""
+"""Terms with a one-sentence explanation, marked where they first occur in a sentence."""
 
 import re
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ TERMS: Final = {
     "key": "The token that is looked at.",
     "checkpoint": "A model as it was saved, with the weights that it had learned so far. Choose it in the sidebar.",
 }
-"""By the word; those of the roles are also their names in `core.roles.roles`."""
+"""Explanation by term; those of roles are their names in `core.roles.roles`."""
 
 # A word's syntactic head is not an attention head. The names of roles are marked in legends only: in a sentence they
 # have their everyday meaning.
@@ -51,34 +51,34 @@ class Piece:
     text: str
     style: Literal["plain", "strong", "emphasis"] = "plain"
     means: str | None = None
-    """What a term means; None where the part is none."""
+    """Explanation of a term; None where the part is not a term."""
 
 
 def pieces(sentence: str) -> list[Piece]:
-    """Cut a sentence where a term stands for the first time, and where Markdown emphasises something.
+    """Split a sentence at the first occurrence of each term, and at Markdown emphasis.
 
     Args:
         sentence: of the project's own wording, with `**strong**` and `*emphasised*` words.
     """
-    found: list[Piece] = []
-    seen: set[str] = set()
+    result: list[Piece] = []
+    explained: set[str] = set()
     for part in _EMPHASIS.split(sentence):
         if part.startswith("**"):
-            found.append(Piece(part[2:-2], "strong"))
+            result.append(Piece(part[2:-2], "strong"))
         elif part.startswith("*"):
-            found.append(Piece(part[1:-1], "emphasis"))
+            result.append(Piece(part[1:-1], "emphasis"))
         else:
-            found += _with_terms(part, seen)
-    return [piece for piece in found if piece.text]
+            result += _with_terms(part, explained)
+    return [piece for piece in result if piece.text]
 
 
-def _with_terms(text: str, seen: set[str]) -> list[Piece]:
-    """Mark the terms of a text that were not seen before, and remember them."""
-    found, start = [], 0
+def _with_terms(text: str, explained: set[str]) -> list[Piece]:
+    """Mark the terms of a text that are not in `explained`, and add them to it."""
+    result, start = [], 0
     for match in _IN_SENTENCES.finditer(text):
         term = str(match.lastgroup)
-        if term not in seen:
-            seen.add(term)
-            found += [Piece(text[start : match.start()]), Piece(match[0], means=TERMS[term])]
+        if term not in explained:
+            explained.add(term)
+            result += [Piece(text[start : match.start()]), Piece(match[0], means=TERMS[term])]
             start = match.end()
-    return [*found, Piece(text[start:])]
+    return [*result, Piece(text[start:])]

@@ -1,4 +1,4 @@
-"""The link: what it asks for when a page is opened with it, what pages write to it, and what is said about it."""
+"""The link: query parameters that pages read and write, and messages about values that they cannot use."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -13,9 +13,9 @@ from dashboard import wording
 from dashboard.plain import plain
 
 LONGEST_QUOTED: Final = 60
-"""Characters of a link's value that are quoted."""
+"""Maximum length of a quoted value, in characters."""
 MOST_SAID: Final = 8
-"""Sentences about one link."""
+"""Maximum number of sentences about one link."""
 PAGES_OWN: Final = frozenset(
     {
         "head",
@@ -33,7 +33,7 @@ PAGES_OWN: Final = frozenset(
         "present",
     }
 )
-"""Parameters that no widget is bound to: pages take and check them by themselves."""
+"""Parameters that no widget is bound to: pages read and check them themselves."""
 _ASKED: Final = "the link asks for"
 _SAID: Final = "said about the link"
 _PAGE: Final = "page of the link"
@@ -42,7 +42,7 @@ _SIGNS: Final = {"true": "on", "false": "off"}
 
 
 def begin(page: str) -> None:
-    """Note what the link asks for, on a first visit and after a step back; to be called before anything reads it.
+    """Store the parameters of the link on a first visit and after Back. Call it before anything reads them.
 
     Args:
         page: address of the page that is opened.
@@ -62,34 +62,34 @@ def begin(page: str) -> None:
 
 
 def _restore_all(context: ScriptRunContext) -> None:
-    """Take every parameter of the page that Back leads to.
+    """Restore all parameters of the page that Back leads to.
 
-    Streamlit drops those that a widget of the page before was bound to, such as the test settings, which both have.
+    Streamlit drops those bound to a widget of the previous page, such as the test settings, which both pages have.
     """
-    whole = context.query_string
-    lost = {name: values for name, values in parse_qs(whole).items() if name not in st.query_params}
-    if lost:
-        st.query_params.update(lost)
+    query = context.query_string
+    missing = {name: values for name, values in parse_qs(query).items() if name not in st.query_params}
+    if missing:
+        st.query_params.update(missing)
         with context.session_state.query_params() as parameters:
-            parameters.set_initial_query_params(whole)
+            parameters.set_initial_query_params(query)
 
 
 def asks_for(names: Iterable[str]) -> bool:
-    """Whether the link asks for any of these, and nothing has taken it yet."""
+    """Whether the link has any of these parameters, not taken yet."""
     return not st.session_state.get(_ASKED, {}).keys().isdisjoint(names)
 
 
 def take(name: str) -> str | None:
-    """What the link asks for under a name; None from the second time on, when the reader's own choice counts."""
-    asked = st.session_state.get(_ASKED, {}).pop(name, None)
-    return asked[-1] if asked else None
+    """Value of a parameter of the link; None from the second call on, when the reader's own choice counts."""
+    values = st.session_state.get(_ASKED, {}).pop(name, None)
+    return values[-1] if values else None
 
 
 def put(names: Iterable[str], parameters: Mapping[str, str]) -> None:
     """Write parameters to the address bar.
 
     Args:
-        names: those that may be there; one without a value is taken away.
+        names: of all parameters concerned; those without a value are removed.
         parameters: values by name.
     """
     if changed := {name: value for name, value in parameters.items() if st.query_params.get(name) != value}:
@@ -100,25 +100,25 @@ def put(names: Iterable[str], parameters: Mapping[str, str]) -> None:
 
 
 def say(sentence: str) -> None:
-    """Have the page say what the link asks for in vain."""
-    said = st.session_state.get(_SAID, ())
-    st.session_state[_SAID] = tuple(dict.fromkeys((*said, sentence)))[:MOST_SAID]
+    """Add a sentence about a value of the link that cannot be shown; the page displays it."""
+    sentences = st.session_state.get(_SAID, ())
+    st.session_state[_SAID] = tuple(dict.fromkeys((*sentences, sentence)))[:MOST_SAID]
 
 
 def check_widgets() -> None:
-    """Say which values of the link no widget has taken; Streamlit drops what one does not offer. To be called last."""
-    asked: dict[str, tuple[str, ...]] = st.session_state.get(_ASKED, {})
-    for name in [name for name in asked if name in st.session_state and name not in PAGES_OWN]:
-        values, shown = asked.pop(name), st.session_state[name]
-        if not is_shown(values, shown):
-            say(wording.not_offered(plain(name), quoted(", ".join(values)), plain(_named(shown))))
+    """Report values of the link that no widget accepted; Streamlit drops those not offered. Call it last."""
+    parameters: dict[str, tuple[str, ...]] = st.session_state.get(_ASKED, {})
+    for name in [name for name in parameters if name in st.session_state and name not in PAGES_OWN]:
+        values, current = parameters.pop(name), st.session_state[name]
+        if not is_shown(values, current):
+            say(wording.not_offered(plain(name), quoted(", ".join(values)), plain(_as_text(current))))
 
 
-def show(place: Any) -> None:
-    """Say what the link asks for in vain, where the page keeps room for it."""
-    if said := st.session_state.get(_SAID):
-        with place.container(key="link-said", gap="xsmall"):
-            st.warning("\n\n".join(said), icon=":material/link_off:")
+def show(slot: Any) -> None:
+    """Display the sentences about the link in their slot at the top of the page."""
+    if sentences := st.session_state.get(_SAID):
+        with slot.container(key="link-said", gap="xsmall"):
+            st.warning("\n\n".join(sentences), icon=":material/link_off:")
             st.button(wording.CLOSE, key="close link", type="tertiary", icon=":material/close:", on_click=_forget)
 
 
@@ -127,48 +127,48 @@ def _forget() -> None:
 
 
 def quoted(value: str) -> str:
-    """The beginning of a value, as text."""
+    """The beginning of a value, escaped for Markdown."""
     return plain(value if len(value) <= LONGEST_QUOTED else value[: LONGEST_QUOTED - 1] + "…")
 
 
-def is_shown(asked: Sequence[str], shown: object) -> bool:
-    """Whether a widget has the value that a link asks for.
+def is_shown(values: Sequence[str], current: object) -> bool:
+    """Whether a widget has the value in the link.
 
     Args:
-        asked: as the link writes it: one text, or several for a widget with several values.
-        shown: the widget's value.
+        values: as the link writes them: one, or several for a widget with several values.
+        current: the widget's value.
     """
-    if isinstance(shown, list | tuple):
-        return len(asked) == len(shown) and all(map(_is_same, asked, shown))
-    return bool(asked) and _is_same(asked[-1], shown)
+    if isinstance(current, list | tuple):
+        return len(values) == len(current) and all(map(_is_same, values, current))
+    return bool(values) and _is_same(values[-1], current)
 
 
-def _is_same(asked: str, shown: object) -> bool:
-    if isinstance(shown, bool):
-        return asked.lower() == str(shown).lower()
-    if isinstance(shown, int | float):
+def _is_same(value: str, current: object) -> bool:
+    if isinstance(current, bool):
+        return value.lower() == str(current).lower()
+    if isinstance(current, int | float):
         try:
-            return float(asked) == shown
+            return float(value) == current
         except ValueError:
             return False
-    return asked == ("" if shown is None else str(shown))
+    return value == ("" if current is None else str(current))
 
 
-def _named(shown: object) -> str:
-    if isinstance(shown, list | tuple):
-        return ", ".join(map(str, shown)) or "none"
-    if isinstance(shown, bool):
-        return _SIGNS[str(shown).lower()]
-    return f"{shown:g}" if isinstance(shown, float) else str(shown or "none")
+def _as_text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return _SIGNS[str(value).lower()]
+    return f"{value:g}" if isinstance(value, float) else str(value or "none")
 
 
 def leave_out_text() -> None:
-    """Note that a text on this page is too long for the link."""
+    """Record that a text on this page is too long for the link."""
     st.session_state[_LEFT_OUT] = True
 
 
 def left_out() -> list[str]:
-    """What the link does not hold, in sentences."""
+    """Sentences about what the link does not hold."""
     values = [st.session_state[name] for name in st.session_state]
     n_uploads = sum(isinstance(value, UploadedFile) for value in values)
     texts = [wording.TEXT_LEFT_OUT] if st.session_state[_LEFT_OUT] else []

@@ -1,4 +1,4 @@
-"""Whether the packages that bring the bundled checkpoint and the parser hold the published bytes; done at set-up."""
+"""Checks at set-up that the packages with the bundled checkpoint and the parser have the published files."""
 
 import hashlib
 import importlib.util
@@ -17,7 +17,7 @@ PUBLISHED: Final = {
         "43f4f748af3d60e9687324a29b3b26512c1b43c06dbabd7684ae3729b0bbee88",
     ),
 }
-"""Package -> what pip installs, and the digest of all its files. A parser that somebody installed instead is theirs."""
+"""Package -> requirement for pip, and digest of all its files. A parser that the user installed is not checked."""
 
 
 def check_packages() -> None:
@@ -26,8 +26,8 @@ def check_packages() -> None:
     Raises: AnalysisError if any differs, is missing, or was added.
     """
     for package, (requirement, published) in PUBLISHED.items():
-        found = importlib.util.find_spec(package)
-        if found is not None and found.origin and (digest := folder_sha256(Path(found.origin).parent)) != published:
+        spec = importlib.util.find_spec(package)
+        if spec is not None and spec.origin and (digest := folder_sha256(Path(spec.origin).parent)) != published:
             raise AnalysisError(
                 f"The files of {requirement} have the digest {digest}, expected {published}. Install it again with: "
                 f"pip install --force-reinstall --no-deps {requirement}"
@@ -35,7 +35,7 @@ def check_packages() -> None:
 
 
 def folder_sha256(folder: Path) -> str:
-    """SHA-256 over the names and the contents of all files in a folder but compiled ones."""
+    """SHA-256 over the names and contents of all files in a folder, except compiled ones."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"):
         with path.open("rb") as file:

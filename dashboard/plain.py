@@ -1,4 +1,4 @@
-"""What is said on a page about what people, files and tokenizers gave: shown as text, never as markup."""
+"""Text from people, files and tokenizers, escaped so that a page shows it as text, never as markup."""
 
 import re
 from typing import Final
@@ -9,13 +9,13 @@ from core.errors import AnalysisError, FetchNeeded
 from dashboard.offers import hub
 
 RENDERED: Final = re.compile(r":(?=\S)|www(?=\.)|@|[<>~-](?=[-=>])")
-"""Where Streamlit puts icons, emoji, links and arrows into a text, also when its signs are escaped."""
+"""Where Streamlit inserts icons, emoji, links and arrows even into escaped text."""
 WORD_JOINER: Final = "\u2060"
-"""Takes no place and keeps two signs from being read as one."""
+"""Zero-width character that keeps two characters from being read as one."""
 
 
 def show_error(error: AnalysisError) -> None:
-    """The sentence, as text; messages may hold what people, files and tokenizers gave. A download can be agreed to."""
+    """Display an error as escaped text, with a button to confirm a download where one is needed."""
     if isinstance(error, FetchNeeded):
         st.info(plain(str(error)), icon=":material/download:")
         hub.ask(error)
@@ -24,6 +24,6 @@ def show_error(error: AnalysisError) -> None:
 
 
 def plain(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """Escape a text so that Markdown shows it unchanged."""
     apart = RENDERED.sub(lambda match: match[0] + WORD_JOINER, text.replace("\n", " "))
     return "".join("\\" + sign if sign in r"\`*_{}[]()#+-.!|<>~$:&" else sign for sign in apart)

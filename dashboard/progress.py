@@ -1,4 +1,4 @@
-"""Long work under a progress bar that can be stopped, and the place where a page says that it works."""
+"""Long work under a progress bar that can be stopped, and a fixed container for what is shown meanwhile."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,58 +11,58 @@ from cache.serving.requests import Report, Status
 from cache.serving.run import Run
 from dashboard import wording
 
-Answer = TypeVar("Answer")
-Asked = ParamSpec("Asked")
+Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 LOOK_SECONDS: Final = 0.2
-"""Longest time until a run ends whose reader does something else while it waits."""
+"""Maximum delay until a waiting run ends after its reader does something else."""
 
 
-def in_its_place(work: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
-    """Let whatever a function shows while it works stand in one place, which is there on every run.
+def in_its_place(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorator: draw what a function shows while it works in a container that exists on every run.
 
-    Without it, the next run, which has nothing to wait for, would draw everything that follows one place higher:
-    Streamlit's front end would build all of it anew, and lose an upload that is under way.
+    Without it, the next run, which does not wait, would draw all that follows one position higher: Streamlit's front
+    end would rebuild it, and lose an upload in progress.
     """
 
     @wraps(work)
-    def placed(*args: Asked.args, **kwargs: Asked.kwargs) -> Answer:
+    def placed(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         with st.container():
             return work(*args, **kwargs)
 
     return placed
 
 
-def let_leave(work: Callable[[], Answer]) -> Answer:
-    """What long work gives that neither draws nor reports.
+def let_leave(work: Callable[[], Result]) -> Result:
+    """Run long work that neither draws nor reports progress, and return its result.
 
-    It is done in a thread of its own. Where the reader does something else meanwhile, the run of the page ends here, as
-    it does wherever it draws, and the work goes on by itself.
+    The work runs in a separate thread. If the reader does something else meanwhile, the run of the page ends here, as
+    it does wherever it draws, and the work continues.
 
     Raises: what the work raises.
     """
-    run: Run[None, Answer] = Run(lambda _, keep: keep(work()), None, name="long work", patience=None)
+    run: Run[None, Result] = Run(lambda _, keep: keep(work()), None, name="long work", patience=None)
     while run.is_on:
         run.wait(LOOK_SECONDS)
-        st.session_state.get("page")  # Streamlit ends a run only where something is asked of it
+        st.session_state.get("page")  # Streamlit ends a run only when it is called
     if run.results is None:
         raise run.error or RuntimeError("Long work gave nothing.")
     return run.results
 
 
-def with_progress(question: object, work: Callable[[Report], Answer], doing: str = wording.SCORING) -> Answer | None:
-    """Do long work under a progress bar, unless the reader has stopped it; what is finished is kept by the work itself.
+def with_progress(question: object, work: Callable[[Report], Result], doing: str = wording.SCORING) -> Result | None:
+    """Do long work under a progress bar, unless the reader has stopped it; the work itself stores finished parts.
 
-    Streamlit ends a run when the reader does something, so the click on Stop arrives as the next run.
+    Streamlit ends a run when the reader does something, so a click on Stop arrives as the next run.
 
     Args:
         question: what the work is about; hashable. Stopping holds for this question only.
         work: takes the callback that reports progress.
-        doing: what the bar says is done to the texts.
+        doing: label of the bar.
 
-    Returns: what the work gives; None when it is stopped.
+    Returns: the result of the work; None if it is stopped.
     """
-    place = st.empty()
-    with place.container():
+    placeholder = st.empty()
+    with placeholder.container():
         if st.session_state.get("stopped") == hash(question):
             st.info(wording.STOPPED)
             st.button(wording.GO_ON, icon=":material/play_circle:", on_click=_remember_stopped, args=(None,))
@@ -76,20 +76,20 @@ def with_progress(question: object, work: Callable[[Report], Answer], doing: str
             args=(hash(question),),
         )
     try:
-        return work(_shown_on(bar, doing))
+        return work(_report_on(bar, doing))
     finally:
-        place.empty()
+        placeholder.empty()
 
 
 def _remember_stopped(question: int | None) -> None:
     st.session_state["stopped"] = question
 
 
-def _shown_on(bar: DeltaGenerator, doing: str) -> Report:
-    """Progress as a bar with an estimate."""
+def _report_on(bar: DeltaGenerator, doing: str) -> Report:
+    """A callback that shows progress in a bar, with an estimate of the time left."""
 
     def show(status: Status) -> None:
-        said = wording.scoring(status.done, status.total, status.seconds_left, status.n_waiting_before, doing)
-        bar.progress(status.done / max(status.total, 1), said)
+        text = wording.scoring(status.done, status.total, status.seconds_left, status.n_waiting_before, doing)
+        bar.progress(status.done / max(status.total, 1), text)
 
     return show

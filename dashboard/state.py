@@ -1,4 +1,4 @@
-"""What the reader has chosen: session state, and the query parameters of the link that restores it."""
+"""The reader's choices: session state, and the query parameters of the link that restores it."""
 
 import re
 from collections.abc import Sequence
@@ -20,23 +20,23 @@ from dashboard.link import quoted
 HEADS: Final = "head"
 """Query parameter of the chosen heads, as `3-7,2-5`: layer and head, both 0-based."""
 SHOWN: Final = "head shown"
-"""Key of the page, and of the head that it chose itself because the reader had not."""
+"""Key of a page and the head that it selected itself because the reader had chosen none."""
 WITH: Final = "with"
 """Query parameter and key of the checkpoints that are compared with the one of the sidebar."""
 OFF: Final = "off"
-"""Query parameter of the heads that are switched off, written alike."""
+"""Query parameter of the heads that are switched off, in the same form."""
 WINDOW: Final = "window"
 """Query parameter of the part of a long text that is drawn: first query and first key, as `512-0`."""
 LESSON: Final = "lesson"
 """Key, and query parameter, of the number of the lesson that the reader is in, from 1."""
 STEP_PAGE: Final = "page of the step"
-"""Key of the address of the page on which the step of that lesson happens."""
+"""Key of the address of the page of the current lesson step."""
 PRESENT: Final = "present"
 """Key, and query parameter, of whether the page is laid out for a projector."""
 CLASS: Final = "class"
 """Key, and query parameter, of the code of the class in which the reader's predictions are counted."""
 LONGEST_IN_LINK: Final = 4_000
-"""Characters that typed texts may take in a link: servers refuse longer ones, and what sends them breaks them."""
+"""Maximum number of characters of typed texts in a link: servers refuse longer links, and mail programs break them."""
 PAIR: Final = re.compile("([0-9]{1,6})-([0-9]{1,6})")
 """Two numbers of a link: layer and head, or first query and first key."""
 AUTO: Final = "auto"
@@ -50,18 +50,18 @@ FAMILIES: Final[dict[str, Family]] = {"heads of a role": "role", "heads of all r
 KINDS: Final[dict[str, Kind]] = {"encoder": "encoder", "decoder": "decoder", "cross-attention": "cross"}
 """Names as the page and its link show them."""
 TAUS: Final[dict[Scale, str]] = {"score": "tau", "share": "share tau"}
-"""Key, and query parameter, of the threshold on each scale: switching between them loses neither."""
+"""Key and query parameter of the threshold on each scale; each is kept when the scale changes."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What every page shares."""
+    """The settings that all pages share."""
 
     checkpoint: str
     device: str
     dtype: str
     kind: Kind
-    """Of an encoder-decoder; a checkpoint with one stack has no choice."""
+    """Attention of an encoder-decoder; a checkpoint with one stack has only one."""
     off: tuple[Head, ...]
     """Heads that are switched off, in order."""
     corpus: str
@@ -80,19 +80,19 @@ class Choice:
         return next(name for name, correction in CORRECTIONS.items() if correction == self.criterion.correction)
 
     def pass_settings(self, engine: Engine) -> PassSettings:
-        """What a pass is asked, as far as this checkpoint leaves a choice."""
+        """Settings of a pass through this checkpoint."""
         kinds = engine.files.kinds
         return PassSettings(self.kind if self.kind in kinds else kinds[0], self.off)
 
 
 def is_led() -> bool:
-    """Whether there is a lesson, a class or a projector to care for, or the link asks for one."""
+    """Whether a lesson, a class or presenting is on, or the link asks for one."""
     names = (LESSON, PRESENT, CLASS)
     return any(st.session_state.get(name) or name in st.query_params for name in names)
 
 
 def is_in_lesson() -> bool:
-    """Whether a lesson leads the reader; `dashboard/views/lessons/course.py` knows which."""
+    """Whether the reader is in a lesson; `dashboard/views/lessons/course.py` knows which."""
     return bool(st.session_state.get(LESSON))
 
 
@@ -107,14 +107,14 @@ def is_presenting() -> bool:
 
 
 def choice() -> Choice:
-    """The shared choices, from the widgets of the sidebar and of the drawer of test settings.
+    """The shared choices, from the widgets of the sidebar and of the test settings.
 
-    Raises: AnalysisError for a value that a hand-written link brought and no widget offers.
+    Raises: AnalysisError for a value of a hand-written link that no widget offers.
     """
     values = st.session_state
     dtype = values.get("dtype", AUTO)
-    # A page that tests nothing has no drawer for tests: opened first, it goes by the usual settings.
-    criterion, score_settings = _of_tests() if "scale" in values else (Criterion(), ScoreSettings())
+    # A page without tests has no test settings: opened first, it uses the defaults.
+    criterion, score_settings = _test_settings() if "scale" in values else (Criterion(), ScoreSettings())
     return Choice(
         checkpoint=values["checkpoint"] or "",
         device=values.get("device", AUTO),
@@ -127,8 +127,8 @@ def choice() -> Choice:
     )
 
 
-def _of_tests() -> tuple[Criterion, ScoreSettings]:
-    """What the drawer of test settings holds."""
+def _test_settings() -> tuple[Criterion, ScoreSettings]:
+    """Values of the widgets of the test settings."""
     values = st.session_state
     scale = SCALES[values["scale"]]
     criterion = Criterion(
@@ -143,9 +143,9 @@ def _of_tests() -> tuple[Criterion, ScoreSettings]:
     return criterion, ScoreSettings(direction=values["direction"], block_entropy=values["entropy"], scale=scale)
 
 
-def _pairs(asked: str) -> tuple[list[tuple[int, int]], list[str]]:
-    """The pairs of numbers that a link names as `3-7,2-5`, each once, and what is no such pair."""
-    parts = list(dict.fromkeys(asked.split(",")))
+def _pairs(value: str) -> tuple[list[tuple[int, int]], list[str]]:
+    """The distinct pairs of numbers in a value such as `3-7,2-5`, and its parts that are not pairs."""
+    parts = list(dict.fromkeys(value.split(",")))
     matches = [PAIR.fullmatch(part) for part in parts]
     return (
         list(dict.fromkeys((int(match[1]), int(match[2])) for match in matches if match)),
@@ -154,10 +154,10 @@ def _pairs(asked: str) -> tuple[list[tuple[int, int]], list[str]]:
 
 
 def heads_off() -> list[Head]:
-    """Heads that are switched off: on a first visit those of the link."""
-    asked = link.take(OFF)
-    if asked is not None:
-        heads, wrong = _pairs(asked)
+    """Heads that are switched off; on a first visit, those in the link."""
+    value = link.take(OFF)
+    if value is not None:
+        heads, wrong = _pairs(value)
         st.session_state[OFF] = sorted(heads)
         if wrong:
             link.say(wording.no_head_names(OFF, quoted(", ".join(wrong))))
@@ -165,7 +165,10 @@ def heads_off() -> list[Head]:
 
 
 def keep_off(n_layers: int, n_heads: int) -> bool:
-    """Switch on again what this checkpoint does not have; says so, and whether there was any."""
+    """Drop heads from those switched off that this checkpoint lacks, and say so.
+
+    Returns: whether there were any.
+    """
     missing = [head for head in heads_off() if not _is_in(head, n_layers, n_heads)]
     if missing:
         link.say(wording.no_heads_to_switch_off([head_name(*head) for head in missing], (n_layers, n_heads)))
@@ -178,49 +181,49 @@ def _is_in(head: Head, n_layers: int, n_heads: int) -> bool:
 
 
 def switch_off(heads: Sequence[Head]) -> None:
-    """Switch these heads off and all others on, and write them to the address bar."""
+    """Switch exactly these heads off, and write them to the address bar."""
     st.session_state[OFF] = sorted(set(heads))
     put_off_in_link()
 
 
-def remember_off(chosen: Choice) -> None:
-    """Remember heads that are off and that this checkpoint has, so that they can be switched off again."""
-    if chosen.off:
-        st.session_state.setdefault("were off", {})[chosen.checkpoint, chosen.kind] = chosen.off
+def remember_off(choice: Choice) -> None:
+    """Remember the heads of this checkpoint that are off, so that they can be switched off again."""
+    if choice.off:
+        st.session_state.setdefault("were off", {})[choice.checkpoint, choice.kind] = choice.off
 
 
-def were_off(chosen: Choice) -> tuple[Head, ...]:
-    """The heads of this checkpoint that were off last."""
-    return st.session_state.get("were off", {}).get((chosen.checkpoint, chosen.kind), ())
+def were_off(choice: Choice) -> tuple[Head, ...]:
+    """The heads of this checkpoint that were switched off last."""
+    return st.session_state.get("were off", {}).get((choice.checkpoint, choice.kind), ())
 
 
 def put_off_in_link() -> None:
-    """Write the heads that are off to the address bar; a page change clears what no widget is bound to."""
-    wanted = _written(heads_off())
-    if wanted and st.query_params.get(OFF) != wanted:
-        st.query_params[OFF] = wanted
-    elif not wanted and OFF in st.query_params:
+    """Write the heads that are off to the address bar; changing pages clears parameters without a widget."""
+    value = _as_value(heads_off())
+    if value and st.query_params.get(OFF) != value:
+        st.query_params[OFF] = value
+    elif not value and OFF in st.query_params:
         del st.query_params[OFF]
 
 
 def chosen_heads(
     n_layers: int, n_heads: int, otherwise: Head, *, follow: bool = False, anew: bool = False
 ) -> list[Head]:
-    """Chosen heads that this checkpoint has: on a first visit those of the link.
+    """The chosen heads that this checkpoint has; on a first visit, those in the link.
 
-    While the reader has chosen none that it has, each page begins with a head of its own, and keeps to it. None at all
-    only where the reader cleared the choice.
+    Until the reader chooses one, each page shows its own first head, and keeps showing it. The list is empty only if
+    the reader cleared the choice.
 
     Args:
         n_layers, n_heads: of the checkpoint.
-        otherwise: the head that the page begins with.
-        follow: begin with the head that was shown on the page before instead, if there was one.
-        anew: do not keep to the head that the page began with, where `otherwise` is another now.
+        otherwise: the first head of the page.
+        follow: show the head of the previous page instead, if there was one.
+        anew: show a new `otherwise` instead of keeping the first head.
     """
-    asked = link.take(HEADS)
-    heads, wrong = ([], []) if asked in (None, NO_HEAD) else _pairs(asked)
-    if asked is not None:
-        st.session_state[HEADS] = [] if asked == NO_HEAD else heads or None
+    value = link.take(HEADS)
+    heads, wrong = ([], []) if value in (None, NO_HEAD) else _pairs(value)
+    if value is not None:
+        st.session_state[HEADS] = [] if value == NO_HEAD else heads or None
     chosen = st.session_state.setdefault(HEADS, None)
     inside = [head for head in chosen or () if _is_in(head, n_layers, n_heads)]
     if not inside and chosen != []:
@@ -244,56 +247,56 @@ def choose_heads(heads: list[Head]) -> None:
 
 
 def push_heads(heads: list[Head]) -> None:
-    """Choose heads from outside the grid, which then takes them over."""
+    """Choose heads from outside the grid, which then selects them."""
     choose_heads(heads)
     st.session_state["pushed heads"] = n_pushed() + 1
 
 
 def n_pushed() -> int:
-    """How often heads were chosen from outside the grid."""
+    """How often heads have been chosen from outside the grid."""
     return st.session_state.get("pushed heads", 0)
 
 
 def put_in_link(heads: list[Head]) -> None:
-    """Write heads to the address bar; a page change clears what no widget is bound to."""
-    wanted = _written(heads) or NO_HEAD
-    if st.query_params.get(HEADS) != wanted:
-        st.query_params[HEADS] = wanted
+    """Write heads to the address bar; changing pages clears parameters without a widget."""
+    value = _as_value(heads) or NO_HEAD
+    if st.query_params.get(HEADS) != value:
+        st.query_params[HEADS] = value
 
 
 def window_start(text: Text) -> tuple[int, int]:
-    """First query and first key of the part of a long text that is drawn: of the link on a first visit, else as moved.
+    """First query and first key of the displayed part of a long text; on a first visit, those in the link.
 
-    Another text begins at its beginning.
+    A new text starts at (0, 0).
     """
-    of, start = st.session_state.get(WINDOW, (None, (0, 0)))
-    if of != hash(text):
+    text_hash, start = st.session_state.get(WINDOW, (None, (0, 0)))
+    if text_hash != hash(text):
         start = (0, 0)
-    if (asked := link.take(WINDOW)) is not None:
-        match = PAIR.fullmatch(asked)
+    if (value := link.take(WINDOW)) is not None:
+        match = PAIR.fullmatch(value)
         start = (int(match[1]), int(match[2])) if match else (0, 0)
         if not match:
-            link.say(wording.no_window(quoted(asked)))
+            link.say(wording.no_window(quoted(value)))
     move_window(text, start)
     return start
 
 
 def move_window(text: Text, start: tuple[int, int]) -> None:
-    """Draw another part of a long text, and write it to the address bar."""
+    """Display another part of a long text, and write it to the address bar."""
     st.session_state[WINDOW] = (hash(text), start)
-    wanted = _written([start])
+    value = _as_value([start])
     if start == (0, 0):
         st.query_params.pop(WINDOW, None)
-    elif st.query_params.get(WINDOW) != wanted:
-        st.query_params[WINDOW] = wanted
+    elif st.query_params.get(WINDOW) != value:
+        st.query_params[WINDOW] = value
 
 
 def follow(key: str, start: str) -> None:
-    """Let a choice that the reader has left as it was at first move to where it starts now; call it before its widget.
+    """Update a value that the reader has not changed to a new default. Call it before its widget.
 
     Args:
-        key: of the choice in the session.
-        start: its value until the reader changes it.
+        key: of the value in the session.
+        start: the default.
     """
     at_first = f"{key} at first"
     if st.session_state.get(key) == st.session_state.get(at_first, start) != start:
@@ -302,9 +305,9 @@ def follow(key: str, start: str) -> None:
 
 
 def fits_link(typed: str) -> bool:
-    """Whether typed texts are short enough for a link, as a link writes them."""
+    """Whether typed texts, URL-encoded, are short enough for a link."""
     return len(quote_plus(typed)) <= LONGEST_IN_LINK
 
 
-def _written(heads: Sequence[Head]) -> str:
+def _as_value(heads: Sequence[Head]) -> str:
     return ",".join(f"{layer}-{head}" for layer, head in heads)

@@ -156,40 +156,40 @@ def uploads_left_out(n_files: int) -> str:
     return f"It does not hold your uploaded {'file: send it' if n_files == 1 else 'files: send them'} along."
 
 
-def not_offered(name: str, asked: str, shown: str) -> str:
+def not_offered(name: str, value: str, shown: str) -> str:
     """A value in the link that its widget does not offer."""
-    return f"The link asks for {name} “{asked}”, which is not offered here. Showing {shown} instead."
+    return f"The link asks for {name} “{value}”, which is not offered here. Showing {shown} instead."
 
 
-def not_in_text(name: str, asked: str) -> str:
+def not_in_text(name: str, value: str) -> str:
     """A setting of the arcs that this text does not allow."""
-    return f"The link asks for {name} “{asked}”, which this text does not have. Showing its arcs without it."
+    return f"The link asks for {name} “{value}”, which this text does not have. Showing its arcs without it."
 
 
-def no_such_look(name: str, asked: str) -> str:
+def no_such_look(name: str, value: str) -> str:
     """A setting of the arcs that there is not."""
-    return f"The link asks for {name} “{asked}”, which the arcs do not offer. Showing them as usual."
+    return f"The link asks for {name} “{value}”, which the arcs do not offer. Showing them as usual."
 
 
-def no_such_number(asked: str, n_texts: int, shown: int) -> str:
+def no_such_number(value: str, n_texts: int, shown: int) -> str:
     """A text that is not there."""
-    return f"The link asks for text “{asked}” of {counted(n_texts, 'text')}. Showing text {shown} instead."
+    return f"The link asks for text “{value}” of {counted(n_texts, 'text')}. Showing text {shown} instead."
 
 
-def no_such_guess(asked: str) -> str:
+def no_such_guess(value: str) -> str:
     """A token to predict that is not there."""
-    return f"The link asks to predict token “{asked}”, which this text does not have. Showing another one instead."
+    return f"The link asks to predict token “{value}”, which this text does not have. Showing another one instead."
 
 
-def no_window(asked: str) -> str:
+def no_window(value: str) -> str:
     """A part of a long text that cannot be read from the link."""
-    return f"The link asks for window “{asked}”; a window is written as in 512-0. Showing the beginning instead."
+    return f"The link asks for window “{value}”; a window is written as in 512-0. Showing the beginning instead."
 
 
-def no_head_names(name: str, asked: str, shown: Sequence[str] = ()) -> str:
+def no_head_names(name: str, value: str, shown: Sequence[str] = ()) -> str:
     """Heads that cannot be read from the link."""
     instead = f" Showing {', '.join(shown)}." if shown else ""
-    return f"The link asks for {name} “{asked}”; heads are written as in 3-7,2-5.{instead}"
+    return f"The link asks for {name} “{value}”; heads are written as in 3-7,2-5.{instead}"
 
 
 def no_such_heads(missing: Sequence[str], shape: tuple[int, int], shown: Sequence[str]) -> str:
@@ -350,15 +350,15 @@ ARCHIVE: Final = (
 
 def scoring(done: int, total: int, seconds_left: float | None, n_before: int, doing: str = SCORING) -> str:
     """Progress of a pass over many texts."""
-    before = f" {counted(n_before, 'request')} of other users first." if n_before else ""
-    left = _time_left(seconds_left)
-    return f"{doing}: {done:,} of {total:,}{left}.{before} Finished texts are kept if you leave this page."
+    queue = f" {counted(n_before, 'request')} of other users first." if n_before else ""
+    time_left = _time_left(seconds_left)
+    return f"{doing}: {done:,} of {total:,}{time_left}.{queue} Finished texts are kept if you leave this page."
 
 
 def looking(seconds_left: float | None, n_before: int) -> str:
     """While the text on screen waits for its pass."""
-    before = f" {counted(n_before, 'request')} of other users first." if n_before else ""
-    return f"Running the model on your text{_time_left(seconds_left)}.{before}"
+    queue = f" {counted(n_before, 'request')} of other users first." if n_before else ""
+    return f"Running the model on your text{_time_left(seconds_left)}.{queue}"
 
 
 def _time_left(seconds: float | None) -> str:
@@ -382,10 +382,10 @@ def loading(name: str) -> str:
 
 def too_long(texts: Sequence[tuple[int, int]], guilty: str = "") -> str:
     """Which texts are longer than the checkpoint takes, or those that are named; the first few by name."""
-    named = ", ".join(f"text {place + 1} ({n_tokens:,} tokens)" for place, n_tokens in texts[:NAMED_TEXTS])
+    examples = ", ".join(f"text {index + 1} ({n_tokens:,} tokens)" for index, n_tokens in texts[:NAMED_TEXTS])
     more = f" and {len(texts) - NAMED_TEXTS:,} more" if len(texts) > NAMED_TEXTS else ""
     takes = f"some checkpoints can read ({guilty})" if guilty else "the checkpoint can read"
-    return f"Longer than {takes}: {named}{more}."
+    return f"Longer than {takes}: {examples}{more}."
 
 
 CUT_THIS: Final = "Cut it to what the checkpoint can read"
@@ -397,20 +397,20 @@ def cut_to(limit: int) -> str:
 
 
 def about(model_type: str, shapes: Mapping[str, tuple[int | None, int | None]], where: str, fingerprint: str) -> str:
-    """What the checkpoint is, and where it runs; nothing of that before it is loaded.
+    """Architecture of the checkpoint, and the device it runs on once loaded.
 
     Args:
         model_type: as its configuration names it.
         shapes: layers and heads of each stack by its name, which is empty where there is only one.
-        where: device and number format, or nothing.
+        where: device and number format; empty before it is loaded.
         fingerprint: of its files.
     """
-    known = [
+    sizes = [
         f"{stack}{counted(layers, 'layer')} x {counted(heads, 'head')}"
         for stack, (layers, heads) in shapes.items()
         if layers and heads
     ]
-    size = "".join(f", {shape}" for shape in known)
+    size = "".join(f", {shape}" for shape in sizes)
     return f"**{model_type}**{size}{where}. Fingerprint `{fingerprint[:12]}`."
 
 
@@ -473,8 +473,8 @@ def token_range(n_tokens: Sequence[int]) -> str:
 
 def out_of_reach(n_short: Mapping[str, int], n_texts: int, tau: float) -> str:
     """Roles that cannot reach tau on some texts, whatever a head does."""
-    named = ", ".join(f"{count:,} of {counted(n_texts, 'text')} for {role}" for role, count in n_short.items())
-    return f"Too short for a score of {tau:g}, however a head attends: {named}."
+    counts = ", ".join(f"{count:,} of {counted(n_texts, 'text')} for {role}" for role, count in n_short.items())
+    return f"Too short for a score of {tau:g}, however a head attends: {counts}."
 
 
 def filled_by_test(tau: float, scale: Scale) -> str:
