@@ -15,9 +15,9 @@ from core.relations.offsets import OFFSETS
 from core.texts.relations import ROOT, Dependencies
 
 ROOT_CANDIDATE: Final = 0
-"""Candidate for words without a head; word i of a text, from 0, is candidate i + 1."""
+"""Candidate for words without a head; word i of a text, counted from 0, is candidate i + 1."""
 NO_CANDIDATE: Final = -1
-"""Stands for a candidate that is unknown, or that a probe cannot predict."""
+"""Marks a candidate that is unknown, or that a probe cannot predict."""
 PUNCTUATION: Final = "punct"
 """Relation that does not count in attachment scores."""
 RIGHT_BRANCHING: Final = 1
@@ -30,12 +30,12 @@ LEVEL: Final = 0.95
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AttachmentScore:
-    """Share of words whose head is the right one, ROOT included and punctuation left out: UAS."""
+    """Share of words with the correct head, including ROOT and excluding punctuation: UAS."""
 
     share: float
     low: float
     high: float
-    """Interval of LEVEL."""
+    """Confidence interval at LEVEL."""
     n_words: int
     n_texts: int
 
@@ -61,24 +61,24 @@ def attachment_score(
     narrow. This is a percentile bootstrap interval over texts with a fixed seed.
 
     Args:
-        predicted, heads: candidates, of each text.
-        counting: words that count.
+        predicted, heads: candidates for the words of each text.
+        counting: whether each word counts.
 
     Raises: AnalysisError if fewer than LEAST_TEXTS texts have words that count.
     """
     from scipy.stats import bootstrap
 
-    right = np.array([int((p == h)[c].sum()) for p, h, c in zip(predicted, heads, counting, strict=True)], float)
+    correct = np.array([int((p == h)[c].sum()) for p, h, c in zip(predicted, heads, counting, strict=True)], float)
     words = np.array([int(c.sum()) for c in counting], float)
-    right, words = right[words > 0], words[words > 0]
+    correct, words = correct[words > 0], words[words > 0]
     if len(words) < LEAST_TEXTS:
         raise AnalysisError(
             f"A score needs at least {LEAST_TEXTS} texts with words besides punctuation to test on, got {len(words)}. "
             "Give more."
         )
-    drawn = bootstrap(
-        (right, words),
-        lambda right, words, axis: right.sum(axis) / words.sum(axis),
+    resampled = bootstrap(
+        (correct, words),
+        lambda correct, words, axis: correct.sum(axis) / words.sum(axis),
         paired=True,
         n_resamples=N_RESAMPLES,
         batch=100,
@@ -86,15 +86,16 @@ def attachment_score(
         method="percentile",
         rng=np.random.default_rng(0),
     )
-    low, high = map(float, drawn.confidence_interval)
-    share = float(right.sum() / words.sum())
+    low, high = map(float, resampled.confidence_interval)
+    share = float(correct.sum() / words.sum())
     return AttachmentScore(share=share, low=low, high=high, n_words=int(words.sum()), n_texts=len(words))
 
 
 def at_offset(n_words: int, offset: int) -> Int[np.ndarray, " word"]:
     """Candidates by a fixed offset: right-branching is 1.
 
-    Returns: what would lie before the text is ROOT, and after it the last word, as in the code of Clark et al.
+    Returns: candidates; ROOT for positions before the text, the last word for those after it, as in the code of Clark
+        et al.
     """
     return np.clip(np.arange(n_words) + 1 + offset, ROOT_CANDIDATE, n_words)
 
@@ -103,7 +104,7 @@ def best_offset(heads: Sequence[Int[np.ndarray, " _"]], counting: Sequence[Bool[
     """The most accurate of OFFSETS on some texts; ties are resolved in favour of the smaller, then the positive
     offset."""
 
-    def n_right(offset: int) -> int:
+    def n_correct(offset: int) -> int:
         return sum(int((at_offset(len(h), offset) == h)[c].sum()) for h, c in zip(heads, counting, strict=True))
 
-    return max(OFFSETS, key=lambda offset: (n_right(offset), -abs(offset), offset))
+    return max(OFFSETS, key=lambda offset: (n_correct(offset), -abs(offset), offset))

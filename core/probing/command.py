@@ -1,4 +1,4 @@
-"""The command `python -m core probe`: how well all heads together tell which word is a word's head."""
+"""The command `python -m core probe`: how well all heads together predict the syntactic head of each word."""
 
 import argparse
 import json
@@ -50,26 +50,26 @@ from core.texts.text import SUFFIXES, Text, texts_sha256
 
 NONE: Final = "none"
 EMBEDDINGS: Final = "embeddings"
-OWN_SETTINGS: Final = tuple(field.name for field in fields(ProbeSettings) if field.type in (int, float))
-"""Settings that are numbers, each of them an option."""
+NUMERIC_SETTINGS: Final = tuple(field.name for field in fields(ProbeSettings) if field.type in (int, float))
+"""Names of the numeric settings, each of which is an option."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Texts:
-    """The texts of a run and what is known of them before a pass."""
+    """The texts of a run, with their trees and tokens."""
 
     texts: tuple[Text, ...]
     train: Sequence[int]
     """Indices of the training texts."""
     test: Sequence[int]
     prepared: Mapping[int, PassText]
-    """By place; none of a text that is left out, and so below."""
+    """By index; without texts that are left out, as are the trees."""
     trees: Mapping[int, Dependencies]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Trained:
-    """A trained probe and how well it does."""
+    """A trained probe and its score."""
 
     training: Training
     score: AttachmentScore
@@ -86,7 +86,7 @@ def add_command(commands: Any) -> None:
         "--words", default=NONE, help="none, embeddings (the checkpoint's own), or a text file of vectors, as GloVe's"
     )
     parser.add_argument("--bias", action="store_true", help="as in the authors' code: a weight that no word changes")
-    for name in OWN_SETTINGS:
+    for name in NUMERIC_SETTINGS:
         default = getattr(ProbeSettings, name)
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
     parser.add_argument("--memory-mb", type=int, default=1024, help="of attention in memory, at most")
@@ -95,7 +95,7 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=probe)
 
 
-def probe(chosen: argparse.Namespace) -> None:
+def probe(arguments: argparse.Namespace) -> None:
     """Train a probe for dependency heads and test it against fixed offsets and a random control.
 
     Writes one row per head: layer, head, w (weight of the attention from a candidate to the word) and u (from the word
@@ -104,98 +104,105 @@ def probe(chosen: argparse.Namespace) -> None:
     many words were left out because they, or their heads, have no tokens.
     """
     settings = ProbeSettings(
-        words=chosen.words != NONE, bias=chosen.bias, **{name: getattr(chosen, name) for name in OWN_SETTINGS}
+        words=arguments.words != NONE,
+        bias=arguments.bias,
+        **{name: getattr(arguments, name) for name in NUMERIC_SETTINGS},
     )
-    _check_outputs(chosen)
-    checkpoint, asked = loaded(chosen)
+    _check_outputs(arguments)
+    checkpoint, pass_settings = loaded(arguments)
     files = checkpoint.files
-    read = _read(chosen, checkpoint, asked)
-    _say_size(read, checkpoint.attentions[asked.kind], chosen.memory_mb * 2**20)
-    vectors = _vectors(chosen.words, checkpoint, read)
-    facts = checkpoint_facts(checkpoint, asked) | {"words": chosen.words, "texts sha256": texts_sha256(read.texts)}
-    train, test = _taken(checkpoint, read, vectors, asked)
+    data = _read(arguments, checkpoint, pass_settings)
+    _say_size(data, checkpoint.attentions[pass_settings.kind], arguments.memory_mb * 2**20)
+    vectors = _vectors(arguments.words, checkpoint, data)
+    facts = checkpoint_facts(checkpoint, pass_settings) | {
+        "words": arguments.words,
+        "texts sha256": texts_sha256(data.texts),
+    }
+    train, test = _features(checkpoint, data, vectors, pass_settings)
     n_words_left_out = _say_words(train, test)
     offsets = offset_scores(train, test)
-    trained = {"probe": _trained(train, test, vectors, settings)}
-    if chosen.random_control:
+    results = {"probe": _trained(train, test, vectors, settings)}
+    if arguments.random_control:
         del checkpoint, train, test  # one checkpoint and its attention in memory at a time
-        control = load_checkpoint(randomly_initialised(files, settings.seed), device=chosen.device, dtype=chosen.dtype)
-        train, test = _taken(control, read, vectors, asked)
-        trained["random control"] = _trained(train, test, vectors, settings)
-    _write(chosen, settings, trained, offsets, n_words_left_out, facts)
+        control = load_checkpoint(
+            randomly_initialised(files, settings.seed), device=arguments.device, dtype=arguments.dtype
+        )
+        train, test = _features(control, data, vectors, pass_settings)
+        results["random control"] = _trained(train, test, vectors, settings)
+    _write(arguments, settings, results, offsets, n_words_left_out, facts)
 
 
 def _summary_path(output: Path) -> Path:
     return output.with_suffix(".summary.json")
 
 
-def _check_outputs(chosen: argparse.Namespace) -> None:
-    """Refuse before the work what cannot be written, or would be written over what is read."""
-    read = [chosen.texts, chosen.test_texts, Path(chosen.words)]
-    check_output(chosen.output, TABLES, read)
-    check_output(_summary_path(chosen.output), others=read)
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Raise if an output cannot be written or would overwrite an input, before the work begins."""
+    inputs = [arguments.texts, arguments.test_texts, Path(arguments.words)]
+    check_output(arguments.output, TABLES, inputs)
+    check_output(_summary_path(arguments.output), others=inputs)
 
 
-def _read(chosen: argparse.Namespace, checkpoint: Checkpoint, asked: PassSettings) -> _Texts:
-    check_kind(asked.kind)
-    texts = own = read_texts(chosen.texts, chosen.text_columns)
-    if chosen.test_texts is None:
-        train, test = split(len(own), chosen.test_share, chosen.seed)
+def _read(arguments: argparse.Namespace, checkpoint: Checkpoint, settings: PassSettings) -> _Texts:
+    check_kind(settings.kind)
+    texts = first_texts = read_texts(arguments.texts, arguments.text_columns)
+    if arguments.test_texts is None:
+        train, test = split(len(first_texts), arguments.test_share, arguments.seed)
     else:
-        texts = (*own, *read_texts(chosen.test_texts, chosen.text_columns))
-        train, test = np.arange(len(own)), np.arange(len(own), len(texts))
-    prepared = prepared_texts(checkpoint, texts, asked, chosen.too_long)
-    parsed = dependencies([queries_text(texts[place], asked.kind) for place in prepared])
+        texts = (*first_texts, *read_texts(arguments.test_texts, arguments.text_columns))
+        train, test = np.arange(len(first_texts)), np.arange(len(first_texts), len(texts))
+    prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
+    parsed = dependencies([queries_text(texts[index], settings.kind) for index in prepared])
     trees = list(progress_bar(([tree] for tree in parsed), len(prepared), "parsing"))
     return _Texts(
         texts=texts, train=train.tolist(), test=test.tolist(), prepared=prepared, trees=dict(zip(prepared, trees))
     )
 
 
-def _say_size(read: _Texts, layers: AttentionLayers, budget: int) -> None:
-    n_words = [min(len(read.trees[place].heads), text.n_tokens) for place, text in read.prepared.items()]
+def _say_size(data: _Texts, layers: AttentionLayers, budget: int) -> None:
+    n_words = [min(len(data.trees[index].heads), text.n_tokens) for index, text in data.prepared.items()]
     check_fits(n_words, layers.n_layers, layers.n_heads, budget)
-    needed = attention_bytes(n_words, layers.n_layers, layers.n_heads) / 2**20
-    print(f"The attention of {len(n_words):,} texts takes {needed:,.0f} MB of memory.", file=sys.stderr)
+    megabytes = attention_bytes(n_words, layers.n_layers, layers.n_heads) / 2**20
+    print(f"The attention of {len(n_words):,} texts takes {megabytes:,.0f} MB of memory.", file=sys.stderr)
 
 
-def _vectors(words: str, checkpoint: Checkpoint, read: _Texts) -> WordVectors:
-    """Vectors of the words of the texts that are prepared; for a random control they are the checkpoint's too."""
+def _vectors(words: str, checkpoint: Checkpoint, data: _Texts) -> WordVectors:
+    """Vectors of the words of the prepared texts; a random control uses those of the real checkpoint."""
     if words == NONE:
-        return no_vectors([len(tree.heads) for tree in read.trees.values()])
+        return no_vectors([len(tree.heads) for tree in data.trees.values()])
     if words == EMBEDDINGS:
         return embedded_words(
-            checkpoint, [word_pieces(text, read.trees[place].words) for place, text in read.prepared.items()]
+            checkpoint, [word_pieces(text, data.trees[index].words) for index, text in data.prepared.items()]
         )
-    shown = [
-        read.trees[place].words.shown(queries_text(read.texts[place], text.kind))
-        for place, text in read.prepared.items()
+    word_forms = [
+        data.trees[index].words.shown(queries_text(data.texts[index], text.kind))
+        for index, text in data.prepared.items()
     ]
-    vectors = vectors_from_file(Path(words), shown)
+    vectors = vectors_from_file(Path(words), word_forms)
     print(f"{vectors.n_unknown:,} of {vectors.n_words:,} words have no vector in {words}.", file=sys.stderr)
     return vectors
 
 
-def _taken(
-    checkpoint: Checkpoint, read: _Texts, vectors: WordVectors, asked: PassSettings
+def _features(
+    checkpoint: Checkpoint, data: _Texts, vectors: WordVectors, settings: PassSettings
 ) -> tuple[list[ProbeText], list[ProbeText]]:
-    """Training and test texts, with the attention of a checkpoint."""
-    check_settings(checkpoint, asked)
-    places = list(read.prepared)
-    words = [read.trees[place].words for place in places]
-    work = word_attention_maps(checkpoint, list(read.prepared.values()), words, asked)
-    passed = {places[row]: features for row, features in progress_bar(work, len(places))}
-    rows = dict(zip(places, vectors.rows))
-    return probe_texts(passed, read.trees, rows, read.train), probe_texts(passed, read.trees, rows, read.test)
+    """Training and test texts with the attention of a checkpoint."""
+    check_settings(checkpoint, settings)
+    indices = list(data.prepared)
+    words = [data.trees[index].words for index in indices]
+    batches = word_attention_maps(checkpoint, list(data.prepared.values()), words, settings)
+    passed = {indices[row]: features for row, features in progress_bar(batches, len(indices))}
+    rows = dict(zip(indices, vectors.rows))
+    return probe_texts(passed, data.trees, rows, data.train), probe_texts(passed, data.trees, rows, data.test)
 
 
 def _say_words(train: Sequence[ProbeText], test: Sequence[ProbeText]) -> int:
-    """Warn if there is little training or test data, and how many words are left out, which is returned."""
+    """Print warnings about little training or test data; returns the number of words that are left out."""
     n_words = n_left_out([*train, *test])
     few = few_words(sum(text.n_learned for text in train), len(train))
-    for said in (left_out(n_words), few, few_test_texts(len(test))):
-        if said:
-            print(said, file=sys.stderr)
+    for warning in (left_out(n_words), few, few_test_texts(len(test))):
+        if warning:
+            print(warning, file=sys.stderr)
     return n_words
 
 
@@ -215,30 +222,30 @@ def _trained(
 
 
 def _write(
-    chosen: argparse.Namespace,
+    arguments: argparse.Namespace,
     settings: ProbeSettings,
-    trained: Mapping[str, _Trained],
+    results: Mapping[str, _Trained],
     offsets: Mapping[int, AttachmentScore],
     n_words_left_out: int,
     facts: Mapping[str, str],
 ) -> None:
-    scores = {name: one.score for name, one in trained.items()}
+    scores = {name: result.score for name, result in results.items()}
     scores |= {_offset_name(offset): score for offset, score in offsets.items()}
     columns: dict[str, np.ndarray] = {}
-    for prefix, one in zip(("", "control_"), trained.values()):
-        columns |= {f"{prefix}{name}": weight.ravel() for name, weight in zip("wu", one.training.probe.weights)}
-    n_layers, n_heads = trained["probe"].training.probe.weights.shape[1:]
+    for prefix, result in zip(("", "control_"), results.values()):
+        columns |= {f"{prefix}{name}": weight.ravel() for name, weight in zip("wu", result.training.probe.weights)}
+    n_layers, n_heads = results["probe"].training.probe.weights.shape[1:]
     index = pd.MultiIndex.from_product([range(n_layers), range(n_heads)], names=["layer", "head"])
-    write_table(chosen.output, pd.DataFrame(columns, index=index).reset_index(), facts)
+    write_table(arguments.output, pd.DataFrame(columns, index=index).reset_index(), facts)
     summary = {
         **facts,
         "settings": asdict(settings),
         "UAS": {name: asdict(score) for name, score in scores.items()},
         "words left out": n_words_left_out,
-        "training": {name: _course(one.training) for name, one in trained.items()},
+        "training": {name: _course(result.training) for name, result in results.items()},
     }
     write(
-        _summary_path(chosen.output),
+        _summary_path(arguments.output),
         lambda path: path.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", "utf-8"),
     )
     print(_table(scores))
@@ -260,7 +267,7 @@ def _offset_name(offset: int) -> str:
 
 def _table(scores: Mapping[str, AttachmentScore]) -> str:
     width = max(map(len, scores))
-    one = next(iter(scores.values()))
-    rows = [f"UAS on {one.n_words:,} words of {one.n_texts:,} texts, with its {LEVEL:.0%} interval"]
+    first = next(iter(scores.values()))
+    rows = [f"UAS on {first.n_words:,} words of {first.n_texts:,} texts, with its {LEVEL:.0%} interval"]
     rows += [f"{name:{width}}  {s.share:6.1%}  {s.low:6.1%} to {s.high:6.1%}" for name, s in scores.items()]
     return "\n".join(rows)

@@ -33,7 +33,7 @@ def check_kind(kind: Kind) -> None:
 def word_attention_maps(
     checkpoint: Checkpoint, texts: Sequence[PassText], words: Sequence[Words], settings: PassSettings
 ) -> Iterator[list[tuple[int, PassedWords]]]:
-    """Attention between the words of texts, batch by batch, each with its place among the texts given.
+    """Attention between the words of texts, batch by batch, each with the index of its text.
 
     Args:
         checkpoint: loaded.
@@ -44,28 +44,29 @@ def word_attention_maps(
     from core.passes.between_words import WordCollector
     from core.passes.collect import collect
 
-    # Words beyond a cut would cost the square of their number.
+    # Without truncated words, as the cost grows with the square of the number of words.
     maps = {
-        id(text): word_map(of_text, text.queries).of_tokens_only() for text, of_text in zip(texts, words, strict=True)
+        id(text): word_map(text_words, text.queries).of_tokens_only()
+        for text, text_words in zip(texts, words, strict=True)
     }
     n_layers = checkpoint.attentions[settings.kind].n_layers
 
     def collector(batch: Sequence[PassText]) -> WordCollector:
-        return WordCollector(checkpoint, [maps[id(text)][0] for text in batch], _as_it_is, n_layers=n_layers)
+        return WordCollector(checkpoint, [maps[id(text)][0] for text in batch], _unreduced, n_layers=n_layers)
 
     for batch in collect(checkpoint, texts, settings, collector):
-        yield [(place, _cropped(columns["attention"], maps[id(texts[place])][1])) for place, columns in batch]
+        yield [(index, _cropped(columns["attention"], maps[id(texts[index])][1])) for index, columns in batch]
 
 
-def _as_it_is(layer: int, attention: Any) -> dict[str, Any]:
-    # A head that was removed contributes nothing to a probe.
+def _unreduced(layer: int, attention: Any) -> dict[str, Any]:
+    # A removed head contributes nothing to a probe.
     return {"attention": attention.nan_to_num(nan=0).half()}
 
 
-def _cropped(attention: np.ndarray, places: Int[np.ndarray, " passed"]) -> PassedWords:
+def _cropped(attention: np.ndarray, indices: Int[np.ndarray, " passed"]) -> PassedWords:
     """Remove padding, and copy, because a view would keep the whole batch in memory."""
-    n = FIRST_WORD + len(places)
-    return PassedWords(attention=attention[:, :, :n, :n].copy(), places=places)
+    n = FIRST_WORD + len(indices)
+    return PassedWords(attention=attention[:, :, :n, :n].copy(), places=indices)
 
 
 def word_pieces(text: PassText, words: Words) -> Pieces:
@@ -76,7 +77,7 @@ def word_pieces(text: PassText, words: Words) -> Pieces:
 
 def embedded_words(checkpoint: Checkpoint, texts: Sequence[Pieces]) -> WordVectors:
     """Vectors of words from a checkpoint's own input embeddings: the mean over a word's tokens."""
-    different = sorted({pieces for text in texts for pieces in text if pieces})
+    distinct = sorted({pieces for text in texts for pieces in text if pieces})
     embeddings = checkpoint.model.get_input_embeddings().weight.detach()
-    vectors = {pieces: embeddings[list(pieces)].float().mean(0).cpu().numpy() for pieces in different}
+    vectors = {pieces: embeddings[list(pieces)].float().mean(0).cpu().numpy() for pieces in distinct}
     return looked_up(vectors, texts)

@@ -64,17 +64,17 @@ class Probe:
     """
 
     constant: Float[np.ndarray, "direction layer head"]
-    """w and u; 0 where a weight is left to the words."""
+    """w and u; 0 where the weight depends on the words only."""
     by_word: Float[np.ndarray, "direction side layer head dimension"]
-    """W and U, for the candidate's vector and the word's own; dimension 0 where words play no part."""
+    """W and U, for the vectors of the candidate and of the word; dimension 0 for a probe without words."""
     root_vector: Float[np.ndarray, " dimension"]
-    """In the place of ROOT's word vector."""
+    """Used as the word vector of ROOT."""
     root_parts: Float[np.ndarray, " special"]
     """a_start and a_end."""
 
     @property
     def weights(self) -> Float[np.ndarray, "direction layer head"]:
-        """w and u of each head: numbers, or where they depend on words the Euclidean norm of all that they are."""
+        """w and u of each head; where they depend on words, the Euclidean norm of all their parameters."""
         if not self.by_word.shape[-1]:
             return self.constant
         return np.sqrt(self.constant**2 + (self.by_word**2).sum(axis=(1, 4)))

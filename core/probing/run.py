@@ -1,5 +1,5 @@
-"""A run of probes: the attention of a corpus in short turns, then training, one probe after the other; one run at a
-time."""
+"""A run of probes: computes the attention of a corpus in short turns, then trains the probes one after the other. Only
+one run trains at a time."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,35 +23,35 @@ from core.texts.text import Text
 from core.texts.tokens import TooLong
 
 TURN: Final = 8_000
-"""Characters of the texts that are passed in one turn, while others wait: about a second's work."""
+"""Characters of the texts of one turn, during which other requests wait: about a second's work."""
 WAIT_SECONDS: Final = 0.3
-"""Between two looks at whether another reader's training has ended."""
+"""Interval between checks whether another run has ended."""
 
 Stage = Literal["waiting", "passing", "training"]
 
 _one_at_a_time: Final = Lock()
-"""A corpus's attention takes much memory, and training a core of the machine."""
+"""The attention of a corpus takes much memory, and training takes a CPU core."""
 
 
 @dataclass(frozen=True)
 class ProbeKind:
-    """One of the probes that are trained on a corpus."""
+    """A kind of probe."""
 
     words: bool
     """Whether weights depend on the words."""
     control: bool
-    """Whether on a checkpoint of random weights; the vectors of words are then still those of the real one."""
+    """Whether the checkpoint has random weights; word vectors are still those of the real checkpoint."""
 
 
 @dataclass(frozen=True)
 class Stand:
-    """How far the work is."""
+    """Progress of a run."""
 
     stage: Stage
     share: float
-    """Of the stage that is done."""
+    """Share of the stage that is done."""
     kind: ProbeKind | None = None
-    """What is being trained."""
+    """The probe being trained."""
     training: Training | None = None
 
 
@@ -60,13 +60,13 @@ Tell = Callable[[Stand], None]
 
 
 OnCheckpoint = Callable[[bool, Callable[[Checkpoint], Any], Callable[[], None]], Any]
-"""Does some work on the loaded checkpoint or, where the first argument is true, on its control of random weights, and
-returns its result; the last argument is called while the work is waited for, and may raise to stop."""
+"""on_checkpoint(control, work, watch) -> result of the work on the loaded checkpoint, or on its random control; `watch`
+is called while waiting for it, and may raise to stop."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProbeQuestion:
-    """What is to be trained on which texts."""
+    """The probes to train, and their texts."""
 
     texts: Sequence[Text]
     trees: Sequence[Dependencies]
@@ -76,37 +76,37 @@ class ProbeQuestion:
     kinds: Sequence[ProbeKind]
     settings: PassSettings
     how: ProbeSettings
-    """Of all kinds; its `words` says nothing."""
+    """Settings of all probes; `words` is ignored."""
     vectors: WordVectors | None
-    """Of the words of all texts; None for the checkpoint's own."""
+    """Vectors of the words of all texts; None for the checkpoint's own embeddings."""
     too_long: TooLong
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrainedProbe:
-    """A trained probe and how well it does on the texts to test on."""
+    """A trained probe and its score on the test texts."""
 
     training: Training
-    """Not finished where the reader stopped it."""
+    """Unfinished if it was stopped."""
     score: AttachmentScore
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProbeResults:
-    """What was found so far."""
+    """Results so far."""
 
     offsets: Mapping[int, AttachmentScore]
-    """Of right-branching and of the best fixed offset."""
+    """Scores of right-branching and of the best fixed offset."""
     probes: Mapping[ProbeKind, TrainedProbe]
     too_long: tuple[tuple[int, int], ...]
-    """Place and number of tokens of each text that was left out."""
+    """Index and number of tokens of each text that was left out."""
     n_left_out: int
-    """Words of the other texts that are used for neither, as they or their heads have no tokens."""
+    """Words of the other texts used for neither training nor testing, as they or their heads have no tokens."""
 
     @property
     def n_bytes(self) -> int:
-        """Memory that they take."""
-        return sum(one.training.probe.by_word.nbytes for one in self.probes.values())
+        """Size in memory."""
+        return sum(trained.training.probe.by_word.nbytes for trained in self.probes.values())
 
 
 def train_probes(
@@ -115,15 +115,15 @@ def train_probes(
     tell: Tell,
     keep: Callable[[ProbeResults], None],
 ) -> None:
-    """Train probes on a corpus, one after the other, once no other training is on.
+    """Train probes on a corpus, one after the other, once no other run is training.
 
     Args:
-        on_checkpoint: passes the texts.
-        question: what is asked.
-        tell: where it raises, the work ends, and of the probe that was being trained the best so far is kept.
-        keep: called after each probe with all that was found until then.
+        on_checkpoint: runs work on the checkpoint or its random control.
+        question: the probes to train, and their texts.
+        tell: receives the progress; if it raises, the run ends, with the best state so far of the current probe.
+        keep: called after each probe with all results so far.
 
-    Raises: AnalysisError of any stage; whatever `tell` raises.
+    Raises: AnalysisError of any stage, and what `tell` raises.
     """
     while not _one_at_a_time.acquire(timeout=WAIT_SECONDS):
         tell(Stand("waiting", 0.0))
@@ -137,7 +137,7 @@ def train_probes(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Passed:
-    """What passes gave of texts, by place."""
+    """Results of passes, by index of the text."""
 
     words: dict[int, PassedWords]
     pieces: dict[int, Pieces]
@@ -145,7 +145,7 @@ class _Passed:
 
 
 class _Work:
-    """The probes of a question, those of one checkpoint at a time."""
+    """Trains the probes of a question, those of one checkpoint at a time."""
 
     def __init__(
         self,
@@ -161,24 +161,24 @@ class _Work:
         self._results: ProbeResults | None = None
 
     def do(self, control: bool) -> None:
-        """Train the probes of the checkpoint, and then those of its random control."""
-        asked = self._question
-        kinds = [kind for kind in asked.kinds if kind.control == control]
+        """Train the probes of the checkpoint, or those of its random control."""
+        question = self._question
+        kinds = [kind for kind in question.kinds if kind.control == control]
         passed = self._passed(control)
-        if self._table is None and any(kind.words for kind in asked.kinds):
-            self._find_vectors(control, passed)
+        if self._table is None and any(kind.words for kind in question.kinds):
+            self._set_vectors(control, passed)
         for kind in kinds:
             self._train(kind, passed)
 
     def _passed(self, control: bool) -> _Passed:
-        """Attention of all texts, in turns; the shortest first, as a batch holds texts of like length."""
+        """Attention of all texts, in turns; the shortest first, as a batch holds texts of similar length."""
         texts = self._question.texts
-        order = sorted(range(len(texts)), key=lambda place: _size(texts[place]))
+        order = sorted(range(len(texts)), key=lambda index: _size(texts[index]))
         passed = _Passed(words={}, pieces={}, too_long=[])
-        for places in _turns(order, texts):
+        for indices in _turns(order, texts):
             stand = Stand("passing", (len(passed.words) + len(passed.too_long)) / len(texts))
             self._tell(stand)
-            turn = self._on_checkpoint(control, partial(_turn, self._question, places), partial(self._tell, stand))
+            turn = self._on_checkpoint(control, partial(_turn, self._question, indices), partial(self._tell, stand))
             passed.words.update(turn.words)
             passed.pieces.update(turn.pieces)
             passed.too_long.extend(turn.too_long)
@@ -186,41 +186,43 @@ class _Work:
             raise EveryTextTooLong(tuple(passed.too_long))
         return passed
 
-    def _find_vectors(self, control: bool, passed: _Passed) -> None:
-        given = self._question.vectors
-        if given is not None:
-            self._table, self._rows = given.table, dict(enumerate(given.rows))
+    def _set_vectors(self, control: bool, passed: _Passed) -> None:
+        vectors = self._question.vectors
+        if vectors is not None:
+            self._table, self._rows = vectors.table, dict(enumerate(vectors.rows))
             return
         pieces = list(passed.pieces.values())
-        own = self._on_checkpoint(control, lambda checkpoint: embedded_words(checkpoint, pieces), _no_watch)
-        self._table, self._rows = own.table, dict(zip(passed.pieces, own.rows))
+        embedded = self._on_checkpoint(control, lambda checkpoint: embedded_words(checkpoint, pieces), _no_watch)
+        self._table, self._rows = embedded.table, dict(zip(passed.pieces, embedded.rows))
 
     def _train(self, kind: ProbeKind, passed: _Passed) -> None:
         from core.probing.training import train
 
-        asked, (table, rows) = self._question, self._vectors(kind, passed)
-        trees = dict(enumerate(asked.trees))
-        own, test = (probe_texts(passed.words, trees, rows, places) for places in (asked.train, asked.test))
+        question, (table, rows) = self._question, self._vectors(kind, passed)
+        trees = dict(enumerate(question.trees))
+        train_texts, test_texts = (
+            probe_texts(passed.words, trees, rows, indices) for indices in (question.train, question.test)
+        )
         if self._results is None:
             self._results = ProbeResults(
-                offsets=offset_scores(own, test),
+                offsets=offset_scores(train_texts, test_texts),
                 probes={},
                 too_long=tuple(sorted(passed.too_long)),
-                n_left_out=n_left_out([*own, *test]),
+                n_left_out=n_left_out([*train_texts, *test_texts]),
             )
         last: Training | None = None
         try:
-            for last in train(own, table, replace(asked.how, words=kind.words)):
-                self._tell(Stand("training", _share(last, asked.how.epochs), kind, last))
+            for last in train(train_texts, table, replace(question.how, words=kind.words)):
+                self._tell(Stand("training", _share(last, question.how.epochs), kind, last))
         finally:
             if last is not None and (last.is_finished or last.best):
-                self._score(kind, last, test, table)
+                self._score(kind, last, test_texts, table)
 
     def _vectors(self, kind: ProbeKind, passed: _Passed) -> tuple[np.ndarray, dict[int, np.ndarray]]:
         if kind.words and self._table is not None:
             return self._table, self._rows
-        none = no_vectors([len(pieces) for pieces in passed.pieces.values()])
-        return none.table, dict(zip(passed.pieces, none.rows))
+        empty = no_vectors([len(pieces) for pieces in passed.pieces.values()])
+        return empty.table, dict(zip(passed.pieces, empty.rows))
 
     def _score(self, kind: ProbeKind, training: Training, test: Sequence[ProbeText], table: np.ndarray) -> None:
         from core.probing.training import predicted_heads
@@ -234,35 +236,37 @@ class _Work:
 
 
 def _no_watch() -> None:
-    """For work that takes no time."""
+    """Do nothing: for work that takes no time."""
 
 
-def _turn(question: ProbeQuestion, places: Sequence[int], checkpoint: Checkpoint) -> _Passed:
-    """What a pass gives of some texts; the checkpoint's shape says whether all of them fit into memory."""
+def _turn(question: ProbeQuestion, indices: Sequence[int], checkpoint: Checkpoint) -> _Passed:
+    """Pass some texts through a checkpoint; raises if the attention of all texts would not fit into memory."""
     layers = checkpoint.attentions[question.settings.kind]
     n_words = [min(len(tree.heads), checkpoint.max_tokens) for tree in question.trees]
     check_fits(n_words, layers.n_layers, layers.n_heads)
-    texts = [question.texts[place] for place in places]
+    texts = [question.texts[index] for index in indices]
     prepared, too_long = prepare_all(checkpoint, texts, question.settings, question.too_long)
-    kept = [places[row] for row in prepared]
-    words = [question.trees[place].words for place in kept]
+    prepared_indices = [indices[row] for row in prepared]
+    words = [question.trees[index].words for index in prepared_indices]
     passed = list(prepared.values())
-    work = word_attention_maps(checkpoint, passed, words, question.settings)
+    batches = word_attention_maps(checkpoint, passed, words, question.settings)
     return _Passed(
-        words={kept[row]: features for batch in work for row, features in batch},
-        pieces={place: word_pieces(text, of_text) for place, text, of_text in zip(kept, passed, words)},
-        too_long=[(places[row], n_tokens) for row, n_tokens in too_long],
+        words={prepared_indices[row]: features for batch in batches for row, features in batch},
+        pieces={
+            index: word_pieces(text, text_words) for index, text, text_words in zip(prepared_indices, passed, words)
+        },
+        too_long=[(indices[row], n_tokens) for row, n_tokens in too_long],
     )
 
 
 def _turns(order: Sequence[int], texts: Sequence[Text]) -> Iterator[list[int]]:
     turn, n_characters = list[int](), 0
-    for place in order:
-        if turn and n_characters + _size(texts[place]) > TURN:
+    for index in order:
+        if turn and n_characters + _size(texts[index]) > TURN:
             yield turn
             turn, n_characters = [], 0
-        turn.append(place)
-        n_characters += _size(texts[place])
+        turn.append(index)
+        n_characters += _size(texts[index])
     yield turn
 
 

@@ -25,7 +25,7 @@ BUDGET_BYTES: Final = 1024 * 2**20
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PassedWords:
-    """The words of one text that have tokens, and the attention between them; truncated words have none."""
+    """The words of one text that have tokens, and the attention between them; truncated words are left out."""
 
     attention: Float16[np.ndarray, "layer head axis axis"]
     """From and to CLS_WORD, OTHER_SPECIAL and these words, as in core.texts.words.WordMap."""
@@ -41,10 +41,10 @@ class ProbeText:
     heads: Int[np.ndarray, " word"]
     """Candidate that is each word's head, of all words of the text."""
     counts: Bool[np.ndarray, " word"]
-    """Whether a word counts in attachment scores: punctuation does not, nor a word without tokens, or whose head has
-    none."""
+    """Whether a word counts in attachment scores: punctuation does not, nor do words that have no tokens or whose head
+    has none."""
     rows: Int[np.ndarray, " passed"]
-    """Row of each passed word in WordVectors.table; all 0 where words play no part."""
+    """Row of each passed word in WordVectors.table; all 0 for a probe without words."""
 
     @property
     def candidates(self) -> Int[np.ndarray, " candidate"]:
@@ -53,10 +53,10 @@ class ProbeText:
 
     @property
     def targets(self) -> Int[np.ndarray, " passed"]:
-        """Place among `candidates` of each passed word's head; NO_CANDIDATE where the head has no tokens."""
-        places = np.full(len(self.heads) + 1, NO_CANDIDATE)
-        places[self.candidates] = np.arange(len(self.candidates))
-        return places[self.heads[self.passed.places]]
+        """Index among `candidates` of each passed word's head; NO_CANDIDATE where the head has no tokens."""
+        indices = np.full(len(self.heads) + 1, NO_CANDIDATE)
+        indices[self.candidates] = np.arange(len(self.candidates))
+        return indices[self.heads[self.passed.places]]
 
     @property
     def n_learned(self) -> int:
@@ -74,14 +74,14 @@ def check_fits(n_words: Sequence[int], n_layers: int, n_heads: int, budget: int 
 
     Raises: AnalysisError with the texts to leave out.
     """
-    needed = attention_bytes(n_words, n_layers, n_heads)
-    if needed <= budget:
+    n_bytes = attention_bytes(n_words, n_layers, n_heads)
+    if n_bytes <= budget:
         return
     sizes = [attention_bytes([n], n_layers, n_heads) for n in n_words]
     n_first = int(np.searchsorted(np.cumsum(sizes), budget, side="right"))
     n_short = int(np.searchsorted(np.cumsum(sorted(sizes)), budget, side="right"))
     raise AnalysisError(
-        f"The attention of {len(n_words):,} texts takes {needed / 2**20:,.0f} MB of memory, and at most "
+        f"The attention of {len(n_words):,} texts takes {n_bytes / 2**20:,.0f} MB of memory, and at most "
         f"{budget / 2**20:,.0f} MB may be used. Leave out all from text {n_first + 1:,} on, or those of "
         f"{sorted(n_words)[n_short]:,} words and more."
     )
@@ -91,7 +91,7 @@ def split(n_texts: int, share: float, seed: int) -> tuple[Int[np.ndarray, " trai
     """Random split into indices of training texts and of test texts, each sorted.
 
     Args:
-        n_texts: all.
+        n_texts: total number of texts.
         share: share of test texts.
         seed: random seed.
 
@@ -113,7 +113,7 @@ def probe_texts(
     passed: Mapping[int, PassedWords],
     trees: Mapping[int, Dependencies],
     rows: Mapping[int, Int[np.ndarray, " _"]],
-    places: Iterable[int],
+    indices: Iterable[int],
 ) -> list[ProbeText]:
     """Prepare texts for a probe; texts that were skipped as too long are left out.
 
@@ -121,9 +121,9 @@ def probe_texts(
         passed: words with tokens and their attention, by index of the text.
         trees: trees of the same texts.
         rows: rows of all their words in WordVectors.table.
-        places: indices of the texts to prepare.
+        indices: indices of the texts to prepare.
     """
-    return [_probe_text(passed[place], trees[place], rows[place]) for place in places if place in passed]
+    return [_probe_text(passed[index], trees[index], rows[index]) for index in indices if index in passed]
 
 
 def _probe_text(passed: PassedWords, tree: Dependencies, rows: Int[np.ndarray, " word"]) -> ProbeText:

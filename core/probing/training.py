@@ -22,7 +22,7 @@ REPORT_TEXTS: Final = 100
 ENTRIES: Final = 2**22
 """Attention entries processed at once, padding included; with all copies under 100 MB."""
 NO_WORD: Final = -100
-"""Target of padding, which no loss counts."""
+"""Target of padding, which the loss ignores."""
 
 
 def train(
@@ -30,8 +30,8 @@ def train(
 ) -> Iterator[Training]:
     """Train a probe on the CPU, yielding its progress every REPORT_TEXTS texts and after each epoch.
 
-    The loss is the cross-entropy over ROOT and the passed words of the text, of every passed word whose head was
-    passed, punctuation included. The caller may stop iterating and use the best probe so far. The result is
+    The loss is the cross-entropy over ROOT and the words with tokens, for every such word whose head has tokens,
+    punctuation included. The caller may stop iterating and use the best probe so far. The result is
     deterministic for the same texts, settings and number of threads.
 
     Args:
@@ -50,8 +50,10 @@ def train(
             f"A probe needs at least {LEAST_TEXTS} training texts beside its validation texts; of {len(texts)}, "
             f"{n_held_out} are for validation. Give more texts with trees."
         )
-    own, held_out = ([texts[place] for place in places] for places in (order[n_held_out:], order[:n_held_out]))
-    return _Run(own, held_out, vectors, settings).course()
+    training_texts, validation_texts = (
+        [texts[index] for index in part] for part in (order[n_held_out:], order[:n_held_out])
+    )
+    return _Run(training_texts, validation_texts, vectors, settings).course()
 
 
 class _Run:
@@ -59,17 +61,17 @@ class _Run:
 
     def __init__(
         self,
-        own: Sequence[ProbeText],
-        held_out: Sequence[ProbeText],
+        training_texts: Sequence[ProbeText],
+        validation_texts: Sequence[ProbeText],
         vectors: Float32[np.ndarray, "row dimension"],
         settings: ProbeSettings,
     ) -> None:
-        self._own, self._held_out, self._settings = own, held_out, settings
+        self._texts, self._validation_texts, self._settings = training_texts, validation_texts, settings
         self._table = torch.from_numpy(vectors)
         self._rng = np.random.default_rng((settings.seed, 1))
-        self._scorer = _Scorer(_untrained(own[0], vectors, self._rng), settings)
+        self._scorer = _Scorer(_untrained(training_texts[0], vectors, self._rng), settings)
         self._optimizer = torch.optim.Adam(self._scorer.parameters(), settings.learning_rate)
-        self._epochs = [Epoch(0, None, *_measured(self._scorer, held_out, self._table))]
+        self._epochs = [Epoch(0, None, *_measured(self._scorer, validation_texts, self._table))]
         self._best, self._probe = 0, self._scorer.learned()
 
     @property
@@ -85,28 +87,28 @@ class _Run:
 
     def _epoch(self) -> Iterator[Training]:
         """Train one epoch."""
-        order, size, lost = self._rng.permutation(len(self._own)), self._settings.texts_per_step, 0.0
+        order, size, total_loss = self._rng.permutation(len(self._texts)), self._settings.texts_per_step, 0.0
         for start in range(0, len(order), size):
-            lost += self._step([self._own[place] for place in order[start : start + size]])
+            total_loss += self._step([self._texts[index] for index in order[start : start + size]])
             done = start + size
             if done < len(order) and done // REPORT_TEXTS > start // REPORT_TEXTS:
                 yield self._report(done)
-        measured = _measured(self._scorer, self._held_out, self._table)
-        self._epochs.append(Epoch(len(self._epochs), lost / _n_words(self._own), *measured))
+        validation = _measured(self._scorer, self._validation_texts, self._table)
+        self._epochs.append(Epoch(len(self._epochs), total_loss / _n_words(self._texts), *validation))
         if self._epochs[-1].held_out_loss < self._epochs[self._best].held_out_loss:
             self._best, self._probe = len(self._epochs) - 1, self._scorer.learned()
         yield self._report(len(order))
 
     def _step(self, texts: Sequence[ProbeText]) -> float:
-        lost = 0.0
+        total_loss = 0.0
         self._optimizer.zero_grad()
-        for some in _parts(texts):
-            batch = _batch(some, self._table)
+        for part in _parts(texts):
+            batch = _batch(part, self._table)
             loss = _loss(self._scorer(batch), batch)
             loss.backward()
-            lost += float(loss.detach())
+            total_loss += float(loss.detach())
         self._optimizer.step()
-        return lost
+        return total_loss
 
     def _report(self, done: int) -> Training:
         return Training(
@@ -114,9 +116,9 @@ class _Run:
             best=self._best,
             epochs=tuple(self._epochs),
             done=done,
-            n_texts=len(self._own),
-            n_held_out=len(self._held_out),
-            is_finished=self.is_finished and done == len(self._own),
+            n_texts=len(self._texts),
+            n_held_out=len(self._validation_texts),
+            is_finished=self.is_finished and done == len(self._texts),
         )
 
 
@@ -125,7 +127,7 @@ def predicted_heads(
 ) -> list[Int[np.ndarray, " _"]]:
     """Most likely candidate for each word of each text; NO_CANDIDATE for a word without tokens."""
     batches = _scored(_Scorer(probe), texts, torch.from_numpy(vectors))
-    return [heads for some, _, logits in batches for heads in _likeliest(logits, some)]
+    return [heads for part, _, logits in batches for heads in _likeliest(logits, part)]
 
 
 def scores(
@@ -147,27 +149,27 @@ class _Batch:
     vectors: Tensor
     """[text word dimension]"""
     targets: Tensor
-    """[text word]: NO_CANDIDATE where none is right, NO_WORD for padding."""
+    """[text word]: NO_CANDIDATE where no candidate is correct, NO_WORD for padding."""
 
 
 def _batch(texts: Sequence[ProbeText], table: Tensor) -> _Batch:
     n_texts, longest = len(texts), max(len(text.rows) for text in texts)
     n_layers, n_heads = texts[0].passed.attention.shape[:2]
-    both = torch.zeros((n_texts, 2, n_layers * n_heads, longest, FIRST_WORD + longest))
+    maps = torch.zeros((n_texts, 2, n_layers * n_heads, longest, FIRST_WORD + longest))
     rows = torch.full((n_texts, longest), UNKNOWN)
     targets = torch.full((n_texts, longest), NO_WORD)
     for i, text in enumerate(texts):
         n_words = len(text.rows)
         attention = torch.from_numpy(text.passed.attention).flatten(0, 1)
-        both[i, 0, :, :n_words, : FIRST_WORD + n_words] = attention.transpose(1, 2)[:, FIRST_WORD:]
-        both[i, 1, :, :n_words, : FIRST_WORD + n_words] = attention[:, FIRST_WORD:]
+        maps[i, 0, :, :n_words, : FIRST_WORD + n_words] = attention.transpose(1, 2)[:, FIRST_WORD:]
+        maps[i, 1, :, :n_words, : FIRST_WORD + n_words] = attention[:, FIRST_WORD:]
         rows[i, :n_words] = torch.from_numpy(text.rows)
         targets[i, :n_words] = torch.from_numpy(text.targets)
-    return _Batch(both[..., FIRST_WORD:], both[..., [CLS_WORD, OTHER_SPECIAL]], table[rows], targets)
+    return _Batch(maps[..., FIRST_WORD:], maps[..., [CLS_WORD, OTHER_SPECIAL]], table[rows], targets)
 
 
 class _Scorer(torch.nn.Module):
-    """A probe as torch trains it: scores of ROOT first, then of the words, as `ProbeText.candidates` has them."""
+    """A probe as a torch module: scores of ROOT first, then of the words, in the order of `ProbeText.candidates`."""
 
     def __init__(self, probe: Probe, settings: ProbeSettings | None = None) -> None:
         """Initialise from a probe; the settings determine which weights are trained."""
@@ -182,16 +184,18 @@ class _Scorer(torch.nn.Module):
         self.root_parts = _weights(probe.root_parts, True)
 
     def forward(self, batch: _Batch) -> Tensor:
-        """[text word candidate], ROOT first; what stands for padding is minus infinity."""
+        """[text word candidate], ROOT first; minus infinity for padding."""
         words = torch.einsum("trmwc,rm->twc", batch.maps, self.constant)
-        of_root = self.constant.expand(*batch.targets.shape, *self.constant.shape)
+        root_weights = self.constant.expand(*batch.targets.shape, *self.constant.shape)
         if self.by_word.numel():
-            # W (v_i, v_j) is a sum of what each word gives, so nothing is as large as pairs x dimension x maps.
-            of_candidate, of_word = (torch.einsum("twd,rmd->twrm", batch.vectors, self.by_word[:, i]) for i in (0, 1))
-            words = words + torch.einsum("trmwc,tcrm->twc", batch.maps, of_candidate)
-            words = words + torch.einsum("trmwc,twrm->twc", batch.maps, of_word)
-            of_root = of_root + of_word + self.by_word[:, 0] @ self.root_vector
-        root = torch.einsum("trmws,twrm->tws", batch.root, of_root) @ self.root_parts
+            # W (v_i, v_j) is the sum of one term per word, so no tensor has pairs x dimension x maps entries.
+            candidate_weights, word_weights = (
+                torch.einsum("twd,rmd->twrm", batch.vectors, self.by_word[:, i]) for i in (0, 1)
+            )
+            words = words + torch.einsum("trmwc,tcrm->twc", batch.maps, candidate_weights)
+            words = words + torch.einsum("trmwc,twrm->twc", batch.maps, word_weights)
+            root_weights = root_weights + word_weights + self.by_word[:, 0] @ self.root_vector
+        root = torch.einsum("trmws,twrm->tws", batch.root, root_weights) @ self.root_parts
         words = words.masked_fill((batch.targets == NO_WORD)[:, None], -torch.inf)
         return torch.cat([root[..., None], words], -1)
 
@@ -228,25 +232,25 @@ def _untrained(text: ProbeText, vectors: Float32[np.ndarray, "row dimension"], r
 
 
 def _measured(scorer: _Scorer, texts: Sequence[ProbeText], table: Tensor) -> tuple[float, float]:
-    """Cross-entropy of a word in nats, and share of the counting words whose head is right."""
-    lost, right = 0.0, 0
-    for some, batch, logits in _scored(scorer, texts, table):
-        lost += float(_loss(logits, batch))
-        right += sum(
-            int((heads == text.heads)[text.counts].sum()) for heads, text in zip(_likeliest(logits, some), some)
+    """Mean cross-entropy per word in nats, and share of the counting words with the correct head."""
+    total_loss, n_correct = 0.0, 0
+    for part, batch, logits in _scored(scorer, texts, table):
+        total_loss += float(_loss(logits, batch))
+        n_correct += sum(
+            int((heads == text.heads)[text.counts].sum()) for heads, text in zip(_likeliest(logits, part), part)
         )
-    return lost / _n_words(texts), right / max(sum(int(text.counts.sum()) for text in texts), 1)
+    return total_loss / _n_words(texts), n_correct / max(sum(int(text.counts.sum()) for text in texts), 1)
 
 
 def _scored(
     scorer: _Scorer, texts: Sequence[ProbeText], table: Tensor
 ) -> Iterator[tuple[Sequence[ProbeText], _Batch, Tensor]]:
-    """Some texts at a time, as a batch, with their scores [text word candidate]."""
-    for some in _parts(texts):
-        batch = _batch(some, table)
+    """Yield texts part by part, each with its batch and scores [text word candidate]."""
+    for part in _parts(texts):
+        batch = _batch(part, table)
         with torch.no_grad():
             logits = scorer(batch)
-        yield some, batch, logits
+        yield part, batch, logits
 
 
 def _parts(texts: Sequence[ProbeText]) -> Iterator[Sequence[ProbeText]]:
@@ -263,8 +267,8 @@ def _parts(texts: Sequence[ProbeText]) -> Iterator[Sequence[ProbeText]]:
 def _likeliest(logits: Tensor, texts: Sequence[ProbeText]) -> list[Int[np.ndarray, " _"]]:
     """Most likely candidate of each word of each text."""
     heads_of_texts = [np.full(len(text.heads), NO_CANDIDATE) for text in texts]
-    for heads, places, text in zip(heads_of_texts, logits.argmax(-1).numpy(), texts):
-        heads[text.passed.places] = text.candidates[places[: len(text.rows)]]
+    for heads, indices, text in zip(heads_of_texts, logits.argmax(-1).numpy(), texts):
+        heads[text.passed.places] = text.candidates[indices[: len(text.rows)]]
     return heads_of_texts
 
 
@@ -275,5 +279,5 @@ def _loss(logits: Tensor, batch: _Batch) -> Tensor:
 
 
 def _n_words(texts: Sequence[ProbeText]) -> int:
-    """At least 1, to divide by."""
+    """Number of training words; at least 1, as it is a divisor."""
     return max(sum(text.n_learned for text in texts), 1)

@@ -13,7 +13,7 @@ from core.errors import AnalysisError
 UNKNOWN: Final = 0
 """Row of words without a vector; all zeros."""
 MAX_VECTOR_BYTES: Final = 8 * 10**9
-"""Maximum file size; the largest GloVe file has 5.6 GB."""
+"""Maximum file size; the largest GloVe file is 5.6 GB."""
 MAX_LINE_BYTES: Final = 100_000
 MAX_DIMENSIONS: Final = 2_000
 
@@ -26,23 +26,23 @@ class WordVectors:
     """The vectors of the words of some texts."""
 
     table: Float32[np.ndarray, "row dimension"]
-    """One row a different word; row UNKNOWN is 0."""
+    """One row per distinct word; row UNKNOWN is 0."""
     rows: tuple[Int[np.ndarray, " _"], ...]
-    """Of each text."""
+    """Row of each word, for each text."""
 
     @property
     def n_unknown(self) -> int:
-        """Words without a vector, of all words of all texts."""
+        """Number of words without a vector in all texts."""
         return sum(int((row == UNKNOWN).sum()) for row in self.rows)
 
     @property
     def n_words(self) -> int:
-        """Words of all texts."""
+        """Number of words in all texts."""
         return sum(map(len, self.rows))
 
 
 def no_vectors(n_words: Sequence[int]) -> WordVectors:
-    """Vectors without a dimension, for texts of so many words."""
+    """Vectors of dimension 0, for texts with the given numbers of words."""
     return WordVectors(table=np.zeros((1, 0), np.float32), rows=tuple(np.full(n, UNKNOWN) for n in n_words))
 
 
@@ -61,7 +61,7 @@ def vectors_from_file(path: Path, texts: Sequence[Sequence[str]]) -> WordVectors
 
 
 def vectors_from_lines(name: str, lines: Iterable[bytes], texts: Sequence[Sequence[str]]) -> WordVectors:
-    """Vectors of the words of texts from lines such as GloVe's: a word, then its numbers, blanks between.
+    """Vectors of the words of texts from lines such as GloVe's: a word, then its numbers, separated by spaces.
 
     Words are looked up in lower case, as the code of Clark et al. does. A first line of two whole numbers (word2vec
     format) is skipped. Only the lines of words in the texts are parsed.
@@ -73,14 +73,14 @@ def vectors_from_lines(name: str, lines: Iterable[bytes], texts: Sequence[Sequen
 
     Raises: AnalysisError for a line that cannot be read, and where no word is found.
     """
-    wanted = {word.lower() for words in texts for word in words}
+    vocabulary = {word.lower() for words in texts for word in words}
     vectors: dict[str, Float32[np.ndarray, " dimension"]] = {}
-    for word, vector in _entries(name, lines, wanted):
+    for word, vector in _entries(name, lines, vocabulary):
         vectors.setdefault(word, vector)
     if not vectors:
         raise AnalysisError(
-            f"{name} has a vector for none of the {len(wanted):,} words of the texts. Choose a file with vectors of "
-            "lower-case words of their language."
+            f"{name} has a vector for none of the {len(vocabulary):,} words of the texts. Choose a file with vectors "
+            "of lower-case words of their language."
         )
     return looked_up(vectors, [[word.lower() for word in words] for words in texts])
 
@@ -88,7 +88,7 @@ def vectors_from_lines(name: str, lines: Iterable[bytes], texts: Sequence[Sequen
 def looked_up(
     vectors: Mapping[Named, Float32[np.ndarray, " dimension"]], texts: Sequence[Sequence[Named]]
 ) -> WordVectors:
-    """The same vectors as a table; words that have none get row UNKNOWN."""
+    """Vectors of the words of texts as a table; words without a vector get row UNKNOWN."""
     row_of = {word: row for row, word in enumerate(vectors, start=UNKNOWN + 1)}
     table = np.stack([np.zeros_like(next(iter(vectors.values()))), *vectors.values()])
     rows = tuple(np.array([row_of.get(word, UNKNOWN) for word in words], int) for words in texts)
@@ -96,7 +96,7 @@ def looked_up(
 
 
 def _entries(
-    name: str, lines: Iterable[bytes], wanted: set[str]
+    name: str, lines: Iterable[bytes], vocabulary: set[str]
 ) -> Iterator[tuple[str, Float32[np.ndarray, " dimension"]]]:
     n_numbers = 0
     for number, line in enumerate(lines, start=1):
@@ -107,7 +107,7 @@ def _entries(
         if number == 1 and len(fields) == 2 and all(field.isdigit() for field in fields):
             continue
         n_numbers = n_numbers or len(fields) - 1
-        # A word may hold blanks itself, so the numbers are counted from the end.
+        # A word may contain spaces, so the numbers are counted from the end.
         if not 0 < n_numbers < len(fields):
             raise AnalysisError(
                 f"{where} has {len(fields) - 1:,} numbers and {n_numbers or 'at least 1'} were expected. Choose a text "
@@ -116,7 +116,7 @@ def _entries(
         if n_numbers > MAX_DIMENSIONS:
             raise AnalysisError(f"{where} has {n_numbers:,} numbers and at most {MAX_DIMENSIONS:,} are read.")
         word = _decoded(b" ".join(fields[:-n_numbers]), where)
-        if word in wanted:
+        if word in vocabulary:
             yield word, _numbers(fields[-n_numbers:], where)
 
 
