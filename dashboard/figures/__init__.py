@@ -1,1 +1,1 @@
-"""Results to figures; these know no page."""
+"""Turns results into figures; independent of any page."""

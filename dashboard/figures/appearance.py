@@ -1,10 +1,9 @@
-"""How roles and chosen heads look: the one place for their colours, letters and names."""
+"""Colours, letters, marks and names of roles and chosen heads, defined only here."""
 
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from jaxtyping import UInt8
 
 from core.roles.roles import ROLES
 
@@ -19,13 +18,13 @@ class Look:
     name: str
     """The role as `core.roles.roles` names it."""
     letter: str
-    """One letter, unlike that of every other role."""
+    """One letter, different for every role."""
     color: str
     """Fill, as #RRGGBB."""
     ink: str
     """Text on that fill, black or white, at least 4.5:1."""
     label: str
-    """The role as a reader sees it."""
+    """Name of the role, for display."""
 
     @property
     def lettered(self) -> str:
@@ -45,9 +44,9 @@ LOOKS: Final[dict[str, Look]] = {
         Look("syntactic", "S", "#E69F00", _BLACK, "syntactic"),
         Look("delimiter", "D", "#007A5E", _WHITE, "delimiter"),
         Look("block", "B", "#CC79A7", _BLACK, "block"),
-        # Where a checkpoint has no delimiters this takes their corner, and so their hue.
+        # In checkpoints without delimiters it takes the corner of delimiter, and so its hue.
         Look("sink", "F", "#009E73", _BLACK, "attention sink"),
-        # A finer kind keeps its parent's hue and differs in lightness, which no colour blindness takes away.
+        # A finer role has the hue of its parent and another lightness, which is visible with any colour blindness.
         Look("delimiter:cls", "C", "#00503E", _WHITE, "delimiter: CLS"),
         Look("delimiter:sep", "E", "#56BFA0", _BLACK, "delimiter: SEP"),
         Look("syntactic:nsubj", "N", "#7A4A00", _WHITE, "syntactic: nsubj"),
@@ -63,7 +62,7 @@ HEXAGON: Final = "M0,-1L.87,-.5L.87,.5L0,1L-.87,.5L-.87,-.5Z"
 _COARSE_SHAPES = ("circle", "square", "triangle-up", "diamond")
 _FINE_SHAPES = ("cross", "triangle-down", "triangle-left", "triangle-right", PENTAGON, STAR)
 SHAPES: Final = dict(zip(ROLES, (*_COARSE_SHAPES, HEXAGON, *_FINE_SHAPES), strict=True))
-"""Mark of each role, for whoever cannot tell the colours apart: a Vega symbol, or its outline as an SVG path."""
+"""Mark of each role, to distinguish roles without colours: a Vega symbol, or its outline as an SVG path."""
 
 HEAD_COLORS: Final = (
     "#1177CC",
@@ -78,24 +77,24 @@ HEAD_COLORS: Final = (
 """Colours of chosen heads in the order they were chosen; each has at least 3:1 on white and on near-black."""
 
 WORD_COLORS: Final = ("#0072B2", "#D55E00", "#009E73", "#C2609A")
-"""Colours of one word's links after another's, which every common colour blindness tells apart; each has at least 3:1
-on white and on near-black.
+"""Colours of the links of several words, distinguishable with every common colour blindness; each has at least 3:1 on
+white and on near-black.
 
 Source: Okabe and Ito, Color Universal Design, 2008; the last one darkened.
 """
 
 MIDDLE_LUMINANCE: Final = 0.179
-"""Of the fill on which black and white text stand out alike."""
+"""Luminance of a fill on which black and white text have the same contrast."""
 MORE: Final = "#D4480C"
 LESS: Final = "#1177CC"
-"""Ends of the scale of differences, above and below 0, which itself has the background's colour; told apart by every
+"""Ends of the scale of differences, above and below 0; 0 has the colour of the background. Distinguishable with every
 common colour blindness, and each at least 3:1 on white and on near-black."""
 AMOUNT: Final = "#8B5FBF"
-"""End of the scale of what is never below 0; a hue that says neither more nor less."""
+"""End of the scale of values that are never below 0; a hue unlike those of MORE and LESS."""
 
 
 def head_color(order: int) -> str:
-    """Colour of the head that was chosen as number `order`, counted from 0; after the last colour the first returns."""
+    """Colour of the chosen head with index `order`; after the last colour, the colours repeat."""
     return HEAD_COLORS[order % len(HEAD_COLORS)]
 
 
@@ -106,7 +105,7 @@ def mixed(color: str, part: float, background: str = _WHITE) -> str:
 
 
 def ink_on(color: str) -> str:
-    """Black or white, whichever stands out more on this fill: at least 4.5:1.
+    """Black or white, whichever has more contrast on this fill: at least 4.5:1.
 
     Source: relative luminance and contrast of WCAG 2.2.
     """
@@ -115,11 +114,4 @@ def ink_on(color: str) -> str:
 
 
 def _channels(color: str) -> list[int]:
-    return [int(color[at : at + 2], 16) for at in (1, 3, 5)]
-
-
-def icon(side: int = 32) -> UInt8[np.ndarray, "side side 3"]:
-    """The page's icon: one cell of the grid that holds all four coarse roles."""
-    colors = [_channels(LOOKS[role].color) for role in ("local", "syntactic", "delimiter", "block")]
-    corners = np.array(colors, dtype=np.uint8).reshape(2, 2, 3)
-    return corners.repeat(side // 2, axis=0).repeat(side // 2, axis=1)
+    return [int(color[start : start + 2], 16) for start in (1, 3, 5)]

@@ -28,23 +28,23 @@ LEGEND_SYMBOL: Final = 30
 LEGEND_SIGN: Final = 7
 """Pixels of a letter in a legend, at most on average."""
 Ends = tuple[float, float]
-"""Of an axis."""
+"""Lower and upper end of an axis."""
 LAYER_AXIS: Final = "layer (0 is next to the input)"
 STEP_AXIS: Final = "training step (0: before fine-tuning)"
 
 
 @dataclass(frozen=True)
 class ValueAxis:
-    """What is written along the value axis, and how its numbers are."""
+    """Title, number format and upper end of a value axis."""
 
     title: str
     format: str
-    """As d3 formats numbers."""
+    """Number format of d3."""
     most: float
     """End of the axis."""
 
     def written(self, value: float) -> str:
-        """A value in a sentence."""
+        """A value as text for a sentence."""
         return f"{100 * value:.3g}%" if self.format.endswith("%") else f"{value:.3g}"
 
 
@@ -60,10 +60,10 @@ def places_axis(field: str, n_places: int, margin: float, title: str = LAYER_AXI
     """Layers, or other numbered places, from left to right, with room between them.
 
     Args:
-        field: position of the marks; place number 0 lies at 0, the next one at 1.
-        n_places: how many places there are.
+        field: position of the marks, from 0 for the first place.
+        n_places: number of places.
         margin: room left of the first place and right of the last one, in places.
-        title: what the places are.
+        title: of the axis.
     """
     import altair as alt
 
@@ -77,25 +77,25 @@ def places_axis(field: str, n_places: int, margin: float, title: str = LAYER_AXI
 
 
 def apart(values: Float[np.ndarray, " line"], ends: Ends, least: float) -> Float[np.ndarray, " line"]:
-    """Heights for the names of lines: near their values, within the ends as far as these leave room.
+    """Heights for the names of lines: near their values without overlap, within the ends if there is room.
 
     Args:
         values: of the lines.
         ends: of the axis.
-        least: between two names.
+        least: minimum distance of two names.
     """
     heights, order = values.copy(), np.argsort(values, kind="stable")
     heights[order[0]] = max(heights[order[0]], ends[0])
-    for below, place in pairwise(order):
-        heights[place] = max(heights[place], heights[below] + least)
+    for lower, line in pairwise(order):
+        heights[line] = max(heights[line], heights[lower] + least)
     heights[order[-1]] = min(heights[order[-1]], ends[1])
-    for above, place in pairwise(order[::-1]):
-        heights[place] = min(heights[place], heights[above] - least)
+    for higher, line in pairwise(order[::-1]):
+        heights[line] = min(heights[line], heights[higher] - least)
     return heights
 
 
 def steps_position(field: str, title: str, last: int) -> "alt.X":
-    """Position of a training step, which is a whole number, from 0 to the last one."""
+    """Axis of training steps, as whole numbers from 0 to the last step."""
     import altair as alt
 
     return alt.X(
@@ -113,9 +113,9 @@ def steps_position(field: str, title: str, last: int) -> "alt.X":
 
 
 def round_ends(values: Iterable[float]) -> Ends:
-    """Both ends of an axis around 0 and all values that are finite, at round numbers.
+    """Both ends of an axis around 0 and all finite values, at round numbers.
 
-    Without them Vega looks for the ends of data that the page hands it a moment later, and warns that there are none.
+    Without given ends, Vega computes them before the page passes it the data, and warns that there is none.
     """
     finite = [0.0, *(float(value) for value in values if math.isfinite(value))]
     low, high = min(finite), max(finite)
@@ -129,8 +129,8 @@ def round_ends(values: Iterable[float]) -> Ends:
 def score_position(channel: Any, field: str, scale: Scale, title: str, ends: Ends) -> Any:
     """Position of a score on its scale.
 
-    Scores lie on a scale of log(1 + score), on which 0 has a place and large scores leave room. Shares above chance may
-    be below 0 and end at 1.
+    Scores are on a scale of log(1 + score), which includes 0 and compresses large scores. Shares above chance can be
+    negative and are at most 1.
 
     Args:
         channel: `alt.X` or `alt.Y`.
@@ -151,17 +151,17 @@ def score_position(channel: Any, field: str, scale: Scale, title: str, ends: End
 def score_ends(data: pd.DataFrame, fields: Sequence[str], scale: Scale) -> Ends:
     """Both ends of an axis of scores: the ticks around all of them and around every tau.
 
-    As `round_ends`, but on the ticks of scores. They do not depend on tau, so that moving it draws no new axis.
+    As `round_ends`, but at the ticks of scores. They do not depend on tau, so the axis stays the same when tau changes.
 
     Args:
-        data: that is drawn.
-        fields: of the data, those that hold scores.
+        data: rows of the figure.
+        fields: columns of scores.
         scale: of the scores.
     """
     scores = data.reindex(columns=list(fields)).to_numpy(float)
     scores = [HIGHEST_TAU[scale], *scores[np.isfinite(scores)].tolist()]
     ticks = SCORE_TICKS[scale]
-    below = ticks if scale == "share" else (*(-tick for tick in reversed(ticks)), 0)  # an interval may begin below 0
+    below = ticks if scale == "share" else (*(-tick for tick in reversed(ticks)), 0)  # intervals can start below 0
     least = max((tick for tick in below if tick <= min(scores)), default=below[0])
     return min(least, 0), min((tick for tick in ticks if tick >= max(scores)), default=ticks[-1])
 
@@ -171,8 +171,8 @@ def role_colors(channel: Any, roles: Sequence[str], legend: "alt.Legend | None" 
 
     Args:
         channel: `alt.Color`, `alt.Fill` or `alt.Stroke`.
-        roles: those that are drawn.
-        legend: names them; None where something else does.
+        roles: roles in the figure.
+        legend: names the roles; None for no legend.
     """
     import altair as alt
 
@@ -181,7 +181,7 @@ def role_colors(channel: Any, roles: Sequence[str], legend: "alt.Legend | None" 
 
 
 def role_shapes(roles: Sequence[str], legend: "alt.Legend | None" = None) -> "alt.Shape":
-    """The mark of each role, for whoever cannot tell the colours apart."""
+    """The mark of each role, to distinguish roles without colours."""
     import altair as alt
 
     scale = alt.Scale(domain=list(roles), range=[SHAPES[role] for role in roles])
@@ -198,17 +198,17 @@ def role_legend(labels: Mapping[str, str], title: str | None = None) -> "alt.Leg
 
 
 def lettered_legend(roles: Sequence[str]) -> "alt.Legend | None":
-    """Roles with their letters; none where there is only one role."""
+    """Legend of roles with their letters; None for a single role."""
     return role_legend({role: LOOKS[role].lettered for role in roles}) if len(roles) > 1 else None
 
 
 def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object], field: str = "series") -> Any:
-    """Tells series apart, with a legend that names them where there are several.
+    """Channel that distinguishes series, with a legend if there are several.
 
     Args:
         channel: `alt.Color`, `alt.Shape` or `alt.StrokeDash`.
         labels: of the series, in the order of their numbers.
-        looks: colours, marks or dashes, one or more; after the last one the first returns.
+        looks: colours, marks or dashes, one or more; repeated if there are more series.
         field: the number of a series, from 0.
     """
     import altair as alt
@@ -229,12 +229,12 @@ def series_channel(channel: Any, labels: Sequence[str], looks: Sequence[object],
 
 
 def _width_of_two(labels: Sequence[str]) -> int:
-    """Pixels that two columns of a legend take, about."""
+    """Approximate width in pixels of two columns of a legend."""
     return max(300, 2 * (LEGEND_SYMBOL + LEGEND_SIGN * max(map(len, labels), default=0)))
 
 
 def lane_scale(n_lanes: int) -> "alt.Scale":
-    """Rows of bars or lines over one another, each 1 high."""
+    """Scale of stacked rows of bars or lines, each 1 high."""
     import altair as alt
 
     return alt.Scale(domain=[0, n_lanes], nice=False, zero=True)
@@ -245,7 +245,7 @@ def lane_names(names: Sequence[Sequence[str]], middle: float) -> "alt.Axis":
 
     Args:
         names: lines of each lane's name, from the bottom lane to the top one.
-        middle: height in its lane at which a name stands, 0 to 1.
+        middle: height of a name in its lane, 0 to 1.
     """
     import altair as alt
 
@@ -261,13 +261,13 @@ def lane_names(names: Sequence[Sequence[str]], middle: float) -> "alt.Axis":
 
 
 def lane_ends(n_lanes: int, full: float, most: str, title: str) -> "alt.Axis":
-    """The scale of every lane on the right: 0 at its bottom, and what its full height stands for.
+    """Axis of every lane on the right: 0 at the bottom, and the value of its full height.
 
     Args:
-        n_lanes: how many lanes there are.
-        full: height of the full bar in its lane, 0 to 1.
-        most: what is written there.
-        title: what is counted.
+        n_lanes: number of lanes.
+        full: height of a full bar in its lane, 0 to 1.
+        most: label at that height.
+        title: of the axis.
     """
     import altair as alt
 
@@ -284,7 +284,7 @@ def lane_ends(n_lanes: int, full: float, most: str, title: str) -> "alt.Axis":
 
 
 def note() -> "alt.Chart":
-    """Where a figure that has nothing to draw says so."""
+    """Text of a figure that has nothing to draw."""
     import altair as alt
 
     text = of_kind("note").mark_text(color=INK, fontSize=13, align="left")
@@ -292,5 +292,5 @@ def note() -> "alt.Chart":
 
 
 def note_rows(is_empty: bool, label: str) -> pd.DataFrame:
-    """The row that `note` draws; none where there is something else to draw."""
+    """The row that `note` draws; no rows if there is something else to draw."""
     return pd.DataFrame([{"kind": "note", "label": label}] if is_empty else [])

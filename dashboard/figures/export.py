@@ -1,4 +1,4 @@
-"""Figures and tables as files, each with the provenance that says what it was computed from."""
+"""Figures and tables as files, each with its provenance: what it was computed from."""
 
 import io
 import json
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DOTS_PER_INCH: Final = 300
-"""Of a PNG file, as printers ask for."""
+"""Resolution of PNG files, suitable for print."""
 _POINTS_PER_INCH: Final = 72
 FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes a cell that starts with one of these for a formula."""
+"""Spreadsheets treat a cell that starts with one of these as a formula."""
 PROVENANCE: Final = "provenance"
 """The key in a Parquet file's schema metadata; its value is a JSON object."""
 
 
 def figure_svg(figure: Figure, *, title: str, caption: Sequence[str]) -> str:
-    """The figure as an SVG file of its own, as wide as a page of print, title above and caption below.
+    """The figure as a standalone SVG file, as wide as a printed page, with a title above and a caption below.
 
     Args:
         figure: what to draw.
-        title: replaces the title that the figure has on its page.
-        caption: provenance; a line that is too long is wrapped.
+        title: replaces the title of the figure on its page.
+        caption: provenance; long lines are wrapped.
     """
     import vl_convert
 
@@ -40,29 +40,29 @@ def figure_png(figure: Figure, *, title: str, caption: Sequence[str]) -> bytes:
 
 
 def svg_png(svg: str) -> bytes:
-    """An SVG file as a PNG file that is as large in print, with 300 dots to the inch."""
+    """Convert an SVG file to a PNG file of the same printed size, at 300 dots per inch."""
     import vl_convert
 
     return vl_convert.svg_to_png(svg, scale=_POINTS_PER_INCH / PER_INCH, ppi=DOTS_PER_INCH)
 
 
 def table_csv(table: "pd.DataFrame", provenance: Mapping[str, str]) -> bytes:
-    """The table as CSV in UTF-8, with the provenance as columns that say the same in every row.
+    """The table as CSV in UTF-8, with the provenance as columns that are the same in every row.
 
-    A comment above the header would break most readers. Text that a spreadsheet would run as a formula gets an
-    apostrophe in front; numbers never do.
+    A comment above the header would break most readers. Text that a spreadsheet would treat as a formula is prefixed
+    with an apostrophe; numbers never are.
 
     Raises:
-        ValueError: the provenance names a column of the table.
+        ValueError: if the provenance has the name of a column of the table.
     """
-    if twice := [name for name in provenance if name in table.columns]:
-        raise ValueError(f"Provenance and table both have a column {twice[0]!r}.")
+    if duplicates := [name for name in provenance if name in table.columns]:
+        raise ValueError(f"Provenance and table both have a column {duplicates[0]!r}.")
     plain = table.assign(**provenance).map(_no_formula).rename(columns=_no_formula)
     return plain.to_csv(index=False, lineterminator="\n").encode()
 
 
 def table_parquet(table: "pd.DataFrame", provenance: Mapping[str, str]) -> bytes:
-    """The table as Parquet, its columns as they are and the provenance in the schema's metadata."""
+    """The table as Parquet, with unchanged columns and the provenance in the schema's metadata."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -75,7 +75,7 @@ def table_parquet(table: "pd.DataFrame", provenance: Mapping[str, str]) -> bytes
 
 def _chart(figure: Figure) -> dict[str, Any]:
     """The chart with its data and without its title, for a sheet."""
-    # A file has no text around it to take a colour from.
+    # A file has no surrounding text whose colour it could use.
     spec = json.loads(json.dumps({**figure.spec, "title": ""}).replace(f'"{INK}"', f'"{DARK}"'))
     return {
         **spec,

@@ -1,4 +1,4 @@
-"""A figure as every page and every file takes it: a Vega-Lite chart, its data, and both in words."""
+"""Figures for pages and files: a Vega-Lite chart, its data, and a description as text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,36 +12,37 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Spec = dict[str, Any]
-"""Vega-Lite, as the dict that its JSON describes."""
+"""A Vega-Lite specification as a dict."""
 
 INK: Final = "currentColor"
-"""Text and lines take the colour of the text around the chart, so they can be read in light and in dark."""
+"""Text and lines have the colour of the text around the chart, so they are legible in light and dark themes."""
 GREY: Final = "#7A7A7A"
-"""Fills that belong to no role; at least 3:1 on white and on near-black."""
+"""Fill for marks without a role; at least 3:1 on white and on near-black."""
 MOST_MARKS: Final = 2000
-"""Of single texts in one chart; more are not drawn, since each is an element that the browser keeps."""
+"""Maximum number of marks of single texts in one chart, since each is an element in the browser."""
 
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A result, drawn."""
+    """A chart of a result."""
 
     spec: Spec
-    """The picture without its data. Shared between calls and never to be edited: it stays the same while tau moves."""
+    """The chart without its data. Shared between calls and must not be edited; independent of tau."""
     data: "pd.DataFrame"
-    """What the picture shows; `kind` says which of its layers draws a row."""
+    """Rows of the chart; the column `kind` says which layer draws a row."""
     description: str
     """The text alternative: what is drawn and the main numbers."""
 
     def marks(self) -> "pd.DataFrame":
-        """The data as a browser is sent them: each word once instead of in every row, and no row numbers."""
+        """The data as sent to the browser: text as categories, so that each word is sent once, and without row
+        numbers."""
         words = self.data.select_dtypes("str").columns
         return self.data.reset_index(drop=True).astype(dict.fromkeys(words, "category"))
 
 
 @cache
 def import_altair() -> None:
-    """Import Altair in a thread, so that the first chart does not wait for it; nothing happens when called again."""
+    """Import Altair in a thread, so that the first chart does not wait for it; later calls do nothing."""
     Thread(target=import_module, args=("altair",), name="import altair", daemon=True).start()
 
 
@@ -57,20 +58,20 @@ def of_kind(kind: str) -> "alt.Chart":
 
 
 def template(chart: "alt.LayerChart", *, title: str, reading: Sequence[str] = (), height: float) -> Spec:
-    """The specification of a chart without its data, as wide as what holds it.
+    """The specification of a chart without its data, as wide as its container.
 
-    To make one costs many times what it costs to draw it, so functions that call this keep what they return.
+    Creating a specification is much slower than drawing it, so callers cache the result.
 
     Args:
-        chart: its layers, bottom first, each of the rows `of_kind`.
-        title: what is drawn.
-        reading: short lines under the title that say how to read the marks.
+        chart: its layers, bottom first, each for the rows of one kind (`of_kind`).
+        title: of the chart.
+        reading: short lines under the title that explain the marks.
         height: of the marks, in pixels, without title, axis and legend.
     """
     import altair as alt
 
-    # Altair gives charts without data an empty table each, unless the chart that holds them names one.
-    whole = chart.properties(
+    # Altair gives each chart without data an empty table, unless the outer chart names one.
+    styled = chart.properties(
         data=alt.NamedData(name="rows"),
         title=alt.Title(title, subtitle=list(reading), subtitleColor=INK, anchor="start"),
         width="container",
@@ -78,23 +79,23 @@ def template(chart: "alt.LayerChart", *, title: str, reading: Sequence[str] = ()
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
         usermeta={"embedOptions": {"renderer": "svg"}},
     )
-    # The page's own theme draws these in a grey that is too faint to read.
-    whole = whole.configure_axis(labelColor=INK, titleColor=INK).configure_legend(labelColor=INK, titleColor=INK)
-    spec: Spec = whole.to_dict(validate=False)
+    # Streamlit's theme draws these in a grey that is too faint to read.
+    styled = styled.configure_axis(labelColor=INK, titleColor=INK).configure_legend(labelColor=INK, titleColor=INK)
+    spec: Spec = styled.to_dict(validate=False)
     del spec["data"]
     return spec
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and what it counts."""
+    """A number with a noun in the singular or plural."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def percent(share: float, decimals: int | None = None) -> str:
-    """A share as it is written everywhere, such as "79%".
+    """A share as text, such as "79%".
 
     Args:
         share: 0 to 1.
-        decimals: how many; None for as many as the number has, as for a threshold.
+        decimals: number of decimals; None for as many as the number has, for example for thresholds.
     """
     return f"{100 * share:g}%" if decimals is None else f"{share:.{decimals}%}"

@@ -1,4 +1,4 @@
-"""One number per head on a scale of colours, as the page and the file draw it."""
+"""One number per head on a colour scale, for the page and the file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ NOT_APPLICABLE: Final = "not applicable"
 ROUND_NUMBERS: Final = (1, 1.5, 2, 3, 4, 5, 7.5, 10)
 
 Detail = tuple[str, Sequence[Sequence[str]] | Float[np.ndarray, "layer head"]]
-"""What a number is, and that number of every head, as text or to be written with three digits."""
+"""Name of a number, and its value for every head, as text or to be formatted with three digits."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeadMap:
     """One number per head.
 
-    Raises: ValueError where bound, values, outlines, cells and details do not fit.
+    Raises: ValueError if bound, values, outlines, cells and details are inconsistent.
     """
 
     title: str
@@ -41,7 +41,7 @@ class HeadMap:
     outline: str = ""
     """What the outline means, such as "differs significantly"."""
     cells: Sequence[Sequence[str]] | None = None
-    """What is written into each cell, at most four characters; None for its number."""
+    """Text of each cell, at most four characters; None for its number."""
     details: Sequence[Detail] = ()
     """Lines of the tooltip."""
 
@@ -61,29 +61,31 @@ class HeadMap:
         for name, rows in self.details:
             widths = [len(row) for row in rows]
             if widths != [shape[1]] * shape[0]:
-                got = f"{len(widths)} rows of {sorted(set(widths))}"
-                raise ValueError(f"{name!r} needs one value per head, {shape[0]} rows of {shape[1]}, got {got}.")
+                widths_found = f"{len(widths)} rows of {sorted(set(widths))}"
+                raise ValueError(
+                    f"{name!r} needs one value per head, {shape[0]} rows of {shape[1]}, got {widths_found}."
+                )
 
     def written_in(self, layer: int, head: int) -> str:
-        """What stands in a cell."""
+        """Text of a cell."""
         return self.written(float(self.values[layer, head])) if self.cells is None else self.cells[layer][head]
 
     @property
     def ends(self) -> tuple[str, str]:
-        """The numbers at both ends of the scale, with a sign for "and beyond" where some value is."""
+        """The numbers at both ends of the scale, with ≤ or ≥ if some value is beyond."""
         bound = f"{self.bound:.3g}"
         high = ("≥ " if (self.values > self.bound).any() else "") + ("+" if self.signed else "") + bound
         return ("≤ " if (self.values < -self.bound).any() else "") + MINUS + bound if self.signed else "0", high
 
     def written(self, value: float) -> str:
-        """A number of the map as a cell has room for it."""
+        """A number of the map, short enough for a cell."""
         return short_number(value, self.bound, self.signed)
 
 
 def round_bound(largest: float) -> float:
     """A round number at or above the largest of some amounts, as the end of a scale that several maps share.
 
-    Returns: 1 where the largest is 0 or NaN: of no difference at all there is no scale.
+    Returns: 1 if the largest is 0 or NaN, since a scale needs a positive bound.
     """
     if not largest > 0:
         return 1.0
@@ -97,14 +99,14 @@ def percents(shares: Float[np.ndarray, "layer head"]) -> list[list[str]]:
 
 
 def short_number(value: float, bound: float, signed: bool) -> str:
-    """A number as a cell has room for it: at most three characters and, where numbers have one, a sign.
+    """A number short enough for a cell: at most three characters and, for differences, a sign.
 
     Args:
-        value: the number; NaN has no text.
-        bound: end of the scale, which says how many decimals matter.
+        value: the number; NaN gives an empty text.
+        bound: end of the scale, which determines the number of decimals.
         signed: whether the number is a difference.
 
-    Returns: such as `+0.8`, `−.04` or `12`; a difference that only rounds to 0 keeps its sign.
+    Returns: for example `+0.8`, `−.04` or `12`; a difference that rounds to 0 keeps its sign.
     """
     if isnan(value):
         return ""

@@ -15,7 +15,7 @@ from dashboard.figures.sheet import DARK, Block, legend, room_for, sheet, square
 FAINT: Final = "#C9C9C9"
 RAMP: Final = 120
 _STEPS: Final = 24
-"""Of the ramp in the legend."""
+"""Number of steps of the ramp in the legend."""
 
 
 def head_map_svg(
@@ -24,7 +24,7 @@ def head_map_svg(
     """The map on white: rows layers, columns heads.
 
     Args:
-        head_map: what to draw.
+        head_map: the map.
         title: above the map; by default its label.
         caption: lines beneath the picture: checkpoints, settings, number of texts.
         chosen: heads to frame, in the colours of their order.
@@ -53,18 +53,18 @@ def _hatching(svg: ET.Element) -> None:
 
 
 def _ramp(head_map: HeadMap) -> Block:
-    """The scale as a bar between what its ends mean; a line each where a column has no room for one."""
+    """The scale as a bar between the labels of its ends."""
     drawn, (low, high) = ET.Element("g"), head_map.ends
     low, high = f"{head_map.low_label} {low}".strip(), f"{high} {head_map.high_label}".strip()
-    before, after = (text_width(end, 12) + 8 for end in (low, high))
-    width = before + RAMP + after
+    left, right = (text_width(end, 12) + 8 for end in (low, high))
+    width = left + RAMP + right
     write(drawn, 0, 12, low, 12)
     for step in range(_STEPS):
         part = (step + 0.5) / _STEPS
         color = _color(2 * part - 1 if head_map.signed else part, head_map.signed)
-        square(drawn, before + step * RAMP / _STEPS, 0, RAMP / _STEPS + 0.3, 16, color, round_=0)
-    _frame(drawn, before, 0, RAMP, "#767676", 1, height=16)
-    write(drawn, before + RAMP + 8, 12, high, 12)
+        square(drawn, left + step * RAMP / _STEPS, 0, RAMP / _STEPS + 0.3, 16, color, round_=0)
+    _frame(drawn, left, 0, RAMP, "#767676", 1, height=16)
+    write(drawn, left + RAMP + 8, 12, high, 12)
     return Block(drawn, width, 16)
 
 
@@ -84,14 +84,14 @@ def _hatched(svg: ET.Element, x: float, y: float, side: float) -> None:
     ET.SubElement(svg, "rect", box | {"fill": "url(#hatch)"})
 
 
-def _cell(svg: ET.Element, x: float, y: float, head_map: HeadMap, at: tuple[int, int]) -> None:
-    value = float(head_map.values[at])
+def _cell(svg: ET.Element, x: float, y: float, head_map: HeadMap, head: tuple[int, int]) -> None:
+    value = float(head_map.values[head])
     if isnan(value):
         _hatched(svg, x, y, CELL)
     else:
         color = _color(max(-1.0, min(value / head_map.bound, 1.0)), head_map.signed)
-        square(svg, x, y, CELL, CELL, color, head_map.written_in(*at), ink_on(color), 13, round_=5)
-    if head_map.outlined is not None and head_map.outlined[at]:
+        square(svg, x, y, CELL, CELL, color, head_map.written_in(*head), ink_on(color), 13, round_=5)
+    if head_map.outlined is not None and head_map.outlined[head]:
         _frame(svg, x + 1.5, y + 1.5, CELL - 3, DARK, 3)
     else:
         _frame(svg, x + 0.5, y + 0.5, CELL - 1, FAINT, 1)

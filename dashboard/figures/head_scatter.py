@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HEIGHT: Final = 320
 MARGIN: Final = 0.06
-"""Of an axis, left free at both ends."""
+"""Free part of an axis at each end."""
 MANY: Final = 400
 """Heads above which each dot is small."""
 NOTHING: Final = "No head has both numbers."
@@ -30,7 +30,7 @@ Ends = tuple[float, float]
 
 @dataclass(frozen=True)
 class Words:
-    """What is written on a scatter."""
+    """Texts of a scatter plot."""
 
     title: str
     x: str
@@ -52,11 +52,11 @@ def head_scatter(
 
     Args:
         x, y: of each head; NaN in either leaves it out.
-        words: what is written on it.
+        words: its texts.
         description: the text alternative.
         chosen: heads that are ringed and named.
-        star: one more place on both axes, and what is there.
-        by_layer: whether the colour of a dot tells its layer.
+        star: coordinates and name of an additional mark.
+        by_layer: whether the colour of a dot shows its layer.
     """
     dots = head_rows(*x.shape).assign(kind="head", x=x.ravel(), y=y.ravel()).dropna(ignore_index=True)
     rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
@@ -69,7 +69,7 @@ def head_scatter(
 
 
 def _ends(values: "pd.Series | None") -> Ends:
-    """Of an axis that holds all values, with some room."""
+    """Ends of an axis with all values and a margin."""
     if values is None or values.empty:
         return 0.0, 1.0
     low, high = float(values.min()), float(values.max())

@@ -1,4 +1,4 @@
-"""Heads in figures: what they are called, and how a click on a mark chooses one."""
+"""Heads in figures: their names, and the selection of a head by a click on its mark."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,7 @@ def head_rows(n_layers: int, n_heads: int) -> "pd.DataFrame":
     import pandas as pd
 
     layer, head = np.indices((n_layers, n_heads)).reshape(2, -1)
-    names = [head_name(*each) for each in zip(layer.tolist(), head.tolist())]
+    names = [head_name(*layer_and_head) for layer_and_head in zip(layer.tolist(), head.tolist())]
     return pd.DataFrame({"layer": layer, "head": head, "name": names})
 
 

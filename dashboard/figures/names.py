@@ -1,18 +1,18 @@
-"""Names that a person or a file brought, as a figure can draw them."""
+"""Makes names from users and files safe to draw in a figure."""
 
 import re
 from typing import Final
 
 NOT_IN_XML: Final = re.compile("[^\t\n\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML does not allow; vl_convert ends the whole process when one of them is in a title."""
+"""Characters that XML does not allow; vl_convert aborts the process if a title contains one."""
 
 
 def drawable(name: str, most: int | None = None) -> str:
-    """A name with the characters that no picture takes replaced.
+    """Replace characters that cannot be drawn.
 
     Args:
         name: any text.
-        most: characters that there is room for; of a longer name the end is kept. None for any number.
+        most: maximum number of characters; longer names are cut at the start. None for no limit.
     """
     clean = NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", name)
     return clean if most is None or len(clean) <= most else "…" + clean[1 - most :]

@@ -1,4 +1,4 @@
-"""A figure that Plotly draws on the page, where Vega-Lite has no such chart, and its twin for files."""
+"""Figures that Plotly draws on the page, for charts that Vega-Lite lacks, with a Vega-Lite version for files."""
 
 import html
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 THEME_INK: Final = "#000037"
-"""Stands for the text colour of the reader's theme, light or dark; Streamlit replaces it as it draws."""
+"""Placeholder that Streamlit replaces by the text colour of the user's theme, light or dark."""
 
 TOP: Final = 84
 """Pixels above a chart for its title and two lines."""
@@ -24,11 +24,11 @@ class PlotlyFigure:
     """A result drawn by Plotly."""
 
     chart: "go.Figure"
-    """What the page shows. A mark that can be clicked has `customdata`."""
+    """The chart on the page. Clickable marks have `customdata`."""
     data: pd.DataFrame
-    """The same as a table, for readers who do not see the picture."""
+    """The same as a table, for accessibility."""
     still: Figure
-    """The same in Vega-Lite, for files: written without a browser, and in the style of all other files."""
+    """The same in Vega-Lite, for files: drawn without a browser, in the style of the other files."""
 
     @property
     def description(self) -> str:
@@ -37,18 +37,18 @@ class PlotlyFigure:
 
 
 def heading(title: str, reading: Sequence[str]) -> dict[str, Any]:
-    """What is drawn, and below it short lines that say how to read the marks; `TOP` pixels hold both."""
+    """Title of a chart, and below it short lines that explain the marks; both fit into `TOP` pixels."""
     subtitle = {"text": "<br>".join(reading), "font": {"color": THEME_INK}}
     top = {"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 12}}
     return {"text": title, "subtitle": subtitle, **top}
 
 
 def escaped(text: str) -> str:
-    """Text that Plotly shows as it is: it would take what looks like a tag for one."""
+    """Escape text, because Plotly interprets tags."""
     return html.escape(text, quote=False)
 
 
 def translucent(color: str, opacity: float) -> str:
-    """A colour, #RRGGBB, as Plotly takes it with an opacity from 0 to 1."""
-    red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
+    """Convert a colour, #RRGGBB, to Plotly's format with an opacity from 0 to 1."""
+    red, green, blue = (int(color[start : start + 2], 16) for start in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity:g})"

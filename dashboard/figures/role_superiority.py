@@ -1,4 +1,4 @@
-"""How often a head with a role is ahead of one without: a row for each role, with intervals."""
+"""How often a head with a role has a higher value than one without: a row for each role, with intervals."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -13,7 +13,7 @@ from dashboard.figures.axes import note, note_rows
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, percent, template
 
 ROW: Final = 48
-"""Pixels of one role."""
+"""Height of one role in pixels."""
 LEAST_HEIGHT: Final = 2 * ROW
 ALL: Final = "all heads"
 IN_LAYERS: Final = "heads of one layer"
@@ -22,11 +22,11 @@ AHEAD: Final = "pairs in which the one with the role leads"
 
 
 def role_superiority(compared: ByRole, labels: Mapping[str, str]) -> Figure:
-    """Each role's share of pairs in which the head with the role is ahead, over all heads and within layers.
+    """Each role's share of pairs in which the head with the role leads, over all heads and within layers.
 
     Args:
-        compared: what to draw; a role without pairs is left out.
-        labels: the roles as a reader sees them.
+        compared: comparison by role; roles without pairs are left out.
+        labels: display names of the roles.
     """
     rows = pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""The two scales of scores, as figures, tables and sentences name them."""
+"""Names of the two scales of scores, for figures, tables and sentences."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,32 +6,32 @@ from typing import Final
 from core.roles.measures import Scale
 
 HIGHEST_TAU: Final[dict[Scale, float]] = {"score": 10.0, "share": 1.0}
-"""To which a reader can move tau."""
+"""Largest tau that can be chosen."""
 
 
 @dataclass(frozen=True)
 class ScaleWords:
-    """What scores on a scale are called."""
+    """Names of scores on a scale."""
 
     short: str
-    """Where the scale itself is named nearby."""
+    """Short name, for use near the name of the scale."""
     rest: str
-    """Completes the name."""
+    """Rest of the full name."""
     unit: str
-    """What a number of them is a multiple of; "" for none."""
+    """Unit of a score; "" for none."""
 
     @property
     def noun(self) -> str:
-        """One of them."""
+        """Full name, singular."""
         return self.short + self.rest
 
     @property
     def nouns(self) -> str:
-        """Several."""
+        """Full name, plural."""
         return f"{self.short}s{self.rest}"
 
     def title(self, before: str = "", after: str = "") -> str:
-        """What an axis or a column shows, such as "mean score (× uniform)"."""
+        """Title of an axis or column, such as "mean score (× uniform)"."""
         return f"{before}{self.noun}{after}" + (f" ({self.unit})" if self.unit else "")
 
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 LANE: Final = 84
 """Height of one role's row of bars, in pixels."""
 REACH: Final = 0.35
-"""Part of that height that the longest bar takes, up or down; its number needs the rest."""
+"""Part of that height for the longest bar, up or down; the rest is for its number."""
 FEWEST: Final = 3
-"""Heads that the scale reaches to at least, so that one head is not a full bar."""
+"""Minimum end of the scale in heads, so that one head is not a full bar."""
 NOTHING: Final = "No head gains or loses a role."
 
 
@@ -37,8 +37,8 @@ def roles_gained_and_lost(
         roles: names along the role axis, top first.
         n_heads: heads of a layer.
 
-    Returns: the figure; all roles share one scale, which reaches as far as the longest bar.
-    Source: Pande et al. 2021, roles before and after fine-tuning, which they describe in words.
+    Returns: the figure; all roles share one scale, which ends at the longest bar.
+    Source: Pande et al. 2021, roles before and after fine-tuning, which they describe without a figure.
     """
     most = max(FEWEST, int(gained.max()), int(lost.max()))
     zeros = {role: len(roles) - lane - 0.5 for lane, role in enumerate(roles)}
@@ -46,7 +46,7 @@ def roles_gained_and_lost(
         {
             "kind": kind,
             "role": role,
-            "layer": place,
+            "layer": layer,
             "heads": heads,
             "of": n_heads,
             "zero": zeros[role],
@@ -55,7 +55,7 @@ def roles_gained_and_lost(
         }
         for kind, sign, counts in (("gained", 1, gained), ("lost", -1, lost))
         for role, row in zip(roles, counts, strict=True)
-        for place, heads in enumerate(row.tolist())
+        for layer, heads in enumerate(row.tolist())
         if heads
     )
     scale = pd.DataFrame(
@@ -156,8 +156,8 @@ def _description(
     if not changes.any():
         return f"{start}. {NOTHING}"
     parts = [
-        f"{LOOKS[role].label} gained by {up.sum()}, lost by {down.sum()}"
-        + (f" (most changes in layer {both.argmax()}, {both.max()})" if both.any() else "")
-        for role, up, down, both in zip(roles, gained, lost, changes, strict=True)
+        f"{LOOKS[role].label} gained by {n_gained.sum()}, lost by {n_lost.sum()}"
+        + (f" (most changes in layer {n_changed.argmax()}, {n_changed.max()})" if n_changed.any() else "")
+        for role, n_gained, n_lost, n_changed in zip(roles, gained, lost, changes, strict=True)
     ]
     return f"{start}. {'; '.join(parts)}."

@@ -1,4 +1,4 @@
-"""Which heads hold each role in each of several checkpoints: small grids beside each other."""
+"""Which heads hold each role in each of several checkpoints: small multiples."""
 
 import json
 from collections.abc import Sequence
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     import altair as alt
 
 COLUMNS: Final = 4
-"""Grids beside each other, so that each can be read on a phone; further ones start a new band."""
+"""Grids per row, so that each is legible on a phone; more grids start a new band."""
 HIGH: Final = 96
-"""Pixels that a grid of many layers is high."""
+"""Height in pixels of a grid of many layers."""
 HIGHEST_CELL: Final = 9.0
 LOWEST_CELL: Final = 3.5
 LOWEST_ROW: Final = 28
-"""Pixels that a role's name in two lines needs."""
+"""Height in pixels of a role's name in two lines."""
 HEADING: Final = 26
 """Pixels above a band of grids, for the names of its checkpoints."""
 NUMBERS: Final = 18
 """Pixels above each grid, for its numbers."""
 ASIDE: Final = 0.03
-"""Part of a grid's place that stays free on its left and on its right."""
+"""Free part of a grid's width on each side."""
 INSET: Final = 0.1
-"""Part of a cell that stays free on each side."""
+"""Free part of a cell on each side."""
 READING: Final = (
     "the first is the reference; row: layer (0 on top), column: head",
     "outline: gained; empty with a cross: lost",
@@ -43,7 +43,7 @@ READING: Final = (
 def role_small_multiples(
     names: Sequence[str], holds: Bool[np.ndarray, "checkpoint role layer head"], roles: Sequence[str]
 ) -> Figure:
-    """A small grid of layers and heads for each role and checkpoint, with what is gained and lost since the first.
+    """A small grid of layers and heads for each role and checkpoint, with heads gained and lost since the first.
 
     Args:
         names: of the checkpoints, the reference first.
@@ -63,7 +63,7 @@ Edges = dict[str, Float[np.ndarray, " mark"]]
 
 @dataclass(frozen=True)
 class _Wall:
-    """Where everything hangs: across in grids, downwards in pixels."""
+    """Layout of the grids: horizontal unit one grid, vertical unit one pixel."""
 
     n_checkpoints: int
     n_roles: int
@@ -84,7 +84,7 @@ class _Wall:
 
     @property
     def row(self) -> float:
-        """Of one role: its numbers and its grids."""
+        """Height of one role: its numbers and its grids."""
         return NUMBERS + max(LOWEST_ROW, self.cell * self.n_layers)
 
     @property
@@ -99,11 +99,11 @@ class _Wall:
 
     def cell_edges(self, checkpoint: Places, role: Places, layer: Places, head: Places) -> Edges:
         """Edges of a head's mark in its grid."""
-        grid, wide = self.edges(checkpoint, role), (1 - 2 * ASIDE) / self.n_heads
-        left, top = grid["left"] + head * wide, grid["top"] + layer * self.cell
+        grid, width = self.edges(checkpoint, role), (1 - 2 * ASIDE) / self.n_heads
+        left, top = grid["left"] + head * width, grid["top"] + layer * self.cell
         return {
-            "left": left + INSET * wide,
-            "right": left + (1 - INSET) * wide,
+            "left": left + INSET * width,
+            "right": left + (1 - INSET) * width,
             "top": top + INSET * self.cell,
             "bottom": top + (1 - INSET) * self.cell,
         }
@@ -112,32 +112,34 @@ class _Wall:
 def _frames(
     wall: _Wall, names: Sequence[str], holds: Bool[np.ndarray, "checkpoint role layer head"], roles: Sequence[str]
 ) -> pd.DataFrame:
-    number, place = np.indices(holds.shape[:2]).reshape(2, -1)
+    number, role_index = np.indices(holds.shape[:2]).reshape(2, -1)
     compared = {"held": holds, "gained": holds & ~holds[0], "lost": holds[0] & ~holds}
-    counts = {what: of_heads.sum(axis=(2, 3)).ravel() for what, of_heads in compared.items()}
-    frames = pd.DataFrame({"number": number, "role": np.array(roles)[place], **counts, **wall.edges(number, place)})
+    counts = {kind: is_head.sum(axis=(2, 3)).ravel() for kind, is_head in compared.items()}
+    frames = pd.DataFrame(
+        {"number": number, "role": np.array(roles)[role_index], **counts, **wall.edges(number, role_index)}
+    )
     changes = (f" (+{gained} −{lost})" for gained, lost in zip(counts["gained"], counts["lost"], strict=True))
-    labels = [f"{held}{change if of else ''}" for held, change, of in zip(counts["held"], changes, number)]
+    labels = [f"{held}{change if index else ''}" for held, change, index in zip(counts["held"], changes, number)]
     return frames.assign(kind="frame", label=labels, checkpoint=np.array(names)[number])
 
 
 def _cells(
     wall: _Wall, names: Sequence[str], holds: Bool[np.ndarray, "checkpoint role layer head"], roles: Sequence[str]
 ) -> pd.DataFrame:
-    """The heads that hold a role, or did in the reference."""
-    places = np.nonzero(holds | holds[0])
-    number, place, at_layer, head = places
-    before = np.broadcast_to(holds[0], holds.shape)[places]
-    kind = np.where(holds[places], np.where(before, "held", "gained"), "lost")
+    """The heads that hold a role in a checkpoint or in the reference."""
+    indices = np.nonzero(holds | holds[0])
+    number, role_index, layer, head = indices
+    before = np.broadcast_to(holds[0], holds.shape)[indices]
+    kind = np.where(holds[indices], np.where(before, "held", "gained"), "lost")
     return pd.DataFrame(
         {
             "kind": kind,
             "checkpoint": np.array(names)[number],
-            "role": np.array(roles)[place],
-            "layer": at_layer,
+            "role": np.array(roles)[role_index],
+            "layer": layer,
             "head": head,
         }
-        | wall.cell_edges(number, place, at_layer, head)
+        | wall.cell_edges(number, role_index, layer, head)
     )
 
 
@@ -188,11 +190,11 @@ def _frame_layers(wall: _Wall, roles: tuple[str, ...]) -> "list[alt.Chart]":
 
     x, y = _across(wall), _down("top", wall, roles)
     checkpoint, role = alt.Tooltip("checkpoint:N", title="checkpoint"), alt.Tooltip("role:N", title="role")
-    counts = [alt.Tooltip(f"{what}:N", title=f"heads {what}") for what in ("held", "gained", "lost")]
+    counts = [alt.Tooltip(f"{kind}:N", title=f"heads {kind}") for kind in ("held", "gained", "lost")]
     frame = of_kind("frame").mark_rect(fillOpacity=0, stroke=INK, strokeWidth=0.7, strokeOpacity=0.45)
     room = alt.expr(f"width / {wall.columns} - 4")
     number = of_kind("frame").mark_text(color=INK, align="left", limit=room, fontSize=10, dy=-6)
-    # Of a long name the end is kept: it tells the steps of one run apart.
+    # Long names are cut at the start: their ends distinguish the steps of one run.
     name = of_kind("name").mark_text(color=INK, align="left", limit=room, fontSize=12, fontWeight="bold", dir="rtl")
     return [
         frame.encode(x=x, x2=alt.X2("right"), y=y, y2=alt.Y2("bottom"), tooltip=[checkpoint, role, *counts]),
@@ -233,16 +235,16 @@ def _cell_layers(wall: _Wall, roles: tuple[str, ...]) -> "list[alt.Chart]":
 def _description(
     names: Sequence[str], holds: Bool[np.ndarray, "checkpoint role layer head"], roles: Sequence[str]
 ) -> str:
-    of_all = counted(holds[0, 0].size, "head")
+    heads = counted(holds[0, 0].size, "head")
     parts = []
-    for number, (name, now) in enumerate(zip(names, holds, strict=True)):
-        gained, lost = (now & ~holds[0]).sum(axis=(1, 2)), (holds[0] & ~now).sum(axis=(1, 2))
+    for number, (name, current) in enumerate(zip(names, holds, strict=True)):
+        gained, lost = (current & ~holds[0]).sum(axis=(1, 2)), (holds[0] & ~current).sum(axis=(1, 2))
         numbers = (
-            f"{LOOKS[role].label} {held}" + (f" (+{up} −{down})" if number else "")
-            for role, held, up, down in zip(roles, now.sum(axis=(1, 2)), gained, lost, strict=True)
+            f"{LOOKS[role].label} {held}" + (f" (+{n_gained} −{n_lost})" if number else "")
+            for role, held, n_gained, n_lost in zip(roles, current.sum(axis=(1, 2)), gained, lost, strict=True)
         )
         parts.append(f"{name}: {', '.join(numbers)}")
     return (
-        f"Grids of {of_all} in {counted(len(names), 'checkpoint')}: which of them hold each role, and in brackets how "
+        f"Grids of {heads} in {counted(len(names), 'checkpoint')}: which of them hold each role, and in brackets how "
         f"many gained and lost it against the first. {'; '.join(parts)}."
     )

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 LANE: Final = 84
 """Height of one role's row of lines, in pixels."""
 FULL: Final = 0.82
-"""Part of that height that stands for all heads."""
+"""Part of that height that represents all heads."""
 BAR: Final = 18
 """Height of one checkpoint's bar, in pixels."""
 NAME: Final = 20
-"""Signs of a checkpoint's name that fit beside a bar and in a legend."""
+"""Characters of a checkpoint's name that fit beside a bar and in a legend."""
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 4])
 
 
@@ -38,7 +38,7 @@ def roles_by_depth(
 
     Args:
         names: of the checkpoints, the reference first.
-        shares: of each checkpoint, 0 to 1; NaN where there is none. The number of layers may differ.
+        shares: of each checkpoint, 0 to 1; NaN if not applicable. The number of layers may differ.
         depths: of each checkpoint's layers, 0 next to the input to 1 at the output.
         roles: names along the role axis, top first.
     """
@@ -55,8 +55,8 @@ def roles_by_depth(
                 "place": len(roles) - 1 - lane + FULL * row,
             }
         )
-        for number, (name, depth, of_roles) in enumerate(zip(names, depths, shares, strict=True))
-        for lane, (role, row) in enumerate(zip(roles, of_roles, strict=True))
+        for number, (name, depth, role_shares) in enumerate(zip(names, depths, shares, strict=True))
+        for lane, (role, row) in enumerate(zip(roles, role_shares, strict=True))
     )
     spec = _depth_spec(tuple(drawable(name, NAME) for name in names), tuple(roles))
     return Figure(spec, points, _depth_description(names, shares, roles))
@@ -73,24 +73,24 @@ def overall_shares(
         n_heads: heads of each checkpoint in all its layers.
         roles: names along the role axis, top first.
     """
-    number, place = np.indices(shares.shape).reshape(2, -1)
+    number, role_index = np.indices(shares.shape).reshape(2, -1)
     bars = pd.DataFrame(
         {
             "kind": "bar",
             "checkpoint": np.array([drawable(name) for name in names])[number],
-            "role": np.array(roles)[place],
+            "role": np.array(roles)[role_index],
             "share": shares.ravel(),
             "of": np.array(n_heads)[number],
-            "top": place * (len(names) + 1.5) + number + 1,
+            "top": role_index * (len(names) + 1.5) + number + 1,
             "zero": 0.0,
         }
     )
-    none = bars[bars["share"].isna()].assign(kind="none", label="not applicable")
+    missing = bars[bars["share"].isna()].assign(kind="none", label="not applicable")
     bars = bars[bars["share"].notna()].assign(
         heads=lambda known: (known["share"] * known["of"]).round().astype(int), bottom=lambda known: known["top"] + 0.8
     )
     spec = _shares_spec(tuple(drawable(name, NAME) for name in names), tuple(roles))
-    return Figure(spec, pd.concat([bars, none]), _shares_description(names, shares, roles))
+    return Figure(spec, pd.concat([bars, missing]), _shares_description(names, shares, roles))
 
 
 @lru_cache(maxsize=64)
@@ -158,11 +158,11 @@ def _shares_spec(names: tuple[str, ...], roles: tuple[str, ...]) -> Spec:
         color=role_colors(alt.Color, roles),
         tooltip=tooltip,
     )
-    beside = {"color": INK, "align": "left", "baseline": "top", "dx": 4, "dy": 2, "fontSize": 11}
-    percent = of_kind("bar").mark_text(**beside).encode(x=share("share"), y=y, text=alt.Text("share:N", format=".0%"))
-    none = of_kind("none").mark_text(**beside).encode(x=alt.XValue(0), y=y, text=alt.Text("label:N"))
+    style = {"color": INK, "align": "left", "baseline": "top", "dx": 4, "dy": 2, "fontSize": 11}
+    percent = of_kind("bar").mark_text(**style).encode(x=share("share"), y=y, text=alt.Text("share:N", format=".0%"))
+    missing = of_kind("none").mark_text(**style).encode(x=alt.XValue(0), y=y, text=alt.Text("label:N"))
     return template(
-        alt.layer(bar, percent, none),
+        alt.layer(bar, percent, missing),
         title="Share of all heads that hold each role",
         reading=("the first checkpoint is the reference",),
         height=round(BAR * _height(names, roles)),
@@ -181,12 +181,12 @@ def _depth_position() -> "alt.X":
 
 
 def _height(names: Sequence[str], roles: Sequence[str]) -> float:
-    """Height of all bars, in bars: each role has a heading, and half a bar free before the next one."""
+    """Total height in bars: each role has a heading, and there is half a bar of space between roles."""
     return (len(names) + 1.5) * len(roles) - 0.5
 
 
 def _bar_position(names: tuple[str, ...], roles: tuple[str, ...]) -> "alt.Y":
-    """Bars over one another, by role, with the role as a heading."""
+    """Stacked bars by role, with the role as a heading."""
     import altair as alt
 
     group = len(names) + 1.5
@@ -214,9 +214,10 @@ def _depth_description(
     names: Sequence[str], shares: Sequence[Float[np.ndarray, "role layer"]], roles: Sequence[str]
 ) -> str:
     parts = [
-        f"{drawable(name)}, {counted(of.shape[1], 'layer')}: {_means(of, roles)}" for name, of in zip(names, shares)
+        f"{drawable(name)}, {counted(checkpoint_shares.shape[1], 'layer')}: {_means(checkpoint_shares, roles)}"
+        for name, checkpoint_shares in zip(names, shares)
     ]
-    missing = sum(int(np.isnan(of).sum()) for of in shares)
+    missing = sum(int(np.isnan(checkpoint_shares).sum()) for checkpoint_shares in shares)
     left_out = f" {counted(missing, 'share')} without a value left out." if missing else ""
     return (
         f"Lines by relative depth for {counted(len(names), 'checkpoint')}: share of a layer's heads that hold each "

@@ -1,4 +1,4 @@
-"""Heads that flow from the roles they hold under one checkpoint to those they hold under another."""
+"""Flow of heads from their roles under one checkpoint to their roles under another."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ SEVERAL: Final = HEAD_COLORS[4]
 GAP: Final = 16
 """Pixels between two sets of roles, so that their names never overlap."""
 ROOM: Final = 32
-"""Pixels of height for each set of roles, at least."""
+"""Minimum height in pixels for each set of roles."""
 LOWEST: Final = 300
 NAMES: Final = 24
 """Pixels above the flow for the names of the checkpoints."""
@@ -36,15 +36,15 @@ BAR: Final = 16
 CHANGED: Final = 0.6
 KEPT: Final = 0.25
 POINTED_AT: Final = 0.85
-"""Opacity of heads whose roles change, of those that keep them, and of the band under the pointer."""
+"""Opacity of heads whose roles change, of heads that keep their roles, and of the band under the pointer."""
 NAME: Final = 24
-"""Signs of a checkpoint's name that fit above half a phone."""
+"""Characters of a checkpoint's name that fit on half the width of a phone."""
 NAMED: Final = 12
-"""Heads in a tooltip; the list below the chart names all."""
+"""Maximum number of heads in a tooltip; the list below the chart names all."""
 SAID: Final = 6
-"""Transitions that the description names."""
+"""Maximum number of transitions in the description."""
 STEPS: Final = np.linspace(0, 1, 25)
-"""Places along a band at which its edges are computed."""
+"""Positions along a band at which its edges are computed."""
 TITLE: Final = "From the roles under a to the roles under b"
 READING: Final = ("band: heads, as wide as they are many", "strong colour: their roles change; pale: they keep them")
 NOTHING: Final = "There is no head to draw."
@@ -57,16 +57,16 @@ class _Bar:
     roles: frozenset[str]
     top: float
     height: float
-    """In pixels from the top of the flow."""
+    """Top and height in pixels; the top is measured from the top of the flow."""
 
 
 def roles_written(roles: Collection[str]) -> str:
-    """A set of roles in words, such as "local + delimiter"."""
+    """A set of roles as text, such as "local + delimiter"."""
     return " + ".join(LOOKS[role].label for role in _in_order(roles)) or NO_ROLE
 
 
 def transition_name(transition: Transition) -> str:
-    """What a band is called in its tooltip and in the list of bands."""
+    """Name of a band in its tooltip and in the list of bands."""
     return f"{roles_written(transition.before)} → {roles_written(transition.after)}"
 
 
@@ -78,11 +78,11 @@ def heads_by_mark(transitions: Sequence[Transition]) -> dict[str, tuple[Head, ..
 
     Returns: the bands in the given order, then the sets of roles under a, then those under b; heads in reading order.
     """
-    marks = {transition_name(one): one.heads for one in transitions}
+    marks = {transition_name(transition): transition.heads for transition in transitions}
     for side in ("a", "b"):
         for roles in _sets(transitions, side):
-            heads = (one.heads for one in transitions if _side(one, side) == roles)
-            marks[_set_name(roles, side)] = tuple(sorted(head for some in heads for head in some))
+            heads = (transition.heads for transition in transitions if _side(transition, side) == roles)
+            marks[_set_name(roles, side)] = tuple(sorted(head for group in heads for head in group))
     return marks
 
 
@@ -95,20 +95,27 @@ def role_flow(transitions: Sequence[Transition], names: tuple[str, str]) -> Plot
 
     Returns: the figure; each mark's `customdata` is a name of `heads_by_mark`.
     """
-    n_heads = sum(len(one.heads) for one in transitions)
+    n_heads = sum(len(transition.heads) for transition in transitions)
     n_sets = max((len(_sets(transitions, side)) for side in ("a", "b")), default=0)
     height = max(LOWEST, ROOM * n_sets)
     scale = (height - GAP * (n_sets - 1)) / n_heads if n_heads else 0.0
     bars = {side: _bars(transitions, side, scale, height) for side in ("a", "b")}
     table = pd.DataFrame(
-        [(*map(roles_written, (one.before, one.after)), len(one.heads), head_names(one.heads)) for one in transitions],
+        [
+            (
+                *map(roles_written, (transition.before, transition.after)),
+                len(transition.heads),
+                head_names(transition.heads),
+            )
+            for transition in transitions
+        ],
         columns=["before", "after", "heads", "which"],
     )
     sides = [f"({side}) {drawable(name, NAME)}" for side, name in zip("ab", names)]
     return PlotlyFigure(
         chart=_sankey(transitions, bars, sides, height),
         data=table,
-        still=Figure(_spec(height), _drawn(transitions, bars, sides, scale), _description(transitions, n_heads)),
+        still=Figure(_spec(height), _flow_data(transitions, bars, sides, scale), _description(transitions, n_heads)),
     )
 
 
@@ -122,7 +129,7 @@ def _side(transition: Transition, side: str) -> frozenset[str]:
 
 def _sets(transitions: Sequence[Transition], side: str) -> list[frozenset[str]]:
     """Single roles first, then combinations, and heads without a role last."""
-    sets = {_side(one, side) for one in transitions}
+    sets = {_side(transition, side) for transition in transitions}
     return sorted(sets, key=lambda roles: (not roles, len(roles), [ROLES.index(role) for role in _in_order(roles)]))
 
 
@@ -131,7 +138,7 @@ def _set_name(roles: frozenset[str], side: str) -> str:
 
 
 def _label(roles: frozenset[str]) -> str:
-    """Names, or the letters of more roles than fit."""
+    """Names of up to two roles, or the letters of more."""
     return roles_written(roles) if len(roles) < 3 else " + ".join(LOOKS[role].letter for role in _in_order(roles))
 
 
@@ -146,9 +153,11 @@ def _opacity(transition: Transition) -> float:
 
 
 def _bars(transitions: Sequence[Transition], side: str, scale: float, height: float) -> list[_Bar]:
-    """The sets of one side from top to bottom, in the middle of the height."""
+    """The sets of one side from top to bottom, vertically centred."""
     sets = _sets(transitions, side)
-    counts = [sum(len(one.heads) for one in transitions if _side(one, side) == roles) for roles in sets]
+    counts = [
+        sum(len(transition.heads) for transition in transitions if _side(transition, side) == roles) for roles in sets
+    ]
     top = (height - scale * sum(counts) - GAP * (len(sets) - 1)) / 2
     bars = []
     for roles, count in zip(sets, counts):
@@ -163,14 +172,14 @@ def _sankey(
     import plotly.graph_objects as go  # when the first flow is drawn
 
     nodes = [(side, bar) for side in ("a", "b") for bar in bars[side]]
-    place = {(side, bar.roles): number for number, (side, bar) in enumerate(nodes)}
+    node_index = {(side, bar.roles): number for number, (side, bar) in enumerate(nodes)}
     flow = go.Sankey(
         arrangement="fixed",
         node={
             "label": [_label(bar.roles) for _, bar in nodes],
             "customdata": [_set_name(bar.roles, side) for side, bar in nodes],
             "color": [_color(bar.roles) for _, bar in nodes],
-            # Plotly takes a place of exactly 0 for none.
+            # Plotly treats a position of exactly 0 as missing.
             "x": [0.001 if side == "a" else 0.999 for side, _ in nodes],
             "y": [(bar.top + bar.height / 2) / height for _, bar in nodes],
             "pad": GAP,
@@ -179,13 +188,13 @@ def _sankey(
             "hovertemplate": "%{customdata}: %{value:d}<extra></extra>",
         },
         link={
-            "source": [place["a", one.before] for one in transitions],
-            "target": [place["b", one.after] for one in transitions],
-            "value": [len(one.heads) for one in transitions],
-            "label": [_some_heads(one.heads) for one in transitions],
-            "customdata": [transition_name(one) for one in transitions],
-            "color": [translucent(_color(one.before), _opacity(one)) for one in transitions],
-            "hovercolor": [translucent(_color(one.before), POINTED_AT) for one in transitions],
+            "source": [node_index["a", transition.before] for transition in transitions],
+            "target": [node_index["b", transition.after] for transition in transitions],
+            "value": [len(transition.heads) for transition in transitions],
+            "label": [_some_heads(transition.heads) for transition in transitions],
+            "customdata": [transition_name(transition) for transition in transitions],
+            "color": [translucent(_color(transition.before), _opacity(transition)) for transition in transitions],
+            "hovercolor": [translucent(_color(transition.before), POINTED_AT) for transition in transitions],
             "hovertemplate": "%{customdata}<br>%{label}<extra></extra>",
         },
         textfont={"color": THEME_INK, "size": 12},
@@ -201,7 +210,7 @@ def _sankey(
 
 
 def _notes(names: Sequence[str], is_empty: bool) -> list[dict[str, Any]]:
-    """The names of the checkpoints above their sides; and that there is nothing to draw."""
+    """The names of the checkpoints above their sides, and a message if there is nothing to draw."""
     at_the_top = {"y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 4, "xref": "paper", "showarrow": False}
     sides = [{"x": 0, "xanchor": "left"}, {"x": 1, "xanchor": "right"}]
     notes = [
@@ -213,34 +222,34 @@ def _notes(names: Sequence[str], is_empty: bool) -> list[dict[str, Any]]:
     return notes
 
 
-def _drawn(
+def _flow_data(
     transitions: Sequence[Transition], bars: dict[str, list[_Bar]], names: Sequence[str], scale: float
 ) -> pd.DataFrame:
     """The same flow for Vega-Lite: the edges of its bands, its bars and its names."""
-    free = {(side, bar.roles): bar.top for side in ("a", "b") for bar in bars[side]}
+    next_top = {(side, bar.roles): bar.top for side in ("a", "b") for bar in bars[side]}
     order = {(side, bar.roles): number for side in ("a", "b") for number, bar in enumerate(bars[side])}
     tops = np.zeros((len(transitions), 2))
-    for place, (side, other) in enumerate((("a", "b"), ("b", "a"))):
-        # Within a bar, bands lie in the order of the bars at their other end, so that they do not cross there.
-        for number in sorted(range(len(transitions)), key=lambda n: order[other, _side(transitions[n], other)]):
-            one = transitions[number]
-            tops[number, place] = free[side, _side(one, side)]
-            free[side, _side(one, side)] += scale * len(one.heads)
+    for column, (side, other) in enumerate((("a", "b"), ("b", "a"))):
+        # Within a bar, bands are in the order of the bars at their other end, so that they do not cross.
+        for number in sorted(range(len(transitions)), key=lambda index: order[other, _side(transitions[index], other)]):
+            transition = transitions[number]
+            tops[number, column] = next_top[side, _side(transition, side)]
+            next_top[side, _side(transition, side)] += scale * len(transition.heads)
     bend = STEPS**2 * (3 - 2 * STEPS)
     bands = [
         pd.DataFrame(
             {
                 "kind": "band",
-                "band": transition_name(one),
-                "color": _color(one.before),
+                "band": transition_name(transition),
+                "color": _color(transition.before),
                 "x": STEPS,
                 "top": top_a + bend * (top_b - top_a),
-                "opacity": _opacity(one),
+                "opacity": _opacity(transition),
             }
-        ).assign(bottom=lambda band, one=one: band["top"] + scale * len(one.heads))
-        for one, (top_a, top_b) in zip(transitions, tops)
+        ).assign(bottom=lambda band, transition=transition: band["top"] + scale * len(transition.heads))
+        for transition, (top_a, top_b) in zip(transitions, tops)
     ]
-    rest = [
+    other_rows = [
         {
             "kind": f"bar {side}",
             "label": _label(bar.roles),
@@ -253,9 +262,9 @@ def _drawn(
         for side in ("a", "b")
         for bar in bars[side]
     ]
-    rest += [{"kind": f"name {side}", "label": name} for side, name in zip("ab", names)]
-    rest += [] if transitions else [{"kind": "note", "label": NOTHING}]
-    return pd.concat([*bands, pd.DataFrame(rest)])
+    other_rows += [{"kind": f"name {side}", "label": name} for side, name in zip("ab", names)]
+    other_rows += [] if transitions else [{"kind": "note", "label": NOTHING}]
+    return pd.concat([*bands, pd.DataFrame(other_rows)])
 
 
 @cache
@@ -323,12 +332,12 @@ def _some_heads(heads: Sequence[Head]) -> str:
 def _description(transitions: Sequence[Transition], n_heads: int) -> str:
     if not transitions:
         return NOTHING
-    changes = [one for one in transitions if one.before != one.after]
-    n_changed = sum(len(one.heads) for one in changes)
+    changes = [transition for transition in transitions if transition.before != transition.after]
+    n_changed = sum(len(transition.heads) for transition in changes)
     start = f"Flow of {counted(n_heads, 'head')} from the roles they hold under a to those they hold under b."
     if not changes:
         return f"{start} No head changes its roles."
-    named = "; ".join(f"{transition_name(one)} {len(one.heads):,}" for one in changes[:SAID])
-    n_rest = sum(len(one.heads) for one in changes[SAID:])
-    rest = f"; other changes {n_rest:,}" if n_rest else ""
-    return f"{start} {n_changed:,} change: {named}{rest}."
+    named = "; ".join(f"{transition_name(transition)} {len(transition.heads):,}" for transition in changes[:SAID])
+    n_other = sum(len(transition.heads) for transition in changes[SAID:])
+    other_changes = f"; other changes {n_other:,}" if n_other else ""
+    return f"{start} {n_changed:,} change: {named}{other_changes}."

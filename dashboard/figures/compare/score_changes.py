@@ -31,30 +31,30 @@ def score_change_scatter(tests: PairedTests, roles: Sequence[str], scale: Scale 
     """Every head's mean score under the compared checkpoint against that under the reference, with the diagonal.
 
     Args:
-        tests: what to draw; a head without a mean is left out and counted in the description.
+        tests: paired tests; heads without a mean are left out and counted in the description.
         roles: the roles to show.
         scale: of the scores.
     """
-    chosen = [tests.roles.index(role) for role in roles]
-    role, place, head = np.indices(tests.mean_a[chosen].shape).reshape(3, -1)
+    indices = [tests.roles.index(role) for role in roles]
+    role, layer, head = np.indices(tests.mean_a[indices].shape).reshape(3, -1)
     points = pd.DataFrame(
         {
             "kind": "head",
             "role": np.array(roles, dtype=object)[role],
-            "name": [head_name(*each) for each in zip(place.tolist(), head.tolist())],
+            "name": [head_name(*layer_and_head) for layer_and_head in zip(layer.tolist(), head.tolist())],
         }
     )
     for name in ("mean_a", "mean_b", "difference", "p_adjusted", "texts", "differs"):
-        points[name] = getattr(tests, name)[chosen].ravel()
-    there = points[points["difference"].notna()]
-    # Heads that differ lie on top; among the others no role hides all of another.
-    there = there.sort_values(["differs", "name"], kind="stable", ignore_index=True)
-    means = there[["mean_a", "mean_b"]]
-    ends = [min(0.0, float(means.min(axis=None))), float(means.max(axis=None))] if len(there) else [0.0, 1.0]
+        points[name] = getattr(tests, name)[indices].ravel()
+    known = points[points["difference"].notna()]
+    # Heads that differ are on top; among the others, roles alternate so that none hides another.
+    known = known.sort_values(["differs", "name"], kind="stable", ignore_index=True)
+    means = known[["mean_a", "mean_b"]]
+    ends = [min(0.0, float(means.min(axis=None))), float(means.max(axis=None))] if len(known) else [0.0, 1.0]
     diagonal = pd.DataFrame({"kind": "diagonal", "mean_a": ends, "mean_b": ends})
-    data = pd.concat([diagonal, there, note_rows(there.empty, NOTHING)])
+    data = pd.concat([diagonal, known, note_rows(known.empty, NOTHING)])
     spec = _spec(tuple(roles), scale, score_ends(data, ("mean_a", "mean_b"), scale))
-    return Figure(spec, data, _description(there, tests, roles, len(points), scale))
+    return Figure(spec, data, _description(known, tests, roles, len(points), scale))
 
 
 @cache
@@ -96,19 +96,19 @@ def _spec(roles: tuple[str, ...], scale: Scale, ends: Ends) -> Spec:
     )
 
 
-def _description(there: pd.DataFrame, tests: PairedTests, roles: Sequence[str], n_all: int, scale: Scale) -> str:
+def _description(known: pd.DataFrame, tests: PairedTests, roles: Sequence[str], n_all: int, scale: Scale) -> str:
     words = WORDS[scale]
-    if not len(there):
+    if not len(known):
         return f"No {words.short} to draw. {NOTHING}"
     parts = []
     for role in roles:
-        of_role = there[there["role"] == role]
-        apart = of_role[of_role["differs"]]
-        up, down = int((apart["difference"] > 0).sum()), int((apart["difference"] < 0).sum())
+        of_role = known[known["role"] == role]
+        differing = of_role[of_role["differs"]]
+        n_higher, n_lower = int((differing["difference"] > 0).sum()), int((differing["difference"] < 0).sum())
         if len(of_role):
-            parts.append(f"{LOOKS[role].label} {up} higher, {down} lower of {len(of_role)}")
-    top = there.loc[there["difference"].abs().idxmax()]
-    missing = n_all - len(there)
+            parts.append(f"{LOOKS[role].label} {n_higher} higher, {n_lower} lower of {len(of_role)}")
+    top = known.loc[known["difference"].abs().idxmax()]
+    missing = n_all - len(known)
     left_out = f" {counted(missing, 'mean')} without a {words.short} left out." if missing else ""
     return (
         f"Mean {words.noun} of each head and role under the compared checkpoint, b, against the reference, a. "

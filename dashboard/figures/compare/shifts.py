@@ -1,4 +1,4 @@
-"""How far scores and attention move from one checkpoint to another, by layer. A change is b − a everywhere."""
+"""Changes of scores and attention between two checkpoints, by layer. All changes are b − a."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -43,7 +43,7 @@ def shift_by_layer(shifts: Sequence[LayerShift], alpha: float = 0.05, scale: Sca
 
     Args:
         shifts: one for each role to show, all of the same checkpoints.
-        alpha: that their intervals were asked with.
+        alpha: their intervals cover 1 - alpha.
         scale: of the scores.
 
     Source: Pande et al. 2021, attention to [SEP] falls in the later layers as part of fine-tuning.
@@ -60,20 +60,20 @@ def shift_by_layer(shifts: Sequence[LayerShift], alpha: float = 0.05, scale: Sca
                 "low": shift.low,
                 "high": shift.high,
             }
-        ).assign(place=lambda table, aside=aside: table["layer"] + aside)
-        for shift, aside in zip(shifts, spread, strict=True)
+        ).assign(place=lambda table, offset=offset: table["layer"] + offset)
+        for shift, offset in zip(shifts, spread, strict=True)
     )
     interval = points[points["low"].notna()].assign(kind="interval")
     zero = pd.DataFrame([{"kind": "zero", "value": 0.0}])
     ends = round_ends(points[["mean", "low", "high"]].to_numpy(float).ravel())
     spec = _shift_spec(tuple(shift.role for shift in shifts), len(shifts[0].mean), scale, ends)
-    # A layer without a change stays in the data, where it breaks the line.
+    # A layer without a change stays in the data, so that it interrupts the line.
     data = pd.concat([interval, points, zero, note_rows(points["mean"].isna().all(), NO_CHANGE)])
     return Figure(spec, data, _shift_description(shifts, alpha, scale))
 
 
 def divergence_by_layer(divergence: Float[np.ndarray, "text layer head"]) -> Figure:
-    """How far apart the attention of the same head is under both checkpoints: a dot per head, a line for layer means.
+    """Divergence of the attention of the same head under both checkpoints: a dot per head, a line for layer means.
 
     Args:
         divergence: mean Jensen-Shannon divergence of a head's rows, in nats, 0 to ln 2; NaN for a text that has none.
@@ -84,15 +84,15 @@ def divergence_by_layer(divergence: Float[np.ndarray, "text layer head"]) -> Fig
         np.where(known, divergence, 0).sum(axis=0), texts, where=texts > 0, out=np.full(texts.shape, np.nan)
     )
     n_layers, n_heads = means.shape
-    place, head = np.indices(means.shape).reshape(2, -1)
+    layer, head = np.indices(means.shape).reshape(2, -1)
     heads = pd.DataFrame(
         {
             "kind": "head",
-            "layer": place,
+            "layer": layer,
             "head": head,
             "divergence": means.ravel(),
             "texts": texts.ravel(),
-            "place": place + WIDTH * ((head + 0.5) / n_heads - 0.5),
+            "place": layer + WIDTH * ((head + 0.5) / n_heads - 0.5),
         }
     )
     heads = heads[heads["divergence"].notna()]
@@ -116,7 +116,7 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: Ends)
         along = alt.Scale(domain=list(ends), nice=False)
         return alt.Y(field, type="quantitative", title=change_axis(scale), scale=along)
 
-    what = LOOKS[roles[0]].label if len(roles) == 1 else counted(len(roles), "role")
+    subject = LOOKS[roles[0]].label if len(roles) == 1 else counted(len(roles), "role")
     x, y = places_axis("place", n_layers, MARGIN), change("mean")
     legend = lettered_legend(roles)
     tooltip = [
@@ -137,7 +137,7 @@ def _shift_spec(roles: tuple[str, ...], n_layers: int, scale: Scale, ends: Ends)
     point = point.encode(x=x, y=y, fill=fill, shape=shape, tooltip=tooltip)
     return template(
         alt.layer(zero, line, interval, point, note()),
-        title=f"Change by layer, b − a: {what}",
+        title=f"Change by layer, b − a: {subject}",
         reading=("above 0: higher in b, the compared checkpoint; bar: interval",),
         height=260,
     )
@@ -149,21 +149,21 @@ def _divergence_spec(n_layers: int, most: float) -> Spec:
 
     x = places_axis("place", n_layers, MARGIN)
     y = alt.Y("divergence:Q", title=DIVERGENCE_AXIS, scale=alt.Scale(domain=[0, most], nice=False))
-    of_head = [
+    head_tooltip = [
         alt.Tooltip("layer:N", title="layer"),
         alt.Tooltip("head:N", title="head"),
         alt.Tooltip("divergence:N", title="mean divergence (nats)", format=".3~g"),
         alt.Tooltip("texts:N", title="texts"),
     ]
-    of_layer = [
+    layer_tooltip = [
         alt.Tooltip("layer:N", title="layer"),
         alt.Tooltip("divergence:N", title="mean of its heads (nats)", format=".3~g"),
     ]
-    heads = of_kind("head").mark_circle(size=26, color=GREY, opacity=0.75).encode(x=x, y=y, tooltip=of_head)
+    heads = of_kind("head").mark_circle(size=26, color=GREY, opacity=0.75).encode(x=x, y=y, tooltip=head_tooltip)
     line = of_kind("layer").mark_line(color=INK, strokeWidth=1.5).encode(x=x, y=y)
     means = of_kind("layer").mark_point(filled=True, color=INK, size=45, opacity=1, shape="diamond")
     return template(
-        alt.layer(heads, line, means.encode(x=x, y=y, tooltip=of_layer), note()),
+        alt.layer(heads, line, means.encode(x=x, y=y, tooltip=layer_tooltip), note()),
         title="Divergence of attention, by layer",
         reading=("Jensen-Shannon; dot: a head, mean over texts; line: layer mean",),
         height=260,
@@ -179,7 +179,7 @@ def _shift_description(shifts: Sequence[LayerShift], alpha: float, scale: Scale)
 
 def _of_role(shift: LayerShift) -> str:
     name, mean = LOOKS[shift.role].label, shift.mean
-    without = [str(place) for place in np.flatnonzero(np.isnan(mean))]
+    without = [str(layer) for layer in np.flatnonzero(np.isnan(mean))]
     if len(without) == len(mean):
         return f"{name}: no change to draw."
     p = "" if np.isnan(shift.p) else f", p {shift.p:.2g}"
@@ -198,13 +198,13 @@ def _divergence_description(heads: pd.DataFrame, layers: pd.DataFrame, known: np
         return (
             f"No divergence to draw: none of {counted(len(known), 'text')} has the same tokens under both checkpoints."
         )
-    used = int(known.any(axis=(1, 2)).sum())
+    n_known = int(known.any(axis=(1, 2)).sum())
     top, most = heads.loc[heads["divergence"].idxmax()], layers.loc[layers["divergence"].idxmax()]
     left_out = f" {counted(n_all - n_heads, 'head')} without a divergence left out." if n_heads < n_all else ""
-    texts = f" {counted(len(known) - used, 'text')} without one left out." if used < len(known) else ""
+    texts = f" {counted(len(known) - n_known, 'text')} without one left out." if n_known < len(known) else ""
     return (
         f"Mean Jensen-Shannon divergence between the attention of the same head under both checkpoints, in nats, 0 to "
-        f"ln 2 = 0.693, over {counted(used, 'text')}: {heads['divergence'].mean():.3g} on average over "
+        f"ln 2 = 0.693, over {counted(n_known, 'text')}: {heads['divergence'].mean():.3g} on average over "
         f"{counted(n_heads, 'head')}, highest layer mean {most['divergence']:.3g} in layer {most['layer']:.0f}, "
         f"highest head {top['divergence']:.3g} for {head_name(int(top['layer']), int(top['head']))}.{left_out}{texts}"
     )

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     import altair as alt
 
 Axis = tuple[str, ...] | int
-"""Names of checkpoints at even distances, or the last training step."""
+"""Names of evenly spaced checkpoints, or the last training step."""
 NAME: Final = 16
-"""Signs of a checkpoint's name that fit below an axis."""
+"""Characters of a checkpoint's name that fit below an axis."""
 FOCUS: Final = "dashed: the checkpoint in focus"
 
 
 def axis_of(names: Sequence[str], steps: Sequence[int] | None) -> Axis:
-    """What lies along the axis."""
+    """The axis for these checkpoints: their names, or the last step."""
     return tuple(drawable(name, NAME) for name in names) if steps is None else max(1, *steps)
 
 
@@ -65,7 +65,7 @@ def lines(names: Sequence[str], at: Sequence[int], marked: int | None) -> pd.Dat
     """The line at 0 and the one through the checkpoint in focus."""
     rows: list[dict[str, object]] = [{"kind": "floor", "value": 0.0}]
     if marked is not None:
-        # The name stands on the side of its line that has more room.
+        # The name is on the side of its line with more room.
         side = "left" if 2 * at[marked] > min(at) + max(at) else "right"
         name = drawable(names[marked], 2 * NAME)
         rows += [{"kind": kind, "at": at[marked], "label": name} for kind in ("marked", side)]

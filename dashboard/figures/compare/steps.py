@@ -1,4 +1,4 @@
-"""Checkpoints in order, such as those of a training run: how many heads hold each role, and how far a score moves."""
+"""Checkpoints in order, such as those of a training run: heads per role, and the change of a score."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -39,16 +39,16 @@ def roles_over_steps(
         steps: training step of each, 0 for the reference; None puts them at even distances.
         counts: heads that hold each role.
         roles: names along the role axis.
-        marked: place of the checkpoint in focus.
+        marked: index of the checkpoint in focus.
     """
     at = range(len(names)) if steps is None else steps
-    number, place = np.indices(counts.shape).reshape(2, -1)
+    number, role_index = np.indices(counts.shape).reshape(2, -1)
     points = pd.DataFrame(
         {
             "kind": "point",
             "checkpoint": np.array([drawable(name) for name in names])[number],
             "at": np.array(at)[number],
-            "role": np.array(roles)[place],
+            "role": np.array(roles)[role_index],
             "heads": counts.ravel(),
         }
     )
@@ -77,9 +77,9 @@ def shift_over_steps(
     Args:
         names: of the checkpoints, in order, the reference first.
         steps: training step of each, 0 for the reference; None puts them at even distances.
-        shift: mean change b − a over all heads and texts; NaN where there is none.
-        role: whose score.
-        marked: place of the checkpoint in focus.
+        shift: mean change b − a over all heads and texts; NaN if not available.
+        role: role of the score.
+        marked: index of the checkpoint in focus.
         scale: of the scores.
     """
     at = range(len(names)) if steps is None else steps
@@ -87,8 +87,8 @@ def shift_over_steps(
         {"kind": "point", "checkpoint": [drawable(name) for name in names], "at": at, "change": shift}
     )
     data = pd.concat([points, lines(names, at, marked), note_rows(bool(np.isnan(shift).all()), NO_CHANGE)])
-    described = _shift_description(names, steps, shift, role, scale)
-    return Figure(_shift_spec(role, axis_of(names, steps), scale, round_ends(shift)), data, described)
+    description = _shift_description(names, steps, shift, role, scale)
+    return Figure(_shift_spec(role, axis_of(names, steps), scale, round_ends(shift)), data, description)
 
 
 @lru_cache(maxsize=64)
@@ -131,11 +131,11 @@ def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
 
     x, y = across(axis), change("change")
     color = LOOKS[role].color
-    moved = alt.Tooltip("change:N", title="mean change, b − a", format="+.3~f")
+    change_tooltip = alt.Tooltip("change:N", title="mean change, b − a", format="+.3~f")
     floor = of_kind("floor").mark_rule(color=INK).encode(y=change("value"))
     line = of_kind("point").mark_line(strokeWidth=2, color=color).encode(x=x, y=y)
     point = of_kind("point").mark_point(size=60, stroke=INK, strokeWidth=1, opacity=1, fill=color, shape=SHAPES[role])
-    point = point.encode(x=x, y=y, tooltip=[*_of_checkpoint(axis), moved])
+    point = point.encode(x=x, y=y, tooltip=[*_of_checkpoint(axis), change_tooltip])
     return template(
         alt.layer(floor, *focus_layers(x), line, point, note()),
         title=f"Mean change, b − a: {LOOKS[role].label}",
@@ -145,7 +145,7 @@ def _shift_spec(role: str, axis: Axis, scale: Scale, ends: Ends) -> Spec:
 
 
 def _of_checkpoint(axis: Axis) -> "list[alt.Tooltip]":
-    """The checkpoint of a mark, and its step where checkpoints have one."""
+    """Tooltip of a mark: the checkpoint, and its step if known."""
     import altair as alt
 
     name = alt.Tooltip("checkpoint:N", title="checkpoint")

@@ -1,1 +1,1 @@
-"""How a fine-tuning run goes."""
+"""Progress of a fine-tuning run."""

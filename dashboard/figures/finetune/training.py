@@ -1,4 +1,4 @@
-"""How a fine-tuning run goes: its loss, and how well it does on the texts kept back."""
+"""Progress of a fine-tuning run: its loss, and its performance on validation texts."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -22,7 +22,7 @@ GAP: Final = 34
 HELD_OUT_HEIGHT: Final = 120
 HEIGHT: Final = LOSS_HEIGHT + GAP + HELD_OUT_HEIGHT
 TICK: Final = 8
-"""Pixels that the mark of a saved checkpoint is high."""
+"""Height in pixels of the mark of a saved checkpoint."""
 BLUE, ORANGE = HEAD_COLORS[:2]
 """Of training texts and of validation texts."""
 NOTHING: Final = "No step yet."
@@ -33,19 +33,19 @@ def training_curve(progress: Progress, n_classes: int | None = None) -> Figure:
 
     Args:
         progress: of the run, so far.
-        n_classes: of the data, which gives the accuracy by chance; 0 for a regression, None where it is not known.
+        n_classes: number of classes, which gives the accuracy by chance; 0 for a regression, None if not known.
 
     Returns: the figure; a loss or a measure that is not a finite number is left out and counted in the description.
     """
     measure = _measure(progress, n_classes)
-    reports = [
+    rows = [
         *(("loss", step, loss) for step, loss in progress.losses),
-        *(("validation loss", at.step, at.loss) for at in progress.held_out),
-        *(("measure", at.step, getattr(at, measure)) for at in progress.held_out),
+        *(("validation loss", report.step, report.loss) for report in progress.held_out),
+        *(("measure", report.step, getattr(report, measure)) for report in progress.held_out),
     ]
-    points = pd.DataFrame(reports, columns=["kind", "step", "value"]).astype({"step": int, "value": float})
+    points = pd.DataFrame(rows, columns=["kind", "step", "value"]).astype({"step": int, "value": float})
     finite = np.isfinite(points["value"])
-    data = pd.concat([points[finite], _fixed(progress, points[finite], measure, n_classes)])
+    data = pd.concat([points[finite], _fixed_rows(progress, points[finite], measure, n_classes)])
     losses = points[points["kind"] != "measure"]["value"]
     spec = _spec(measure, _last(progress), round_ends(losses)[1])
     return Figure(spec, data, _description(progress, points, measure))
@@ -53,7 +53,7 @@ def training_curve(progress: Progress, n_classes: int | None = None) -> Figure:
 
 def _measure(progress: Progress, n_classes: int | None) -> Measure:
     if progress.held_out:
-        return "correlation" if all(at.accuracy is None for at in progress.held_out) else "accuracy"
+        return "correlation" if all(report.accuracy is None for report in progress.held_out) else "accuracy"
     return "correlation" if n_classes == 0 else "accuracy"
 
 
@@ -62,24 +62,24 @@ def _last(progress: Progress) -> int:
     return max(1, progress.steps, progress.step)
 
 
-def _fixed(progress: Progress, points: pd.DataFrame, measure: Measure, n_classes: int | None) -> pd.DataFrame:
-    """What holds the picture in place: all steps of the run, what chance gives, what is saved."""
-    fixed: list[dict[str, Any]] = [{"kind": "span", "step": 0, "end": _last(progress)}]
-    fixed += [{"kind": "saved", "step": step} for step in progress.saved]
+def _fixed_rows(progress: Progress, points: pd.DataFrame, measure: Measure, n_classes: int | None) -> pd.DataFrame:
+    """Rows other than measurements: all steps of the run, the value by chance, saved checkpoints."""
+    rows: list[dict[str, Any]] = [{"kind": "span", "step": 0, "end": _last(progress)}]
+    rows += [{"kind": "saved", "step": step} for step in progress.saved]
     if measure == "correlation":
-        fixed.append({"kind": "chance", "value": 0.0, "label": "chance: 0"})
+        rows.append({"kind": "chance", "value": 0.0, "label": "chance: 0"})
     elif n_classes:
-        fixed.append({"kind": "chance", "value": 1 / n_classes, "label": f"chance: {1 / n_classes:.2g}"})
+        rows.append({"kind": "chance", "value": 1 / n_classes, "label": f"chance: {1 / n_classes:.2g}"})
     if not len(points):
-        fixed.append({"kind": "note", "value": 1.0, "label": NOTHING})
-    return pd.DataFrame(fixed)
+        rows.append({"kind": "note", "value": 1.0, "label": NOTHING})
+    return pd.DataFrame(rows)
 
 
 @cache
 def _spec(measure: Measure, last: int, most_loss: float) -> Spec:
     import altair as alt
 
-    # No mark is named to a screen reader: there may be none of a kind, and the description says all.
+    # Marks have no names for screen readers: a kind may have no marks, and the description is complete.
     x = steps_position("step", "training step", last)
     span = of_kind("span").mark_rule(aria=False, color=INK, strokeOpacity=0.4)
     saved = of_kind("saved").mark_rule(aria=False, color=INK, strokeWidth=3)
@@ -138,7 +138,7 @@ def _measures(x: "alt.X", measure: Measure) -> "alt.LayerChart":
 
 
 def _points(curve: "alt.Chart", name: str, color: str, shape: str) -> "alt.Chart":
-    """The reports of a curve as marks that tell their numbers."""
+    """The points of a curve as marks with tooltips."""
     import altair as alt
 
     points = curve.mark_point(aria=False, filled=True, opacity=1, color=color, shape=shape, size=30)
@@ -154,7 +154,7 @@ def _description(progress: Progress, points: pd.DataFrame, measure: Measure) -> 
     if not len(finite):
         sentences = [f"{NOTHING} {sentences[0]}"]
     if len(losses):
-        first, last = (f"{at.value:.3g} at step {at.step:,}" for at in losses.iloc[[0, -1]].itertuples())
+        first, last = (f"{loss.value:.3g} at step {loss.step:,}" for loss in losses.iloc[[0, -1]].itertuples())
         sentences.append(f"Training loss {first}, {last}.")
     if len(measures):
         best, last = measures.loc[measures["value"].idxmax()], measures.iloc[-1]

@@ -1,1 +1,1 @@
-"""How much each head matters."""
+"""Importance of each head."""

@@ -32,12 +32,12 @@ def agreement_dots(compared: Sequence[Agreement]) -> Figure:
         [
             {
                 "kind": "measure",
-                "measure": each.measure,
-                "spearman": each.spearman[0],
-                "low": each.low[0],
-                "high": each.high[0],
+                "measure": agreement.measure,
+                "spearman": agreement.spearman[0],
+                "low": agreement.low[0],
+                "high": agreement.high[0],
             }
-            for each in compared
+            for agreement in compared
         ],
         columns=["kind", "measure", "spearman", "low", "high"],
     )
@@ -45,9 +45,9 @@ def agreement_dots(compared: Sequence[Agreement]) -> Figure:
     intervals = rows.dropna(subset=["low", "high"]).assign(kind="interval")
     zero = pd.DataFrame({"kind": ["zero"], "spearman": [0.0]})
     data = pd.concat([zero, intervals, rows, note_rows(rows.empty, NOTHING)], ignore_index=True)
-    said = "; ".join(f"{row.measure} {_number(row.spearman, row.low, row.high)}" for row in rows.itertuples())
-    described = f"{SPEARMAN}, over all heads, with 95% intervals: {said}." if said else NOTHING
-    return Figure(_measures_spec(tuple(rows["measure"])), data, described)
+    values = "; ".join(f"{row.measure} {_number(row.spearman, row.low, row.high)}" for row in rows.itertuples())
+    description = f"{SPEARMAN}, over all heads, with 95% intervals: {values}." if values else NOTHING
+    return Figure(_measures_spec(tuple(rows["measure"])), data, description)
 
 
 def layer_agreement(agreement: Agreement) -> Figure:
@@ -58,9 +58,9 @@ def layer_agreement(agreement: Agreement) -> Figure:
     intervals = rows.dropna(subset=["low", "high"]).assign(kind="interval")
     zero = pd.DataFrame({"kind": ["zero"], "spearman": [0.0]})
     data = pd.concat([zero, intervals, rows, note_rows(rows.empty, NOTHING)], ignore_index=True)
-    said = "; ".join(f"layer {row.layer} {_number(row.spearman, row.low, row.high)}" for row in rows.itertuples())
-    described = f"{SPEARMAN} of {agreement.measure} among the heads of each layer: {said or 'none'}."
-    return Figure(_layers_spec(agreement.measure, len(spearman)), data, described)
+    values = "; ".join(f"layer {row.layer} {_number(row.spearman, row.low, row.high)}" for row in rows.itertuples())
+    description = f"{SPEARMAN} of {agreement.measure} among the heads of each layer: {values or 'none'}."
+    return Figure(_layers_spec(agreement.measure, len(spearman)), data, description)
 
 
 def _number(value: float, low: float, high: float) -> str:

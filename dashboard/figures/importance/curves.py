@@ -17,7 +17,7 @@ from dashboard.figures.surface.head_dots import DASHES, MARKS
 HEIGHT: Final = 320
 _TWICE: Final = range(2 * len(HEAD_COLORS))
 _MARKS, _DASHES = ([looks[(n + n // len(HEAD_COLORS)) % len(looks)] for n in _TWICE] for looks in (MARKS, DASHES))
-"""Where colours come again, marks and dashes are others."""
+"""When colours repeat, marks and dashes differ."""
 Ends = tuple[float, float]
 
 
@@ -26,77 +26,78 @@ def pruning_curves(curves: Sequence[Curve], n_heads: int, name: str, chosen: str
 
     Args:
         curves: one or more.
-        n_heads: that can be removed; the whole.
-        name: what the score is.
+        n_heads: number of heads that can be removed.
+        name: name of the score.
         chosen: order whose interval is drawn.
 
     Source: Michel et al. 2019, figures 3 and 6.
     """
-    orders = list(dict.fromkeys(each.order for each in curves if each.order != RANDOM))
-    random = [each for each in curves if each.order == RANDOM]
-    rows = [row for each in curves if each.order != RANDOM for row in _points(each, n_heads, orders, chosen)]
+    orders = list(dict.fromkeys(curve.order for curve in curves if curve.order != RANDOM))
+    random = [curve for curve in curves if curve.order == RANDOM]
+    rows = [row for curve in curves if curve.order != RANDOM for row in _points(curve, n_heads, orders, chosen)]
     rows += random_band(random, n_heads)
     data = pd.DataFrame(rows)
     fields = [field for field in ("score", "low", "high", "least", "most") if field in data]
     values = data[fields].to_numpy(float)
     ends = float(np.nanmin(values)), float(np.nanmax(values))
-    return Figure(_spec(tuple(orders), name, ends), data, _described(curves, orders, n_heads, name))
+    return Figure(_spec(tuple(orders), name, ends), data, _description(curves, orders, n_heads, name))
 
 
 def _points(curve: Curve, n_heads: int, orders: Sequence[str], chosen: str) -> list[dict[str, Any]]:
-    full = float(curve.score[0])
-    of_order = {"order": curve.order, "series": orders.index(curve.order)}
+    full_score = float(curve.score[0])
+    series = {"order": curve.order, "series": orders.index(curve.order)}
     points = [
         {
             "kind": "point",
-            **of_order,
+            **series,
             "removed": int(removed),
             "share": removed / n_heads,
             "score": float(score),
-            "interval": "" if np.isnan(low) else f"{full + low:.3g} to {full + high:.3g}",
+            "interval": "" if np.isnan(low) else f"{full_score + low:.3g} to {full_score + high:.3g}",
         }
         for removed, score, low, high in zip(curve.n_removed, curve.score, curve.low, curve.high)
     ]
     if curve.order != chosen or np.isnan(curve.low).any():
         return points
     band = [
-        {"kind": "interval", **of_order, "share": removed / n_heads, "low": full + low, "high": full + high}
+        {"kind": "interval", **series, "share": removed / n_heads, "low": full_score + low, "high": full_score + high}
         for removed, low, high in zip(curve.n_removed, curve.low, curve.high)
     ]
     return points + band
 
 
 def random_band(curves: Sequence[Curve], n_heads: int) -> list[dict[str, Any]]:
-    """Range and mean of the scores of random orders at each step, as rows of the kind "random"; none of no curve."""
+    """Range and mean of the scores of random orders at each step, as rows of the kind "random"; no rows without a
+    curve."""
     if not curves:
         return []
-    scores = np.stack([each.score for each in curves])
+    scores = np.stack([curve.score for curve in curves])
     return [
         {
             "kind": "random",
             "removed": int(removed),
             "share": removed / n_heads,
-            "least": float(of_step.min()),
-            "most": float(of_step.max()),
-            "mean": float(of_step.mean()),
+            "least": float(step_scores.min()),
+            "most": float(step_scores.max()),
+            "mean": float(step_scores.mean()),
             "draws": len(curves),
         }
-        for removed, of_step in zip(curves[0].n_removed, scores.T)
+        for removed, step_scores in zip(curves[0].n_removed, scores.T)
     ]
 
 
-def _described(curves: Sequence[Curve], orders: Sequence[str], n_heads: int, name: str) -> str:
+def _description(curves: Sequence[Curve], orders: Sequence[str], n_heads: int, name: str) -> str:
     first = curves[0]
     middle = len(first.n_removed) // 2
-    said = [
+    start = (
         f"{name.capitalize()} against the share of {counted(n_heads, 'head')} removed; with all heads on "
         f"{first.score[0]:.3g}. With {counted(int(first.n_removed[middle]), 'head')} removed:"
-    ]
-    at_middle = [f"{each.order} {each.score[middle]:.3g}" for each in curves if each.order in orders]
-    random = [each.score[middle] for each in curves if each.order == RANDOM]
+    )
+    at_middle = [f"{curve.order} {curve.score[middle]:.3g}" for curve in curves if curve.order in orders]
+    random = [curve.score[middle] for curve in curves if curve.order == RANDOM]
     if random:
         at_middle.append(f"random {min(random):.3g} to {max(random):.3g}")
-    return f"{said[0]} {', '.join(at_middle)}."
+    return f"{start} {', '.join(at_middle)}."
 
 
 @lru_cache(maxsize=32)

@@ -1,4 +1,4 @@
-"""Functions of the heads that are kept while heads are removed."""
+"""Functions of the remaining heads while heads are removed."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,7 +20,7 @@ def functions_kept(functions: Sequence[KeptFunction], n_heads: int) -> Figure:
 
     Args:
         functions: one or more.
-        n_heads: before any is removed.
+        n_heads: number of heads before pruning.
 
     Source: Voita et al. 2019, figure 8.
     """
@@ -42,10 +42,10 @@ def functions_kept(functions: Sequence[KeptFunction], n_heads: int) -> Figure:
     ]
     ends = [{"kind": "even", "share": 0.0, "kept": 1.0}, {"kind": "even", "share": 1.0, "kept": 0.0}]
     names = tuple(function.name for function in functions)
-    return Figure(_spec(names), pd.concat([pd.DataFrame(rows), pd.DataFrame(ends)]), _described(functions, n_heads))
+    return Figure(_spec(names), pd.concat([pd.DataFrame(rows), pd.DataFrame(ends)]), _description(functions, n_heads))
 
 
-def _described(functions: Sequence[KeptFunction], n_heads: int) -> str:
+def _description(functions: Sequence[KeptFunction], n_heads: int) -> str:
     middle = len(functions[0].n_removed) // 2
     kept = ", ".join(
         f"{function.name} {function.kept[middle]} of {function.kept[0]} (at random {function.expected[middle]:.1f}, "

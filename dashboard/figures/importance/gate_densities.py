@@ -1,4 +1,4 @@
-"""How the gates of some heads are distributed: exactly 0, exactly 1, or between."""
+"""Distributions of the gates of some heads: exactly 0, exactly 1, or between."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,9 +15,9 @@ from dashboard.figures.surface.head_dots import DASHES, MARKS
 
 HEIGHT: Final = 240
 MOST: Final = len(HEAD_COLORS)
-"""Heads in one picture."""
+"""Maximum number of heads in one figure."""
 APART: Final = 0.018
-"""Between the stems of two heads at the same value, on the axis of gates."""
+"""Distance between the stems of two heads at the same value, on the axis of gates."""
 
 
 def gate_densities(
@@ -39,26 +39,28 @@ def gate_densities(
     Source: Voita et al. 2019, figure 6.
     """
     lines = [
-        pd.DataFrame({"kind": "line", "series": place, "head": name, "gate": points, "height": of_gate})
-        for place, (name, of_gate) in enumerate(zip(names, densities, strict=True))
+        pd.DataFrame({"kind": "line", "series": series, "head": name, "gate": points, "height": density})
+        for series, (name, density) in enumerate(zip(names, densities, strict=True))
     ]
     stems = [
         {
             "kind": "stem",
-            "series": place,
+            "series": series,
             "head": name,
-            "gate": at + (1 if at else -1) * APART * (place + 1),
-            "height": float(of_end[place]),
-            "what": f"exactly {at}",
+            "gate": value + (1 if value else -1) * APART * (series + 1),
+            "height": float(probabilities[series]),
+            "what": f"exactly {value}",
         }
-        for place, name in enumerate(names)
-        for at, of_end in ((0, p_zero), (1, p_one))
+        for series, name in enumerate(names)
+        for value, probabilities in ((0, p_zero), (1, p_one))
     ]
-    described = " ".join(
-        f"{name}: 0 with probability {zero:.2f}, 1 with {one:.2f}, between with {1 - zero - one:.2f}."
-        for name, zero, one in zip(names, p_zero.tolist(), p_one.tolist(), strict=True)
+    description = " ".join(
+        f"{name}: 0 with probability {p_closed:.2f}, 1 with {p_open:.2f}, between with {1 - p_closed - p_open:.2f}."
+        for name, p_closed, p_open in zip(names, p_zero.tolist(), p_one.tolist(), strict=True)
     )
-    return Figure(_spec(tuple(names)), pd.concat([*lines, pd.DataFrame(stems)]), f"Distribution of gates. {described}")
+    return Figure(
+        _spec(tuple(names)), pd.concat([*lines, pd.DataFrame(stems)]), f"Distribution of gates. {description}"
+    )
 
 
 @lru_cache(maxsize=32)

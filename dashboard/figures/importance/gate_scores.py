@@ -1,4 +1,4 @@
-"""How well a checkpoint does with the heads that gates leave open: a score against the share of heads removed."""
+"""Performance of a checkpoint with the heads whose gates are open: a score against the share of heads removed."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,11 +15,11 @@ from dashboard.figures.importance.curves import random_band
 
 HEIGHT: Final = 240
 ROOM: Final = 0.06
-"""Above the highest and below the lowest mark, as a share of their distance."""
+"""Margin above the highest and below the lowest mark, as a share of their distance."""
 
 
 def gate_scores(
-    curve: Curve, penalties: Sequence[float], n_heads: int, name: str, beside: Sequence[Curve] = ()
+    curve: Curve, penalties: Sequence[float], n_heads: int, name: str, pruning: Sequence[Curve] = ()
 ) -> Figure:
     """A score against the share of heads removed, a mark for each penalty, beside curves of pruning.
 
@@ -27,31 +27,37 @@ def gate_scores(
         curve: its first step has all heads on; then one step for each penalty.
         penalties: of the runs.
         n_heads: of the checkpoint.
-        name: what the score is.
-        beside: over the same texts: one order, and the random ones; or none.
+        name: name of the score.
+        pruning: curves of pruning over the same texts: one order and random ones; or none.
 
     Source: Voita et al. 2019, figure 7.
     """
-    full, places = float(curve.score[0]), np.arange(1, len(curve.score))
+    full_score, run_steps = float(curve.score[0]), np.arange(1, len(curve.score))
     rows = [
         {
             "kind": "run",
-            "share": curve.n_removed[place] / n_heads,
-            "score": float(curve.score[place]),
-            "low": full + float(curve.low[place]),
-            "high": full + float(curve.high[place]),
+            "share": curve.n_removed[step] / n_heads,
+            "score": float(curve.score[step]),
+            "low": full_score + float(curve.low[step]),
+            "high": full_score + float(curve.high[step]),
             "penalty": penalty,
             "label": f"{penalty:g}",
-            "left": f"{n_heads - curve.n_removed[place]} of {n_heads}",
+            "left": f"{n_heads - curve.n_removed[step]} of {n_heads}",
         }
-        for place, penalty in zip(places, penalties, strict=True)
+        for step, penalty in zip(run_steps, penalties, strict=True)
     ]
-    line = {"kind": "full", "score": full, "label": f"all heads on: {full:.4g}"}
-    one = [each for each in beside if each.order != RANDOM]
-    order = one[0].order if one else ""
-    rows += [row for each in one for row in _order(each, n_heads)]
-    data = pd.DataFrame([line, *rows, *random_band([each for each in beside if each.order == RANDOM], n_heads)])
-    return Figure(_spec(name, _ends(data), order, "mean" in data), data, _described(data, name, order))
+    line = {"kind": "full", "score": full_score, "label": f"all heads on: {full_score:.4g}"}
+    ordered_curves = [pruning_curve for pruning_curve in pruning if pruning_curve.order != RANDOM]
+    order = ordered_curves[0].order if ordered_curves else ""
+    rows += [row for pruning_curve in ordered_curves for row in _order(pruning_curve, n_heads)]
+    data = pd.DataFrame(
+        [
+            line,
+            *rows,
+            *random_band([pruning_curve for pruning_curve in pruning if pruning_curve.order == RANDOM], n_heads),
+        ]
+    )
+    return Figure(_spec(name, _ends(data), order, "mean" in data), data, _description(data, name, order))
 
 
 def _order(curve: Curve, n_heads: int) -> list[dict[str, Any]]:
@@ -68,18 +74,18 @@ def _ends(data: pd.DataFrame) -> tuple[float, float]:
     return round(low - room, 4), round(high + 2 * room, 4)
 
 
-def _described(data: pd.DataFrame, name: str, order: str) -> str:
+def _description(data: pd.DataFrame, name: str, order: str) -> str:
     runs = data[data["kind"] == "run"].sort_values("share")
-    said = [
+    run_parts = [
         f"penalty {run.label}: {percent(run.share, 0)} removed, {run.score:.3g} ({run.low:.3g} to {run.high:.3g})"
         for run in runs.itertuples()
     ]
-    full = float(data.loc[data["kind"] == "full", "score"].iloc[0])
+    full_score = float(data.loc[data["kind"] == "full", "score"].iloc[0])
     pruned = [f"{percent(row.share, 0)} {row.score:.3g}" for row in data[data["kind"] == "order"].itertuples()]
     by_order = f" Removed in the order of {order}: {', '.join(pruned)}." if pruned else ""
     return (
-        f"{name[:1].upper()}{name[1:]} against the share of heads that gates close. All heads on: {full:.3g}; "
-        f"{'; '.join(said)}.{by_order}"
+        f"{name[:1].upper()}{name[1:]} against the share of heads that gates close. All heads on: {full_score:.3g}; "
+        f"{'; '.join(run_parts)}.{by_order}"
     )
 
 
@@ -112,11 +118,11 @@ def _spec(name: str, ends: tuple[float, float], order: str, has_random: bool) ->
         alt.Tooltip("removed:N", title="heads removed"),
         alt.Tooltip("score:N", title=name, format=".4~g"),
     ]
-    of_random = [
+    random_layers = [
         random.mark_area(color=GREY, opacity=0.25, aria=False).encode(x=share, y=y("least"), y2=alt.Y2("most")),
         random.mark_line(color=GREY, strokeWidth=2, strokeDash=[2, 3], aria=False).encode(x=share, y=y("mean")),
     ]
-    of_order = [
+    order_layers = [
         pruned.mark_line(color=HEAD_COLORS[1], strokeWidth=1.5, strokeDash=[6, 3], aria=False).encode(
             x=share, y=y("score")
         ),
@@ -135,8 +141,8 @@ def _spec(name: str, ends: tuple[float, float], order: str, has_random: bool) ->
             full.mark_text(color=INK, align="right", baseline="bottom", dy=-3).encode(
                 x=alt.XValue("width"), y=y("score"), text=alt.Text("label:N")
             ),
-            *(of_random if has_random else ()),
-            *(of_order if order else ()),
+            *(random_layers if has_random else ()),
+            *(order_layers if order else ()),
             runs.mark_line(color=HEAD_COLORS[0], strokeWidth=1.5, aria=False).encode(x=share, y=y("score")),
             runs.mark_rule(color=INK, strokeOpacity=0.6, aria=False).encode(x=share, y=y("low"), y2=alt.Y2("high")),
             runs.mark_point(color=HEAD_COLORS[0], filled=True, size=70, opacity=1).encode(

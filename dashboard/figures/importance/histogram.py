@@ -1,4 +1,4 @@
-"""How many heads leave a score where it is, and how many do not: a histogram over heads."""
+"""Histogram of heads by the score without them: how many heads the score needs."""
 
 from functools import lru_cache
 from typing import Final, Literal
@@ -16,41 +16,41 @@ HEIGHT: Final = 240
 NAMED: Final = 12
 """Heads of a bar that its tooltip names."""
 ROOM: Final = 1.12
-"""Height of the axis, of the highest bar: the name of the line stands above the bars."""
+"""Height of the axis relative to the highest bar, since the name of the line is above the bars."""
 Side = Literal["left", "right"]
-"""Of the line, where its name stands."""
+"""Side of the line with its name."""
 
 
 def score_histogram(scores: Float[np.ndarray, "layer head"], full: float, name: str) -> Figure:
     """Heads by the score without them, with a line at the score with all heads on.
 
     Args:
-        scores: without each head; NaN for heads that are not there.
-        full: with all heads on.
-        name: what the score is.
+        scores: score without each head; NaN for heads that were removed from the checkpoint.
+        full: score with all heads on.
+        name: name of the score.
 
     Source: Michel et al. 2019, figure 1.
     """
     present = ~np.isnan(scores)
     values, heads = scores[present], np.argwhere(present)
     edges = np.histogram_bin_edges(np.append(values, full), bins=BINS)
-    place = np.clip(np.digitize(values, edges) - 1, 0, BINS - 1)
+    bin_of_head = np.clip(np.digitize(values, edges) - 1, 0, BINS - 1)
     rows = [
         {
             "kind": "bar",
-            "left": edges[number],
-            "right": edges[number + 1],
-            "heads": int((place == number).sum()),
-            "names": _names(heads[place == number]),
+            "left": edges[bin_index],
+            "right": edges[bin_index + 1],
+            "heads": int((bin_of_head == bin_index).sum()),
+            "names": _names(heads[bin_of_head == bin_index]),
         }
-        for number in np.unique(place)
+        for bin_index in np.unique(bin_of_head)
     ]
     line = pd.DataFrame({"kind": ["full"], "score": [full], "label": [f"all heads on: {full:.4g}"]})
     data = pd.concat([pd.DataFrame(rows), line])
     most = max(row["heads"] for row in rows)
     ends = (float(edges[0]), float(edges[-1]))
     side: Side = "left" if full > sum(ends) / 2 else "right"
-    return Figure(_spec(name, ends, most, side), data, _described(values, full, name))
+    return Figure(_spec(name, ends, most, side), data, _description(values, full, name))
 
 
 def _names(heads: np.ndarray) -> str:
@@ -58,7 +58,7 @@ def _names(heads: np.ndarray) -> str:
     return first if len(heads) <= NAMED else f"{first} and {len(heads) - NAMED} more"
 
 
-def _described(values: np.ndarray, full: float, name: str) -> str:
+def _description(values: np.ndarray, full: float, name: str) -> str:
     return (
         f"Histogram of {counted(len(values), 'head')} by {name} without them: {values.min():.4g} to "
         f"{values.max():.4g}, median {np.median(values):.4g}. With all heads on: {full:.4g}."

@@ -1,4 +1,4 @@
-"""A score over the saved steps of a fine-tuning run, with more and more heads removed."""
+"""A score over the saved steps of a fine-tuning run, for several numbers of heads removed."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -27,34 +27,36 @@ def score_over_steps(curves: Sequence[StepCurve], n_heads: int, name: str, chose
 
     Args:
         curves: one or more in the order of their steps, over the same numbers of heads removed.
-        n_heads: that can be removed; the whole.
-        name: what the score is.
+        n_heads: number of heads that can be removed.
+        name: name of the score.
         chosen: number of heads removed whose intervals are drawn.
 
     Source: Michel et al. 2019, figure 5, left.
     """
     points = _points(curves, n_heads, shares=False)
     steps, last = points["at"].unique().tolist(), curves[-1].step
-    # Of equal scores, the name of the line with more heads removed stands lower.
+    # For equal scores, the name of the line with more heads removed is lower.
     ends = points[points["at"] == last][::-1]
     data, room = _with_marks(points, points["removed"] == chosen, ends)
-    full, removed = (points[points["removed"] == count].set_index("at") for count in (0, chosen))
-    said = [f"{name[:1].upper()}{name[1:]} over {counted(len(steps), 'saved step')}, a line for each share removed."]
-    said += [
-        f"At step {step:,}: {full['value'][step]:.3g} with all heads on, {removed['value'][step]:.3g} with "
-        f"{percent(chosen / n_heads, 0)} removed{_in_brackets(removed['interval'][step])}."
+    full, pruned = (points[points["removed"] == count].set_index("at") for count in (0, chosen))
+    sentences = [
+        f"{name[:1].upper()}{name[1:]} over {counted(len(steps), 'saved step')}, a line for each share removed."
+    ]
+    sentences += [
+        f"At step {step:,}: {full['value'][step]:.3g} with all heads on, {pruned['value'][step]:.3g} with "
+        f"{percent(chosen / n_heads, 0)} removed{_in_brackets(pruned['interval'][step])}."
         for step in dict.fromkeys((steps[0], last))
     ]
-    return Figure(_over_steps_spec(name, max(1, last), room), data, " ".join(said))
+    return Figure(_over_steps_spec(name, max(1, last), room), data, " ".join(sentences))
 
 
 def relative_score(curves: Sequence[StepCurve], n_heads: int) -> Figure:
     """The score as a share of that with all heads on, against the share of heads removed: a line for each saved step.
 
     Args:
-        curves: as of `score_over_steps`; some score with all heads on has to be above 0. The intervals of the last
-            step are drawn.
-        n_heads: that can be removed; the whole.
+        curves: as for `score_over_steps`; at least one score with all heads on must be above 0. The intervals of the
+            last step are drawn.
+        n_heads: number of heads that can be removed.
 
     Source: Michel et al. 2019, figure 5, right.
     """
@@ -63,17 +65,17 @@ def relative_score(curves: Sequence[StepCurve], n_heads: int) -> Figure:
     steps, last, most = points["at"].unique().tolist(), int(points["at"].max()), points["removed"].max()
     data, room = _with_marks(points, points["at"] == last, points[points["removed"] == most])
     middle = sorted(points["removed"].unique().tolist())[len(points["removed"].unique()) // 2]
-    there = points[points["removed"] == middle].set_index("at")
-    said = [
+    at_middle = points[points["removed"] == middle].set_index("at")
+    sentences = [
         f"Score as a share of that with all heads on at the same step, against the share of heads removed, for "
         f"{counted(len(steps), 'saved step')}."
     ]
-    said += [
-        f"With {percent(middle / n_heads, 0)} removed at step {step:,}: {percent(there['value'][step], 0)}"
-        f"{_in_brackets(there['interval'][step])}."
+    sentences += [
+        f"With {percent(middle / n_heads, 0)} removed at step {step:,}: {percent(at_middle['value'][step], 0)}"
+        f"{_in_brackets(at_middle['interval'][step])}."
         for step in dict.fromkeys((steps[0], last))
     ]
-    return Figure(_relative_spec(max(1, last), room), data, " ".join(said))
+    return Figure(_relative_spec(max(1, last), room), data, " ".join(sentences))
 
 
 def _in_brackets(interval: str) -> str:
@@ -81,7 +83,7 @@ def _in_brackets(interval: str) -> str:
 
 
 def _with_marks(points: pd.DataFrame, marked: pd.Series, ends: pd.DataFrame) -> tuple[pd.DataFrame, Ends]:
-    """The points with the intervals of some, and names at the ends of lines, kept apart; and the ends of the axis."""
+    """The points, the intervals of some, and names at the ends of lines without overlap; and the ends of the axis."""
     values = pd.concat([points["value"], points.loc[marked, ["low", "high"]].stack()]).to_numpy(float)
     room = _ends(values)
     bars = points[marked & points["low"].notna()].assign(kind="interval")
@@ -91,24 +93,24 @@ def _with_marks(points: pd.DataFrame, marked: pd.Series, ends: pd.DataFrame) -> 
 
 
 def _points(curves: Sequence[StepCurve], n_heads: int, *, shares: bool) -> pd.DataFrame:
-    """One row a step and number of heads removed.
+    """One row per step and number of heads removed.
 
     Args:
         curves: of the steps.
-        n_heads: that can be removed.
+        n_heads: number of heads that can be removed.
         shares: whether each score is divided by that of the same step with all heads on.
     """
-    return pd.concat([_points_of(each, n_heads, shares) for each in curves], ignore_index=True)
+    return pd.concat([_points_of(step_curve, n_heads, shares) for step_curve in curves], ignore_index=True)
 
 
-def _points_of(of_step: StepCurve, n_heads: int, shares: bool) -> pd.DataFrame:
-    curve = of_step.curve
+def _points_of(step_curve: StepCurve, n_heads: int, shares: bool) -> pd.DataFrame:
+    curve = step_curve.curve
     value, low, high = _values(curve, shares)
     interval = ["" if np.isnan(least) else f"{least:.3g} to {most:.3g}" for least, most in zip(low, high)]
     return pd.DataFrame(
         {
             "kind": "point",
-            "at": of_step.step,
+            "at": step_curve.step,
             "removed": curve.n_removed,
             "share": curve.n_removed / n_heads,
             "label": [percent(count / n_heads, 0) for count in curve.n_removed],
@@ -121,10 +123,10 @@ def _points_of(of_step: StepCurve, n_heads: int, shares: bool) -> pd.DataFrame:
 
 
 def _values(curve: Curve, shares: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What is drawn at each number of heads removed, and its interval."""
+    """The value at each number of heads removed, and its interval."""
     if shares:
-        of_full = relative(curve)
-        return of_full.value, of_full.low, of_full.high
+        ratio = relative(curve)
+        return ratio.value, ratio.low, ratio.high
     return curve.score, curve.score[0] + curve.low, curve.score[0] + curve.high
 
 

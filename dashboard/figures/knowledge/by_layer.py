@@ -1,4 +1,4 @@
-"""Scores of heads layer by layer: the spread of each layer in each checkpoint, a dot a head, and the layer's output."""
+"""Scores of heads by layer: a violin per layer and checkpoint, a dot per head, and the output of the layer."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,13 +20,13 @@ HEIGHT: Final = 320
 WIDEST: Final = 0.38
 """Half the width of the widest violin, in layers."""
 SPREAD: Final = 0.22
-"""How far dots lie from the middle of their layer at most."""
+"""Maximum distance of a dot from the middle of its layer."""
 LEAST_HEADS: Final = 4
-"""Of a layer, for a violin."""
+"""Minimum number of heads of a layer for a violin."""
 FULL: Final = 0.2
 """Opacity of the violins of the first checkpoint; of others only the outline is drawn."""
 POINTS: Final = 41
-"""Of the outline of a violin."""
+"""Number of points of the outline of a violin."""
 
 
 def scores_by_layer(
@@ -36,7 +36,7 @@ def scores_by_layer(
     name: str,
     chosen: Sequence[Head] = (),
 ) -> Figure:
-    """Violins of the heads of each layer, and of the first checkpoint also a dot a head and the outputs of the layers.
+    """Violins of the heads of each layer, and for the first checkpoint a dot per head and the outputs of the layers.
 
     A click on a dot chooses its head.
 
@@ -44,7 +44,7 @@ def scores_by_layer(
         scores: of one or more checkpoints.
         outputs: scores of the outputs of the layers of the first one.
         floor: a baseline, drawn across; NaN for none.
-        name: what the scores are.
+        name: name of the scores.
         chosen: heads that are ringed and named.
 
     Source: Jo and Myaeng 2020.
@@ -57,17 +57,25 @@ def scores_by_layer(
     rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
     layers = pd.DataFrame({"kind": "output", "layer": np.arange(n_layers), "at": np.arange(n_layers), "value": outputs})
     floors = pd.DataFrame([] if np.isnan(floor) else [{"kind": "floor", "value": floor}])
-    violins = [violin.assign(series=number) for number, each in enumerate(scores) for violin in _violins(each.heads)]
+    violins = [
+        violin.assign(series=number)
+        for number, checkpoint_scores in enumerate(scores)
+        for violin in _violins(checkpoint_scores.heads)
+    ]
     data = pd.concat([*violins, dots, rings, layers, floors], ignore_index=True)
-    labels = tuple(drawable(each.label, NAME) for each in scores)
+    labels = tuple(drawable(checkpoint_scores.label, NAME) for checkpoint_scores in scores)
     spec = _spec(
-        max(len(each.heads) for each in scores), labels, name, score_ends([*data["value"]]), not np.isnan(floor)
+        max(len(checkpoint_scores.heads) for checkpoint_scores in scores),
+        labels,
+        name,
+        score_ends([*data["value"]]),
+        not np.isnan(floor),
     )
     return Figure(spec, data, _description(scores, outputs, name))
 
 
 def _violins(heads: Float[np.ndarray, "layer head"]) -> list[pd.DataFrame]:
-    """Outlines by a Gaussian kernel of Scott's width, each ending at its least and greatest score."""
+    """Outlines of Gaussian kernel densities with Scott's bandwidth, each from the lowest to the highest score."""
     from scipy.stats import gaussian_kde
 
     outlines = []
@@ -84,18 +92,20 @@ def _violins(heads: Float[np.ndarray, "layer head"]) -> list[pd.DataFrame]:
 
 
 def _description(scores: Sequence[Scores], outputs: Float[np.ndarray, " layer"], name: str) -> str:
-    said = [
+    layer_parts = [
         f"layer {layer}: heads up to {written(float(np.nanmax(row)), name)}, its output {written(float(output), name)}"
         for layer, (row, output) in enumerate(zip(scores[0].heads, outputs))
         if not np.isnan(row).all()
     ]
-    others = [
-        f" {each.label}: median head by layer "
-        + ", ".join(written(float(np.nanmedian(row)), name) for row in each.heads if not np.isnan(row).all())
+    other_checkpoints = [
+        f" {checkpoint_scores.label}: median head by layer "
+        + ", ".join(
+            written(float(np.nanmedian(row)), name) for row in checkpoint_scores.heads if not np.isnan(row).all()
+        )
         + "."
-        for each in scores[1:]
+        for checkpoint_scores in scores[1:]
     ]
-    return f"{name[:1].upper()}{name[1:]} by layer; {'; '.join(said)}.{''.join(others)}"
+    return f"{name[:1].upper()}{name[1:]} by layer; {'; '.join(layer_parts)}.{''.join(other_checkpoints)}"
 
 
 @lru_cache(maxsize=32)
@@ -109,7 +119,7 @@ def _spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends, has_flo
     full = alt.when("datum.series == 0").then(alt.value(FULL)).otherwise(alt.value(0))
     edge, inside = (series_channel(channel, labels, HEAD_COLORS) for channel in (alt.Stroke, alt.Fill))
     tooltip = [alt.Tooltip("name:N", title="head"), alt.Tooltip("value:Q", title=name, format=".3f")]
-    of_layer = [alt.Tooltip("layer:Q", title="output of layer"), alt.Tooltip("value:Q", title=name, format=".3f")]
+    layer_tooltip = [alt.Tooltip("layer:Q", title="output of layer"), alt.Tooltip("value:Q", title=name, format=".3f")]
     dots = of_kind("head").mark_point(
         shape="circle", filled=True, color=HEAD_COLORS[0], size=42, opacity=0.85, cursor="pointer"
     )
@@ -129,7 +139,7 @@ def _spec(n_layers: int, labels: tuple[str, ...], name: str, ends: Ends, has_flo
                 detail=[alt.Detail("layer:N"), alt.Detail("series:N")],
             ),
             *([floor.encode(y=y)] if has_floor else []),
-            output.encode(x=x, y=y, tooltip=of_layer),
+            output.encode(x=x, y=y, tooltip=layer_tooltip),
             dots.encode(x=x, y=y, tooltip=tooltip, description=alt.Description("name:N")).add_params(head_choice()),
             ring.encode(x=x, y=y),
             names.encode(x=x, y=y, text=alt.Text("name:N")),

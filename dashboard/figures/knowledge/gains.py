@@ -1,4 +1,4 @@
-"""Tasks in rows: the last layer, the best layer, and the best heads together, with intervals."""
+"""Scores per task of the last layer, the best layer, and the best heads together, with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from dashboard.figures.knowledge.words import ACCURACY, score_ends
 from dashboard.figures.names import drawable
 
 ROW: Final = 44
-"""Pixels of a task."""
+"""Height of a task in pixels."""
 LEAST_HEIGHT: Final = 3 * ROW
 APART: Final = 11
 """Pixels between the marks of a task."""
@@ -33,7 +33,7 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskGain:
-    """What is compared on a task."""
+    """Scores that are compared on a task."""
 
     task: str
     n_heads: int
@@ -44,7 +44,7 @@ class TaskGain:
 
 
 def gain_dots(gains: Sequence[TaskGain]) -> Figure:
-    """Three marks a task.
+    """Three marks per task.
 
     Args:
         gains: of one or more tasks.
@@ -63,12 +63,12 @@ def gain_dots(gains: Sequence[TaskGain]) -> Figure:
                 "kind": "dot",
                 "task": drawable(gain.task, LONGEST),
                 "series": number,
-                "what": what,
-                "value": of.value,
-                "low": of.low,
-                "high": of.high,
+                "what": label,
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
             }
-            for number, (what, of) in enumerate(marks)
+            for number, (label, estimate) in enumerate(marks)
         ]
     data = pd.DataFrame(rows)
     values = data[["value", "low", "high"]].stack().tolist()
@@ -77,12 +77,12 @@ def gain_dots(gains: Sequence[TaskGain]) -> Figure:
 
 
 def _description(gains: Sequence[TaskGain]) -> str:
-    said = [
+    parts = [
         f"{gain.task}: last layer {percent(gain.last.value, 0)}, best layer {percent(gain.best.value, 0)}, best "
         f"{gain.n_heads} heads {percent(gain.together.value, 0)}"
         for gain in gains
     ]
-    return f"Accuracy on the test part. {'; '.join(said)}."
+    return f"Accuracy on the test part. {'; '.join(parts)}."
 
 
 @lru_cache(maxsize=16)
@@ -108,10 +108,10 @@ def _spec(tasks: tuple[str, ...], ends: Ends) -> Spec:
     layers = []
     for number in range(3):
         offset = APART * (number - 1)
-        own = of_kind("dot").transform_filter(f"datum.series == {number}")
-        bar = own.mark_rule(strokeWidth=2, yOffset=offset, aria=False)
+        series = of_kind("dot").transform_filter(f"datum.series == {number}")
+        bar = series.mark_rule(strokeWidth=2, yOffset=offset, aria=False)
         layers.append(bar.encode(x=x("low"), x2=alt.X2("high"), y=y, color=color))
-        dot = own.mark_point(filled=True, size=80, opacity=1, yOffset=offset)
+        dot = series.mark_point(filled=True, size=80, opacity=1, yOffset=offset)
         layers.append(dot.encode(x=x("value"), y=y, color=color, shape=shape, tooltip=tooltip))
     return template(
         alt.layer(*layers),

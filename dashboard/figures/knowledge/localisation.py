@@ -1,4 +1,4 @@
-"""Heads in the order of their scores: steep where few heads know of a task, flat where many do."""
+"""Heads in the order of their scores: steep if few heads encode a task, flat if many do."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -24,16 +24,22 @@ def localisation_curves(scores: Sequence[Scores], floor: float, floor_name: str,
     Args:
         scores: of each checkpoint.
         floor: a baseline, drawn across; NaN for none.
-        floor_name: what it is.
-        name: what the scores are.
+        floor_name: its name.
+        name: name of the scores.
 
     Source: Jo and Myaeng 2020, their figure of scores in descending order.
     """
-    lines = [_line(number, each) for number, each in enumerate(scores)]
+    lines = [_line(number, checkpoint_scores) for number, checkpoint_scores in enumerate(scores)]
     data = pd.concat([*lines, *_floor(floor, floor_name, name)], ignore_index=True)
     ends = score_ends([*data["value"], floor])
     most = max(len(line) for line in lines)
-    spec = _spec(tuple(drawable(each.label, NAME) for each in scores), most, name, ends, not np.isnan(floor))
+    spec = _spec(
+        tuple(drawable(checkpoint_scores.label, NAME) for checkpoint_scores in scores),
+        most,
+        name,
+        ends,
+        not np.isnan(floor),
+    )
     return Figure(spec, data, _description(lines, scores, name))
 
 
@@ -49,7 +55,7 @@ def _line(number: int, scores: Scores) -> pd.DataFrame:
             "checkpoint": drawable(scores.label),
             "rank": np.arange(1, len(order) + 1),
             "value": values[order],
-            "name": [head_name(int(layer[place]), int(head[place])) for place in order],
+            "name": [head_name(int(layer[index]), int(head[index])) for index in order],
         }
     )
 
@@ -61,14 +67,14 @@ def _floor(floor: float, label: str, name: str) -> list[pd.DataFrame]:
 
 
 def _description(lines: Sequence[pd.DataFrame], scores: Sequence[Scores], name: str) -> str:
-    said = []
-    for line, each in zip(lines, scores):
+    parts = []
+    for line, checkpoint_scores in zip(lines, scores):
         best, middle = line["value"].iloc[0], line["value"].median()
-        said.append(
-            f"{each.label}: {counted(len(line), 'head')}, the best {written(best, name)}, the median "
+        parts.append(
+            f"{checkpoint_scores.label}: {counted(len(line), 'head')}, the best {written(best, name)}, the median "
             f"{written(middle, name)}"
         )
-    return f"{name[:1].upper()}{name[1:]} of heads in descending order. {'; '.join(said)}."
+    return f"{name[:1].upper()}{name[1:]} of heads in descending order. {'; '.join(parts)}."
 
 
 @lru_cache(maxsize=32)

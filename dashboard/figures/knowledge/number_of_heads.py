@@ -1,4 +1,4 @@
-"""How a score grows as more of the best heads are put together."""
+"""Score of the best heads together, by their number."""
 
 from functools import lru_cache
 from typing import Final, Literal
@@ -16,50 +16,56 @@ from dashboard.figures.knowledge.words import score_axis, score_ends, written
 HEIGHT: Final = 300
 
 
-def effect_of_number(found: Reconstruction, best_layer: float, name: str) -> Figure:
+def effect_of_number(reconstruction: Reconstruction, best_layer: float, name: str) -> Figure:
     """The score of the best n heads together, with a band, and that of the best layer across.
 
     Args:
-        found: the probes of the best heads.
+        reconstruction: the probes of the best heads.
         best_layer: score of the output of the best layer.
-        name: what the scores are.
+        name: name of the scores.
 
     Source: Jo and Myaeng 2020, their figure of the effect of n.
     """
-    added = [head_name(*found.heads[int(count) - 1]) for count in found.n_heads]
+    added = [head_name(*reconstruction.heads[int(count) - 1]) for count in reconstruction.n_heads]
     line = pd.DataFrame(
         {
             "kind": "step",
-            "n": found.n_heads,
-            "value": found.accuracy,
-            "low": found.low,
-            "high": found.high,
+            "n": reconstruction.n_heads,
+            "value": reconstruction.accuracy,
+            "low": reconstruction.low,
+            "high": reconstruction.high,
             "last": added,
         }
     )
-    place = int(np.flatnonzero(found.n_heads == found.enough)[0])
+    index = int(np.flatnonzero(reconstruction.n_heads == reconstruction.enough)[0])
     marks = [
         {"kind": "layer", "value": best_layer, "label": f"best layer: {written(best_layer, name)}"},
-        {"kind": "enough", "n": found.enough, "value": found.accuracy[place], "label": _label(found.enough)},
+        {
+            "kind": "enough",
+            "n": reconstruction.enough,
+            "value": reconstruction.accuracy[index],
+            "label": _label(reconstruction.enough),
+        },
     ]
     data = pd.concat([line, pd.DataFrame(marks)], ignore_index=True)
     ends = score_ends([*line[["value", "low", "high"]].stack(), best_layer])
-    ends_above = bool(found.accuracy[-1] >= best_layer)
-    spec = _spec(int(found.n_heads.max()), name, ends, ends_above)
-    return Figure(spec, data, _description(found, best_layer, name))
+    ends_above = bool(reconstruction.accuracy[-1] >= best_layer)
+    spec = _spec(int(reconstruction.n_heads.max()), name, ends, ends_above)
+    return Figure(spec, data, _description(reconstruction, best_layer, name))
 
 
 def _label(n_heads: int) -> str:
     return "1 is enough" if n_heads == 1 else f"{n_heads} are enough"
 
 
-def _description(found: Reconstruction, best_layer: float, name: str) -> str:
-    one, whole = found.accuracy[0], found.accuracy[-1]
-    place = int(np.flatnonzero(found.n_heads == found.enough)[0])
+def _description(reconstruction: Reconstruction, best_layer: float, name: str) -> str:
+    first, last = reconstruction.accuracy[0], reconstruction.accuracy[-1]
+    index = int(np.flatnonzero(reconstruction.n_heads == reconstruction.enough)[0])
     return (
-        f"{name[:1].upper()}{name[1:]} with the best heads together: {written(one, name)} with one head, "
-        f"{written(found.accuracy[place], name)} with {found.enough}, which is enough by the validation part, "
-        f"{written(whole, name)} with all {found.n_heads[-1]}. Best layer: {written(best_layer, name)}."
+        f"{name[:1].upper()}{name[1:]} with the best heads together: {written(first, name)} with one head, "
+        f"{written(reconstruction.accuracy[index], name)} with {reconstruction.enough}, which is enough by the "
+        f"validation part, {written(last, name)} with all {reconstruction.n_heads[-1]}. "
+        f"Best layer: {written(best_layer, name)}."
     )
 
 
@@ -82,7 +88,7 @@ def _spec(most: int, name: str, ends: Ends, ends_above: bool) -> Spec:
         alt.Tooltip("high:Q", title="to", format=".3f"),
     ]
     y = score_axis("value", name, ends)
-    side: Literal["top", "bottom"] = "top" if ends_above else "bottom"  # the line of heads is on the other
+    side: Literal["top", "bottom"] = "top" if ends_above else "bottom"  # the line of heads is on the other side
     return template(
         alt.layer(
             step.mark_area(color=HEAD_COLORS[0], opacity=0.2, aria=False, tooltip=False).encode(

@@ -1,4 +1,4 @@
-"""How much checkpoints know, side by side or over the saved steps of a run."""
+"""Scores of several checkpoints on a task, in order or over the saved steps of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ SHAPES: Final = ("circle", "square", "diamond")
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointScores:
-    """What a checkpoint knows of a task; None for what is not computed."""
+    """Scores of a checkpoint on a task; None if not computed."""
 
     label: str
     best_head: Estimate
@@ -36,35 +36,37 @@ def scores_of_checkpoints(scores: Sequence[CheckpointScores], steps: Sequence[in
     Args:
         scores: of each checkpoint, in their order.
         steps: training steps of the checkpoints; None puts them at even distances.
-        name: what the scores are.
+        name: name of the scores.
     """
-    at = list(range(len(scores))) if steps is None else list(steps)
+    positions = list(range(len(scores))) if steps is None else list(steps)
     rows = []
-    for place, each in zip(at, scores, strict=True):
-        for number, of in enumerate((each.best_head, each.best_layer, each.together)):
-            if of is not None:
+    for position, checkpoint_scores in zip(positions, scores, strict=True):
+        for number, estimate in enumerate(
+            (checkpoint_scores.best_head, checkpoint_scores.best_layer, checkpoint_scores.together)
+        ):
+            if estimate is not None:
                 rows.append(
                     {
                         "kind": "score",
                         "series": number,
                         "what": KINDS[number],
-                        "checkpoint": drawable(each.label),
-                        "at": place,
-                        "value": of.value,
-                        "low": of.low,
-                        "high": of.high,
+                        "checkpoint": drawable(checkpoint_scores.label),
+                        "at": position,
+                        "value": estimate.value,
+                        "low": estimate.low,
+                        "high": estimate.high,
                     }
                 )
     data = pd.DataFrame(rows)
     ends = score_ends(data[["value", "low", "high"]].stack())
-    kinds = KINDS if any(each.together for each in scores) else KINDS[:-1]
-    spec = _spec(axis_of([each.label for each in scores], steps), kinds, name, ends)
-    said = [
-        f"{each.label}: best head {written(each.best_head.value, name)}, best layer "
-        f"{written(each.best_layer.value, name)}"
-        for each in scores
+    kinds = KINDS if any(checkpoint_scores.together for checkpoint_scores in scores) else KINDS[:-1]
+    spec = _spec(axis_of([checkpoint_scores.label for checkpoint_scores in scores], steps), kinds, name, ends)
+    parts = [
+        f"{checkpoint_scores.label}: best head {written(checkpoint_scores.best_head.value, name)}, best layer "
+        f"{written(checkpoint_scores.best_layer.value, name)}"
+        for checkpoint_scores in scores
     ]
-    return Figure(spec, data, f"{name[:1].upper()}{name[1:]} of each checkpoint. {'; '.join(said)}.")
+    return Figure(spec, data, f"{name[:1].upper()}{name[1:]} of each checkpoint. {'; '.join(parts)}.")
 
 
 @lru_cache(maxsize=16)

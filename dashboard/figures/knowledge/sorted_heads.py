@@ -1,4 +1,4 @@
-"""Heads of each layer sorted by a number, the best first: whether a layer has few heads that know, or many."""
+"""Heads of each layer sorted by a number, the best first: whether few or many heads of a layer encode a task."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,21 +15,21 @@ from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
 from dashboard.figures.heads import head_choice, head_rows
 
 ROW: Final = 40
-"""Pixels of a layer."""
+"""Height of a layer in pixels."""
 LEAST_HEIGHT: Final = 220
 MOST_HEIGHT: Final = 600
 NAMED: Final = 16
-"""Heads of a layer up to which a cell has room for its head."""
+"""Maximum number of heads per layer for which a cell has room for the name of its head."""
 STRONGEST: Final = 0.8
-"""Opacity of the largest number: text on it can still be read."""
+"""Opacity of the largest number; text on it is still legible."""
 
 
 def sorted_heads(values: Float[np.ndarray, "layer head"], name: str, chosen: Sequence[Head] = ()) -> Figure:
-    """A cell a head, the best of each layer on the left; a click chooses its head.
+    """A cell per head, the best of each layer on the left; a click chooses its head.
 
     Args:
         values: of each head; NaN for one that was removed.
-        name: what they are.
+        name: name of the numbers.
         chosen: heads that are ringed.
 
     Source: Jo and Myaeng 2020, their sorted heat maps.
@@ -47,12 +47,12 @@ def sorted_heads(values: Float[np.ndarray, "layer head"], name: str, chosen: Seq
 
 def _description(values: Float[np.ndarray, "layer head"], name: str) -> str:
     ordered = sorted_in_layers(values)
-    said = [
+    parts = [
         f"layer {layer}: {row[0]:.2f} to {np.nanmin(row):.2f}"
         for layer, row in enumerate(ordered)
         if not np.isnan(row).all()
     ]
-    return f"Heads of each layer sorted by {name}, from the best to the worst; {'; '.join(said)}."
+    return f"Heads of each layer sorted by {name}, from the best to the worst; {'; '.join(parts)}."
 
 
 @lru_cache(maxsize=32)

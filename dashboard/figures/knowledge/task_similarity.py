@@ -1,4 +1,4 @@
-"""Which tasks the same heads know: correlations between tasks, and the tasks joined to a tree."""
+"""Which tasks the same heads encode: correlations between tasks, and a dendrogram of the tasks."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -13,27 +13,27 @@ from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
 from dashboard.figures.names import drawable
 
 ROW: Final = 30
-"""Pixels of a task."""
+"""Height of a task in pixels."""
 TREE: Final = 3.0
 """Width of the tree, in cells."""
 NAMES: Final = 4.5
 """Room for the last name, in cells."""
 LONGEST: Final = 24
 STRONGEST: Final = 0.75
-"""Opacity of a correlation of 1 or -1: its number can still be read."""
+"""Opacity of a correlation of 1 or -1; its number is still legible."""
 
 
 def similarity_of_tasks(similarity: Float[np.ndarray, "task other"], names: Sequence[str]) -> Figure:
     """Half a matrix of correlations, ordered by the tree beside it.
 
     Args:
-        similarity: correlations over the heads, of which none is NaN.
+        similarity: correlations over the heads, none of them NaN.
         names: of the tasks, two or more.
 
     Source: Jo and Myaeng 2020, their matrix of tasks.
     """
     merges, order = _tree(similarity)
-    shown = [drawable(names[task], LONGEST) for task in order]
+    labels = [drawable(names[task], LONGEST) for task in order]
     ordered = similarity[np.ix_(order, order)]
     row, column = np.tril_indices(len(order), -1)
     cells = pd.DataFrame(
@@ -46,12 +46,12 @@ def similarity_of_tasks(similarity: Float[np.ndarray, "task other"], names: Sequ
             "middle": column,
             "row": row,
             "value": ordered[row, column],
-            "task": [shown[place] for place in row],
-            "other": [shown[place] for place in column],
+            "task": [labels[index] for index in row],
+            "other": [labels[index] for index in column],
         }
     )
-    labels = pd.DataFrame({"kind": "name", "middle": np.arange(len(order)) - 0.4, "row": np.arange(len(order))})
-    data = pd.concat([cells, labels.assign(label=shown), _branches(merges, order)], ignore_index=True)
+    label_rows = pd.DataFrame({"kind": "name", "middle": np.arange(len(order)) - 0.4, "row": np.arange(len(order))})
+    data = pd.concat([cells, label_rows.assign(label=labels), _branches(merges, order)], ignore_index=True)
     return Figure(_spec(len(order)), data, _description(cells))
 
 
@@ -68,23 +68,23 @@ def _tree(similarity: Float[np.ndarray, "task other"]) -> tuple[np.ndarray, list
 def _branches(merges: np.ndarray, order: Sequence[int]) -> pd.DataFrame:
     """Each merge as a bracket to the left of the matrix."""
     n_tasks, most = len(order), float(merges[-1, 2]) or 1.0
-    place, depth = np.empty(2 * n_tasks - 1), np.zeros(2 * n_tasks - 1)
-    place[list(order)] = np.arange(n_tasks)
+    position, depth = np.empty(2 * n_tasks - 1), np.zeros(2 * n_tasks - 1)
+    position[list(order)] = np.arange(n_tasks)
     rows = []
-    for step, (one, other) in enumerate(merges[:, :2].astype(int)):
+    for step, (left, right) in enumerate(merges[:, :2].astype(int)):
         node, distance = n_tasks + step, float(merges[step, 2])
-        place[node], depth[node] = (place[one] + place[other]) / 2, distance
-        corners = [(one, depth[one]), (one, distance), (other, distance), (other, depth[other])]
+        position[node], depth[node] = (position[left] + position[right]) / 2, distance
+        corners = [(left, depth[left]), (left, distance), (right, distance), (right, depth[right])]
         rows += [
             {
                 "kind": "branch",
                 "merge": step,
                 "corner": corner,
-                "middle": -0.6 - (TREE - 0.6) * of / most,
-                "row": place[at],
+                "middle": -0.6 - (TREE - 0.6) * height / most,
+                "row": position[child],
                 "distance": distance,
             }
-            for corner, (at, of) in enumerate(corners)
+            for corner, (child, height) in enumerate(corners)
         ]
     return pd.DataFrame(rows)
 

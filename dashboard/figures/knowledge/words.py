@@ -1,4 +1,4 @@
-"""What the figures of probing tasks share: a checkpoint's scores, and what the scores are called."""
+"""Scores of a checkpoint and names of scores, shared by the figures of probing tasks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 ACCURACY: Final = "accuracy"
 CORRELATION: Final = "Pearson correlation"
 NAME: Final = 28
-"""Characters of a checkpoint's name in the legend of a narrow page."""
+"""Characters of a checkpoint's name that fit in the legend on a narrow page."""
 ROOM: Final = 0.04
-"""Of an axis, left free at both ends."""
+"""Free part of an axis at each end."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -25,23 +25,23 @@ class Scores:
     """Scores of the heads of a checkpoint on a task."""
 
     label: str
-    """Of the checkpoint."""
+    """Name of the checkpoint."""
     heads: Float[np.ndarray, "layer head"]
     """On the test part; NaN for a head that was removed."""
 
 
 def score_name(is_regression: bool) -> str:
-    """What the score of a task is called."""
+    """Name of the score of a task."""
     return CORRELATION if is_regression else ACCURACY
 
 
 def written(value: float, name: str) -> str:
-    """A score in a sentence."""
+    """A score as text for a sentence."""
     return f"{value:.2f}" if name == CORRELATION else f"{value:.1%}"
 
 
 def score_ends(values: Iterable[float]) -> Ends:
-    """Both ends of an axis around all values that are finite, at even twentieths."""
+    """Both ends of an axis around all finite values, at multiples of 0.05."""
     finite = [float(value) for value in values if np.isfinite(value)]
     if not finite:
         return 0.0, 1.0

@@ -1,1 +1,1 @@
-"""How probes learn and how well they do."""
+"""Training and scores of probes."""

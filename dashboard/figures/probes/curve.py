@@ -1,4 +1,4 @@
-"""How a probe learned: its loss, and how well it did on validation texts, epoch by epoch."""
+"""Training of a probe: its loss, and its score on validation texts, by epoch."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -23,7 +23,7 @@ BLUE, ORANGE = HEAD_COLORS[:2]
 
 
 def probe_curve(training: Training) -> Figure:
-    """Loss of a word over epochs, below it UAS of the validation texts, and which epoch is kept."""
+    """Loss per word over epochs, below it UAS on the validation texts, and the selected epoch."""
     epochs = training.epochs
     values = [
         *(("loss", epoch.number, epoch.loss) for epoch in epochs if epoch.loss is not None),

@@ -1,4 +1,4 @@
-"""How often probes find a word's head, against fixed offsets and random weights, as bars with intervals."""
+"""UAS of probes, against fixed offsets and random weights, as bars with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 ROW: Final = 34
-"""Pixels of one bar."""
+"""Height of one bar in pixels."""
 Group = Literal["probe", "random weights", "fixed offset"]
 LOOKS: Final[dict[Group, str]] = {"probe": HEAD_COLORS[0], "random weights": HEAD_COLORS[1], "fixed offset": GREY}
 
@@ -36,12 +36,12 @@ def probe_scores(scores: Sequence[NamedScore]) -> Figure:
     """
     bars = pd.DataFrame(
         {
-            "name": [one.name for one in scores],
-            "group": [one.group for one in scores],
-            "uas": [one.score.share for one in scores],
-            "low": [one.score.low for one in scores],
-            "high": [one.score.high for one in scores],
-            "label": [f"{one.score.share:.1%}" for one in scores],
+            "name": [bar.name for bar in scores],
+            "group": [bar.group for bar in scores],
+            "uas": [bar.score.share for bar in scores],
+            "low": [bar.score.low for bar in scores],
+            "high": [bar.score.high for bar in scores],
+            "label": [f"{bar.score.share:.1%}" for bar in scores],
         }
     )
     data = pd.concat([bars.assign(kind=kind) for kind in ("bar", "interval", "label")])
@@ -87,9 +87,9 @@ def _share(field: str) -> "alt.X":
 
 
 def _description(scores: Sequence[NamedScore]) -> str:
-    one = scores[0].score
-    parts = [f"{each.name} {each.score.share:.1%} ({each.score.low:.1%} to {each.score.high:.1%})" for each in scores]
+    score = scores[0].score
+    parts = [f"{bar.name} {bar.score.share:.1%} ({bar.score.low:.1%} to {bar.score.high:.1%})" for bar in scores]
     return (
-        f"Share of {one.n_words:,} words of {counted(one.n_texts, 'text')} whose head is found, with {LEVEL:.0%} "
+        f"Share of {score.n_words:,} words of {counted(score.n_texts, 'text')} whose head is found, with {LEVEL:.0%} "
         f"intervals: {'; '.join(parts)}."
     )

@@ -19,33 +19,33 @@ if TYPE_CHECKING:
     import altair as alt
 
 MOST: Final = 24
-"""Relations that are drawn: those with most cases."""
+"""Maximum number of relations that are drawn: those with most cases."""
 ROW: Final = 30
-"""Pixels of one relation."""
+"""Height of one relation in pixels."""
 END: Final = 1.42
-"""Where the axis ends: beyond 1 stand the names of the heads."""
+"""End of the axis; the names of the heads are beyond 1."""
 LABELS_AT: Final = 1.03
 BOTH_WAYS: Final = "both ways"
-"""One head in another direction on each half."""
+"""Label of one head with a different direction on each half."""
 NOTHING: Final = "No relation has enough cases."
 NO_SHARE: Final = "needs 2 {unit}s"
-"""In place of a share on texts that heads were not chosen on, where there are none."""
+"""Shown instead of a held-out share if there is none."""
 
 
 BestOfHalves = Sequence[tuple[Direction, int, int]]
-"""Direction, layer and head that are best on each half of the texts; empty where they cannot be halved."""
+"""Direction, layer and head that are best on each half of the texts; empty if they cannot be halved."""
 
 
 def relation_bars(
     table: pd.DataFrame, best_of_halves: Sequence[BestOfHalves], alpha: float = 0.05, control: str = ""
 ) -> Figure:
-    """A bar for each relation's best head, on texts that it was not chosen on, over a bar for the best fixed offset.
+    """A bar for each relation's best head, on held-out texts, over a bar for the best fixed offset.
 
     Args:
         table: from `dashboard.figures.relations.table`, most cases first.
         best_of_halves: the heads of each row.
-        alpha: that the intervals were asked with.
-        control: name of the checkpoint whose best heads stand in the table's column `control`; empty without one.
+        alpha: the intervals cover 1 - alpha.
+        control: name of the checkpoint whose best heads are in the column `control`; empty without one.
 
     Source: Voita et al. 2019, figure 4, where each direction has bars of its own and no head was held out.
     """
@@ -55,7 +55,7 @@ def relation_bars(
         relation=[drawable(name) for name in drawn["relation"]],
         label=[_label(best, no_share) for best in best_of_halves[:MOST]],
         labels_at=LABELS_AT,
-        judged=[_judged(no_share, *of) for of in drawn[["held_out", "low", "high"]].itertuples(index=False)],
+        judged=[_judged(no_share, *values) for values in drawn[["held_out", "low", "high"]].itertuples(index=False)],
     )
     kinds = [relations.assign(kind="head"), relations.assign(kind="baseline")]
     kinds += [relations[relations["low"].notna()].assign(kind="interval")]
@@ -71,7 +71,7 @@ def _by_document(table: pd.DataFrame) -> bool:
 
 
 def _label(best_of_halves: BestOfHalves, no_share: str) -> str:
-    """A head over its direction, or the heads of both halves without theirs, which would take too much room."""
+    """A head over its direction, or the heads of both halves without directions, to save space."""
     if not best_of_halves:
         return no_share.replace(" ", "\n", 1)
     names = list(dict.fromkeys(head_name(layer, head) for _, layer, head in best_of_halves))
@@ -120,7 +120,7 @@ def _share(field: str) -> "alt.X":
 
 
 def _relation_position() -> "alt.Y":
-    """Relations over one another, in the order of their rows."""
+    """Stacked relations, in the order of their rows."""
     import altair as alt
 
     axis = alt.Axis(labelLimit=120, ticks=False, domain=False, labelPadding=6)
@@ -132,14 +132,16 @@ def _bars(tooltip: "list[alt.Tooltip]") -> "list[alt.Chart]":
     import altair as alt
 
     y = _relation_position()
-    # Without its edge the fill nearly vanishes in the dark.
+    # Without a stroke the fill is nearly invisible in the dark theme.
     wide = of_kind("baseline").mark_bar(color=GREY, fillOpacity=0.4, stroke=GREY, height=alt.RelativeBandSize(0.86))
     slim = of_kind("head").mark_bar(height=alt.RelativeBandSize(0.42), stroke=INK, strokeWidth=0.5, strokeOpacity=0.5)
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2)
-    ways = alt.Color("way:N", scale=alt.Scale(domain=list(DIRECTION_NAMES), range=list(HEAD_COLORS[:2])), legend=None)
+    direction_color = alt.Color(
+        "way:N", scale=alt.Scale(domain=list(DIRECTION_NAMES), range=list(HEAD_COLORS[:2])), legend=None
+    )
     return [
         wide.encode(x=_share("baseline"), y=y, tooltip=tooltip),
-        slim.encode(x=_share("held_out"), y=y, color=ways, tooltip=tooltip),
+        slim.encode(x=_share("held_out"), y=y, color=direction_color, tooltip=tooltip),
         interval.encode(x=_share("low"), x2=alt.X2("high"), y=y, tooltip=tooltip),
     ]
 
@@ -181,11 +183,11 @@ def _description(table: pd.DataFrame, alpha: float, control: str, no_share: str)
     left_out = (
         f" Not drawn: {counted(len(table) - len(drawn), 'relation')} with fewer cases." if len(table) > MOST else ""
     )
-    of_control = f" Crosses: the best heads of {control}." if control else ""
+    control_note = f" Crosses: the best heads of {control}." if control else ""
     intervals = "intervals by document" if _by_document(table) else "Wilson intervals"
     return (
         f"Share of cases that each relation's best head gets right on held-out texts, with {percent(1 - alpha)} "
-        f"{intervals}, against the best fixed offset: {_above(table)}. {'; '.join(parts)}.{of_control}{left_out}"
+        f"{intervals}, against the best fixed offset: {_above(table)}. {'; '.join(parts)}.{control_note}{left_out}"
     )
 
 
@@ -193,7 +195,7 @@ def _above(table: pd.DataFrame) -> str:
     """For how many relations the held-out share is above the baseline."""
     judged = table[table["held_out"].notna()]
     named = judged[judged["relation"] != ALL]
-    of = judged if named.empty else named
+    compared = judged if named.empty else named
     left_out = "" if named.empty or len(named) == len(judged) else f" ('{ALL}' left out)"
-    n_above = int((of["held_out"] > of["baseline"]).sum())
-    return f"above it for {n_above} of {counted(len(of), 'relation')}{left_out}"
+    n_above = int((compared["held_out"] > compared["baseline"]).sum())
+    return f"above it for {n_above} of {counted(len(compared), 'relation')}{left_out}"

@@ -1,4 +1,4 @@
-"""How figures, tables and controls name the two directions in which a head predicts a relation."""
+"""Names of the two directions in which a head predicts a relation, for figures, tables and controls."""
 
 from typing import Final
 
@@ -8,4 +8,4 @@ DIRECTION_NAMES: Final[dict[Direction, str]] = {
     "dependent-to-head": "dep → head",
     "head-to-dependent": "head → dep",
 }
-"""From the word that attends to the word that it attends to."""
+"""From the attending word to the attended word."""

@@ -1,4 +1,4 @@
-"""How far a word's head stands from it, by relation."""
+"""Distances between words and their heads, by relation."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,20 +17,21 @@ if TYPE_CHECKING:
     import altair as alt
 
 REACH: Final = 8
-"""Words to either side that have a bar of their own; what is further away is counted at the ends."""
+"""Largest distance with its own bar on either side; larger distances are counted at the ends."""
 MOST: Final = 16
-"""Relations that are drawn: the first ones."""
+"""Maximum number of relations that are drawn: the first ones."""
 LANE: Final = 62
 """Height of one relation's row of bars, in pixels."""
 FULL: Final = 0.6
-"""Part of that height that a bar of all cases takes."""
+"""Part of that height for a bar of all cases."""
 WIDTH: Final = 0.4
 """Half the width of a bar, in words."""
 NOTHING: Final = "No relation to draw."
 
 
 def distances(texts: Iterable[Dependencies]) -> dict[str, Counter[int]]:
-    """How often each relation's head stands how many words after the dependent; below 0 before it. Without roots."""
+    """Counts of signed distances in words from dependent to head, by relation; below 0 if the head is before. No
+    roots."""
     counts: dict[str, Counter[int]] = {}
     for text in texts:
         for word, (head, relation) in enumerate(zip(text.heads.tolist(), text.relations, strict=True)):
@@ -44,25 +45,25 @@ def distance_histogram(counts: dict[str, Counter[int]], relations: Sequence[str]
 
     Args:
         counts: from `distances`.
-        relations: those to draw, top first; what `counts` lacks is left out.
+        relations: relations to draw, top first; those without counts are left out.
 
     Source: Voita et al. 2019, figure 3 (distributions of the relative position of heads of dependency relations), and
         Pande et al. 2021.
     """
-    there = [relation for relation in relations if counts.get(relation)]
-    lanes = [_lane(name, counts[name], len(there[:MOST]) - lane - 1) for lane, name in enumerate(there[:MOST])]
+    present = [relation for relation in relations if counts.get(relation)]
+    lanes = [_lane(name, counts[name], len(present[:MOST]) - lane - 1) for lane, name in enumerate(present[:MOST])]
     bars = pd.concat([*lanes, note_rows(not lanes, NOTHING)])
-    return Figure(_spec(max(1, len(lanes))), bars, _description(counts, there))
+    return Figure(_spec(max(1, len(lanes))), bars, _description(counts, present))
 
 
 def _lane(relation: str, counts: Counter[int], base: int) -> pd.DataFrame:
-    """The bars of one relation, and above them its name."""
-    n_cases, shown = counts.total(), _within_reach(counts)
+    """The bars of one relation, with its name above them."""
+    n_cases, counts_in_reach = counts.total(), _within_reach(counts)
     bars = pd.DataFrame(
         {"kind": "bar", "distance": distance, "cases": cases, "share": cases / n_cases}
-        for distance, cases in sorted(shown.items())
+        for distance, cases in sorted(counts_in_reach.items())
     )
-    most = shown.most_common(1)[0][0]
+    most = counts_in_reach.most_common(1)[0][0]
     bars = bars.assign(
         words=[_words(distance) for distance in bars["distance"]],
         base=base,
@@ -71,20 +72,22 @@ def _lane(relation: str, counts: Counter[int], base: int) -> pd.DataFrame:
         right=bars["distance"] + WIDTH,
         often=["most frequent" if distance == most else "others" for distance in bars["distance"]],
     )
-    peak = bars[bars["often"] == "most frequent"].assign(kind="peak", label=lambda of: of["share"].map("{:.0%}".format))
+    peak = bars[bars["often"] == "most frequent"].assign(
+        kind="peak", label=lambda rows: rows["share"].map("{:.0%}".format)
+    )
     name = pd.DataFrame({"kind": ["name"], "label": [f"{drawable(relation)}, {counted(n_cases, 'case')}"]})
     return pd.concat([bars, peak, name.assign(top=base + 0.93)]).assign(relation=drawable(relation))
 
 
 def _within_reach(counts: Counter[int]) -> Counter[int]:
-    shown = Counter[int]()
+    clipped = Counter[int]()
     for distance, cases in counts.items():
-        shown[max(-REACH, min(distance, REACH))] += cases
-    return shown
+        clipped[max(-REACH, min(distance, REACH))] += cases
+    return clipped
 
 
 def _words(distance: int) -> str:
-    """A distance in words; at the ends all that is further away, too."""
+    """A distance as text; at the ends including larger distances."""
     more = " or more" if abs(distance) == REACH else ""
     return f"{counted(abs(distance), 'word')}{more} {'after' if distance > 0 else 'before'}"
 

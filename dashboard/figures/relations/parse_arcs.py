@@ -1,4 +1,4 @@
-"""A sentence between two sets of arcs: its dependency tree above, and below where a head attends to most."""
+"""A sentence between two sets of arcs: its dependency tree above, and below the predictions of a head."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -16,46 +16,46 @@ from dashboard.figures.text.arcs_svg import visible
 
 RIGHT_COLOR, WRONG_COLOR = HEAD_COLORS[:2]
 LETTER: Final = 8.2
-"""Pixels of a letter of a word; those of East Asian scripts take two."""
+"""Width of a letter of a word in pixels; East Asian letters have twice the width."""
 SMALL: Final = 6.4
-"""Pixels of a letter of a relation's name."""
+"""Width of a letter of a relation's name in pixels."""
 GAP: Final = 18
 STEP: Final = 21
 """Pixels between an arc and the next higher one."""
 LOWEST: Final = 26
 """Height of the lowest arc."""
 ASIDE: Final = 5
-"""Pixels from a word's middle to where arcs to its dependents begin, so that those to and from it stay apart."""
+"""Pixels from the middle of a word to the start of its arcs, so that incoming and outgoing arcs do not overlap."""
 MARGIN: Final = 16
 ABOVE_WORDS: Final = 20
-"""Pixels from the words' line up to the feet of the arcs above them."""
+"""Pixels from the words up to the ends of the arcs above them."""
 BELOW_WORDS: Final = 12
 RIGHT: Final = "right"
 WRONG: Final = "wrong"
 CHECK: Final = "✓"
 OUTSIDE: Final = {-1: "←", 1: "→"}
-"""Signs of a prediction before the sentence, and of one after it."""
+"""Signs of predictions before and after the sentence."""
 LONGEST_WORD: Final = 24
 
 Arc = tuple[int, int, str]
-"""Word at its beginning, word at its end, where the arrow is, and its name: of a relation, or RIGHT or WRONG."""
+"""Start word, end word with the arrow, and name: a relation, RIGHT or WRONG."""
 
 
-def parse_arcs_svg(drawn: Sentence, *, attends: str, label: str) -> str:
+def parse_arcs_svg(sentence: Sentence, *, attends: str, label: str) -> str:
     """The sentence in a row, the arcs of its tree above, and below those of a head of the checkpoint.
 
-    Above, arrows go from head to dependent. Below, from the word that attends to the one it attends to most: solid with
-    a check mark where that is right, dashed where it is not. Roots are underlined; words whose prediction is drawn are
+    Above, arrows go from head to dependent. Below, from the attending word to its most attended word: solid with a
+    check mark if the prediction is right, dashed if not. Roots are underlined; words whose prediction is drawn are
     bold.
 
     Args:
-        drawn: the sentence.
-        attends: "dependent-to-head" where each word's own row predicts its head, else "head-to-dependent".
-        label: what is drawn, for screen readers.
+        sentence: the sentence.
+        attends: "dependent-to-head" if each word's own row predicts its head, else "head-to-dependent".
+        label: description for screen readers.
 
-    Returns: an SVG element, safe to be put into a page: whatever text it holds stays text.
+    Returns: an SVG element that is safe to embed in a page: all text is escaped.
     """
-    picture = _picture(drawn, attends, INK)
+    picture = _picture(sentence, attends, INK)
     size = {"width": f"{picture.width:g}", "height": f"{picture.height:g}"}
     size["viewBox"] = f"0 0 {picture.width:g} {picture.height:g}"
     svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONT, "role": "img", **size})
@@ -64,27 +64,29 @@ def parse_arcs_svg(drawn: Sentence, *, attends: str, label: str) -> str:
     return ET.tostring(svg, encoding="unicode")
 
 
-def parse_arcs_file(drawn: Sentence, *, attends: str, title: str, reading: str, caption: Sequence[str]) -> str:
-    """The same as a file of its own, on white; a long sentence is drawn smaller, so that it fits a page.
+def parse_arcs_file(sentence: Sentence, *, attends: str, title: str, reading: str, caption: Sequence[str]) -> str:
+    """The same as a standalone file, on white; long sentences are scaled to fit a page.
 
     Args:
-        drawn: the sentence.
+        sentence: the sentence.
         attends: as above.
-        title: above it.
-        reading: what the arcs mean.
-        caption: lines beneath: where the figure comes from.
+        title: above the picture.
+        reading: explanation of the arcs.
+        caption: lines below the picture: provenance.
 
     Returns: an SVG document.
     """
-    picture = _picture(drawn, attends, DARK)
+    picture = _picture(sentence, attends, DARK)
     picture.drawn.set("fill", DARK)
     return sheet(title, [picture], reading=[reading], caption=caption)
 
 
-def _picture(drawn: Sentence, attends: str, ink: str) -> Block:
-    middles, width = _middles(drawn)
-    above = [(head, word, drawn.relations[word]) for word, head in enumerate(drawn.heads.tolist()) if head != ROOT]
-    below, leaving = _predictions(drawn, attends)
+def _picture(sentence: Sentence, attends: str, ink: str) -> Block:
+    middles, width = _middles(sentence)
+    above = [
+        (head, word, sentence.relations[word]) for word, head in enumerate(sentence.heads.tolist()) if head != ROOT
+    ]
+    below, leaving = _predictions(sentence, attends)
     baseline = MARGIN + ABOVE_WORDS + _height(above) + 12
     end = baseline + BELOW_WORDS + _height(below) + (44 if leaving else 22)
     svg = ET.Element("g")
@@ -94,24 +96,24 @@ def _picture(drawn: Sentence, attends: str, ink: str) -> Block:
         _arc(svg, middles, arc, baseline + BELOW_WORDS, LOWEST + STEP * level, ink)
     for word, side in leaving:
         _stub(svg, middles[word], baseline + BELOW_WORDS, end - 12, side)
-    _words(svg, drawn, middles, baseline)
+    _words(svg, sentence, middles, baseline)
     return Block(svg, width, end + 14)
 
 
-def _words(svg: ET.Element, drawn: Sentence, middles: Sequence[float], baseline: float) -> None:
+def _words(svg: ET.Element, sentence: Sentence, middles: Sequence[float], baseline: float) -> None:
     for word, x in enumerate(middles):
-        bold = "700" if drawn.judged[word] else "400"
-        _write(svg, x, baseline, _shortened(drawn.words[word]), 15, "middle", weight=bold)
-        if drawn.heads[word] == ROOT:
+        bold = "700" if sentence.judged[word] else "400"
+        _write(svg, x, baseline, _shortened(sentence.words[word]), 15, "middle", weight=bold)
+        if sentence.heads[word] == ROOT:
             svg[-1].set("text-decoration", "underline")
 
 
-def _predictions(drawn: Sentence, attends: str) -> tuple[list[Arc], list[tuple[int, int]]]:
-    """Arcs below the words, and words whose arc leaves the sentence with the side it leaves to."""
-    arcs, leaving, right = list[Arc](), list[tuple[int, int]](), drawn.right
-    for word in np.flatnonzero(drawn.judged & (drawn.predicted != NOWHERE)).tolist():
-        head = int(drawn.predicted[word])
-        if not 0 <= head < len(drawn.words):
+def _predictions(sentence: Sentence, attends: str) -> tuple[list[Arc], list[tuple[int, int]]]:
+    """Arcs below the words, and words whose arc leaves the sentence, with the side."""
+    arcs, leaving, right = list[Arc](), list[tuple[int, int]](), sentence.right
+    for word in np.flatnonzero(sentence.judged & (sentence.predicted != NOWHERE)).tolist():
+        head = int(sentence.predicted[word])
+        if not 0 <= head < len(sentence.words):
             leaving.append((word, -1 if head < 0 else 1))
             continue
         ends = (word, head) if attends == "dependent-to-head" else (head, word)
@@ -120,33 +122,33 @@ def _predictions(drawn: Sentence, attends: str) -> tuple[list[Arc], list[tuple[i
 
 
 def _levels(arcs: Sequence[Arc]) -> list[int]:
-    """How high each arc is drawn, from 0: above all shorter ones that it overlaps."""
+    """Level of each arc, from 0: above all shorter arcs that it overlaps."""
     levels = [0] * len(arcs)
-    placed = list[int]()
-    for place in sorted(range(len(arcs)), key=lambda place: (abs(arcs[place][0] - arcs[place][1]), place)):
-        low, high = sorted(arcs[place][:2])
-        below = [levels[of] for of in placed if min(high, max(arcs[of][:2])) > max(low, min(arcs[of][:2]))]
-        levels[place] = 1 + max(below, default=-1)
-        placed.append(place)
+    drawn = list[int]()
+    for index in sorted(range(len(arcs)), key=lambda index: (abs(arcs[index][0] - arcs[index][1]), index)):
+        low, high = sorted(arcs[index][:2])
+        below = [levels[other] for other in drawn if min(high, max(arcs[other][:2])) > max(low, min(arcs[other][:2]))]
+        levels[index] = 1 + max(below, default=-1)
+        drawn.append(index)
     return levels
 
 
 def _height(arcs: Sequence[Arc]) -> float:
-    """Of all arcs on one side of the words."""
+    """Height of all arcs on one side of the words."""
     return LOWEST + STEP * max(_levels(arcs), default=0)
 
 
-def _middles(drawn: Sentence) -> tuple[list[float], float]:
-    """Middle of each word, and the width of all; a relation's name has room between two neighbours."""
-    widths = [LETTER * _letters(_shortened(word)) for word in drawn.words]
+def _middles(sentence: Sentence) -> tuple[list[float], float]:
+    """Middle of each word, and the total width; there is room for a relation's name between two neighbours."""
+    widths = [LETTER * _letters(_shortened(word)) for word in sentence.words]
     middles, x = list[float](), float(MARGIN)
     for word, width in enumerate(widths):
         middle = x + width / 2
         if word:
             joins = [
-                SMALL * _letters(drawn.relations[of])
-                for of, other in ((word, word - 1), (word - 1, word))
-                if drawn.heads[of] == other
+                SMALL * _letters(sentence.relations[word_of_pair])
+                for word_of_pair, neighbour in ((word, word - 1), (word - 1, word))
+                if sentence.heads[word_of_pair] == neighbour
             ]
             middle = max(middle, middles[-1] + max(joins, default=0) + 2 * ASIDE + 12)
         middles.append(middle)
@@ -155,28 +157,28 @@ def _middles(drawn: Sentence) -> tuple[list[float], float]:
 
 
 def _arc(svg: ET.Element, middles: Sequence[float], arc: Arc, feet: float, height: float, ink: str) -> None:
-    """An arc with an arrow at its end and its name at its crest, which is below its feet where the height is above 0.
+    """An arc with an arrow at its end and its name at its crest, which is below its ends if the height is positive.
 
-    What a head predicts has its look; a right prediction has a check mark for a name, and a wrong one none.
+    Predictions have their own style; right ones have a check mark as their name, wrong ones no name.
     """
-    (from_word, to_word, name), crest, down = arc, feet + height, (1 if height > 0 else -1)
-    look = _look(name) if down > 0 else {"stroke": ink, "stroke-width": "1.2"}
-    shown = name if down < 0 else CHECK if name == RIGHT else ""
-    way = 1 if to_word > from_word else -1
-    begin, end = middles[from_word] + ASIDE * way, middles[to_word]
+    (from_word, to_word, name), crest, sign = arc, feet + height, (1 if height > 0 else -1)
+    look = _look(name) if sign > 0 else {"stroke": ink, "stroke-width": "1.2"}
+    label = name if sign < 0 else CHECK if name == RIGHT else ""
+    direction = 1 if to_word > from_word else -1
+    begin, end = middles[from_word] + ASIDE * direction, middles[to_word]
     bend = min(14.0, abs(end - begin) / 2)
     path = (
-        f"M{begin:g} {feet:g}Q{begin:g} {crest:g} {begin + bend * way:g} {crest:g}"
-        f"H{end - bend * way:g}Q{end:g} {crest:g} {end:g} {feet:g}"
+        f"M{begin:g} {feet:g}Q{begin:g} {crest:g} {begin + bend * direction:g} {crest:g}"
+        f"H{end - bend * direction:g}Q{end:g} {crest:g} {end:g} {feet:g}"
     )
     ET.SubElement(svg, "path", {"d": path, "fill": "none", **look})
-    ET.SubElement(svg, "path", {"d": f"M{end:g} {feet:g}l-3.5 {7 * down}h7z", "fill": look["stroke"]})
-    if shown:
-        _write(svg, (begin + end) / 2, crest + (13 if down > 0 else -4), shown, 13 if down > 0 else 11, "middle")
+    ET.SubElement(svg, "path", {"d": f"M{end:g} {feet:g}l-3.5 {7 * sign}h7z", "fill": look["stroke"]})
+    if label:
+        _write(svg, (begin + end) / 2, crest + (13 if sign > 0 else -4), label, 13 if sign > 0 else 11, "middle")
 
 
 def _stub(svg: ET.Element, x: float, feet: float, end: float, side: int) -> None:
-    """A prediction outside the sentence: a line past all arcs, and the side it lies on."""
+    """A prediction outside the sentence: a line past all arcs, with an arrow to its side."""
     ET.SubElement(svg, "path", {"d": f"M{x:g} {feet:g}V{end:g}", "fill": "none", **_look(WRONG)})
     _write(svg, x, end + 13, OUTSIDE[side], 15, "middle")
 
@@ -188,14 +190,14 @@ def _look(kind: str) -> dict[str, str]:
 
 
 def _write(svg: ET.Element, x: float, y: float, text: str, size: float, anchor: str, *, weight: str = "400") -> None:
-    where = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{size:g}"}
-    how = {"text-anchor": anchor, "font-weight": weight}
-    ET.SubElement(svg, "text", where | how).text = printable(text)
+    position = {"x": f"{x:g}", "y": f"{y:g}", "font-size": f"{size:g}"}
+    style = {"text-anchor": anchor, "font-weight": weight}
+    ET.SubElement(svg, "text", position | style).text = printable(text)
 
 
 def _shortened(word: str) -> str:
-    shown = visible(word)
-    return shown if len(shown) <= LONGEST_WORD else shown[: LONGEST_WORD - 1] + "…"
+    text = visible(word)
+    return text if len(text) <= LONGEST_WORD else text[: LONGEST_WORD - 1] + "…"
 
 
 def _letters(text: str) -> int:

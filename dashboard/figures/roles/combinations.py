@@ -1,4 +1,4 @@
-"""The exact combinations of roles, as the Venn diagram and its table count and name them."""
+"""The exact combinations of roles, with counts and names, for the Venn diagram and its table."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ class Combination:
     """Heads that hold exactly these roles and none of the others."""
 
     roles: tuple[str, ...]
-    """In the order in which the roles were asked for; empty for heads without a role."""
+    """In the order of the given roles; empty for heads without a role."""
     heads: int
-    """How many heads, at least 1."""
+    """Number of heads, at least 1."""
 
 
 def ordered(roles: Sequence[str], combinations: Mapping[frozenset[str], int]) -> list[Combination]:
@@ -21,31 +21,38 @@ def ordered(roles: Sequence[str], combinations: Mapping[frozenset[str], int]) ->
 
     Args:
         roles: The roles that are counted.
-        combinations: How many heads hold exactly which roles.
+        combinations: Number of heads by the exact set of their roles.
 
     Raises:
-        ValueError: A combination names a role that is not among `roles`, or counts less than nothing.
+        ValueError: If a combination has a role that is not in `roles`, or a negative count.
     """
     for held, heads in combinations.items():
         if heads < 0 or not held <= set(roles):
             raise ValueError(
                 f"Got {heads} heads for {sorted(held)}; expected 0 or more heads and roles of {list(roles)}."
             )
-    listed = [
+    result = [
         Combination(tuple(role for role in roles if role in held), heads)
         for held, heads in combinations.items()
         if heads > 0
     ]
-    return sorted(listed, key=lambda each: (-each.heads, len(each.roles), [roles.index(role) for role in each.roles]))
+    return sorted(
+        result,
+        key=lambda combination: (
+            -combination.heads,
+            len(combination.roles),
+            [roles.index(role) for role in combination.roles],
+        ),
+    )
 
 
 def code(roles: Sequence[str], held: Iterable[str]) -> int:
-    """The number whose bit k is set when role k is held."""
+    """The roles as a bit mask: bit k is set if role k is held."""
     return sum(1 << roles.index(role) for role in held)
 
 
 def exact_name(held: Sequence[str]) -> str:
-    """A combination in words, such as "local and delimiter only"."""
+    """A combination as text, such as "local and delimiter only"."""
     labels = [LOOKS[role].label for role in held]
     if not labels:
         return "no role"
@@ -54,10 +61,10 @@ def exact_name(held: Sequence[str]) -> str:
 
 
 def heads_phrase(heads: int) -> str:
-    """A number of heads in words, such as "1 head"."""
+    """A number of heads as text, such as "1 head"."""
     return "1 head" if heads == 1 else f"{heads} heads"
 
 
 def total(role: str, combinations: Mapping[frozenset[str], int]) -> int:
-    """How many heads hold a role, whatever else they hold."""
+    """Number of heads that hold a role, alone or with others."""
     return sum(heads for held, heads in combinations.items() if role in held)

@@ -1,8 +1,8 @@
-"""How the scores of single texts are spread: by layer, by head of a layer, and for one head by role.
+"""Distributions of the scores of single texts: by layer, by head of a layer, and for one head by role.
 
-Scores are ratios from 0 upwards and a few are very large. They are drawn on a scale of log(1 + score), which has a
-place for 0 and needs neither a floor nor a clipped tail: every score is inside the picture and inside its density.
-Shares above chance are at most 1 and drawn as they are.
+Scores are ratios from 0 upwards and a few are very large. They are drawn on a scale of log(1 + score), which includes 0
+and needs neither a lower limit nor clipping: the figure and its density contain every score. Shares above chance are at
+most 1 and are not transformed.
 """
 
 import json
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LANE: Final = 46
 """Height of one role of one head, in pixels."""
 UNIFORM: Final[dict[Scale, float]] = {"score": 1.0, "share": 0.0}
-"""What uniform attention scores, but for block with its weight."""
+"""Score of uniform attention, except for block, which is weighted."""
 WEIGHTED_AXIS: Final = "score (× uniform × entropy in nats)"
 LEGEND: Final = {
     "shape": ("how often a {} occurs", "M-1,.6C-.4,.6,-.4,-.7,0,-.7C.4,-.7,.4,.6,1,.6Z"),
@@ -48,13 +48,13 @@ LEGEND: Final = {
     "here": ("this text", "diamond"),
     "uniform": ("uniform attention", "M-.1,-1H.1V-.5H-.1ZM-.1,-.25H.1V.25H-.1ZM-.1,.5H.1V1H-.1Z"),
 }
-"""What the marks of one head stand for, and each of them as a path or as Vega names it; by the kind of their rows."""
+"""Legend of the figure of one head: label and mark (SVG path or Vega symbol), by the kind of rows."""
 SCORE_FIELDS: Final = ("score", "mean", "low", "high", "median")
-"""Of the rows that are drawn, those on the axis of scores."""
+"""Columns with values on the axis of scores."""
 MARGIN: Final = 0.6
 """Room left and right of the violins, in places."""
 GOLDEN: Final = 0.6180339887
-"""Multiples of it, taken modulo 1, spread dots evenly and the same way each time."""
+"""Multiples of it, modulo 1, spread dots evenly and deterministically."""
 SHAPE: Final = {"fillOpacity": 0.75, "stroke": INK, "strokeWidth": 0.6, "strokeOpacity": 0.6}
 
 
@@ -66,9 +66,9 @@ def scores_per_layer(
     uniform: Float[np.ndarray, "role layer"],
     scale: Scale = "score",
 ) -> Figure:
-    """One violin a layer: the scores of all its heads on all texts that take part.
+    """One violin per layer: the scores of all its heads on all texts with a score.
 
-    Each violin is as wide as its place allows, so widths compare within a layer only.
+    All violins have the same maximum width, so widths are comparable within a layer only.
 
     Args:
         scores: sieve bias scores; NaN where a text takes no part.
@@ -78,7 +78,7 @@ def scores_per_layer(
         uniform: mean score of uniform attention on the texts; drawn as a line, over layers with windows at their mean.
         scale: of the scores.
 
-    Source: Pande et al. 2021, violins of the scores per layer.
+    Source: Pande et al. 2021, violin plots of the scores per layer.
     """
     by_layer = np.moveaxis(scores[:, roles.index(role)], 1, 0).reshape(scores.shape[2], -1)
     level = float(uniform[roles.index(role)].mean())
@@ -86,8 +86,8 @@ def scores_per_layer(
     data = _violins(by_layer, tau, level, role, scale)
     ends = score_ends(data, SCORE_FIELDS, scale)
     spec = places_spec(title, LAYER_AXIS, role, len(by_layer), scale, axis, ends)
-    described = _description(by_layer, "layer", f"all heads, {role}", tau, level, scale)
-    return Figure(spec, data, described)
+    description = _description(by_layer, "layer", f"all heads, {role}", tau, level, scale)
+    return Figure(spec, data, description)
 
 
 def scores_per_head(
@@ -99,9 +99,9 @@ def scores_per_head(
     uniform: Float[np.ndarray, "role layer"],
     scale: Scale = "score",
 ) -> Figure:
-    """One violin a head of a layer: its scores on all texts that take part.
+    """One violin per head of a layer: its scores on all texts with a score.
 
-    Each violin is as wide as its place allows, so widths compare within a head only.
+    All violins have the same maximum width, so widths are comparable within a head only.
 
     Args:
         scores: sieve bias scores; NaN where a text takes no part.
@@ -118,8 +118,8 @@ def scores_per_head(
     data = _violins(by_head, tau, level, role, scale)
     ends = score_ends(data, SCORE_FIELDS, scale)
     spec = places_spec(title, "head", role, len(by_head), scale, score_axis(level, scale), ends)
-    described = _description(by_head, "head", f"layer {layer}, {role}", tau, level, scale)
-    return Figure(spec, data, described)
+    description = _description(by_head, "head", f"layer {layer}, {role}", tau, level, scale)
+    return Figure(spec, data, description)
 
 
 def head_scores(
@@ -133,36 +133,36 @@ def head_scores(
     *,
     every_text: bool = False,
 ) -> Figure:
-    """One head: its scores for every role, their mean with its interval, and where the text on screen stands.
+    """One head: its scores for every role, their mean with its interval, and the score of the text on screen.
 
     Args:
         scores: sieve bias scores; NaN where a text takes no part.
-        tests: of these scores; they bring the roles, the means, the intervals and tau.
+        tests: of these scores; they contain the roles, the means, the intervals and tau.
         layer: of the head.
         head: of the head.
         uniform: mean score of uniform attention on the texts in the head's layer, by the roles of the tests.
-        here: role -> score of the text on screen; a role it lacks, or a NaN, gets no diamond.
+        here: role -> score of the text on screen; missing roles and NaN get no diamond.
         scale: of the scores.
-        every_text: whether each text is a dot, also where there are more than a page can hold.
+        every_text: whether to draw a dot for each text even if there are more than MOST_MARKS.
 
-    Returns: the figure; otherwise dots for single texts only while they are 2,000 or fewer. The shapes hold all of
-        them.
+    Returns: the figure; without `every_text`, it has dots only for up to MOST_MARKS scores. The shapes include all
+        scores.
     """
-    of_head = scores[:, :, layer, head]
-    many = not every_text and bool(np.count_nonzero(~np.isnan(of_head)) > MOST_MARKS)
-    lanes = _lanes(tests.roles, of_head.tobytes(), of_head.dtype.str, not many, scale)
+    scores_of_head = scores[:, :, layer, head]
+    many = not every_text and bool(np.count_nonzero(~np.isnan(scores_of_head)) > MOST_MARKS)
+    lanes = _lanes(tests.roles, scores_of_head.tobytes(), scores_of_head.dtype.str, not many, scale)
     means = _means(tests, layer, head, here or {})
     tau = tests.settings.tau
     lines = [line("tau", tau), _lane_lines(tests.roles, uniform), line_labels(tau, UNIFORM[scale])]
-    described = _head_description(means, tests, head_name(layer, head), many, scale)
+    description = _head_description(means, tests, head_name(layer, head), many, scale)
     data = pd.concat([lanes, means, *lines])
-    drawn = frozenset(data["kind"]).intersection(LEGEND)
-    spec = _roles_spec(tests.roles, scale, score_ends(data, SCORE_FIELDS, scale), drawn)
-    return Figure(spec, data, described)
+    kinds = frozenset(data["kind"]).intersection(LEGEND)
+    spec = _roles_spec(tests.roles, scale, score_ends(data, SCORE_FIELDS, scale), kinds)
+    return Figure(spec, data, description)
 
 
 def head_reading(scale: Scale) -> tuple[str, str]:
-    """How to read the marks of one head."""
+    """Explanation of the marks of one head."""
     return (
         f"shape: how often a {WORDS[scale].short} occurs; small dots: texts; dotted: uniform attention",
         "large dot: mean; bar: its interval, where a test decides; diamond: this text",
@@ -170,24 +170,24 @@ def head_reading(scale: Scale) -> tuple[str, str]:
 
 
 def head_title(scale: Scale) -> str:
-    """What the figure of one head shows."""
+    """Title of the figure of one head."""
     return f"{WORDS[scale].nouns.capitalize()} of this head, by role"
 
 
 def score_axis(uniform: float, scale: Scale) -> str:
-    """Title of the axis: a score that uniform attention does not score 1 on is weighted with entropy."""
+    """Title of the axis: if the score of uniform attention is not 1, scores are weighted by entropy."""
     return WORDS[scale].title() if np.isnan(uniform) or uniform == UNIFORM[scale] else WEIGHTED_AXIS
 
 
 def _violins(
     by_place: Float[np.ndarray, "place score"], tau: float, uniform: float, role: str, scale: Scale
 ) -> pd.DataFrame:
-    there = [values[~np.isnan(values)] for values in by_place]
-    shapes = [_violin(values, place, scale) for place, values in enumerate(there)]
-    middles = [_middle(place, values) for place, values in enumerate(there) if len(values)]
-    note_row = note_rows(not middles, f"No text takes part in the role {LOOKS[role].label}.")
+    scores_by_place = [values[~np.isnan(values)] for values in by_place]
+    shapes = [_violin(values, place, scale) for place, values in enumerate(scores_by_place)]
+    middles = [_middle(place, values) for place, values in enumerate(scores_by_place) if len(values)]
+    message = note_rows(not middles, f"No text takes part in the role {LOOKS[role].label}.")
     lines = [line("tau", tau), line("uniform", uniform), line_labels(tau, uniform)]
-    return pd.concat([*shapes, pd.DataFrame(middles), note_row, *lines])
+    return pd.concat([*shapes, pd.DataFrame(middles), message, *lines])
 
 
 def _violin(values: Float[np.ndarray, "score"], place: int, scale: Scale) -> pd.DataFrame:
@@ -203,7 +203,7 @@ def _middle(place: int, values: Float[np.ndarray, "score"]) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def _lanes(roles: tuple[str, ...], scores: bytes, dtype: str, with_dots: bool, scale: Scale) -> pd.DataFrame:
-    """The lanes of one head; kept, since a typed text or a moved tau draws the same ones again.
+    """The lanes of one head; cached, because they do not depend on the text on screen or on tau.
 
     Args:
         roles: top lane first.
@@ -235,17 +235,17 @@ def _means(tests: HeadTests, layer: int, head: int, here: Mapping[str, float]) -
     lanes = pd.DataFrame({"role": tests.roles, "base": range(len(tests.roles) - 1, -1, -1), **numbers})
     lanes["score"] = [float(here.get(role, np.nan)) for role in tests.roles]
     kinds = {"mean": lanes["mean"].notna(), "interval": lanes["low"].notna(), "here": lanes["score"].notna()}
-    none = lanes[~kinds["mean"]].assign(kind="none", label="no text takes part")
-    return pd.concat([*(lanes[chosen].assign(kind=kind) for kind, chosen in kinds.items()), none])
+    missing = lanes[~kinds["mean"]].assign(kind="none", label="no text takes part")
+    return pd.concat([*(lanes[selected].assign(kind=kind) for kind, selected in kinds.items()), missing])
 
 
 def line(kind: str, value: float) -> pd.DataFrame:
-    """A line through all places; none for NaN."""
+    """Row of a line across the figure; no rows for NaN."""
     return pd.DataFrame({"kind": [kind], "value": [value]}).dropna()
 
 
 def line_labels(tau: float, uniform: float) -> pd.DataFrame:
-    """Names of the lines at tau and at uniform attention; the label of the higher one stands above its line."""
+    """Labels of the lines at tau and at uniform attention; the label of the higher one is above its line."""
     lines = [(name, value) for name, value in (("tau", tau), ("uniform", uniform)) if not np.isnan(value)]
     labels = [(f"{name} {value:.3g}", value) for name, value in sorted(lines, key=lambda line: -line[1])]
     if tau == uniform:
@@ -255,14 +255,14 @@ def line_labels(tau: float, uniform: float) -> pd.DataFrame:
 
 
 def _lane_lines(roles: Sequence[str], uniform: Float[np.ndarray, " role"]) -> pd.DataFrame:
-    """What uniform attention scores, as a line through each role's lane: block with its weight has one of its own."""
+    """Score of uniform attention as a line through each role's lane; that of block differs, because it is weighted."""
     base = np.arange(len(roles) - 1, -1, -1)
     lines = {"role": list(roles), "value": uniform, "base": base - 0.45, "top": base + 0.55}
     return pd.DataFrame({"kind": "uniform", **lines}).dropna()
 
 
 def _rules() -> "tuple[alt.Chart, alt.Chart]":
-    """Lines at tau and at uniform attention, without their places."""
+    """Lines at tau and at uniform attention, without positions."""
     tau, uniform = ([6, 3], [1, 3])
     return (
         of_kind("tau").mark_rule(color=INK, strokeDash=tau),
@@ -281,7 +281,7 @@ def places_spec(title: str, axis: str, role: str, n_places: int, scale: Scale, s
         x=places_axis("left", n_places, MARGIN, axis),
         x2=alt.X2("right"),
         y=score_position(alt.Y, "score", scale, score_axis, ends),
-        # One area for each place: without this the violins would be strung on one line.
+        # One area for each place; without this, all violins would be one area.
         detail=alt.Detail("place:N"),
     )
     upper = of_kind("upper").mark_text(color=INK, fontSize=11, align="left", baseline="bottom", dx=4, dy=3)
@@ -344,8 +344,8 @@ def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends, drawn: frozens
     labels = [side.encode(x=value, y=alt.YValue(0), text=alt.Text("label:N")) for side in (upper, lower)]
     tau, uniform = _rules()
     uniform = uniform.encode(x=value, y=_role_position("base", roles), y2=alt.Y2("top"))
-    none = of_kind("none").mark_text(color=INK, align="left", fontSize=11)
-    none = none.encode(x=alt.XValue(8), y=_role_position("base", roles), text=alt.Text("label:N"))
+    missing = of_kind("none").mark_text(color=INK, align="left", fontSize=11)
+    missing = missing.encode(x=alt.XValue(8), y=_role_position("base", roles), text=alt.Text("label:N"))
     return template(
         alt.layer(
             shapes,
@@ -354,7 +354,7 @@ def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends, drawn: frozens
             uniform,
             *labels,
             *_mean_layers(roles, scale, ends),
-            none,
+            missing,
             _legend(scale, drawn),
         ),
         title=head_title(scale),
@@ -363,7 +363,7 @@ def _roles_spec(roles: tuple[str, ...], scale: Scale, ends: Ends, drawn: frozens
 
 
 def _legend(scale: Scale, drawn: frozenset[str]) -> "alt.Chart":
-    """Each mark drawn small, and what it stands for."""
+    """Legend of the marks."""
     import altair as alt
 
     marks = {name.format(WORDS[scale].short): shape for kind, (name, shape) in LEGEND.items() if kind in drawn}
@@ -384,7 +384,7 @@ def _legend(scale: Scale, drawn: frozenset[str]) -> "alt.Chart":
 
 
 def _role_position(field: str, roles: Sequence[str]) -> "alt.Y":
-    """Roles over one another, the first on top."""
+    """Stacked roles, the first on top."""
     import altair as alt
 
     labels = [LOOKS[role].lettered.split(" ", 1) for role in reversed(roles)]
@@ -430,18 +430,18 @@ def _mean_layers(roles: Sequence[str], scale: Scale, ends: Ends) -> "tuple[alt.C
 
 
 def _description(
-    by_place: Float[np.ndarray, "place score"], noun: str, what: str, tau: float, uniform: float, scale: Scale
+    by_place: Float[np.ndarray, "place score"], noun: str, subject: str, tau: float, uniform: float, scale: Scale
 ) -> str:
     words = WORDS[scale]
     values = by_place[~np.isnan(by_place)]
     empty = [place for place, row in enumerate(by_place) if np.isnan(row).all()]
     if not len(values):
-        return f"No {words.noun} to draw ({what}): no text takes part."
+        return f"No {words.noun} to draw ({subject}): no text takes part."
     medians = {place: float(np.nanmedian(row)) for place, row in enumerate(by_place) if place not in empty}
     low, high = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
     missing = f" Without {words.short}s: {noun} {', '.join(map(str, empty))}." if empty else ""
     return (
-        f"Violins by {noun} ({what}) of {counted(len(values), words.short)}{words.rest} from {values.min():.3g} to "
+        f"Violins by {noun} ({subject}) of {counted(len(values), words.short)}{words.rest} from {values.min():.3g} to "
         f"{values.max():.3g} (uniform attention: {uniform:.3g}). The highest median is {medians[high]:.3g} in "
         f"{noun} {high}, the lowest {medians[low]:.3g} in {noun} {low}; {percent(float(np.mean(values > tau)), 0)} of "
         f"the {words.short}s are above tau {tau:g}.{missing}"

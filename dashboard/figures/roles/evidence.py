@@ -1,4 +1,4 @@
-"""Evidence for a head's roles as texts come."""
+"""Evidence for a head's roles by the number of texts."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from dashboard.figures.figure import INK, MOST_MARKS, Figure, Spec, counted, of_
 
 HEIGHT: Final = 260
 MOST_ODDS: Final = 1e6
-"""More is written as "over 1,000,000 : 1"."""
+"""Larger odds are written as "over 1,000,000 : 1"."""
 READING: Final = (
     "dashed: needed at least, and always enough;",
     "in between, the other heads decide too",
@@ -29,14 +29,14 @@ AXIS_LABELS: Final = (
 
 
 def odds(evidence: float) -> str:
-    """Evidence as odds, such as "34 : 1", rounded down so that it does not seem to reach what it does not.
+    """Evidence as odds, such as "34 : 1", rounded down so that it does not seem to reach a threshold.
 
     Args:
-        evidence: its natural logarithm; NaN where no text takes part.
+        evidence: natural logarithm of the evidence; NaN if no text has a score.
     """
     if math.isnan(evidence):
         return "no bet"
-    number = math.exp(min(abs(evidence), 99.0)) * (1 + 1e-6)  # a browser has the logarithm in single precision
+    number = math.exp(min(abs(evidence), 99.0)) * (1 + 1e-6)  # the browser uses single precision
     if number > MOST_ODDS:
         written = f"over {MOST_ODDS:,.0f}"
     else:
@@ -50,39 +50,45 @@ def evidence_by_texts(
     """A line for each role of a head: its evidence after no text, one text, and so on.
 
     Args:
-        path: natural logarithms, in the order in which the texts came; a role that no text takes part in is left out.
+        path: natural logarithms, in the order of the texts; roles without a score are left out.
         roles: names along the role axis.
-        needed: logarithms of the least evidence with which a role can be held, and of that with which it always is.
-        alpha: the reader's.
+        needed: logarithms of the minimum evidence for a role, and of evidence that is always sufficient.
+        alpha: level of the test.
         name: of the head.
     """
-    drawn = [place for place, role in enumerate(roles) if len(path) and not np.isnan(path[0, place])]
-    whole = np.vstack([np.zeros(path.shape[1]), path])
+    role_indices = [
+        role_index for role_index, role in enumerate(roles) if len(path) and not np.isnan(path[0, role_index])
+    ]
+    evidence = np.vstack([np.zeros(path.shape[1]), path])
     lines = [
-        {"role": roles[place], "texts": n_texts, "value": log / math.log(10), "odds": odds(log)}
-        for place in drawn
-        for n_texts, log in enumerate(whole[:, place].tolist())
+        {"role": roles[role_index], "texts": n_texts, "value": log / math.log(10), "odds": odds(log)}
+        for role_index in role_indices
+        for n_texts, log in enumerate(evidence[:, role_index].tolist())
     ]
     rows = [{"kind": "evidence", **line} for line in lines]
     rows += [{"kind": "point", **line} for line in lines] if len(lines) <= MOST_MARKS else []
     rows += [
-        {"kind": "needed", "value": each / math.log(10), "label": label}
-        for each, label in zip(needed, _labels(needed, alpha), strict=False)
+        {"kind": "needed", "value": threshold / math.log(10), "label": label}
+        for threshold, label in zip(needed, _labels(needed, alpha), strict=False)
     ]
-    now = ", ".join(f"{LOOKS[roles[place]].label} {odds(whole[-1, place])}" for place in drawn)
-    described = (
+    final = ", ".join(
+        f"{LOOKS[roles[role_index]].label} {odds(evidence[-1, role_index])}" for role_index in role_indices
+    )
+    description = (
         f"Evidence for the roles of {name} after each of {counted(len(path), 'text')}, as odds on a logarithmic scale. "
-        f"Now: {now or 'no role has a text that takes part'}. A role needs {odds(needed[0])} at least, and "
+        f"Now: {final or 'no role has a text that takes part'}. A role needs {odds(needed[0])} at least, and "
         f"{odds(needed[1])} suffice."
     )
-    data = pd.concat([pd.DataFrame(rows), note_rows(not drawn, NOTHING)])
+    data = pd.concat([pd.DataFrame(rows), note_rows(not role_indices, NOTHING)])
     values = data["value"].dropna()
     ends = (min(0, math.floor(values.min())), math.ceil(values.max()))
-    return Figure(_spec(tuple(roles[place] for place in drawn), name, len(path), ends), data, described)
+    return Figure(
+        _spec(tuple(roles[role_index] for role_index in role_indices), name, len(path), ends), data, description
+    )
 
 
 def _labels(needed: tuple[float, float], alpha: float) -> list[str]:
-    """What stands at the lines; one where both fall together."""
+    """Labels of the lines; one label if they coincide."""
     least = f"{odds(needed[0])} (1 / alpha, {alpha:g})"
     return [least] if needed[0] == needed[1] else [least, f"{odds(needed[1])} (always enough)"]
 

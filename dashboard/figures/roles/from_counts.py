@@ -1,6 +1,6 @@
-"""Densities of scores of which only a histogram is known: those of a corpus of any size.
+"""Densities of scores from histograms, for corpora of any size.
 
-The bins are of equal width on the scale on which scores are drawn, so counts are densities as they stand.
+The bins have equal widths on the scale on which scores are drawn, so counts are proportional to densities.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from dashboard.figures.scales import WORDS
 def densities_per_layer(
     counts: Int[np.ndarray, "layer head bin"], bins: Bins, role: str, tau: float, uniform: float, scale: Scale
 ) -> Figure:
-    """One shape a layer: the scores of all its heads on all texts that take part.
+    """One shape per layer: the scores of all its heads on all texts with a score.
 
     Args:
         counts: scores of one role in each bin.
@@ -37,7 +37,7 @@ def densities_per_layer(
 def densities_per_head(
     counts: Int[np.ndarray, "head bin"], bins: Bins, role: str, layer: int, tau: float, uniform: float, scale: Scale
 ) -> Figure:
-    """One shape a head of a layer; as `densities_per_layer`."""
+    """One shape per head of a layer; arguments as for `densities_per_layer`."""
     title = f"{WORDS[scale].nouns.capitalize()} by head of layer {layer}: {LOOKS[role].label}"
     return _figure(counts, bins, role, tau, uniform, scale, title, "head", f"layer {layer}")
 
@@ -51,27 +51,27 @@ def _figure(
     scale: Scale,
     title: str,
     axis: str,
-    what: str,
+    subject: str,
 ) -> Figure:
-    shapes = [_shape(of_place, bins, place) for place, of_place in enumerate(counts)]
-    middles = [_middle(of_place, bins, place) for place, of_place in enumerate(counts) if of_place.any()]
-    nothing = note_rows(not middles, f"No text takes part in the role {LOOKS[role].label}.")
+    shapes = [_shape(place_counts, bins, place) for place, place_counts in enumerate(counts)]
+    middles = [_middle(place_counts, bins, place) for place, place_counts in enumerate(counts) if place_counts.any()]
+    message = note_rows(not middles, f"No text takes part in the role {LOOKS[role].label}.")
     lines = [line("tau", tau), line("uniform", uniform), line_labels(tau, uniform)]
-    data = pd.concat([*shapes, pd.DataFrame(middles), nothing, *lines])
+    data = pd.concat([*shapes, pd.DataFrame(middles), message, *lines])
     ends = score_ends(data, SCORE_FIELDS, scale)
     spec = places_spec(title, axis, role, len(counts), scale, score_axis(uniform, scale), ends)
-    return Figure(spec, data, _description(middles, int(counts.sum()), axis, f"{what}, {role}", scale))
+    return Figure(spec, data, _description(middles, int(counts.sum()), axis, f"{subject}, {role}", scale))
 
 
 def _shape(counts: Int[np.ndarray, " bin"], bins: Bins, place: int) -> pd.DataFrame:
-    """The outline of a histogram, at the middle of each bin from the first that is not empty to the last."""
+    """The outline of a histogram, at the middle of each bin from the first to the last non-empty bin."""
     filled = np.flatnonzero(counts)
     if not len(filled):
         return pd.DataFrame({"kind": [], "place": [], "score": [], "left": [], "right": []})
-    some = slice(max(0, filled[0] - 1), filled[-1] + 2)
-    half = HALF_WIDTH * counts[some] / counts.max()
+    bins_shown = slice(max(0, filled[0] - 1), filled[-1] + 2)
+    half = HALF_WIDTH * counts[bins_shown] / counts.max()
     sides = {"left": place - half, "right": place + half}
-    return pd.DataFrame({"kind": "shape", "place": place, "score": _middles(bins)[some], **sides})
+    return pd.DataFrame({"kind": "shape", "place": place, "score": _middles(bins)[bins_shown], **sides})
 
 
 def _middles(bins: Bins) -> Float[np.ndarray, " bin"]:
@@ -84,9 +84,9 @@ def _middle(counts: Int[np.ndarray, " bin"], bins: Bins, place: int) -> dict[str
     return {"kind": "middle", "place": place, "low": low, "median": median, "high": high, "scores": int(counts.sum())}
 
 
-def _description(middles: list[dict[str, object]], n_scores: int, axis: str, what: str, scale: Scale) -> str:
+def _description(middles: list[dict[str, object]], n_scores: int, axis: str, subject: str, scale: Scale) -> str:
     words = WORDS[scale]
     if not middles:
-        return f"No {words.noun} to draw ({what}): no text takes part."
-    medians = "; ".join(f"{each['place']}: {each['median']:.3g}" for each in middles)
-    return f"Shapes by {axis} ({what}) of {counted(n_scores, words.short)}, from histograms. Medians: {medians}."
+        return f"No {words.noun} to draw ({subject}): no text takes part."
+    medians = "; ".join(f"{middle['place']}: {middle['median']:.3g}" for middle in middles)
+    return f"Shapes by {axis} ({subject}) of {counted(n_scores, words.short)}, from histograms. Medians: {medians}."

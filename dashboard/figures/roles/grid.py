@@ -1,4 +1,4 @@
-"""The roles of every head as a grid, as the page and the file draw it."""
+"""The roles of every head as a grid, for the page and the file."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from core.roles.uncertainty.stability import CERTAIN
 from dashboard.figures.figure import percent
 
 FAINT: Final = f"faint: the label stays in fewer than {percent(CERTAIN)} of resampled corpora"
-"""Entry of the legend."""
+"""Legend entry of faint labels."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -22,9 +22,9 @@ class RoleGrid:
     """Rows are layers, columns heads; a cell has one corner per shown role."""
 
     label: str
-    """What the grid shows, with its checkpoint: for screen readers, and the title of the file."""
+    """Description of the grid with its checkpoint, for screen readers and as the title of the file."""
     scores: Float[np.ndarray, "role layer head"]
-    """Mean scores; NaN where a role does not apply, and for heads that were removed from the checkpoint."""
+    """Mean scores; NaN where a role is not applicable, and for heads that were removed from the checkpoint."""
     holds: Bool[np.ndarray, "role layer head"]
     """Which heads hold which role."""
     tau: float
@@ -34,44 +34,44 @@ class RoleGrid:
     roles: Sequence[str] = ROLES
     """Names of the role axis, in order."""
     shown: Sequence[str] | None = None
-    """Roles that get a corner of each cell; None shows every role."""
+    """Roles with a corner in each cell; None for all roles."""
     off: Collection[Head] = ()
     """Heads that are switched off; their cells are struck through."""
     held_before: Bool[np.ndarray, "role layer head"] | None = None
-    """Which heads hold which role in what this is compared with; corners then show gained, kept and lost."""
+    """Which heads hold which role in the reference of a comparison; corners then show gained, kept and lost roles."""
     before: str = "before"
-    """What this is compared with, as the legend names it: "against ..."."""
+    """Name of the reference in the legend: "against ..."."""
     filled: str = ""
-    """What a filled corner means, in a sentence under the tooltip."""
+    """Explanation of a filled corner, a sentence for the tooltip."""
     uniform: Float[np.ndarray, "role layer"] | None = None
-    """What evenly spread attention scores; for the tooltip, with `greatest`."""
+    """Score of uniform attention; for the tooltip, with `greatest`."""
     greatest: Float[np.ndarray, "role layer"] | None = None
-    """What the best possible attention scores; None leaves both columns out."""
+    """Score of the best possible attention; None leaves both columns out."""
     positional: Bool[np.ndarray, "role layer head"] | None = None
-    """Held syntactic roles that do not beat pairs of words at the same distance; the tooltip marks them."""
+    """Held syntactic roles that are not significantly above other words at the same distance; marked in the tooltip."""
     p_values: Float[np.ndarray, "role layer head"] | None = None
-    """Of the tooltip; None leaves the column out."""
+    """p-values for the tooltip; None leaves the column out."""
     p_name: str = "p"
-    """Head of that column, such as "p (Holm)"."""
+    """Header of that column, such as "p (Holm)"."""
     odds: bool = False
     """Whether that column holds natural logarithms of evidence, written as odds, in place of p-values."""
     stability: Float[np.ndarray, "role layer head"] | None = None
     """Share of resampled corpora in which each label stays; letters under CERTAIN are faint. None leaves it out."""
     sentences: Sequence[Sequence[str]] | None = None
-    """What each head mostly does, by layer: for the tooltip and the file; None leaves it out."""
+    """Description of each head, by layer: for the tooltip and the file; None leaves it out."""
 
     @property
     def corners(self) -> list[int]:
-        """Positions on the role axis of the roles that get a corner."""
+        """Indices on the role axis of the roles with a corner."""
         return [self.roles.index(role) for role in (self.roles if self.shown is None else self.shown)]
 
     @property
     def removed(self) -> Bool[np.ndarray, "layer head"]:
-        """Heads that were removed from the checkpoint: no role of theirs has a score, and some of other heads has."""
+        """Heads that were removed from the checkpoint: they have no score, while other heads have."""
         has_score = ~np.isnan(self.scores).all(axis=0)
         return ~has_score & has_score.any()
 
     @property
     def faint(self) -> Bool[np.ndarray, "role layer head"]:
-        """Labels that another corpus could well change."""
+        """Labels that could easily change with another corpus."""
         return np.zeros(self.holds.shape, bool) if self.stability is None else self.stability < CERTAIN

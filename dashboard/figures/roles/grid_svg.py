@@ -17,7 +17,7 @@ CELL: Final = 44
 STEP: Final = 48
 LEFT: Final = 56
 ABOVE: Final = 40
-"""Pixels for the numbers of the heads."""
+"""Pixels above the cells for the numbers of the heads."""
 SIGN: Final = 18
 """Side of a sign in a legend."""
 _TINT: Final = 0.3
@@ -27,12 +27,12 @@ _STROKE: Final = {"fill": "none", "stroke": DARK, "stroke-width": "2"}
 def grid_svg(
     grid: RoleGrid, *, title: str = "", caption: Sequence[str] = (), chosen: Collection[tuple[int, int]] = ()
 ) -> str:
-    """The grid on white: rows layers, columns heads, one corner per shown role, and what letters and tints mean.
+    """The grid on white: rows are layers, columns heads, with one corner per shown role, and a legend.
 
     Args:
-        grid: What to draw.
+        grid: The grid.
         title: Above the grid; by default its label.
-        caption: Lines beneath the picture: checkpoint, settings, number of texts.
+        caption: Lines below the picture: checkpoint, settings, number of texts.
         chosen: Heads to frame, in the colours of their order.
 
     Returns: an SVG document.
@@ -61,9 +61,9 @@ def grid_svg(
 
 
 def matrix_axes(layers: int, heads: int) -> tuple[ET.Element, float, float]:
-    """The numbers of layers and heads around cells that begin at `LEFT` and `ABOVE`; with its width and height.
+    """The numbers of layers and heads around cells that start at `LEFT` and `ABOVE`, with width and height.
 
-    Of a matrix that is drawn smaller to fit a page, the numbers are larger, so that they can still be read.
+    If the matrix has to be scaled down to fit a page, the numbers are larger, so that they remain legible.
     """
     drawn, width = ET.Element("g"), LEFT + heads * STEP
     size = min(28.0, 12 * max(1.0, width / room_for(PAGE)))
@@ -77,7 +77,7 @@ def matrix_axes(layers: int, heads: int) -> tuple[ET.Element, float, float]:
 
 
 def _entries(grid: RoleGrid, states: np.ndarray) -> list[tuple[ET.Element | None, str]]:
-    """The legend: each role's colour and letter, what a tint says, and whatever else is drawn."""
+    """Legend entries: each role's colour and letter, the tint, and other marks in the grid."""
     looks = [LOOKS[grid.roles[role]] for role in grid.corners]
     entries: list[tuple[ET.Element | None, str]] = []
     for look in looks:
@@ -117,7 +117,7 @@ def _hole(cell: ET.Element) -> None:
 
 
 def _states(grid: RoleGrid) -> np.ndarray:
-    """What each role is to each head: "", "held", or where this is compared "gained", "kept" or "lost"."""
+    """State of each role for each head: "" or "held"; in a comparison "", "gained", "kept" or "lost"."""
     if grid.held_before is None:
         return np.where(grid.holds, "held", "")
     return np.array(["", "gained", "lost", "kept"])[grid.holds + 2 * grid.held_before]
@@ -143,7 +143,7 @@ def _corner(
 ) -> None:
     """One role of a head: full where held, framed where gained, pale where kept, hatched and struck where lost.
 
-    A faint one is half as strong, letter and colour.
+    If faint, its letter and colour have half the opacity.
     """
     if faint:
         parent = ET.SubElement(parent, "g", {"opacity": "0.5", "class": "faint"})
@@ -169,7 +169,7 @@ def _numbers(**values: float) -> dict[str, str]:
 
 
 def _strike(cell: ET.Element) -> None:
-    """A line from corner to corner, light beside dark so that it shows on every colour."""
+    """A line from corner to corner, light around dark so that it is visible on every colour."""
     for color, stroke in (("#FFFFFF", 5), (DARK, 2.5)):
         line = {"x1": "0", "y1": "0", "x2": f"{CELL}", "y2": f"{CELL}", "stroke": color, "stroke-width": f"{stroke}"}
         ET.SubElement(cell, "line", line)

@@ -21,16 +21,16 @@ SEVERAL: Final = "two or more coarse roles"
 LANE: Final = 62
 """Height of one role's row of bars, in pixels."""
 FULL: Final = 0.76
-"""Part of that height that a layer takes whose heads all hold the role."""
+"""Part of that height for a layer whose heads all hold the role."""
 NARROWEST: Final = 11
-"""Pixels a layer needs for the number above its bar."""
+"""Minimum width of a layer in pixels for the number above its bar."""
 
 
 def heads_per_layer(tests: HeadTests, roles: Sequence[str]) -> Figure:
     """Bars by layer, one row of bars for each role and one for the heads with two or more coarse roles.
 
     Args:
-        tests: who holds what.
+        tests: which heads hold which roles.
         roles: the roles to show, top first.
 
     Source: Pande et al. 2021, roles across layers and multi-functional heads.

@@ -1,4 +1,4 @@
-"""One head's scores on every text, where they are too many for a browser to hold each as an element."""
+"""One head's scores on every text, drawn by WebGL if they are too many for SVG."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 MARGIN: Final = {"t": TOP + 20, "b": 48, "l": 84, "r": 8}
-"""Pixels around the lanes: above for the title and the names of the lines."""
+"""Margins in pixels; the top is for the title and the names of the lines."""
 
 
 def every_head_score(
@@ -37,7 +37,7 @@ def every_head_score(
 
     Args:
         scores: sieve bias scores; NaN where a text takes no part.
-        tests: of these scores; they bring the roles, the means, the intervals and tau.
+        tests: of these scores; they contain the roles, the means, the intervals and tau.
         layer: of the head.
         head: of the head.
         uniform: mean score of uniform attention on the texts, by the roles of the tests.
@@ -45,19 +45,19 @@ def every_head_score(
         scale: of the scores.
     """
     still = head_scores(scores, tests, layer, head, uniform, here, scale, every_text=True)
-    of_head = pd.DataFrame(scores[:, :, layer, head], columns=list(tests.roles))
-    of_head.insert(0, "text", range(1, len(of_head) + 1))
+    table = pd.DataFrame(scores[:, :, layer, head], columns=list(tests.roles))
+    table.insert(0, "text", range(1, len(table) + 1))
     n_scores = int((still.data["kind"] == "dot").sum())
     dots = f"Each of {counted(n_scores, WORDS[scale].short)} is a dot."
-    described = Figure(still.spec, still.data, f"{still.description} {dots}")
-    return PlotlyFigure(chart=_chart(still.data, tests.roles, scale), data=of_head, still=described)
+    figure = Figure(still.spec, still.data, f"{still.description} {dots}")
+    return PlotlyFigure(chart=_chart(still.data, tests.roles, scale), data=table, still=figure)
 
 
-def _chart(drawn: pd.DataFrame, roles: Sequence[str], scale: Scale) -> "go.Figure":
-    import plotly.graph_objects as go  # when a reader first asks for every text
+def _chart(data: pd.DataFrame, roles: Sequence[str], scale: Scale) -> "go.Figure":
+    import plotly.graph_objects as go  # imported only when every text is drawn
 
     def rows(kind: str, role: str) -> pd.DataFrame:
-        return drawn[(drawn["kind"] == kind) & (drawn["role"] == role)]
+        return data[(data["kind"] == kind) & (data["role"] == role)]
 
     traces: list[Any] = []
     for role in roles:
@@ -68,14 +68,14 @@ def _chart(drawn: pd.DataFrame, roles: Sequence[str], scale: Scale) -> "go.Figur
             traces.append(go.Scatter(ends, mode="lines", line={"color": THEME_INK, "width": 2.5}, hoverinfo="skip"))
         traces.append(go.Scatter(_mark(rows("mean", role), "mean", role, scale)))
         traces.append(go.Scatter(_mark(rows("here", role), "score", role, scale)))
-    return go.Figure(traces, _layout(drawn, roles, scale))
+    return go.Figure(traces, _layout(data, roles, scale))
 
 
 def _shape(shape: pd.DataFrame, color: str, scale: Scale) -> dict[str, Any]:
     """The density, closed along its base line."""
-    at = places_of(shape["score"], scale)
+    positions = places_of(shape["score"], scale)
     return {
-        "x": np.concatenate([at, at[::-1]]),
+        "x": np.concatenate([positions, positions[::-1]]),
         "y": np.concatenate([shape["top"], shape["base"]]),
         "mode": "lines",
         "fill": "toself",
@@ -98,7 +98,7 @@ def _dots(dots: pd.DataFrame, role: str, scale: Scale) -> dict[str, Any]:
 
 
 def _mark(row: pd.DataFrame, field: str, role: str, scale: Scale) -> dict[str, Any]:
-    """The mean, or the text on screen; nothing where there is none."""
+    """Mark of the mean, or of the text on screen; empty without one."""
     about = "mean %{customdata[0]:.3~f}, interval %{customdata[1]:.3~f} to %{customdata[2]:.3~f}"
     here = "<br>this text %{customdata[3]:.3~f}" if field == "score" else ""
     return {
@@ -116,26 +116,26 @@ def _mark(row: pd.DataFrame, field: str, role: str, scale: Scale) -> dict[str, A
     }
 
 
-def _lines(drawn: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
-    """Upright lines: at tau through all lanes, at uniform attention through each."""
+def _lines(data: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
+    """Vertical lines: at tau through all lanes, at uniform attention through each lane."""
 
     def line(value: float, dash: str, **ends: Any) -> dict[str, Any]:
-        (at,) = places_of(value, scale).tolist()
+        (position,) = places_of(value, scale).tolist()
         style = {"color": THEME_INK, "width": 1, "dash": dash}
-        return {"type": "line", "x0": at, "x1": at, "line": style, **ends}
+        return {"type": "line", "x0": position, "x1": position, "line": style, **ends}
 
-    tau, uniform = (drawn[drawn["kind"] == kind] for kind in ("tau", "uniform"))
+    tau, uniform = (data[data["kind"] == kind] for kind in ("tau", "uniform"))
     return [
-        *(line(of.value, "6px,3px", y0=0, y1=1, yref="paper") for of in tau.itertuples()),
-        *(line(of.value, "1px,3px", y0=of.base, y1=of.top) for of in uniform.itertuples()),
+        *(line(row.value, "6px,3px", y0=0, y1=1, yref="paper") for row in tau.itertuples()),
+        *(line(row.value, "1px,3px", y0=row.base, y1=row.top) for row in uniform.itertuples()),
     ]
 
 
-def _names(drawn: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
-    """What stands at the lines, and in lanes without scores."""
+def _names(data: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
+    """Labels of the lines, and of lanes without scores."""
     small = {"color": THEME_INK, "size": 11}
-    # As in the figure for few texts, the name of the higher line stands right of its line and that of the lower left.
-    of_lines = [
+    # As in the figure for few texts, the label of the higher line is on its right and that of the lower on its left.
+    line_notes = [
         {
             "x": float(places_of(label.value, scale)[0]),
             "y": 1,
@@ -146,9 +146,9 @@ def _names(drawn: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
             "font": small,
             "showarrow": False,
         }
-        for label in drawn[drawn["kind"].isin(("upper", "lower"))].itertuples()
+        for label in data[data["kind"].isin(("upper", "lower"))].itertuples()
     ]
-    of_lanes = [
+    lane_notes = [
         {
             "x": 0,
             "xref": "paper",
@@ -159,15 +159,15 @@ def _names(drawn: pd.DataFrame, scale: Scale) -> list[dict[str, Any]]:
             "font": small,
             "showarrow": False,
         }
-        for lane in drawn[drawn["kind"] == "none"].itertuples()
+        for lane in data[data["kind"] == "none"].itertuples()
     ]
-    return of_lines + of_lanes
+    return line_notes + lane_notes
 
 
-def _layout(drawn: pd.DataFrame, roles: Sequence[str], scale: Scale) -> dict[str, Any]:
+def _layout(data: pd.DataFrame, roles: Sequence[str], scale: Scale) -> dict[str, Any]:
     n_roles = len(roles)
-    drawn_scores = drawn[["score", "value", "low", "high"]].to_numpy(dtype=float)
-    least, most = min(0.0, float(np.nanmin(drawn_scores))), float(np.nanmax(drawn_scores))
+    scores = data[["score", "value", "low", "high"]].to_numpy(dtype=float)
+    least, most = min(0.0, float(np.nanmin(scores))), float(np.nanmax(scores))
     most = 1.0 if scale == "share" else most
     left, right = places_of([least, most], scale).tolist()
     ticks = [tick for tick in SCORE_TICKS[scale] if least <= tick <= most]
@@ -186,13 +186,15 @@ def _layout(drawn: pd.DataFrame, roles: Sequence[str], scale: Scale) -> dict[str
         },
         "yaxis": {
             "tickvals": list(range(n_roles)),
-            "ticktext": ["<br>".join(f"{LOOKS[r].label} ({LOOKS[r].letter})".split(" ", 1)) for r in reversed(roles)],
+            "ticktext": [
+                "<br>".join(f"{LOOKS[role].label} ({LOOKS[role].letter})".split(" ", 1)) for role in reversed(roles)
+            ],
             "tickfont": {"color": THEME_INK},
             "range": [-0.45, n_roles - 0.4],
             "showgrid": False,
             "zeroline": False,
         },
-        "shapes": _lines(drawn, scale),
-        "annotations": _names(drawn, scale),
+        "shapes": _lines(data, scale),
+        "annotations": _names(data, scale),
         "uirevision": "zoomed",
     }

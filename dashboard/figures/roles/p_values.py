@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     import altair as alt
 
 BINS: Final = 20
-"""Of the histogram: each is as wide as the usual alpha."""
+"""Number of bins of the histogram; the width of each is the default alpha."""
 MARGIN_START: Final = 1.04
-"""Where the histogram stands on the head axis, counted in all heads: the heads themselves end at 1."""
+"""Start of the histogram on the head axis, as a multiple of the number of heads."""
 MARGIN_WIDTH: Final = 0.24
 MARGIN_END: Final = 1.4
 MOST_EVIDENCE: Final = 16.0
-"""-log10 of the smallest p-value that is told apart; double precision loses the complement there."""
+"""-log10 of the smallest p-value that is distinguished, the precision of 1 - p in double precision."""
 READING: Final = ("filled: the head holds the role", "hollow: it does not")
 NOTHING: Final = "No test has a p-value."
 
@@ -44,7 +44,7 @@ def p_value_scatter(tests: HeadTests, roles: Sequence[str], scale: Scale = "scor
     """Every test's p-value in the order of the heads, with a histogram beside it that shares the p axis.
 
     Args:
-        tests: what to draw; what has no p-value is left out and counted in the description.
+        tests: tests of all heads; those without a p-value are left out and counted in the description.
         roles: the roles to show.
         scale: of the scores that were tested.
 
@@ -59,10 +59,10 @@ def p_value_scatter(tests: HeadTests, roles: Sequence[str], scale: Scale = "scor
 
 
 def p_value_against_score(tests: HeadTests, roles: Sequence[str], scale: Scale = "score") -> Figure:
-    """Every test's -log10 p against its mean score: strong evidence stands on top, strong scores to the right.
+    """Every test's -log10 p against its mean score: strong evidence is at the top, high scores are on the right.
 
     Args:
-        tests: what to draw; what has no p-value is left out and counted in the description.
+        tests: tests of all heads; those without a p-value are left out and counted in the description.
         roles: the roles to show.
         scale: of the scores that were tested.
 
@@ -80,22 +80,22 @@ def p_value_against_score(tests: HeadTests, roles: Sequence[str], scale: Scale =
 
 
 def _points(tests: HeadTests, roles: Sequence[str]) -> pd.DataFrame:
-    chosen = [tests.roles.index(role) for role in roles]
-    role, place, head = np.indices(tests.p[chosen].shape).reshape(3, -1)
+    indices = [tests.roles.index(role) for role in roles]
+    role, layer, head = np.indices(tests.p[indices].shape).reshape(3, -1)
     points = pd.DataFrame(
         {
             "kind": "test",
             "role": np.array(roles, dtype=object)[role],
-            "name": [head_name(*each) for each in zip(place.tolist(), head.tolist())],
-            # Roles stand side by side within a head's place.
-            "number": place * tests.p.shape[2] + head + (role + 0.5) / len(roles) - 0.5,
-            "mean": tests.mean[chosen].ravel(),
-            "p": tests.p[chosen].ravel(),
-            "p_adjusted": tests.p_adjusted[chosen].ravel(),
-            "holds": tests.holds[chosen].ravel(),
+            "name": [head_name(*layer_and_head) for layer_and_head in zip(layer.tolist(), head.tolist())],
+            # Roles are side by side within the place of a head.
+            "number": layer * tests.p.shape[2] + head + (role + 0.5) / len(roles) - 0.5,
+            "mean": tests.mean[indices].ravel(),
+            "p": tests.p[indices].ravel(),
+            "p_adjusted": tests.p_adjusted[indices].ravel(),
+            "holds": tests.holds[indices].ravel(),
         }
     )
-    # In the order of the heads no role hides all others.
+    # Drawn in the order of the heads, so that no role hides all others.
     return points[points["p"].notna()].sort_values("number", ignore_index=True)
 
 
@@ -104,22 +104,22 @@ def _evidence(p: Float[np.ndarray, "test"]) -> Float[np.ndarray, "test"]:
 
 
 def _histogram(points: pd.DataFrame, roles: Sequence[str], n_all: int) -> pd.DataFrame:
-    """Stacked bars, placed on the head axis right of its `n_all` heads."""
+    """Stacked bars, on the head axis to the right of its `n_all` heads."""
     edges = np.linspace(0, 1, BINS + 1)
     counts = np.stack([np.histogram(points.loc[points["role"] == role, "p"], edges)[0] for role in roles])
     ends = counts.cumsum(axis=0)
-    role, place = np.nonzero(counts)
+    role, bin_index = np.nonzero(counts)
     start, unit = MARGIN_START * n_all, MARGIN_WIDTH * n_all / max(1, ends.max())
     bars = pd.DataFrame(
         {
             "role": np.array(roles, dtype=object)[role],
-            "tests": counts[role, place],
-            "total": ends[-1][place],
-            "p_low": edges[place],
-            "p_middle": (edges[place] + edges[place + 1]) / 2,
-            "p_high": edges[place + 1],
-            "left": start + unit * (ends - counts)[role, place],
-            "right": start + unit * ends[role, place],
+            "tests": counts[role, bin_index],
+            "total": ends[-1][bin_index],
+            "p_low": edges[bin_index],
+            "p_middle": (edges[bin_index] + edges[bin_index + 1]) / 2,
+            "p_high": edges[bin_index + 1],
+            "left": start + unit * (ends - counts)[role, bin_index],
+            "right": start + unit * ends[role, bin_index],
         }
     )
     numbers = bars.assign(left=start + unit * bars["total"]).drop_duplicates("p_middle")
@@ -264,20 +264,20 @@ def _alpha_label() -> "alt.Chart":
 
 
 def _description(tests: HeadTests, roles: Sequence[str]) -> str:
-    chosen = [tests.roles.index(role) for role in roles]
-    p, holds, asked = tests.p[chosen], tests.holds[chosen], tests.settings
-    without = np.isnan(p)
-    if without.all():
+    indices = [tests.roles.index(role) for role in roles]
+    p, holds, criterion = tests.p[indices], tests.holds[indices], tests.settings
+    is_missing = np.isnan(p)
+    if is_missing.all():
         return (
             f"{NOTHING} A test needs at least 2 texts, with scores that differ. "
             f"By the mean alone, roles are held {int(holds.sum()):,} times."
         )
     held = ", ".join(
-        f"{LOOKS[role].label} {number}" for role, number in zip(roles, (holds & ~without).sum(axis=(1, 2)))
+        f"{LOOKS[role].label} {number}" for role, number in zip(roles, (holds & ~is_missing).sum(axis=(1, 2)))
     )
-    left_out = f" {counted(int(without.sum()), 'test')} without a p-value left out." if without.any() else ""
+    left_out = f" {counted(int(is_missing.sum()), 'test')} without a p-value left out." if is_missing.any() else ""
     return (
-        f"{counted(int((~without).sum()), 'p-value')} of {counted(len(roles), 'role')}: "
-        f"{int((p < asked.alpha).sum())} below alpha {asked.alpha:g}, {int((p > 1 - asked.alpha).sum())} above "
-        f"{1 - asked.alpha:g}. Drawn filled, because the head holds the role: {held}.{left_out}"
+        f"{counted(int((~is_missing).sum()), 'p-value')} of {counted(len(roles), 'role')}: "
+        f"{int((p < criterion.alpha).sum())} below alpha {criterion.alpha:g}, {int((p > 1 - criterion.alpha).sum())} "
+        f"above {1 - criterion.alpha:g}. Drawn filled, because the head holds the role: {held}.{left_out}"
     )

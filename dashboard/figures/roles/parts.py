@@ -15,7 +15,7 @@ from dashboard.figures.figure import INK, Figure, Spec, counted, of_kind, templa
 from dashboard.figures.scales import WORDS
 
 ROW: Final = 24
-"""Pixels of one part."""
+"""Height of one part in pixels."""
 NOTHING: Final = "No text takes part in this role."
 
 
@@ -28,7 +28,7 @@ def scores_by_part(tests: Mapping[str, HeadTests], role: str, head: Head, scale:
         head: layer and head.
         scale: of the scores.
     """
-    rows = pd.DataFrame([{"part": part, **_numbers(each, role, head)} for part, each in tests.items()])
+    rows = pd.DataFrame([{"part": part, **_numbers(part_tests, role, head)} for part, part_tests in tests.items()])
     known = rows.dropna(subset="mean")
     tau = next(iter(tests.values())).settings.tau
     kinds = [known.dropna(subset="low").assign(kind="interval"), known.assign(kind="mean")]
@@ -40,8 +40,8 @@ def scores_by_part(tests: Mapping[str, HeadTests], role: str, head: Head, scale:
 
 
 def _numbers(tests: HeadTests, role: str, head: Head) -> dict[str, object]:
-    place = (tests.roles.index(role), *head)
-    return {name: getattr(tests, name)[place].item() for name in ("mean", "low", "high", "texts", "holds")}
+    index = (tests.roles.index(role), *head)
+    return {name: getattr(tests, name)[index].item() for name in ("mean", "low", "high", "texts", "holds")}
 
 
 def _description(rows: pd.DataFrame, title: str, scale: Scale) -> str:
@@ -69,7 +69,7 @@ def _spec(title: str, role: str, parts: tuple[str, ...], scale: Scale, ends: End
     tau = of_kind("tau").mark_rule(color=INK, strokeDash=[6, 3]).encode(x=mean)
     interval = of_kind("interval").mark_rule(color=INK, strokeWidth=2).encode(x=low, x2=alt.X2("high"), y=y)
     color = LOOKS[role].color
-    # One layer for both, because one without marks would be a picture without words.
+    # One layer for both, because a layer without marks has no name for screen readers.
     fill = alt.condition("datum.holds", alt.value(color), alt.value("transparent"))
     dots = of_kind("mean").mark_point(stroke=color, strokeWidth=2, size=90, opacity=1)
     dots = dots.encode(x=mean, y=y, fill=fill, tooltip=tooltip)

@@ -21,28 +21,31 @@ BAND_READING: Final = f"band: {percent(BAND)} of {RESAMPLES} corpora drawn from 
 
 
 def heads_by_tau(counts: CountsByTau, roles: Sequence[str], tau: float, n_heads: int, scale: Scale = "score") -> Figure:
-    """A line for each role: the number of heads that hold it, by tau, with the reader's tau marked.
+    """A line for each role: the number of heads that hold it, by tau, with the current tau marked.
 
     Args:
         counts: of these roles.
         roles: the roles to show.
-        tau: the reader's.
-        n_heads: of the checkpoint; the end of the axis.
+        tau: the current threshold.
+        n_heads: number of heads of the checkpoint, the end of the axis.
         scale: of the scores.
     """
     rows = [
-        {"kind": "count", "role": role, "tau": at, "heads": heads}
-        for at, of_tau in zip(counts.taus, counts.heads.tolist(), strict=True)
-        for role, heads in zip(roles, of_tau, strict=True)
+        {"kind": "count", "role": role, "tau": value, "heads": heads}
+        for value, counts_at_tau in zip(counts.taus, counts.heads.tolist(), strict=True)
+        for role, heads in zip(roles, counts_at_tau, strict=True)
     ]
     rows.append({"kind": "tau", "tau": tau, "label": f"tau {tau:g}"})
-    here = dict(zip(roles, counts.heads[counts.taus.index(tau)].tolist(), strict=True))
+    current = dict(zip(roles, counts.heads[counts.taus.index(tau)].tolist(), strict=True))
     ends = (dict(zip(roles, counts.heads[end].tolist())) for end in (0, -1))
     return Figure(
         _tau_spec(tuple(roles), n_heads, scale, (counts.taus[0], counts.taus[-1])),
         pd.DataFrame(rows),
-        f"Number of heads of {n_heads} that hold each role, by {_axis(scale)}. At tau {tau:g}: {_named(here)}. "
-        + " ".join(f"At tau {at:g}: {_named(of)}." for at, of in zip((counts.taus[0], counts.taus[-1]), ends)),
+        f"Number of heads of {n_heads} that hold each role, by {_axis(scale)}. At tau {tau:g}: {_named(current)}. "
+        + " ".join(
+            f"At tau {value:g}: {_named(role_counts)}."
+            for value, role_counts in zip((counts.taus[0], counts.taus[-1]), ends)
+        ),
     )
 
 
@@ -52,21 +55,21 @@ def heads_by_texts(counts: CountsByTexts, roles: Sequence[str], n_heads: int) ->
     Args:
         counts: of these roles.
         roles: the roles to show.
-        n_heads: of the checkpoint; the end of the axis.
+        n_heads: number of heads of the checkpoint, the end of the axis.
     """
     ends = {name: getattr(counts, name).tolist() for name in ("low", "median", "high")}
     rows = [
-        {"kind": "count", "role": role, "texts": size, **{name: ends[name][at][place] for name in ends}}
-        for at, size in enumerate(counts.sizes)
-        for place, role in enumerate(roles)
+        {"kind": "count", "role": role, "texts": size, **{name: ends[name][size_index][role_index] for name in ends}}
+        for size_index, size in enumerate(counts.sizes)
+        for role_index, role in enumerate(roles)
     ]
     parts = [
-        f"over {size} texts {', '.join(_range(*each) for each in zip(roles, counts.low[at], counts.high[at]))}"
-        for at, size in ((0, counts.sizes[0]), (-1, counts.sizes[-1]))
+        f"over {size} texts {', '.join(map(_range, roles, counts.low[size_index], counts.high[size_index]))}"
+        for size_index, size in ((0, counts.sizes[0]), (-1, counts.sizes[-1]))
     ]
-    described = f"Number of heads of {n_heads} that hold each role, by the number of texts: {'; '.join(parts)}."
+    description = f"Number of heads of {n_heads} that hold each role, by the number of texts: {'; '.join(parts)}."
     return Figure(
-        _texts_spec(tuple(roles), n_heads, (counts.sizes[0], counts.sizes[-1])), pd.DataFrame(rows), described
+        _texts_spec(tuple(roles), n_heads, (counts.sizes[0], counts.sizes[-1])), pd.DataFrame(rows), description
     )
 
 
@@ -129,7 +132,7 @@ def _texts_spec(roles: tuple[str, ...], n_heads: int, ends: tuple[int, int]) -> 
 def _curves(
     roles: tuple[str, ...], x: "alt.X", field: str, n_heads: int, tooltip: "list[alt.Tooltip]"
 ) -> "tuple[alt.Chart, alt.Chart]":
-    """A line for each role, and marks that tell roles apart without colours."""
+    """A line for each role, and marks that distinguish roles without colours."""
     import altair as alt
 
     y, legend = _heads(field, n_heads), lettered_legend(roles)
@@ -140,7 +143,7 @@ def _curves(
 
 
 def _heads(field: str, n_heads: int) -> "alt.Y":
-    """Numbers of heads on a scale of square roots: a few heads and most heads can be told apart."""
+    """Numbers of heads on a square-root scale, on which both small and large numbers are legible."""
     import altair as alt
 
     scale = alt.Scale(type="sqrt", domain=[0, n_heads], nice=False)

@@ -30,11 +30,11 @@ def venn_svg(
 ) -> str:
     """Four ellipses with the number of heads in each region, above the exact combinations.
 
-    For any other number of roles the exact combinations stand alone.
+    For other numbers of roles, only the exact combinations are drawn.
 
     Args:
         roles: The roles that are counted.
-        combinations: How many heads hold exactly which of these roles; the empty set counts heads without a role.
+        combinations: Number of heads by the exact set of their roles; the empty set counts heads without a role.
         title: First line of the picture.
         caption: Lines beneath the picture: checkpoint, settings, number of texts.
 

@@ -1,1 +1,1 @@
-"""Heads by how alike they attend."""
+"""Heads by the similarity of their attention."""

@@ -1,4 +1,4 @@
-"""Heads joined to a tree, the closest first."""
+"""Dendrogram of heads."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     import altair as alt
 
 LEAF: Final = 13
-"""Pixels of the height of one leaf: its name can be read."""
+"""Height of one leaf in pixels, enough for its name."""
 ROOM: Final = 70
 """Pixels left of the tree for the names of heads."""
 MORE_ROOM: Final = 130
-"""The same where leaves hold several heads."""
+"""The same if leaves have several heads."""
 MIXED: Final = Look("several kinds", NOTHING.color, "cross")
 
 
@@ -30,16 +30,16 @@ def dendrogram(tree: HeadTree, kinds: HeadKinds, chosen: Sequence[Head], unit: s
 
     Args:
         tree: of the heads.
-        kinds: of the heads, drawn at the leaves.
+        kinds: kinds of the heads, drawn at the leaves.
         chosen: heads whose leaves are marked.
         unit: of the distances.
     """
     leaves = _leaves(tree, kinds, chosen)
     present = [look for look in (*kinds.present(), MIXED) if (leaves["kind of head"] == look.label).any()]
-    rest = [{"kind": "cut", "distance": tree.cut}]
+    cut_rows = [{"kind": "cut", "distance": tree.cut}]
     room = ROOM if all(len(leaf) == 1 for leaf in tree.leaves) else MORE_ROOM
     spec = _spec(kinds.title, tuple(present), len(tree.leaves), float(tree.merges[-1, 2]), unit, room)
-    data = pd.concat([_branches(tree), leaves, pd.DataFrame(rest)], ignore_index=True)
+    data = pd.concat([_branches(tree), leaves, pd.DataFrame(cut_rows)], ignore_index=True)
     return Figure(spec, data, _description(tree, unit))
 
 
@@ -72,12 +72,14 @@ def _branches(tree: HeadTree) -> pd.DataFrame:
     place[tree.order] = np.arange(len(tree.leaves))
     height = np.zeros(len(place))
     ends = []
-    for step, (one, other) in enumerate(tree.merges[:, :2].astype(int)):
+    for step, (left, right) in enumerate(tree.merges[:, :2].astype(int)):
         node, distance = len(tree.leaves) + step, float(tree.merges[step, 2])
-        place[node], height[node] = (place[one] + place[other]) / 2, distance
-        corners = [(one, height[one]), (one, distance), (other, distance), (other, height[other])]
-        for corner, (at, of) in enumerate(corners):
-            ends.append({"kind": "branch", "merge": step, "corner": corner, "place": place[at], "distance": of})
+        place[node], height[node] = (place[left] + place[right]) / 2, distance
+        corners = [(left, height[left]), (left, distance), (right, distance), (right, height[right])]
+        for corner, (child, height_of_corner) in enumerate(corners):
+            ends.append(
+                {"kind": "branch", "merge": step, "corner": corner, "place": place[child], "distance": height_of_corner}
+            )
     return pd.DataFrame(ends)
 
 

@@ -1,4 +1,4 @@
-"""Kinds of heads, such as what they do or which role they hold, and how the figures tell them apart."""
+"""Kinds of heads, such as their behaviour or role, and their looks in figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,30 +22,30 @@ class Look:
     label: str
     color: str
     shape: str
-    """A Vega symbol, for whoever cannot tell the colours apart."""
+    """A Vega symbol, to distinguish kinds without colours."""
 
 
 NOTHING: Final = Look(NO_KIND, GREY, "circle")
 _LABELS: Final = ("next token", "previous token", "broad", "[CLS]", "[SEP]", "punctuation")
 _MARKS: Final = ("triangle-right", "triangle-left", HEXAGON, "square", "diamond", PENTAGON)
 BEHAVIOUR_LOOKS: Final = tuple(map(Look, _LABELS, HEAD_COLORS[: len(BEHAVIOURS)], _MARKS))
-"""By BEHAVIOURS."""
+"""In the order of BEHAVIOURS."""
 ROLE_LOOKS: Final = (
     *(Look(LOOKS[role].label, LOOKS[role].color, SHAPES[role]) for role in ROLES),
     Look("two or more", HEAD_COLORS[4], "wedge"),
 )
-"""By ROLES, then heads that hold several."""
+"""In the order of ROLES, then heads with several roles."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HeadKinds:
-    """One kind of each head."""
+    """The kind of each head."""
 
     title: str
-    """What tells kinds apart, such as "behaviour"."""
+    """Name of the classification, such as "behaviour"."""
     looks: tuple[Look, ...]
     of: Int[np.ndarray, "layer head"]
-    """Place among the looks; -1 for none of them."""
+    """Index into `looks`; -1 for none."""
 
     def look(self, layer: int, head: int) -> Look:
         """How one head is drawn."""
@@ -53,19 +53,19 @@ class HeadKinds:
         return NOTHING if place < 0 else self.looks[place]
 
     def present(self) -> tuple[Look, ...]:
-        """The looks of heads that there are, in order, none of them last."""
+        """The looks that occur, in order, with NOTHING last."""
         looks = tuple(look for place, look in enumerate(self.looks) if (self.of == place).any())
         return (*looks, NOTHING) if (self.of < 0).any() else looks
 
 
 def by_kind(channel: Any, title: str, looks: Sequence[Look], values: Sequence[str]) -> Any:
-    """Tells the labels of kinds apart.
+    """Channel that distinguishes kinds.
 
     Args:
         channel: `alt.Color` or `alt.Shape`.
         title: of the legend.
-        looks: of the kinds that there are.
-        values: of the channel, such as their colours.
+        looks: looks of the kinds that occur.
+        values: values of the channel, such as colours.
     """
     import altair as alt
 

@@ -12,11 +12,11 @@ from dashboard.figures.appearance import AMOUNT
 from dashboard.figures.figure import INK, Figure, Spec, of_kind, template
 
 CELL: Final = 26
-"""Pixels of the height of a row."""
+"""Height of a row in pixels."""
 NUMBERED: Final = 16
-"""Columns up to which a cell has room for its number."""
+"""Maximum number of columns for which cells have room for their numbers."""
 STRONGEST: Final = 0.6
-"""Opacity of the largest number: text on it can still be read."""
+"""Opacity of the largest number; text on it is still legible."""
 
 
 def distance_matrix(
@@ -29,13 +29,13 @@ def distance_matrix(
     column_title: str,
     unit: str,
 ) -> Figure:
-    """A number for each row and column, the larger the stronger its colour.
+    """A matrix of numbers; larger numbers have stronger colours.
 
     Args:
-        values: 0 or more; NaN where there is none.
-        rows, columns: what they are called, each once.
-        title: what the numbers are.
-        row_title, column_title: what rows and columns are.
+        values: 0 or more; NaN for none.
+        rows, columns: their names, without duplicates.
+        title: name of the numbers.
+        row_title, column_title: titles of rows and columns.
         unit: of the numbers.
     """
     row, column = np.indices(values.shape).reshape(2, -1)
@@ -75,7 +75,7 @@ def _spec(
 ) -> Spec:
     import altair as alt
 
-    # Streamlit's theme would push the first and the last label away from the middle of their cells.
+    # Streamlit's theme would move the first and last label away from the middle of their cells.
     axis = alt.Axis(labelAngle=0, labelOverlap="greedy", labelFlush=False, ticks=False, domain=False)
     cells = of_kind("cell").encode(
         x=alt.X("column:N", title=column_title, sort=list(columns), axis=axis),

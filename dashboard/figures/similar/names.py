@@ -1,4 +1,4 @@
-"""Where the names of chosen heads stand among the marks of all heads: beside their own, and over no other."""
+"""Positions of the names of chosen heads: near their own marks, without overlap with others."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,13 +7,13 @@ import numpy as np
 from jaxtyping import Float
 
 MARK: Final = 18.0
-"""Pixels that a mark takes across, with the number in it."""
+"""Diameter of a mark with its number, in pixels."""
 RING: Final = 24.0
-"""The same of a chosen head."""
+"""The same for a chosen head."""
 NAME: Final = (50.0, 15.0)
-"""Pixels that a name takes, across and down: "L23 H15" in bold."""
+"""Width and height of a name in pixels: "L23 H15" in bold."""
 REACHES: Final = (20, 26, 34, 42, 52, 64, 78, 94, 112, 132)
-"""Pixels from the middle of a mark to that of its name; the nearest place that is free is taken."""
+"""Candidate distances in pixels between the middles of a mark and its name; the smallest without overlap is used."""
 N_DIRECTIONS: Final = 32
 
 
@@ -23,54 +23,54 @@ def name_places(
     half: Float[np.ndarray, " 2"],
     pixels: Sequence[float],
 ) -> Float[np.ndarray, "chosen 2"]:
-    """The middle of each chosen head's name, where it lies over no mark and no other name.
+    """The middle of each chosen head's name, such that it overlaps no mark and no other name.
 
     Args:
-        marks: where each head is, from the middle of the picture, in any unit.
+        marks: coordinates of each head relative to the middle of the picture, in any unit.
         chosen: the heads that are named, as rows of `marks`.
-        half: what can be seen on each side of the middle, across and up, in the same unit.
-        pixels: to a unit, in each of the sizes that the picture may have, the largest first; a name is free where it
-            is in all of them.
+        half: half the visible width and height, in the same unit.
+        pixels: pixels per unit for each possible size of the picture, the largest first; a name must not overlap in
+            any of them.
 
-    Returns: of each name, in the unit of `marks`. Where nothing around a head is free, its name lies over as few marks
-        as can be.
+    Returns: coordinates of each name, in the unit of `marks`. If every position overlaps, the one with the fewest
+        overlaps.
     """
-    around = _around() / pixels[0]
-    taken: list[np.ndarray] = []
+    offsets = _candidate_offsets() / pixels[0]
+    placed: list[np.ndarray] = []
     for head in chosen:
-        places = marks[head] + around
-        hit = np.zeros(len(places))
+        places = marks[head] + offsets
+        overlaps = np.zeros(len(places))
         for scale in pixels:
-            hit += (np.abs(places) + np.array(NAME) / 2 / scale > half).any(axis=-1) * len(marks)
+            overlaps += (np.abs(places) + np.array(NAME) / 2 / scale > half).any(axis=-1) * len(marks)
             sizes = np.full(len(marks), MARK)
             sizes[list(chosen)] = RING
-            hit += _n_over(places, marks, sizes[:, None] + np.array(NAME), scale)
-            if taken:
-                hit += _n_over(places, np.stack(taken), 2 * np.array(NAME), scale)
-        taken.append(places[hit.argmin()])
-    return np.stack(taken) if taken else np.empty((0, 2))
+            overlaps += _n_overlaps(places, marks, sizes[:, None] + np.array(NAME), scale)
+            if placed:
+                overlaps += _n_overlaps(places, np.stack(placed), 2 * np.array(NAME), scale)
+        placed.append(places[overlaps.argmin()])
+    return np.stack(placed) if placed else np.empty((0, 2))
 
 
 def line_ends(
     names: Float[np.ndarray, "chosen 2"], marks: Float[np.ndarray, "chosen 2"], pixels: float
 ) -> Float[np.ndarray, "chosen 2"]:
-    """Where the line from each mark meets its name, which it stays clear of; `pixels` to a unit."""
+    """End of the line from each mark to its name, at the edge of the name; `pixels` per unit."""
     steps = marks - names
     shares = np.array(NAME) / 2 / pixels / np.maximum(np.abs(steps), 1e-9)
     return names + steps * np.minimum(shares.min(axis=1, keepdims=True), 1)
 
 
-def _around() -> Float[np.ndarray, "place 2"]:
-    """Steps from a mark to where its name may stand, in pixels, the nearest first and upwards first."""
-    turns = sorted(range(N_DIRECTIONS), key=lambda turn: min(turn, N_DIRECTIONS - turn))
-    angles = 2 * np.pi * np.array(turns) / N_DIRECTIONS
-    towards = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
-    return (np.array(REACHES)[:, None, None] * towards).reshape(-1, 2)
+def _candidate_offsets() -> Float[np.ndarray, "place 2"]:
+    """Candidate offsets from a mark to its name in pixels, the nearest and uppermost first."""
+    directions = sorted(range(N_DIRECTIONS), key=lambda direction: min(direction, N_DIRECTIONS - direction))
+    angles = 2 * np.pi * np.array(directions) / N_DIRECTIONS
+    vectors = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+    return (np.array(REACHES)[:, None, None] * vectors).reshape(-1, 2)
 
 
-def _n_over(
+def _n_overlaps(
     places: Float[np.ndarray, "place 2"], others: Float[np.ndarray, "other 2"], sizes: np.ndarray, scale: float
 ) -> Float[np.ndarray, " place"]:
-    """Over how many others a name would lie at each place; `sizes` are those of both together, in pixels."""
-    apart = np.abs(places[:, None] - others) * scale
-    return (2 * apart < sizes).all(axis=-1).sum(axis=1).astype(float)
+    """Number of others that a name would overlap at each place; `sizes` are the sums of both sizes, in pixels."""
+    gaps = np.abs(places[:, None] - others) * scale
+    return (2 * gaps < sizes).all(axis=-1).sum(axis=1).astype(float)

@@ -1,4 +1,4 @@
-"""Heads as points on a plane, those that attend alike close together: by kind, and by layer."""
+"""Heads as points on a plane, similar heads close together: by kind, and by layer."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 HEIGHT: Final = 320
 NARROWEST: Final = 300
-"""Pixels across on a phone."""
+"""Width in pixels on a phone."""
 MARGIN: Final = 0.08
-"""Of the plane's width that is left free around the outermost heads."""
+"""Margin around the outermost heads, relative to the width of the plane."""
 READING: Final = ("close together: the heads attend alike", "only distances mean something; ringed: chosen")
 MANY: Final = 400
-"""Heads above which each mark is small and bears no number."""
+"""Number of heads above which marks are small and without numbers."""
 
 
 def heads_by_kind(plane: HeadPlane, kinds: HeadKinds, chosen: Sequence[Head]) -> Figure:
     """The plane with the kind of each head as colour and mark.
 
     Args:
-        plane: where each head is.
+        plane: coordinates of the heads.
         kinds: of the heads.
         chosen: heads that are ringed.
 
@@ -40,12 +40,12 @@ def heads_by_kind(plane: HeadPlane, kinds: HeadKinds, chosen: Sequence[Head]) ->
     """
     points = _points(plane, chosen)
     points["kind of head"] = [
-        kinds.look(at, of).label for at, of in zip(points["layer"].tolist(), points["head"].tolist())
+        kinds.look(layer, head).label for layer, head in zip(points["layer"].tolist(), points["head"].tolist())
     ]
     spec = _kind_spec(kinds.title, kinds.present(), _span(plane), len(points) > MANY)
     counts = points.loc[points["kind"] == "head", "kind of head"].value_counts(sort=False)
-    said = ", ".join(f"{look.label} {counts[look.label]}" for look in kinds.present())
-    return Figure(spec, points, f"{_description(plane)} Heads by {kinds.title}: {said}.")
+    kind_counts = ", ".join(f"{look.label} {counts[look.label]}" for look in kinds.present())
+    return Figure(spec, points, f"{_description(plane)} Heads by {kinds.title}: {kind_counts}.")
 
 
 def heads_by_layer(plane: HeadPlane, chosen: Sequence[Head]) -> Figure:
@@ -58,18 +58,18 @@ def heads_by_layer(plane: HeadPlane, chosen: Sequence[Head]) -> Figure:
 
 
 def _points(plane: HeadPlane, chosen: Sequence[Head]) -> pd.DataFrame:
-    """Every head, and once more those that are chosen, with where their names stand."""
+    """Every head, and the chosen ones again with the positions of their names."""
     n_layers, n_heads, _ = plane.places.shape
     points = head_rows(n_layers, n_heads)
     points["x"], points["y"] = plane.places.reshape(-1, 2).T
-    points = points.dropna(subset="x", ignore_index=True)  # those that were removed
+    points = points.dropna(subset="x", ignore_index=True)  # without removed heads
     places = points[["x", "y"]].to_numpy()
-    rings = [place for place, head in enumerate(zip(points["layer"], points["head"])) if head in chosen]
+    ringed = [index for index, head in enumerate(zip(points["layer"], points["head"])) if head in chosen]
     *middle, half = _span(plane)
-    # Half of the height is `half`, and of the width as much or more; a narrow picture shows more than that upwards.
+    # `half` is half of the visible height or width, whichever is smaller; the other side shows more.
     pixels = [side / (2 * half) for side in (HEIGHT, NARROWEST)]
-    names = np.array(middle) + name_places(places - middle, rings, np.full(2, half), pixels)
-    named = points.iloc[rings].assign(kind="chosen")
+    names = np.array(middle) + name_places(places - middle, ringed, np.full(2, half), pixels)
+    named = points.iloc[ringed].assign(kind="chosen")
     named[["name_x", "name_y"]] = names
     named[["line_x", "line_y"]] = line_ends(names, named[["x", "y"]].to_numpy(), pixels[-1])
     return pd.concat([points.assign(kind="head"), named], ignore_index=True)
@@ -80,7 +80,7 @@ def _description(plane: HeadPlane) -> str:
 
 
 def _span(plane: HeadPlane) -> tuple[float, float, float]:
-    """Middle of both axes, and half of what has to be seen of each, rounded so that equal planes have equal specs."""
+    """Middle of both axes, and half of their visible range."""
     flat = plane.points
     low, high = flat.min(axis=0), flat.max(axis=0)
     half = float((high - low).max()) / 2 * (1 + 2 * MARGIN) or 1.0
@@ -89,12 +89,12 @@ def _span(plane: HeadPlane) -> tuple[float, float, float]:
 
 
 def _axes(span: tuple[float, float, float]) -> "tuple[alt.X, alt.Y]":
-    """Both axes with as many pixels to a unit, however wide the figure is."""
+    """Both axes with the same number of pixels per unit, for any width of the figure."""
     import altair as alt
 
     def scale(middle: float, sides: str) -> alt.Scale:
         reach = f"{span[2]!r} * max(1, {sides})"
-        # Both ends, or Vega would first look for those of data that have yet to come, and warn that there are none.
+        # With given ends, Vega does not compute them before it has data, and does not warn that there is none.
         ends = [alt.expr(f"{middle!r} - {reach}"), alt.expr(f"{middle!r} + {reach}")]
         return alt.Scale(domain=ends, nice=False, zero=False)
 
@@ -103,14 +103,14 @@ def _axes(span: tuple[float, float, float]) -> "tuple[alt.X, alt.Y]":
 
 
 def _heads(points: "alt.Chart", axes: "tuple[alt.X, alt.Y]") -> "alt.Chart":
-    """Marks that choose their head, and are named by it to a screen reader rather than by where they lie."""
+    """Marks that select their head, with its name for screen readers."""
     import altair as alt
 
     return points.encode(*axes, description=alt.Description("name:N")).add_params(head_choice())
 
 
 def _chosen(axes: "tuple[alt.X, alt.Y]") -> "tuple[alt.Chart, ...]":
-    """Rings around the chosen heads, their names where they lie over no other mark, and what joins the two."""
+    """Rings around the chosen heads, their names, and lines between the two."""
     import altair as alt
 
     x, y = (axis.copy() for axis in axes)

@@ -1,4 +1,4 @@
-"""Heads as points in space, to be turned: those that attend alike close together, by kind and by layer."""
+"""Heads as points in a rotatable 3-D view, similar heads close together: by kind, and by layer."""
 
 import math
 import re
@@ -36,9 +36,9 @@ MARKS: Final = {
     PENTAGON: "diamond-open",
     "wedge": "square-open",
 }
-"""Marks in space for those of the plane. Plotly writes them with the reader's fonts, and many have none for its `x`."""
+"""Marks in space for those of the plane. Plotly draws them with the user's fonts, and many lack its `x`."""
 LEAST_TURN: Final = 1e-9
-"""Area between the line of sight and upwards, below which there is no telling what is up."""
+"""Minimum norm of the cross product of line of sight and up vector, below which the view is undefined."""
 WRITTEN: Final = re.compile(r"-?\d{1,3}(\.\d{1,3})?(,-?\d{1,3}(\.\d{1,3})?){8}")
 """Nine numbers."""
 READING: Final = ("close together: the heads attend alike", "drag to turn; ringed: chosen")
@@ -50,7 +50,7 @@ STILL_READING: Final = (
 
 @dataclass(frozen=True)
 class Camera:
-    """From where a reader looks, in Plotly's units: the axes run from -0.5 to 0.5."""
+    """Camera position in Plotly's units: the axes run from -0.5 to 0.5."""
 
     eye: Point = (0.8, 0.8, 0.6)
     center: Point = (0.0, 0.0, 0.0)
@@ -58,12 +58,12 @@ class Camera:
 
     @property
     def written(self) -> str:
-        """Eye, centre and upwards as a link holds them, to a thousandth."""
+        """Eye, centre and up vector as text for a link, rounded to 0.001."""
         return ",".join(f"{round(value, 3) + 0:g}" for value in (*self.eye, *self.center, *self.up))
 
 
 def read_camera(written: str) -> Camera | None:
-    """The camera that a link holds; None where it holds none, or one that shows nothing."""
+    """The camera in a link; None if it is missing or invalid."""
     if not WRITTEN.fullmatch(written):
         return None
     values = [float(value) for value in written.split(",")]
@@ -71,10 +71,10 @@ def read_camera(written: str) -> Camera | None:
     return camera_of(dict(zip(("eye", "center", "up"), points)))
 
 
-def camera_of(sent: object) -> Camera | None:
-    """The camera that a browser sent; None where it is none, or one that shows nothing."""
+def camera_of(value: object) -> Camera | None:
+    """The camera sent by a browser; None if it is invalid."""
     eye, center, up = (
-        _point(sent.get(name)) if isinstance(sent, Mapping) else None for name in ("eye", "center", "up")
+        _point(value.get(name)) if isinstance(value, Mapping) else None for name in ("eye", "center", "up")
     )
     if eye is None or center is None or up is None:
         return None
@@ -86,10 +86,10 @@ def heads_in_space_by_kind(space: HeadPlane, kinds: HeadKinds, chosen: Sequence[
     """The points with the kind of each head as colour and mark.
 
     Args:
-        space: where each head is, in three dimensions.
+        space: coordinates of the heads in three dimensions.
         kinds: of the heads.
         chosen: heads that are ringed.
-        camera: from where the reader looks.
+        camera: the current camera.
     """
     table = _table(space)
     labels = [kinds.look(*head).label for head in zip(table["layer"].tolist(), table["head"].tolist())]
@@ -110,18 +110,18 @@ def heads_in_space_by_kind(space: HeadPlane, kinds: HeadKinds, chosen: Sequence[
     ]
     still = heads_by_kind(_seen_from(space, camera), kinds, chosen)
     counts = ", ".join(f"{look.label} {labels.count(look.label)}" for look in kinds.present())
-    about = f"{_description(space)} Heads by {kinds.title}: {counts}."
+    description = f"{_description(space)} Heads by {kinds.title}: {counts}."
     chart = _chart(f"Heads by {kinds.title}", space, [*traces, _rings(table, chosen)], camera)
-    return PlotlyFigure(chart=chart, data=table, still=_from_one_side(still, about))
+    return PlotlyFigure(chart=chart, data=table, still=_from_one_side(still, description))
 
 
 def heads_in_space_by_layer(space: HeadPlane, chosen: Sequence[Head], camera: Camera) -> PlotlyFigure:
     """The points with the layer of each head as colour and number.
 
     Args:
-        space: where each head is, in three dimensions.
+        space: coordinates of the heads in three dimensions.
         chosen: heads that are ringed.
-        camera: from where the reader looks.
+        camera: the current camera.
     """
     table, n_layers = _table(space), len(space.places)
     bar = {"orientation": "h", "thickness": 12, "len": 0.6, "y": 0, "yanchor": "top", "tickformat": "d", "title": None}
@@ -143,9 +143,13 @@ def heads_in_space_by_layer(space: HeadPlane, chosen: Sequence[Head], camera: Ca
     return PlotlyFigure(chart=chart, data=table, still=_from_one_side(still, _description(space)))
 
 
-def _point(sent: object) -> Point | None:
-    values = [sent.get(axis) for axis in "xyz"] if isinstance(sent, Mapping) else []
-    numbers = [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
+def _point(value: object) -> Point | None:
+    coordinates = [value.get(axis) for axis in "xyz"] if isinstance(value, Mapping) else []
+    numbers = [
+        float(coordinate)
+        for coordinate in coordinates
+        if isinstance(coordinate, int | float) and math.isfinite(coordinate)
+    ]
     return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
 
 
@@ -153,28 +157,28 @@ def _table(space: HeadPlane) -> pd.DataFrame:
     n_layers, n_heads, _ = space.places.shape
     table = head_rows(n_layers, n_heads)
     table[["x", "y", "z"]] = space.places.reshape(-1, 3)
-    return table.dropna(subset="x", ignore_index=True)  # without those that were removed
+    return table.dropna(subset="x", ignore_index=True)  # without removed heads
 
 
-def _trace(table: pd.DataFrame, about: str, **more: Any) -> dict[str, Any]:
+def _trace(table: pd.DataFrame, hover_text: str, **extra: Any) -> dict[str, Any]:
     return {
         "mode": "markers",
         **{axis: table[axis] for axis in "xyz"},
         "hovertext": table["name"],
         "customdata": table[["layer", "head"]].values.tolist(),
-        "hovertemplate": f"%{{hovertext}}<br>{about}<extra></extra>",
-        **more,
+        "hovertemplate": f"%{{hovertext}}<br>{hover_text}<extra></extra>",
+        **extra,
     }
 
 
 def _rings(table: pd.DataFrame, chosen: Sequence[Head]) -> dict[str, Any]:
-    """The chosen heads once more, ringed and named."""
+    """The chosen heads, ringed and named."""
     rings = table[[head in chosen for head in zip(table["layer"], table["head"])]]
     return _trace(
         rings,
         "chosen",
         mode="markers+text",
-        text=rings["name"] + "<br>",  # the empty line lifts the name above the ring
+        text=rings["name"] + "<br>",  # the empty line moves the name above the ring
         textposition="top center",
         textfont={"color": THEME_INK, "size": 13, "weight": "bold"},
         marker={"symbol": "circle-open", "color": THEME_INK, "size": 11, "line": {"width": 3, "color": THEME_INK}},
@@ -183,7 +187,7 @@ def _rings(table: pd.DataFrame, chosen: Sequence[Head]) -> dict[str, Any]:
 
 
 def _chart(title: str, space: HeadPlane, traces: Sequence[Mapping[str, Any]], camera: Camera) -> "go.Figure":
-    import plotly.graph_objects as go  # when the first space is drawn
+    import plotly.graph_objects as go  # imported only when a 3-D view is drawn
 
     return go.Figure([go.Scatter3d(trace) for trace in traces], _layout(title, space, camera))
 
@@ -202,15 +206,15 @@ def _layout(title: str, space: HeadPlane, camera: Camera) -> dict[str, Any]:
         "nticks": 5,
     }
     axes = {
-        f"{name}axis": {**axis, "range": [at - half, at + half]}
-        for name, at in zip("xyz", middle.tolist(), strict=True)
+        f"{name}axis": {**axis, "range": [center - half, center + half]}
+        for name, center in zip("xyz", middle.tolist(), strict=True)
     }
-    seen = {name: dict(zip("xyz", getattr(camera, name))) for name in ("eye", "center", "up")}
+    camera_settings = {name: dict(zip("xyz", getattr(camera, name))) for name in ("eye", "center", "up")}
     return {
         "height": HEIGHT,
         "margin": {"t": TOP, "b": 10, "l": 4, "r": 4},
         "title": heading(title, READING),
-        "scene": {"aspectmode": "cube", "camera": seen, **axes},
+        "scene": {"aspectmode": "cube", "camera": camera_settings, **axes},
         "legend": {
             "orientation": "h",
             "y": 0,
@@ -222,13 +226,13 @@ def _layout(title: str, space: HeadPlane, camera: Camera) -> dict[str, Any]:
 
 
 def _from_one_side(figure: Figure, description: str) -> Figure:
-    """A figure of points that a plane shows, said to be what it is: a view of space."""
+    """A figure of a plane, with the subtitle of a view of three dimensions."""
     title = {**figure.spec["title"], "subtitle": list(STILL_READING)}
     return Figure({**figure.spec, "title": title}, figure.data, description)
 
 
 def _seen_from(space: HeadPlane, camera: Camera) -> HeadPlane:
-    """What an eye far away sees: the points on the plane across its line of sight."""
+    """Orthographic projection of the points onto the plane perpendicular to the line of sight."""
     ahead = np.subtract(camera.center, camera.eye)
     right = np.cross(ahead, camera.up)
     axes: Float[np.ndarray, "2 3"] = np.stack([right, np.cross(right, ahead)])

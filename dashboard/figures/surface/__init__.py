@@ -1,1 +1,1 @@
-"""What heads attend to on the surface."""
+"""Surface statistics of attention."""

@@ -1,4 +1,4 @@
-"""How widely every head spreads its attention, by layer: entropy of its rows, with what uniform attention has."""
+"""Entropy of the attention of every head, by layer, with that of uniform attention."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,9 +14,9 @@ from dashboard.figures.surface.head_dots import head_dots
 from dashboard.figures.surface.scatter import series_of
 
 TITLES: Final = {"entropy": "Entropy of all queries", "cls entropy": "Entropy of the [CLS] query alone"}
-"""Statistics that are drawn, and the titles of their panels."""
+"""Statistics and the titles of their panels."""
 ROOM: Final = 1.08
-"""The axis ends above the largest value by this factor."""
+"""End of the axis relative to the largest value."""
 
 
 def entropy_panel(
@@ -29,10 +29,10 @@ def entropy_panel(
     """Entropy of every head in nats against its layer, with the layer means and the line of uniform attention.
 
     Args:
-        statistics: of the heads; holds the entropy that is named.
+        statistics: of the heads; contains the named entropy.
         name: one of TITLES.
-        uniform: entropy of uniform attention, in nats: what differs between layers has a window; NaN draws no line.
-        most: largest value that has to fit, so that panels share a scale.
+        uniform: entropy of uniform attention, in nats; differs between layers with windows; NaN draws no line.
+        most: largest value of all panels, so that they share a scale.
         chosen: heads that are ringed.
 
     Source: Clark et al. 2019, Figure 4.
@@ -47,8 +47,8 @@ def entropy_panel(
         level=("uniform attention", uniform),
         chosen=chosen,
     )
-    described = f"{TITLES[name]}, in nats, of each head by layer. {figure.description}{_of_uniform(uniform)}"
-    return Figure(figure.spec, figure.data, described)
+    description = f"{TITLES[name]}, in nats, of each head by layer. {figure.description}{_of_uniform(uniform)}"
+    return Figure(figure.spec, figure.data, description)
 
 
 def _of_uniform(uniform: Float[np.ndarray, " layer"]) -> str:

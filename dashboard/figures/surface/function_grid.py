@@ -1,4 +1,4 @@
-"""The functions of every head: a row for each layer, its heads by number or in some order, coloured by what they do."""
+"""The functions of every head: a row for each layer, its heads by index or in a given order, coloured by function."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,35 +28,35 @@ FUNCTIONS: Final[dict[str, Look]] = {
         Look("rare", "R", "#E69F00", "#000000", "rare tokens"),
     )
 }
-"""Colours after the paper's figure; orange differs from the others in lightness too."""
+"""Colours as in the paper's figure; orange also differs from the others in lightness."""
 USUAL: Final = ("positional", "syntactic", "rare")
-"""Kinds that the grid has unless others are named."""
+"""Default kinds of the grid."""
 FEW_LAYERS: Final = 16
 ROWS: Final = (34, 24)
-"""Heights of a layer's row in pixels: where there are few layers, and where there are many."""
+"""Heights of a layer's row in pixels: for few layers, and for many."""
 LETTER, NAME = 6.3, 26
-"""Pixels that a letter of a label takes, and that a cell needs for the number of its head."""
+"""Width in pixels of a letter of a label, and of a cell with the number of its head."""
 GAP: Final = 0.04
 SIDE_GAP: Final = 0.03
-"""Part of a cell that stays free above and below it, and on each side."""
+"""Free part of a cell above and below, and on each side."""
 NAMED: Final = 24
-"""Heads of one function that the description names."""
+"""Maximum number of heads per function in the description."""
 NARROWEST: Final = 8
-"""Pixels that a part of a cell needs for its letter."""
+"""Minimum width in pixels of a part of a cell for its letter."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """One thing that a head does."""
+    """One function of a head."""
 
     kind: str
     """One of FUNCTIONS."""
     label: str
-    """Which of its kind: an offset, relations; may be empty."""
+    """Detail, such as an offset or relations; may be empty."""
     evidence: str
-    """By what, as a tooltip says it."""
+    """Evidence, as text for the tooltip."""
     short: str = ""
-    """The label where a cell has little room; may be empty."""
+    """Short label for narrow cells; may be empty."""
 
 
 def function_grid(
@@ -68,37 +68,37 @@ def function_grid(
     *,
     is_ordered: bool = False,
 ) -> Figure:
-    """Rows of heads, each with what it does.
+    """Rows of heads with their functions.
 
     Args:
         functions: of the heads that have any; a head with several is split.
-        order: a number of each head; NaN comes last where heads are ordered by it.
-        order_name: what that number is.
+        order: a number of each head; NaN comes last if heads are ordered by it.
+        order_name: name of that number.
         chosen: heads that are framed.
-        kinds: of FUNCTIONS, those that were looked for.
-        is_ordered: whether the heads of a layer stand in that order, largest first; otherwise each in its column.
+        kinds: keys of FUNCTIONS in the grid.
+        is_ordered: whether the heads of a layer are in that order, largest first; otherwise each is in its column.
 
     Source: Voita et al. 2019, Figure 1 (c).
     """
     n_layers, n_heads = order.shape
-    places = np.broadcast_to(np.arange(n_heads), order.shape)
+    columns = np.broadcast_to(np.arange(n_heads), order.shape)
     if is_ordered:
-        places = np.argsort(np.argsort(-order, axis=1, kind="stable"), axis=1, kind="stable")
+        columns = np.argsort(np.argsort(-order, axis=1, kind="stable"), axis=1, kind="stable")
     cells, parts = list[dict[str, object]](), list[dict[str, object]]()
-    for (layer, head), place in np.ndenumerate(places):
-        held = functions.get((layer, head), ())
-        cell = _cell((layer, head), int(place), float(order[layer, head]), held)
+    for (layer, head), column in np.ndenumerate(columns):
+        head_functions = functions.get((layer, head), ())
+        cell = _cell((layer, head), int(column), float(order[layer, head]), head_functions)
         cells.append(cell)
-        parts += [_part(cell, number, held) for number in range(len(held))]
+        parts += [_part(cell, number, head_functions) for number in range(len(head_functions))]
     table = pd.DataFrame(cells + parts)
     frames = table[[row.kind == "cell" and (row.layer, row.head) in chosen for row in table.itertuples()]]
     spec = _spec(_Grid(n_layers, n_heads, order_name, is_ordered), kinds)
-    described = _description(functions, n_layers * n_heads, order_name if is_ordered else "number", kinds)
-    return Figure(spec, pd.concat([table, frames.assign(kind="chosen")]), described)
+    description = _description(functions, n_layers * n_heads, order_name if is_ordered else "number", kinds)
+    return Figure(spec, pd.concat([table, frames.assign(kind="chosen")]), description)
 
 
-def _cell(head: Head, place: int, order: float, held: Sequence[Function]) -> dict[str, object]:
-    """The cell of a head, 1 wide and 1 high but for the gap to the next."""
+def _cell(head: Head, place: int, order: float, functions: Sequence[Function]) -> dict[str, object]:
+    """The cell of a head, 1 wide and 1 high including gaps."""
     return {
         "layer": head[0],
         "head": head[1],
@@ -107,31 +107,31 @@ def _cell(head: Head, place: int, order: float, held: Sequence[Function]) -> dic
         "order": order,
         "top": head[0] + GAP,
         "bottom": head[0] + 1 - GAP,
-        "function": held[0].kind if held else None,
-        "does": "; ".join(f"{_named(function)}: {function.evidence}" for function in held) or "none of these",
+        "function": functions[0].kind if functions else None,
+        "does": "; ".join(f"{_named(function)}: {function.evidence}" for function in functions) or "none of these",
         "kind": "cell",
         "left": place + SIDE_GAP,
         "right": place + 1 - SIDE_GAP,
     }
 
 
-def _part(cell: Mapping[str, Any], number: int, held: Sequence[Function]) -> dict[str, object]:
-    """The part of a cell that stands for one of the head's functions."""
-    wide = (1 - 2 * SIDE_GAP) / len(held)
-    left = cell["left"] + number * wide
-    look = FUNCTIONS[held[number].kind]
+def _part(cell: Mapping[str, Any], number: int, functions: Sequence[Function]) -> dict[str, object]:
+    """The part of a cell for one of the head's functions."""
+    width = (1 - 2 * SIDE_GAP) / len(functions)
+    left = cell["left"] + number * width
+    look = FUNCTIONS[functions[number].kind]
     return {
         **cell,
         "kind": "part",
         "left": left,
-        "right": left + wide,
-        "function": held[number].kind,
-        "middle": left + wide / 2,
+        "right": left + width,
+        "function": functions[number].kind,
+        "middle": left + width / 2,
         "center": cell["layer"] + 0.5,
-        "wide": wide,
+        "wide": width,
         "letter": look.letter,
-        "label": f"{look.letter} {held[number].label}".strip(),
-        "short": f"{look.letter} {held[number].short}".strip(),
+        "label": f"{look.letter} {functions[number].label}".strip(),
+        "short": f"{look.letter} {functions[number].short}".strip(),
     }
 
 
@@ -142,29 +142,29 @@ def _named(function: Function) -> str:
 def _description(
     functions: Mapping[Head, Sequence[Function]], n_all: int, order_name: str, kinds: Sequence[str]
 ) -> str:
-    said = []
+    parts = []
     for kind in kinds:
         look = FUNCTIONS[kind]
         heads = {
-            head: [one.label for one in held if one.kind == kind]
-            for head, held in sorted(functions.items())
-            if any(one.kind == kind for one in held)
+            head: [function.label for function in head_functions if function.kind == kind]
+            for head, head_functions in sorted(functions.items())
+            if any(function.kind == kind for function in head_functions)
         }
         names = [head_name(*head) + (f" ({labels[0]})" if labels[0] else "") for head, labels in heads.items()]
         more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
-        said.append(
+        parts.append(
             f"{look.label} ({look.letter}) {len(heads)}" + (": " if names else "") + ", ".join(names[:NAMED] + more)
         )
-    n_any = sum(bool(held) for held in functions.values())
+    n_any = sum(bool(head_functions) for head_functions in functions.values())
     return (
         f"Rows: layers; columns: heads by {order_name}. Of {counted(n_all, 'head')} {n_any} have a function. "
-        f"{'; '.join(said)}."
+        f"{'; '.join(parts)}."
     )
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """Where cells are, and what may decide their order."""
+    """Layout of the cells, and their order."""
 
     n_layers: int
     n_heads: int
@@ -178,7 +178,7 @@ class _Grid:
 
     @property
     def has_numbers(self) -> bool:
-        """Whether each cell bears the number of its head: where no column does, and rows are high enough."""
+        """Whether each cell shows the number of its head: if columns do not, and rows are high enough."""
         return self.is_ordered and self.row == ROWS[0]
 
     def across(self, field: str) -> "alt.X":
@@ -188,7 +188,7 @@ class _Grid:
         return alt.X(
             field,
             type="quantitative",
-            # Not "head": the name of a head bears that title in what a cell says to a screen reader.
+            # Not "head": for screen readers, that is the title of the name of a head.
             title="heads of the layer" + (f" by {self.order_name}, largest first" if self.is_ordered else ""),
             scale=alt.Scale(domain=[0, self.n_heads], nice=False, zero=True),
             axis=alt.Axis(
@@ -270,7 +270,7 @@ def _boxes(grid: _Grid, kinds: Sequence[str]) -> "list[alt.Chart]":
 
 
 def _labels(grid: _Grid) -> "alt.Chart":
-    """The label of each part, shortened to what its part has room for."""
+    """The label of each part, shortened to fit."""
     import altair as alt
 
     room = f"(datum.wide * width / {grid.n_heads})"
@@ -281,7 +281,7 @@ def _labels(grid: _Grid) -> "alt.Chart":
     labels = of_kind("part").mark_text(
         fontSize=11,
         baseline="middle",
-        # Below the number of the head, where there is one.
+        # Below the number of the head, if shown.
         dy=5 if grid.has_numbers else 0,
         text=alt.expr(f"{fits('label')} ? datum.label : {fits('short')} ? datum.short : datum.letter"),
         opacity=alt.expr(f"{room} < {NARROWEST} ? 0 : 1"),
@@ -299,7 +299,7 @@ def _numbers(grid: _Grid) -> "alt.Chart":
 
 
 def _ink() -> Any:
-    """The colour of text on a function's fill, or on none."""
+    """The colour of text on the fill of a function, or without a fill."""
     import altair as alt
 
     ink = alt.when("!isValid(datum.function)").then(alt.value(INK))

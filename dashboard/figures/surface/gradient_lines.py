@@ -1,4 +1,5 @@
-"""Lines by layer: how much the loss hangs on attention to each kind of key, and how alike the heads of a layer are."""
+"""Lines by layer: how much the loss depends on attention to each kind of key, and how similar the heads of a layer
+are."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -18,10 +19,11 @@ AGREEMENT: Final = ValueAxis("agreement (1: the most)", ".2~f", 1)
 
 
 def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figure:
-    """How strongly the masked-language-model loss reacts to attention, by layer and kind of key.
+    """How strongly the masked-language-model loss depends on attention, by layer and kind of key.
 
     Args:
-        gradients: by kind of key: mean absolute derivative of the loss by a weight of attention; NaN where none.
+        gradients: by kind of key: mean absolute derivative of the loss with respect to an attention weight; NaN for
+        none.
 
     Source: Clark et al. 2019, Figure 3.
     """
@@ -35,10 +37,10 @@ def gradient_lines(gradients: Mapping[str, Float[np.ndarray, " layer"]]) -> Figu
 
 
 def agreement_lines(agreement: Mapping[str, Float[np.ndarray, " layer"]]) -> Figure:
-    """How alike the heads of each layer are.
+    """How similar the heads of each layer are.
 
     Args:
-        agreement: by what is compared: mean over pairs of heads; NaN where it cannot be seen.
+        agreement: by name of the compared quantity: mean over pairs of heads; NaN if not available.
 
     Source: Michel et al. 2019, statistics of their code; Li et al. 2018, disagreement.
     """
@@ -62,14 +64,14 @@ def _lines(values: Mapping[str, Float[np.ndarray, " layer"]], axis: ValueAxis, t
         )
         for number, (label, row) in enumerate(values.items())
     )
-    # A layer without a value stays in the data, where it breaks the line.
+    # A layer without a value stays in the data, so that it interrupts the line.
     n_layers = max(map(len, values.values()))
-    described = " ".join(_described(label, row) for label, row in values.items())
+    description = " ".join(_description_of(label, row) for label, row in values.items())
     data = pd.concat([points, note_rows(bool(points["value"].isna().all()), NOTHING)])
-    return Figure(_spec(tuple(values), axis, title, n_layers), data, described)
+    return Figure(_spec(tuple(values), axis, title, n_layers), data, description)
 
 
-def _described(label: str, row: Float[np.ndarray, " layer"]) -> str:
+def _description_of(label: str, row: Float[np.ndarray, " layer"]) -> str:
     if np.isnan(row).all():
         return f"{label}: not applicable."
     low, high = int(np.nanargmin(row)), int(np.nanargmax(row))

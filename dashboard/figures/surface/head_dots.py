@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 HALF: Final = 0.5
 """Room left of the first layer and right of the last one, in layers."""
 WIDTH: Final = 0.8
-"""Part of a layer's place over which its dots are spread."""
+"""Width over which the dots of a layer are spread, in layers."""
 MARKS: Final = ("circle", "triangle-up", "square", "diamond")
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 HEIGHT: Final = 260
 MANY: Final = 600
-"""Dots above which each is small and faint."""
+"""Number of dots above which they are small and faint."""
 NOTHING: Final = "Not applicable: no text has a value for any head."
 
 
@@ -36,10 +36,10 @@ class Series:
 
     label: str
     mean: Float[np.ndarray, "layer head"]
-    """NaN where it does not apply."""
+    """Mean over the texts; NaN where not applicable."""
     low: Float[np.ndarray, "layer head"]
     high: Float[np.ndarray, "layer head"]
-    """Interval over the texts; NaN where there is none."""
+    """Interval over the texts; NaN for none."""
     n_texts: int
 
 
@@ -53,54 +53,54 @@ def head_dots(
     level: tuple[str, Float[np.ndarray, " layer"]] | None = None,
     chosen: Sequence[Head] = (),
 ) -> Figure:
-    """Draw every head's number against its layer; the description names no number and is the caller's to extend.
+    """Draw numbers of every head against its layer; the caller completes the description.
 
     Args:
         series: side by side within a layer, each with its own colour, mark and dash.
         axis: of the values.
-        title: what is drawn.
-        reading: how to read it.
-        means: whether a line joins the means of the layers.
-        level: name of a line across, and its value in each layer; NaN leaves a layer out.
+        title: of the figure.
+        reading: explanation of the marks.
+        means: whether to draw a line through the means of the layers.
+        level: name of a horizontal line, and its value in each layer; NaN leaves a layer out.
         chosen: heads that are ringed.
     """
-    dots = pd.concat([_dots(one, number, len(series)) for number, one in enumerate(series)])
-    of_layers = dots.groupby(["series", "label", "layer"], as_index=False)["value"].mean()
-    lines = of_layers.assign(kind="mean", place=of_layers["layer"]) if means else of_layers[:0]
+    dots = pd.concat([_dots(numbers, number, len(series)) for number, numbers in enumerate(series)])
+    layer_means = dots.groupby(["series", "label", "layer"], as_index=False)["value"].mean()
+    lines = layer_means.assign(kind="mean", place=layer_means["layer"]) if means else layer_means[:0]
     rings = dots[[head in chosen for head in zip(dots["layer"], dots["head"])]].assign(kind="chosen")
     steps = pd.DataFrame([] if level is None else _steps(*level))
-    labels = tuple(one.label for one in series)
+    labels = tuple(numbers.label for numbers in series)
     spec = _spec(labels, axis, title, tuple(reading), len(series[0].mean), len(dots) > MANY)
     data = pd.concat([dots, lines, rings, steps, note_rows(dots.empty, NOTHING)])
-    return Figure(spec, data, " ".join(_of_series(one, axis) for one in series))
+    return Figure(spec, data, " ".join(_of_series(numbers, axis) for numbers in series))
 
 
 def _dots(series: Series, number: int, n_series: int) -> pd.DataFrame:
     n_heads = series.mean.shape[1]
-    place, head = np.indices(series.mean.shape).reshape(2, -1)
+    layer, head = np.indices(series.mean.shape).reshape(2, -1)
     dots = pd.DataFrame(
         {
             "kind": "dot",
             "series": number,
             "label": series.label,
-            "layer": place,
+            "layer": layer,
             "head": head,
-            "name": [head_name(*each) for each in zip(place.tolist(), head.tolist())],
+            "name": [head_name(*layer_and_head) for layer_and_head in zip(layer.tolist(), head.tolist())],
             "texts": series.n_texts,
             "value": series.mean.ravel(),
             "low": series.low.ravel(),
             "high": series.high.ravel(),
-            "place": place + WIDTH * ((number + (head + 0.5) / n_heads) / n_series - 0.5),
+            "place": layer + WIDTH * ((number + (head + 0.5) / n_heads) / n_series - 0.5),
         }
     )
     return dots[dots["value"].notna()]
 
 
 def _steps(label: str, values: Float[np.ndarray, " layer"]) -> list[dict[str, object]]:
-    """A line that is level within each layer, named where it begins."""
+    """A line that is horizontal within each layer, with its name at its start."""
     steps: list[dict[str, object]] = [
-        {"kind": "level", "place": place + side, "value": value}
-        for place, value in enumerate(values.tolist())
+        {"kind": "level", "place": layer + side, "value": value}
+        for layer, value in enumerate(values.tolist())
         for side in (-0.5, 0.5)
         if not np.isnan(value)
     ]

@@ -1,4 +1,4 @@
-"""Where the attention of every head goes, by layer: shares of it by kind of key, in three panels."""
+"""Shares of every head's attention by kind of key and layer, in three panels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ LABELS: Final = {
     "previous": "previous token",
     "self": "the token itself",
 }
-"""Shares as the figure names them."""
+"""Names of shares in the figure."""
 SHARE: Final = ValueAxis("share of attention", ".0%", 1)
 
 
@@ -31,7 +31,7 @@ class Panel:
     title: str
     shares: tuple[str, ...]
     means: bool
-    """Whether the means of the layers are joined by a line, as in the paper's figure."""
+    """Whether to draw a line through the means of the layers, as in the paper's figure."""
 
 
 PANELS: Final = {
@@ -45,7 +45,7 @@ def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Hea
     """One panel: the share of a head's attention that goes to each kind of key.
 
     Args:
-        statistics: of the heads; holds the panel's shares.
+        statistics: of the heads; contains the panel's shares.
         panel: one of PANELS.
         chosen: heads that are ringed.
 
@@ -55,13 +55,13 @@ def share_scatter(statistics: HeadStatistics, panel: Panel, chosen: Sequence[Hea
     series = [series_of(statistics, share, LABELS[share]) for share in panel.shares]
     reading = ["dot: a head, mean over texts" + ("; line: layer mean" if panel.means else "")]
     figure = head_dots(series, SHARE, title=panel.title, reading=reading, means=panel.means, chosen=chosen)
-    where = panel.title[0].lower() + panel.title[1:]
-    described = f"Attention {where}: the share of each head's attention, by layer. {figure.description}"
-    return Figure(figure.spec, figure.data, described)
+    target = panel.title[0].lower() + panel.title[1:]
+    description = f"Attention {target}: the share of each head's attention, by layer. {figure.description}"
+    return Figure(figure.spec, figure.data, description)
 
 
 def series_of(statistics: HeadStatistics, name: str, label: str) -> Series:
-    """One statistic of every head, as it is drawn."""
-    place = statistics.names.index(name)
-    mean, low, high = (of_all[place] for of_all in (statistics.mean, statistics.low, statistics.high))
-    return Series(label=label, mean=mean, low=low, high=high, n_texts=int(statistics.n_texts[place]))
+    """One statistic of every head as a series."""
+    index = statistics.names.index(name)
+    mean, low, high = (values[index] for values in (statistics.mean, statistics.low, statistics.high))
+    return Series(label=label, mean=mean, low=low, high=high, n_texts=int(statistics.n_texts[index]))

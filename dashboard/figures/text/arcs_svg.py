@@ -1,4 +1,4 @@
-"""Attention arcs as a plain SVG file, and the rules that the file and the page share."""
+"""Attention arcs as an SVG file, and rules for the file and the page."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -16,31 +16,31 @@ from dashboard.figures.text.sides import Side
 
 DEFAULT_SHARE: Final = 0.5
 LEAST_DIFFERENCE: Final = 0.005
-"""Smaller differences of two weights would be written as 0.00, and are not drawn."""
+"""Minimum difference of two weights that is drawn; smaller ones are rounded to 0.00."""
 SIGNS: Final = {"\n": "↵", "\r": "↵", "\t": "⇥"}
 UNSEEN_CATEGORIES: Final = {"Cc", "Cs", "Zl", "Zp"}
 BIDI_CONTROLS: Final = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 LONGEST_LABEL: Final = 18
 ABOVE, COLUMN = 24, 144
-"""Pixels above the rows, for what they are, and beside the arcs, for their tokens."""
+"""Pixels above the rows for their headings, and beside the arcs for the tokens."""
 SPAN: Final = PAGE - 2 * MARGIN - 2 * COLUMN
 TALLEST: Final = 840
-"""Pixels of the rows on one page of print; those of longer texts go on below it."""
+"""Height in pixels of the rows on one printed page; longer texts exceed it."""
 LOWEST_ROW, HIGHEST_ROW = 11, 22
 ROUNDING: Final = 1e-6
-"""Shares are compared with this slack, so that a sum of rounded weights counts as reached."""
+"""Tolerance for comparing shares, because sums of weights have rounding errors."""
 
 
 def top_share(
-    attention: Float[np.ndarray, "*rows key"], share: float, whole: float | None = None
+    attention: Float[np.ndarray, "*rows key"], share: float, total: float | None = None
 ) -> Bool[np.ndarray, "*rows key"]:
     """The smallest set of keys that together get at least a share of each query's attention.
 
     Args:
-        attention: rows that sum to 1, or to 0 where a query attends to nothing that is shown.
+        attention: rows that sum to 1, or to 0 if a query attends to no key that is shown.
         share: part of each row's attention, above 0 and at most 1.
-        whole: a query's attention in all, where some of it goes to keys that are not in the row; None where the row's
-            sum is all of it. A row that does not reach the share keeps every key.
+        total: total attention of a query, if some of it goes to keys outside the row; None for the sum of the row. A
+            row that does not reach the share keeps every key.
 
     Returns: True for the kept keys; of equal weights the earlier key is kept first; a weight of 0 is never kept.
     """
@@ -48,19 +48,19 @@ def top_share(
         raise ValueError(f"The share must be above 0 and at most 1, got {share}.")
     order = np.argsort(-attention, axis=-1, kind="stable")
     sorted_attention = np.take_along_axis(attention, order, axis=-1)
-    reached_before = np.cumsum(sorted_attention, axis=-1, dtype=np.float64) - sorted_attention
-    goal = share * (attention.sum(axis=-1, keepdims=True, dtype=np.float64) if whole is None else whole)
+    sum_before = np.cumsum(sorted_attention, axis=-1, dtype=np.float64) - sorted_attention
+    target = share * (attention.sum(axis=-1, keepdims=True, dtype=np.float64) if total is None else total)
     kept = np.zeros(attention.shape, dtype=bool)
-    np.put_along_axis(kept, order, (reached_before < goal - ROUNDING) & (sorted_attention > 0), axis=-1)
+    np.put_along_axis(kept, order, (sum_before < target - ROUNDING) & (sorted_attention > 0), axis=-1)
     return kept
 
 
 def strongest_links(attention: Float[np.ndarray, "*rows key"], count: int) -> Bool[np.ndarray, "*rows key"]:
-    """The keys that get most of each query's attention.
+    """The keys with the largest weights of each query.
 
     Args:
         attention: weights, at least 0.
-        count: keys of each query at most, at least 1.
+        count: maximum number of keys per query, at least 1.
 
     Returns: True for the kept keys; of equal weights the earlier key is kept first; a weight of 0 is never kept.
     """
@@ -73,15 +73,16 @@ def strongest_links(attention: Float[np.ndarray, "*rows key"], count: int) -> Bo
 
 
 def visible(token: str) -> str:
-    """A token with every character showing: signs for line ends, tabs and outer blanks, none that reorders text."""
+    """A token with visible characters only: signs for line ends, tabs and outer blanks, without bidirectional
+    controls."""
     if not token:
         return "∅"
-    shown = "".join(_sign(character) for character in token)
-    inner = shown.strip(" ")
+    text = "".join(_sign(character) for character in token)
+    inner = text.strip(" ")
     if not inner:
-        return "␣" * len(shown)
-    before, _, after = shown.partition(inner)
-    return "␣" * len(before) + inner + "␣" * len(after)
+        return "␣" * len(text)
+    leading, _, trailing = text.partition(inner)
+    return "␣" * len(leading) + inner + "␣" * len(trailing)
 
 
 def _sign(character: str) -> str:
@@ -113,21 +114,21 @@ def arcs_svg(
 
     Args:
         queries: one row each.
-        attention: of the chosen heads; rows sum to 1, or to less where the keys are part of a text. With `signed` the
+        attention: of the chosen heads; rows sum to 1, or to less if the keys are part of a text. With `signed` the
             difference of two such maps.
         heads: layer and head of each chosen head; with `signed` one.
         keys: one row each; None where these are the queries.
-        share: part of each query's attention that is drawn, heaviest arcs first; with `signed` of what its differences
-            come to, more and less alike.
-        strongest: how many links of each query and head are drawn, in place of a share; None for the share.
+        share: part of each query's attention that is drawn, heaviest arcs first; with `signed`, part of the sum of its
+            absolute differences.
+        strongest: number of links of each query and head that are drawn instead of a share; None for the share.
         signed: whether `attention` is a difference.
-        more: what a weight above 0 means.
-        less: what a weight below 0 means.
+        more: meaning of a weight above 0.
+        less: meaning of a weight below 0.
         title: one line above the arcs.
-        caption: lines below them: where the figure comes from.
+        caption: lines below them: provenance.
 
     Returns: an SVG document.
-    Raises: ValueError where shapes do not fit, or for a difference of several heads.
+    Raises: ValueError for inconsistent shapes, or a difference of several heads.
     """
     keys = queries if keys is None else keys
     shape = (len(heads), len(queries.tokens), len(keys.tokens))
@@ -143,10 +144,10 @@ def arcs_svg(
     write(drawn, COLUMN - 8, ABOVE - 8, _heading("from", "query", queries), 12, anchor="end", weight="600")
     write(drawn, end + 8, ABOVE - 8, _heading("to", "key", keys), 12, weight="600")
     _arcs(drawn, attention, _kept(attention, share, strongest, signed, keys.is_part), row, signed)
-    for place, token in enumerate(queries.tokens):
-        write(drawn, COLUMN - 8, ABOVE + row * (place + 0.7), visible(_label(token)), size, anchor="end")
-    for place, token in enumerate(keys.tokens):
-        write(drawn, end + 8, ABOVE + row * (place + 0.7), visible(_label(token)), size)
+    for index, token in enumerate(queries.tokens):
+        write(drawn, COLUMN - 8, ABOVE + row * (index + 0.7), visible(_label(token)), size, anchor="end")
+    for index, token in enumerate(keys.tokens):
+        write(drawn, end + 8, ABOVE + row * (index + 0.7), visible(_label(token)), size)
     signs = [(_line(stroke), name) for name, stroke in (_signs(heads, more, less) if signed else _heads(heads))]
     picture = Block(drawn, end + COLUMN, ABOVE + row * max(shape[1:]))
     window = _window_line(queries, keys, None if signed else attention)
@@ -170,17 +171,17 @@ def _kept(
 
 
 def _window_line(queries: Side, keys: Side, attention: Float[np.ndarray, "chosen query key"] | None) -> list[str]:
-    """What a window leaves out, for a file; nothing for whole texts."""
+    """Caption line on what a window leaves out; none for whole texts."""
     if not queries.is_part and not keys.is_part:
         return []
-    stretches = [
+    spans = [
         f"{name} {side.start:,} to {side.start + len(side.tokens) - 1:,} of {side.length:,}"
         for name, side in (("queries", queries), ("keys", keys))
     ]
     if attention is None:
-        return [f"Window: {', '.join(stretches)}."]
-    leaving = max(0.0, 1 - float(attention.sum(axis=-1, dtype=np.float64).mean()))
-    return [f"Window: {', '.join(stretches)}; on average {percent(leaving, 0)} of the attention leaves it."]
+        return [f"Window: {', '.join(spans)}."]
+    outside = max(0.0, 1 - float(attention.sum(axis=-1, dtype=np.float64).mean()))
+    return [f"Window: {', '.join(spans)}; on average {percent(outside, 0)} of the attention leaves it."]
 
 
 def _line(stroke: dict[str, str]) -> ET.Element:
@@ -197,14 +198,14 @@ def _signs(heads: Sequence[tuple[int, int]], more: str, less: str) -> list[tuple
     return [(f"{name}: + {more}", _sign_stroke(1)), (f"\N{MINUS SIGN} {less}", _sign_stroke(-1))]
 
 
-def _stroke(chosen: int) -> dict[str, str]:
-    """Colour of a head; dashes tell it from an earlier head of the same colour."""
-    dashes = {"stroke-dasharray": "7 3"} if chosen >= len(HEAD_COLORS) else {}
-    return {"stroke": head_color(chosen)} | dashes
+def _stroke(order: int) -> dict[str, str]:
+    """Colour of a head; dashes distinguish it from an earlier head of the same colour."""
+    dashes = {"stroke-dasharray": "7 3"} if order >= len(HEAD_COLORS) else {}
+    return {"stroke": head_color(order)} | dashes
 
 
 def _sign_stroke(weight: float) -> dict[str, str]:
-    """Colour of a difference; dashes where there is less."""
+    """Colour of a difference; dashes for negative ones."""
     return {"stroke": MORE} if weight > 0 else {"stroke": LESS, "stroke-dasharray": "7 3"}
 
 
@@ -217,14 +218,14 @@ def _arcs(
 ) -> None:
     start, end = COLUMN, COLUMN + SPAN
     group = ET.SubElement(drawn, "g", {"fill": "none"})
-    # Heavy arcs last, so that they lie on top.
-    for chosen, query, key in sorted(np.argwhere(kept).tolist(), key=lambda at: abs(attention[tuple(at)])):
-        weight = float(attention[chosen, query, key])
+    # Heavy arcs last, so that they are on top.
+    for head, query, key in sorted(np.argwhere(kept).tolist(), key=lambda index: abs(attention[tuple(index)])):
+        weight = float(attention[head, query, key])
         from_y, to_y = ABOVE + row * (query + 0.5), ABOVE + row * (key + 0.5)
         curve = f"M{start} {from_y:g}C{start + SPAN * 0.4:g} {from_y:g} {start + SPAN * 0.6:g} {to_y:g} {end} {to_y:g}"
         size = abs(weight)
         look = {"stroke-width": f"{0.8 + 3.2 * size:.2f}", "stroke-opacity": f"{0.1 + 0.85 * size:.2f}"}
-        stroke = _sign_stroke(weight) if signed else _stroke(chosen)
+        stroke = _sign_stroke(weight) if signed else _stroke(head)
         ET.SubElement(group, "path", {"d": curve} | stroke | look)
 
 

@@ -14,7 +14,7 @@ class Side:
     """The tokens on one side of the view: those that attend, or those attended to."""
 
     tokens: Sequence[str]
-    """As shown; any text is safe."""
+    """Tokens as shown; may contain any text."""
     special: Bool[np.ndarray, " token"]
     """True for tokens that the tokenizer added."""
     segments: Int[np.ndarray, " token"]
@@ -22,11 +22,11 @@ class Side:
     words: Int[np.ndarray, " token"]
     """Number of the token's word in the whole text; -1 for special tokens."""
     name: str = ""
-    """What text this is, such as `source`, where queries and keys are of two texts."""
+    """Name of the text, such as `source`, if queries and keys are of two texts."""
     start: int = 0
     """Position of the first of these tokens in the whole text."""
     n_whole: int | None = None
-    """Tokens of the whole text; None where these are all of them."""
+    """Number of tokens of the whole text; None if these are all."""
 
     def __post_init__(self) -> None:
         n_tokens = len(self.tokens)
@@ -46,12 +46,12 @@ class Side:
 
     @property
     def length(self) -> int:
-        """Tokens of the whole text."""
+        """Number of tokens of the whole text."""
         return len(self.tokens) if self.n_whole is None else self.n_whole
 
     @property
     def is_part(self) -> bool:
-        """Whether the text has more tokens than these."""
+        """Whether these are only part of the tokens of the text."""
         return self.length > len(self.tokens)
 
     def part(self, start: int, stop: int) -> "Side":
@@ -60,13 +60,13 @@ class Side:
             raise ValueError(
                 f"Tokens {start} to {stop - 1} are not among {self.start} to {self.start + len(self.tokens) - 1}."
             )
-        at = slice(start - self.start, stop - self.start)
+        selection = slice(start - self.start, stop - self.start)
         return replace(
             self,
-            tokens=self.tokens[at],
-            special=self.special[at],
-            segments=self.segments[at],
-            words=self.words[at],
+            tokens=self.tokens[selection],
+            special=self.special[selection],
+            segments=self.segments[selection],
+            words=self.words[selection],
             start=start,
             n_whole=self.length,
         )

@@ -1,1 +1,1 @@
-"""Which heads look from one word to another, as a map and a table."""
+"""Which heads attend from one word to another, as a map and a table."""

@@ -14,9 +14,9 @@ def pattern_map(links: PatternLinks, alpha: float, *, title: str, label: str, be
     Args:
         links: over the texts.
         alpha: level of the test.
-        title: what the numbers are.
-        label: what the map shows, with its checkpoint.
-        beats: what the outline means.
+        title: name of the numbers.
+        label: description of the map, with its checkpoint.
+        beats: meaning of the outline.
     """
     low, high = percents(links.low), percents(links.high)
     even = np.broadcast_to(links.even[:, None], links.shares.shape)
@@ -29,7 +29,7 @@ def pattern_map(links: PatternLinks, alpha: float, *, title: str, label: str, be
         outline=beats,
         details=(
             ("attention", percents(links.shares)),
-            ("interval", [[f"{ends[0]} to {ends[1]}" for ends in zip(*of_layer)] for of_layer in zip(low, high)]),
+            ("interval", [[f"{ends[0]} to {ends[1]}" for ends in zip(*layer_ends)] for layer_ends in zip(low, high)]),
             ("evenly spread", percents(even)),
             ("other words", percents(links.others)),
             ("p", links.p),
@@ -38,7 +38,7 @@ def pattern_map(links: PatternLinks, alpha: float, *, title: str, label: str, be
 
 
 def pattern_table(links: PatternLinks, alpha: float) -> pd.DataFrame:
-    """The same as rows of shares from 0 to 1, greatest first."""
+    """Table of all heads, with shares from 0 to 1, largest first."""
     n_heads = links.shares.shape[1]
     table = pd.DataFrame(
         {

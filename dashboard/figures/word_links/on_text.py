@@ -21,23 +21,23 @@ def link_map(
     beats: Bool[np.ndarray, "layer head"],
     outline: str,
 ) -> HeadMap:
-    """One number per head: how much of the attention of a word goes to another, in percent.
+    """One number per head: attention from one word to another, in percent.
 
     Args:
         links: strongest link of each head.
-        queries: names of the words that may look.
-        keys: names of those that may be looked at.
-        title: what the numbers are.
-        label: what the map shows, with its checkpoint.
+        queries: names of the query words.
+        keys: names of the key words.
+        title: name of the numbers.
+        label: description of the map, with its checkpoint.
         beats: heads that are outlined.
-        outline: what that means.
+        outline: meaning of the outline.
     """
-    named = [
-        [f"{queries[query]} → {keys[key]}" for query, key in zip(*of_layer)]
-        for of_layer in zip(links.queries, links.keys)
+    link_names = [
+        [f"{queries[query]} → {keys[key]}" for query, key in zip(*layer_links)]
+        for layer_links in zip(links.queries, links.keys)
     ]
     chance = np.broadcast_to(links.chance[:, None], links.shares.shape)
-    several = (("strongest by chance", percents(chance)),) if links.n_links.max() > 1 else ()
+    chance_details = (("strongest by chance", percents(chance)),) if links.n_links.max() > 1 else ()
     return HeadMap(
         title=title,
         label=label,
@@ -46,10 +46,10 @@ def link_map(
         outlined=beats,
         outline=outline,
         details=(
-            ("link", named),
+            ("link", link_names),
             ("attention", percents(links.shares)),
             ("evenly spread", percents(links.even)),
-            *several,
+            *chance_details,
             ("p, not corrected", links.p),
         ),
     )
@@ -58,7 +58,7 @@ def link_map(
 def link_table(
     links: WordLinks, queries: Sequence[str], keys: Sequence[str], beats: Bool[np.ndarray, "layer head"]
 ) -> pd.DataFrame:
-    """The same as rows of shares from 0 to 1, strongest first; heads that cannot have such a link are left out."""
+    """Table of all heads, with shares from 0 to 1, strongest first; heads without a possible link are left out."""
     return pd.DataFrame(
         [
             {
