@@ -25,10 +25,10 @@ FIRST_DATED: Final = 10**15
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 when all is well, 1 when damage was found, 2 with a sentence on standard error otherwise."""
-    chosen = _parser().parse_args(arguments)
-    path = results_path(chosen.folder)
+    options = _parser().parse_args(arguments)
+    path = results_path(options.folder)
     try:
-        return chosen.run(chosen, path)
+        return options.run(options, path)
     except (sqlite3.DatabaseError, OSError) as error:
         if isinstance(error, sqlite3.ProgrammingError):
             raise
@@ -112,13 +112,13 @@ def _verify_rows(connection: sqlite3.Connection) -> int:
     return bool(damaged)
 
 
-def clear(chosen: argparse.Namespace, path: Path) -> int:
+def clear(options: argparse.Namespace, path: Path) -> int:
     """Remove every result, and on wish the files that were set aside; asks first."""
-    aside = files_set_aside(path) if chosen.set_aside else []
+    aside = files_set_aside(path) if options.set_aside else []
     if not path.exists() and not aside:
         print(f"There is nothing to remove in {path.parent}.")
         return 0
-    _confirm(chosen.yes, f"all results in {path}" + (f", and {_set_aside_files(aside)} set aside" if aside else ""))
+    _confirm(options.yes, f"all results in {path}" + (f", and {_set_aside_files(aside)} set aside" if aside else ""))
     for file in aside:
         file.unlink(missing_ok=True)
     if path.exists():
@@ -131,13 +131,13 @@ def clear(chosen: argparse.Namespace, path: Path) -> int:
     return 0
 
 
-def _confirm(is_confirmed: bool, what: str) -> None:
+def _confirm(is_confirmed: bool, target: str) -> None:
     """Return when the owner agrees; raises AnalysisError otherwise."""
     if is_confirmed:
         return
     if not sys.stdin.isatty():
-        raise AnalysisError(f"This would remove {what}. Confirm it with --yes.")
-    print(f"Remove {what}? [y/N] ", end="", flush=True)
+        raise AnalysisError(f"This would remove {target}. Confirm it with --yes.")
+    print(f"Remove {target}? [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise AnalysisError("Nothing was removed.")
 

@@ -33,7 +33,7 @@ class Answers(Generic[Result]):
     n_bytes: int
     """Size of the results in memory."""
     number: int = field(default_factory=new_number, init=False)
-    """Stands for these answers, and no others, in the key of what follows from them and may outlive them in memory."""
+    """Identifies these answers in the cache keys of results derived from them, which may outlive them in memory."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,9 +41,9 @@ class ComparedCorpus:
     """Measures of many texts under two checkpoints, and the divergence of their attention."""
 
     a: tuple[TextMeasures, ...]
-    """Measures of each text under the reference, in the order given."""
+    """Measures of each text under the reference, in input order."""
     b: tuple[TextMeasures, ...]
-    """Under the compared checkpoint, of the same texts."""
+    """Measures of the same texts under the compared checkpoint."""
     divergence: Float[np.ndarray, "text layer head"] | None
     """In nats, 0 to ln 2; NaN for texts whose tokens differ. None if the numbers of layers or heads differ."""
     positions: tuple[int, ...]
@@ -60,42 +60,42 @@ def collected(question: Question[Any, Result], records: Sequence[Record], too_lo
     Raises: EveryTextTooLong if no text remains.
     """
     positions = tuple(i for i, record in enumerate(records) if too_long != "skip" or not record.is_too_long)
-    long_ones = tuple((i, record.n_tokens) for i, record in enumerate(records) if record.is_too_long)
+    too_long_texts = tuple((i, record.n_tokens) for i, record in enumerate(records) if record.is_too_long)
     if not positions:
-        raise EveryTextTooLong(long_ones)
+        raise EveryTextTooLong(too_long_texts)
     arrays = {id(records[i]): _arrays(records[i]) for i in positions}
     results = {record: question.unpack(packed) for record, packed in arrays.items()}
     return Answers(
         results=tuple(results[id(records[i])] for i in positions),
         positions=positions,
-        too_long=long_ones,
+        too_long=too_long_texts,
         n_tokens=tuple(records[i].n_tokens - records[i].n_cut for i in positions),
         n_bytes=sum(array.nbytes for packed in arrays.values() for array in packed.values()),
     )
 
 
-def collected_pairs(texts: Sequence[PassResult], too_long: TooLong) -> ComparedCorpus:
+def collected_pairs(results: Sequence[PassResult], too_long: TooLong) -> ComparedCorpus:
     """Combine the measures of many texts under two checkpoints; a text too long for one counts as too long for both.
 
     Raises: EveryTextTooLong if no text remains.
     """
-    long_ones = tuple(
-        (i, max(side.n_tokens for side in text.sides))
-        for i, text in enumerate(texts)
-        if any(side.is_too_long for side in text.sides)
+    too_long_texts = tuple(
+        (i, max(side.n_tokens for side in result.sides))
+        for i, result in enumerate(results)
+        if any(side.is_too_long for side in result.sides)
     )
-    left_out = {i for i, _ in long_ones} if too_long == "skip" else set()
-    whole = {i: text for i, text in enumerate(texts) if i not in left_out}
-    if not whole:
-        raise EveryTextTooLong(long_ones)
-    divergence = np.stack([text.divergence for text in whole.values() if text.divergence is not None])
+    left_out = {i for i, _ in too_long_texts} if too_long == "skip" else set()
+    included = {i: result for i, result in enumerate(results) if i not in left_out}
+    if not included:
+        raise EveryTextTooLong(too_long_texts)
+    divergence = np.stack([result.divergence for result in included.values() if result.divergence is not None])
     return ComparedCorpus(
-        a=tuple(_measures(text.record) for text in whole.values()),
-        b=tuple(_measures(text.against) for text in whole.values()),
+        a=tuple(_measures(result.record) for result in included.values()),
+        b=tuple(_measures(result.against) for result in included.values()),
         divergence=divergence if divergence.size else None,
-        positions=tuple(whole),
-        too_long=long_ones,
-        n_tokens=tuple(text.record.n_tokens - text.record.n_cut for text in whole.values()),
+        positions=tuple(included),
+        too_long=too_long_texts,
+        n_tokens=tuple(result.record.n_tokens - result.record.n_cut for result in included.values()),
     )
 
 

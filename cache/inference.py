@@ -121,12 +121,12 @@ class Inference:
             computed at once or by this session, and of any stage; EveryTextTooLong if no text remains.
         """
         settings = self._checked(engine, question, settings)
-        request = (question, engine, tuple(items), settings, too_long)
-        if (recent := self._recent.get(request)) is not None:
-            return recent
-        wanted = item_requests(engine, question, items, settings, too_long == "truncate")
-        seen = self._seen((engine,), (settings,), wanted, too_long, report)
-        return self._remember(request, question, [seen[one].record for one in wanted], too_long)
+        key = (question, engine, tuple(items), settings, too_long)
+        if (cached := self._recent.get(key)) is not None:
+            return cached
+        requests = item_requests(engine, question, items, settings, too_long == "truncate")
+        results = self._results((engine,), (settings,), requests, too_long, report)
+        return self._remember(key, question, [results[request].record for request in requests], too_long)
 
     def kept(
         self,
@@ -139,18 +139,18 @@ class Inference:
     ) -> Answers[Result] | None:
         """The results of `ask` if all are cached, else None.
 
-        Raises: AnalysisError for an attention that the question makes no sense for; EveryTextTooLong when no text is
-            left.
+        Raises: AnalysisError for a kind of attention that the question does not support; EveryTextTooLong if no text
+            remains.
         """
         settings = self._checked(engine, question, settings)
-        request = (question, engine, tuple(items), settings, too_long)
-        if (recent := self._recent.get(request)) is not None:
-            return recent
-        wanted = item_requests(engine, question, items, settings, too_long == "truncate")
-        stored = self._stored(wanted, too_long)
-        if any(one not in stored for one in wanted):
+        key = (question, engine, tuple(items), settings, too_long)
+        if (cached := self._recent.get(key)) is not None:
+            return cached
+        requests = item_requests(engine, question, items, settings, too_long == "truncate")
+        stored = self._stored(requests, too_long)
+        if any(request not in stored for request in requests):
             return None
-        return self._remember(request, question, [stored[one].record for one in wanted], too_long)
+        return self._remember(key, question, [stored[request].record for request in requests], too_long)
 
     def comparison(
         self,
@@ -164,16 +164,16 @@ class Inference:
         """Measures of texts under two checkpoints and the divergence of their attention, by two passes in step.
 
         Args:
-            engines: the reference, and what is compared with it; on one device and in one number format.
+            engines: the reference and the compared checkpoint, on one device and in one number format.
             texts: one or more; equal ones are measured once.
             settings: of each, as for `ask`.
             too_long, report: as for `ask`.
 
         Raises: as `ask`.
         """
-        wanted, both = _compared(engines, texts, settings, too_long)
-        seen = self._seen(engines, both, wanted, too_long, report)
-        return collected_pairs([seen[one] for one in wanted], too_long)
+        requests, pass_settings = _compared(engines, texts, settings, too_long)
+        results = self._results(engines, pass_settings, requests, too_long, report)
+        return collected_pairs([results[request] for request in requests], too_long)
 
     def kept_comparison(
         self,
@@ -185,13 +185,13 @@ class Inference:
     ) -> ComparedCorpus | None:
         """The result of `comparison` if it is cached, else None.
 
-        Raises: EveryTextTooLong when no text is left.
+        Raises: EveryTextTooLong if no text remains.
         """
-        wanted, _ = _compared(engines, texts, settings, too_long)
-        stored = self._stored(wanted, too_long)
-        if any(one not in stored for one in wanted):
+        requests, _ = _compared(engines, texts, settings, too_long)
+        stored = self._stored(requests, too_long)
+        if any(request not in stored for request in requests):
             return None
-        return collected_pairs([stored[one] for one in wanted], too_long)
+        return collected_pairs([stored[request] for request in requests], too_long)
 
     def run(self, engine: Engine, work: Callable[[Checkpoint], Worked], report: Report | None = None) -> Worked:
         """Run a function on the loaded checkpoint in the worker's thread, between two batches, and return its result.
@@ -201,8 +201,8 @@ class Inference:
             work: should be short, because other requests wait for it; must not keep a reference to the checkpoint.
             report: as for `output_change`.
 
-        Raises: AnalysisError where the checkpoint cannot be loaded or memory runs out; what the work raises; whatever
-            `report` raises.
+        Raises: AnalysisError if the checkpoint cannot be loaded or memory runs out; whatever `work` or `report`
+            raises.
         """
         return self._worker(engine).run(work, report)
 
@@ -231,16 +231,16 @@ class Inference:
         def at(start: tuple[int, int]) -> ItemRequest:
             return look_request(engine, settings, text, too_long == "truncate", start)
 
-        wanted = at(start)
-        look = self._looks.kept(wanted)
-        if look is None and start != (0, 0) and (first := self._looks.kept(at((0, 0)))) is not None:
-            wanted = at(moved_back(start, first[0]))
-            look = self._looks.kept(wanted)
+        request = at(start)
+        look = self._looks.kept(request)
+        if look is None and start != (0, 0) and (first_look := self._looks.kept(at((0, 0)))) is not None:
+            request = at(moved_back(start, first_look[0]))
+            look = self._looks.kept(request)
         if look is None:
-            (seen,) = self._passed((engine,), (settings,), [wanted], [None], report=report)
-            look = self._looks.remember(wanted, seen)
+            (result,) = self._passed((engine,), (settings,), [request], [None], report=report)
+            look = self._looks.remember(request, result)
             if look[0].block == 0 and start != (0, 0):
-                look = self._looks.remember(at((0, 0)), seen)
+                look = self._looks.remember(at((0, 0)), result)
         return look
 
     def output_change(
@@ -255,22 +255,21 @@ class Inference:
         """Change of the output for the displayed text when heads are switched off; truncates long texts.
 
         Args:
-            engine: what computes it.
+            engine: computes the change.
             text: one.
-            settings: name the heads that are off.
-            token: place of the token to guess, or to guess the next one of; None for the text's last one.
-            report: called about five times a second while there is something to wait for; where it raises, the
-                waiting stops.
+            settings: the kind of attention, and the heads that are off.
+            token: index of the token to predict, or whose next token to predict; None for the text's last one.
+            report: called about five times a second while waiting; if it raises, waiting stops.
 
         Raises: AnalysisError of any stage; whatever `report` raises.
         """
-        question = (engine, text, settings, token)
-        change = self._outputs.get(question)
+        key = (engine, text, settings, token)
+        change = self._outputs.get(key)
         if change is None:
             change = self._worker(engine).run(
                 lambda checkpoint: output_change_of(checkpoint, text, settings, token), report
             )
-            self._outputs.put(question, change)
+            self._outputs.put(key, change)
         return change
 
     def prediction(
@@ -285,12 +284,14 @@ class Inference:
 
         Raises: AnalysisError of any stage; whatever `report` raises.
         """
-        asked = engine.settings(settings)
-        kept = self._predictions.get((engine, text, asked))
-        if kept is None:
-            kept = (self._worker(engine).run(lambda checkpoint: prediction_of(checkpoint, text, asked), report),)
-            self._predictions.put((engine, text, asked), kept)
-        return kept[0]
+        pass_settings = engine.settings(settings)
+        cached = self._predictions.get((engine, text, pass_settings))
+        if cached is None:
+            cached = (
+                self._worker(engine).run(lambda checkpoint: prediction_of(checkpoint, text, pass_settings), report),
+            )
+            self._predictions.put((engine, text, pass_settings), cached)
+        return cached[0]
 
     def checkpoint(self, engine: Engine) -> Checkpoint:
         """The loaded checkpoint; loads it, or waits until another thread has.
@@ -321,17 +322,17 @@ class Inference:
         question.check(settings.kind)
         return settings
 
-    def _seen(
+    def _results(
         self,
         engines: tuple[Engine, ...],
         settings: tuple[PassSettings, ...],
-        wanted: Sequence[ItemRequest],
+        requests: Sequence[ItemRequest],
         too_long: TooLong,
         report: Report | None,
     ) -> dict[ItemRequest, PassResult]:
         """Results of passes for each item, stored or computed."""
-        stored = self._stored(wanted, too_long)
-        missing = {one: index for index, one in reversed(list(enumerate(wanted))) if one not in stored}
+        stored = self._stored(requests, too_long)
+        missing = {request: index for index, request in reversed(list(enumerate(requests))) if request not in stored}
         if not missing:
             return stored
         if self._most_at_once is not None and len(missing) > self._most_at_once:
@@ -339,49 +340,51 @@ class Inference:
                 f"This server computes at most {self._most_at_once:,} texts at once, and here are {len(missing):,} "
                 "that it does not know yet. Choose fewer, or use Attention Sieve on a machine of your own."
             )
-        in_order = sorted(missing, key=lambda one: missing[one])
-        seen = self._passed(
+        in_order = sorted(missing, key=lambda request: missing[request])
+        results = self._passed(
             engines,
             settings,
             in_order,
-            [missing[one] for one in in_order],
+            [missing[request] for request in in_order],
             skips=too_long == "skip",
             report=None if report is None else _counting(report, len(stored)),
         )
-        return stored | dict(zip(in_order, seen))
+        return stored | dict(zip(in_order, results))
 
     def _passed(
         self,
         engines: tuple[Engine, ...],
         settings: tuple[PassSettings, ...],
-        wanted: Sequence[ItemRequest],
+        requests: Sequence[ItemRequest],
         indices: Sequence[int | None],
         *,
         skips: bool = False,
         report: Report | None,
     ) -> list[PassResult]:
-        """What a worker computes, counted as part of the session's share; arguments as for `Worker.ask`."""
+        """Results computed by a worker, counted as part of the session's share; arguments as for `Worker.ask`."""
         if self._shares is not None:
             self._shares.check()
-        n_bytes = STOPPED_BYTES * len(wanted)
+        n_bytes = STOPPED_BYTES * len(requests)
         try:
-            results = self._worker(*engines).ask(wanted, settings, indices=indices, skips=skips, report=report)
+            results = self._worker(*engines).ask(requests, settings, indices=indices, skips=skips, report=report)
             n_bytes = sum(result.n_bytes for result in results)
         finally:
             if self._shares is not None:
                 self._shares.add(n_bytes)
         return results
 
-    def _stored(self, wanted: Sequence[ItemRequest], too_long: TooLong) -> dict[ItemRequest, PassResult]:
+    def _stored(self, requests: Sequence[ItemRequest], too_long: TooLong) -> dict[ItemRequest, PassResult]:
         """Stored results that are valid for this treatment of long texts."""
-        stored = read(self.store, wanted)
-        return {one: seen for one, seen in stored.items() if all(side.serves(too_long) for side in seen.sides)}
+        stored = read(self.store, requests)
+        return {
+            request: result for request, result in stored.items() if all(side.serves(too_long) for side in result.sides)
+        }
 
     def _remember(
-        self, request: Hashable, question: Question[Item, Result], records: Sequence[Record], too_long: TooLong
+        self, key: Hashable, question: Question[Item, Result], records: Sequence[Record], too_long: TooLong
     ) -> Answers[Result]:
         answers = collected(question, records, too_long)
-        self._recent.put(request, answers, answers.n_bytes)
+        self._recent.put(key, answers, answers.n_bytes)
         return answers
 
 
@@ -407,9 +410,9 @@ def _compared(
     settings: tuple[PassSettings | None, PassSettings | None],
     too_long: TooLong,
 ) -> tuple[list[ItemRequest], tuple[PassSettings, PassSettings]]:
-    """What a comparison wants of each text, and the settings of each pass."""
-    both = (engines[0].settings(settings[0]), engines[1].settings(settings[1]))
-    return comparison_requests(engines, both, texts, too_long == "truncate"), both
+    """The request of a comparison for each text, and the settings of each pass."""
+    pass_settings = (engines[0].settings(settings[0]), engines[1].settings(settings[1]))
+    return comparison_requests(engines, pass_settings, texts, too_long == "truncate"), pass_settings
 
 
 def _close(workers: Mapping[tuple[Engine, ...], Worker]) -> None:

@@ -23,21 +23,19 @@ if TYPE_CHECKING:
     from core.passes.outputs import OutputChange, Prediction
 
 PADDING_SHARE: Final = 1 / 16
-"""Of a batch's budget that padding may take; beyond that, another batch costs less."""
+"""Largest share of a batch's budget for padding; beyond it, another batch costs less."""
 
 
 def prepared(checkpoints: Sequence[Checkpoint], item: Item) -> Exception | None:
-    """Tokenise an item's text for each checkpoint, unless another request has.
+    """Tokenise an item's text for each checkpoint, unless it already is.
 
-    Returns: what is wrong with it, or with its settings, if anything is.
-
-    Any error is this item's alone: the settings and texts of others may be sound.
+    Returns: the error in the text or its settings, or None. It concerns this item only; others may still be valid.
     """
     if item.prepared:
         return None
     try:
         item.prepared = tuple(
-            prepare(checkpoint, item.wanted.text, settings, truncate=item.wanted.truncate)
+            prepare(checkpoint, item.item_request.text, settings, truncate=item.item_request.truncate)
             for checkpoint, settings in zip(checkpoints, item.settings, strict=True)
         )
     except Exception as error:
@@ -45,91 +43,91 @@ def prepared(checkpoints: Sequence[Checkpoint], item: Item) -> Exception | None:
     return None
 
 
-def of_like_length(checkpoints: Sequence[Checkpoint], waiting: Iterator[Sequence[Item]], budget: int) -> list[Item]:
-    """The items that are passed next: the first that are waiting, and others as long as they fit.
+def next_batch(checkpoints: Sequence[Checkpoint], ready: Iterator[Sequence[Item]], budget: int) -> list[Item]:
+    """The next batch: the first waiting item, and others of similar length as far as they fit.
 
     Args:
-        checkpoints: the first says how much attention its heads keep for the screen.
-        waiting: prepared items by request, in the order of their turns; taken from only until the batch is full.
-        budget: tokens of the batch, padding included.
+        checkpoints: the first one's numbers of layers and heads limit the attention kept for the screen.
+        ready: prepared items by request, in order of priority; consumed only until the batch is full.
+        budget: tokens of the batch, including padding.
     """
-    chosen: dict[Item, None] = {}  # in order, and quick to look up
+    batch: dict[Item, None] = {}  # in order, and quick to look up
     longest = n_tokens = entries = 0
-    for items in waiting:
+    for items in ready:
         for item in sorted(items, key=lambda item: item.n_tokens):
-            more, width = _entries(checkpoints[0], item), max(longest, item.n_tokens)
-            area = (len(chosen) + 1) * width
+            added, width = _entries(checkpoints[0], item), max(longest, item.n_tokens)
+            area = (len(batch) + 1) * width
             fits = area <= budget and area - n_tokens - item.n_tokens <= PADDING_SHARE * budget
-            fits = fits and entries + more <= WINDOW_ENTRIES and _are_alike(item, next(iter(chosen), item))
-            if item not in chosen and (fits or not chosen):
-                chosen[item] = None
-                longest, n_tokens, entries = width, n_tokens + item.n_tokens, entries + more
-        if (len(chosen) + 1) * longest > budget:
+            fits = fits and entries + added <= WINDOW_ENTRIES and _are_alike(item, next(iter(batch), item))
+            if item not in batch and (fits or not batch):
+                batch[item] = None
+                longest, n_tokens, entries = width, n_tokens + item.n_tokens, entries + added
+        if (len(batch) + 1) * longest > budget:
             break
-    return list(chosen)
+    return list(batch)
 
 
 def _are_alike(a: Item, b: Item) -> bool:
     """Whether one pass can serve both."""
-    return a.settings == b.settings and a.wanted.question is b.wanted.question
+    return a.settings == b.settings and a.item_request.question is b.item_request.question
 
 
 def _entries(checkpoint: Checkpoint, item: Item) -> int:
-    """Entries of attention kept of a text for the screen, at most."""
-    if item.wanted.start is None:
+    """Upper bound on the entries of a text's attention kept for the screen."""
+    if item.item_request.start is None:
         return 0
     attention = checkpoint.attentions[item.settings[0].kind]
     return attention.n_layers * attention.n_heads * min(item.n_tokens, WINDOW_TOKENS) ** 2
 
 
 def passed(checkpoints: Sequence[Checkpoint], batch: Sequence[Item]) -> dict[Item, PassResult]:
-    """What one pass, or two in step, give for prepared items of one question and the same settings."""
+    """Results of one pass, or of two in step, for prepared items of one question and the same settings."""
     if len(checkpoints) > 1:
-        return _compared(checkpoints, batch)
-    if any(item.wanted.start is not None for item in batch):
-        return _looked_at(checkpoints[0], batch)
-    return _answered(checkpoints[0], batch)
+        return _comparison_results(checkpoints, batch)
+    if any(item.item_request.start is not None for item in batch):
+        return _scores_and_attention(checkpoints[0], batch)
+    return _question_results(checkpoints[0], batch)
 
 
-def _answered(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Item, PassResult]:
-    question: Question[Any, Any] = batch[0].wanted.question
-    items, texts = [item.wanted.item for item in batch], [item.prepared[0] for item in batch]
-    seen = {
+def _question_results(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Item, PassResult]:
+    question: Question[Any, Any] = batch[0].item_request.question
+    items, texts = [item.item_request.item for item in batch], [item.prepared[0] for item in batch]
+    results = {
         batch[row]: PassResult(record=Record.of(question.pack(result), texts[row]))
-        for part in question.compute(checkpoint, items, texts, batch[0].settings[0])
-        for row, result in part
+        for pairs in question.compute(checkpoint, items, texts, batch[0].settings[0])
+        for row, result in pairs
     }
-    if len(seen) < len(batch):
-        raise RuntimeError(f"The question {question.name!r} answered {len(seen)} of {len(batch)} items.")
-    return seen
+    if len(results) < len(batch):
+        raise RuntimeError(f"The question {question.name!r} answered {len(results)} of {len(batch)} items.")
+    return results
 
 
-def _looked_at(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Item, PassResult]:
-    """Scores of a batch, and the attention of those of its texts that are on screen."""
+def _scores_and_attention(checkpoint: Checkpoint, batch: Sequence[Item]) -> dict[Item, PassResult]:
+    """Scores of a batch, and attention for its texts that are on screen."""
     from core.roles.scores import score_batch
 
-    texts = with_relations([item.prepared[0] for item in batch], [item.wanted.text for item in batch])
+    texts = with_relations([item.prepared[0] for item in batch], [item.item_request.text for item in batch])
     windows = {
-        row: window_at(checkpoint, texts[row], item.wanted.start)
+        row: window_at(checkpoint, texts[row], item.item_request.start)
         for row, item in enumerate(batch)
-        if item.wanted.start is not None
+        if item.item_request.start is not None
     }
     scores = score_batch(checkpoint, texts, batch[0].settings[0], windows)
-    of_texts = scores.of_texts()
-    maps = {row: packed_attention(seen) for row, seen in scores.maps.items()}
+    measures = scores.of_texts()
+    maps = {row: packed_attention(attention) for row, attention in scores.maps.items()}
     return {
-        item: PassResult(record=_measured(of_texts[row], texts[row]), attention=maps.get(row))
+        item: PassResult(record=_measured(measures[row], texts[row]), attention=maps.get(row))
         for row, item in enumerate(batch)
     }
 
 
-def _compared(checkpoints: Sequence[Checkpoint], batch: Sequence[Item]) -> dict[Item, PassResult]:
+def _comparison_results(checkpoints: Sequence[Checkpoint], batch: Sequence[Item]) -> dict[Item, PassResult]:
     from core.comparison.in_step import compare_batch
 
     a, b = checkpoints
-    # Relations of both at once, so that a text is parsed once.
-    both = [text for item in batch for text in item.prepared]
-    parsed = with_relations(both, [item.wanted.text for item in batch for _ in item.prepared])
+    # Relations for both checkpoints in one call, so that each text is parsed once.
+    prepared = [text for item in batch for text in item.prepared]
+    parsed = with_relations(prepared, [item.item_request.text for item in batch for _ in item.prepared])
     texts_a, texts_b = parsed[::2], parsed[1::2]
     compared = compare_batch(a, b, texts_a, texts_b, *batch[0].settings)
     none = np.empty((0, 0), np.float32)
@@ -148,19 +146,19 @@ def _measured(measures: TextMeasures, text: PassText) -> Record:
 
 
 def prediction_of(checkpoint: Checkpoint, text: Text, settings: PassSettings) -> "Prediction | None":
-    """What a classifier says of a text, cut where it is too long; None for a checkpoint that is none."""
+    """Prediction of the output head for a text, truncated if too long; None for a checkpoint without one."""
     from core.passes.outputs import prediction
 
     return prediction(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings)
 
 
 def output_change_of(checkpoint: Checkpoint, text: Text, settings: PassSettings, token: int | None) -> "OutputChange":
-    """What switching heads off changes in the output for a text; cut where it is too long."""
+    """Change of the output for a text when heads are switched off; the text is truncated if too long."""
     from core.passes.outputs import output_change
 
     return output_change(checkpoint, prepare(checkpoint, text, settings, truncate=True), settings, token)
 
 
 def warm_parser() -> None:
-    """Load the parser, so that the first text need not wait for it."""
+    """Load the parser, so that the first text does not wait for it."""
     list(parse([Text(("Warm.",))]))

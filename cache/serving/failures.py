@@ -1,4 +1,4 @@
-"""Errors in a worker's thread: out of memory, and errors passed on to waiting sessions."""
+"""Errors in a worker's thread: out of memory, and errors re-raised in waiting sessions."""
 
 import logging
 import traceback
@@ -17,9 +17,9 @@ class TooLarge(TextError):
     """
 
     def __init__(self, position: int | None, n_tokens: int) -> None:
-        named = "The text" if position is None else f"Text {position + 1}"
+        subject = "The text" if position is None else f"Text {position + 1}"
         super().__init__(
-            f"{named} has {n_tokens:,} tokens, more than fit into memory with this checkpoint. Cut it, leave it out, "
+            f"{subject} has {n_tokens:,} tokens, more than fit into memory with this checkpoint. Cut it, leave it out, "
             "or choose a smaller checkpoint or another device."
         )
         self.n_tokens = n_tokens
@@ -29,23 +29,23 @@ class TooLarge(TextError):
         return TooLarge(position, self.n_tokens)
 
 
-def no_room(checkpoint: Checkpoint) -> AnalysisError:
-    """What is said where memory runs out on a job."""
+def out_of_memory(checkpoint: Checkpoint) -> AnalysisError:
+    """The error for a job that ran out of memory."""
     return AnalysisError(
         f"This needs more memory than {checkpoint.device} has room for beside {checkpoint.files.name}. Choose a "
         "shorter text, a smaller checkpoint or another device."
     )
 
 
-def for_readers(error: BaseException) -> BaseException:
-    """An error as those who wait can meet it: on a panic, which is no Exception, a page's thread would end for good."""
+def as_exception(error: BaseException) -> BaseException:
+    """The error to raise in waiting sessions: a panic is not an Exception and would end a page's thread for good."""
     return error if isinstance(error, Exception | KeyboardInterrupt | SystemExit) else CheckpointError(panicked(error))
 
 
-def let_go(error: BaseException, is_bug: bool = True) -> None:
-    """Put a bug into the log, and take the frames off an error: they refer to a model, or to the tensors of a pass.
+def log_and_release(error: BaseException, is_bug: bool = True) -> None:
+    """Log a bug and remove an error's tracebacks, whose frames refer to a model or the tensors of a pass.
 
-    Whoever waits raises the error again, and may keep it for long.
+    Waiting sessions raise the error again and may keep it for a long time.
     """
     if is_bug and not isinstance(error, AnalysisError):
         _log.error("A pass failed.\n%s", "".join(traceback.format_exception(error)))

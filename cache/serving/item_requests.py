@@ -20,10 +20,10 @@ from core.texts.text import Text
 
 @dataclass(frozen=True)
 class ComparisonKeys:
-    """Keys of the other results of a text for a comparison of two checkpoints."""
+    """Keys of a text's additional results in a comparison of two checkpoints."""
 
     scores_key: str
-    """Of its scores under the compared checkpoint."""
+    """Key of its scores under the compared checkpoint."""
     divergence_key: str
 
 
@@ -33,24 +33,24 @@ class ItemRequest:
 
     question: Question[Any, Any] = field(compare=False)
     item: Hashable = field(compare=False)
-    """It may differ from an equal one in what its answer does not depend on, such as the name of its text."""
+    """Items of equal requests may differ in what the result does not depend on, such as the name of the text."""
     key: str
-    """Of the answer."""
+    """Key of the result."""
     truncate: bool = False
     """Cut the text where it is too long."""
     start: tuple[int, int] | None = None
-    """First query and key of the part of its attention to keep for the screen; None keeps none."""
+    """First query and key of the attention window to keep for the screen; None keeps none."""
     attention_key: str | None = None
     against: ComparisonKeys | None = None
 
     @property
     def text(self) -> Text:
-        """What the checkpoint reads."""
+        """The text that the checkpoint reads."""
         return self.question.text_of(self.item)
 
     @property
     def keys(self) -> list[str]:
-        """Keys of everything that is wanted."""
+        """Keys of all requested results."""
         against = (None, None) if self.against is None else (self.against.scores_key, self.against.divergence_key)
         return [key for key in (self.key, self.attention_key, *against) if key is not None]
 
@@ -61,11 +61,11 @@ class PassResult:
 
     record: Record
     attention: Arrays | None = None
-    """From packed_attention, where it was wanted: rounded as the store rounds it."""
+    """From packed_attention, if requested: rounded as in the store."""
     against: Record | None = None
-    """Under the compared checkpoint."""
+    """The record under the compared checkpoint."""
     divergence: Float[np.ndarray, "layer head"] | None = None
-    """Between the two, as core.comparison.in_step gives it; empty where the checkpoints have not the same heads."""
+    """Between the two, from core.comparison.in_step; empty if the numbers of layers or heads differ."""
 
     @property
     def sides(self) -> tuple[Record, ...]:
@@ -74,16 +74,16 @@ class PassResult:
 
     @property
     def n_bytes(self) -> int:
-        """Size of all its arrays."""
-        named = [self.attention or {}, *(side.arrays or {} for side in self.sides)]
-        arrays = [array for of_one in named for array in of_one.values()]
+        """Total size of the arrays."""
+        groups = [self.attention or {}, *(side.arrays or {} for side in self.sides)]
+        arrays = [array for group in groups for array in group.values()]
         return sum(array.nbytes for array in arrays) + (0 if self.divergence is None else self.divergence.nbytes)
 
 
 def item_requests(
     engine: Engine, question: Question[Item, Any], items: Iterable[Item], settings: PassSettings, truncate: bool
 ) -> list[ItemRequest]:
-    """The answers to a question for items."""
+    """Requests for the results of a question for items."""
     return [ItemRequest(question, item, _key(engine, question, item, settings), truncate) for item in items]
 
 
@@ -94,65 +94,67 @@ def _key(engine: Engine, question: Question[Item, Any], item: Item, settings: Pa
 def look_request(
     engine: Engine, settings: PassSettings, text: Text, truncate: bool, start: tuple[int, int]
 ) -> ItemRequest:
-    """Scores and attention of one text."""
-    (wanted,) = item_requests(engine, SCORES, [text], settings, truncate)
+    """Request for the scores and attention of one text."""
+    (request,) = item_requests(engine, SCORES, [text], settings, truncate)
     key = attention_key(engine.files.fingerprint, engine.dtype, settings, start, **SCORES.depends_on(text))
-    return replace(wanted, start=start, attention_key=key)
+    return replace(request, start=start, attention_key=key)
 
 
 def comparison_requests(
     engines: tuple[Engine, Engine], settings: tuple[PassSettings, PassSettings], texts: Sequence[Text], truncate: bool
 ) -> list[ItemRequest]:
-    """Scores of texts under two checkpoints, and the divergence of their attention."""
-    a, b = (item_requests(engine, SCORES, texts, own, truncate) for engine, own in zip(engines, settings))
+    """Requests for the scores of texts under two checkpoints and the divergence of their attention."""
+    a, b = (
+        item_requests(engine, SCORES, texts, own_settings, truncate) for engine, own_settings in zip(engines, settings)
+    )
     fingerprints, dtype = (engines[0].files.fingerprint, engines[1].files.fingerprint), engines[0].dtype
     return [
-        replace(of_a, against=ComparisonKeys(of_b.key, divergence_key(fingerprints, dtype, settings, text)))
-        for of_a, of_b, text in zip(a, b, texts)
+        replace(request_a, against=ComparisonKeys(request_b.key, divergence_key(fingerprints, dtype, settings, text)))
+        for request_a, request_b, text in zip(a, b, texts)
     ]
 
 
-def read(store: Store, wanted: Sequence[ItemRequest]) -> dict[ItemRequest, PassResult]:
-    """What the store has of everything that is wanted of an item; items of which it has less are absent."""
-    keys = [key for one in wanted for key in one.keys]
+def read(store: Store, requests: Sequence[ItemRequest]) -> dict[ItemRequest, PassResult]:
+    """Stored results by request; requests that are not or only partly stored are absent."""
+    keys = [key for request in requests for key in request.keys]
     stored = store.get_many(list(dict.fromkeys(keys)))
-    seen = {one: _seen(one, stored) for one in wanted}
-    return {one: of_one for one, of_one in seen.items() if of_one is not None}
+    results = {request: _stored_result(request, stored) for request in requests}
+    return {request: result for request, result in results.items() if result is not None}
 
 
-def _seen(wanted: ItemRequest, stored: Mapping[str, Arrays]) -> PassResult | None:
-    against = wanted.against
+def _stored_result(request: ItemRequest, stored: Mapping[str, Arrays]) -> PassResult | None:
+    against = request.against
     compared = {} if against is None else stored.get(against.divergence_key, {})
     if compared and "divergence" not in compared:
         return PassResult(record=unpack_record(compared))
-    if any(key not in stored for key in wanted.keys):
+    if any(key not in stored for key in request.keys):
         return None
     return PassResult(
-        record=unpack_record(stored[wanted.key]),
-        attention=None if wanted.attention_key is None else stored[wanted.attention_key],
+        record=unpack_record(stored[request.key]),
+        attention=None if request.attention_key is None else stored[request.attention_key],
         against=None if against is None else unpack_record(stored[against.scores_key]),
         divergence=compared.get("divergence"),
     )
 
 
-def write(store: Store, seen: Mapping[ItemRequest, PassResult]) -> None:
-    """Keep what passes gave, in one transaction."""
+def write(store: Store, pass_results: Mapping[ItemRequest, PassResult]) -> None:
+    """Store the results of passes in one transaction."""
     results: dict[str, Arrays] = {}
-    for wanted, of_item in seen.items():
-        results |= _packed(wanted, of_item)
+    for request, result in pass_results.items():
+        results |= _packed(request, result)
     if results:
         store.put_many(results)
 
 
-def _packed(wanted: ItemRequest, seen: PassResult) -> dict[str, Arrays]:
-    against = wanted.against
-    if against is not None and seen.against is None:
-        # Left out as too long for one of the two; for the other it may not be.
-        return {against.divergence_key: pack_record(seen.record)}
-    results: dict[str, Arrays] = {wanted.key: pack_record(seen.record)}
-    if wanted.attention_key is not None and seen.attention is not None:
-        results[wanted.attention_key] = seen.attention
-    if against is not None and seen.against is not None and seen.divergence is not None:
-        results[against.scores_key] = pack_record(seen.against)
-        results[against.divergence_key] = {"divergence": seen.divergence}
+def _packed(request: ItemRequest, result: PassResult) -> dict[str, Arrays]:
+    against = request.against
+    if against is not None and result.against is None:
+        # Too long for one of the two checkpoints, but possibly not for the other.
+        return {against.divergence_key: pack_record(result.record)}
+    results: dict[str, Arrays] = {request.key: pack_record(result.record)}
+    if request.attention_key is not None and result.attention is not None:
+        results[request.attention_key] = result.attention
+    if against is not None and result.against is not None and result.divergence is not None:
+        results[against.scores_key] = pack_record(result.against)
+        results[against.divergence_key] = {"divergence": result.divergence}
     return results

@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Final
 
 UNKNOWN_BYTES: Final = 8 * 2**30
-"""Taken for a machine that does not say how much it has."""
+"""Assumed for a machine that does not report its memory."""
 ARENAS: Final = 2
-"""Heaps of C's allocator, which by default makes up to eight for each core."""
+"""Heaps of C's allocator, which by default creates up to eight per core."""
 M_ARENA_MAX: Final = -8
-"""Names their number in C's `mallopt`."""
+"""Parameter of C's `mallopt` for their number."""
 CONTAINER_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 
 
 def machine_bytes() -> int:
     """Memory of the machine, or of the container that this runs in."""
-    known = UNKNOWN_BYTES
+    n_bytes = UNKNOWN_BYTES
     if hasattr(os, "sysconf"):
-        known = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        n_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = CONTAINER_LIMIT.read_text().strip() if CONTAINER_LIMIT.is_file() else ""
-    return min(known, int(limit)) if limit.isdigit() else known
+    return min(n_bytes, int(limit)) if limit.isdigit() else n_bytes
 
 
 def gpu_bytes() -> int:
@@ -33,7 +33,7 @@ def gpu_bytes() -> int:
 
 
 def free_memory(device: str) -> None:
-    """Give back what nothing refers to any more."""
+    """Release memory that nothing refers to any more."""
     import torch
 
     gc.collect()
@@ -45,19 +45,19 @@ def free_memory(device: str) -> None:
 
 
 def few_arenas() -> None:
-    """Let the threads of this process share a few heaps.
+    """Make the threads of this process share a few heaps.
 
-    The server starts a thread for each run of a page. With a heap for almost each of them, what one thread let go of
-    is of no use to the next one, and a server with many visitors grows.
+    The server starts a thread for each run of a page. With a heap for almost every thread, memory freed by one cannot
+    be reused by the next, and a server with many visitors keeps growing.
     """
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
         library.mallopt(M_ARENA_MAX, ARENAS)
 
 
 def trim_heap() -> None:
-    """Give the system back what C's allocator holds and nobody uses.
+    """Return free memory of C's allocator to the system.
 
-    Results are made in one thread and let go of in many, so its free parts would lie scattered and grow for long.
+    Results are allocated in one thread and freed in many, so the heap fragments and keeps growing.
     """
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
         library.malloc_trim(0)

@@ -12,7 +12,7 @@ from typing import Final
 from safetensors import SafetensorError
 
 from cache.engine import Engine
-from cache.serving.failures import for_readers
+from cache.serving.failures import as_exception
 from cache.serving.memory import free_memory, gpu_bytes, machine_bytes
 from cache.serving.trust import check_by_trial
 from core.checkpoints.checkpoint import Checkpoint
@@ -23,11 +23,11 @@ from core.errors import AnalysisError, CheckpointError
 
 SHARE_OF_MACHINE: Final = 0.5
 SHARE_OF_GPU: Final = 0.6
-"""Of all memory, for the weights of checkpoints; passes, results and the program need the rest."""
+"""Share of memory for the weights of checkpoints; passes, results and the program need the rest."""
 BYTES_OF_WEIGHT: Final = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 _loading: Final = Lock()
-"""One checkpoint at a time, so that each load makes room for itself alone and the memory budget holds."""
+"""Allows one load at a time: each frees memory for itself only, so concurrent loads would exceed the budget."""
 
 
 @dataclass(eq=False)
@@ -38,14 +38,14 @@ class _Held:
 
 
 class Models:
-    """Checkpoints by engine; safe to share between threads.
+    """Checkpoints by engine; thread-safe.
 
-    A checkpoint that is in use is never let go. Others are, least recently used first, when the weights held on a
-    device pass its budget; one that passes it alone is held alone.
+    A checkpoint in use is never evicted. Others are, least recently used first, when the weights on a device exceed
+    its budget; a checkpoint that exceeds it alone is kept alone.
     """
 
     def __init__(self, budget_bytes: int | None = None) -> None:
-        """Hold nothing yet.
+        """Begin with nothing loaded.
 
         Args:
             budget_bytes: for each device; None for the megabytes in ATTENTION_SIEVE_MODELS_MB, or else half of the
@@ -69,9 +69,9 @@ class Models:
 
     @contextmanager
     def use(self, engine: Engine) -> Iterator[Checkpoint]:
-        """A checkpoint that stays in memory meanwhile; loads it, or waits for whoever is loading it.
+        """Context in which a checkpoint stays in memory; loads it, or waits for the thread that is loading it.
 
-        Once the caller refers to it no more, `trim` may let it go.
+        Call `trim` once nothing refers to it any more.
 
         Raises: CheckpointError.
         """
@@ -84,14 +84,14 @@ class Models:
                 self._held.move_to_end(engine)
 
     def trim(self) -> None:
-        """Let go of what nobody uses and passes the budget; the latest stays, also where it passes it alone."""
+        """Evict unused checkpoints beyond the budget; the latest one stays even if it exceeds the budget alone."""
         with self._lock:
             devices = {held.checkpoint.device for held in self._held.values()}
         for device in devices:
             self._make_room(device, 0)
 
     def _take(self, engine: Engine) -> _Held:
-        """A checkpoint with one more user."""
+        """Acquire a checkpoint: one more user."""
         while True:
             with self._lock:
                 held = self._held.get(engine)
@@ -101,14 +101,14 @@ class Models:
                     return held
                 load = self._loads.get(engine)
                 if load is None:
-                    mine = self._loads[engine] = Future()
+                    own_load = self._loads[engine] = Future()
             if load is None:
-                self._load(engine, mine)
+                self._load(engine, own_load)
             else:
                 load.result()
 
     def _load(self, engine: Engine, promise: Future) -> None:
-        """Load a checkpoint; whoever waits for it meets the same error."""
+        """Load a checkpoint; waiting threads get the same error."""
         try:
             check_by_trial(engine.files)
             with _loading:
@@ -116,7 +116,7 @@ class Models:
         except BaseException as error:
             with self._lock:
                 del self._loads[engine]
-            promise.set_exception(for_readers(error))
+            promise.set_exception(as_exception(error))
             raise
         with self._lock:
             self._held[engine] = _Held(checkpoint, checkpoint.n_bytes)
@@ -125,7 +125,7 @@ class Models:
 
     def _loaded(self, engine: Engine) -> Checkpoint:
         device = choose_device(engine.device)
-        expected = _bytes_to_come(engine)
+        expected = _expected_bytes(engine)
         self._make_room(device, expected)
         try:
             return load_checkpoint(engine.files, device=device, dtype=engine.dtype)
@@ -139,9 +139,9 @@ class Models:
         )
 
     def _make_room(self, device: str, expected: int) -> None:
-        """Let go of what nobody uses until the budget holds what is there and what is expected to come."""
+        """Evict unused checkpoints until the rest and `expected` more bytes fit the budget."""
         budget = self._budget_of(device)
-        let_go = []
+        evicted = []
         with self._lock:
             sizes = {engine: held.n_bytes for engine, held in self._held.items() if held.checkpoint.device == device}
             latest = None if expected else next(reversed(sizes), None)
@@ -149,9 +149,9 @@ class Models:
             for engine, n_bytes in sizes.items():
                 if total > budget and engine != latest and self._held[engine].n_users == 0:
                     del self._held[engine]
-                    let_go.append(engine)
+                    evicted.append(engine)
                     total -= n_bytes
-        if let_go:
+        if evicted:
             free_memory(device)
 
     def _budget_of(self, device: str) -> int:
@@ -160,20 +160,20 @@ class Models:
         return int(SHARE_OF_GPU * gpu_bytes() if device == "cuda" else SHARE_OF_MACHINE * machine_bytes())
 
 
-def _bytes_to_come(engine: Engine) -> int:
-    """Memory that a checkpoint's weights will take in the engine's number format, whichever one its files are in."""
+def _expected_bytes(engine: Engine) -> int:
+    """Memory of a checkpoint's weights in the engine's number format, whatever the format of its files."""
     try:
         return n_saved(engine.files.folder) * BYTES_OF_WEIGHT.get(engine.dtype, 4)
     except SafetensorError:
-        # Loading says in a sentence what is wrong with such a file.
+        # Loading reports what is wrong with such a file.
         return sum(path.stat().st_size for path in engine.files.folder.glob(WEIGHT_FILES))
 
 
 def _budget_from_environment() -> int | None:
-    named = os.environ.get("ATTENTION_SIEVE_MODELS_MB", "")
-    if named and not (named.isascii() and named.isdigit()):
+    megabytes = os.environ.get("ATTENTION_SIEVE_MODELS_MB", "")
+    if megabytes and not (megabytes.isascii() and megabytes.isdigit()):
         raise AnalysisError(
-            f"ATTENTION_SIEVE_MODELS_MB is {named!r}, which is not a whole number of megabytes. "
+            f"ATTENTION_SIEVE_MODELS_MB is {megabytes!r}, which is not a whole number of megabytes. "
             "Set it to a number such as 4096, or remove it to let checkpoints take half of the memory."
         )
-    return int(named) * 2**20 if named else None
+    return int(megabytes) * 2**20 if megabytes else None

@@ -20,7 +20,7 @@ class Queue:
     """The requests of all sessions to one worker."""
 
     def __init__(self) -> None:
-        # One that its holder may take again: garbage collection may close the queue at any point of any thread.
+        # Reentrant: garbage collection may close the queue at any point in any thread.
         self._lock = RLock()
         self._arrived = Condition(self._lock)
         self._requests: list[Request] = []
@@ -31,20 +31,20 @@ class Queue:
 
     def submit(
         self,
-        wanted: Sequence[ItemRequest],
+        item_requests: Sequence[ItemRequest],
         settings: tuple[PassSettings, ...],
         indices: Sequence[int | None],
         skips: bool,
     ) -> Request:
-        """Begin to wait; a text that is waited for already is joined.
+        """Add a request; texts that another request waits for are shared with it.
 
-        Raises: AnalysisError when the queue is closed.
+        Raises: AnalysisError if the queue is closed.
         """
         with self._lock:
             if self._is_closed:
                 raise closing()
             self._n_requests += 1
-            items = [self._item(one, settings) for one in wanted]
+            items = [self._item(item_request, settings) for item_request in item_requests]
             request = Request(self._n_requests, items, indices, skips, Condition(self._lock))
             for item in items:
                 item.requests.add(request)
@@ -57,9 +57,9 @@ class Queue:
             return request
 
     def submit_job(self, work: Callable[[Checkpoint], Any]) -> Future:
-        """Wait for a turn between two batches.
+        """Add a job, to be run between two batches.
 
-        Raises: AnalysisError when the queue is closed.
+        Raises: AnalysisError if the queue is closed.
         """
         with self._lock:
             if self._is_closed:
@@ -69,7 +69,7 @@ class Queue:
             return self._jobs[-1].promise
 
     def next_job(self) -> Job | None:
-        """The job whose turn it is; one that nobody waits for any more has been cancelled."""
+        """The next job that is not cancelled, or None."""
         with self._lock:
             while self._jobs:
                 job = self._jobs.popleft()
@@ -77,21 +77,21 @@ class Queue:
                     return job
             return None
 
-    def _item(self, wanted: ItemRequest, settings: tuple[PassSettings, ...]) -> Item:
-        """An item that gives what is wanted: one that is there, one that can still be asked for more, or a new one."""
-        alike = self._items.setdefault(_joined_by(wanted), [])
-        for item in alike:
-            if wanted.start in (None, item.wanted.start):
+    def _item(self, item_request: ItemRequest, settings: tuple[PassSettings, ...]) -> Item:
+        """The item for a request: an existing one, an existing one that can still be extended, or a new one."""
+        candidates = self._items.setdefault(_sharing_key(item_request), [])
+        for item in candidates:
+            if item_request.start in (None, item.item_request.start):
                 return item
-        for item in alike:
-            if item.wanted.start is None and not item.is_running and item.outcome is None:
-                item.wanted = wanted
+        for item in candidates:
+            if item.item_request.start is None and not item.is_running and item.outcome is None:
+                item.item_request = item_request
                 return item
-        alike.append(Item(wanted, settings))
-        return alike[-1]
+        candidates.append(Item(item_request, settings))
+        return candidates[-1]
 
     def withdraw(self, request: Request) -> None:
-        """Wait no longer; what nobody else waits for is dropped."""
+        """Stop waiting; items that nobody else waits for are dropped."""
         with self._lock:
             self._withdraw(request)
 
@@ -104,15 +104,15 @@ class Queue:
                     self._drop(item)
 
     def _drop(self, item: Item) -> None:
-        key = _joined_by(item.wanted)
-        alike = [other for other in self._items.get(key, ()) if other is not item]
-        if alike:
-            self._items[key] = alike
+        key = _sharing_key(item.item_request)
+        remaining = [other for other in self._items.get(key, ()) if other is not item]
+        if remaining:
+            self._items[key] = remaining
         else:
             self._items.pop(key, None)
 
     def turn(self) -> list[Request]:
-        """Requests in the order of their turns: the oldest that were passed over too often, then the least left."""
+        """Requests by priority: first those passed over too often, oldest first; then those with the least left."""
         with self._lock:
             return self._in_order()
 
@@ -124,7 +124,7 @@ class Queue:
         return sorted(self._requests, key=turn)
 
     def begin(self, items: Sequence[Item]) -> list[Item]:
-        """Mark those that are still wanted as running."""
+        """Mark the items that somebody still waits for as running, and return them."""
         with self._lock:
             running = [item for item in items if item.requests and item.outcome is None]
             for item in running:
@@ -135,7 +135,7 @@ class Queue:
             return running
 
     def still_wanted(self, running: Sequence[Item]) -> list[Item]:
-        """Those of a batch that somebody waits for after it has failed; the others are dropped."""
+        """Items of a failed batch that somebody still waits for; the others are dropped."""
         with self._lock:
             for item in running:
                 if not item.requests:
@@ -143,14 +143,14 @@ class Queue:
             return [item for item in running if item.requests]
 
     def finish(self, outcomes: Mapping[Item, Outcome]) -> list[Item]:
-        """Hand outcomes to those who wait; what was seen can be joined until it is forgotten.
+        """Deliver outcomes to the waiting requests; new requests can use a result until it is forgotten.
 
-        Returns: those that wait on, because more is wanted of them by now than was seen.
+        Returns: items that keep waiting, because more has been requested of them than the pass computed.
         """
         with self._lock:
-            wait_on = [item for item, outcome in outcomes.items() if item.wants_more_than(outcome)]
+            still_waiting = [item for item, outcome in outcomes.items() if item.wants_more_than(outcome)]
             for item, outcome in outcomes.items():
-                if item in wait_on:
+                if item in still_waiting:
                     continue
                 item.outcome, item.is_running = outcome, False
                 for request in list(item.requests):
@@ -160,16 +160,16 @@ class Queue:
                 item.requests.clear()
                 if isinstance(outcome, BaseException):
                     self._drop(item)
-            return wait_on
+            return still_waiting
 
     def forget(self, items: Sequence[Item]) -> None:
-        """Let go of items whose outcome is in the store."""
+        """Drop items whose outcome is in the store."""
         with self._lock:
             for item in items:
                 self._drop(item)
 
     def fail(self, error: BaseException) -> None:
-        """Hand an error to everybody who waits, and begin anew."""
+        """Fail all waiting requests and jobs with an error, and empty the queue."""
         with self._lock:
             self._items.clear()
             for request in list(self._requests):
@@ -180,43 +180,43 @@ class Queue:
                 job.promise.set_exception(error)
 
     def status(self, request: Request, seconds_per_character: float | None) -> Status:
-        """How far a request is."""
+        """Progress of a request."""
         with self._lock:
             order = self._in_order()
-            before = order[: order.index(request)] if request in order else []
-            left = request.size_left + sum(other.size_left for other in before)
+            earlier = order[: order.index(request)] if request in order else []
+            size_left = request.size_left + sum(other.size_left for other in earlier)
             return Status(
                 done=request.n_done,
                 total=len(request.items),
-                seconds_left=None if seconds_per_character is None else left * seconds_per_character,
-                n_waiting_before=len(before),
+                seconds_left=None if seconds_per_character is None else size_left * seconds_per_character,
+                n_waiting_before=len(earlier),
             )
 
     def wait(self, request: Request, n_known: int, seconds: float) -> bool:
-        """Wait until more than `n_known` items are done, or some time has passed; whether the request is done."""
+        """Wait until more than `n_known` items are done or a timeout; returns whether the request is done."""
         with self._lock:
             request.changed.wait_for(lambda: request.is_done or request.n_done > n_known, seconds)
             return request.is_done
 
     def wait_for_work(self, seconds: float = 0.0) -> bool:
-        """Wait until there is work, some time has passed, or the queue is closed; whether there is any."""
+        """Wait until there is work, the queue is closed, or a timeout; returns whether there is work."""
         with self._lock:
             self._arrived.wait_for(lambda: self._requests or self._jobs or self._is_closed, seconds)
             return bool(self._requests or self._jobs)
 
     def close(self) -> None:
-        """Take no more requests, and fail those that wait."""
+        """Accept no more requests, and fail the waiting ones."""
         with self._lock:
             self._is_closed = True
             self._arrived.notify_all()
         self.fail(closing())
 
 
-def _joined_by(wanted: ItemRequest) -> tuple[Hashable, ...]:
-    """What wishes agree in that one item may serve."""
-    return wanted.key, wanted.truncate, wanted.against
+def _sharing_key(item_request: ItemRequest) -> tuple[Hashable, ...]:
+    """Requests with equal keys can share one item."""
+    return item_request.key, item_request.truncate, item_request.against
 
 
 def closing() -> AnalysisError:
-    """What those are told who wait while the program ends."""
+    """The error for sessions that wait when the program ends."""
     return AnalysisError("The program is being closed, so no more texts are passed. Start it again to go on.")

@@ -1,8 +1,8 @@
 """Requests of sessions: texts to process, and other work on a loaded checkpoint.
 
 Equal texts that several sessions wait for are one item. A session waits for its request, which is done when all its
-items are, or one has failed. All of it is changed under the queue's lock, but for what only the worker's thread
-touches: a request's `unprepared` and `ready`, an item's `prepared`.
+items are done or one has failed. The queue's lock protects everything except what only the worker's thread uses: a
+request's `unprepared` and `ready`, and an item's `prepared`.
 """
 
 from collections import deque
@@ -20,23 +20,23 @@ from core.errors import TextTooLong
 from core.passes.texts import PassText
 
 SIZE_OF_ANY: Final = 10
-"""Characters that a text counts for besides its own: the shortest costs a pass too."""
+"""Characters added to the length of every text, because even the shortest one costs part of a pass."""
 
 Outcome = PassResult | BaseException
-"""What became of an item."""
+"""Result of an item, or the error that it ended with."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """How far a request is."""
+    """Progress of a request."""
 
     done: int
     total: int
-    """Texts."""
+    """Number of texts."""
     seconds_left: float | None
-    """Estimate, for the requests before it too; None before anything has been timed."""
+    """Estimate, including the requests before it; None until a batch has been timed."""
     n_waiting_before: int
-    """Requests whose turn comes before."""
+    """Number of requests that are served before it."""
 
 
 Report = Callable[[Status], None]
@@ -45,26 +45,26 @@ Report = Callable[[Status], None]
 
 @dataclass(eq=False)
 class Item:
-    """A text that somebody waits for."""
+    """A text that one or more requests wait for."""
 
-    wanted: ItemRequest
+    item_request: ItemRequest
     settings: tuple[PassSettings, ...]
     """For each checkpoint."""
     requests: set["Request"] = field(default_factory=set)
     is_running: bool = False
-    """In the batch that is passed now: what is wanted of it can no longer be changed."""
+    """Whether it is in the current batch, so that its request can no longer be extended."""
     outcome: Outcome | None = None
     prepared: tuple[PassText, ...] = ()
-    """For each checkpoint; empty until then."""
+    """For each checkpoint; empty until it is prepared."""
 
     @property
     def size(self) -> int:
-        """Characters: what order and estimates go by, known before anything is tokenised."""
-        return SIZE_OF_ANY + sum(map(len, self.wanted.text.segments))
+        """Characters, for priorities and estimates; known before tokenisation."""
+        return SIZE_OF_ANY + sum(map(len, self.item_request.text.segments))
 
     @property
     def n_tokens(self) -> int:
-        """Tokens; 0 while it is not prepared."""
+        """Number of tokens; 0 until it is prepared."""
         return max((text.n_tokens for text in self.prepared), default=0)
 
     @property
@@ -73,12 +73,12 @@ class Item:
         return self.outcome is None and bool(self.requests)
 
     def wants_more_than(self, outcome: Outcome) -> bool:
-        """Whether an outcome lacks the attention that is wanted: a look may join while the scores are being found."""
-        return self.wanted.start is not None and isinstance(outcome, PassResult) and outcome.attention is None
+        """Whether an outcome lacks the requested attention: a look may join while the scores are being computed."""
+        return self.item_request.start is not None and isinstance(outcome, PassResult) and outcome.attention is None
 
-    def is_met_by(self, kept: PassResult) -> bool:
-        """Whether what the store has spares a pass; of a text that was left out or cut, only where it may be cut."""
-        return all(side.arrays is not None and (self.wanted.truncate or not side.n_cut) for side in kept.sides)
+    def is_satisfied_by(self, stored: PassResult) -> bool:
+        """Whether a stored result makes a pass unnecessary; a truncated one does only if truncation is allowed."""
+        return all(side.arrays is not None and (self.item_request.truncate or not side.n_cut) for side in stored.sides)
 
 
 class Request:
@@ -87,14 +87,14 @@ class Request:
     def __init__(
         self, number: int, items: Sequence[Item], indices: Sequence[int | None], skips: bool, changed: Condition
     ):
-        """Wait for items.
+        """Begin with no item done.
 
         Args:
-            number: later requests have higher ones.
+            number: later requests have higher numbers.
             items: one or more, all different.
-            indices: index of each among the texts that the session gave, for messages.
-            skips: whether a text that is too long is left out rather than a failure.
-            changed: on the queue's lock; notified when more of it is done.
+            indices: index of each among the session's texts, for error messages.
+            skips: whether texts that are too long are left out; otherwise they are errors.
+            changed: condition on the queue's lock, notified when an item is done.
         """
         self.number = number
         self.items = tuple(items)
@@ -102,7 +102,7 @@ class Request:
         self.n_done = 0
         self.size_left = sum(item.size for item in items)
         self.passed_over = 0
-        """Batches since it last had a text in one."""
+        """Batches since the last one that contained one of its texts."""
         self.unprepared, self.ready = deque(items), list[Item]()
         self.changed = changed
         self._indices = dict(zip(items, indices))
@@ -110,21 +110,21 @@ class Request:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing more to wait for."""
+        """Whether all items are done or the request has failed."""
         return self.failure is not None or self.n_done == len(self.items)
 
     def next_unprepared(self, n_characters: int) -> list[Item]:
-        """Take some texts that are still wanted off those to be prepared."""
-        taken, n_taken = list[Item](), 0
-        while self.unprepared and n_taken < n_characters:
+        """Remove and return the next items to prepare, of `n_characters` or slightly more."""
+        items, n_found = list[Item](), 0
+        while self.unprepared and n_found < n_characters:
             item = self.unprepared.popleft()
             if item.is_wanted:
-                taken.append(item)
-                n_taken += item.size
-        return taken
+                items.append(item)
+                n_found += item.size
+        return items
 
     def take(self, item: Item) -> None:
-        """Count an item whose outcome is there."""
+        """Count an item as done."""
         self.n_done += 1
         self.size_left -= item.size
         if isinstance(item.outcome, BaseException) and not self._leaves_out(item.outcome):
@@ -135,30 +135,30 @@ class Request:
         return self._skips and isinstance(outcome, TextTooLong)
 
     def answer(self) -> list[PassResult]:
-        """What was seen of each text, in order.
+        """The result of each item, in order.
 
-        Raises: the failure of the first that failed.
+        Raises: the first failure.
         """
         if self.failure is not None:
             raise self.failure
-        return [_seen(item.outcome) for item in self.items]
+        return [_pass_result(item.outcome) for item in self.items]
 
 
 @dataclass(eq=False)
 class Job:
-    """Work on the loaded checkpoint that answers no question; its promise carries the result."""
+    """Other work on the loaded checkpoint; the promise carries its result."""
 
     work: Callable[[Checkpoint], Any]
     promise: Future = field(default_factory=Future)
 
 
-def _at(place: int | None, error: BaseException) -> BaseException:
-    """An error about one text names its place among those that this session gave."""
-    return error.at(place) if hasattr(error, "at") else error
+def _at(index: int | None, error: BaseException) -> BaseException:
+    """The error with the index of its text among those of this session, if it concerns one text."""
+    return error.at(index) if hasattr(error, "at") else error
 
 
-def _seen(outcome: Outcome | None) -> PassResult:
-    """What was seen of a text of a request that has not failed; a text that is too long was then to be left out."""
+def _pass_result(outcome: Outcome | None) -> PassResult:
+    """The result of an item of a request that has not failed, so that a text that is too long is left out."""
     if isinstance(outcome, TextTooLong):
         return left_out(outcome)
     if not isinstance(outcome, PassResult):
@@ -167,5 +167,5 @@ def _seen(outcome: Outcome | None) -> PassResult:
 
 
 def left_out(error: TextTooLong) -> PassResult:
-    """What is kept of a text that is too long."""
+    """The result of a text that is too long."""
     return PassResult(record=Record.left_out(error.n_tokens))

@@ -1,4 +1,4 @@
-"""Long work that is watched, stopped, and keeps what it has finished: probes, and whatever takes minutes."""
+"""Long work in the background, such as probes: it can be watched and stopped, and keeps its results so far."""
 
 import math
 import time
@@ -6,23 +6,23 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Final, Generic, TypeVar
 
-from cache.serving.failures import let_go
+from cache.serving.failures import log_and_release
 
 ABANDONED_SECONDS: Final = 300.0
-"""After so long without anybody watching, nobody waits for a run any more."""
+"""A run that nobody has watched for this long is abandoned."""
 
 Progress = TypeVar("Progress")
 Results = TypeVar("Results")
 
 
 class Run(Generic[Progress, Results]):
-    """Work in a thread of its own: it continues while its reader looks at other pages, and ends when nobody watches.
+    """Work in a thread of its own: it continues while its reader is on other pages, and ends when nobody watches.
 
     Attributes:
-        results: of what is finished so far; None before anything is.
-        error: what ended it, if anything did.
+        results: results so far; None before there are any.
+        error: the error that ended it, or None.
         is_stopped: whether it was stopped before its end.
-        name: as it was given.
+        name: name of the work.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class Run(Generic[Progress, Results]):
         name: str,
         patience: float | None = ABANDONED_SECONDS,
     ) -> None:
-        """Begin.
+        """Start the work.
 
         Args:
-            work: is given two functions to call: one with its progress, several times a second, which raises to stop
-                it; and one with its results so far, whenever there are more.
-            progress: before the work has told any.
-            name: of what is done.
-            patience: seconds without anybody watching after which it ends; None if it does not depend on watchers.
+            work: takes two callbacks: one for its progress, to be called several times a second, which raises to stop
+                the work; and one for its results so far.
+            progress: initial progress.
+            name: name of the work.
+            patience: seconds without a watcher after which it ends; None for a run that needs no watchers.
         """
         self.results: Results | None = None
         self.error: Exception | None = None
@@ -54,16 +54,16 @@ class Run(Generic[Progress, Results]):
 
     @property
     def is_on(self) -> bool:
-        """Whether it still works."""
+        """Whether it is still running."""
         return self._thread.is_alive()
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it was asked to stop and has not ended yet."""
+        """Whether a stop was requested and it has not ended yet."""
         return self._wants_stop and self.is_on
 
     def watch(self) -> Progress:
-        """Its latest progress; a run that nobody watches ends once its patience does."""
+        """The latest progress; a run that is not watched ends after its patience."""
         self._watched = time.monotonic()
         return self._progress
 
@@ -72,7 +72,7 @@ class Run(Generic[Progress, Results]):
         self._wants_stop = True
 
     def wait(self, seconds: float) -> None:
-        """Until it has ended, at most so long."""
+        """Wait until it has ended, for at most this long."""
         self._thread.join(seconds)
 
     def _tell(self, progress: Progress) -> None:
@@ -89,7 +89,7 @@ class Run(Generic[Progress, Results]):
         except _Stopped:
             self.is_stopped = True
         except Exception as error:
-            let_go(error)
+            log_and_release(error)
             self.error = error
 
 

@@ -1,4 +1,4 @@
-"""How much of the store each session may fill, so that no visitor of a public server pushes out what others keep."""
+"""Limit on how much of the store each session may fill, so that no visitor of a public server evicts others' work."""
 
 import time
 from collections import deque
@@ -9,13 +9,13 @@ from typing import Final
 from core.errors import AnalysisError
 
 SECONDS: Final = 3600
-"""A share is for this long; then it is free again."""
+"""Period of a share."""
 STOPPED_BYTES: Final = 2**16
-"""What a text counts for where a request was stopped or failed: about what a sentence on screen takes."""
+"""Size counted for each text of a stopped or failed request: about that of a sentence on screen."""
 
 
 class Shares:
-    """What the passes of each session gave within the last hour; thread-safe."""
+    """Bytes computed for each session within the last hour; thread-safe."""
 
     def __init__(
         self, n_bytes: int, session: Callable[[], Hashable], clock: Callable[[], float] = time.monotonic
@@ -23,19 +23,19 @@ class Shares:
         """Begin with nothing used.
 
         Args:
-            n_bytes: of results of one session, before compression.
-            session: which session asks, called in its own thread.
-            clock: seconds.
+            n_bytes: limit on the results of one session, before compression.
+            session: returns the current session; called in that session's thread.
+            clock: returns the time in seconds.
         """
         self._n_bytes, self._session, self._clock = n_bytes, session, clock
         self._used: dict[Hashable, deque[tuple[float, int]]] = {}
-        """When, and how many bytes, oldest first."""
+        """Time and number of bytes, oldest first."""
         self._lock = Lock()
 
     def check(self) -> None:
-        """Raise where the session that asks has used its share.
+        """Raise if the current session has used its share.
 
-        Raises: AnalysisError, saying when it is free again.
+        Raises: AnalysisError, which says when the session can compute again.
         """
         with self._lock:
             self._forget_old()
@@ -51,14 +51,14 @@ class Shares:
         )
 
     def add(self, n_bytes: int) -> None:
-        """Count what was computed for the session that asks."""
+        """Count bytes computed for the current session."""
         with self._lock:
             self._used.setdefault(self._session(), deque()).append((self._clock(), n_bytes))
 
     def _forget_old(self) -> None:
-        before = self._clock() - SECONDS
+        expired = self._clock() - SECONDS
         for session, used in list(self._used.items()):
-            while used and used[0][0] <= before:
+            while used and used[0][0] <= expired:
                 used.popleft()
             if not used:
                 del self._used[session]

@@ -1,4 +1,4 @@
-"""Which checkpoints are loaded here without a trial in a process of their own."""
+"""Trusted checkpoints; others are first loaded on trial in a separate process."""
 
 import os
 from contextlib import suppress
@@ -13,10 +13,10 @@ from core.checkpoints.folders import checkpoints_folder, program_folder
 from core.checkpoints.trial_load import try_to_load
 
 TRIED: Final = "tried"
-"""Folder of the program's data: a file for each checkpoint that was loaded on trial, named by its fingerprint."""
+"""Folder in the program's data with an empty file for each checkpoint that passed its trial, named by fingerprint."""
 
 _trying: Final = Lock()
-"""One trial at a time: each may take gigabytes."""
+"""Allows one trial at a time, because each may take gigabytes of memory."""
 
 
 def check_by_trial(files: CheckpointFiles) -> None:
@@ -27,15 +27,15 @@ def check_by_trial(files: CheckpointFiles) -> None:
 
     Raises: CheckpointError.
     """
-    named = os.environ.get("ATTENTION_SIEVE_TRUSTED", "").split(os.pathsep)
-    trusted = (bundled_folder(), checkpoints_folder(), *(Path(folder) for folder in named if folder))
+    folders = os.environ.get("ATTENTION_SIEVE_TRUSTED", "").split(os.pathsep)
+    trusted = (bundled_folder(), checkpoints_folder(), *(Path(folder) for folder in folders if folder))
     if any(files.folder.resolve().is_relative_to(folder.resolve()) for folder in trusted):
         return
-    # The same for all random weights of one architecture.
-    passed = program_folder() / TRIED / fingerprint(files.states)
+    # `states` is the same for all random weights of one architecture.
+    record = program_folder() / TRIED / fingerprint(files.states)
     with _trying:
-        if not os.path.exists(passed):
+        if not os.path.exists(record):
             try_to_load(files)
-            with suppress(OSError):  # where nothing can be written, it is tried anew next time
-                passed.parent.mkdir(parents=True, exist_ok=True)
-                passed.touch()
+            with suppress(OSError):  # if it cannot be written, the trial is repeated next time
+                record.parent.mkdir(parents=True, exist_ok=True)
+                record.touch()

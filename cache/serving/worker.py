@@ -1,4 +1,4 @@
-"""Worker of an engine, or of two that are compared: a thread that processes the requests of all sessions in batches."""
+"""Worker of one engine or two compared ones: a thread that processes the requests of all sessions in batches."""
 
 import logging
 import sys
@@ -13,8 +13,8 @@ from threading import Lock, Thread, current_thread
 from typing import Final, TypeVar
 
 from cache.engine import Engine
-from cache.serving.batch import of_like_length, passed, prepared
-from cache.serving.failures import TooLarge, for_readers, let_go, no_room
+from cache.serving.batch import next_batch, passed, prepared
+from cache.serving.failures import TooLarge, as_exception, log_and_release, out_of_memory
 from cache.serving.item_requests import ItemRequest, PassResult, read, write
 from cache.serving.memory import free_memory, trim_heap
 from cache.serving.models import Models
@@ -27,21 +27,21 @@ from core.checkpoints.memory import is_out_of_memory
 from core.errors import TextTooLong
 
 REPORT_SECONDS: Final = 0.2
-"""Longest time between two reports to a session that waits."""
+"""Longest time between two progress reports to a waiting session."""
 LINGER_SECONDS: Final = 10.0
-"""How long a thread stays without work."""
+"""How long an idle thread lives."""
 CLOSE_SECONDS: Final = 10.0
-"""How long the end of the program waits for the batch that is being passed."""
+"""How long the program's exit waits for the current batch."""
 READY_BATCHES: Final = 4
-"""Batches' worth of tokens of a request that are ready at once: enough to find texts of like length among."""
+"""Number of batches' worth of prepared tokens per request: enough to find texts of similar length."""
 CHARACTERS: Final = 4
-"""Of a token, about."""
+"""Approximate number of characters per token."""
 TIMED_BATCHES: Final = 15
 TRIM_BATCHES: Final = 8
-"""Between two times that the heap is trimmed, which takes a few milliseconds."""
+"""Batches between two trims of the heap, each of which takes a few milliseconds."""
 SWITCH_SECONDS: Final = 0.0002
-"""Python's switch interval. A pass lets other threads run hundreds of times, and each time waits so long for its turn:
-beside three busy sessions it took ninety times as long at Python's usual 5 ms, and ten times at this."""
+"""Python's switch interval. A pass releases the interpreter hundreds of times and waits this long each time to get it
+back: with three busy sessions, it took 90 times as long at Python's default of 5 ms, and 10 times at this value."""
 
 Answer = TypeVar("Answer")
 Checkpoints = tuple[Checkpoint, ...]
@@ -50,14 +50,14 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Passes the texts that sessions ask for through one checkpoint, or through two in step.
+    """Passes the texts of all sessions through one checkpoint, or through two in step.
 
     Its thread lives while there is work, and a little longer.
 
     Attributes:
-        n_passed: texts that have gone through the model.
-        n_batches: passes that this took.
-        notice: what a reader should know, in a sentence; None while all is well.
+        n_passed: number of texts passed through the model so far.
+        n_batches: number of passes so far.
+        notice: a notice for the reader, in a sentence, or None.
     """
 
     def __init__(self, engines: tuple[Engine, ...], models: Models, store: Store) -> None:
@@ -70,12 +70,12 @@ class Worker:
         self._begin = Lock()
         self._seconds_per_character: deque[float] = deque(maxlen=TIMED_BATCHES)
         self._batch_tokens: int | None = None
-        """After memory has run out, as long as the checkpoint stays loaded; None for what suits the device."""
-        self._met: list[weakref.ref[Checkpoint]] = []
+        """Reduced after memory has run out, until the checkpoint is reloaded; None for the default of the device."""
+        self._last_checkpoints: list[weakref.ref[Checkpoint]] = []
 
     def ask(
         self,
-        wanted: Sequence[ItemRequest],
+        item_requests: Sequence[ItemRequest],
         settings: tuple[PassSettings, ...],
         *,
         indices: Sequence[int | None],
@@ -85,16 +85,16 @@ class Worker:
         """Wait until all texts are passed.
 
         Args:
-            wanted: one or more, all different.
-            settings: of all of them, for each checkpoint.
-            indices: index of each text among those that the reader gave, for messages.
-            skips: leave out texts that are too long; else the first is an error.
-            report: called about five times a second and after every batch; where it raises, what nobody else waits
-                for is not begun any more, and what is finished is kept.
+            item_requests: one or more, all different.
+            settings: for each checkpoint, the same for all items.
+            indices: index of each text in the input, for error messages.
+            skips: leave out texts that are too long; otherwise the first one is an error.
+            report: called about five times a second and after every batch; if it raises, items that nobody else waits
+                for are dropped, and finished results are stored.
 
         Raises: AnalysisError of any stage; whatever `report` raises.
         """
-        request = self._submit(wanted, settings, indices, skips)
+        request = self._submit(item_requests, settings, indices, skips)
         try:
             self._wait(request, report)
         finally:
@@ -102,14 +102,14 @@ class Worker:
         return request.answer()
 
     def run(self, work: Callable[[Checkpoint], Answer], report: Report | None = None) -> Answer:
-        """What other work on the loaded checkpoint, the first of two, gives; done between two batches.
+        """Run a function on the loaded checkpoint, the first of two, between two batches, and return its result.
 
         Args:
-            work: done in the worker's thread.
-            report: called about five times a second; where it raises, work that has not begun is not done.
+            work: called in the worker's thread.
+            report: called about five times a second; if it raises, work that has not begun is cancelled.
 
-        Raises: AnalysisError where the checkpoint cannot be loaded or memory runs out; what the work raises; whatever
-            `report` raises.
+        Raises: AnalysisError if the checkpoint cannot be loaded or memory runs out; whatever `work` or `report`
+            raises.
         """
         with self._begin:
             promise = self._queue.submit_job(work)
@@ -125,7 +125,7 @@ class Worker:
         return answer
 
     def close(self) -> None:
-        """Fail those who wait, and end the thread once its batch is done."""
+        """Fail all waiting requests, and end the thread after its batch."""
         self._queue.close()
         thread = self._thread
         if thread is not None and thread is not current_thread():
@@ -133,18 +133,18 @@ class Worker:
 
     def _submit(
         self,
-        wanted: Sequence[ItemRequest],
+        item_requests: Sequence[ItemRequest],
         settings: tuple[PassSettings, ...],
         indices: Sequence[int | None],
         skips: bool,
     ) -> Request:
         with self._begin:
-            request = self._queue.submit(wanted, settings, indices, skips)
+            request = self._queue.submit(item_requests, settings, indices, skips)
             self._wake()
         return request
 
     def _wake(self) -> None:
-        """Begin the thread unless it is there."""
+        """Start the thread unless it is running."""
         if self._thread is None:
             sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
             self._thread = Thread(target=self._run, name=f"passes of {self._names}", daemon=True)
@@ -162,22 +162,22 @@ class Worker:
             report(self._queue.status(request, self._pace()))
 
     def _pace(self) -> float | None:
-        """Seconds that a character takes, by the latest batches."""
-        timed = list(self._seconds_per_character)
-        return median(timed) if timed else None
+        """Seconds per character: median over the latest batches."""
+        seconds = list(self._seconds_per_character)
+        return median(seconds) if seconds else None
 
     def _run(self) -> None:
         while self._has_work():
             try:
-                self._work_off()
+                self._process_queue()
             except BaseException as error:
-                let_go(error)
-                self._queue.fail(for_readers(error))
-            # Here this thread refers to no checkpoint any more.
+                log_and_release(error)
+                self._queue.fail(as_exception(error))
+            # At this point the thread holds no reference to a checkpoint.
             self._models.trim()
 
     def _has_work(self) -> bool:
-        """Wait for requests; False when the thread is to end."""
+        """Wait for requests; False if the thread should end."""
         if self._queue.wait_for_work(LINGER_SECONDS):
             return True
         with self._begin:
@@ -185,24 +185,24 @@ class Worker:
             self._thread = self._thread if has_work else None
         return has_work
 
-    def _work_off(self) -> None:
-        """Pass texts until nobody waits."""
-        with ExitStack() as held:
-            checkpoints = tuple(held.enter_context(self._models.use(engine)) for engine in self._engines)
-            self._meet(checkpoints)
+    def _process_queue(self) -> None:
+        """Process batches and jobs until the queue is empty."""
+        with ExitStack() as stack:
+            checkpoints = tuple(stack.enter_context(self._models.use(engine)) for engine in self._engines)
+            self._reset_if_reloaded(checkpoints)
             while self._queue.wait_for_work():
                 if job := self._queue.next_job():
-                    _do(job, checkpoints[0])
+                    _run_job(job, checkpoints[0])
                 turn = self._queue.turn()
-                chosen = of_like_length(checkpoints, self._ready(checkpoints, turn), self._tokens(checkpoints))
-                if chosen and (batch := self._queue.begin(chosen)):
+                selected = next_batch(checkpoints, self._ready(checkpoints, turn), self._tokens(checkpoints))
+                if selected and (batch := self._queue.begin(selected)):
                     self._pass(checkpoints, batch)
 
-    def _meet(self, checkpoints: Checkpoints) -> None:
-        """Forget that memory ran out, where a checkpoint has been loaded anew since."""
-        if [met() for met in self._met] != list(checkpoints):
+    def _reset_if_reloaded(self, checkpoints: Checkpoints) -> None:
+        """Reset the batch size and the notice if a checkpoint has been reloaded since memory ran out."""
+        if [reference() for reference in self._last_checkpoints] != list(checkpoints):
             self._batch_tokens = self.notice = None
-            self._met = [weakref.ref(checkpoint) for checkpoint in checkpoints]
+            self._last_checkpoints = [weakref.ref(checkpoint) for checkpoint in checkpoints]
 
     def _tokens(self, checkpoints: Checkpoints) -> int:
         from core.passes.batches import BATCH_TOKENS
@@ -210,9 +210,9 @@ class Worker:
         return self._batch_tokens or BATCH_TOKENS[checkpoints[0].device]
 
     def _ready(self, checkpoints: Checkpoints, turn: Sequence[Request]) -> Iterator[list[Item]]:
-        """What can be passed, request by request; prepares some more where that is little.
+        """Prepared items, request by request; prepares a limited number more where there are few.
 
-        Not for as long as it takes: of a corpus of long lines none may be ready for a long time, and others wait.
+        The limit keeps a corpus of long lines, which takes long to prepare, from delaying other requests.
         """
         enough = READY_BATCHES * self._tokens(checkpoints)
         for request in turn:
@@ -222,61 +222,65 @@ class Worker:
             yield request.ready
 
     def _prepare(self, checkpoints: Checkpoints, request: Request, n_characters: int) -> None:
-        """Make some texts of a request ready, but those that the store has by now."""
+        """Prepare some texts of a request, except those whose results are in the store by now."""
         items = request.next_unprepared(n_characters)
-        kept = read(self._store, [item.wanted for item in items])
-        known = {item: seen for item in items if (seen := kept.get(item.wanted)) is not None and item.is_met_by(seen)}
-        left = [item for item in items if item not in known]
-        wrong = {item: error for item in left if (error := prepared(checkpoints, item)) is not None}
-        for error in wrong.values():
-            let_go(error)
-        request.ready += [item for item in left if item not in wrong]
-        outcomes = {item: known.get(item) or wrong[item] for item in items if item in known or item in wrong}
+        stored = read(self._store, [item.item_request for item in items])
+        already = {
+            item: result
+            for item in items
+            if (result := stored.get(item.item_request)) is not None and item.is_satisfied_by(result)
+        }
+        missing = [item for item in items if item not in already]
+        errors = {item: error for item in missing if (error := prepared(checkpoints, item)) is not None}
+        for error in errors.values():
+            log_and_release(error)
+        request.ready += [item for item in missing if item not in errors]
+        outcomes = {item: already.get(item) or errors[item] for item in items if item in already or item in errors}
         request.unprepared.extendleft(self._queue.finish(outcomes))
-        too_long = {item: left_out(error) for item, error in wrong.items() if isinstance(error, TextTooLong)}
-        # The scores of a text that was cut stand under the same key, and are worth more.
-        news = [item for item in too_long if item.wanted not in kept and item.wanted.start is None]
-        self._keep({item: too_long[item] for item in news})
-        self._queue.forget([item for item in known if item.outcome is not None])
+        too_long = {item: left_out(error) for item, error in errors.items() if isinstance(error, TextTooLong)}
+        # The scores of a truncated text have the same key and must not be overwritten.
+        new_items = [item for item in too_long if item.item_request not in stored and item.item_request.start is None]
+        self._keep({item: too_long[item] for item in new_items})
+        self._queue.forget([item for item in already if item.outcome is not None])
 
     def _pass(self, checkpoints: Checkpoints, batch: Sequence[Item]) -> None:
-        """Pass a batch; where that fails, in parts of half as many texts, until the text that is at fault is alone."""
-        left, n_texts = batch, len(batch)
-        while left:
-            part = left[:n_texts]
-            seen = self._attempt(checkpoints, part)
-            if not isinstance(seen, BaseException):
-                self._queue.finish(seen)
-                self._keep(seen)
-                left = left[len(part) :]
+        """Pass a batch; if that fails, halve it repeatedly until the text that causes the error is alone."""
+        remaining, n_texts = batch, len(batch)
+        while remaining:
+            part = remaining[:n_texts]
+            outcome = self._attempt(checkpoints, part)
+            if not isinstance(outcome, BaseException):
+                self._queue.finish(outcome)
+                self._keep(outcome)
+                remaining = remaining[len(part) :]
             elif len(part) > 1:
                 n_texts = len(part) // 2
-                if isinstance(seen, TooLarge):
-                    self._shrink(checkpoints, n_texts * seen.n_tokens)
-                left = self._queue.still_wanted(left)
+                if isinstance(outcome, TooLarge):
+                    self._shrink(checkpoints, n_texts * outcome.n_tokens)
+                remaining = self._queue.still_wanted(remaining)
             else:
-                self._queue.finish({part[0]: seen})
-                left = self._queue.still_wanted(left[1:])
-                # Memory is as small for the others; any other error was this text's own.
-                n_texts = n_texts if isinstance(seen, TooLarge) else len(batch)
+                self._queue.finish({part[0]: outcome})
+                remaining = self._queue.still_wanted(remaining[1:])
+                # Out of memory concerns the other texts too; any other error only this text.
+                n_texts = n_texts if isinstance(outcome, TooLarge) else len(batch)
 
     def _attempt(self, checkpoints: Checkpoints, batch: Sequence[Item]) -> Mapping[Item, PassResult] | BaseException:
-        """What a pass sees of a batch, or why it fails; TooLarge where memory runs out."""
-        begun = time.monotonic()
+        """Results of a pass on a batch, or its error: TooLarge if memory runs out."""
+        started = time.monotonic()
         try:
-            seen = passed(checkpoints, batch)
+            results = passed(checkpoints, batch)
         except BaseException as error:
             is_full = is_out_of_memory(error)
-            let_go(error, is_bug=not is_full)
+            log_and_release(error, is_bug=not is_full)
             if not is_full:
-                return for_readers(error)
+                return as_exception(error)
         else:
-            self._seconds_per_character.append((time.monotonic() - begun) / sum(item.size for item in batch))
+            self._seconds_per_character.append((time.monotonic() - started) / sum(item.size for item in batch))
             self.n_passed += len(batch)
             self.n_batches += 1
             if self.n_batches % TRIM_BATCHES == 0:
                 trim_heap()
-            return seen
+            return results
         free_memory(checkpoints[0].device)
         return TooLarge(None, max(item.n_tokens for item in batch))
 
@@ -287,23 +291,23 @@ class Worker:
             "tokens at once. That takes longer; the results are the same."
         )
 
-    def _keep(self, seen: Mapping[Item, PassResult]) -> None:
-        """Write what was seen to the store, after those who wait have it."""
+    def _keep(self, results: Mapping[Item, PassResult]) -> None:
+        """Write results to the store, after waiting sessions have received them."""
         try:
-            write(self._store, {item.wanted: one for item, one in seen.items()})
+            write(self._store, {item.item_request: result for item, result in results.items()})
         except Exception:
             _log.exception("Results could not be kept; the analysis goes on.")
-        self._queue.forget(list(seen))
+        self._queue.forget(list(results))
 
 
-def _do(job: Job, checkpoint: Checkpoint) -> None:
-    """Do a job; any error is for whoever waits for it, and this thread goes on to serve the others."""
+def _run_job(job: Job, checkpoint: Checkpoint) -> None:
+    """Run a job; errors go to the session that waits for it, and this thread continues."""
     try:
         answer = job.work(checkpoint)
     except BaseException as error:
         is_full = is_out_of_memory(error)
-        let_go(error, is_bug=not is_full)
-        failure = no_room(checkpoint) if is_full else for_readers(error)
+        log_and_release(error, is_bug=not is_full)
+        failure = out_of_memory(checkpoint) if is_full else as_exception(error)
     else:
         job.promise.set_result(answer)
         return

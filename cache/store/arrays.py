@@ -15,42 +15,42 @@ from core.texts.tokens import TokenizedText
 _TOKEN_ARRAYS: Final = ("ids", "type_ids", "spans", "segments", "words", "is_cls", "is_sep")
 
 
-def packed_attention(looked: TextAttention) -> dict[str, np.ndarray]:
+def packed_attention(attention: TextAttention) -> dict[str, np.ndarray]:
     """Pack attention as float16, which is precise enough for drawing; it is never summed."""
-    text = looked.text
+    text = attention.text
     pairs = [(pair.name, pair.dependent.tolist(), pair.head.tolist()) for pair in text.pairs]
-    overview = {} if looked.overview is None else {"overview": looked.overview.astype(np.float16)}
+    overview = {} if attention.overview is None else {"overview": attention.overview.astype(np.float16)}
     return {
         **_packed_tokens("source", text.source),
         **({} if text.target is None else _packed_tokens("target", text.target)),
         "kind": text_to_array(text.kind),
         "pairs": text_to_array(json.dumps(pairs)),
-        "causal": np.array(looked.causal),
-        "window": np.array(astuple(looked.window)),
-        "block": np.array(looked.block),
-        "reaches": text_to_array(json.dumps([astuple(reach) for reach in looked.reaches])),
-        "attention": looked.attention.astype(np.float16),
+        "causal": np.array(attention.causal),
+        "window": np.array(astuple(attention.window)),
+        "block": np.array(attention.block),
+        "reaches": text_to_array(json.dumps([astuple(reach) for reach in attention.reaches])),
+        "attention": attention.attention.astype(np.float16),
         **overview,
     }
 
 
-def unpacked_attention(kept: Arrays) -> TextAttention:
+def unpacked_attention(arrays: Arrays) -> TextAttention:
     """The inverse of packed_attention, but for the rounding of the attention."""
-    pairs = json.loads(array_to_text(kept["pairs"]))
-    queries, keys = kept["window"].tolist()
+    pairs = json.loads(array_to_text(arrays["pairs"]))
+    queries, keys = arrays["window"].tolist()
     return TextAttention(
         text=PassText(
-            kind=array_to_text(kept["kind"]),  # type: ignore[arg-type]
-            source=_unpacked_tokens("source", kept),
-            target=_unpacked_tokens("target", kept) if "target ids" in kept else None,
+            kind=array_to_text(arrays["kind"]),  # type: ignore[arg-type]
+            source=_unpacked_tokens("source", arrays),
+            target=_unpacked_tokens("target", arrays) if "target ids" in arrays else None,
             pairs=tuple(TokenPair(name, np.array(dependent), np.array(head)) for name, dependent, head in pairs),
         ),
-        causal=bool(kept["causal"]),
+        causal=bool(arrays["causal"]),
         window=Window(tuple(queries), tuple(keys)),
-        attention=kept["attention"].astype(np.float32),
-        block=int(kept["block"]),
-        overview=kept["overview"].astype(np.float32) if "overview" in kept else None,
-        reaches=tuple(Reach(*reach) for reach in json.loads(array_to_text(kept["reaches"]))),
+        attention=arrays["attention"].astype(np.float32),
+        block=int(arrays["block"]),
+        overview=arrays["overview"].astype(np.float32) if "overview" in arrays else None,
+        reaches=tuple(Reach(*reach) for reach in json.loads(array_to_text(arrays["reaches"]))),
     )
 
 
@@ -62,7 +62,7 @@ def _packed_tokens(side: str, tokens: TokenizedText) -> dict[str, np.ndarray]:
     }
 
 
-def _unpacked_tokens(side: str, kept: Arrays) -> TokenizedText:
-    arrays = {name: kept[f"{side} {name}"] for name in _TOKEN_ARRAYS}
-    tokens = json.loads(array_to_text(kept[f"{side} tokens"]))
-    return TokenizedText(**arrays, tokens=tuple(tokens), n_cut=int(kept[f"{side} n_cut"]))
+def _unpacked_tokens(side: str, stored: Arrays) -> TokenizedText:
+    arrays = {name: stored[f"{side} {name}"] for name in _TOKEN_ARRAYS}
+    tokens = json.loads(array_to_text(stored[f"{side} tokens"]))
+    return TokenizedText(**arrays, tokens=tuple(tokens), n_cut=int(stored[f"{side} n_cut"]))

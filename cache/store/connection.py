@@ -13,13 +13,13 @@ WAIT_SECONDS: Final = 10
 
 
 class Access:
-    """One connection to the file, for one thread at a time; opened when it is used.
+    """One connection to the file, for one thread at a time; opened on first use.
 
     Attributes:
         path: the file.
-        lock: to be held while the connection is used.
-        inode: the file that was opened last; another one may have taken its name.
-        trouble: why the last use failed; empty when it did not.
+        lock: must be held while the connection is used.
+        inode: the file opened last; the path may since name another file.
+        trouble: why the last use failed, or empty.
     """
 
     def __init__(self, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> None:
@@ -54,12 +54,12 @@ class Access:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection that any thread may use, one at a time.
+    """A connection that any thread may use, but only one at a time.
 
     Raises:
         sqlite3.OperationalError: the file cannot be opened.
     """
-    # Autocommit: every transaction is begun by name.
+    # Autocommit: transactions are begun explicitly.
     connection = sqlite3.connect(path, WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     connection.text_factory = partial(str, encoding="utf-8", errors="replace")  # a damaged row may hold any bytes
     return connection

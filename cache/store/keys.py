@@ -19,11 +19,11 @@ def answer_key(name: str, checkpoint: str, dtype: str, settings: PassSettings, *
     """Key of the answer to a question for one item.
 
     Args:
-        name: the question's, such as "measures".
+        name: name of the question, such as "measures".
         checkpoint: fingerprint of weights, configuration and tokenizer, in hex.
         dtype: number format of the pass, such as "float32".
-        settings: which attention is looked at, and which heads are off, in any order.
-        depends_on: everything in the item that the answer depends on, as JSON can write it.
+        settings: the kind of attention and the heads that are off, in any order.
+        depends_on: everything in the item that the answer depends on, as JSON values.
     Returns: 64 hex digits.
     """
     off = sorted(set(settings.off))
@@ -33,7 +33,7 @@ def answer_key(name: str, checkpoint: str, dtype: str, settings: PassSettings, *
 def attention_key(
     checkpoint: str, dtype: str, settings: PassSettings, start: tuple[int, int], **depends_on: object
 ) -> str:
-    """Key of one text's attention, tokens and relations; as in `answer_key`, and where the window begins."""
+    """Key of one text's attention, tokens and relations: as `answer_key`, plus the start of the window."""
     return answer_key("attention", checkpoint, dtype, settings, start=start, **depends_on)
 
 
@@ -41,7 +41,10 @@ def divergence_key(
     checkpoints: tuple[str, str], dtype: str, settings: tuple[PassSettings, PassSettings], text: Text
 ) -> str:
     """Key of the divergence between two checkpoints' attention on one text, independent of their order."""
-    sides = sorted([checkpoint, asked.kind, sorted(set(asked.off))] for checkpoint, asked in zip(checkpoints, settings))
+    sides = sorted(
+        [checkpoint, pass_settings.kind, sorted(set(pass_settings.off))]
+        for checkpoint, pass_settings in zip(checkpoints, settings)
+    )
     return _key("divergence", sides=sides, dtype=dtype, text=text_fields(text))
 
 
@@ -49,5 +52,5 @@ def _key(name: str, **ingredients: object) -> str:
     """Digest of canonical JSON: sorted names, no spaces, tuples as lists."""
     question = {"format": FORMAT, "kind": name, **ingredients}
     canonical = json.dumps(question, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    # Escaping to ASCII would write an emoji and its two lone surrogates alike; surrogatepass keeps them apart.
+    # Escaping to ASCII would encode an emoji and its two lone surrogates identically; surrogatepass distinguishes them.
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

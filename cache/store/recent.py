@@ -11,9 +11,9 @@ _numbers: Final = count()
 
 
 def new_number() -> int:
-    """A number that nothing else has, as a key of what follows from something large.
+    """A unique number, used as the cache key of something derived from a large object.
 
-    With the large thing itself in its key, a small answer would keep that in memory, and only its own size is counted.
+    With the large object itself in the key, a small entry would keep it in memory without counting its size.
     """
     return next(_numbers)
 
@@ -22,7 +22,7 @@ class Recent(Generic[Question, Answer]):
     """Thread-safe least-recently-used cache with a size limit."""
 
     def __init__(self, limit: int, always: int = 1) -> None:
-        """Limit the total size; as many of the latest entries as `always` says are kept regardless of their size."""
+        """Limit the total size; the latest `always` entries are kept regardless of their size."""
         self._limit, self._always = limit, always
         self._answers: OrderedDict[Question, tuple[Answer, int]] = OrderedDict()
         self._size = 0
@@ -30,11 +30,11 @@ class Recent(Generic[Question, Answer]):
 
     @property
     def size(self) -> int:
-        """Sizes of the answers held, together."""
+        """Total size of the answers."""
         return self._size
 
     def get(self, question: Question) -> Answer | None:
-        """The answer, or None; now the latest."""
+        """The answer, which becomes the most recently used, or None."""
         with self._lock:
             if question not in self._answers:
                 return None
@@ -42,7 +42,7 @@ class Recent(Generic[Question, Answer]):
             return self._answers[question][0]
 
     def put(self, question: Question, answer: Answer, size: int = 1) -> None:
-        """Hold an answer of some size: its bytes, or 1 where answers are counted."""
+        """Add an answer; its size is in bytes, or 1 where answers are counted."""
         with self._lock:
             self._size += size - self._answers.pop(question, (None, 0))[1]
             self._answers[question] = answer, size

@@ -16,13 +16,13 @@ class Record:
     arrays: Arrays | None
     """From the question's `pack`; None for a text that was left out because it is too long."""
     n_tokens: int
-    """Tokens of the whole text; of two segments that are read apart, of the longer."""
+    """Number of tokens of the whole text; for separately encoded segments, of the longer one."""
     n_cut: int
-    """Tokens that were cut off."""
+    """Number of tokens that were cut off."""
 
     @classmethod
     def of(cls, arrays: Arrays, text: PassText) -> "Record":
-        """The answer for a text that was passed."""
+        """The record of a text that was passed."""
         sides = (text.queries, text.keys)
         return cls(
             arrays=arrays,
@@ -32,7 +32,7 @@ class Record:
 
     @classmethod
     def left_out(cls, n_tokens: int) -> "Record":
-        """What is stored of a text that is too long."""
+        """The record of a text that is too long."""
         return cls(arrays=None, n_tokens=n_tokens, n_cut=0)
 
     @property

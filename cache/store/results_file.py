@@ -1,4 +1,4 @@
-"""The SQLite file that `cache.store.store` keeps results in: its tables and rows, and how it stays within its bound."""
+"""The SQLite file of `cache.store.store`: tables, rows, and keeping it within its size limit."""
 
 import json
 import sqlite3
@@ -20,49 +20,49 @@ from core.json_values import parse_json
 FORMAT: Final = 1
 """Layout of the file; a file with another number is set aside."""
 KEPT_SHARE: Final = 0.9
-"""How much of the bound stays taken after the least recently used results have gone."""
+"""Share of the size limit that remains in use after the least recently used results are removed."""
 
 SCHEMA: Final = (
     "CREATE TABLE results (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, checksum BLOB NOT NULL, "
     "value BLOB NOT NULL)",
-    # Apart from the values, so that noting a use never rewrites an attention map of many megabytes. `used` is in
-    # microseconds since 1970, or a little later where several uses would have the same; files once counted from 1.
+    # Separate from the values, so that noting a use never rewrites an attention map of many megabytes. `used` is in
+    # microseconds since 1970, slightly increased where several uses would be equal; older files counted from 1.
     "CREATE TABLE uses (id INTEGER PRIMARY KEY REFERENCES results ON DELETE CASCADE, bytes INTEGER NOT NULL, "
     "used INTEGER NOT NULL)",
     "CREATE INDEX oldest ON uses (used)",
 )
 JOURNAL_BYTES: Final = 16 * 2**20
-"""Length that the journal is cut back to after a write."""
+"""Length to which the journal is truncated after a write."""
 AT_ONCE: Final = 5000
-"""Rows noted or removed in one transaction, so that no other process waits long for its turn."""
+"""Rows noted or removed in one transaction, so that other processes do not wait long."""
 TURN_SECONDS: Final = 0.02
 LONGEST_HEAD: Final = 4096
 UNREADABLE: Final = "unreadable"
 LARGEST_ROW: Final = 999_000_000  # SQLite takes 10**9 bytes a row, key and checksum included
-# The statements are fixed, so a refused one (SQLITE_ERROR) or a broken constraint means a file that is not in order.
+# The statements are fixed, so a rejected one (SQLITE_ERROR) or a violated constraint means that the file is damaged.
 DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT}
 
 
 class Unfit(sqlite3.DatabaseError):
-    """The file is sound, but not one that this version writes."""
+    """The file is intact, but not one that this version writes."""
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether an error says that the file itself is not in order."""
+    """Whether an error means that the file itself is damaged."""
     return isinstance(error, Unfit) or getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Settle how the file is written, and lay the tables in an empty one.
+    """Set the pragmas, and create the tables in an empty file.
 
     Raises:
         Unfit: the file has another format or other tables.
     """
     with connection:
-        connection.execute("BEGIN")  # one state of the file, whoever else lays its tables meanwhile
+        connection.execute("BEGIN")  # a consistent view, even if another process is creating the tables
         is_laid = is_ours(connection)
     if not is_laid:
-        # Only then: it writes even where nothing changes, and opening must not wait for a writer, nor for room.
+        # Only for a new file: it always writes, and opening must not wait for a writer or fail on a full disk.
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     for setting in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {setting}")
@@ -75,7 +75,7 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 def is_ours(connection: sqlite3.Connection) -> bool:
-    """Whether the tables are there.
+    """Whether the tables exist.
 
     Raises:
         Unfit: the file has another format or other tables.
@@ -94,7 +94,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def checksum_of(key: str, value: bytes) -> bytes:
-    """Digest of a row, its key included: a value under another key is damage too."""
+    """Digest of a row including its key: a value under the wrong key is damage too."""
     digest = blake2b(key.encode(), digest_size=16)
     digest.update(value)
     return digest.digest()
@@ -102,12 +102,12 @@ def checksum_of(key: str, value: bytes) -> bytes:
 
 def pack(arrays: Mapping[str, np.ndarray]) -> bytes:
     """Arrays as safetensors bytes."""
-    # safetensors writes memory as it lies, so every array has to lie in C order.
+    # safetensors writes the memory as it is, so every array must be in C order.
     return save({name: np.asarray(array, order="C") for name, array in arrays.items()})
 
 
 def unpack(key: object, checksum: object, value: object) -> dict[str, np.ndarray] | None:
-    """Arrays of a row, or None where the row is damaged."""
+    """Arrays of a row, or None if the row is damaged."""
     if not (isinstance(key, str) and isinstance(value, bytes)) or checksum != checksum_of(key, value):
         return None
     try:
@@ -117,20 +117,20 @@ def unpack(key: object, checksum: object, value: object) -> dict[str, np.ndarray
 
 
 def rows(connection: sqlite3.Connection, keys: Sequence[str]) -> list[tuple]:
-    """Id, key, checksum and value of those keys that are kept."""
+    """Id, key, checksum and value of the keys that are stored."""
     query = "SELECT id, key, checksum, value FROM results WHERE key IN (SELECT value FROM json_each(?))"
     return connection.execute(query, (json.dumps(list(keys)),)).fetchall()
 
 
 def remove_damaged(connection: sqlite3.Connection, damaged: Sequence[tuple[int, object]]) -> None:
-    """Remove damaged rows, given by id and checksum: a sound one may have taken the id since it was read."""
+    """Remove damaged rows by id and checksum: an intact row may have reused the id since."""
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany("DELETE FROM results WHERE id = ? AND checksum IS ?", damaged)
 
 
 def note_uses(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
-    """Mark rows as just used, the last of them latest."""
+    """Mark rows as used now; the last one counts as the latest."""
     noting = "UPDATE uses SET used = ? + noted.key FROM json_each(?) AS noted WHERE uses.id = noted.value"
     for start in range(0, len(ids), AT_ONCE):
         with connection:
@@ -139,7 +139,7 @@ def note_uses(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
 
 
 def _next_use(connection: sqlite3.Connection) -> int:
-    """Now, or just after the latest use where the clock was set back."""
+    """The current time, or just after the latest use if the clock was set back."""
     latest = "SELECT max(coalesce((SELECT max(used) FROM uses), 0) + 1, ?)"
     return connection.execute(latest, (time.time_ns() // 1000,)).fetchone()[0]
 
@@ -158,47 +158,47 @@ def insert(connection: sqlite3.Connection, packed: Mapping[str, bytes], limit: i
 
 
 def _make_room(connection: sqlite3.Connection, limit: int) -> None:
-    """Remove the least recently used results where the bound is passed, and cut the file back to it."""
+    """Remove the least recently used results if the size limit is exceeded, and shrink the file to it."""
     page = _pragma(connection, "page_size")
 
     def taken() -> int:
         return (_pragma(connection, "page_count") - _pragma(connection, "freelist_count")) * page
 
-    passed = (
+    excess_ids = (
         "SELECT id FROM (SELECT id, sum(bytes) OVER (ORDER BY used, id) - bytes AS before FROM uses) WHERE before < ?"
     )
     goal = KEPT_SHARE * limit if taken() > limit else limit
     while (excess := taken() - goal) > 0:
-        if connection.execute(f"DELETE FROM results WHERE id IN ({passed})", (excess,)).rowcount == 0:
+        if connection.execute(f"DELETE FROM results WHERE id IN ({excess_ids})", (excess,)).rowcount == 0:
             break
     over = _pragma(connection, "page_count") - limit // page
     for _ in range(min(over, _pragma(connection, "freelist_count"))):
-        connection.execute("PRAGMA incremental_vacuum(1)")  # sqlite3 stops after one page, however many are named
+        connection.execute("PRAGMA incremental_vacuum(1)")  # sqlite3 stops after one page, whatever number is passed
 
 
 def clear(connection: sqlite3.Connection) -> None:
-    """Remove every row there is now and give the space back; a part at a time, so that other writers get their turn."""
+    """Remove all current rows and release the space; in parts, so that other writers can proceed in between."""
     last = _last_id(connection)
     some = f"SELECT id FROM results WHERE id <= ? LIMIT {AT_ONCE}"
     while connection.execute(f"DELETE FROM results WHERE id IN ({some})", (last,)).rowcount:
         time.sleep(TURN_SECONDS)
-    connection.execute("VACUUM")  # next to nothing is left to copy; taking free pages off one by one takes minutes
+    connection.execute("VACUUM")  # hardly anything is left to copy; releasing free pages one by one takes minutes
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def is_journal_long(path: Path) -> bool:
-    """Whether the journal of a file has outgrown what it may take between writes."""
+    """Whether the journal exceeds its limit between writes."""
     return Path(f"{path}-wal").stat().st_size > JOURNAL_BYTES
 
 
 def cut_journal(connection: sqlite3.Connection) -> None:
-    """Empty the journal into the file; where others read or there is no room, a later write does it."""
+    """Checkpoint and truncate the journal; if readers or a full disk prevent it, a later write does it."""
     with suppress(sqlite3.OperationalError), without_waiting(connection):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def every_row(connection: sqlite3.Connection) -> Iterator[tuple]:
-    """Id, key, checksum and value of every row there is now, each read by itself: nobody waits for the last."""
+    """Id, key, checksum and value of all current rows, each read by a query of its own so that no writer is blocked."""
     last = _last_id(connection)
     query = "SELECT id, key, checksum, value FROM results WHERE id > ? AND id <= ? ORDER BY id LIMIT 1"
     row_id = 0
@@ -212,13 +212,13 @@ def _last_id(connection: sqlite3.Connection) -> int:
 
 
 def largest_arrays(connection: sqlite3.Connection) -> Counter[str]:
-    """How many results have an array of this name as their largest."""
+    """Number of results by the name of their largest array."""
     heads = connection.execute("SELECT substr(value, 1, ?) FROM results", (LONGEST_HEAD,))
     return Counter(_largest_array(head) for (head,) in heads)
 
 
 def _largest_array(head: object) -> str:
-    """Name of the largest array by the head of a safetensors value: a length in 8 bytes, then JSON."""
+    """Name of the largest array, from the header of a safetensors value: a length in 8 bytes, then JSON."""
     if not isinstance(head, bytes):
         return UNREADABLE
     try:

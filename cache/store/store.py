@@ -1,7 +1,7 @@
 """Key -> named arrays on disk: one SQLite file, bounded and safe against crashes, shared by threads and processes.
 
-A store never stands in the way of a result: where its file is damaged or cannot be written, the analysis goes on
-without it and `Store.warning` says so. Arrays are kept as safetensors bytes; nothing that is read back can run code.
+A store never prevents a result: if its file is damaged or cannot be written, the analysis continues without it and
+`Store.warning` says so. Arrays are stored as safetensors bytes, which cannot execute code when read.
 """
 
 import os
@@ -22,7 +22,7 @@ from core.errors import AnalysisError
 
 DEFAULT_MEGABYTES: Final = 2048
 LARGEST_SHARE: Final = 0.5
-"""A result larger than this share of the bound is not kept: it would push out most of the others."""
+"""A result larger than this share of the size limit is not stored: it would evict most of the others."""
 Answer = TypeVar("Answer")
 
 
@@ -30,9 +30,9 @@ class Store:
     """Results on disk by key; every method may be called from any thread.
 
     Attributes:
-        folder: where the file lies.
+        folder: folder of the file.
         path: the file.
-        limit_bytes: bound of the file; between writes its journal takes up to 16 MiB more.
+        limit_bytes: size limit of the file; between writes its journal takes up to 16 MiB more.
     """
 
     def __init__(self, folder: Path | None = None, limit_bytes: int | None = None) -> None:
@@ -47,10 +47,10 @@ class Store:
         self.path = results_path(folder)
         self.folder = self.path.parent
         self.limit_bytes = limit_from_environment() if limit_bytes is None else limit_bytes
-        # Two, so that no read waits for a write of another thread, or for what that write waits for.
+        # Two connections, so that no read waits for another thread's write, or for what that write waits for.
         self._reader, self._writer = Access(self.path, results_file.prepare), Access(self.path, results_file.prepare)
         self._lock = Lock()
-        self._used: dict[int, None] = {}  # ids of rows that were read and not yet noted, the latest last
+        self._used: dict[int, None] = {}  # ids of rows that were read but not yet marked as used, the latest last
         self._set_aside_notice = ""
         self._n_damaged = 0
         finalize(self, _finish, self._reader, self._writer, self._used)
@@ -58,7 +58,7 @@ class Store:
 
     @property
     def warning(self) -> str | None:
-        """What the reader should know, in sentences; None while all is well."""
+        """A warning for the reader, in sentences, or None."""
         n, were = self._n_damaged, "result was" if self._n_damaged == 1 else "results were"
         damaged = f"{n:,} stored {were} damaged and removed; what is missing is computed again." if n else ""
         return " ".join(filter(None, (self._set_aside_notice, self._trouble(), damaged))) or None
@@ -78,14 +78,14 @@ class Store:
         return ""
 
     def get(self, key: str) -> dict[str, np.ndarray] | None:
-        """Arrays kept under a key, or None."""
+        """Arrays stored under a key, or None."""
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
-        """Arrays of those keys that are kept; the others are absent.
+        """Arrays by key; keys that are not stored are absent.
 
-        A read writes nothing: that it took place is noted with the next write, when the store is closed, or when the
-        program ends. Where that cannot be, the note is dropped, and at worst a result later goes before its turn.
+        A read writes nothing: the use is noted with the next write, when the store is closed, or at program exit. If
+        that is not possible, the note is lost, and at worst a result is removed too early.
         """
         rows: list[tuple] = self._use(self._reader, lambda connection: results_file.rows(connection, keys), [])
         unpacked = [(*row, results_file.unpack(*row[1:])) for row in rows]
@@ -100,14 +100,14 @@ class Store:
         return {key: arrays for _, key, *_, arrays in unpacked if arrays is not None}
 
     def put(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
-        """Keep arrays under a key, in place of what was there."""
+        """Store arrays under a key, replacing existing ones."""
         self.put_many({key: arrays})
 
     def put_many(self, results: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-        """Keep all these results or, if the process dies, none; any larger than half the bound is left out.
+        """Store all these results or, if the process dies, none; any larger than half the size limit is left out.
 
         Raises:
-            SafetensorError: an array's type cannot be kept, such as text or objects.
+            SafetensorError: an array's type cannot be stored, such as text or objects.
         """
         largest = min(LARGEST_SHARE * self.limit_bytes, results_file.LARGEST_ROW)
         packed = {key: value for key, arrays in results.items() if len(value := results_file.pack(arrays)) <= largest}
@@ -117,7 +117,7 @@ class Store:
                 results_file.note_uses(connection, self._take_used())
                 results_file.insert(connection, packed, self.limit_bytes)
             except sqlite3.OperationalError:
-                results_file.cut_journal(connection)  # what did not fit must not go on filling the disk
+                results_file.cut_journal(connection)  # the failed write must not keep filling the disk
                 raise
             if results_file.is_journal_long(self.path):
                 results_file.cut_journal(connection)
@@ -126,12 +126,12 @@ class Store:
             self._use(self._writer, write, None)
 
     def size(self) -> tuple[int, int]:
-        """How many results are kept, and their bytes."""
+        """Number of stored results, and their total bytes."""
         count = "SELECT count(*), coalesce(sum(bytes), 0) FROM uses"
         return self._use(self._reader, lambda connection: connection.execute(count).fetchone(), (0, 0))
 
     def clear(self) -> None:
-        """Remove every result and give the space back."""
+        """Remove all results and release the space."""
         self._use(self._writer, results_file.clear, None)
 
     def close(self) -> None:
@@ -145,9 +145,9 @@ class Store:
         return used
 
     def _use(self, access: Access, work: Callable[[sqlite3.Connection], Answer], otherwise: Answer) -> Answer:
-        """What `work` gives, or `otherwise` and a notice."""
+        """The result of `work`, or `otherwise` with a warning if the file cannot be used."""
         try:
-            answer = self._done(access, work)
+            answer = self._run_or_renew(access, work)
         except (sqlite3.DatabaseError, OSError) as error:
             if not (isinstance(error, sqlite3.OperationalError | OSError) or results_file.is_damage(error)):
                 raise
@@ -156,8 +156,8 @@ class Store:
         access.trouble = ""
         return answer
 
-    def _done(self, access: Access, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
-        """What `work` gives; a damaged file is set aside and the work done on a new one."""
+    def _run_or_renew(self, access: Access, work: Callable[[sqlite3.Connection], Answer]) -> Answer:
+        """The result of `work`; a damaged file is set aside and the work repeated on a new one."""
         with access.lock:
             try:
                 return work(access.connected())
@@ -170,7 +170,7 @@ class Store:
             return work(access.connected())
 
     def _renew(self, reason: str, inode: int) -> None:
-        """Close the file, and set it aside unless another one already lies in its place."""
+        """Close the file, and set it aside unless another one has already replaced it."""
         with self._reader.lock, self._writer.lock:
             self._reader.close()
             self._writer.close()
@@ -182,7 +182,7 @@ class Store:
 
 
 def _finish(reader: Access, writer: Access, used: dict[int, None]) -> None:
-    """Note the uses that wait for a write, and close; a note is not worth a wait or an error."""
+    """Note pending uses and close; does not wait or raise if they cannot be noted."""
     with reader.lock, writer.lock:
         reader.close()
         if used and writer.path.exists():
@@ -193,26 +193,26 @@ def _finish(reader: Access, writer: Access, used: dict[int, None]) -> None:
 
 
 def _remove(connection: sqlite3.Connection, damaged: list[tuple[int, object]]) -> None:
-    """Remove damaged rows, or leave that to the next read that meets them where it would have to wait."""
+    """Remove damaged rows; if that would have to wait, leave it to the next read of them."""
     with suppress(sqlite3.OperationalError), without_waiting(connection):
         results_file.remove_damaged(connection, damaged)
 
 
 def results_path(folder: Path | None = None) -> Path:
-    """The file in a folder: the one given, the one in ATTENTION_SIEVE_CACHE, or else the user's cache folder."""
+    """The file in this folder, in the one named by ATTENTION_SIEVE_CACHE, or in the user's cache folder."""
     return (folder or program_folder()) / "results.sqlite"
 
 
 def limit_from_environment() -> int:
-    """Bound of the file in bytes.
+    """Size limit of the file in bytes.
 
     Raises:
         AnalysisError: ATTENTION_SIEVE_CACHE_MB is not a whole number.
     """
-    named = os.environ.get("ATTENTION_SIEVE_CACHE_MB") or str(DEFAULT_MEGABYTES)
-    if not (named.isascii() and named.isdigit()):
+    megabytes = os.environ.get("ATTENTION_SIEVE_CACHE_MB") or str(DEFAULT_MEGABYTES)
+    if not (megabytes.isascii() and megabytes.isdigit()):
         raise AnalysisError(
-            f"ATTENTION_SIEVE_CACHE_MB is {named!r}, which is not a whole number of megabytes. "
+            f"ATTENTION_SIEVE_CACHE_MB is {megabytes!r}, which is not a whole number of megabytes. "
             f"Set it to a number such as {DEFAULT_MEGABYTES}, to 0 to keep nothing, or remove it."
         )
-    return int(named) * 2**20
+    return int(megabytes) * 2**20

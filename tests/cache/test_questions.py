@@ -228,13 +228,13 @@ def test_an_attention_that_a_question_makes_no_sense_for_is_refused_before_anyth
 def test_questions_are_not_passed_together(inference, engine, monkeypatch):
     """Two sessions that ask different questions of one text: each batch answers one of them."""
     batches = []
-    real = batch_module._answered
+    real = batch_module._question_results
 
     def noted(checkpoint, batch):
-        batches.append({item.wanted.question for item in batch})
+        batches.append({item.item_request.question for item in batch})
         return real(checkpoint, batch)
 
-    monkeypatch.setattr(batch_module, "_answered", noted)
+    monkeypatch.setattr(batch_module, "_question_results", noted)
     questions = [first_key([]), first_key([], name="another")]
     threads = [threading.Thread(target=inference.ask, args=(engine, each, items(*TEXTS))) for each in questions]
     for thread in threads:

@@ -197,10 +197,10 @@ def test_room_is_made_for_the_number_format_in_which_a_checkpoint_is_loaded(engi
     small = Engine(find_checkpoint(str(half)), "cpu")
     size = n_bytes(small)
     assert (half / "model.safetensors").stat().st_size < size
-    assert models._bytes_to_come(small) == pytest.approx(size, rel=0.1)
-    assert models._bytes_to_come(engine) == models._bytes_to_come(small)
+    assert models._expected_bytes(small) == pytest.approx(size, rel=0.1)
+    assert models._expected_bytes(engine) == models._expected_bytes(small)
     double = Engine(small.files, "cpu", "float64")
-    assert models._bytes_to_come(double) == 2 * models._bytes_to_come(small)
+    assert models._expected_bytes(double) == 2 * models._expected_bytes(small)
 
 
 def test_damaged_weights_are_named_by_loading_and_not_by_making_room(engines, tmp_path):

@@ -81,7 +81,7 @@ def test_a_look_joins_the_scores_that_wait_and_scores_join_a_look():
     scores, look = submit(queue, wanted("a")), submit(queue, wanted("a", start=(0, 0)))
     later = submit(queue, wanted("a"))
     assert scores.items == look.items == later.items
-    assert scores.items[0].wanted.start == (0, 0)
+    assert scores.items[0].item_request.start == (0, 0)
 
 
 def test_a_look_cannot_join_scores_that_are_being_passed_nor_a_look_elsewhere():
@@ -91,7 +91,7 @@ def test_a_look_cannot_join_scores_that_are_being_passed_nor_a_look_elsewhere():
     look = submit(queue, wanted("a", start=(0, 0)))
     elsewhere = submit(queue, wanted("a", start=(8, 0)))
     assert len({scores.items, look.items, elsewhere.items}) == 3
-    assert scores.items[0].wanted.start is None
+    assert scores.items[0].item_request.start is None
 
 
 def test_what_nobody_waits_for_any_more_is_not_begun():

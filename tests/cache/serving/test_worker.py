@@ -57,7 +57,7 @@ class Gate:
 
     def _passed(self, checkpoints, batch):
         if self._of is None or checkpoints[0].files == self._of.files:
-            self.batches.append([item.wanted.text for item in batch])
+            self.batches.append([item.item_request.text for item in batch])
             self._arrived.release()
             assert self._is_open or self._through.acquire(timeout=SECONDS)
         return self._real(checkpoints, batch)
@@ -398,11 +398,11 @@ def test_long_lines_that_are_being_read_let_a_typed_text_pass(inference, engine,
     def prepared(checkpoints, item):
         begun.set()
         assert go_on.wait(SECONDS)
-        order.append(("prepared", item.wanted.text))
+        order.append(("prepared", item.item_request.text))
         return really_prepared(checkpoints, item)
 
     def passed(checkpoints, batch):
-        order.extend(("passed", item.wanted.text) for item in batch)
+        order.extend(("passed", item.item_request.text) for item in batch)
         return really_passed(checkpoints, batch)
 
     monkeypatch.setattr(worker_module, "prepared", prepared)
