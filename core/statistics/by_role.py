@@ -13,12 +13,12 @@ ALPHA: Final = 0.05
 """Intervals cover 1 - ALPHA."""
 SHUFFLES: Final = 10_000
 CHUNK: Final = 1_000
-"""Shuffles at a time."""
+"""Shuffles computed at once."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ByRole:
-    """Heads that hold a role against those that do not; NaN where one side is empty."""
+    """Heads that hold a role against those that do not; NaN if one side is empty."""
 
     roles: tuple[str, ...]
     n_holding: Int[np.ndarray, " role"]
@@ -51,29 +51,29 @@ def compare_by_role(
 ) -> ByRole:
     """Compare heads with and without each role by a number, such as their importance.
 
-    Heads of one layer are alike in both, so the second comparison is among the heads of each layer only: what remains
-    there does not come from where in the model a role is found.
+    Heads of one layer are similar in both respects, so the second comparison is within layers only: its result does
+    not depend on which layers a role occurs in.
 
     Args:
-        numbers: of each head; NaN leaves a head out.
+        numbers: number of each head; NaN leaves a head out.
         holds: which head holds which role.
         roles: names along the role axis.
-        correction: over the roles.
+        correction: correction over the roles.
 
     Source: Mann and Whitney 1947, with p-values by permutation, which need no large sample; van Elteren 1960 for the
         layers, here with pairs of equal weight; interval: Newcombe 2006, method 5.
     """
-    there = ~np.isnan(numbers)
-    values, layer = numbers[there], np.nonzero(there)[0]
-    of_role = holds[:, there].astype(float)
-    n_holding = of_role.sum(axis=1)
-    n_others = of_role.shape[1] - n_holding
-    everywhere, p = _superiority(values, of_role, np.zeros(len(values), int))
-    in_layers, p_in_layers = _superiority(values, of_role, layer)
-    low, high = superiority_interval(everywhere, n_holding, n_others)
+    is_known = ~np.isnan(numbers)
+    values, layer = numbers[is_known], np.nonzero(is_known)[0]
+    holding = holds[:, is_known].astype(float)
+    n_holding = holding.sum(axis=1)
+    n_others = holding.shape[1] - n_holding
+    superiority, p = _superiority(values, holding, np.zeros(len(values), int))
+    in_layers, p_in_layers = _superiority(values, holding, layer)
+    low, high = superiority_interval(superiority, n_holding, n_others)
     medians = [
         np.array([np.median(values[side]) if side.any() else np.nan for side in sides])
-        for sides in (of_role == 1, of_role == 0)
+        for sides in (holding == 1, holding == 0)
     ]
     return ByRole(
         roles=tuple(roles),
@@ -81,7 +81,7 @@ def compare_by_role(
         n_others=n_others.astype(int),
         median_holding=medians[0],
         median_others=medians[1],
-        superiority=everywhere,
+        superiority=superiority,
         low=low,
         high=high,
         p=p,
@@ -97,12 +97,12 @@ def _superiority(
 ) -> tuple[Float[np.ndarray, " role"], Float[np.ndarray, " role"]]:
     """Share of pairs within strata in which the head with the role is ahead, and its p-value."""
     ranks, n_pairs, n_won_at_least = _ranks(values, stratum), np.zeros(len(of_role)), np.zeros(len(of_role))
-    for one in np.unique(stratum):
-        held = of_role[:, stratum == one].sum(axis=1)
-        n_pairs += held * ((stratum == one).sum() - held)
-        n_won_at_least += held * (held + 1) / 2
+    for number in np.unique(stratum):
+        n_held = of_role[:, stratum == number].sum(axis=1)
+        n_pairs += n_held * ((stratum == number).sum() - n_held)
+        n_won_at_least += n_held * (n_held + 1) / 2
     won = of_role @ ranks - n_won_at_least
-    distance = np.abs(won - n_pairs / 2) - 1e-9  # sums of half ranks are exact; this is for safety alone
+    distance = np.abs(won - n_pairs / 2) - 1e-9  # sums of half ranks are exact; only a precaution
     n_as_far = np.zeros(len(of_role))
     for shuffled in _shuffled(ranks, stratum):
         n_as_far += (np.abs(shuffled @ of_role.T - n_won_at_least - n_pairs / 2) >= distance).sum(axis=0)
@@ -115,8 +115,8 @@ def _ranks(values: Float[np.ndarray, " head"], stratum: Int[np.ndarray, " head"]
     from scipy.stats import rankdata
 
     ranks = np.empty(len(values))
-    for one in np.unique(stratum):
-        ranks[stratum == one] = rankdata(values[stratum == one])
+    for number in np.unique(stratum):
+        ranks[stratum == number] = rankdata(values[stratum == number])
     return ranks
 
 
@@ -124,11 +124,11 @@ def _shuffled(
     ranks: Float[np.ndarray, " head"], stratum: Int[np.ndarray, " head"]
 ) -> Iterator[Float[np.ndarray, "shuffle head"]]:
     """The ranks, shuffled within each stratum, in chunks."""
-    chance = np.random.default_rng(0)
+    generator = np.random.default_rng(0)
     for _ in range(SHUFFLES // CHUNK):
         shuffled = np.tile(ranks, (CHUNK, 1))
-        for one in np.unique(stratum):
-            shuffled[:, stratum == one] = chance.permuted(shuffled[:, stratum == one], axis=1)
+        for number in np.unique(stratum):
+            shuffled[:, stratum == number] = generator.permuted(shuffled[:, stratum == number], axis=1)
         yield shuffled
 
 
@@ -151,8 +151,8 @@ def superiority_interval(
         return (value - share) ** 2 - z * z * variance
 
     ends = np.full((2, len(share)), np.nan)
-    for place, (of, m, n) in enumerate(zip(share.tolist(), n_holding.tolist(), n_others.tolist())):
-        if not np.isnan(of):
-            ends[0, place] = 0.0 if of <= 0 else brentq(beyond, 0.0, of, args=(of, m, n))
-            ends[1, place] = 1.0 if of >= 1 else brentq(beyond, of, 1.0, args=(of, m, n))
+    for index, (one_share, m, n) in enumerate(zip(share.tolist(), n_holding.tolist(), n_others.tolist())):
+        if not np.isnan(one_share):
+            ends[0, index] = 0.0 if one_share <= 0 else brentq(beyond, 0.0, one_share, args=(one_share, m, n))
+            ends[1, index] = 1.0 if one_share >= 1 else brentq(beyond, one_share, 1.0, args=(one_share, m, n))
     return ends[0], ends[1]

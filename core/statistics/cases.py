@@ -92,16 +92,20 @@ def judge(
     if absent is None:
         absent = np.zeros(right.shape[:-1], bool)
     n_cases, n_heads = groups.sum(axis=1), int((~absent).sum())
-    parts = _groups(right, baselines, text, alpha, groups, by_document)
+    judged = _groups(right, baselines, text, alpha, groups, by_document)
     return Judgement(
         n_cases=n_cases,
-        accuracy=np.where(absent, np.nan, np.stack([part.accuracy for part in parts])),
-        low=np.where(absent, np.nan, np.stack([part.low for part in parts])),
-        high=np.where(absent, np.nan, np.stack([part.high for part in parts])),
+        accuracy=np.where(absent, np.nan, np.stack([group_result.accuracy for group_result in judged])),
+        low=np.where(absent, np.nan, np.stack([group_result.low for group_result in judged])),
+        high=np.where(absent, np.nan, np.stack([group_result.high for group_result in judged])),
         baselines=ratio(baselines @ groups.T.astype(float), np.tile(n_cases, (len(baselines), 1))),
-        p_values=np.where(absent, np.nan, np.minimum(1, n_heads * np.stack([part.p_values for part in parts], axis=1))),
+        p_values=np.where(
+            absent,
+            np.nan,
+            np.minimum(1, n_heads * np.stack([group_result.p_values for group_result in judged], axis=1)),
+        ),
         n_documents=np.array([len(np.unique(text[group])) for group in groups]) if by_document else None,
-        design_effect=np.where(absent, np.nan, np.stack([part.design_effect for part in parts])),
+        design_effect=np.where(absent, np.nan, np.stack([group_result.design_effect for group_result in judged])),
         best=best_head(right),
         held_out=_held_out(right, baselines, text, alpha, groups, by_document),
     )
@@ -119,14 +123,14 @@ def _held_out(
     if on_halves is None:
         return None
     (first, second), is_right = on_halves
-    parts = _groups(is_right, baselines, text, alpha, groups, by_document)
+    judged = _groups(is_right, baselines, text, alpha, groups, by_document)
     return HeldOut(
         heads=(first, second),
-        accuracy=np.array([part.accuracy for part in parts]),
-        low=np.array([part.low for part in parts]),
-        high=np.array([part.high for part in parts]),
-        p_values=np.stack([part.p_values for part in parts], axis=1),
-        design_effect=np.array([part.design_effect for part in parts]),
+        accuracy=np.array([group_result.accuracy for group_result in judged]),
+        low=np.array([group_result.low for group_result in judged]),
+        high=np.array([group_result.high for group_result in judged]),
+        p_values=np.stack([group_result.p_values for group_result in judged], axis=1),
+        design_effect=np.array([group_result.design_effect for group_result in judged]),
     )
 
 
@@ -151,8 +155,8 @@ def _groups(
     by_document: bool,
 ) -> list[_Group]:
     if by_document:
-        return [_with_documents(right[..., own], baselines[:, own], text[own], alpha) for own in groups]
-    return [_independent(right[..., own], baselines[:, own], alpha) for own in groups]
+        return [_with_documents(right[..., group], baselines[:, group], text[group], alpha) for group in groups]
+    return [_independent(right[..., group], baselines[:, group], alpha) for group in groups]
 
 
 def _independent(
@@ -180,7 +184,9 @@ def _with_documents(
     n_right, n_cases = document_sums(right, document), np.unique(document, return_counts=True)[1]
     shares = document_means(n_right, n_cases)
     low, high = share_interval(shares, alpha)
-    p_values = [above_zero(document_means(n_right - document_sums(one, document), n_cases)) for one in baselines]
+    p_values = [
+        above_zero(document_means(n_right - document_sums(baseline, document), n_cases)) for baseline in baselines
+    ]
     return _Group(
         accuracy=shares.mean, low=low, high=high, p_values=np.stack(p_values), design_effect=design_effect(shares)
     )
@@ -209,7 +215,7 @@ def beats_by_chance(
 def best_head(right: Bool[np.ndarray, "*head case"]) -> tuple[int, ...]:
     """Index of the head that is right most often; the first in case of a tie."""
     n_right = right.sum(axis=-1)
-    return tuple(int(place) for place in np.unravel_index(n_right.argmax(), n_right.shape))
+    return tuple(int(index) for index in np.unravel_index(n_right.argmax(), n_right.shape))
 
 
 def best_on_halves(
@@ -227,5 +233,5 @@ def best_on_halves(
     half = text % N_HALVES
     if len(np.unique(half)) < N_HALVES:
         return None
-    best = [best_head(right[..., half == own]) for own in range(N_HALVES)]
+    best = [best_head(right[..., half == number]) for number in range(N_HALVES)]
     return best, np.where(half == 0, right[best[1]], right[best[0]])

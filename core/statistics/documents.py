@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from core.statistics.means import ratio, wilson
 
 LEAST_DOCUMENTS: Final = 2
-"""For a variance between documents."""
+"""Minimum number of documents for a variance between documents."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -145,8 +145,8 @@ def above_zero(differences: DocumentMeans) -> Float[np.ndarray, "*head"]:
 
     mean, variance = differences.mean, differences.variance
     t = ratio(mean, np.asarray(np.sqrt(variance)))
-    of_same = np.where(mean > 0, 0.5**differences.n_documents, 1.0)
-    return np.where(variance == 0, of_same, stdtr(differences.n_documents - 1, -t))
+    p_of_same = np.where(mean > 0, 0.5**differences.n_documents, 1.0)
+    return np.where(variance == 0, p_of_same, stdtr(differences.n_documents - 1, -t))
 
 
 def design_effect(shares: DocumentMeans) -> Float[np.ndarray, "*head"]:

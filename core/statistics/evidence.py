@@ -22,10 +22,10 @@ HALVINGS: Final = 20
 """Steps of the search for a lower bound, which is then exact to a millionth of the sample mean."""
 
 TOGETHER: Final = 64
-"""Texts, at most, whose gains are multiplied before a logarithm is taken; where nothing is left of a stake of .95, the
+"""Maximum number of texts whose gains are multiplied before a logarithm is taken; if each loses a stake of .95, the
 product is 1e-84."""
 DIGITS: Final = 300
-"""Before the point, of the largest product: float64 holds 308."""
+"""Maximum number of digits before the point of a product: float64 holds 308."""
 
 
 def log_evidence(
@@ -117,9 +117,9 @@ def e_bh(log_e: Float[np.ndarray, "*cell"], alpha: float) -> Bool[np.ndarray, "*
     Source: Wang and Ramdas 2022, e-BH: Benjamini-Hochberg on 1 / E.
     """
     _refuse_level(alpha)
-    falling = -np.sort(-log_e[~np.isnan(log_e)])
-    needed = -np.log(alpha * np.arange(1, len(falling) + 1) / len(falling))
-    return log_e >= falling[falling >= needed].min(initial=np.inf)
+    descending = -np.sort(-log_e[~np.isnan(log_e)])
+    thresholds = -np.log(alpha * np.arange(1, len(descending) + 1) / len(descending))
+    return log_e >= descending[descending >= thresholds].min(initial=np.inf)
 
 
 def _taking_part(scores: np.ndarray) -> Bool[np.ndarray, "text *cell"]:
@@ -145,20 +145,20 @@ def _excess(
 def _log_wealth(excess: Float[np.ndarray, "text *cell"]) -> Float[np.ndarray, "stake *cell"]:
     """Natural logarithm of the wealth with each of the STAKES.
 
-    A logarithm takes ten times as long as a product, so it is taken of several texts' gains at once: of as many as
-    neither overflow nor underflow whatever they are.
+    A logarithm takes ten times as long as a product, so it is taken of the product of several texts' gains: of as many
+    as can neither overflow nor underflow.
     """
-    together = int(np.clip(DIGITS / np.log10(10 + excess.max(initial=0)), 1, TOGETHER))
+    n_together = int(np.clip(DIGITS / np.log10(10 + excess.max(initial=0)), 1, TOGETHER))
     cells = excess.shape[1:]
     wealth, products = np.zeros((len(STAKES), *cells)), np.empty((len(STAKES), *cells))
-    gains = np.empty((together, *cells))
-    for start in range(0, len(excess), together):
-        some = excess[start : start + together]
-        of_some = gains[: len(some)]
-        for place, stake in enumerate(STAKES):
-            np.multiply(some, stake, out=of_some)
-            of_some += 1
-            np.multiply.reduce(of_some, axis=0, out=products[place])
+    gains = np.empty((n_together, *cells))
+    for start in range(0, len(excess), n_together):
+        block = excess[start : start + n_together]
+        gains_of_block = gains[: len(block)]
+        for index, stake in enumerate(STAKES):
+            np.multiply(block, stake, out=gains_of_block)
+            gains_of_block += 1
+            np.multiply.reduce(gains_of_block, axis=0, out=products[index])
         wealth += np.log(products)
     return wealth
 

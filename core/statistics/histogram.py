@@ -1,4 +1,4 @@
-"""Histograms of scores in bins that are the same for every corpus, so that those of two corpora can be added."""
+"""Histograms of scores with the same bins for every corpus, so that those of two corpora can be added."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,66 +8,66 @@ from jaxtyping import Float, Int
 
 BINS: Final = 128
 AT_ONCE: Final = 1 << 21
-"""Values whose bins are counted at once."""
+"""Values that are binned at once."""
 
 
 @dataclass(frozen=True)
 class Bins:
-    """BINS of equal width between two values, on the scale of log(1 + value) or as the values are."""
+    """BINS of equal width between two values, on the scale of log(1 + value) or on a linear scale."""
 
     low: float
     high: float
-    """Values outside count in the outermost bins."""
+    """Values outside are counted in the outermost bins."""
     is_logarithmic: bool
 
     @property
     def edges(self) -> Float[np.ndarray, " edge"]:
-        """The ends of the bins, as values."""
-        low, high = self._places(np.array([self.low, self.high]))
-        places = np.linspace(low, high, BINS + 1)
-        return np.expm1(places) if self.is_logarithmic else places
+        """Edges of the bins, as values."""
+        low, high = self._scaled(np.array([self.low, self.high]))
+        positions = np.linspace(low, high, BINS + 1)
+        return np.expm1(positions) if self.is_logarithmic else positions
 
     def of(self, values: Float[np.ndarray, "*value"]) -> Int[np.ndarray, "*value"]:
         """The bin of each value; BINS for NaN."""
-        low, high = self._places(np.array([self.low, self.high]))
+        low, high = self._scaled(np.array([self.low, self.high]))
         with np.errstate(invalid="ignore"):
-            place = (self._places(values) - low) * (BINS / (high - low))
-            bins = np.clip(place, 0, BINS - 1).astype(np.int64)
+            position = (self._scaled(values) - low) * (BINS / (high - low))
+            bins = np.clip(position, 0, BINS - 1).astype(np.int64)
         bins[np.isnan(values)] = BINS
         return bins
 
-    def _places(self, values: np.ndarray) -> np.ndarray:
-        """Where values lie on the scale whose bins are of equal width."""
+    def _scaled(self, values: np.ndarray) -> np.ndarray:
+        """Values on the scale whose bins are of equal width."""
         return np.log1p(np.maximum(values, self.low)) if self.is_logarithmic else values
 
 
 SCORE_BINS: Final = Bins(0.0, 512.0, is_logarithmic=True)
-"""Of scores, which are drawn on this scale: 5% wide from a score of 1 on."""
+"""Bins of scores, which are drawn on this scale: 5% wide from a score of 1 on."""
 SHARE_BINS: Final = Bins(-1.0, 1.0, is_logarithmic=False)
 
 
 def counts_of(values: Float[np.ndarray, "text *cell"], bins: Bins) -> Int[np.ndarray, "*cell bin"]:
-    """How many values of each cell lie in each bin; NaN in none."""
+    """Number of values of each cell in each bin; NaN is not counted."""
     shape = values.shape[1:]
     n_cells = int(np.prod(shape))
-    first = np.arange(n_cells) * (BINS + 1)
+    offsets = np.arange(n_cells) * (BINS + 1)
     counts = np.zeros(n_cells * (BINS + 1), np.int64)
     step = max(1, AT_ONCE // max(1, n_cells))
     for start in range(0, len(values), step):
-        some = bins.of(values[start : start + step].reshape(-1, n_cells))
-        counts += np.bincount((some + first).ravel(), minlength=len(counts))
+        numbers = bins.of(values[start : start + step].reshape(-1, n_cells))
+        counts += np.bincount((numbers + offsets).ravel(), minlength=len(counts))
     return counts.reshape(*shape, BINS + 1)[..., :BINS]
 
 
 def quantile(counts: Int[np.ndarray, " bin"], share: float, bins: Bins) -> float:
-    """The value below which a share of the values lies, as if they were spread evenly in each bin; NaN without any.
+    """Quantile of a histogram, assuming a uniform distribution within each bin; NaN without values.
 
     Args:
-        counts: of one cell.
+        counts: counts of one cell.
         share: 0.5 for the median.
-        bins: of the counts.
+        bins: bins of the counts.
     """
     if not counts.any():
         return float("nan")
-    before = np.concatenate([[0], np.cumsum(counts)])
-    return float(np.interp(share * before[-1], before, bins.edges))
+    cumulative = np.concatenate([[0], np.cumsum(counts)])
+    return float(np.interp(share * cumulative[-1], cumulative, bins.edges))

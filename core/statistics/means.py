@@ -12,7 +12,7 @@ Correction = Literal["bh", "holm", "none"]
 
 def refuse_infinite(*scores: Float[np.ndarray, "..."]) -> None:
     """Raise AnalysisError if any score is infinite."""
-    if any(np.isinf(some).any() for some in scores):
+    if any(np.isinf(values).any() for values in scores):
         raise AnalysisError("Some scores are infinite. Check that the checkpoint's attention is finite on these texts.")
 
 
@@ -101,5 +101,5 @@ def rejects(
         n_rejected = np.where(passes, rank, 0).max(axis=1, initial=0)
     else:
         n_rejected = np.cumprod(ordered * (n_tests - rank + 1) < alpha, axis=1).sum(axis=1)
-    last = np.take_along_axis(ordered, np.maximum(n_rejected - 1, 0)[:, None], axis=1) if p.size else ordered
-    return (p <= last) & (n_rejected[:, None] > 0)
+    threshold = np.take_along_axis(ordered, np.maximum(n_rejected - 1, 0)[:, None], axis=1) if p.size else ordered
+    return (p <= threshold) & (n_rejected[:, None] > 0)

@@ -33,6 +33,8 @@ def overlap(holds: Bool[np.ndarray, "role layer head"], roles: tuple[str, ...], 
         their article) is not recoverable, so all three are given.
     """
     in_first, in_second = holds[roles.index(first)], holds[roles.index(second)]
-    of_one, of_other = int(in_first.sum()), int(in_second.sum())
-    both, either = int((in_first & in_second).sum()), int((in_first | in_second).sum())
-    return Overlap(of_one, of_other, both, *(both / n if n else float("nan") for n in (of_one, of_other, either)))
+    n_first, n_second = int(in_first.sum()), int(in_second.sum())
+    n_both, n_either = int((in_first & in_second).sum()), int((in_first | in_second).sum())
+    return Overlap(
+        n_first, n_second, n_both, *(n_both / n if n else float("nan") for n in (n_first, n_second, n_either))
+    )

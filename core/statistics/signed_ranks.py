@@ -27,13 +27,13 @@ def signed_rank_p(differences: Float[np.ndarray, "text *cell"]) -> Float[np.ndar
     texts = takes_part.sum(axis=0).ravel()
     columns = np.where(takes_part, differences, 0).reshape(len(differences), len(texts))
     distinct = _distinct(columns, texts)
-    some = (columns != 0).any(axis=0)
-    exact = some & distinct & (texts <= EXACT_TEXTS)
-    counted = some & ~distinct & (texts <= COUNTED_TEXTS)
+    is_nonzero = (columns != 0).any(axis=0)
+    exact = is_nonzero & distinct & (texts <= EXACT_TEXTS)
+    counted = is_nonzero & ~distinct & (texts <= COUNTED_TEXTS)
     p = np.full(columns.shape[1], np.nan)
-    for chosen, method in ((exact, "exact"), (some & ~exact & ~counted, "asymptotic")):
-        if chosen.any():
-            p[chosen] = wilcoxon(columns[:, chosen], method=method).pvalue
+    for columns_of_method, method in ((exact, "exact"), (is_nonzero & ~exact & ~counted, "asymptotic")):
+        if columns_of_method.any():
+            p[columns_of_method] = wilcoxon(columns[:, columns_of_method], method=method).pvalue
     p[counted] = _counted_p(columns[:, counted])
     return p.reshape(differences.shape[1:])
 
@@ -57,8 +57,8 @@ def _counted_p(columns: Float[np.ndarray, "text column"]) -> Float[np.ndarray, "
     sums = np.arange(COUNTED_TEXTS * (COUNTED_TEXTS + 1) + 1)[:, None]
     shares = np.tile(sums == 0, columns.shape[1]).astype(float)
     for rank in doubled:
-        before = sums - rank
-        with_rank = np.where(before >= 0, np.take_along_axis(shares, np.maximum(before, 0), axis=0), 0)
+        smaller = sums - rank
+        with_rank = np.where(smaller >= 0, np.take_along_axis(shares, np.maximum(smaller, 0), axis=0), 0)
         shares = (shares + with_rank) / 2
     tails = [shares.sum(axis=0, where=tail) for tail in (sums <= observed, sums >= observed)]
     return np.minimum(1, 2 * np.minimum(*tails))

@@ -1,6 +1,6 @@
-"""Sums of values from which means, intervals and tests follow, and that of two sets of values are those of both.
+"""Sums of values from which means, intervals and tests follow; those of two sets of values can be merged.
 
-So a corpus of any size is told in a few numbers for each head: those of its parts, merged.
+So a few numbers per head describe a corpus of any size: the merged sums of its parts.
 """
 
 from dataclasses import dataclass
@@ -13,36 +13,36 @@ from core.statistics.means import ratio, refuse_infinite
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sums:
-    """What is known of the values of each cell."""
+    """Sums of the values of each cell."""
 
     n: Int[np.ndarray, "*cell"]
     """Number of values."""
     total: Float[np.ndarray, "*cell"]
     squares: Float[np.ndarray, "*cell"]
-    """Sum of squared deviations from the mean, which loses no digits where the mean is large."""
+    """Sum of squared deviations from the mean, which loses no digits if the mean is large."""
     least: Float[np.ndarray, "*cell"]
-    """Infinite without values, as is the greatest."""
+    """Minimum; infinite without values, like the maximum."""
     greatest: Float[np.ndarray, "*cell"]
 
     @property
     def mean(self) -> Float[np.ndarray, "*cell"]:
-        """NaN without values."""
+        """Mean; NaN without values."""
         return ratio(self.total, self.n)
 
-    def at(self, place: int | slice | None) -> "Sums":
+    def at(self, index: int | slice | None) -> "Sums":
         """The sums of some of the cells, by an index of the first axis; None for a new first axis."""
         n, total, squares, least, greatest = self.parts
         return Sums(
-            n=np.asarray(n[place]),
-            total=np.asarray(total[place]),
-            squares=np.asarray(squares[place]),
-            least=np.asarray(least[place]),
-            greatest=np.asarray(greatest[place]),
+            n=np.asarray(n[index]),
+            total=np.asarray(total[index]),
+            squares=np.asarray(squares[index]),
+            least=np.asarray(least[index]),
+            greatest=np.asarray(greatest[index]),
         )
 
     @property
     def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The arrays in their order."""
+        """The arrays in the order of the fields."""
         return self.n, self.total, self.squares, self.least, self.greatest
 
 
@@ -77,13 +77,13 @@ def sums_of(values: Float[np.ndarray, "text *cell"]) -> Sums:
 
 
 def merged(a: Sums, b: Sums) -> Sums:
-    """The sums of the values of both; counts and extremes are exact, sums as far as float64 adds.
+    """Merge two sets of sums; counts and extremes are exact, sums up to float64 rounding.
 
     Source: Chan, Golub and LeVeque 1983, The American Statistician 37, for the squares.
     """
     n = a.n + b.n
-    apart = np.where((a.n > 0) & (b.n > 0), b.mean - a.mean, 0.0)
-    between = np.square(apart) * a.n * (b.n / np.maximum(n, 1))
+    difference = np.where((a.n > 0) & (b.n > 0), b.mean - a.mean, 0.0)
+    between = np.square(difference) * a.n * (b.n / np.maximum(n, 1))
     return Sums(
         n=n,
         total=a.total + b.total,
@@ -94,11 +94,11 @@ def merged(a: Sums, b: Sums) -> Sums:
 
 
 def with_zeros(sums: Sums, n_all: Int[np.ndarray, "..."]) -> Sums:
-    """The sums where values that are missing, up to so many, count as 0; a cell without any value stays so.
+    """The sums with missing values counted as 0, except in cells without any value.
 
     Args:
-        sums: of values.
-        n_all: how many values each cell would have, broadcastable to it.
+        sums: sums of the values.
+        n_all: number of values of each cell including the missing ones, broadcastable to the cells.
     """
     missing = np.where(sums.n > 0, np.maximum(n_all - sums.n, 0), 0)
     zeros = np.zeros(missing.shape)
