@@ -29,7 +29,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class WrittenText:
-    """One text as it stands in a file, not yet cleaned."""
+    """One text as written in a file, not yet cleaned."""
 
     where: str
     """Its location in the file, with which error messages begin."""
@@ -42,7 +42,7 @@ class WrittenText:
     tags: tuple[str, ...] | None = None
     """Part of speech of each of these words in the tag set of the file's language, column 5 of CoNLL-U."""
     document: str | None = None
-    """Name of the document that it is from; None if the file does not tell documents apart."""
+    """Name of its document; None if the file does not mark documents."""
 
 
 def checked_tree(heads: Sequence[int], relations: Sequence[str], n_words: int, where: str) -> Tree:
@@ -56,37 +56,37 @@ def checked_tree(heads: Sequence[int], relations: Sequence[str], n_words: int, w
             raise TextError(
                 f"{where}: the number of words is {n_words:,} and of {name} {len(values):,}. Give one for each word."
             )
-    for place, (head, relation) in enumerate(zip(heads, relations), start=1):
+    for position, (head, relation) in enumerate(zip(heads, relations), start=1):
         if not 0 <= head <= n_words:
             raise TextError(
-                f"{where}: word {place:,} has head {head:,} and the last word is {n_words:,}. Count heads from 1; 0 is "
-                "a root."
+                f"{where}: word {position:,} has head {head:,} and the last word is {n_words:,}. Count heads from 1; 0 "
+                "is a root."
             )
         if not relation.strip():
-            raise TextError(f"{where}: word {place:,} has a relation without a name. Fill it in.")
+            raise TextError(f"{where}: word {position:,} has a relation without a name. Fill it in.")
         if len(relation) > MAX_NAME or not relation.isprintable():
             raise TextError(
-                f"{where}: the relation of word {place:,} has a name of more than {MAX_NAME} characters, or of some "
+                f"{where}: the relation of word {position:,} has a name of more than {MAX_NAME} characters, or of some "
                 "that cannot be shown. Give it a plain name."
             )
-    if place_in_circle := _in_circle(heads):
+    if word_in_cycle := _word_in_cycle(heads):
         raise TextError(
-            f"{where}: from head to head, word {place_in_circle:,} leads back to itself. Let every word lead to a "
+            f"{where}: from head to head, word {word_in_cycle:,} leads back to itself. Let every word lead to a "
             "root, whose head is 0."
         )
     return Tree(tuple(heads), tuple(relation.strip() for relation in relations))
 
 
-def _in_circle(heads: Sequence[int]) -> int:
-    """A word that is its own head or above it; 0 where there is none."""
+def _word_in_cycle(heads: Sequence[int]) -> int:
+    """A word on a cycle of heads, numbered from 1; 0 if there is none."""
     reached_from = [0] * (len(heads) + 1)
     for start in range(1, len(heads) + 1):
-        place = start
-        while place and not reached_from[place]:
-            reached_from[place] = start
-            place = heads[place - 1]
-        if place and reached_from[place] == start:
-            return place
+        word = start
+        while word and not reached_from[word]:
+            reached_from[word] = start
+            word = heads[word - 1]
+        if word and reached_from[word] == start:
+            return word
     return 0
 
 
@@ -118,10 +118,10 @@ def sentences_of_lines(lines: Iterable[str]) -> Iterator[WrittenText]:
         yield _sentence(rows, of_sentence)
 
 
-def _document(line: int, comment: str, before: str | None) -> str | None:
-    """Name of the document after a comment: its id, or where it begins."""
+def _document(line: int, comment: str, previous: str | None) -> str | None:
+    """Name of the document after a comment: its id, or the line where it begins."""
     begins = _NEW_DOCUMENT.fullmatch(comment.strip())
-    return before if begins is None else begins[1] or f"from line {line}"
+    return previous if begins is None else begins[1] or f"from line {line}"
 
 
 def _word(line: int, cells: list[str], n_before: int) -> list[tuple[int, list[str]]]:

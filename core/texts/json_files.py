@@ -23,9 +23,9 @@ def read_json_lines(value: str) -> Iterator[WrittenText]:
 
     Raises: TextError with the line number.
     """
-    for line, row in enumerate(io.StringIO(value, newline=None), start=1):
-        if row.strip():
-            yield from_object(parsed_json(row.removesuffix("\n"), first_line=line), f"Line {line:,}")
+    for line, text in enumerate(io.StringIO(value, newline=None), start=1):
+        if text.strip():
+            yield from_object(parsed_json(text.removesuffix("\n"), first_line=line), f"Line {line:,}")
 
 
 def read_json(value: str) -> Iterator[WrittenText]:
@@ -81,12 +81,12 @@ def _holds_lists(item: dict[str, Any]) -> bool:
 
 def _rows(item: dict[str, Any]) -> list[dict[str, Any]]:
     """One object per text, from an object of lists."""
-    known = {key: item[key] for keys in (*KINDS, TREE) for key in keys if key in item}
-    lengths = {key: len(_list(value, key, "The object", "one entry a text")) for key, value in known.items()}
+    columns = {key: item[key] for keys in (*KINDS, TREE) for key in keys if key in item}
+    lengths = {key: len(_list(value, key, "The object", "one entry a text")) for key, value in columns.items()}
     if len(set(lengths.values())) > 1:
-        counted = " and ".join(f'{length:,} under "{key}"' for key, length in lengths.items())
-        raise TextError(f"The lists in the object differ in length: {counted}. Give each text an entry in every list.")
-    return [dict(zip(known, row)) for row in zip(*known.values())]
+        counts = " and ".join(f'{length:,} under "{key}"' for key, length in lengths.items())
+        raise TextError(f"The lists in the object differ in length: {counts}. Give each text an entry in every list.")
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 
 def from_object(item: Any, where: str) -> WrittenText:
@@ -114,8 +114,8 @@ def from_object(item: Any, where: str) -> WrittenText:
     if kind == ("words",):
         words = _strings(item["words"], "words", "word", where)
         return WrittenText(where, words=words, tree=_tree(item, len(words), where))
-    if lost := [key for key in TREE if key in item]:
-        raise TextError(f'{where} has "{lost[0]}" but no "words". Give it "words", or neither.')
+    if without_words := [key for key in TREE if key in item]:
+        raise TextError(f'{where} has "{without_words[0]}" but no "words". Give it "words", or neither.')
     if kind == ("tokens",):
         return WrittenText(where, _joined(_strings(item["tokens"], "tokens", "token", where), where))
     return WrittenText(where, tuple(_string(item, key, where) for key in kind))
@@ -130,10 +130,10 @@ def _tree(item: dict[str, Any], n_words: int, where: str) -> Tree | None:
     heads = _list(item["heads"], "heads", where, "whole numbers")
     for position, head in enumerate(heads, start=1):
         if not isinstance(head, float) or not head.is_integer():
-            shown = f"{head:g}" if isinstance(head, float) else kind_of(head)
+            description = f"{head:g}" if isinstance(head, float) else kind_of(head)
             raise TextError(
-                f"{where}: head {position:,} is {shown}. Write the number of the word's head, counted from 1; 0 for a "
-                "root."
+                f"{where}: head {position:,} is {description}. Write the number of the word's head, counted from 1; "
+                "0 for a root."
             )
     return checked_tree(
         [int(head) for head in heads], _strings(item["relns"], "relns", "relation", where), n_words, where
@@ -147,16 +147,16 @@ def _joined(pieces: Sequence[str], where: str) -> tuple[str, ...]:
     """
     segments: list[list[str]] = [[]]
     for position, piece in enumerate(pieces, start=1):
-        is_rest = piece.startswith(CONTINUES) and piece != CONTINUES
+        continues = piece.startswith(CONTINUES) and piece != CONTINUES
         if piece == SEP:
             segments.append([])
         elif piece == CLS:
             if position > 1:
                 raise TextError(f"{where}: token {position:,} is {CLS}, which only begins a text. Remove it.")
-        elif is_rest and segments[-1]:
+        elif continues and segments[-1]:
             segments[-1].append(piece.removeprefix(CONTINUES))
         else:  # a text cut at its beginning may begin with the rest of a word
-            segments[-1].append((" " if segments[-1] else "") + (piece.removeprefix(CONTINUES) if is_rest else piece))
+            segments[-1].append((" " if segments[-1] else "") + (piece.removeprefix(CONTINUES) if continues else piece))
     if len(segments) > 1 and not segments[-1]:
         segments.pop()
     if len(segments) > 2:
@@ -175,10 +175,10 @@ def _string(item: dict[str, Any], key: str, where: str) -> str:
     return item[key]
 
 
-def _strings(values: Any, key: str, each: str, where: str) -> tuple[str, ...]:
+def _strings(values: Any, key: str, noun: str, where: str) -> tuple[str, ...]:
     for position, value in enumerate(_list(values, key, where, "strings"), start=1):
         if not isinstance(value, str):
-            raise TextError(f"{where}: {each} {position:,} is {kind_of(value)}. Write a list of strings.")
+            raise TextError(f"{where}: {noun} {position:,} is {kind_of(value)}. Write a list of strings.")
     return tuple(values)
 
 

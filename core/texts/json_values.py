@@ -38,8 +38,8 @@ def as_place(value: Any, name: str, where: str) -> int:
     Raises: TextError.
     """
     if not isinstance(value, float) or not value.is_integer() or value < 0:
-        shown = f"{value:g}" if isinstance(value, float) else kind_of(value)
-        raise TextError(f'{where}: "{name}" is {shown}. Write a whole number, counted from 0.')
+        description = f"{value:g}" if isinstance(value, float) else kind_of(value)
+        raise TextError(f'{where}: "{name}" is {description}. Write a whole number, counted from 0.')
     return int(value)
 
 
@@ -49,13 +49,13 @@ def as_name(value: Any, name: str, where: str) -> str:
     Raises: TextError for code points that are not characters, such as lone surrogates, which cannot be written to
         tables.
     """
-    named = str(value)
-    if broken := _NOT_A_CHARACTER.search(named):
+    text = str(value)
+    if broken := _NOT_A_CHARACTER.search(text):
         raise TextError(
             f'{where}: "{name}" holds U+{ord(broken[0]):04X} at character {broken.start() + 1:,}, which is not a '
             "character of a text. Remove it."
         )
-    return named
+    return text
 
 
 def check_as_many(values: Sequence[Any], of: Sequence[Any], names: tuple[str, str], where: str) -> None:

@@ -31,7 +31,7 @@ PIECE_WORDS: Final = 5_000
 KEPT_STRINGS: Final = 50_000
 """Words, lower-cased words, affixes and shapes that spaCy may keep of texts it has parsed: about 10 MB."""
 SPAN_CELLS: Final = 1 << 15
-"""Spans of characters times tokens that are compared at once: few enough for a processor's cache."""
+"""Maximum number of spans times tokens that are compared at once, so that they fit into a processor's cache."""
 _one_at_a_time: Final = Lock()
 """One spaCy pipeline serves all threads, and spaCy does not guarantee that it is thread-safe."""
 
@@ -78,7 +78,7 @@ def parser_name() -> str:
 
 @cache
 def _version(package: str) -> str:
-    """Of an installed package, read once: pages name the parser many times in each run."""
+    """Version of an installed package; cached, because pages name the parser many times in each run."""
     return importlib.metadata.version(package)
 
 
@@ -104,13 +104,13 @@ def dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:
     """
     parsed = _parsed_trees([text for text in texts if text.heads is None])
     for text in texts:
-        yield next(parsed) if text.heads is None else _brought(text)
+        yield next(parsed) if text.heads is None else _given_trees(text)
 
 
 def tagged_dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:
     """The dependency trees of each text, in order, parsed lazily, with parts of speech; all by spaCy.
 
-    Gold heads and relations bring no parts of speech and are left out of account; words given in a file are kept.
+    Gold heads and relations, which have no parts of speech, are ignored; words given in a file are kept.
 
     Raises: AnalysisError if no pipeline is installed.
     """
@@ -118,7 +118,7 @@ def tagged_dependencies(texts: Sequence[Text]) -> Iterator[Dependencies]:
 
 
 def with_tree(text: Text, tree: Dependencies) -> Text:
-    """A text that brings its tree, as `dependencies` found it, so that it is not parsed again."""
+    """A text with its tree from `dependencies` attached, so that it is not parsed again."""
     firsts = np.searchsorted(tree.words.segments, tree.words.segments)
     heads = np.where(tree.heads == ROOT, 0, tree.heads - firsts + 1).tolist()
     ends = np.searchsorted(tree.words.segments, range(len(text.segments)), side="right").tolist()
@@ -141,34 +141,34 @@ def parse(texts: Sequence[Text]) -> Iterator[tuple[Relation, ...]]:
     """
     parsed = map(_relations, _parsed_trees([text for text in texts if text.heads is None]))
     for text in texts:
-        yield next(parsed) if text.heads is None else _brought_relations(text)
+        yield next(parsed) if text.heads is None else _given_relations(text)
 
 
-def _brought_relations(text: Text) -> tuple[Relation, ...]:
-    """What `_relations` gives of the trees that a text brings, in a quarter of the time where it brings spans too."""
+def _given_relations(text: Text) -> tuple[Relation, ...]:
+    """`_relations` of the trees given with a text; four times as fast if its spans are given too."""
     if text.spans is None:
-        return _relations(_brought(text))
-    found = list[Relation]()
-    sides = zip(text.relations or (), text.heads or (), text.spans, strict=True)
-    for side, (relations, heads, spans) in enumerate(sides):
+        return _relations(_given_trees(text))
+    results = list[Relation]()
+    segments = zip(text.relations or (), text.heads or (), text.spans, strict=True)
+    for segment, (relations, heads, spans) in enumerate(segments):
         for name, head, span in zip(relations, heads, spans, strict=True):
             universal = UNIVERSAL.get(name, name)
             if head and universal in RELATIONS:
-                found.append(Relation(universal, side, span, spans[head - 1]))
-    return tuple(found)
+                results.append(Relation(universal, segment, span, spans[head - 1]))
+    return tuple(results)
 
 
 def _relations(dependencies: Dependencies) -> tuple[Relation, ...]:
     names = [UNIVERSAL.get(relation, relation) for relation in dependencies.relations]
     spans = [(start, end) for start, end in dependencies.words.spans.tolist()]
     return tuple(
-        Relation(name, int(dependencies.words.segments[place]), spans[place], spans[head])
-        for place, (name, head) in enumerate(zip(names, dependencies.heads.tolist()))
+        Relation(name, int(dependencies.words.segments[index]), spans[index], spans[head])
+        for index, (name, head) in enumerate(zip(names, dependencies.heads.tolist()))
         if name in RELATIONS and head != ROOT
     )
 
 
-def _brought(text: Text) -> Dependencies:
+def _given_trees(text: Text) -> Dependencies:
     words = words_of(text)
     heads = np.array(list(chain.from_iterable(text.heads or ())), int)
     firsts = np.searchsorted(words.segments, words.segments)
@@ -177,18 +177,18 @@ def _brought(text: Text) -> Dependencies:
 
 
 def _parsed_trees(texts: Sequence[Text], *, tagged: bool = False) -> Iterator[Dependencies]:
-    for _, pieces in groupby(_parsed(texts, tagged), key=lambda piece: piece.place.text):
+    for _, pieces in groupby(_parsed(texts, tagged), key=lambda piece: piece.position.text):
         segments, spans, heads, relations = list[int](), list[tuple[int, int]](), list[int](), list[str]()
         tags = list[str]()
         for piece in pieces:
             first = len(heads)
-            segments += [piece.place.segment] * len(piece.spans)
-            spans += [(piece.place.start + start, piece.place.start + end) for start, end in piece.spans]
+            segments += [piece.position.segment] * len(piece.spans)
+            spans += [(piece.position.start + start, piece.position.start + end) for start, end in piece.spans]
             heads += [first + head if head != ROOT else ROOT for head in piece.heads]
             relations += piece.relations
             tags += piece.tags
-        words_found = Words(segments=np.array(segments, int), spans=np.array(spans, int).reshape(-1, 2))
-        trees = _trees(words_found, np.array(heads, int), relations)
+        words = Words(segments=np.array(segments, int), spans=np.array(spans, int).reshape(-1, 2))
+        trees = _trees(words, np.array(heads, int), relations)
         yield replace(trees, tags=tuple(tags)) if tagged else trees
 
 
@@ -201,12 +201,12 @@ def _head(word: Any) -> Any:
 
 
 def _trees(words: Words, heads: Int[np.ndarray, " word"], relations: Sequence[str]) -> Dependencies:
-    named = (ROOT_RELATION if head == ROOT else relation for head, relation in zip(heads.tolist(), relations))
-    return Dependencies(words=words, heads=heads, relations=tuple(named))
+    names = (ROOT_RELATION if head == ROOT else relation for head, relation in zip(heads.tolist(), relations))
+    return Dependencies(words=words, heads=heads, relations=tuple(names))
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Position:
     """Position of a piece of a text."""
 
     text: int
@@ -217,23 +217,23 @@ class _Place:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Piece:
-    """Trees of a piece, which hold nothing of spaCy's."""
+    """Trees of a piece, without references to spaCy objects."""
 
-    place: _Place
+    position: _Position
     spans: list[tuple[int, int]]
-    """Of each word in the piece."""
+    """Span of each word in the piece."""
     heads: list[int]
     """Index of each word's head among the words of the piece; ROOT for the root of a sentence."""
     relations: list[str]
     tags: list[str]
 
     @classmethod
-    def of(cls, place: _Place, document: Any) -> "_Piece":
-        """What a parsed document says."""
+    def of(cls, position: _Position, document: Any) -> "_Piece":
+        """The trees of a parsed document."""
         words = [word for word in document if not word.is_space]
         numbers = {word.i: number for number, word in enumerate(words)}
         return cls(
-            place=place,
+            position=position,
             spans=[(word.idx, word.idx + len(word)) for word in words],
             heads=[numbers.get(_head(word).i, ROOT) if _head(word) != word else ROOT for word in words],
             relations=[word.dep_ for word in words],
@@ -244,21 +244,21 @@ class _Piece:
 def _parsed(texts: Sequence[Text], tagged: bool) -> Iterator[_Piece]:
     """Parse every segment in batches of at most PIECE_WORDS words, which limits the parser's memory.
 
-    Nothing of spaCy's may leave a batch, as its words may be forgotten with it.
+    No spaCy object may outlive its batch, because its strings may be freed with the batch.
     """
     left_out = [] if tagged else ["tagger"]  # nothing else reads the tags, and they take time
-    waiting = _Waiting(texts)
-    while waiting:
+    pending = _PendingSegments(texts)
+    while pending:
         with _one_at_a_time, _within_bounds():
-            pieces = _parsed_batch(waiting.next_batch(), left_out)
+            pieces = _parsed_batch(pending.next_batch(), left_out)
         yield from pieces
 
 
 def _within_bounds() -> AbstractContextManager[Any]:
-    """spaCy keeps each new word for good, unless it was met in a memory zone.
+    """Context that limits spaCy's memory: outside a memory zone, spaCy keeps each new word forever.
 
-    The words of the first texts are kept, since they come again: a zone makes all of its words anew, which takes a
-    tenth of the time of parsing.
+    The words of the first texts are kept, because they recur: a zone creates all of its words anew, which takes a
+    tenth of the parsing time.
     """
     n_kept = len(_pipeline().vocab.strings) - _n_strings_at_first()
     return _pipeline().memory_zone() if n_kept > KEPT_STRINGS else nullcontext()
@@ -266,31 +266,31 @@ def _within_bounds() -> AbstractContextManager[Any]:
 
 @cache
 def _n_strings_at_first() -> int:
-    """Strings of the pipeline before it has parsed anything."""
+    """Number of strings of the pipeline before it has parsed anything."""
     return len(_pipeline().vocab.strings)
 
 
-def _parsed_batch(batch: list[tuple[Any, _Place]], left_out: list[str]) -> list[_Piece]:
+def _parsed_batch(batch: list[tuple[Any, _Position]], left_out: list[str]) -> list[_Piece]:
     parsed = _pipeline().pipe(batch, as_tuples=True, batch_size=len(batch), disable=left_out)
-    return [_Piece.of(place, document) for document, place in parsed]
+    return [_Piece.of(position, document) for document, position in parsed]
 
 
-class _Waiting:
+class _PendingSegments:
     """Segments that are not parsed yet, and pieces of long ones."""
 
     def __init__(self, texts: Sequence[Text]) -> None:
         self._texts = texts
         self._segments = ((i, side) for i, text in enumerate(texts) for side in range(len(text.segments)))
         self._segment = next(self._segments, None)
-        self._cut = deque[tuple[bytes, _Place]]()
-        """Pieces as spaCy writes them, since their words may be forgotten with those of their batch."""
+        self._cut = deque[tuple[bytes, _Position]]()
+        """Pieces as serialised by spaCy, because their strings may be freed with those of their batch."""
 
     def __bool__(self) -> bool:
         return self._segment is not None or bool(self._cut)
 
-    def next_batch(self) -> list[tuple[Any, _Place]]:
-        """Documents of at most PIECE_WORDS words together."""
-        batch, n_words = list[tuple[Any, _Place]](), 0
+    def next_batch(self) -> list[tuple[Any, _Position]]:
+        """The next documents, of at most PIECE_WORDS words in total."""
+        batch, n_words = list[tuple[Any, _Position]](), 0
         while (piece := self._first()) is not None:
             n_words += len(piece[0])
             if batch and n_words > PIECE_WORDS:
@@ -302,23 +302,23 @@ class _Waiting:
                 self._segment = next(self._segments, None)
         return batch
 
-    def _first(self) -> tuple[Any, _Place] | None:
-        """The next document, which still waits."""
+    def _first(self) -> tuple[Any, _Position] | None:
+        """The next document, without removing it."""
         from spacy.tokens import Doc
 
         if self._segment is not None and not self._cut:
             i, side = self._segment
-            whole = _document(self._texts[i], side)
-            if len(whole) <= PIECE_WORDS:
-                return whole, _Place(i, side, 0)
-            for start in range(0, len(whole), PIECE_WORDS):
-                piece = whole[start : start + PIECE_WORDS]
-                self._cut.append((piece.as_doc().to_bytes(), _Place(i, side, piece.start_char)))
+            document = _document(self._texts[i], side)
+            if len(document) <= PIECE_WORDS:
+                return document, _Position(i, side, 0)
+            for start in range(0, len(document), PIECE_WORDS):
+                piece = document[start : start + PIECE_WORDS]
+                self._cut.append((piece.as_doc().to_bytes(), _Position(i, side, piece.start_char)))
             self._segment = next(self._segments, None)
         if not self._cut:
             return None
-        packed, place = self._cut[0]
-        return Doc(_pipeline().vocab).from_bytes(packed), place
+        packed, position = self._cut[0]
+        return Doc(_pipeline().vocab).from_bytes(packed), position
 
 
 def token_pairs(tokenized: TokenizedText, relations: Sequence[Relation]) -> tuple[TokenPair, ...]:
@@ -329,16 +329,21 @@ def token_pairs(tokenized: TokenizedText, relations: Sequence[Relation]) -> tupl
 def token_pairs_of(
     texts: Sequence[TokenizedText], relations: Sequence[Sequence[Relation]]
 ) -> list[tuple[TokenPair, ...]]:
-    """`token_pairs` of each text, looked up at once, which takes a fraction of the time where texts are short."""
+    """`token_pairs` of each text, looked up together, which is much faster for short texts."""
     spans = [
         (row, relation.segment, *span)
-        for row, of_text in enumerate(relations)
-        for relation in of_text
+        for row, text_relations in enumerate(relations)
+        for relation in text_relations
         for span in (relation.dependent, relation.head)
     ]
-    found = iter(_tokens_of_spans(texts, spans))
-    pairs = [[TokenPair(relation.name, next(found), next(found)) for relation in of_text] for of_text in relations]
-    return [tuple(pair for pair in of_text if len(pair.dependent) and len(pair.head)) for of_text in pairs]
+    tokens = iter(_tokens_of_spans(texts, spans))
+    pairs = [
+        [TokenPair(relation.name, next(tokens), next(tokens)) for relation in text_relations]
+        for text_relations in relations
+    ]
+    return [
+        tuple(pair for pair in text_relations if len(pair.dependent) and len(pair.head)) for text_relations in pairs
+    ]
 
 
 def tokens_of(tokenized: TokenizedText, segment: int, span: tuple[int, int]) -> Int[np.ndarray, " piece"]:
@@ -347,9 +352,9 @@ def tokens_of(tokenized: TokenizedText, segment: int, span: tuple[int, int]) -> 
 
 
 def _tokens_of_spans(texts: Sequence[TokenizedText], spans: Sequence[tuple[int, int, int, int]]) -> list[np.ndarray]:
-    """Tokens that overlap each span, which is a text with one of its segments, first and one-past-last character.
+    """Tokens that overlap each span, given as index of the text, segment, first and one-past-last character.
 
-    Many spans are looked up at once, fewer where texts are long.
+    Many spans are looked up at once, fewer if texts are long.
     """
     longest = max((len(text.ids) for text in texts), default=0)
     segments = np.full((len(texts), longest), SPECIAL)
@@ -359,15 +364,15 @@ def _tokens_of_spans(texts: Sequence[TokenizedText], spans: Sequence[tuple[int, 
         segments[row, :n_tokens] = text.segments
         starts[row, :n_tokens], ends[row, :n_tokens] = text.spans.T
     at_once = max(1, SPAN_CELLS // max(1, longest))
-    tokens_of_each: list[np.ndarray] = []
-    for begun in range(0, len(spans), at_once):
-        row, segment, first, last = np.array(spans[begun : begun + at_once], np.int64).T[:, :, None]
+    results: list[np.ndarray] = []
+    for batch_start in range(0, len(spans), at_once):
+        row, segment, first, last = np.array(spans[batch_start : batch_start + at_once], np.int64).T[:, :, None]
         row = row[:, 0]
         overlaps = np.maximum(starts[row], first) < np.minimum(ends[row], last)
-        places, tokens = np.nonzero((segments[row] == segment) & overlaps)
-        ends_of_spans = np.searchsorted(places, np.arange(len(row)), side="right").tolist()
-        tokens_of_each += [tokens[start:end] for start, end in zip([0, *ends_of_spans], ends_of_spans)]
-    return tokens_of_each
+        rows, tokens = np.nonzero((segments[row] == segment) & overlaps)
+        ends_of_spans = np.searchsorted(rows, np.arange(len(row)), side="right").tolist()
+        results += [tokens[start:end] for start, end in zip([0, *ends_of_spans], ends_of_spans)]
+    return results
 
 
 def _installed_pipeline() -> str:

@@ -39,16 +39,16 @@ def read_rows(
     """
     rows = _records(content, suffix)
     names = _names(rows)
-    places = _known_places(names) if columns is None else _picked_places(names, columns)
-    for other in others:
-        places += _picked_places(names, (other,))
+    indices = _known_columns(names) if columns is None else _picked_columns(names, columns)
+    for name in others:
+        indices += _picked_columns(names, (name,))
     for line, row in rows:
         if len(row) != len(names):
             raise TextError(
                 f"Line {line:,} has {_counted(len(row), 'cell')} and the header {len(names):,}. "
                 "Check the separators and quotes in this row and in the one before it."
             )
-        yield line, tuple(row[place] for place in places)
+        yield line, tuple(row[index] for index in indices)
 
 
 def read_header(content: str, suffix: str) -> tuple[str, ...]:
@@ -109,11 +109,11 @@ def _broken_row(line: int, reason: str) -> str:
     )
 
 
-def _known_places(names: tuple[str, ...]) -> tuple[int, ...]:
-    lowered = tuple(name.lower() for name in names)
-    for known in KNOWN_COLUMNS:
-        if set(known) <= set(lowered):
-            return tuple(_place(lowered, name) for name in known)
+def _known_columns(names: tuple[str, ...]) -> tuple[int, ...]:
+    lower_names = tuple(name.lower() for name in names)
+    for columns in KNOWN_COLUMNS:
+        if set(columns) <= set(lower_names):
+            return tuple(_column_index(lower_names, name) for name in columns)
     raise ColumnsNeeded(
         f"The first line names no column known to hold texts; it has {_listed(names)}. "
         "Pick the one or two columns with the texts. If the first line is a text, put a line with names above it.",
@@ -121,25 +121,30 @@ def _known_places(names: tuple[str, ...]) -> tuple[int, ...]:
     )
 
 
-def _picked_places(names: tuple[str, ...], columns: tuple[str, ...]) -> tuple[int, ...]:
+def _picked_columns(names: tuple[str, ...], columns: tuple[str, ...]) -> tuple[int, ...]:
     if len(columns) not in (1, 2) or len(set(columns)) < len(columns):
         raise TextError(f"A text comes from one column or from two different ones, got {columns}. Pick one or two.")
     missing = [name for name in columns if name not in names]
     if missing:
         raise TextError(f'There is no column "{shortened(missing[0])}". Pick from the header: {_listed(names)}.')
-    return tuple(_place(names, name) for name in columns)
+    return tuple(_column_index(names, name) for name in columns)
 
 
-def _place(names: tuple[str, ...], name: str) -> int:
+def _column_index(names: tuple[str, ...], name: str) -> int:
     if names.count(name) > 1:
         raise TextError(f'The header has {names.count(name)} columns named "{name}". Give each its own name.')
     return names.index(name)
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    shown = [name if len(name) <= SHOWN_CHARACTERS else name[: SHOWN_CHARACTERS - 1] + "…" for name in names]
-    more = f" and {len(names) - SHOWN_NAMES:,} more" if len(names) > SHOWN_NAMES else ""
-    return _counted(len(names), "column") + ", " + ", ".join(f'"{name}"' for name in shown[:SHOWN_NAMES]) + more
+    shortened_names = [name if len(name) <= SHOWN_CHARACTERS else name[: SHOWN_CHARACTERS - 1] + "…" for name in names]
+    remainder = f" and {len(names) - SHOWN_NAMES:,} more" if len(names) > SHOWN_NAMES else ""
+    return (
+        _counted(len(names), "column")
+        + ", "
+        + ", ".join(f'"{name}"' for name in shortened_names[:SHOWN_NAMES])
+        + remainder
+    )
 
 
 def _counted(number: int, noun: str) -> str:

@@ -49,7 +49,7 @@ class Text:
     relations: tuple[tuple[str, ...], ...] | None = None
     """Dependency relation of each word to its head; given if and only if heads are."""
     document: str | None = None
-    """Name of the document that the text is from, if the file tells; no result of a pass depends on it."""
+    """Name of the text's document, if the file gives it; no result of a pass depends on it."""
     spans: tuple[tuple[tuple[int, int], ...], ...] | None = None
     """First and one-past-last character of each word, if the text was parsed as it was written; else its words are
     joined by single spaces."""
@@ -146,14 +146,14 @@ def read_parted(
 
 
 def _collected(texts: Iterator[Text], none_found: str) -> tuple[Text, ...]:
-    kept = tuple(islice(texts, MAX_TEXTS))
-    if not kept:
+    collected = tuple(islice(texts, MAX_TEXTS))
+    if not collected:
         raise TextError(none_found)
-    n_texts = len(kept) + sum(1 for _ in islice(texts, COUNTED_TEXTS - MAX_TEXTS))
+    n_texts = len(collected) + sum(1 for _ in islice(texts, COUNTED_TEXTS - MAX_TEXTS))
     if n_texts > MAX_TEXTS:
-        counted = "at least " if n_texts == COUNTED_TEXTS else ""
-        raise TextError(f"There are {counted}{n_texts:,} texts and at most {MAX_TEXTS:,} are read. Choose fewer.")
-    return kept
+        prefix = "at least " if n_texts == COUNTED_TEXTS else ""
+        raise TextError(f"There are {prefix}{n_texts:,} texts and at most {MAX_TEXTS:,} are read. Choose fewer.")
+    return collected
 
 
 def decoded(content: bytes) -> str:
@@ -191,7 +191,7 @@ def _line_of(content: bytes, position: int) -> int:
 
 
 def typed_lines(lines: Iterable[str]) -> Iterator[Text]:
-    """Texts of lines, one a line, as `read_typed` reads them; each line ends in a line feed.
+    """Texts typed one per line, as for `read_typed`; each line ends in a line feed.
 
     Raises: TextError for an empty segment or more than two segments.
     """
@@ -222,20 +222,20 @@ def _table_rows(value: str, suffix: str, columns: tuple[str, ...] | None) -> Ite
         yield text_of(cells, f"Line {line:,}")
 
 
-def text_as_written(written: WrittenText) -> Text:
-    """A text as it stands in a file, cleaned.
+def text_as_written(source: WrittenText) -> Text:
+    """A text as written in a file, cleaned.
 
     Raises: TextError for an empty segment or word.
     """
-    if written.words is None:
-        return text_of(written.segments, written.where)
-    words = tuple(_one_line(word) for word in written.words)
+    if source.words is None:
+        return text_of(source.segments, source.where)
+    words = tuple(_one_line(word) for word in source.words)
     if "" in words:
-        raise TextError(f"{written.where}: word {words.index('') + 1:,} is empty. Remove it or fill it in.")
-    segments = text_of([" ".join(words)], written.where).segments
-    if written.tree is None:
-        return Text(segments, (words,), document=written.document)
-    return Text(segments, (words,), (written.tree.heads,), (written.tree.relations,), written.document)
+        raise TextError(f"{source.where}: word {words.index('') + 1:,} is empty. Remove it or fill it in.")
+    segments = text_of([" ".join(words)], source.where).segments
+    if source.tree is None:
+        return Text(segments, (words,), document=source.document)
+    return Text(segments, (words,), (source.tree.heads,), (source.tree.relations,), source.document)
 
 
 def text_of(segments: Iterable[str], where: str) -> Text:
@@ -245,18 +245,18 @@ def text_of(segments: Iterable[str], where: str) -> Text:
     """
     cleaned = tuple(_one_line(segment) for segment in segments)
     for position, segment in enumerate(cleaned, start=1):
-        which = f"segment {position} of {len(cleaned)}" if len(cleaned) > 1 else "the text"
+        subject = f"segment {position} of {len(cleaned)}" if len(cleaned) > 1 else "the text"
         if not segment:
-            raise TextError(f"{where}: {which} is empty. Fill it in or remove the text.")
+            raise TextError(f"{where}: {subject} is empty. Fill it in or remove the text.")
         if len(segment) > MAX_CHARACTERS:
             raise TextError(
-                f"{where}: {which} has {len(segment):,} characters and at most {MAX_CHARACTERS:,} are read. Cut it, or "
-                "put line breaks between its parts."
+                f"{where}: {subject} has {len(segment):,} characters and at most {MAX_CHARACTERS:,} are read. Cut it, "
+                "or put line breaks between its parts."
             )
         broken = _NOT_A_CHARACTER.search(segment)
         if broken:
             raise TextError(
-                f"{where}: {which} holds U+{ord(broken[0]):04X} at character {broken.start() + 1:,}, which is not a "
+                f"{where}: {subject} holds U+{ord(broken[0]):04X} at character {broken.start() + 1:,}, which is not a "
                 "character of a text. Remove it."
             )
     return Text(cleaned)
@@ -273,8 +273,8 @@ def _trimmed(segment: str) -> str:
 
 def texts_sha256(texts: Iterable[Text]) -> str:
     """SHA-256 over texts in their order; identifies a corpus independently of the names of files and documents."""
-    written = json.dumps([[text.segments, text.words, *_tree_of(text)] for text in texts])
-    return hashlib.sha256(written.encode()).hexdigest()
+    content = json.dumps([[text.segments, text.words, *_tree_of(text)] for text in texts])
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _tree_of(text: Text) -> list[object]:
@@ -287,7 +287,7 @@ def text_fields(text: Text) -> dict[str, object]:
     By hand, because dataclasses.asdict took a third of the time of a cache lookup.
     """
     fields: dict[str, object] = {"segments": text.segments, "words": text.words}
-    if text.heads is not None:  # most texts bring none, and the keys of their results stay as they were
+    if text.heads is not None:  # most texts have none, and the keys of their results must not change
         fields |= {"heads": text.heads, "relations": text.relations}
     if text.spans is not None:
         fields["spans"] = text.spans

@@ -77,8 +77,8 @@ def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> Toke
     """A target as input of a decoder: with the start token first, and without the special tokens at the end."""
     n_kept = int(np.flatnonzero(text.segments != SPECIAL)[-1]) + 1
 
-    def shifted(values: np.ndarray, first: object) -> np.ndarray:
-        return np.concatenate([np.full_like(values[:1], first), values[:n_kept]])
+    def shifted(values: np.ndarray, start_value: object) -> np.ndarray:
+        return np.concatenate([np.full_like(values[:1], start_value), values[:n_kept]])
 
     return TokenizedText(
         ids=shifted(text.ids, start_id),
@@ -88,13 +88,13 @@ def as_decoder_input(text: TokenizedText, tokenizer: Any, start_id: int) -> Toke
         segments=shifted(text.segments, SPECIAL),
         words=shifted(text.words, SPECIAL),
         is_cls=shifted(text.is_cls, start_id == _id(tokenizer.cls_token_id)),
-        is_sep=shifted(text.is_sep, False),  # it separates nothing from what comes before
+        is_sep=shifted(text.is_sep, False),  # the start token separates nothing
         n_cut=text.n_cut,
     )
 
 
 def _encode(text: Text, tokenizer: Any, max_tokens: int | None) -> "Encoding":
-    """What the tokenizers library gives; the call of transformers gives the same and takes 1.7 times as long."""
+    """Encode with the tokenizers library; the call of transformers gives the same and takes 1.7 times as long."""
     backend = tokenizer.backend_tokenizer
     with panics_caught():
         backend.encode_special_tokens = True
@@ -150,28 +150,28 @@ def _trimmed(
         if segment == SPECIAL:
             trimmed.append((0, 0))
             continue
-        piece = "" if token == BLANK else text.segments[segment][start:end]
-        if piece and not (piece[0].isspace() or piece[-1].isspace()):
+        covered = "" if token == BLANK else text.segments[segment][start:end]
+        if covered and not (covered[0].isspace() or covered[-1].isspace()):
             trimmed.append((start, end))
             continue
-        first = start + len(piece) - len(piece.lstrip())
-        trimmed.append((first, max(first, start + len(piece.rstrip()))))
+        first = start + len(covered) - len(covered.lstrip())
+        trimmed.append((first, max(first, start + len(covered.rstrip()))))
     return trimmed
 
 
 def _shown(
     text: Text,
     tokens: Sequence[str],
-    as_they_are: Sequence[bool],
+    keep: Sequence[bool],
     segments: Sequence[int],
     spans: Sequence[tuple[int, int]],
 ) -> tuple[str, ...]:
-    shown = []
-    for token, is_kept, segment, (start, end) in zip(tokens, as_they_are, segments, spans):
-        piece = "" if is_kept else text.segments[segment][start:end]
-        is_readable = token == piece or token.removeprefix("##").casefold() == piece.casefold()
-        shown.append(token if is_readable else piece or token)
-    return tuple(shown)
+    displayed = []
+    for token, is_kept, segment, (start, end) in zip(tokens, keep, segments, spans):
+        covered = "" if is_kept else text.segments[segment][start:end]
+        is_readable = token == covered or token.removeprefix("##").casefold() == covered.casefold()
+        displayed.append(token if is_readable else covered or token)
+    return tuple(displayed)
 
 
 def _word_numbers(word_ids: Sequence[int | None], segments: Sequence[int]) -> Int[np.ndarray, " token"]:

@@ -50,17 +50,17 @@ class WordMap:
 
     def of_tokens_only(self) -> tuple["WordMap", Int[np.ndarray, " kept"]]:
         """The same without words that have no tokens, and the indices of the remaining words."""
-        kept = np.flatnonzero(self.has_tokens)
+        indices = np.flatnonzero(self.has_tokens)
         is_word = self.of_token >= FIRST_WORD
-        places = np.searchsorted(kept, self.of_token - FIRST_WORD) + FIRST_WORD
-        return WordMap(n_words=len(kept), of_token=np.where(is_word, places, self.of_token)), kept
+        new_numbers = np.searchsorted(indices, self.of_token - FIRST_WORD) + FIRST_WORD
+        return WordMap(n_words=len(indices), of_token=np.where(is_word, new_numbers, self.of_token)), indices
 
 
 def words_of(text: Text) -> Words:
     """The words given for a text, or otherwise the text split at spaces."""
     if text.spans is not None:
-        numbers = [side for side, of_side in enumerate(text.spans) for _ in of_side]
-        ends = [end for of_side in text.spans for span in of_side for end in span]
+        numbers = [side for side, side_spans in enumerate(text.spans) for _ in side_spans]
+        ends = [end for side_spans in text.spans for span in side_spans for end in span]
         return Words(segments=np.array(numbers, int), spans=np.array(ends, int).reshape(-1, 2))
     segments, spans = list[int](), list[tuple[int, int]]()
     for side, segment in enumerate(text.segments):
@@ -78,13 +78,14 @@ def word_map(words: Words, tokens: TokenizedText) -> WordMap:
     """
     of_token = np.where(tokens.is_cls, CLS_WORD, OTHER_SPECIAL)
     for side in np.unique(tokens.segments[tokens.segments != SPECIAL]):
-        own, of_side = tokens.segments == side, np.flatnonzero(words.segments == side)
-        if not len(of_side):
+        in_side, side_words = tokens.segments == side, np.flatnonzero(words.segments == side)
+        if not len(side_words):
             raise ValueError(f"Segment {side} has tokens and no word.")
-        spans = tokens.spans[own]
-        firsts = spans[:, 0] - (spans[:, 0] == spans[:, 1])  # what has no character stands before its place
-        places = np.maximum(np.searchsorted(words.spans[of_side, 0], firsts, side="right") - 1, 0)
-        of_token[own] = FIRST_WORD + of_side[places]
+        spans = tokens.spans[in_side]
+        # An empty span belongs to the preceding character.
+        first_characters = spans[:, 0] - (spans[:, 0] == spans[:, 1])
+        positions = np.maximum(np.searchsorted(words.spans[side_words, 0], first_characters, side="right") - 1, 0)
+        of_token[in_side] = FIRST_WORD + side_words[positions]
     return WordMap(n_words=len(words.segments), of_token=of_token)
 
 
@@ -92,5 +93,5 @@ def word_starts(segment: str, words: tuple[str, ...] | None) -> dict[int, str]:
     """Index of the first character of each word -> the word; given words are joined by single spaces."""
     if words is None:
         return {match.start(): match.group() for match in re.finditer(r"\S+", segment)}
-    firsts = np.cumsum([0, *(len(word) + 1 for word in words[:-1])])
-    return dict(zip(firsts.tolist(), words))
+    starts = np.cumsum([0, *(len(word) + 1 for word in words[:-1])])
+    return dict(zip(starts.tolist(), words))
