@@ -48,16 +48,16 @@ class WordCollector:
             n_layers: number of observed layers.
             from_word: how attention from several tokens is aggregated.
         """
-        n_words = FIRST_WORD + max(one.n_words for one in maps)
-        n_tokens = max(len(one.of_token) for one in maps)
-        belongs = np.zeros((len(maps), n_tokens, n_words))
-        for row, one in enumerate(maps):
-            belongs[row, np.arange(len(one.of_token)), one.of_token] = 1
-        attends = belongs if from_word == "mean" else belongs * (np.cumsum(belongs, axis=1) == 1)
-        attends = attends / np.maximum(attends.sum(axis=1, keepdims=True), 1)
+        n_words = FIRST_WORD + max(word_map.n_words for word_map in maps)
+        n_tokens = max(len(word_map.of_token) for word_map in maps)
+        membership = np.zeros((len(maps), n_tokens, n_words))
+        for row, word_map in enumerate(maps):
+            membership[row, np.arange(len(word_map.of_token)), word_map.of_token] = 1
+        weights = membership if from_word == "mean" else membership * (np.cumsum(membership, axis=1) == 1)
+        weights = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1)
         dtype = checkpoint.statistics_dtype
-        self._to_word = to_device(torch.from_numpy(belongs).to(dtype), checkpoint.device)
-        self._from_word = to_device(torch.from_numpy(attends).to(dtype).transpose(1, 2).contiguous(), checkpoint.device)
+        self._to_word = to_device(torch.from_numpy(membership).to(dtype), checkpoint.device)
+        self._from_word = to_device(torch.from_numpy(weights).to(dtype).transpose(1, 2).contiguous(), checkpoint.device)
         self._reduce, self._n_layers = reduce, n_layers
         self._layer = -1
         self._words: Tensor | None = None
@@ -81,7 +81,7 @@ class WordCollector:
 
     def _finish_layer(self) -> None:
         if self._words is not None:
-            self._kept.append({name: kept.clone() for name, kept in self._reduce(self._layer, self._words).items()})
+            self._kept.append({name: array.clone() for name, array in self._reduce(self._layer, self._words).items()})
             self._words.zero_()
 
     @torch.inference_mode()
@@ -90,5 +90,5 @@ class WordCollector:
         self._finish_layer()
         if len(self._kept) != self._n_layers:
             raise RuntimeError(f"The pass showed {len(self._kept)} layers and {self._n_layers} were to be watched.")
-        arrays = {name: torch.stack([of[name] for of in self._kept], 1).cpu().numpy() for name in self._kept[0]}
+        arrays = {name: torch.stack([layer[name] for layer in self._kept], 1).cpu().numpy() for name in self._kept[0]}
         return [{name: array[row] for name, array in arrays.items()} for row in range(len(self._to_word))]

@@ -43,14 +43,14 @@ def collect(
     attention = checkpoint.attentions[settings.kind]
     budget = batch_tokens or BATCH_TOKENS[checkpoint.device]
     for batch in plan_batches([text.n_tokens for text in texts], budget):
-        chosen = [texts[place] for place in batch.positions]
-        keeps = collector(chosen)
+        batch_texts = [texts[position] for position in batch.positions]
+        observer = collector(batch_texts)
         observe(
             checkpoint.model,
-            model_inputs(checkpoint, chosen),
-            [keeps],
+            model_inputs(checkpoint, batch_texts),
+            [observer],
             calls=attention.calls,
             gates=gates(checkpoint, settings),
             stops=True,
         )
-        yield list(zip(batch.positions, keeps.results(), strict=True))
+        yield list(zip(batch.positions, observer.results(), strict=True))

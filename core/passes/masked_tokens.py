@@ -1,4 +1,4 @@
-"""Which tokens of a text a masked language model is asked for."""
+"""Choice of the tokens of a text that a masked language model predicts."""
 
 from typing import Final
 
@@ -13,6 +13,6 @@ MASKED_SHARE: Final = 0.15
 
 def masked_tokens(text: TokenizedText, seed: int = 0) -> Int[np.ndarray, " masked"]:
     """Indices of the tokens to mask, sorted; deterministic for the same tokens and seed."""
-    own = np.flatnonzero(text.segments != SPECIAL)
-    chance = np.random.default_rng([seed, *text.ids.tolist()])
-    return np.sort(chance.choice(own, size=max(1, round(MASKED_SHARE * len(own))), replace=False))
+    candidates = np.flatnonzero(text.segments != SPECIAL)
+    generator = np.random.default_rng([seed, *text.ids.tolist()])
+    return np.sort(generator.choice(candidates, size=max(1, round(MASKED_SHARE * len(candidates))), replace=False))

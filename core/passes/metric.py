@@ -1,4 +1,4 @@
-"""What is read off a checkpoint's output when something in it is changed. Does not import torch."""
+"""Metrics of a checkpoint's output when something in it is changed. Does not import torch."""
 
 from typing import Final, Literal
 

@@ -71,18 +71,18 @@ def output_change(
         settings: the heads that are switched off.
         token: index of the token to mask, or of the token before the predicted one; None for the last one of the text.
     """
-    both = (PassSettings(settings.kind), settings)
+    pass_settings = (PassSettings(settings.kind), settings)
     cosine = None
     if text.target is None:
-        before, after = (_text_vector(checkpoint, text, heads) for heads in both)
+        before, after = (_text_vector(checkpoint, text, one_pass) for one_pass in pass_settings)
         cosine = float(torch.nn.functional.cosine_similarity(before, after, dim=0))
     if checkpoint.head is None or text.kind == "encoder":
         return OutputChange(cosine=cosine, head=None)
     if checkpoint.head == "classes":
-        before, after = (_logits(checkpoint, text, heads) for heads in both)
+        before, after = (_logits(checkpoint, text, one_pass) for one_pass in pass_settings)
         return OutputChange(cosine=cosine, head=_classes(checkpoint, before, after))
     token = _last_own_token(text) if token is None else token
-    before, after = (_logits(checkpoint, text, heads, token) for heads in both)
+    before, after = (_logits(checkpoint, text, one_pass, token) for one_pass in pass_settings)
     return OutputChange(cosine=cosine, head=_tokens(checkpoint, before, after, token))
 
 
@@ -180,18 +180,22 @@ def _class_values(checkpoint: Checkpoint, logits: Float[Tensor, " choice"]) -> t
 def _tokens(
     checkpoint: Checkpoint, before: Float[Tensor, " choice"], after: Float[Tensor, " choice"], token: int
 ) -> HeadOutput:
-    first, second = before.softmax(-1), after.softmax(-1)
-    likely = [int(i) for shares in (first, second) for i in shares.topk(min(MOST_LIKELY, len(shares))).indices]
-    chosen = list(dict.fromkeys(likely))
+    probabilities_before, probabilities_after = before.softmax(-1), after.softmax(-1)
+    likely = [
+        int(i)
+        for shares in (probabilities_before, probabilities_after)
+        for i in shares.topk(min(MOST_LIKELY, len(shares))).indices
+    ]
+    token_ids = list(dict.fromkeys(likely))
     return HeadOutput(
-        names=tuple(checkpoint.tokenizer.decode([i]) for i in chosen),
-        before=first[chosen].cpu().numpy(),
-        after=second[chosen].cpu().numpy(),
+        names=tuple(checkpoint.tokenizer.decode([i]) for i in token_ids),
+        before=probabilities_before[token_ids].cpu().numpy(),
+        after=probabilities_after[token_ids].cpu().numpy(),
         unit="probability",
         token=token,
-        distance=_total_variation(first, second),
+        distance=_total_variation(probabilities_before, probabilities_after),
     )
 
 
-def _total_variation(first: Float[Tensor, " choice"], second: Float[Tensor, " choice"]) -> float:
-    return float((first - second).abs().sum() / 2)
+def _total_variation(a: Float[Tensor, " choice"], b: Float[Tensor, " choice"]) -> float:
+    return float((a - b).abs().sum() / 2)

@@ -20,11 +20,11 @@ from core.texts.text import Text
 from core.texts.tokens import TokenizedText, TooLong, as_decoder_input, tokenize
 
 REST_OF_SENTENCE: Final = 1000
-"""Characters after a cut that are parsed too."""
+"""Characters after a truncation point that are still parsed."""
 WINDOW_ENTRIES: Final = 1 << 25
-"""Entries of attention kept of one text at most, all layers and heads together."""
+"""Maximum number of stored attention entries per text, over all layers and heads."""
 WINDOW_TOKENS: Final = 256
-"""Tokens of each side of a window at most; where WINDOW_ENTRIES leaves room, a text of so many is kept whole."""
+"""Maximum number of queries, and of keys, in a window; if WINDOW_ENTRIES permits, such a text is stored whole."""
 
 
 def prepare(
@@ -39,18 +39,18 @@ def prepare(
 
     Args:
         checkpoint: loaded.
-        text: for an encoder-decoder source and target as a pair; its encoder also takes a text without a target.
-        settings: which attention is looked at.
-        position: the text's place among those given, for messages.
-        truncate: cut a text that is too long instead of raising.
+        text: for an encoder-decoder, source and target as a pair; its encoder also accepts a text without a target.
+        settings: kind of attention, and heads that are off.
+        position: index of the text in the input, for error messages.
+        truncate: truncate a text that is too long instead of raising.
 
-    Raises: TextTooLong; NoTokens; PairNeeded; AnalysisError for an attention or a head that the checkpoint has not.
+    Raises: TextTooLong; NoTokens; PairNeeded; AnalysisError if the checkpoint lacks the requested attention or head.
     """
     check_settings(checkpoint, settings)
 
-    def tokens(part: Text, spare: int = 0) -> TokenizedText:
-        most = checkpoint.max_tokens - spare
-        return tokenize(part, checkpoint.tokenizer, most, position=position, truncate=truncate)
+    def tokens(segment: Text, spare: int = 0) -> TokenizedText:
+        limit = checkpoint.max_tokens - spare
+        return tokenize(segment, checkpoint.tokenizer, limit, position=position, truncate=truncate)
 
     if settings.kind == "self":
         return PassText(kind=settings.kind, source=tokens(text))
@@ -67,7 +67,7 @@ def prepare(
 
 
 def check_settings(checkpoint: Checkpoint, settings: PassSettings) -> None:
-    """Refuse an attention, or a head to switch off, that the checkpoint has not.
+    """Raise if the checkpoint lacks the requested attention, or a head to switch off.
 
     Raises: AnalysisError.
     """
@@ -86,61 +86,66 @@ def check_settings(checkpoint: Checkpoint, settings: PassSettings) -> None:
 
 def _segment(text: Text, side: int) -> Text:
     """One segment as a text of its own."""
-    own = slice(side, side + 1)
+    selected = slice(side, side + 1)
     return Text(
-        text.segments[own],
-        words=text.words and text.words[own],
-        heads=text.heads and text.heads[own],
-        relations=text.relations and text.relations[own],
+        text.segments[selected],
+        words=text.words and text.words[selected],
+        heads=text.heads and text.heads[selected],
+        relations=text.relations and text.relations[selected],
         document=text.document,
-        spans=text.spans and text.spans[own],
+        spans=text.spans and text.spans[selected],
     )
 
 
 def queries_text(text: Text, kind: Kind) -> Text:
-    """What the queries of a pass read."""
+    """The text whose tokens are the queries of a pass."""
     return text if kind == "self" else _segment(text, 0 if kind == "encoder" else 1)
 
 
 def with_relations(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[PassText]:
-    """The same with the relations of each text on its queries; parsed together, which is much faster than singly.
+    """Add the relations between the queries of each text; parsing all together is much faster than one by one.
 
     Args:
-        prepared: from `prepare`; a text that was prepared for several checkpoints is parsed once.
-        texts: what they were prepared from.
+        prepared: from `prepare`; a text prepared for several checkpoints is parsed once.
+        texts: the original texts.
     """
     numbers: dict[Text, int] = {}
-    number_of = {place: numbers.setdefault(text, len(numbers)) for place, text in _read(prepared, texts).items()}
+    number_of = {
+        index: numbers.setdefault(text, len(numbers)) for index, text in _texts_to_parse(prepared, texts).items()
+    }
     parses = list(parse(list(numbers)))
-    queries = [prepared[place].queries for place in number_of]
+    queries = [prepared[index].queries for index in number_of]
     pairs_of = token_pairs_of(queries, [parses[number] for number in number_of.values()])
     pairs = dict(zip(number_of, pairs_of, strict=True))
-    return [replace(one, pairs=pairs[place]) if place in pairs else one for place, one in enumerate(prepared)]
+    return [
+        replace(text_tokens, pairs=pairs[index]) if index in pairs else text_tokens
+        for index, text_tokens in enumerate(prepared)
+    ]
 
 
 def trees(prepared: Sequence[PassText], texts: Sequence[Text]) -> list[tuple[Text, Dependencies] | None]:
-    """What the queries of each text read and its dependency trees, parsed together; None for cross-attention.
+    """The queries' text of each item and its dependency trees, parsed together; None for cross-attention.
 
     Args:
         prepared: from `prepare`.
-        texts: what they were prepared from.
+        texts: the original texts.
     """
-    read = _read(prepared, texts)
-    parsed = dict(zip(read, dependencies(list(read.values()))))
-    return [(read[place], parsed[place]) if place in read else None for place in range(len(prepared))]
+    parser_texts = _texts_to_parse(prepared, texts)
+    parsed = dict(zip(parser_texts, dependencies(list(parser_texts.values()))))
+    return [(parser_texts[index], parsed[index]) if index in parser_texts else None for index in range(len(prepared))]
 
 
-def _read(prepared: Sequence[PassText], texts: Sequence[Text]) -> dict[int, Text]:
-    """What the parser reads of each text by its place; nothing for cross-attention, whose keys are another text."""
+def _texts_to_parse(prepared: Sequence[PassText], texts: Sequence[Text]) -> dict[int, Text]:
+    """The text to parse for each item, by index; none for cross-attention, whose keys are another text."""
     return {
-        place: _as_far_as_kept(queries_text(text, one.kind), one.queries)
-        for place, (one, text) in enumerate(zip(prepared, texts))
-        if one.kind != "cross"
+        index: _part_to_parse(queries_text(text, tokens.kind), tokens.queries)
+        for index, (tokens, text) in enumerate(zip(prepared, texts))
+        if tokens.kind != "cross"
     }
 
 
-def _as_far_as_kept(text: Text, tokens: TokenizedText) -> Text:
-    """A text that was cut, up to its last token and the rest of a sentence: the parser need not read more."""
+def _part_to_parse(text: Text, tokens: TokenizedText) -> Text:
+    """A truncated text up to its last token and the rest of the sentence, which is all that needs to be parsed."""
     if not tokens.n_cut or text.words is not None or text.spans is not None:
         return text
     ends = (int(tokens.spans[tokens.segments == side, 1].max()) for side in range(len(text.segments)))
@@ -148,21 +153,21 @@ def _as_far_as_kept(text: Text, tokens: TokenizedText) -> Text:
 
 
 def window_at(checkpoint: Checkpoint, text: PassText, start: tuple[int, int] = (0, 0)) -> Window:
-    """The window of a text that holds some query and key near its start; the whole text where that is short enough.
+    """The attention window of a text that starts at some query and key; the whole text if it is short enough.
 
     Args:
-        checkpoint: decides how many entries a window may have.
+        checkpoint: its numbers of layers and heads limit the size of the window.
         text: prepared.
-        start: first query and first key; moved back where the window would pass the end.
+        start: first query and first key; moved back if the window would extend beyond the end.
     """
     attention = checkpoint.attentions[text.kind]
     size = WINDOW_TOKENS
     while attention.n_layers * attention.n_heads * size * size > WINDOW_ENTRIES:
         size //= 2
 
-    def side(first: int, n_tokens: int) -> tuple[int, int]:
-        first = max(0, min(first, n_tokens - size))
-        return first, min(first + size, n_tokens)
+    def side(begin: int, n_tokens: int) -> tuple[int, int]:
+        begin = max(0, min(begin, n_tokens - size))
+        return begin, min(begin + size, n_tokens)
 
     return Window(side(start[0], len(text.queries.ids)), side(start[1], len(text.keys.ids)))
 
@@ -170,7 +175,7 @@ def window_at(checkpoint: Checkpoint, text: PassText, start: tuple[int, int] = (
 def prepare_all(
     checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, too_long: TooLong
 ) -> tuple[dict[int, PassText], list[tuple[int, int]]]:
-    """Tokens of each text by its position, and place and length of those left out (`skip` only).
+    """Tokens of each text by its index, and index and number of tokens of those left out (`skip` only).
 
     Raises: TextTooLong for the first such text (`error` only); NoTokens; PairNeeded.
     """

@@ -1,7 +1,7 @@
-"""The shape of every analysis: what is asked about the heads of a checkpoint, one item at a time.
+"""The common form of all analyses: a question about the heads of a checkpoint, answered for one item at a time.
 
-An item is a text, or a text with more, such as its words or its mentions. A command asks a question of files (`answer`
-below), a page asks it of the corpus (`cache.inference`), and the cache stores the answers to any question.
+An item is a text, possibly with additions such as its words or mentions. Commands answer a question for files (`answer`
+below), pages for the corpus (`cache.inference`), and the cache stores the answers to any question.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ class Question(Generic[Item, Result]):
     text_of: Callable[[Item], Text]
     """The text of an item that the checkpoint reads."""
     depends_on: Callable[[Item], Mapping[str, object]]
-    """Everything in an item that its answer depends on, as JSON can write it; part of the key, too."""
+    """Everything in an item that its answer depends on, as JSON values; also part of the key."""
     compute: Callable[
         [Checkpoint, Sequence[Item], Sequence[PassText], PassSettings], Iterable[Sequence[tuple[int, Result]]]
     ]
@@ -39,12 +39,12 @@ class Question(Generic[Item, Result]):
     unpack: Callable[[Arrays], Result]
     """The inverse of `pack`, up to rounding to single precision."""
     kinds: tuple[Kind, ...] = (*ONE_STACK, *TWO_STACKS)
-    """The attentions that the question makes sense for."""
+    """The kinds of attention that the question supports."""
     why_not: str = ""
-    """Why it makes no sense for the others, and what to choose, in sentences."""
+    """Why it does not support the others, and what to choose, in sentences."""
 
     def check(self, kind: Kind) -> None:
-        """Raise AnalysisError for an attention that the question makes no sense for."""
+        """Raise AnalysisError for a kind of attention that the question does not support."""
         if kind not in self.kinds:
             raise AnalysisError(self.why_not)
 
@@ -56,17 +56,17 @@ def answer(
     prepared: Mapping[int, PassText],
     settings: PassSettings,
 ) -> Iterator[list[tuple[int, Result]]]:
-    """Ask a question without a cache.
+    """Answer a question without a cache.
 
     Args:
         checkpoint: loaded.
-        question: what is computed.
+        question: the question to answer.
         items: one or more.
         prepared: text of each item that is not left out, by the item's index; from `core.passes.prepare.prepare_all`.
         settings: which attention, and which heads are off.
 
     Yields: index among the items and result, batch by batch, in any order.
-    Raises: AnalysisError for an attention that the question makes no sense for, and what its `compute` raises.
+    Raises: AnalysisError for a kind of attention that the question does not support, and whatever `compute` raises.
     """
     question.check(settings.kind)
     indices = list(prepared)
@@ -75,10 +75,10 @@ def answer(
 
 
 def text_itself(text: Text) -> Text:
-    """The text of an item that is a text."""
+    """The text of an item that is itself a text."""
     return text
 
 
 def text_alone(text: Text) -> dict[str, object]:
-    """What an answer depends on that depends on the text alone."""
+    """The dependencies of an answer that depends on the text only."""
     return {"text": text_fields(text)}

@@ -1,4 +1,4 @@
-"""Runs a batch of texts and reads a metric's outcomes off the model's output."""
+"""Prepares the input of a batch of texts, and computes a metric from the model's output."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -24,16 +24,16 @@ _NEEDED: Final[dict[Metric, tuple[tuple[str, ...], str]]] = {
 
 
 def check_metric(checkpoint: Checkpoint, metric: Metric, kind: Kind) -> None:
-    """Refuse a metric that a checkpoint has not.
+    """Raise if the checkpoint does not support a metric.
 
     Raises: AnalysisError.
     """
     if metric == "output":
         return
     heads, lacking = _NEEDED[metric]
-    others = "output, or a checkpoint that was saved with one"
+    alternatives = "output, or a checkpoint that was saved with one"
     if checkpoint.head not in heads:
-        raise AnalysisError(f"{checkpoint.files.name} was saved without {lacking}. Choose the metric {others}.")
+        raise AnalysisError(f"{checkpoint.files.name} was saved without {lacking}. Choose the metric {alternatives}.")
     if metric == "labels" and kind != "self":
         raise AnalysisError(
             f"{checkpoint.files.name} is an encoder-decoder, whose classifier cannot be run here. Choose the metric "
@@ -49,9 +49,9 @@ def model_of(checkpoint: Checkpoint, metric: Metric, kind: Kind) -> PreTrainedMo
 
 
 class Readout:
-    """The input of a batch of texts, and what a metric reads off the output for it.
+    """The input of a batch of texts, and the metric computed from its output.
 
-    Copies of the batch, one behind the other, may ride in one forward pass.
+    One forward pass may contain several copies of the batch, one after the other.
     """
 
     def __init__(self, checkpoint: Checkpoint, metric: Metric, texts: Sequence[PassText]) -> None:
@@ -59,7 +59,7 @@ class Readout:
 
         Args:
             checkpoint: loaded; `check_metric` has passed.
-            metric: what is read off.
+            metric: the metric to compute.
             texts: prepared; with a target if the metric is the loss of an encoder-decoder.
         """
         self._checkpoint, self._metric = checkpoint, metric
@@ -67,8 +67,8 @@ class Readout:
         self._inputs = model_inputs(checkpoint, texts)
         self._lengths = [len(text.queries.ids) for text in texts]
         self._reference: Float[Tensor, "text channel"] | None = None
-        self._at: list[Tensor] = []
-        self._wanted: list[Tensor] = []
+        self._positions: list[Tensor] = []
+        self._targets: list[Tensor] = []
         if metric == "lm":
             self._hide(texts)
 
@@ -77,21 +77,21 @@ class Readout:
         masks = self._checkpoint.head == "masked token"
         for row, text in enumerate(texts):
             ids = text.queries.ids
-            at = masked_tokens(text.queries) if masks else np.arange(len(ids) - 1)
+            positions = masked_tokens(text.queries) if masks else np.arange(len(ids) - 1)
             if masks:
-                self._inputs["input_ids"][row, at] = self._checkpoint.tokenizer.mask_token_id
-            elif not len(at):
+                self._inputs["input_ids"][row, positions] = self._checkpoint.tokenizer.mask_token_id
+            elif not len(positions):
                 raise AnalysisError("A text has a single token, so no next token can be predicted. Leave it out.")
-            self._at.append(torch.from_numpy(at))
-            wanted = torch.from_numpy(ids[at if masks else at + 1])
-            self._wanted.append(to_device(wanted, self._checkpoint.device))
+            self._positions.append(torch.from_numpy(positions))
+            targets = torch.from_numpy(ids[positions if masks else positions + 1])
+            self._targets.append(to_device(targets, self._checkpoint.device))
 
     def inputs(self, copies: int = 1) -> Mapping[str, Tensor]:
-        """Arguments of the model for so many copies of the batch."""
+        """Arguments of the model for a number of copies of the batch."""
         return {name: values.repeat(copies, *[1] * (values.dim() - 1)) for name, values in self._inputs.items()}
 
     def outcomes(self, output: Any, copies: int = 1) -> Float[Tensor, "copy text part"]:
-        """Outcome of each text in each copy, in float64 on the CPU; the first call takes the texts' vectors."""
+        """Outcome of each text in each copy, in float64 on the CPU; the first call sets the reference vectors."""
         if self._metric == "labels":
             rows = output.logits.cpu().double()
         elif self._metric == "lm":
@@ -106,12 +106,12 @@ class Readout:
     def losses(self, output: Any, labels: Sequence[float | None]) -> Float[Tensor, " text"]:
         """Loss of each text, through which gradients flow.
 
-        The change of the output has no gradient where nothing is changed. In its place stands the projection of the
-        normalised text vector on a random direction, the same for the same text; the expected square of its slope in
-        any gate is, to second order, twice the change by that gate.
+        The change of the output has no gradient where nothing is changed. It is replaced by the projection of the
+        normalised text vector on a random direction, fixed for each text; the expected square of its slope in any gate
+        is, to second order, twice the change by that gate.
 
         Args:
-            output: of one copy.
+            output: the model's output for one copy.
             labels: class or value of each text; only for labels.
         """
         if self._metric == "lm":
@@ -122,13 +122,16 @@ class Readout:
         return (nn.functional.normalize(vectors, dim=1) * self._directions(vectors)).sum(1)
 
     def tops(self, output: Any) -> Float[Tensor, " text"]:
-        """What relevance begins with: the largest logit of each text (mean over the predicted tokens of a language
-        model), or the length of its vector."""
+        """Starting point of relevance propagation: the largest logit of each text (mean over the predicted tokens of a
+        language model), or the length of its vector."""
         if self._metric == "labels":
             return output.logits.to(self._checkpoint.statistics_dtype).amax(-1)
         if self._metric == "lm":
             logits = output.logits
-            tops = [logits[row, at].to(self._checkpoint.statistics_dtype).amax(-1).mean() for row, at in self._places()]
+            tops = [
+                logits[row, positions].to(self._checkpoint.statistics_dtype).amax(-1).mean()
+                for row, positions in self._rows_and_positions()
+            ]
             return torch.stack(tops)
         vectors = self.text_vectors(output, 1)
         return (vectors * nn.functional.normalize(vectors.detach(), dim=1)).sum(1)
@@ -141,31 +144,31 @@ class Readout:
         weights = to_device((real / lengths[:, None]).to(hidden.dtype), self._checkpoint.device)
         return (hidden * weights[..., None]).sum(1)
 
-    def _places(self, copies: int = 1) -> list[tuple[int, Tensor]]:
-        return list(enumerate(self._at * copies))
+    def _rows_and_positions(self, copies: int = 1) -> list[tuple[int, Tensor]]:
+        return list(enumerate(self._positions * copies))
 
     def _losses(self, logits: Float[Tensor, "row token choice"], copies: int) -> Float[Tensor, " row"]:
         losses = []
-        for row, at in self._places(copies):
-            choices = logits[row, at].to(self._checkpoint.statistics_dtype)
-            losses.append(nn.functional.cross_entropy(choices, self._wanted[row % self._n_texts]))
+        for row, positions in self._rows_and_positions(copies):
+            choices = logits[row, positions].to(self._checkpoint.statistics_dtype)
+            losses.append(nn.functional.cross_entropy(choices, self._targets[row % self._n_texts]))
         return torch.stack(losses)
 
     def _label_losses(
         self, logits: Float[Tensor, "text choice"], labels: Sequence[float | None]
     ) -> Float[Tensor, " text"]:
-        wanted = to_device(torch.tensor(labels, dtype=logits.dtype), self._checkpoint.device)
+        targets = to_device(torch.tensor(labels, dtype=logits.dtype), self._checkpoint.device)
         if logits.shape[1] == 1:
-            return (logits[:, 0] - wanted) ** 2
-        return nn.functional.cross_entropy(logits, wanted.long(), reduction="none")
+            return (logits[:, 0] - targets) ** 2
+        return nn.functional.cross_entropy(logits, targets.long(), reduction="none")
 
     def _directions(self, vectors: Float[Tensor, "text channel"]) -> Float[Tensor, "text channel"]:
         ids = self._inputs["decoder_input_ids" if "decoder_input_ids" in self._inputs else "input_ids"].cpu().numpy()
-        drawn = [
+        directions = [
             np.random.default_rng(row[:n_tokens].tolist()).standard_normal(vectors.shape[1])
             for row, n_tokens in zip(ids, self._lengths, strict=True)
         ]
-        return to_device(torch.from_numpy(np.stack(drawn)).to(vectors.dtype), self._checkpoint.device)
+        return to_device(torch.from_numpy(np.stack(directions)).to(vectors.dtype), self._checkpoint.device)
 
 
 def _one_minus_cosine(a: Float[Tensor, "row channel"], b: Float[Tensor, "row channel"]) -> Float[Tensor, " row"]:

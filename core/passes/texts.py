@@ -62,5 +62,5 @@ def same_tokens(a: PassText, b: PassText) -> bool:
     def cuts(side: TokenizedText) -> list[np.ndarray]:
         return [side.spans, side.segments, side.is_cls, side.is_sep]
 
-    both = [(a.queries, b.queries), (a.keys, b.keys)]
-    return all(np.array_equal(*pair) for sides in both for pair in zip(*map(cuts, sides)))
+    side_pairs = [(a.queries, b.queries), (a.keys, b.keys)]
+    return all(np.array_equal(*pair) for sides in side_pairs for pair in zip(*map(cuts, sides)))
