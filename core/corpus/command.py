@@ -43,50 +43,52 @@ def add_commands(commands: Any) -> None:
     parser = commands.add_parser("corpus", help="score corpora of millions of texts, in shards", description=__doc__)
     verbs = parser.add_subparsers(required=True)
     _add_plan(verbs.add_parser("plan", help="split texts into shards", description=plan.__doc__)).set_defaults(run=plan)
-    running = _add_plan(verbs.add_parser("run", help="score the shards", description=run_corpus.__doc__))
-    add_engine_options(running)
-    running.set_defaults(run=run_corpus)
-    for name, does, said in (
+    run_parser = _add_plan(verbs.add_parser("run", help="score the shards", description=run_corpus.__doc__))
+    add_engine_options(run_parser)
+    run_parser.set_defaults(run=run_corpus)
+    for name, function, summary in (
         ("merge", merge_corpus, "merge the statistics of all shards"),
         ("verify", verify, "check every file"),
     ):
-        each = verbs.add_parser(name, help=said, description=does.__doc__)
-        each.add_argument("folder", type=Path, help="of the results")
-        each.set_defaults(run=does)
+        folder_parser = verbs.add_parser(name, help=summary, description=function.__doc__)
+        folder_parser.add_argument("folder", type=Path, help="of the results")
+        folder_parser.set_defaults(run=function)
     _add_parse(verbs.add_parser("parse", help="parse texts once for all runs", description=parse.__doc__))
-    comparing = verbs.add_parser("compare", help="compare two results on the same texts", description=compare.__doc__)
-    comparing.add_argument("reference", type=Path, help="results folder of the reference")
-    comparing.add_argument("compared", type=Path, help="results folder of the other checkpoint")
-    comparing.set_defaults(run=compare)
-    showing = verbs.add_parser("show", help="tell what came out", description=show.__doc__)
-    showing.add_argument("folder", type=Path, help="of the results")
-    showing.add_argument("--output", type=Path, help="also write all of it: " + " or ".join(TABLES))
-    showing.add_argument("--question", choices=QUESTIONS, help="what is told; the first that was asked unless told")
-    showing.add_argument("--part", help="such as language=de, length=9 to 16, or data set=news; else all texts")
-    add_criterion_options(showing)
-    showing.set_defaults(run=show)
+    compare_parser = verbs.add_parser(
+        "compare", help="compare two results on the same texts", description=compare.__doc__
+    )
+    compare_parser.add_argument("reference", type=Path, help="results folder of the reference")
+    compare_parser.add_argument("compared", type=Path, help="results folder of the other checkpoint")
+    compare_parser.set_defaults(run=compare)
+    show_parser = verbs.add_parser("show", help="tell what came out", description=show.__doc__)
+    show_parser.add_argument("folder", type=Path, help="of the results")
+    show_parser.add_argument("--output", type=Path, help="also write all of it: " + " or ".join(TABLES))
+    show_parser.add_argument("--question", choices=QUESTIONS, help="what is told; the first that was asked unless told")
+    show_parser.add_argument("--part", help="such as language=de, length=9 to 16, or data set=news; else all texts")
+    add_criterion_options(show_parser)
+    show_parser.set_defaults(run=show)
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the options of a plan; with a folder that is planned already, none of them is needed."""
-    usual = CorpusSettings()
+    defaults = CorpusSettings()
     parser.add_argument("--output", required=True, type=Path, help="folder of the results")
     parser.add_argument("--checkpoint", help="a hub id, a folder, or: bundled")
     parser.add_argument("--texts", help=f"a folder or a file ({', '.join(SUFFIXES)}), or hub:name of a data set")
     parser.add_argument("--text-columns", help="a column or a key of the texts, or two as a,b")
     parser.add_argument("--shard-size", type=int, default=planning.SHARD_SIZE, help="texts of a shard")
-    parser.add_argument("--questions", default=",".join(usual.questions), help=f"some of {','.join(QUESTIONS)}")
+    parser.add_argument("--questions", default=",".join(defaults.questions), help=f"some of {','.join(QUESTIONS)}")
     parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
-    parser.add_argument("--dtype", default=usual.dtype, choices=DTYPES)
+    parser.add_argument("--dtype", default=defaults.dtype, choices=DTYPES)
     parser.add_argument("--attention", choices=(*ONE_STACK, *TWO_STACKS), help="of an encoder-decoder")
     parser.add_argument("--off", type=heads, action="extend", default=[], help="heads to switch off: 3-7,2-5")
     add_random_weights_option(parser)
-    parser.add_argument("--too-long", default=usual.too_long, choices=get_args(TooLong))
-    parser.add_argument("--direction", default=usual.direction, choices=get_args(Direction))
+    parser.add_argument("--too-long", default=defaults.too_long, choices=get_args(TooLong))
+    parser.add_argument("--direction", default=defaults.direction, choices=get_args(Direction))
     parser.add_argument("--no-block-entropy", dest="block_entropy", action="store_false")
-    parser.add_argument("--scale", default=usual.scale, choices=get_args(Scale))
+    parser.add_argument("--scale", default=defaults.scale, choices=get_args(Scale))
     parser.add_argument("--no-parser", dest="parses", action="store_false", help="leave syntactic roles out")
-    parser.add_argument("--threads", type=int, default=usual.n_threads, help="of each process")
+    parser.add_argument("--threads", type=int, default=defaults.n_threads, help="of each process")
     return parser
 
 
@@ -137,13 +139,13 @@ def run_corpus(arguments: argparse.Namespace) -> None:
         manifest = _planned(arguments)
         engine = engine_of(arguments, manifest.settings.device, manifest.settings.n_threads)
         with tqdm(total=manifest.n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
-            run(arguments.output, manifest, engine, partial(print, file=sys.stderr), partial(_tell, bar))
+            run(arguments.output, manifest, engine, partial(print, file=sys.stderr), partial(_show_progress, bar))
     remember_results(arguments.output)
     part = open_results(arguments.output).part()
     print(f"{part.n_texts:,} of {manifest.n_texts:,} texts scored in {len(manifest.shards):,} shards.")
 
 
-def _tell(bar: Any, progress: Progress) -> None:
+def _show_progress(bar: Any, progress: Progress) -> None:
     bar.set_description(f"shard {progress.n_done:,} of {progress.n_shards:,}")
     bar.update(progress.n_texts - bar.n)
 
@@ -158,16 +160,16 @@ def merge_corpus(arguments: argparse.Namespace) -> None:
 def verify(arguments: argparse.Namespace) -> None:
     """Check every file of every shard against what was written; exit code 2 where one is not as it was."""
     manifest = read_manifest(arguments.folder)
-    found = check(arguments.folder, manifest)
-    n_done = sum(each == "done" for each in found.values())
-    print(f"{n_done:,} of {len(found):,} shards are done and sound.")
-    told = [
-        f"{named(names)}: {what}."
-        for what in ("missing", "damaged", "foreign")
-        if (names := [name for name, each in found.items() if each == what])
+    states = check(arguments.folder, manifest)
+    n_done = sum(state == "done" for state in states.values())
+    print(f"{n_done:,} of {len(states):,} shards are done and sound.")
+    sentences = [
+        f"{named(names)}: {problem}."
+        for problem in ("missing", "damaged", "foreign")
+        if (names := [name for name, state in states.items() if state == problem])
     ]
-    if told:
-        raise AnalysisError(f"{' '.join(told)} Run the corpus: they are computed anew.")
+    if sentences:
+        raise AnalysisError(f"{' '.join(sentences)} Run the corpus: they are computed anew.")
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -177,9 +179,10 @@ def compare(arguments: argparse.Namespace) -> None:
     """
     a, b = open_results(arguments.reference), open_results(arguments.compared)
     path = write_differences(a, b)
-    found = read_differences(a, b, Criterion())
-    if found is not None:
-        print(f"{int(found.differs.sum()):,} of {int((found.texts > 1).sum()):,} scores differ (p < 0.05): {path}")
+    differences = read_differences(a, b, Criterion())
+    if differences is not None:
+        n_different, n_tested = int(differences.differs.sum()), int((differences.texts > 1).sum())
+        print(f"{n_different:,} of {n_tested:,} scores differ (p < 0.05): {path}")
 
 
 def show(arguments: argparse.Namespace) -> None:
@@ -190,10 +193,12 @@ def show(arguments: argparse.Namespace) -> None:
     if arguments.output is not None:
         check_output(arguments.output, TABLES)
     table = {"roles": _role_table, "surface": _surface_table, "relations": _relation_table}[question](arguments, part)
-    least, greatest = part.n_tokens
-    print(f"{results.checkpoint}, {part.stratum.title}: {part.n_texts:,} texts of {least:,} to {greatest:,} tokens")
+    shortest, longest = part.n_tokens
+    n_tokens = f"{shortest:,} to {longest:,} tokens"
+    print(f"{results.checkpoint}, {part.stratum.title}: {part.n_texts:,} texts of {n_tokens}")
     print(f"Left out: {results.n_too_long:,} too long, {results.n_without_token:,} without a token.")
-    print(f"Parts: {', '.join(f'{each.kind}={each.name}' for each in results.strata if each != EVERYTHING)}")
+    names = [f"{stratum.kind}={stratum.name}" for stratum in results.strata if stratum != EVERYTHING]
+    print(f"Parts: {', '.join(names)}")
     print(_summary(question, part, table))
     if arguments.output is not None:
         write_table(arguments.output, table, {name: str(fact) for name, fact in part.facts().items()})
@@ -205,8 +210,9 @@ def _summary(question: str, part: Part, table: pd.DataFrame) -> str:
         coarse, _ = shown_roles(part.sums(ROLE_SCORES).mean)
         return table[table["role"].isin(coarse)].groupby("role", sort=False)["holds"].sum().to_string()
     key = "statistic" if question == "surface" else "relation"
-    known = table[table["mean" if question == "surface" else "accuracy"].notna()]
-    best = known.loc[known.groupby(key, sort=False)["mean" if question == "surface" else "accuracy"].idxmax()]
+    column = "mean" if question == "surface" else "accuracy"
+    with_values = table[table[column].notna()]
+    best = with_values.loc[with_values.groupby(key, sort=False)[column].idxmax()]
     return best.to_string(index=False)
 
 
@@ -234,27 +240,29 @@ def _surface_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
 
 
 def _relation_table(arguments: argparse.Namespace, part: Part) -> pd.DataFrame:
-    found = part.relations(arguments.alpha)
+    relations = part.relations(arguments.alpha)
     index = pd.MultiIndex.from_product(
-        [RELATION_NAMES, DIRECTIONS, *map(range, found.accuracy.shape[2:])],
+        [RELATION_NAMES, DIRECTIONS, *map(range, relations.accuracy.shape[2:])],
         names=["relation", "direction", "layer", "head"],
     )
-    columns = {name: getattr(found, name).ravel() for name in ("accuracy", "low", "high")}
+    columns = {name: getattr(relations, name).ravel() for name in ("accuracy", "low", "high")}
     table = pd.DataFrame(columns, index=index).reset_index()
-    for name, values in (("cases", found.n_cases), ("offset", found.offset), ("baseline", found.offset_accuracy)):
+    for name, values in (
+        ("cases", relations.n_cases),
+        ("offset", relations.offset),
+        ("baseline", relations.offset_accuracy),
+    ):
         table[name] = table["relation"].map(dict(zip(RELATION_NAMES, values.tolist())))
     return table
 
 
-def _stratum(written: str | None) -> Stratum:
-    if written is None:
+def _stratum(part: str | None) -> Stratum:
+    if part is None:
         return EVERYTHING
-    word, _, name = written.partition("=")
+    word, _, name = part.partition("=")
     kinds = {kind: kind for kind in STRATUM_KINDS[1:]}
     if word not in kinds or not name:
-        raise AnalysisError(
-            f"{written[:60]!r} names no part. Write it as language=de, length=9 to 16 or data set=news."
-        )
+        raise AnalysisError(f"{part[:60]!r} names no part. Write it as language=de, length=9 to 16 or data set=news.")
     return Stratum(kinds[word], name)
 
 
@@ -281,8 +289,8 @@ def _planned(arguments: argparse.Namespace) -> Manifest:
 
 
 def _columns(arguments: argparse.Namespace) -> tuple[str, ...] | None:
-    written = arguments.text_columns
-    return tuple(each.strip() for each in written.split(",")) if written else None
+    columns = arguments.text_columns
+    return tuple(name.strip() for name in columns.split(",")) if columns else None
 
 
 def _show_read(bar: Any, n_texts: int) -> None:
@@ -290,7 +298,7 @@ def _show_read(bar: Any, n_texts: int) -> None:
 
 
 def _questions(written: str) -> tuple[QuestionName, ...]:
-    names = [each.strip() for each in written.split(",")]
+    names = [name.strip() for name in written.split(",")]
     if unknown := [name for name in names if name not in QUESTIONS]:
         known = ", ".join(QUESTIONS)
         raise AnalysisError(f"Corpora are asked for {known}, got {unknown[0][:40]!r}. Choose among them.")

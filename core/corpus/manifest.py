@@ -1,10 +1,10 @@
-"""What a results folder holds: which texts, under which checkpoint, with which settings, in which shards.
+"""The manifest of a results folder: texts, checkpoint, settings and shards.
 
-manifest.json        this
+manifest.json        the manifest
 texts/00000.parquet  texts of each shard
 scores/              their scores, with the same row numbers
 statistics/          statistics of each shard
-done/00000.json      what the two files of a finished shard have to be
+done/00000.json      record of a finished shard: digests of its two files
 statistics.safetensors   statistics of all shards, merged in their order
 """
 
@@ -30,7 +30,7 @@ FOLDERS: Final = (TEXTS_FOLDER, SCORES_FOLDER, STATISTICS_FOLDER, DONE_FOLDER)
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file that texts were read from."""
+    """An input file of the texts."""
 
     path: str
     n_bytes: int
@@ -44,7 +44,7 @@ class Shard:
     name: str
     n_texts: int
     sha256: str
-    """Of the file of its texts."""
+    """Digest of the file with its texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,15 +52,15 @@ class Manifest:
     """A planned corpus."""
 
     checkpoint: str
-    """The name that finds it."""
+    """Name of the checkpoint, as used to find it."""
     fingerprint: str
     tokenizer: str
     """Digest of the tokenizer's files."""
     random_weights: int | None
-    """Seed of weights before any training, in place of the checkpoint's."""
+    """Seed of randomly initialised weights; None for the checkpoint's own."""
     settings: CorpusSettings
     texts: str
-    """Where they were read from."""
+    """Source of the texts."""
     text_columns: tuple[str, ...] | None
     shard_size: int
     inputs: tuple[InputFile, ...]
@@ -69,28 +69,28 @@ class Manifest:
 
     @property
     def n_texts(self) -> int:
-        """Of all shards."""
+        """Number of texts in all shards."""
         return sum(shard.n_texts for shard in self.shards)
 
     @property
     def title(self) -> str:
-        """Name of the checkpoint as a reader sees it."""
+        """Display name of the checkpoint."""
         if self.random_weights is None:
             return self.checkpoint
         return f"{self.checkpoint} (random weights, seed {self.random_weights})"
 
     @property
     def texts_sha256(self) -> str:
-        """Digest of all texts, the same for two checkpoints that read the same ones in the same shards."""
+        """Digest of all texts; equal for two checkpoints with the same texts in the same shards."""
         return hashlib.sha256("\n".join(shard.sha256 for shard in self.shards).encode()).hexdigest()
 
     def key(self, shard: Shard) -> str:
         """Digest of everything that the scores of a shard depend on."""
-        told = [FORMAT, self.fingerprint, asdict(self.settings), self.versions, shard.sha256]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        ingredients = [FORMAT, self.fingerprint, asdict(self.settings), self.versions, shard.sha256]
+        return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
 
     def facts(self) -> dict[str, Any]:
-        """What a file of statistics says about where it comes from."""
+        """Metadata of a file of statistics: its origin."""
         return {
             "checkpoint": self.title,
             "fingerprint": self.fingerprint,
@@ -101,12 +101,12 @@ class Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write it whole or not at all.
+    """Write the manifest atomically.
 
     Raises: OSError.
     """
-    told = {"format": FORMAT, **asdict(manifest)}
-    write_whole(folder / MANIFEST, lambda path: path.write_text(json.dumps(told, indent=1), encoding="utf-8"))
+    content = {"format": FORMAT, **asdict(manifest)}
+    write_whole(folder / MANIFEST, lambda path: path.write_text(json.dumps(content, indent=1), encoding="utf-8"))
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -116,8 +116,8 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        version = int(told.pop("format"))
+        content = json.loads(path.read_text(encoding="utf-8"))
+        version = int(content.pop("format"))
     except (FileNotFoundError, NotADirectoryError):
         raise AnalysisError(
             f"{folder} is no results folder: it has no {MANIFEST}. Make one with: python -m core corpus run"
@@ -126,55 +126,57 @@ def read_manifest(folder: Path) -> Manifest:
         raise _damaged(path, error) from None
     check_format(path, version)
     try:
-        return _manifest(told)
+        return _manifest(content)
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise _damaged(path, error) from None
 
 
-def _manifest(told: dict[str, Any]) -> Manifest:
-    columns = told["text_columns"]
+def _manifest(content: dict[str, Any]) -> Manifest:
+    columns = content["text_columns"]
     return Manifest(
-        **{name: told[name] for name in ("checkpoint", "fingerprint", "tokenizer", "random_weights", "texts")},
-        settings=settings_from(told["settings"]),
+        **{name: content[name] for name in ("checkpoint", "fingerprint", "tokenizer", "random_weights", "texts")},
+        settings=settings_from(content["settings"]),
         text_columns=None if columns is None else tuple(columns),
-        shard_size=int(told["shard_size"]),
-        inputs=tuple(InputFile(**each) for each in told["inputs"]),
-        shards=tuple(_shard(each) for each in told["shards"]),
-        versions=dict(told["versions"]),
+        shard_size=int(content["shard_size"]),
+        inputs=tuple(InputFile(**entry) for entry in content["inputs"]),
+        shards=tuple(_shard(entry) for entry in content["shards"]),
+        versions=dict(content["versions"]),
     )
 
 
-def _shard(told: dict[str, Any]) -> Shard:
-    shard = Shard(**told)
+def _shard(content: dict[str, Any]) -> Shard:
+    shard = Shard(**content)
     if not (shard.name.isdigit() and int(shard.n_texts) > 0):
         raise ValueError(f"a shard named {shard.name[:20]!r} with {shard.n_texts} texts")
     return shard
 
 
-def settings_from(told: dict[str, Any]) -> CorpusSettings:
-    """Settings as JSON holds them.
+def settings_from(content: dict[str, Any]) -> CorpusSettings:
+    """Settings from JSON.
 
-    Raises: TypeError for names that settings have not; AnalysisError for values that they do not take.
+    Raises: TypeError for missing or unknown names; AnalysisError for invalid values.
     """
-    known = {field.name for field in fields(CorpusSettings)}
-    if set(told) != known:
-        raise TypeError(f"settings with {', '.join(sorted(set(told) ^ known))}")
-    tuples = {"questions": tuple(told["questions"]), "off": tuple((int(i), int(j)) for i, j in told["off"])}
-    return CorpusSettings(**(told | tuples))
+    names = {field.name for field in fields(CorpusSettings)}
+    if set(content) != names:
+        raise TypeError(f"settings with {', '.join(sorted(set(content) ^ names))}")
+    tuples = {"questions": tuple(content["questions"]), "off": tuple((int(i), int(j)) for i, j in content["off"])}
+    return CorpusSettings(**(content | tuples))
 
 
 def check_versions(manifest: Manifest) -> None:
-    """Refuse to go on with other packages than those that the corpus was planned with.
+    """Raise if the installed packages differ from those that the corpus was planned with.
 
     Raises: AnalysisError.
     """
-    here = versions()
-    other = [
-        f"{name} {then} (here {here.get(name)})" for name, then in manifest.versions.items() if here.get(name) != then
+    installed = versions()
+    differing = [
+        f"{name} {planned} (here {installed.get(name)})"
+        for name, planned in manifest.versions.items()
+        if installed.get(name) != planned
     ]
-    if other:
+    if differing:
         raise AnalysisError(
-            f"The corpus was planned with {', '.join(other)}, and scores of two versions do not belong together. "
+            f"The corpus was planned with {', '.join(differing)}, and scores of two versions do not belong together. "
             "Install these versions, or plan it anew in another folder."
         )
 
@@ -195,7 +197,7 @@ def statistics_path(folder: Path, shard: Shard) -> Path:
 
 
 def record_path(folder: Path, shard: Shard) -> Path:
-    """File that says what the two others have to be."""
+    """File with the record of a finished shard: digests of its scores and statistics."""
     return folder / DONE_FOLDER / f"{shard.name}.json"
 
 

@@ -35,11 +35,11 @@ ON_REFERENCE: Final = "roles of the reference"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Differences:
-    """Compared minus reference, by role, layer and head; NaN where there was nothing to test."""
+    """Compared minus reference, by role, layer and head; NaN if there was nothing to test."""
 
     texts: Int[np.ndarray, "role layer head"]
     mean_a: Float[np.ndarray, "role layer head"]
-    """Of the reference."""
+    """Mean score under the reference."""
     mean_b: Float[np.ndarray, "role layer head"]
     difference: Float[np.ndarray, "role layer head"]
     low: Float[np.ndarray, "role layer head"]
@@ -53,7 +53,7 @@ class Differences:
 
 
 def check_same_texts(a: Results, b: Results) -> None:
-    """Refuse two results that are not of the same texts, or were not scored alike.
+    """Raise if two results have different texts or settings.
 
     Raises: AnalysisError.
     """
@@ -62,10 +62,10 @@ def check_same_texts(a: Results, b: Results) -> None:
             f"{a.folder.name} and {b.folder.name} hold other texts, or the same ones in other shards. Run the second "
             "checkpoint on the same texts with the same shard size."
         )
-    alike = ("direction", "block_entropy", "scale", "parses", "kind")
-    if other := [name for name in alike if getattr(a.settings, name) != getattr(b.settings, name)]:
+    shared = ("direction", "block_entropy", "scale", "parses", "kind")
+    if differing := [name for name in shared if getattr(a.settings, name) != getattr(b.settings, name)]:
         raise AnalysisError(
-            f"{a.folder.name} and {b.folder.name} differ in their {other[0].replace('_', ' ')}. Run the second "
+            f"{a.folder.name} and {b.folder.name} differ in their {differing[0].replace('_', ' ')}. Run the second "
             "with the settings of the first."
         )
 
@@ -76,48 +76,48 @@ def differences_path(a: Results, b: Results) -> Path:
 
 
 def write_differences(a: Results, b: Results) -> Path:
-    """Read the scores of both shard by shard, and write the statistics of their differences; no model runs.
+    """Read both results' scores shard by shard, and write the statistics of their differences; no model runs.
 
     Args:
         a: the reference.
         b: the compared checkpoint.
 
-    Raises: AnalysisError where the two are not of the same texts, have other heads, or cannot be read or written.
+    Raises: AnalysisError if texts or heads differ, or files cannot be read or written.
     """
     check_same_texts(a, b)
     pairs = zip(a.manifest.shards, b.manifest.shards, strict=True)
-    rounding = max(ROUNDING[each.settings.dtype] for each in (a, b))
-    total = reduce(merged_statistics, (_of_shard(a, b, one, other, rounding) for one, other in pairs))
+    rounding = max(ROUNDING[results.settings.dtype] for results in (a, b))
+    total = reduce(merged_statistics, (_of_shard(a, b, shard_a, shard_b, rounding) for shard_a, shard_b in pairs))
     path = differences_path(a, b)
     make_folder(path.parent)
     facts = {"reference": a.fingerprint, "compared": b.fingerprint, "texts": a.texts_sha256}
     try:
-        write_whole(path, lambda part: write_statistics(part, total, facts))
+        write_whole(path, lambda temporary: write_statistics(temporary, total, facts))
     except OSError as error:
         raise AnalysisError(f"{path} cannot be written ({error.strerror or error}). Make room there.") from None
     return path
 
 
-def _of_shard(a: Results, b: Results, one: Shard, other: Shard, rounding: float) -> Statistics:
+def _of_shard(a: Results, b: Results, shard_a: Shard, shard_b: Shard, rounding: float) -> Statistics:
     (scores_a, _), (scores_b, _) = (
-        read_role_scores(score_path(results.folder, shard), ROLES) for results, shard in ((a, one), (b, other))
+        read_role_scores(score_path(results.folder, shard), ROLES) for results, shard in ((a, shard_a), (b, shard_b))
     )
     if scores_a.shape != scores_b.shape:
         raise AnalysisError(f"{a.checkpoint} and {b.checkpoint} have not the same heads. Compare others.")
-    before, after = scores_a.astype(np.float64), scores_b.astype(np.float64)
-    apart = after - before
-    apart[np.abs(apart) <= rounding * (1 + np.maximum(np.abs(before), np.abs(after)))] = 0
+    reference, compared = scores_a.astype(np.float64), scores_b.astype(np.float64)
+    differences = compared - reference
+    differences[np.abs(differences) <= rounding * (1 + np.maximum(np.abs(reference), np.abs(compared)))] = 0
     series = {
-        ROLE_SCORES: Series(values=apart),
-        ON_REFERENCE: Series(values=np.where(np.isnan(apart), np.nan, before)),
+        ROLE_SCORES: Series(values=differences),
+        ON_REFERENCE: Series(values=np.where(np.isnan(differences), np.nan, reference)),
     }
-    return statistics_of(series, {(EVERYTHING,): np.arange(len(apart))})
+    return statistics_of(series, {(EVERYTHING,): np.arange(len(differences))})
 
 
 def read_differences(a: Results, b: Results, settings: Criterion) -> Differences | None:
     """Paired tests of the differences of two results; None before `write_differences`.
 
-    Raises: AnalysisError where the two are not of the same texts, and for a damaged file.
+    Raises: AnalysisError if the texts differ, and for a damaged file.
     """
     check_same_texts(a, b)
     path = differences_path(a, b)
@@ -130,25 +130,25 @@ def read_differences(a: Results, b: Results, settings: Criterion) -> Differences
     return _tested(sums[ROLE_SCORES].at(0), sums[ON_REFERENCE].at(0), settings)
 
 
-def _tested(apart: Sums, reference: Sums, settings: Criterion) -> Differences:
+def _tested(differences: Sums, reference: Sums, settings: Criterion) -> Differences:
     """As `core.comparison.differences.paired_tests`, from the sums."""
     from scipy.special import stdtr
 
-    std = np.sqrt(ratio(apart.squares, apart.n - 1))
-    constant = std <= CONSTANT_SPREAD * np.abs(apart.mean)
-    t = ratio(apart.mean, np.where(constant, 0, std)) * np.sqrt(apart.n)
-    p = 2 * stdtr(apart.n - 1, -np.abs(t))
+    std = np.sqrt(ratio(differences.squares, differences.n - 1))
+    constant = std <= CONSTANT_SPREAD * np.abs(differences.mean)
+    t = ratio(differences.mean, np.where(constant, 0, std)) * np.sqrt(differences.n)
+    p = 2 * stdtr(differences.n - 1, -np.abs(t))
     p_adjusted = corrected(p, settings)
-    margin = half_interval(apart.n, apart.squares, settings.alpha)
+    margin = half_interval(differences.n, differences.squares, settings.alpha)
     return Differences(
-        texts=apart.n,
+        texts=differences.n,
         mean_a=reference.mean,
-        mean_b=reference.mean + apart.mean,
-        difference=apart.mean,
-        low=apart.mean - margin,
-        high=apart.mean + margin,
+        mean_b=reference.mean + differences.mean,
+        difference=differences.mean,
+        low=differences.mean - margin,
+        high=differences.mean + margin,
         t=t,
         p=p,
         p_adjusted=p_adjusted,
-        differs=np.where(constant, apart.mean != 0, p_adjusted < settings.alpha),
+        differs=np.where(constant, differences.mean != 0, p_adjusted < settings.alpha),
     )

@@ -1,4 +1,4 @@
-"""Parses the texts of a corpus once, so that every checkpoint that reads them finds the trees beside them."""
+"""Parses the texts of a corpus once, for all checkpoints that read them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,19 +36,18 @@ def parse_corpus(
     shard_size: int = SHARD_SIZE,
     report: Callable[[int, int], None] = lambda *_: None,
 ) -> Parsing:
-    """Parse all texts and write them with their trees; whatever ended it, the same call goes on with what is missing.
+    """Parse all texts and write them with their trees; after an interruption, the same call continues.
 
-    Texts that bring trees keep them.
+    Texts with gold trees keep them.
 
     Args:
-        folder: of the parsed texts, made where it is not there.
-        texts: as of `core.corpus.plan.corpus_texts`.
-        columns: likewise.
+        folder: folder of the parsed texts, created if it does not exist.
+        texts, columns: as for `core.corpus.plan.corpus_texts`.
         engine: parses shards.
-        shard_size: texts of a shard.
-        report: is told how many texts are parsed, of how many.
+        shard_size: texts per shard.
+        report: called with the number of parsed texts and of all texts.
 
-    Raises: AnalysisError for texts that cannot be read, a folder of other texts, no parser, and where there is no room.
+    Raises: AnalysisError for texts that cannot be read, a folder of other texts, no parser, and a full disk.
     """
     parsing = _split(folder, texts, columns, shard_size)
     missing = [shard for shard in parsing.shards() if not parsed_path(folder, shard).is_file()]
@@ -63,62 +62,62 @@ def parse_corpus(
 
 
 def _split(folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size: int) -> Parsing:
-    """The shards of a folder, which are written where they are not there.
+    """The shards of a folder, which are written if they do not exist.
 
     Raises: AnalysisError.
     """
     if not 1 <= shard_size <= LARGEST_SHARD:
         raise AnalysisError(f"A shard has {shard_size:,} texts. Choose 1 to {LARGEST_SHARD:,}.")
-    described = Parsing(
+    expected = Parsing(
         texts=texts,
         text_columns=columns,
-        inputs=tuple(each.sha256 for each in checked_inputs(texts)),
+        inputs=tuple(file.sha256 for file in checked_inputs(texts)),
         shard_size=shard_size,
         parser=parser_name(),
         n_texts=0,
         n_shards=0,
     )
-    known = read_parsing(folder)
-    if known is not None:
-        if replace(known, texts=texts, n_texts=0, n_shards=0) != described:
+    existing = read_parsing(folder)
+    if existing is not None:
+        if replace(existing, texts=texts, n_texts=0, n_shards=0) != expected:
             raise AnalysisError(
-                f"{folder} holds other texts, or the same in other shards or by another parser ({known.parser}). Name "
-                "another folder."
+                f"{folder} holds other texts, or the same in other shards or by another parser ({existing.parser}). "
+                "Name another folder."
             )
-        return known
+        return existing
     for name in (PARSED_FOLDER, UNPARSED_FOLDER):
         make_folder(folder / name)
     source, n_texts, n_shards = counted_names(corpus_texts(texts, columns)), 0, 0
     try:
-        while some := list(islice(source, shard_size)):
-            write_whole(unparsed_path(folder, f"{n_shards:06}"), partial(write_texts, texts=some))
-            n_texts, n_shards = n_texts + len(some), n_shards + 1
+        while shard_texts := list(islice(source, shard_size)):
+            write_whole(unparsed_path(folder, f"{n_shards:06}"), partial(write_texts, texts=shard_texts))
+            n_texts, n_shards = n_texts + len(shard_texts), n_shards + 1
         if not n_shards:
             raise AnalysisError(f"{texts} holds no text. Choose another folder.")
-        split = replace(described, n_texts=n_texts, n_shards=n_shards)
-        write_parsing(folder, split)
+        parsing = replace(expected, n_texts=n_texts, n_shards=n_shards)
+        write_parsing(folder, parsing)
     except OSError as error:
         raise AnalysisError(f"{folder / PARSING} cannot be written ({error.strerror or error}). Make room.") from None
-    return split
+    return parsing
 
 
 def _shard_parser(folder: Path) -> Callable[[str], str]:
-    """What parses one shard, and returns its name."""
+    """A function that parses one shard and returns its name."""
     return partial(_parse_shard, folder)
 
 
 def _parse_shard(folder: Path, shard: str) -> str:
     source, target = unparsed_path(folder, shard), parsed_path(folder, shard)
     if not source.is_file() and target.is_file():
-        return shard  # a process that was killed after it had removed the source is begun again
+        return shard  # retried after its process was killed between removing the source and reporting
     texts = read_texts(source)
     parsed = []
     for start in range(0, len(texts), PARSED_AT_ONCE):
-        some = texts[start : start + PARSED_AT_ONCE]
-        trees = dependencies([each.text for each in some])
+        batch = texts[start : start + PARSED_AT_ONCE]
+        trees = dependencies([text.text for text in batch])
         parsed += [
-            each if each.text.heads is not None else replace(each, text=with_tree(each.text, tree))
-            for each, tree in zip(some, trees, strict=True)
+            text if text.text.heads is not None else replace(text, text=with_tree(text.text, tree))
+            for text, tree in zip(batch, trees, strict=True)
         ]
     try:
         write_whole(target, partial(write_texts, texts=parsed))

@@ -1,4 +1,4 @@
-"""Splits the texts of a corpus into shards, once, and writes what is to be done with them."""
+"""Splits the texts of a corpus into shards, once, and writes the manifest."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ from core.errors import AnalysisError
 SHARD_SIZE: Final = 10_000
 LARGEST_SHARD: Final = 1_000_000
 WEIGHTS_AND_SETTINGS: Final = (".safetensors", "config.json", ".index.json")
-"""How the names of files end that are not the tokenizer's."""
+"""Suffixes of files that do not belong to the tokenizer."""
 
 
 def plan(
@@ -42,23 +42,23 @@ def plan(
     shard_size: int = SHARD_SIZE,
     report: Callable[[int], None] = lambda _: None,
 ) -> Manifest:
-    """Read all texts once and write them shard by shard, then the manifest; a folder with the same plan stays as it is.
+    """Read all texts once and write them shard by shard, then the manifest; a folder with the same plan is unchanged.
 
     Args:
-        folder: of the results, made where it is not there.
-        files: of the checkpoint.
-        settings: what is asked of each text.
-        texts: as of `core.corpus.texts.inputs.read_inputs`, or a folder that `core.corpus.parsing.parse_corpus` wrote.
+        folder: folder of the results, created if it does not exist.
+        files: files of the checkpoint.
+        settings: settings of the corpus.
+        texts: as for `core.corpus.texts.inputs.read_inputs`, or a folder written by `core.corpus.parsing.parse_corpus`.
         text_columns: likewise.
-        shard_size: texts of a shard.
-        report: is told how many texts are written.
+        shard_size: texts per shard.
+        report: called with the number of texts written.
 
     Raises: AnalysisError for texts that cannot be read, and a folder that holds another corpus or cannot be written.
     """
     if not 1 <= shard_size <= LARGEST_SHARD:
         raise AnalysisError(f"A shard has {shard_size:,} texts. Choose 1 to {LARGEST_SHARD:,}.")
     inputs = checked_inputs(texts)
-    described = Manifest(
+    planned = Manifest(
         checkpoint=files.name if files.seed is None else files.name.partition(" (random weights")[0],
         fingerprint=files.fingerprint,
         tokenizer=tokenizer_sha256(files),
@@ -72,16 +72,16 @@ def plan(
         versions=versions(),
     )
     if (folder / MANIFEST).exists():
-        return _same(folder, described)
+        return _existing_plan(folder, planned)
     for name in FOLDERS:
         make_folder(folder / name)
     try:
         shards = tuple(_written_shards(folder, texts, text_columns, shard_size, report))
-        made = replace(described, shards=shards)
-        write_manifest(folder, made)
+        manifest = replace(planned, shards=shards)
+        write_manifest(folder, manifest)
     except OSError as error:
         raise AnalysisError(f"{folder} cannot be written ({error.strerror or error}). Make room there.") from None
-    return made
+    return manifest
 
 
 def tokenizer_sha256(files: CheckpointFiles) -> str:
@@ -90,19 +90,19 @@ def tokenizer_sha256(files: CheckpointFiles) -> str:
     return hashlib.sha256("\n".join(own).encode()).hexdigest()
 
 
-def corpus_texts(given: str, columns: tuple[str, ...] | None) -> Iterator[CorpusText]:
-    """Texts as `core.corpus.texts.inputs.read_inputs` reads them; with their trees where they were parsed beforehand.
+def corpus_texts(source: str, columns: tuple[str, ...] | None) -> Iterator[CorpusText]:
+    """Texts from `core.corpus.texts.inputs.read_inputs`, or with their trees from a folder of parsed texts.
 
-    Raises: AnalysisError for texts that cannot be read, and for a folder of which not all texts are parsed yet.
+    Raises: AnalysisError for texts that cannot be read, and for a folder whose texts are not all parsed yet.
     """
-    parsing = None if given.startswith(HUB) else read_parsing(Path(given))
-    return read_inputs(given, columns) if parsing is None else read_parsed(Path(given), parsing)
+    parsing = None if source.startswith(HUB) else read_parsing(Path(source))
+    return read_inputs(source, columns) if parsing is None else read_parsed(Path(source), parsing)
 
 
 def checked_inputs(texts: str) -> tuple[InputFile, ...]:
-    """The files that texts are read from, with their digests; none for a data set of the hub.
+    """The input files with their digests; none for a data set of the hub.
 
-    Raises: AnalysisError for what cannot be read.
+    Raises: AnalysisError for a file that cannot be read.
     """
     if texts.startswith(HUB):
         return ()
@@ -125,11 +125,11 @@ def _written_shards(
     folder: Path, texts: str, columns: tuple[str, ...] | None, shard_size: int, report: Callable[[int], None]
 ) -> Iterator[Shard]:
     source, n_written, number = counted_names(corpus_texts(texts, columns)), 0, 0
-    while some := list(islice(source, shard_size)):
-        shard = Shard(f"{number:06}", len(some), "")
+    while shard_texts := list(islice(source, shard_size)):
+        shard = Shard(f"{number:06}", len(shard_texts), "")
         path = text_path(folder, shard)
-        write_whole(path, partial(write_texts, texts=some))
-        n_written, number = n_written + len(some), number + 1
+        write_whole(path, partial(write_texts, texts=shard_texts))
+        n_written, number = n_written + len(shard_texts), number + 1
         report(n_written)
         yield Shard(shard.name, shard.n_texts, sha256_of(path))
     if not number:
@@ -137,41 +137,41 @@ def _written_shards(
 
 
 def counted_names(texts: Iterator[CorpusText]) -> Iterator[CorpusText]:
-    """The same texts.
+    """The same texts, counting their data sets and languages.
 
-    Raises: AnalysisError for more data sets or languages than statistics are kept of.
+    Raises: AnalysisError for more data sets or languages than statistics are kept for.
     """
     names = Names()
-    for each in texts:
-        names.add(each)
-        yield each
+    for text in texts:
+        names.add(text)
+        yield text
 
 
-def _same(folder: Path, described: Manifest) -> Manifest:
-    """The manifest of a folder, if it is of the same corpus.
+def _existing_plan(folder: Path, planned: Manifest) -> Manifest:
+    """The manifest of a folder, if it belongs to the same corpus.
 
     Raises: AnalysisError.
     """
-    known = read_manifest(folder)
-    if known.tokenizer != described.tokenizer:
+    existing = read_manifest(folder)
+    if existing.tokenizer != planned.tokenizer:
         raise AnalysisError(
-            f"{folder} holds shards of another tokenizer, that of {known.checkpoint}. Give its checkpoint, or another "
-            "folder."
+            f"{folder} holds shards of another tokenizer, that of {existing.checkpoint}. Give its checkpoint, or "
+            "another folder."
         )
     differing = [
         word
-        for word, then, now in (
-            ("checkpoint", (known.checkpoint, known.fingerprint), (described.checkpoint, described.fingerprint)),
-            ("texts", [each.sha256 for each in known.inputs], [each.sha256 for each in described.inputs]),
-            ("text columns", known.text_columns, described.text_columns),
-            ("settings", known.settings, described.settings),
-            ("shard size", known.shard_size, described.shard_size),
+        for word, old, new in (
+            ("checkpoint", (existing.checkpoint, existing.fingerprint), (planned.checkpoint, planned.fingerprint)),
+            ("texts", [file.sha256 for file in existing.inputs], [file.sha256 for file in planned.inputs]),
+            ("text columns", existing.text_columns, planned.text_columns),
+            ("settings", existing.settings, planned.settings),
+            ("shard size", existing.shard_size, planned.shard_size),
         )
-        if then != now
+        if old != new
     ]
     if differing:
         raise AnalysisError(
             f"{folder} holds a corpus with another {' and '.join(differing)}. Name another folder, or leave the texts "
             "and settings out to go on with this one."
         )
-    return known
+    return existing

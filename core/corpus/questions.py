@@ -1,4 +1,4 @@
-"""The questions that a corpus can be asked, and the series of numbers to which the answers reduce."""
+"""The questions that can be asked about a corpus, and the series of numbers to which the answers are reduced."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,35 +47,34 @@ RELATION_NAMES: Final = ("all", *RELATIONS)
 """Relations whose words are counted; "all" is without punct and root."""
 TOKENS: Final = "tokens"
 Values = Mapping[str, np.ndarray]
-"""Numbers of some texts, "text *cell", by the name of their series; NaN where there is none."""
+"""Arrays "text *cell" of some texts by name of the series; NaN for missing numbers."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CorpusQuestion:
-    """A question, and what is kept of its answers."""
+    """A question, and the reduction of its answers to series of numbers."""
 
     question: Question[Text, Any]
     values: Callable[[Sequence[Any]], Values]
-    """The numbers of some texts, from their answers."""
+    """Maps the answers for some texts to their numbers."""
     series: Callable[[Values], Mapping[str, Series]]
-    """The numbers of all texts with what is kept of each series."""
+    """Maps the numbers of all texts to series, which define the statistics to keep."""
     columns: Mapping[str, tuple[str, ...]]
-    """Series that are written text by text -> names along their first axis after that of texts; layers and heads
-    follow."""
+    """Series that are written text by text -> names along the second axis; layers and heads follow."""
 
 
 def corpus_questions(settings: CorpusSettings) -> list[CorpusQuestion]:
-    """What a corpus is asked, in order."""
-    makers: dict[QuestionName, Callable[[CorpusSettings], CorpusQuestion]] = {
+    """The questions of a corpus, in order."""
+    builders: dict[QuestionName, Callable[[CorpusSettings], CorpusQuestion]] = {
         "roles": _roles,
         "surface": _surface,
         "relations": _relations,
     }
-    return [make(settings) for name, make in makers.items() if name in settings.questions]
+    return [build(settings) for name, build in builders.items() if name in settings.questions]
 
 
 def _roles(settings: CorpusSettings) -> CorpusQuestion:
-    """Sieve bias scores, their references, and on how many texts no attention reaches a threshold."""
+    """Sieve bias scores, their references, and the number of texts on which no attention reaches a threshold."""
 
     def values(texts: Sequence[TextMeasures]) -> Values:
         scored = role_scores(texts, settings.of_scores)
@@ -84,7 +83,7 @@ def _roles(settings: CorpusSettings) -> CorpusQuestion:
     def series(values: Values) -> Mapping[str, Series]:
         scores, uniform, greatest = values[ROLE_SCORES], values[UNIFORM], values[GREATEST]
         is_score = settings.scale == "score"
-        short = np.stack([(greatest < tau).all(axis=2) for tau in TAUS], axis=1).astype(float)
+        out_of_reach = np.stack([(greatest < tau).all(axis=2) for tau in TAUS], axis=1).astype(float)
         return {
             ROLE_SCORES: Series(
                 values=scores, bins=SCORE_BINS if is_score else SHARE_BINS, uniform=uniform if is_score else None
@@ -92,7 +91,7 @@ def _roles(settings: CorpusSettings) -> CorpusQuestion:
             ABOVE_UNIFORM: Series(values=scores - clearly_above(uniform)),
             UNIFORM: Series(values=uniform),
             GREATEST: Series(values=greatest),
-            OUT_OF_REACH: Series(values=short),
+            OUT_OF_REACH: Series(values=out_of_reach),
         }
 
     question = SCORES if settings.parses else SCORES_WITHOUT_PARSER
@@ -105,7 +104,7 @@ def _surface(_: CorpusSettings) -> CorpusQuestion:
 
     def series(values: Values) -> Mapping[str, Series]:
         bins = {SURFACE: SCORE_BINS}
-        return {name: Series(values=each, bins=bins.get(name)) for name, each in values.items()}
+        return {name: Series(values=array, bins=bins.get(name)) for name, array in values.items()}
 
     return CorpusQuestion(
         question=surface_question(USUAL_SURFACE),
@@ -122,14 +121,18 @@ def _english() -> FrequencyList:
 
 def _surface_values(texts: Sequence[TextSurface], frequencies: FrequencyList) -> Values:
     ranks = [frequencies.ranks(text.key_words) for text in texts]
-    of_heads = [text_values(text) | rare_values(text, of_text) for text, of_text in zip(texts, ranks, strict=True)]
+    of_heads = [
+        text_values(text) | rare_values(text, text_ranks) for text, text_ranks in zip(texts, ranks, strict=True)
+    ]
     offsets = [offset_counts(text) for text in texts]
     return {
-        SURFACE: np.stack([np.stack([of[name] for name in SURFACE_NAMES]) for of in of_heads]).astype(np.float32),
+        SURFACE: np.stack([np.stack([values[name] for name in SURFACE_NAMES]) for values in of_heads]).astype(
+            np.float32
+        ),
         SURFACE_LAYERS: np.stack([_layer_values(text) for text in texts]),
         OFFSETS_AT: np.stack([at for at, _ in offsets]).astype(float),
-        OFFSETS_OF: np.stack([of for _, of in offsets]).astype(float),
-        RARE_CHANCE: np.array([rare_chance(of_text) for of_text in ranks]),
+        OFFSETS_OF: np.stack([statistics for _, statistics in offsets]).astype(float),
+        RARE_CHANCE: np.array([rare_chance(text_ranks) for text_ranks in ranks]),
     }
 
 
@@ -138,18 +141,18 @@ def _layer_values(text: TextSurface) -> Float[np.ndarray, "statistic layer"]:
 
 
 def _relations(_: CorpusSettings) -> CorpusQuestion:
-    """How many words each head leads to the word that they depend on, and each fixed offset."""
+    """Number of words for which each head, and each fixed offset, predicts the syntactic head."""
     return CorpusQuestion(
         question=PARSED_PREDICTIONS,
         values=_relation_values,
-        series=lambda values: {name: Series(values=each) for name, each in values.items()},
+        series=lambda values: {name: Series(values=array) for name, array in values.items()},
         columns={},
     )
 
 
 def _relation_values(texts: Sequence[TextPredictions]) -> Values:
-    parts = [_of_text(text) for text in texts]
-    cases, right, at_offset = (np.stack(each).astype(float) for each in zip(*parts, strict=True))
+    counts = [_of_text(text) for text in texts]
+    cases, right, at_offset = (np.stack(arrays).astype(float) for arrays in zip(*counts, strict=True))
     return {RELATION_CASES: cases, RELATION_RIGHT: right, OFFSET_RIGHT: at_offset}
 
 
@@ -163,14 +166,14 @@ def _of_text(text: TextPredictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     distance = tree.heads - np.arange(len(tree.heads))
     at_offset = distance == np.array(OFFSETS)[:, None]
     weights = is_case.astype(float)
-    counted = np.einsum("rw,dhw->rdh", weights, right.astype(float))
+    n_right = np.einsum("rw,dhw->rdh", weights, right.astype(float))
     shape = (len(is_case), *text.predicted.shape[:-1])
-    return weights.sum(axis=1), counted.reshape(shape), weights @ at_offset.T
+    return weights.sum(axis=1), n_right.reshape(shape), weights @ at_offset.T
 
 
 def _of_relations(relations: Sequence[str]) -> Bool[np.ndarray, "relation word"]:
-    """Which words count for which of RELATION_NAMES."""
+    """Whether each word is counted for each of RELATION_NAMES."""
     names = [UNIVERSAL.get(relation, relation) for relation in relations]
     counts = np.array([name not in ("punct", "root") for name in names], bool)
-    of_each = [np.array([name == each for name in names], bool) for each in RELATIONS]
-    return np.stack([counts, *of_each])
+    by_relation = [np.array([name == target for name in names], bool) for target in RELATIONS]
+    return np.stack([counts, *by_relation])

@@ -1,4 +1,4 @@
-"""Opens a results folder, and reads off its statistics what pages and commands say: no text is read."""
+"""Opens a results folder, and derives from its statistics what pages and commands show; reads no texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ from core.surface.statistics import OF_KEYS, HeadStatistics, LayerStatistics
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Results:
-    """A results folder, of which statistics are read when they are asked for."""
+    """A results folder, whose statistics are read on demand."""
 
     folder: Path
     checkpoint: str
@@ -60,21 +60,21 @@ class Results:
 
     @property
     def strata(self) -> tuple[Stratum, ...]:
-        """Parts of the corpus that have statistics of their own."""
+        """Parts of the corpus with their own statistics."""
         return self.file.strata
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Which shards the texts are in.
+        """The manifest, with the shards of the texts.
 
-        Raises: AnalysisError where it cannot be read.
+        Raises: AnalysisError if it cannot be read.
         """
         return read_manifest(self.folder)
 
     def part(self, stratum: Stratum = EVERYTHING) -> "Part":
         """The statistics of a part of the corpus.
 
-        Raises: AnalysisError for a part without texts, and where the file is damaged.
+        Raises: AnalysisError for a part without texts, and for a damaged file.
         """
         if stratum not in self.strata:
             raise AnalysisError(f"The corpus has no texts of {stratum.title}. Choose another part.")
@@ -84,7 +84,7 @@ class Results:
 def open_results(folder: Path) -> Results:
     """Open a results folder.
 
-    Raises: AnalysisError for a folder that is none, is not merged, is damaged, or is of a newer version.
+    Raises: AnalysisError for any other folder, and for results that are not merged, damaged, or of a newer version.
     """
     if not (folder / STATISTICS).is_file():
         manifest = read_manifest(folder)
@@ -111,17 +111,17 @@ def open_results(folder: Path) -> Results:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """What is known of a part of a corpus."""
+    """Statistics of a part of a corpus."""
 
     results: Results
     stratum: Stratum
     statistics: Statistics
-    """Sums alone; histograms and bets are read when they are asked for."""
+    """Sums only; histograms and bets are read on demand."""
 
     def sums(self, name: str) -> Sums:
         """Sums of a series, without the axis of strata.
 
-        Raises: AnalysisError where the corpus was not asked for it.
+        Raises: AnalysisError if the corpus was run without its question.
         """
         if name not in self.statistics.sums:
             raise AnalysisError(
@@ -132,18 +132,18 @@ class Part:
 
     @property
     def n_texts(self) -> int:
-        """Texts that were scored."""
+        """Number of scored texts."""
         return int(self.sums(TOKENS).n)
 
     @property
     def n_tokens(self) -> tuple[int, int]:
-        """Of the shortest and of the longest text."""
+        """Number of tokens of the shortest and of the longest text."""
         tokens = self.sums(TOKENS)
         return int(tokens.least), int(tokens.greatest)
 
     @property
     def bins(self) -> Bins:
-        """Of the histograms of scores."""
+        """Bins of the histograms of scores."""
         return SCORE_BINS if self.results.settings.scale == "score" else SHARE_BINS
 
     @cached_property
@@ -161,11 +161,11 @@ class Part:
         return self.results.file.read([self.stratum], without=without)
 
     def references(self) -> tuple[Float[np.ndarray, "role layer"], Float[np.ndarray, "role layer"]]:
-        """Means of what uniform and the best possible attention score."""
+        """Mean scores of uniform and of the best possible attention."""
         return self.sums(UNIFORM).mean, self.sums(GREATEST).mean
 
     def out_of_reach(self, tau: float) -> Int[np.ndarray, " role"] | None:
-        """Texts on which no attention can score tau, by role; None for a threshold for which they were not counted."""
+        """Number of texts on which no attention can reach tau, by role; None for a threshold that was not counted."""
         if tau not in TAUS:
             return None
         return self.sums(OUT_OF_REACH).total[TAUS.index(tau)].astype(int)
@@ -178,15 +178,16 @@ class Part:
     def by_evidence(self, settings: Criterion) -> HeadTests:
         """Roles by evidence that stays valid while texts are added.
 
-        For a threshold without bets it is that of the next higher one, which is less: evidence falls as tau rises.
+        A threshold without bets gets the evidence at the next higher one, which is a lower bound: evidence falls as tau
+        rises.
 
-        Raises: AnalysisError where no bets were placed, or none at so high a threshold.
+        Raises: AnalysisError if there were no bets, or none at such a high threshold.
         """
         wealth, scores = self.wealth, self.sums(ROLE_SCORES)
         if wealth is None:
             raise AnalysisError("A bet needs scores from 0 upwards, and these are shares above chance. Take the test.")
-        place = _threshold(settings.tau)
-        evidence = evidence_of(wealth[place])
+        index = _threshold(settings.tau)
+        evidence = evidence_of(wealth[index])
         if settings.rule == "role":
             evidence = np.minimum(evidence, evidence_of(wealth[len(TAUS)]))
         return tests_of_evidence(_moments(scores), np.where(scores.n > 0, evidence, np.nan), ROLES, settings)
@@ -235,18 +236,18 @@ class Part:
         at_offset = self.sums(OFFSET_RIGHT).total
         n_cases = np.broadcast_to(cases[:, None, None, None], right.shape)
         low, high = wilson(right, n_cases, alpha)
-        known = cases > 0
+        has_cases = cases > 0
         return Relations(
             n_cases=cases,
             accuracy=np.where(n_cases > 0, right / np.maximum(n_cases, 1), np.nan),
             low=low,
             high=high,
-            offset=np.where(known, np.array(OFFSETS)[at_offset.argmax(axis=1)], 0),
-            offset_accuracy=np.where(known, at_offset.max(axis=1) / np.maximum(cases, 1), np.nan),
+            offset=np.where(has_cases, np.array(OFFSETS)[at_offset.argmax(axis=1)], 0),
+            offset_accuracy=np.where(has_cases, at_offset.max(axis=1) / np.maximum(cases, 1), np.nan),
         )
 
     def facts(self) -> Mapping[str, Any]:
-        """What a file about it says about where it comes from."""
+        """Metadata of a file about this part: its origin."""
         results = self.results
         return {
             "checkpoint": results.checkpoint,
@@ -268,7 +269,7 @@ class Relations:
     """Wilson's interval."""
     high: Float[np.ndarray, "relation direction layer head"]
     offset: Int[np.ndarray, " relation"]
-    """The fixed offset that leads most words to the one that they depend on: the baseline."""
+    """Baseline: the fixed offset that predicts the syntactic head of most words."""
     offset_accuracy: Float[np.ndarray, " relation"]
 
 
@@ -277,10 +278,10 @@ def _moments(sums: Sums) -> Moments:
 
 
 def _threshold(tau: float) -> int:
-    """Place of the lowest threshold among TAUS that is not below another."""
-    at_least = [place for place, each in enumerate(TAUS) if each >= tau]
-    if not at_least:
+    """Index of the lowest threshold among TAUS that is at least tau."""
+    indices = [index for index, threshold in enumerate(TAUS) if threshold >= tau]
+    if not indices:
         raise AnalysisError(
             f"Bets were placed up to a threshold of {TAUS[-1]:g}, and tau is {tau:g}. Choose a lower tau."
         )
-    return at_least[0]
+    return indices[0]

@@ -1,4 +1,4 @@
-"""Runs a planned corpus on an engine, shard by shard, and merges what came out, in the order of the shards."""
+"""Runs a planned corpus on an engine, shard by shard, and merges the results in the order of the shards."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,27 +18,27 @@ from core.engines.work import Engine
 from core.errors import AnalysisError
 
 NAMED: Final = 10
-"""Shards that a message names at most."""
+"""Maximum number of shards that a message names."""
 LOCK: Final = "run.lock"
-"""File of a results folder that whoever writes there has locked; the system unlocks it when that process ends."""
+"""Lock file of a results folder; the system releases the lock when the writing process ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a run is."""
+    """Progress of a run."""
 
     n_done: int
-    """Shards that are done, now or before."""
+    """Finished shards, including those of earlier runs."""
     n_shards: int
     n_texts: int
-    """Texts of the shards that are done now."""
+    """Texts of the shards finished in this run."""
 
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Keep other runs from a results folder, which is made where there is none.
+    """Lock a results folder against other runs; the folder is created if necessary.
 
-    Raises: AnalysisError where another run is at work there, or the folder cannot be written.
+    Raises: AnalysisError if another run is working there, or the folder cannot be written.
     """
     lock = FileLock(folder / LOCK)
     try:
@@ -67,59 +67,59 @@ def run(
     folder: Path,
     manifest: Manifest,
     engine: Engine,
-    say: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
     report: Callable[[Progress], None] = lambda _: None,
 ) -> None:
     """Score the shards that are not done, then merge the statistics of all.
 
     Args:
-        folder: of the results.
-        manifest: of the corpus.
+        folder: folder of the results.
+        manifest: manifest of the corpus.
         engine: scores shards.
-        say: is told which shards are damaged or foreign, in sentences.
-        report: is told how far the work is.
+        notify: called with messages about damaged or foreign shards.
+        report: called with the progress.
 
-    Raises: AnalysisError for the first shard that cannot be scored, and where there is no room; what is done stays.
+    Raises: AnalysisError for the first shard that cannot be scored, and for a full disk; finished shards are kept.
     """
     check_versions(manifest)
     clear_unfinished(folder, (*FOLDERS, "."))
-    found = check(folder, manifest)
-    for told, word in (("damaged", "damaged"), ("foreign", "scored with something else")):
-        if names := [name for name, each in found.items() if each == told]:
-            say(f"{named(names)}: {word}, and computed anew.")
-    missing = [shard for shard in manifest.shards if found[shard.name] != "done"]
+    states = check(folder, manifest)
+    for problem, description in (("damaged", "damaged"), ("foreign", "scored with something else")):
+        if names := [name for name, state in states.items() if state == problem]:
+            notify(f"{named(names)}: {description}, and computed anew.")
+    missing = [shard for shard in manifest.shards if states[shard.name] != "done"]
     n_done, n_texts = len(manifest.shards) - len(missing), 0
     report(Progress(n_done=n_done, n_shards=len(manifest.shards), n_texts=n_texts))
     for outcome in engine(partial(scorer, folder, manifest), missing):
         if outcome.result is None:
             raise AnalysisError(outcome.why)
-        n_done, n_texts = n_done + 1, n_texts + missing[outcome.place].n_texts
+        n_done, n_texts = n_done + 1, n_texts + missing[outcome.index].n_texts
         report(Progress(n_done=n_done, n_shards=len(manifest.shards), n_texts=n_texts))
     merge(folder, manifest)
 
 
 def named(names: list[str]) -> str:
-    """Some shards, as a sentence begins with them."""
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return f"Shard{'s' * (len(names) > 1)} {', '.join(names[:NAMED])}{more}"
+    """Names of some shards, as the beginning of a sentence."""
+    remainder = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return f"Shard{'s' * (len(names) > 1)} {', '.join(names[:NAMED])}{remainder}"
 
 
 def merge(folder: Path, manifest: Manifest) -> Statistics:
-    """Merge the statistics of all shards in their order, so that the sums are the same bits whoever ran them.
+    """Merge the statistics of all shards in their order, so that the sums are bit-identical on any engine.
 
-    Raises: AnalysisError where a shard is not done, or was scored with something else, or there is no room.
+    Raises: AnalysisError if a shard is not done or was scored with something else, and for a full disk.
     """
     records = [_record(folder, manifest, shard) for shard in manifest.shards]
     total = reduce(merged_statistics, _of_shards(folder, manifest))
-    left_out = {
+    counts = {
         "n_texts": manifest.n_texts,
         "n_too_long": sum(record.n_too_long for record in records),
         "n_without_token": sum(record.n_without_token for record in records),
     }
-    facts = manifest.facts() | left_out
+    facts = manifest.facts() | counts
     path = folder / STATISTICS
     try:
-        write_whole(path, lambda part: write_statistics(part, total, facts))
+        write_whole(path, lambda temporary: write_statistics(temporary, total, facts))
     except OSError as error:
         raise AnalysisError(
             f"{path} cannot be written ({error.strerror or error}). Make room, and run the command again."

@@ -1,7 +1,6 @@
-"""Scores of a shard text by text: a wide Parquet file, a column for each role, layer and head.
+"""Scores of a shard by text: a wide Parquet file with a column for each role, layer and head.
 
-A reader of one head reads one column of it. Row numbers are those of the texts beside it; a text that was left out has
-no scores.
+Reading one head reads one column. Row numbers are those of the file of texts; a text that was left out has no scores.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from core.errors import AnalysisError, first_line
 
 ROW_GROUP: Final = 10_000
 N_AXES_OF_LAYERS: Final = 3
-"""Text, name and layer."""
+"""Number of axes of a series without heads: text, name and layer."""
 
 
 def column_of(name: str, head: Head) -> str:
@@ -29,9 +28,9 @@ def write_scores(path: Path, values: Values, columns: Mapping[str, tuple[str, ..
     """Write the series of a shard, in single precision.
 
     Args:
-        path: of the file.
-        values: of all texts of the shard.
-        columns: series -> names along its axis after that of texts.
+        path: path of the file.
+        values: numbers of all texts of the shard.
+        columns: series -> names along its second axis.
 
     Raises: OSError.
     """
@@ -53,20 +52,20 @@ def write_scores(path: Path, values: Values, columns: Mapping[str, tuple[str, ..
 def _columns(values: Values, columns: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, np.ndarray]]:
     for series, names in columns.items():
         array, prefix = values[series], "uniform " if series == UNIFORM else ""
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             for layer in range(array.shape[2]):
                 if array.ndim == N_AXES_OF_LAYERS:
-                    yield f"{prefix}{name} L{layer}", np.ascontiguousarray(array[:, place, layer], np.float32)
+                    yield f"{prefix}{name} L{layer}", np.ascontiguousarray(array[:, index, layer], np.float32)
                     continue
                 for head in range(array.shape[3]):
-                    column = np.ascontiguousarray(array[:, place, layer, head], np.float32)
+                    column = np.ascontiguousarray(array[:, index, layer, head], np.float32)
                     yield column_of(name, (layer, head)), column
 
 
 def read_columns(path: Path, names: Sequence[str]) -> Float[np.ndarray, "column text"]:
     """Some columns of a shard; NaN for texts that were left out.
 
-    Raises: AnalysisError for a file that is not there, is damaged, or lacks a column.
+    Raises: AnalysisError for a file that is missing, damaged, or lacks a column.
     """
     with _open(path) as file:
         missing = [name for name in names if name not in file.schema_arrow.names]
@@ -82,7 +81,7 @@ def read_columns(path: Path, names: Sequence[str]) -> Float[np.ndarray, "column 
 def read_role_scores(
     path: Path, roles: Sequence[str]
 ) -> tuple[Float[np.ndarray, "text role layer head"], Float[np.ndarray, "text role layer"]]:
-    """All scores of a shard, and what uniform attention scores.
+    """All scores of a shard, and those of uniform attention.
 
     Raises: AnalysisError as `read_columns`.
     """
@@ -104,17 +103,17 @@ def highest(path: Path, name: str, head: Head, n: int) -> tuple[Int[np.ndarray, 
     """Rows of the texts of a shard on which a head scores highest, and the scores, highest first.
 
     Args:
-        path: of the shard's scores.
+        path: file of the shard's scores.
         name: a role or a surface statistic.
         head: layer and head.
-        n: rows at most.
+        n: maximum number of rows.
 
     Raises: AnalysisError as `read_columns`.
     """
     (scores,) = read_columns(path, [column_of(name, head)])
-    known = np.flatnonzero(~np.isnan(scores))
-    some = known[np.argpartition(-scores[known], n)[:n]] if len(known) > n else known
-    rows = some[np.lexsort((some, -scores[some]))]
+    scored = np.flatnonzero(~np.isnan(scores))
+    top = scored[np.argpartition(-scores[scored], n)[:n]] if len(scored) > n else scored
+    rows = top[np.lexsort((top, -scores[top]))]
     return rows, scores[rows]
 
 

@@ -1,4 +1,4 @@
-"""What is asked of a corpus, as plain values that mean the same in any process and on any machine."""
+"""Settings of a corpus, as plain values that mean the same in any process and on any machine."""
 
 import importlib.metadata
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from core.texts.relations import parser_name
 from core.texts.tokens import TooLong
 
 FORMAT: Final = 1
-"""Of everything in a results folder; a number above it is of a newer version of the program."""
+"""Format of a results folder; higher numbers are from newer versions of the program."""
 QuestionName = Literal["roles", "surface", "relations"]
 QUESTIONS: Final[tuple[QuestionName, ...]] = get_args(QuestionName)
 PACKAGES: Final = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
@@ -20,7 +20,7 @@ PACKAGES: Final = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusSettings:
-    """How every text of a corpus is looked at."""
+    """How every text of a corpus is analysed."""
 
     questions: tuple[QuestionName, ...] = ("roles",)
     kind: Kind = "self"
@@ -28,14 +28,14 @@ class CorpusSettings:
     device: str = "cpu"
     dtype: str = "float32"
     too_long: TooLong = "skip"
-    """What becomes of texts that are too long for the checkpoint; those left out keep their rows."""
+    """How to treat texts that are too long for the checkpoint; those left out keep their rows."""
     direction: Direction = "dependent-to-head"
     block_entropy: bool = True
     scale: Scale = "score"
     parses: bool = True
     """Whether texts without trees are parsed; otherwise no syntactic role applies to them."""
     n_threads: int = 1
-    """Of each process. Another number adds in another order, which may change the last digits."""
+    """Threads per process. The number changes the order of additions, which may change the last digits."""
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.questions if name not in QUESTIONS]
@@ -46,15 +46,15 @@ class CorpusSettings:
 
     @property
     def of_pass(self) -> PassSettings:
-        """What a pass is asked."""
+        """Settings of a pass."""
         return PassSettings(self.kind, self.off)
 
     @property
     def of_scores(self) -> ScoreSettings:
-        """Which scores are taken."""
+        """Settings of the scores."""
         return ScoreSettings(direction=self.direction, block_entropy=self.block_entropy, scale=self.scale)
 
 
 def versions() -> dict[str, str]:
-    """What a corpus is computed with here: the packages that matter, and the parser."""
+    """Installed versions of the packages that affect results, and the parser."""
     return {name: importlib.metadata.version(name) for name in PACKAGES} | {"parser": parser_name()}

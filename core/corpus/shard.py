@@ -1,7 +1,7 @@
 """Scores one shard: a pure function of its texts, the checkpoint and the settings.
 
-What it writes gets a temporary name and is renamed; the record that the shard is done comes last. So whatever ends the
-process, a shard is either done or as if it had not been begun.
+Files are written under a temporary name and renamed; the record that the shard is done comes last. So however the
+process ends, a shard is either done or as if it had not been started.
 """
 
 import errno
@@ -38,40 +38,41 @@ Soundness = Literal["missing", "done", "damaged", "foreign"]
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What says that a shard is done."""
+    """Record of a finished shard."""
 
     key: str
     """Digest of everything that its scores depend on."""
     tokenizer: str
     n_texts: int
     n_too_long: int
-    """Texts left out because they are too long, and because the checkpoint knows no token of them."""
+    """Texts left out because they are too long."""
     n_without_token: int
+    """Texts left out because they have no token of the checkpoint's vocabulary."""
     scores_sha256: str
     statistics_sha256: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShardScores:
-    """What a shard comes to."""
+    """Results of a shard."""
 
     values: Values
-    """Of every text, with NaN for those left out."""
+    """Numbers of every text, NaN for those left out."""
     columns: Mapping[str, tuple[str, ...]]
-    """As of `core.corpus.questions.CorpusQuestion`."""
+    """As in `core.corpus.questions.CorpusQuestion`."""
     statistics: Statistics
     n_too_long: int
     n_without_token: int
 
 
 def scorer(folder: Path, manifest: Manifest) -> Callable[[Shard], Record]:
-    """Load the checkpoint of a corpus and return what scores its shards.
+    """Load the checkpoint of a corpus and return the function that scores its shards.
 
     Args:
-        folder: of the results.
-        manifest: of the corpus.
+        folder: folder of the results.
+        manifest: manifest of the corpus.
 
-    Raises: AnalysisError where the checkpoint cannot be loaded here, or is another one here.
+    Raises: AnalysisError if the checkpoint cannot be loaded here, or has other files here.
     """
     from core.checkpoints.threads import use_threads  # imports torch
 
@@ -92,12 +93,12 @@ def scorer(folder: Path, manifest: Manifest) -> Callable[[Shard], Record]:
 def score_and_write(checkpoint: Checkpoint, folder: Path, manifest: Manifest, shard: Shard) -> Record:
     """Score a shard and write its files.
 
-    Raises: AnalysisError for texts that cannot be scored, which names the shard, and where there is no room.
+    Raises: AnalysisError, which names the shard, for texts that cannot be scored, and for a full disk.
     """
     try:
         texts = read_texts(text_path(folder, shard))
-        scored = score_shard(checkpoint, texts, manifest.settings)
-        return _write(folder, manifest, shard, scored)
+        shard_scores = score_shard(checkpoint, texts, manifest.settings)
+        return _write(folder, manifest, shard, shard_scores)
     except AnalysisError as error:
         raise AnalysisError(f"Shard {shard.name}: {error}") from None
     except OSError as error:
@@ -110,12 +111,12 @@ def score_and_write(checkpoint: Checkpoint, folder: Path, manifest: Manifest, sh
 
 
 def score_shard(checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: CorpusSettings) -> ShardScores:
-    """The scores and the statistics of some texts.
+    """Scores and statistics of some texts.
 
     Args:
         checkpoint: loaded.
-        texts: of the shard.
-        settings: what is asked of each.
+        texts: texts of the shard.
+        settings: settings of the corpus.
 
     Raises: AnalysisError of any stage.
     """
@@ -123,13 +124,13 @@ def score_shard(checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: C
     if not prepared:
         raise AnalysisError("no text has tokens and is short enough. Give other texts, or cut them.")
     questions = corpus_questions(settings)
-    plain = [each.text for each in texts]
+    plain_texts = [text.text for text in texts]
     values: dict[str, np.ndarray] = {}
     series: dict[str, Series] = {}
     for question in questions:
-        of_question = _answered(checkpoint, question, plain, prepared, settings)
-        values |= of_question
-        series |= question.series(of_question)
+        answers = _answered(checkpoint, question, plain_texts, prepared, settings)
+        values |= answers
+        series |= question.series(answers)
     n_tokens = np.array([prepared[row].n_tokens if row in prepared else 0 for row in range(len(texts))])
     lengths = np.where(n_tokens > 0, n_tokens, np.nan).astype(float)
     series[TOKENS] = Series(values=lengths, bins=SCORE_BINS)
@@ -145,13 +146,13 @@ def score_shard(checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: C
 def _prepared(
     checkpoint: Checkpoint, texts: Sequence[CorpusText], settings: CorpusSettings
 ) -> tuple[dict[int, PassText], int, int]:
-    """Tokens of each text by its row, and how many are left out: too long, and without a token."""
+    """Tokens of each text by its row, and the numbers of texts left out as too long and without a token."""
     prepared: dict[int, PassText] = {}
     n_too_long = n_without_token = 0
-    cut = settings.too_long == "truncate"
-    for row, each in enumerate(texts):
+    truncate = settings.too_long == "truncate"
+    for row, text in enumerate(texts):
         try:
-            prepared[row] = prepare(checkpoint, each.text, settings.of_pass, position=row, truncate=cut)
+            prepared[row] = prepare(checkpoint, text.text, settings.of_pass, position=row, truncate=truncate)
         except TextTooLong:
             if settings.too_long == "error":
                 raise
@@ -172,41 +173,41 @@ def _answered(
     values: dict[str, np.ndarray] = {}
     for batch in answer(checkpoint, question.question, texts, prepared, settings.of_pass):
         rows = [row for row, _ in batch]
-        for name, of_batch in question.values([result for _, result in batch]).items():
+        for name, batch_values in question.values([result for _, result in batch]).items():
             if name not in values:
-                values[name] = np.full((len(texts), *of_batch.shape[1:]), np.nan, of_batch.dtype)
-            values[name][rows] = of_batch
+                values[name] = np.full((len(texts), *batch_values.shape[1:]), np.nan, batch_values.dtype)
+            values[name][rows] = batch_values
     return values
 
 
-def _write(folder: Path, manifest: Manifest, shard: Shard, scored: ShardScores) -> Record:
+def _write(folder: Path, manifest: Manifest, shard: Shard, shard_scores: ShardScores) -> Record:
     """Write scores, statistics, and last the record."""
     scores, statistics = score_path(folder, shard), statistics_path(folder, shard)
-    write_whole(scores, lambda part: write_scores(part, scored.values, scored.columns))
-    write_whole(statistics, lambda part: write_statistics(part, scored.statistics, manifest.facts()))
+    write_whole(scores, lambda temporary: write_scores(temporary, shard_scores.values, shard_scores.columns))
+    write_whole(statistics, lambda temporary: write_statistics(temporary, shard_scores.statistics, manifest.facts()))
     record = Record(
         key=manifest.key(shard),
         tokenizer=manifest.tokenizer,
         n_texts=shard.n_texts,
-        n_too_long=scored.n_too_long,
-        n_without_token=scored.n_without_token,
+        n_too_long=shard_scores.n_too_long,
+        n_without_token=shard_scores.n_without_token,
         scores_sha256=sha256_of(scores),
         statistics_sha256=sha256_of(statistics),
     )
-    write_whole(record_path(folder, shard), lambda part: _write_synced(part, json.dumps(asdict(record))))
+    write_whole(record_path(folder, shard), lambda temporary: _write_synced(temporary, json.dumps(asdict(record))))
     return record
 
 
-def _write_synced(path: Path, written: str) -> None:
-    """Write a text that is on the disk, and not only on its way there, when this returns."""
+def _write_synced(path: Path, content: str) -> None:
+    """Write a text and wait until it is on the disk."""
     with path.open("w", encoding="utf-8") as file:
-        file.write(written)
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
 
 
 def read_record(folder: Path, shard: Shard) -> Record | None:
-    """The record of a shard; None where there is none that can be read."""
+    """The record of a shard; None if there is none that can be read."""
     try:
         return Record(**json.loads(record_path(folder, shard).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -214,10 +215,10 @@ def read_record(folder: Path, shard: Shard) -> Record | None:
 
 
 def soundness(folder: Path, manifest: Manifest, shard: Shard) -> Soundness:
-    """Whether a shard is done and its files are those that were written.
+    """Whether a shard is done and its files are unchanged.
 
-    Returns: "missing" where it is not done; "foreign" where it was scored with something else, such as another
-        checkpoint; "damaged" where its files have changed since.
+    Returns: "missing" if it is not done; "foreign" if it was scored with something else, such as another checkpoint;
+        "damaged" if its files have changed since.
     """
     if not record_path(folder, shard).exists():
         return "missing"
@@ -238,14 +239,14 @@ def soundness(folder: Path, manifest: Manifest, shard: Shard) -> Soundness:
 
 
 def clear_unfinished(folder: Path, names: Sequence[str]) -> None:
-    """Remove what was half written when a process was killed.
+    """Remove files that were half written when a process was killed.
 
     Args:
-        folder: of the results.
-        names: of the folders in it.
+        folder: folder of the results.
+        names: names of the folders in it.
     """
-    for part in _parts(folder, names):
-        part.unlink(missing_ok=True)
+    for path in _parts(folder, names):
+        path.unlink(missing_ok=True)
 
 
 def _parts(folder: Path, names: Sequence[str]) -> Iterator[Path]:

@@ -1,7 +1,7 @@
-"""Sufficient statistics of a corpus: what pages draw of millions of texts, in some megabytes.
+"""Sufficient statistics of a corpus: what pages show about millions of texts, in a few megabytes.
 
-Of each series of numbers, such as the scores, they hold the sums of each cell in each stratum, where wanted with a
-histogram and with the wealth of bets. Those of two shards are merged without a look at their texts.
+For each series of numbers, such as the scores, they contain the sums of each cell in each stratum, optionally with a
+histogram and with the wealth of bets. Statistics of two shards are merged without reading their texts.
 """
 
 import json
@@ -24,7 +24,7 @@ from core.statistics.sums import Sums, merged, no_sums, sums_of
 TAUS: Final = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 """Thresholds for which bets are kept; one more is placed against uniform attention on each text."""
 AT_ONCE: Final = 128
-"""Texts whose bets are settled at once: few enough for a processor's cache."""
+"""Texts whose bets are computed at once: few enough for a processor's cache."""
 PARTS: Final = ("n", "total", "squares", "least", "greatest")
 HISTOGRAM: Final = "histogram"
 WEALTH: Final = "wealth"
@@ -32,32 +32,32 @@ WEALTH: Final = "wealth"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Series:
-    """Numbers of the same kind, one or an array for each text; NaN where there is none."""
+    """Numbers of the same kind, one or an array for each text; NaN for missing ones."""
 
     values: Float[np.ndarray, "text *cell"]
     bins: Bins | None = None
-    """Of a histogram; None to keep none."""
+    """Bins of the histogram; None for no histogram."""
     uniform: Float[np.ndarray, "text *of"] | None = None
-    """What uniform attention scores, without the axis of heads, where bets are placed on the numbers; else None."""
+    """Scores of uniform attention, without the axis of heads, if bets are placed on the numbers; otherwise None."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Statistics:
-    """What is known of the series of a corpus; the first axis of every array is that of the strata."""
+    """Statistics of the series of a corpus; the first axis of every array is the stratum."""
 
     strata: tuple[Stratum, ...]
     sums: Mapping[str, Sums]
-    """By the name of the series."""
+    """Sums by name of the series."""
     histograms: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """Counts, "stratum *cell bin", of those that have one."""
+    """Counts, "stratum *cell bin", of the series with a histogram."""
     wealth: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """Logarithms, "stratum threshold stake *cell", of those that are bet on: by TAUS, then against uniform
+    """Logarithms, "stratum threshold stake *cell", of the series with bets: by TAUS, then against uniform
     attention."""
 
     def row(self, stratum: Stratum = EVERYTHING) -> int:
-        """Place of a stratum on the first axis.
+        """Index of a stratum on the first axis.
 
-        Raises: AnalysisError where the corpus has no such texts.
+        Raises: AnalysisError if the corpus has no such texts.
         """
         if stratum not in self.strata:
             raise AnalysisError(f"The corpus has no texts of {stratum.title}. Choose another part.")
@@ -65,62 +65,66 @@ class Statistics:
 
 
 def statistics_of(series: Mapping[str, Series], groups: Mapping[tuple[Stratum, ...], np.ndarray]) -> Statistics:
-    """The statistics of a shard: each text is read once, however many strata it belongs to.
+    """The statistics of a shard; each text is processed once, however many strata it belongs to.
 
     Args:
-        series: by name.
+        series: series by name.
         groups: rows of the texts that belong to the same strata, from `core.corpus.strata.groups_of`.
 
-    Raises: AnalysisError for an infinite number, and for a negative one that is bet on.
+    Raises: AnalysisError for an infinite number, and for a negative one in a series with bets.
     """
     total = _empty(series)
     for strata, rows in groups.items():
-        of_group = _of_rows(series, rows)
+        group_statistics = _of_rows(series, rows)
         for stratum in strata:
-            total = merged_statistics(total, _in_stratum(of_group, stratum))
+            total = merged_statistics(total, _in_stratum(group_statistics, stratum))
     return total
 
 
 def merged_statistics(a: Statistics, b: Statistics) -> Statistics:
-    """The statistics of the texts of both.
+    """Merge the statistics of two sets of texts.
 
-    Raises: AnalysisError where they are of other series, or of other numbers of heads.
+    Raises: AnalysisError if their series or numbers of heads differ.
     """
-    shapes = [{name: sums.n.shape[1:] for name, sums in each.sums.items()} for each in (a, b)]
+    shapes = [{name: sums.n.shape[1:] for name, sums in statistics.sums.items()} for statistics in (a, b)]
     if shapes[0] != shapes[1]:
         raise AnalysisError(
             "Two shards hold other numbers, or those of other numbers of heads. Merge shards of one checkpoint, scored "
             "with the same settings."
         )
     strata = tuple(sorted({*a.strata, *b.strata}, key=lambda stratum: stratum.order))
-    one, other = _over(a, strata), _over(b, strata)
+    full_a, full_b = _expanded(a, strata), _expanded(b, strata)
     return Statistics(
         strata=strata,
-        sums={name: merged(sums, other.sums[name]) for name, sums in one.sums.items()},
-        histograms={name: counts + other.histograms[name] for name, counts in one.histograms.items()},
-        wealth={name: wealth + other.wealth[name] for name, wealth in one.wealth.items()},
+        sums={name: merged(sums, full_b.sums[name]) for name, sums in full_a.sums.items()},
+        histograms={name: counts + full_b.histograms[name] for name, counts in full_a.histograms.items()},
+        wealth={name: wealth + full_b.wealth[name] for name, wealth in full_a.wealth.items()},
     )
 
 
 def _empty(series: Mapping[str, Series]) -> Statistics:
-    none = _of_rows(series, np.zeros(0, int))
+    no_rows = _of_rows(series, np.zeros(0, int))
     return Statistics(
         strata=(),
-        sums={name: sums.at(slice(0, 0)) for name, sums in none.sums.items()},
-        histograms={name: counts[:0] for name, counts in none.histograms.items()},
-        wealth={name: wealth[:0] for name, wealth in none.wealth.items()},
+        sums={name: sums.at(slice(0, 0)) for name, sums in no_rows.sums.items()},
+        histograms={name: counts[:0] for name, counts in no_rows.histograms.items()},
+        wealth={name: wealth[:0] for name, wealth in no_rows.wealth.items()},
     )
 
 
 def _of_rows(series: Mapping[str, Series], rows: np.ndarray) -> Statistics:
     """The statistics of some rows as one stratum."""
-    binned = {name: each for name, each in series.items() if each.bins is not None}
-    bet_on = {name: each for name, each in series.items() if each.uniform is not None}
+    binned = {name: numbers for name, numbers in series.items() if numbers.bins is not None}
+    bet_on = {name: numbers for name, numbers in series.items() if numbers.uniform is not None}
     return Statistics(
         strata=(EVERYTHING,),
-        sums={name: sums_of(each.values[rows]).at(None) for name, each in series.items()},
-        histograms={name: counts_of(each.values[rows], each.bins)[None] for name, each in binned.items() if each.bins},
-        wealth={name: _wealth(each, rows)[None] for name, each in bet_on.items()},
+        sums={name: sums_of(numbers.values[rows]).at(None) for name, numbers in series.items()},
+        histograms={
+            name: counts_of(numbers.values[rows], numbers.bins)[None]
+            for name, numbers in binned.items()
+            if numbers.bins
+        },
+        wealth={name: _wealth(numbers, rows)[None] for name, numbers in bet_on.items()},
     )
 
 
@@ -129,12 +133,13 @@ def _wealth(series: Series, rows: np.ndarray) -> Float[np.ndarray, "threshold st
     if series.uniform is None:
         raise RuntimeError("Bets need what uniform attention scores.")
     starts = range(0, max(1, len(rows)), AT_ONCE)
-    parts = [_settled(series.values[some], series.uniform[some]) for some in (rows[at : at + AT_ONCE] for at in starts)]
-    return np.sum(parts, axis=0)
+    batches = (rows[start : start + AT_ONCE] for start in starts)
+    wealths = [_settled(series.values[batch], series.uniform[batch]) for batch in batches]
+    return np.sum(wealths, axis=0)
 
 
 def _settled(values: np.ndarray, uniform: np.ndarray) -> Float[np.ndarray, "threshold stake *cell"]:
-    # Where a number does not apply there is none to bet on, and any threshold does.
+    # Where a role does not apply there is no score to bet on, so any threshold will do.
     against_uniform = clearly_above(np.where(np.isnan(uniform), 1, uniform))
     return log_wealth(values, [*TAUS, against_uniform])
 
@@ -145,48 +150,50 @@ def _in_stratum(statistics: Statistics, stratum: Stratum) -> Statistics:
     )
 
 
-def _over(statistics: Statistics, strata: tuple[Stratum, ...]) -> Statistics:
-    """The same with rows for more strata, which have no texts."""
+def _expanded(statistics: Statistics, strata: tuple[Stratum, ...]) -> Statistics:
+    """The same statistics with rows for further strata, which have no texts."""
     if statistics.strata == strata:
         return statistics
-    places = [strata.index(stratum) for stratum in statistics.strata]
+    indices = [strata.index(stratum) for stratum in statistics.strata]
     return Statistics(
         strata=strata,
-        sums={name: _sums_over(sums, places, len(strata)) for name, sums in statistics.sums.items()},
-        histograms={name: _placed(each, places, len(strata)) for name, each in statistics.histograms.items()},
-        wealth={name: _placed(each, places, len(strata)) for name, each in statistics.wealth.items()},
+        sums={name: _expanded_sums(sums, indices, len(strata)) for name, sums in statistics.sums.items()},
+        histograms={
+            name: _expanded_array(array, indices, len(strata)) for name, array in statistics.histograms.items()
+        },
+        wealth={name: _expanded_array(array, indices, len(strata)) for name, array in statistics.wealth.items()},
     )
 
 
-def _sums_over(sums: Sums, places: Sequence[int], n_strata: int) -> Sums:
-    made = no_sums((n_strata, *sums.n.shape[1:]))
-    for whole, part in zip(made.parts, sums.parts, strict=True):
-        whole[places] = part
-    return made
+def _expanded_sums(sums: Sums, indices: Sequence[int], n_strata: int) -> Sums:
+    expanded = no_sums((n_strata, *sums.n.shape[1:]))
+    for target, source in zip(expanded.parts, sums.parts, strict=True):
+        target[indices] = source
+    return expanded
 
 
-def _placed(array: np.ndarray, places: Sequence[int], n_strata: int) -> np.ndarray:
-    made = np.zeros((n_strata, *array.shape[1:]), array.dtype)
-    made[places] = array
-    return made
+def _expanded_array(array: np.ndarray, indices: Sequence[int], n_strata: int) -> np.ndarray:
+    expanded = np.zeros((n_strata, *array.shape[1:]), array.dtype)
+    expanded[indices] = array
+    return expanded
 
 
 def write_statistics(path: Path, statistics: Statistics, facts: Mapping[str, Any]) -> None:
-    """Write statistics as safetensors, the same bytes for the same numbers.
+    """Write statistics as safetensors; equal numbers give equal bytes.
 
     Args:
-        path: of the file.
-        statistics: of a shard or a corpus.
-        facts: where they come from, as JSON can write it.
+        path: path of the file.
+        statistics: statistics of a shard or a corpus.
+        facts: their origin, as JSON values.
 
     Raises: OSError.
     """
     from safetensors.numpy import save
 
     tensors = dict(_tensors(statistics))
-    told = {"format": FORMAT, "strata": [[each.kind, each.name] for each in statistics.strata], **facts}
-    # One entry, because the order of several is not defined.
-    path.write_bytes(save(tensors, {"corpus": json.dumps(told, sort_keys=True)}))
+    metadata = {"format": FORMAT, "strata": [[stratum.kind, stratum.name] for stratum in statistics.strata], **facts}
+    # A single entry, because the order of several is undefined.
+    path.write_bytes(save(tensors, {"corpus": json.dumps(metadata, sort_keys=True)}))
 
 
 def _tensors(statistics: Statistics) -> Iterable[tuple[str, np.ndarray]]:
@@ -200,7 +207,7 @@ def _tensors(statistics: Statistics) -> Iterable[tuple[str, np.ndarray]]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StatisticsFile:
-    """A file of statistics, of which only what is asked for is read."""
+    """A file of statistics, which is read on demand."""
 
     path: Path
     facts: Mapping[str, Any]
@@ -210,12 +217,12 @@ class StatisticsFile:
         """The statistics of some strata, or of all.
 
         Args:
-            strata: each one that the file has.
-            without: HISTOGRAM, WEALTH or both, where they are not needed.
+            strata: strata of the file; None for all.
+            without: HISTOGRAM, WEALTH or both, to skip reading them.
 
-        Raises: AnalysisError for a file that is damaged.
+        Raises: AnalysisError for a damaged file.
         """
-        rows = None if strata is None else [self.strata.index(each) for each in strata]
+        rows = None if strata is None else [self.strata.index(stratum) for stratum in strata]
         try:
             arrays = dict(self._arrays(rows, without))
         except Exception as error:  # what a damaged file makes the library raise is open-ended
@@ -241,14 +248,14 @@ class StatisticsFile:
                 if rows is None:
                     yield name, file.get_tensor(name)
                 else:
-                    part = file.get_slice(name)
-                    yield name, np.concatenate([part[row : row + 1] for row in rows])
+                    array = file.get_slice(name)
+                    yield name, np.concatenate([array[row : row + 1] for row in rows])
 
 
 def open_statistics(path: Path) -> StatisticsFile:
     """Open a file of statistics.
 
-    Raises: AnalysisError for one that is not there, is damaged, or is of a newer version of the program.
+    Raises: AnalysisError for one that is missing, damaged, or of a newer version of the program.
     """
     from safetensors import safe_open
 
@@ -266,7 +273,7 @@ def open_statistics(path: Path) -> StatisticsFile:
 
 
 def check_format(path: Path, version: int) -> None:
-    """Refuse a file of a newer version of the program.
+    """Raise for a file of a newer version of the program.
 
     Raises: AnalysisError.
     """

@@ -1,1 +1,1 @@
-"""Runs many pieces of work in several processes: on this machine, or on a Ray cluster."""
+"""Runs many tasks in several processes: on this machine, or on a Ray cluster."""

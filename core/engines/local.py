@@ -1,4 +1,4 @@
-"""Runs work in processes of this machine, each of which begins once, such as by loading a checkpoint."""
+"""Runs tasks in processes on this machine, each of which is set up once, for example by loading a checkpoint."""
 
 import os
 import threading
@@ -14,57 +14,57 @@ from core.engines.work import MOST_TRIES, Do, Outcome, Piece, Result, died
 from core.errors import AnalysisError
 
 PATIENCE: Final = 5.0
-"""Seconds that a process has to end once it is asked to."""
+"""Seconds that a process has to end after it is terminated."""
 
 
 def run_local(
     begin: Callable[[], Do[Piece, Result]], pieces: Sequence[Piece], *, n_workers: int = 1, gpus: Sequence[int] = ()
 ) -> Iterator[Outcome[Result]]:
-    """Run pieces of work as `core.engines.work.Engine` says.
+    """Run tasks as specified by `core.engines.work.Engine`.
 
     Args:
-        begin: as there.
-        pieces: as there.
-        n_workers: processes; 1 for this one, without another.
-        gpus: numbers of the GPUs that the processes get, one each in turn; none where there are none.
+        begin: see there.
+        pieces: see there.
+        n_workers: number of processes; with 1, the tasks run in this process.
+        gpus: numbers of the GPUs, assigned to the processes in turn; empty if there are none.
     """
     if not pieces:
         return
     if n_workers == 1:
-        yield from _here(begin, pieces)
+        yield from _run_here(begin, pieces)
         return
-    crew = _Crew(begin, pieces, n_workers, gpus)
+    pool = _Pool(begin, pieces, n_workers, gpus)
     try:
-        yield from crew.outcomes()
+        yield from pool.outcomes()
     finally:
-        crew.end()
+        pool.end()
 
 
-def _here(begin: Callable[[], Do[Piece, Result]], pieces: Sequence[Piece]) -> Iterator[Outcome[Result]]:
-    do = begin()
-    for place, piece in enumerate(pieces):
-        yield _outcome(do, place, piece)
+def _run_here(begin: Callable[[], Do[Piece, Result]], pieces: Sequence[Piece]) -> Iterator[Outcome[Result]]:
+    function = begin()
+    for index, piece in enumerate(pieces):
+        yield _outcome(function, index, piece)
 
 
-def _outcome(do: Do[Piece, Result], place: int, piece: Piece) -> Outcome[Result]:
+def _outcome(function: Do[Piece, Result], index: int, piece: Piece) -> Outcome[Result]:
     try:
-        return Outcome(place=place, result=do(piece))
+        return Outcome(index=index, result=function(piece))
     except AnalysisError as error:
-        return Outcome(place=place, result=None, why=str(error))
+        return Outcome(index=index, result=None, why=str(error))
 
 
 @dataclass(eq=False, kw_only=True)
 class _Worker:
-    """A process, and the place of the piece that it is on."""
+    """A process, and the index of its current task."""
 
     process: BaseProcess
     connection: Connection
     gpu: int | None
-    place: int | None = None
+    index: int | None = None
 
 
-class _Crew:
-    """Processes that get a piece of work each, and another when it is done."""
+class _Pool:
+    """Processes that get one task at a time."""
 
     def __init__(self, begin: Callable[[], Any], pieces: Sequence[Any], n_workers: int, gpus: Sequence[int]) -> None:
         self._begin, self._pieces, self._gpus = begin, pieces, gpus
@@ -74,16 +74,16 @@ class _Crew:
         self._workers: list[_Worker] = []
 
     def outcomes(self) -> Iterator[Outcome[Any]]:
-        while self._waiting or any(worker.place is not None for worker in self._workers):
+        while self._waiting or any(worker.index is not None for worker in self._workers):
             self._fill()
             ready = set(wait([worker.connection for worker in self._workers]))
-            for worker in [each for each in self._workers if each.connection in ready]:
+            for worker in [worker for worker in self._workers if worker.connection in ready]:
                 outcome = self._received(worker)
                 if outcome is not None:
                     yield outcome
 
     def end(self) -> None:
-        """End all processes, whatever they are doing."""
+        """Terminate all processes, even in the middle of a task."""
         for worker in self._workers:
             worker.connection.close()
             worker.process.terminate()
@@ -94,76 +94,76 @@ class _Crew:
                 worker.process.join()
 
     def _fill(self) -> None:
-        """Start processes that are missing, and give work to those that have none."""
-        n_busy = sum(worker.place is not None for worker in self._workers)
+        """Start missing processes, and give tasks to idle ones."""
+        n_busy = sum(worker.index is not None for worker in self._workers)
         while len(self._workers) < min(self._n_workers, n_busy + len(self._waiting)):
             self._workers.append(self._started())
         for worker in self._workers:
-            if worker.place is None and self._waiting:
+            if worker.index is None and self._waiting:
                 self._give(worker, self._waiting.popleft())
 
-    def _give(self, worker: _Worker, place: int) -> None:
-        worker.place = place
-        self._tries[place] += 1
+    def _give(self, worker: _Worker, index: int) -> None:
+        worker.index = index
+        self._tries[index] += 1
         try:
-            worker.connection.send((place, self._pieces[place]))
+            worker.connection.send((index, self._pieces[index]))
         except OSError:
-            return  # it has ended, which is seen when it is waited for
+            return  # the process has ended, which is handled when its connection is waited for
 
     def _started(self) -> _Worker:
-        context = get_context("spawn")  # a fork of a process with threads may wait for ever
-        here, there = context.Pipe()
-        taken = [worker.gpu for worker in self._workers]
-        gpu = min(self._gpus, key=taken.count) if self._gpus else None
-        process = context.Process(target=_serve, args=(there, self._begin, gpu), daemon=True)
+        context = get_context("spawn")  # a fork of a process with threads may deadlock
+        own_end, worker_end = context.Pipe()
+        used_gpus = [worker.gpu for worker in self._workers]
+        gpu = min(self._gpus, key=used_gpus.count) if self._gpus else None
+        process = context.Process(target=_serve, args=(worker_end, self._begin, gpu), daemon=True)
         process.start()
-        there.close()
-        return _Worker(process=process, connection=here, gpu=gpu)
+        worker_end.close()
+        return _Worker(process=process, connection=own_end, gpu=gpu)
 
     def _received(self, worker: _Worker) -> Outcome[Any] | None:
-        """What a process says; None where it has ended and its piece is to be begun again."""
+        """The outcome from a process; None if it ended and its task is tried again."""
         try:
             outcome: Outcome[Any] | BaseException = worker.connection.recv()
         except (EOFError, OSError):
             return self._after_end(worker)
         if isinstance(outcome, BaseException):
             raise outcome
-        worker.place = None
-        return Outcome(place=outcome.place, result=outcome.result, why=outcome.why, n_tries=self._tries[outcome.place])
+        worker.index = None
+        return Outcome(index=outcome.index, result=outcome.result, why=outcome.why, n_tries=self._tries[outcome.index])
 
     def _after_end(self, worker: _Worker) -> Outcome[Any] | None:
         self._workers.remove(worker)
         worker.connection.close()
         worker.process.join()
-        place = worker.place
-        if place is None:
+        index = worker.index
+        if index is None:
             return None
-        if self._tries[place] < MOST_TRIES:
-            self._waiting.appendleft(place)
+        if self._tries[index] < MOST_TRIES:
+            self._waiting.appendleft(index)
             return None
-        return Outcome(place=place, result=None, why=died(self._tries[place]), n_tries=self._tries[place])
+        return Outcome(index=index, result=None, why=died(self._tries[index]), n_tries=self._tries[index])
 
 
 def _serve(connection: Connection, begin: Callable[[], Do[Any, Any]], gpu: int | None) -> None:
-    """What a process does: begin, then one piece of work after the other."""
+    """Main loop of a process: set up once, then run one task after the other."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = str(gpu)
     try:
-        do = begin()
+        function = begin()
         while True:
-            place, piece = connection.recv()
-            connection.send(_outcome(do, place, piece))
+            index, piece = connection.recv()
+            connection.send(_outcome(function, index, piece))
     except (EOFError, KeyboardInterrupt, BrokenPipeError):
         return
     except AnalysisError as error:
-        connection.send(AnalysisError(str(error)))  # a kind of its own may not survive the way
-    except Exception as error:  # told where somebody can do something about it
+        connection.send(AnalysisError(str(error)))  # a subclass may not be picklable
+    except Exception as error:  # reported in the parent process
         connection.send(RuntimeError(f"{type(error).__name__}: {error}"))
 
 
 def _end_with_parent() -> None:
-    """A process whose parent was killed has nobody to work for."""
+    """End this process when its parent ends."""
     parent = parent_process()
     if parent is not None:
         parent.join()

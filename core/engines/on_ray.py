@@ -1,4 +1,4 @@
-"""Runs work on a Ray cluster, or on a Ray of its own on this machine: actors that begin once each."""
+"""Runs tasks on a Ray cluster, or on a local Ray started here, in actors that are set up once each."""
 
 import os
 import socket
@@ -12,9 +12,9 @@ from core.engines.work import MOST_TRIES, Do, Outcome, Piece, Result, died
 from core.errors import AnalysisError, first_line
 
 OWN_RAY: Final = {"worker_niceness": 0}
-"""Of a Ray that is started here: by default it lets its workers wait for every other process of the machine."""
+"""Configuration of a local Ray: by default, its workers have a lower priority than all other processes."""
 SECONDS_TO_CONNECT: Final = 10
-"""Before an address counts as one where no Ray is."""
+"""Timeout for connecting to an address."""
 
 
 def run_on_ray(
@@ -26,19 +26,19 @@ def run_on_ray(
     n_threads: int = 1,
     n_gpus_each: int = 0,
 ) -> Iterator[Outcome[Result]]:
-    """Run pieces of work as `core.engines.work.Engine` says.
+    """Run tasks as specified by `core.engines.work.Engine`.
 
-    All machines of a cluster have to see the same files under the same paths, and have this program's packages.
+    All machines of a cluster must have the same files under the same paths, and this program's packages.
 
     Args:
-        begin: as there.
-        pieces: as there.
-        n_workers: actors.
-        address: of a cluster: "auto" for the one of this machine, or host:port; None to start a Ray here.
-        n_threads: processor cores that an actor takes.
-        n_gpus_each: GPUs that an actor takes.
+        begin: see there.
+        pieces: see there.
+        n_workers: number of actors.
+        address: address of a cluster: "auto" for the one on this machine, or host:port; None to start a local Ray.
+        n_threads: processor cores per actor.
+        n_gpus_each: GPUs per actor.
 
-    Raises: AnalysisError where Ray is not installed, or there is none at the address.
+    Raises: AnalysisError if Ray is not installed, or there is none at the address.
     """
     if not pieces:
         return
@@ -50,8 +50,8 @@ def run_on_ray(
 
 
 def _connected(address: str | None, n_cpus: int) -> Any:
-    """Ray, with a cluster."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
+    """The module ray, connected to a cluster."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
@@ -66,18 +66,18 @@ def _connected(address: str | None, n_cpus: int) -> Any:
             root = str(Path(__file__).parents[1])
             ray.init(address=address, runtime_env={"py_modules": [root]}, **quiet)
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-        where = "on this machine" if address in (None, "auto") else f"at {address}"
+        location = "on this machine" if address in (None, "auto") else f"at {address}"
         raise AnalysisError(
-            f"There is no Ray {where} that answers ({first_line(error)}). Start one with: ray start --head, or leave "
-            "--address out."
+            f"There is no Ray {location} that answers ({first_line(error)}). Start one with: ray start --head, or "
+            "leave --address out."
         ) from None
     return ray
 
 
 def _check_address(address: str) -> None:
-    """Knock at an address, where Ray would wait for minutes.
+    """Test the connection to an address; Ray itself would wait for minutes.
 
-    Raises: OSError where nobody answers; ValueError for what is no address.
+    Raises: OSError if there is no answer; ValueError for an invalid address.
     """
     if address == "auto":
         return
@@ -87,18 +87,18 @@ def _check_address(address: str) -> None:
 
 
 class _Actor:
-    """Begins once, then does one piece of work after the other."""
+    """Is set up once, then runs one task after the other."""
 
     def __init__(self, begin: Callable[[], Do[Any, Any]]) -> None:
         self._begin = begin
         self._do: Do[Any, Any] | None = None
 
-    def run(self, place: int, piece: Any) -> Outcome[Any]:
+    def run(self, index: int, piece: Any) -> Outcome[Any]:
         try:
-            do = self._do = self._do or self._begin()
-            return Outcome(place=place, result=do(piece))
+            function = self._do = self._do or self._begin()
+            return Outcome(index=index, result=function(piece))
         except AnalysisError as error:
-            return Outcome(place=place, result=None, why=str(error))
+            return Outcome(index=index, result=None, why=str(error))
 
 
 def outcomes_of(
@@ -109,27 +109,27 @@ def outcomes_of(
     n_threads: int = 1,
     n_gpus_each: int = 0,
 ) -> Iterator[Outcome[Result]]:
-    """The outcomes on a Ray that is connected: each actor gets a piece of work, and another when it is done."""
+    """Run tasks on a connected Ray; each actor gets one task at a time."""
     actor = ray.remote(num_cpus=n_threads, num_gpus=n_gpus_each)(_Actor)
-    begins = ray.put(begin)
-    idle = deque(actor.remote(begins) for _ in range(min(n_workers, len(pieces))))
-    waiting, tries = deque(range(len(pieces))), [0] * len(pieces)
+    begin_reference = ray.put(begin)
+    idle = deque(actor.remote(begin_reference) for _ in range(min(n_workers, len(pieces))))
+    pending, tries = deque(range(len(pieces))), [0] * len(pieces)
     running: dict[Any, tuple[int, Any]] = {}
-    while waiting or running:
-        while waiting and idle:
-            place, worker = waiting.popleft(), idle.popleft()
-            tries[place] += 1
-            running[worker.run.remote(place, pieces[place])] = (place, worker)
-        (ready,), _ = ray.wait(list(running), num_returns=1)
-        place, worker = running.pop(ready)
+    while pending or running:
+        while pending and idle:
+            index, worker = pending.popleft(), idle.popleft()
+            tries[index] += 1
+            running[worker.run.remote(index, pieces[index])] = (index, worker)
+        (finished,), _ = ray.wait(list(running), num_returns=1)
+        index, worker = running.pop(finished)
         try:
-            outcome = ray.get(ready)
-        except ray.exceptions.RayActorError:  # its process has ended, and another takes its place
-            idle.append(actor.remote(begins))
-            if tries[place] < MOST_TRIES:
-                waiting.appendleft(place)
+            outcome = ray.get(finished)
+        except ray.exceptions.RayActorError:  # its process has ended and is replaced
+            idle.append(actor.remote(begin_reference))
+            if tries[index] < MOST_TRIES:
+                pending.appendleft(index)
                 continue
-            outcome = Outcome(place=place, result=None, why=died(tries[place]))
+            outcome = Outcome(index=index, result=None, why=died(tries[index]))
         else:
             idle.append(worker)
-        yield replace(outcome, n_tries=tries[place])
+        yield replace(outcome, n_tries=tries[index])

@@ -1,4 +1,4 @@
-"""The options of commands that say where work runs."""
+"""Command-line options that choose the engine."""
 
 import argparse
 import os
@@ -26,7 +26,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_engine(arguments: argparse.Namespace) -> None:
-    """Refuse options that do not go together, before any work is done.
+    """Raise for options that do not go together, before any work is done.
 
     Raises: AnalysisError.
     """
@@ -37,7 +37,7 @@ def check_engine(arguments: argparse.Namespace) -> None:
 
 
 def counted(engine: Engine, unit: str) -> Engine:
-    """The same under a live count on standard error, with those that failed; silent where nobody watches."""
+    """The engine with a progress bar that also counts failures; no bar if standard error is not a terminal."""
 
     def run(begin: Callable[[], Do[Any, Any]], pieces: Sequence[Any]) -> Iterator[Outcome[Any]]:
         n_failed = 0
@@ -52,12 +52,12 @@ def counted(engine: Engine, unit: str) -> Engine:
 
 
 def engine_of(arguments: argparse.Namespace, device: str, n_threads: int = 1) -> Engine:
-    """The engine that options choose.
+    """The engine chosen by the options.
 
     Args:
-        arguments: parsed, with the options of `add_engine_options`.
-        device: that work computes on.
-        n_threads: of each process.
+        arguments: parsed options of `add_engine_options`.
+        device: device on which tasks compute.
+        n_threads: threads per process.
     """
     gpus: tuple[int, ...] = ()
     if device == "cuda":

@@ -1,1 +1,1 @@
-"""The texts of a corpus: what they are read from, and the shards that they are written in."""
+"""The texts of a corpus: their input files, and the shards that they are written to."""

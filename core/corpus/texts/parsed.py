@@ -1,6 +1,6 @@
-"""Texts that were parsed beforehand, once for every checkpoint that reads them: `python -m core corpus parse`.
+"""Texts that were parsed beforehand, once for all checkpoints, by `python -m core corpus parse`.
 
-parsing.json             which texts, parsed with what, in which shards
+parsing.json             source of the texts, parser, and number of shards
 parsed/000000.parquet    texts with their trees
 unparsed/000000.todo     texts that are not parsed yet
 """
@@ -28,13 +28,13 @@ FORMAT: Final = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Parsing:
-    """What a folder of parsed texts holds."""
+    """Description of a folder of parsed texts."""
 
     texts: str
-    """Where they were read from."""
+    """Source of the texts."""
     text_columns: tuple[str, ...] | None
     inputs: tuple[str, ...]
-    """Digests of the files that they were read from."""
+    """Digests of the input files."""
     shard_size: int
     parser: str
     """Name and version of the parser."""
@@ -46,7 +46,7 @@ class Parsing:
         return (f"{number:06}" for number in range(self.n_shards))
 
     def n_texts_of(self, shard: str) -> int:
-        """Number of texts of a shard: all are full but the last."""
+        """Number of texts of a shard; all shards but the last are full."""
         return min(self.shard_size, self.n_texts - int(shard) * self.shard_size)
 
 
@@ -61,33 +61,33 @@ def unparsed_path(folder: Path, shard: str) -> Path:
 
 
 def write_parsing(folder: Path, parsing: Parsing) -> None:
-    """Write what a folder holds, whole or not at all.
+    """Write the description of a folder atomically.
 
     Raises: OSError.
     """
-    told = {"format": FORMAT, **asdict(parsing)}
-    write_whole(folder / PARSING, lambda path: path.write_text(json.dumps(told, indent=1), encoding="utf-8"))
+    content = {"format": FORMAT, **asdict(parsing)}
+    write_whole(folder / PARSING, lambda path: path.write_text(json.dumps(content, indent=1), encoding="utf-8"))
 
 
 def read_parsing(folder: Path) -> Parsing | None:
-    """What a folder of parsed texts holds; None for any other folder.
+    """The description of a folder of parsed texts; None for any other folder.
 
-    Raises: AnalysisError for a folder that is damaged, or of a newer version of the program.
+    Raises: AnalysisError for a description that is damaged, or of a newer version of the program.
     """
     path = folder / PARSING
     if not os.path.isfile(path):  # where Path raises for too long a name, os.path answers False
         return None
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if told.pop("format") > FORMAT:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.pop("format") > FORMAT:
             raise AnalysisError(f"{path} was written by a newer version of this program. Update the program.")
-        columns = told["text_columns"]
+        columns = content["text_columns"]
         return Parsing(
-            texts=str(told["texts"]),
+            texts=str(content["texts"]),
             text_columns=None if columns is None else tuple(columns),
-            inputs=tuple(told["inputs"]),
-            parser=str(told["parser"]),
-            **{name: int(told[name]) for name in ("shard_size", "n_texts", "n_shards")},
+            inputs=tuple(content["inputs"]),
+            parser=str(content["parser"]),
+            **{name: int(content[name]) for name in ("shard_size", "n_texts", "n_shards")},
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise AnalysisError(f"{path} is damaged ({first_line(error)}). Parse the texts again, elsewhere.") from None
@@ -96,7 +96,7 @@ def read_parsing(folder: Path) -> Parsing | None:
 def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
     """The texts of a folder with their trees, one shard in memory at a time.
 
-    Raises: AnalysisError where some texts are not parsed yet; TextError for a tree that does not fit its text.
+    Raises: AnalysisError if some texts are not parsed yet; TextError for a tree that does not fit its text.
     """
     n_parsed = sum(1 for _ in (folder / PARSED_FOLDER).glob("*.parquet"))
     if n_parsed < parsing.n_shards:
@@ -106,36 +106,36 @@ def read_parsed(folder: Path, parsing: Parsing) -> Iterator[CorpusText]:
         )
     for shard in parsing.shards():
         path = parsed_path(folder, shard)
-        for row, each in enumerate(read_texts(path), start=1):
-            _check(each.text, f"{path}: row {row:,}")
-            yield each
+        for row, text in enumerate(read_texts(path), start=1):
+            _check(text.text, f"{path}: row {row:,}")
+            yield text
 
 
-def _check(text: Text, where: str) -> None:
+def _check(text: Text, location: str) -> None:
     """Raise TextError for a text, words or a tree that `python -m core corpus parse` cannot have written."""
     try:
-        _check_values(text, where)
+        _check_values(text, location)
     except (TypeError, AttributeError, ValueError) as error:
         raise TextError(
-            f"{where} holds values of another kind ({first_line(error)}). Parse the texts again, elsewhere."
+            f"{location} holds values of another kind ({first_line(error)}). Parse the texts again, elsewhere."
         ) from None
 
 
-def _check_values(text: Text, where: str) -> None:
-    if not text.segments or text_of(text.segments, where).segments != text.segments:
-        raise TextError(f"{where} has no text as it is read from a file. Parse the texts again, elsewhere.")
+def _check_values(text: Text, location: str) -> None:
+    if not text.segments or text_of(text.segments, location).segments != text.segments:
+        raise TextError(f"{location} has no text as it is read from a file. Parse the texts again, elsewhere.")
     if text.heads is None or text.relations is None or (text.words is None and text.spans is None):
-        raise TextError(f"{where} has no tree. Parse the texts again, elsewhere.")
+        raise TextError(f"{location} has no tree. Parse the texts again, elsewhere.")
     spans = text.spans or tuple(
         tuple((start, start + len(word)) for start, word in word_starts(segment, words).items())
         for segment, words in zip(text.segments, text.words or ())
     )
     sides: tuple[Any, ...] = (text.segments, spans, text.heads, text.relations)
     if len({len(side) for side in sides}) > 1:
-        raise TextError(f"{where} has not one tree for each segment. Parse the texts again, elsewhere.")
-    for segment, of_side, heads, relations in zip(*sides, strict=True):
-        checked_tree(heads, relations, len(of_side), where)
-        ends = [0, *(end for _, end in of_side)]
-        is_in_order = all(before <= start < end for before, (start, end) in zip(ends, of_side))
+        raise TextError(f"{location} has not one tree for each segment. Parse the texts again, elsewhere.")
+    for segment, side_spans, heads, relations in zip(*sides, strict=True):
+        checked_tree(heads, relations, len(side_spans), location)
+        ends = [0, *(end for _, end in side_spans)]
+        is_in_order = all(previous_end <= start < end for previous_end, (start, end) in zip(ends, side_spans))
         if not is_in_order or ends[-1] > len(segment):
-            raise TextError(f"{where} has words that are not in its text. Parse the texts again, elsewhere.")
+            raise TextError(f"{location} has words that are not in its text. Parse the texts again, elsewhere.")

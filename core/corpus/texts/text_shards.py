@@ -1,4 +1,4 @@
-"""Texts of a shard as a Parquet file, whose rows are those of the scores beside it."""
+"""Texts of a shard as a Parquet file, with the same row numbers as the file of scores."""
 
 import json
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ COLUMNS: Final = ("text", "second", "words", "document", "dataset", "language")
 
 
 def write_texts(path: Path, texts: Sequence[CorpusText]) -> None:
-    """Write texts: both segments of each, its words and its tree where it brings them, and where it is from.
+    """Write texts: segments, words and tree if given, document, data set and language.
 
     Raises: OSError.
     """
     import pyarrow as pa
     from pyarrow import parquet
 
-    rows = [_row(each) for each in texts]
+    rows = [_row(text) for text in texts]
     columns = {name: pa.array(values, pa.string()) for name, values in zip(COLUMNS, zip(*rows), strict=True)}
     parquet.write_table(pa.table(columns), path, compression="zstd")
 
@@ -29,7 +29,7 @@ def write_texts(path: Path, texts: Sequence[CorpusText]) -> None:
 def read_texts(path: Path, rows: Sequence[int] | None = None) -> list[CorpusText]:
     """The texts of a shard, or some of them in the order of the rows.
 
-    Raises: AnalysisError for a file that does not hold them.
+    Raises: AnalysisError for a missing file, or one of another format.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -47,14 +47,14 @@ def read_texts(path: Path, rows: Sequence[int] | None = None) -> list[CorpusText
         ) from None
 
 
-def _row(each: CorpusText) -> tuple[str | None, ...]:
-    text = each.text
+def _row(corpus_text: CorpusText) -> tuple[str | None, ...]:
+    text = corpus_text.text
     second = text.segments[1] if len(text.segments) > 1 else None
-    return text.segments[0], second, _words(text), text.document, each.dataset, each.language
+    return text.segments[0], second, _words(text), text.document, corpus_text.dataset, corpus_text.language
 
 
 def _words(text: Text) -> str | None:
-    """Words, heads, relations and, where the words are not joined by spaces, first and last characters in turn."""
+    """Words, heads, relations and, if the words are not joined by spaces, alternating start and end characters."""
     if text.words is None and text.spans is None:
         return None
     spans = [] if text.spans is None else [[list(chain.from_iterable(side)) for side in text.spans]]
@@ -63,8 +63,8 @@ def _words(text: Text) -> str | None:
 
 def _text(row: dict[str, str | None]) -> CorpusText:
     segments = tuple(segment for segment in (row["text"], row["second"]) if segment is not None)
-    given = [] if row["words"] is None else [_tuples(each) for each in json.loads(row["words"])]
-    words, heads, relations, flat = (*given, None, None, None, None)[:4]
+    arrays = [] if row["words"] is None else [_tuples(sides) for sides in json.loads(row["words"])]
+    words, heads, relations, flat = (*arrays, None, None, None, None)[:4]
     spans = None if flat is None else tuple(tuple(zip(side[::2], side[1::2], strict=True)) for side in flat)
     text = Text(segments, words, heads, relations, row["document"], spans)
     return CorpusText(text, row["dataset"] or "", row["language"] or "")

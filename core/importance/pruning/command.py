@@ -222,7 +222,7 @@ def _drawn_on(
         failed: list[CurveTrial] = []
         why: list[str] = []
         for outcome in engine(partial(curve_runner, chosen), waiting):
-            trial = waiting[outcome.place]
+            trial = waiting[outcome.index]
             if outcome.result is None:
                 failed.append(trial)
                 why.append(f"Order {trial.order[0]}, draw {trial.order[1]}: {outcome.why}")

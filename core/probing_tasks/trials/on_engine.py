@@ -37,7 +37,7 @@ def run_on(
         for is_last in (False, True):
             missing = [trial for trial in table if trial not in results]
             for outcome in engine(begin, missing):
-                trial = missing[outcome.place]
+                trial = missing[outcome.index]
                 reporter.begin(name_of(trial))
                 reporter.tell("", 0, 0)
                 if outcome.result is not None:

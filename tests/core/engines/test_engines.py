@@ -21,7 +21,7 @@ HELPERS = ROOT / "tests" / "helpers"
 
 
 def summed(outcomes):
-    return sorted((each.place, each.result, each.why, each.n_tries) for each in outcomes)
+    return sorted((each.index, each.result, each.why, each.n_tries) for each in outcomes)
 
 
 @pytest.fixture(scope="module")
