@@ -1,4 +1,4 @@
-"""Attention without some of its heads: which are left of a module, and tiles in which those removed are holes."""
+"""Attention with some heads removed: the remaining heads of a module, and tiles with NaN for the removed ones."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -13,47 +13,47 @@ from transformers.masking_utils import sdpa_mask
 from core.attention.observers import OnOutput, Pass, Tile
 
 KEPT_SDPA_NAME: Final = "attention_sieve_kept_heads"
-"""SDPA for models that share a bias by position among layers from which different heads were removed."""
+"""SDPA for models whose layers share a position bias but have different heads removed."""
 KEPT: Final = "kept_heads"
 BY_HEAD: Final = ("probabilities", "row_sums", "indicator_sums", "entropy", "outputs")
 """Fields of a tile with an axis of heads."""
 
 
 class KeptHeads:
-    """Heads left of an attention from which others were removed."""
+    """Remaining heads of an attention module from which others were removed."""
 
     def __init__(self, heads: tuple[int, ...], n_heads: int) -> None:
-        """Take the indices of the heads left, and the number of heads before."""
+        """Store the indices of the remaining heads, and the original number of heads."""
         self.heads, self.n_heads = heads, n_heads
         self._on: dict[torch.device, Int[Tensor, " kept"]] = {}
 
     def on(self, device: torch.device) -> Int[Tensor, " kept"]:
-        """Their indices on a device, copied there once."""
+        """The indices as a tensor on a device, created once."""
         if device not in self._on:
-            with torch.inference_mode(False):  # made inside, it could not take part in a gradient later
+            with torch.inference_mode(False):  # an inference tensor could not be used with gradients later
                 self._on[device] = torch.tensor(self.heads, dtype=torch.long, device=device)
         return self._on[device]
 
 
 def mark_kept(module: nn.Module, kept: KeptHeads) -> None:
-    """Record which heads are left of an attention module."""
+    """Record the remaining heads of an attention module."""
     setattr(module, KEPT, kept)
 
 
 def kept_heads(module: nn.Module) -> KeptHeads | None:
-    """Heads left of an attention module; None if none was removed."""
+    """Remaining heads of an attention module; None if none was removed."""
     return getattr(module, KEPT, None)
 
 
 def kept_of(values: Tensor, kept: KeptHeads | None, dim: int) -> Tensor:
-    """Entries of the heads left along an axis of all heads; an axis of one entry, for all heads, stays as it is."""
+    """Entries of the remaining heads along an axis of all heads; an axis of length 1 is unchanged."""
     if kept is None or values.shape[dim] == 1:
         return values
     return values.index_select(dim, kept.on(values.device))
 
 
 def tile_with_holes(current: Pass, tile: Tile, kept: KeptHeads) -> Tile:
-    """A tile of the heads left as one of all heads, NaN for those removed."""
+    """Expand a tile of the remaining heads to all heads, with NaN for the removed ones."""
 
     def spread(name: str) -> Tensor | None:
         values = getattr(tile, name)
@@ -61,8 +61,8 @@ def tile_with_holes(current: Pass, tile: Tile, kept: KeptHeads) -> Tile:
             return None
         shape = (values.shape[0], kept.n_heads, *values.shape[2:])
         scratch = current.buffer(f"{name} with holes", shape, values)
-        into = values.new_empty(shape) if scratch is None else scratch
-        return into.fill_(torch.nan).index_copy_(1, kept.on(values.device), values)
+        target = values.new_empty(shape) if scratch is None else scratch
+        return target.fill_(torch.nan).index_copy_(1, kept.on(values.device), values)
 
     by_head: dict[str, Any] = {name: spread(name) for name in BY_HEAD}
     return replace(tile, **by_head, kept=kept.heads)
@@ -76,15 +76,15 @@ def show_all(
 ) -> Float[Tensor, "text query kept_head channel"]:
     """Call on_output with outputs and values of all heads, 0 for those removed.
 
-    Returns: the same outputs, computed from what on_output was shown, so that its gradient is theirs.
+    Returns: the same outputs, computed from the tensor passed to on_output, so that gradients flow through it.
     """
-    of_head = values.repeat_interleave(output.shape[2] // max(1, values.shape[1]), dim=1)
-    places = kept.on(output.device)
+    head_values = values.repeat_interleave(output.shape[2] // max(1, values.shape[1]), dim=1)
+    indices = kept.on(output.device)
     shape = (*output.shape[:2], kept.n_heads, output.shape[3])
-    every = output.new_zeros(shape).index_copy(2, places, output)
-    none = of_head.new_zeros((of_head.shape[0], kept.n_heads, *of_head.shape[2:]))
-    on_output(every, none.index_copy(1, places, of_head))
-    return every.index_select(2, places)
+    all_outputs = output.new_zeros(shape).index_copy(2, indices, output)
+    none = head_values.new_zeros((head_values.shape[0], kept.n_heads, *head_values.shape[2:]))
+    on_output(all_outputs, none.index_copy(1, indices, head_values))
+    return all_outputs.index_select(2, indices)
 
 
 def kept_sdpa(
@@ -96,7 +96,7 @@ def kept_sdpa(
     position_bias: Tensor | None = None,
     **kwargs: Any,
 ) -> tuple[Tensor, None]:
-    """transformers' SDPA with the bias by position of the heads left."""
+    """transformers' SDPA with the position bias of the remaining heads."""
     bias = None if position_bias is None else kept_of(position_bias, kept_heads(module), 1)
     return sdpa_attention_forward(module, query, key, value, attention_mask, position_bias=bias, **kwargs)
 

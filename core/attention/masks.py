@@ -18,7 +18,7 @@ from core.attention.settings import UNLIMITED, Reach
 FAR: Final = 1 << 17
 """Query position at which the size of a sliding window is measured; wider windows count as unlimited."""
 KEPT_ENTRIES: Final = 1 << 22
-"""Entries of evaluated tiles kept for the layers to come; those of short texts fit, those of long ones are redone."""
+"""Entries of evaluated tiles cached for later layers; those of short texts fit, those of long ones are recomputed."""
 
 
 class TileMask:
@@ -56,14 +56,14 @@ class TileMask:
 
     def _reach_of(self, query: int) -> Reach:
         sizes = self._sizes | {"batch_size": 1, "q_length": 1, "kv_length": 2 * FAR, "q_offset": query, "kv_offset": 0}
-        seen = sdpa_mask(
+        visible = sdpa_mask(
             mask_function=self._function,
             attention_mask=None,
             allow_is_causal_skip=False,
             allow_is_bidirectional_skip=False,
             **sizes,
         )
-        keys = seen.flatten().nonzero().flatten()
+        keys = visible.flatten().nonzero().flatten()
         first, last = int(keys[0]), int(keys[-1])
         if len(keys) != last - first + 1:
             raise ValueError("A query of the layer sees keys that are not all neighbours.")
@@ -77,23 +77,23 @@ class TileMask:
         """Mask the logits in place wherever attention is not allowed."""
         first = 0
         if self._padding is None and self.is_causal:
-            # Only the keys that some of these queries may see and others may not.
+            # Only the keys that are visible to some but not all of these queries.
             first = min(max(0, self._start + queries.start), logits.shape[-1])
         logits[..., first:] += self.addend(texts, queries, slice(first, logits.shape[-1]), logits.dtype)
 
     def addend(
         self, texts: slice, queries: slice, keys: slice, dtype: torch.dtype
     ) -> Float[Tensor, "#text 1 #query key"]:
-        """What masks the logits of a tile where it is added to them: 0 where attention is allowed."""
+        """Additive mask of a tile's logits: 0 where attention is allowed."""
         if self._function is bidirectional_mask_function:
             queries = slice(0, 1)
-        place = (queries.start, queries.stop, keys.start, keys.stop, dtype)
-        addend = self._kept.get(place)
+        key = (queries.start, queries.stop, keys.start, keys.stop, dtype)
+        addend = self._kept.get(key)
         if addend is None:
             allowed = self._allowed(queries, keys)
             addend = torch.zeros_like(allowed, dtype=dtype).masked_fill_(~allowed, _hidden(dtype))
             if self._n_kept + addend.numel() <= KEPT_ENTRIES:
-                self._kept[place] = addend
+                self._kept[key] = addend
                 self._n_kept += addend.numel()
         return addend[texts] if addend.shape[0] > 1 else addend
 

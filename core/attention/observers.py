@@ -36,7 +36,7 @@ class Tile:
     mask: TileMask | None = None
     """The mask of this layer, if it was built by transformers."""
     kept: tuple[int, ...] | None = None
-    """Heads left of an attention from which some were removed, whose entries are NaN; None if none was."""
+    """Remaining heads if some were removed, whose entries are NaN; None if none was."""
 
 
 @runtime_checkable
@@ -66,8 +66,8 @@ are 0 for removed heads."""
 
 
 Backward = Literal["gradient", "constant", "halved"]
-"""What a backward pass takes attention for: its gradient; constant probabilities; or the gradient with half of it at
-each factor of its two products."""
+"""How a backward pass treats attention: ordinary gradient; constant probabilities; or the gradient with half of it
+assigned to each factor of its two products."""
 
 
 class WatchingDone(Exception):
@@ -85,9 +85,9 @@ class Pass:
     """Whether to end the pass after the last observed call."""
     gates: Float[Tensor, "*text layer head"] | None = None
     replacements: Float[Tensor, "layer head channel"] | None = None
-    """What takes the place of a head's output as far as its gate is closed; None for nothing."""
+    """Replacement of a head's output, weighted by how far its gate is closed; None for 0."""
     known: Mapping[int, Float[Tensor, "known query head channel"]] = field(default_factory=dict)
-    """Outputs of the heads of some layers, open, of an earlier pass over the texts that the batch holds copies of."""
+    """Ungated outputs of the heads of some layers, from an earlier pass over the texts that the batch has copies of."""
     backward: Backward = "gradient"
     on_output: OnOutput | None = None
     n_calls: int = 0
@@ -103,8 +103,8 @@ class Pass:
         """Factor for the output of each head of a layer on some texts; None if all heads are on."""
         if self.gates is None:
             return None
-        of_layer = self.gates[layer] if self.gates.dim() == 2 else self.gates[texts, layer]
-        return of_layer.reshape(-1, self.gates.shape[-1], 1, 1)
+        layer_gates = self.gates[layer] if self.gates.dim() == 2 else self.gates[texts, layer]
+        return layer_gates.reshape(-1, self.gates.shape[-1], 1, 1)
 
     def gated(
         self,
@@ -113,28 +113,28 @@ class Pass:
         texts: slice,
         heads: Int[Tensor, " head"] | None = None,
     ) -> Float[Tensor, "text head query channel"]:
-        """Outputs of the heads of a layer on some texts as the model goes on with them.
+        """Outputs of the heads of a layer on some texts after gates and replacements.
 
         Args:
-            outputs: before gates.
-            layer: index.
-            texts: of the batch.
-            heads: which of the layer's heads these are; None if all.
+            outputs: outputs before gates.
+            layer: index of the layer.
+            texts: rows of the batch.
+            heads: indices of these heads in the layer; None for all.
         """
         gate = self.gate(layer, texts)
         if gate is None:
             return outputs
-        instead = None if self.replacements is None else self.replacements[layer]
+        replacement = None if self.replacements is None else self.replacements[layer]
         if heads is not None:
             gate = gate.index_select(1, heads)
-            instead = None if instead is None else instead.index_select(0, heads)
+            replacement = None if replacement is None else replacement.index_select(0, heads)
         gate = gate.to(outputs.dtype)
-        if instead is None:
+        if replacement is None:
             return outputs * gate
-        return outputs * gate + instead[:, None].to(outputs.dtype) * (1 - gate)
+        return outputs * gate + replacement[:, None].to(outputs.dtype) * (1 - gate)
 
     def known_outputs(self, layer: int | None, n_texts: int) -> Float[Tensor, "text query head channel"] | None:
-        """Gated outputs of a layer that need not be computed; None if they must."""
+        """Gated outputs of a layer that are already known; None if they must be computed."""
         if layer is None or layer not in self.known:
             return None
         outputs = self.known[layer].transpose(1, 2)
@@ -154,7 +154,7 @@ class Pass:
         return any(o.wants_entropy for o in self.observers)
 
     def wants_outputs(self) -> bool:
-        """Whether the outputs of the heads are needed, by an observer or as such."""
+        """Whether the outputs of the heads are needed, by an observer or by `on_output`."""
         return self.on_output is not None or any(o.wants_outputs for o in self.observers)
 
     def buffer(self, name: str, shape: tuple[int, ...], like: Tensor) -> Tensor | None:
@@ -162,10 +162,10 @@ class Pass:
         if torch.is_grad_enabled():
             return None
         n = torch.Size(shape).numel()
-        held = self._buffers.get((name, like.dtype))
-        if held is None or held.numel() < n:
-            held = self._buffers[name, like.dtype] = torch.empty(n, dtype=like.dtype, device=like.device)
-        return held[:n].view(shape)
+        scratch = self._buffers.get((name, like.dtype))
+        if scratch is None or scratch.numel() < n:
+            scratch = self._buffers[name, like.dtype] = torch.empty(n, dtype=like.dtype, device=like.device)
+        return scratch[:n].view(shape)
 
     def show(self, tile: Tile) -> None:
         """Pass a tile to every observer."""
@@ -209,10 +209,10 @@ class MapObserver:
         (first, last), (left, right) = self._window.queries, self._window.keys
         if layer not in self._maps:
             self._maps[layer] = attention.new_zeros((len(attention), last - first, right - left))
-        kept = self._maps[layer]
+        window_map = self._maps[layer]
         start, stop = max(first, queries.start), min(last, queries.stop)
-        inside = attention[:, start - queries.start : max(start, stop) - queries.start, left:right]
-        kept[:, start - first : max(start, stop) - first, : inside.shape[-1]] = inside
+        entries = attention[:, start - queries.start : max(start, stop) - queries.start, left:right]
+        window_map[:, start - first : max(start, stop) - first, : entries.shape[-1]] = entries
 
     def _add_blocks(self, layer: int, queries: slice, attention: Float[Tensor, "head query key"]) -> None:
         if layer not in self._sums:

@@ -30,7 +30,7 @@ class SoftmaxTap(TorchFunctionMode):
 
 
 def _seen(attention: Tensor) -> Tensor:
-    """Show one layer's attention; returns what the model goes on with."""
+    """Show one layer's attention to the observers; returns the gated probabilities."""
     current = current_pass.get()
     if current is None or (layer := current.next_layer()) is None:
         return attention
