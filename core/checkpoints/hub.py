@@ -9,7 +9,7 @@ from core.checkpoints.checks.files import HUB_FILES
 from core.errors import CheckpointError, HubOutOfReach
 
 WAIT_SECONDS: Final = 10
-"""For the hub's answer about one file."""
+"""Timeout for the hub's answer about one file."""
 
 
 def fetch(name: str) -> tuple[Path, str]:

@@ -51,7 +51,7 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
     """See core.checkpoints.find.load_checkpoint."""
     if dtype not in DTYPES or (dtype == "float64" and device == "mps"):
         raise CheckpointError(f"dtype {dtype!r} is not available on {device}. Choose float32.")
-    # What a reader must know is raised below; transformers' own reports would only fill the terminal.
+    # Relevant problems are raised below; transformers' own reports would only fill the terminal.
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     config = _load_config(files)
@@ -84,7 +84,7 @@ def load(files: CheckpointFiles, device: str, dtype: str) -> Checkpoint:
 
 @panics_caught()
 def load_without_weights(files: CheckpointFiles) -> Any:
-    """Check what can be checked of a checkpoint before its weights are read: settings, tokenizer, and size.
+    """Check everything that can be checked without reading the weights: configuration, tokenizer, and size.
 
     Returns: the tokenizer.
     Raises: CheckpointError as `load` does.
@@ -124,18 +124,18 @@ def _load_config(files: CheckpointFiles) -> Any:
         raise CheckpointError(
             f"config.json of {files.name} cannot be used ({first_line(error)}). Save the checkpoint again."
         ) from error
-    # It saves memory in training only, and refuses texts whose length it does not divide.
+    # Chunking saves memory in training only, and fails for texts whose length is not a multiple of the chunk size.
     config.chunk_size_feed_forward = 0
     return config
 
 
 def _load_model(files: CheckpointFiles, config: Any, dtype: torch.dtype) -> PreTrainedModel:
     check_size(files.name, files.folder, getattr(transformers, _head(config)[0]), config, dtype)
-    make = _read_weights if files.seed is None else _draw_weights
-    model = make(files, config, dtype, None)
+    create = _read_weights if files.seed is None else _draw_weights
+    model = create(files, config, dtype, None)
     if not _has_attention_interface(model) and not is_eager(model):
-        # A fused kernel of its own shows no softmax, and Falcon chooses its kernel when it is made.
-        model = make(files, config, dtype, "eager")
+        # A model's own fused kernel calls no softmax, and Falcon chooses its kernel when it is built.
+        model = create(files, config, dtype, "eager")
     model.config.use_cache = False
     # XLNet's parameters are float32 whatever number format is requested.
     return model if model.dtype == dtype else model.to(dtype)
@@ -149,7 +149,7 @@ def _has_attention_interface(model: PreTrainedModel) -> bool:
 def _without_head(full_model: PreTrainedModel) -> PreTrainedModel:
     """The model whose output is the last hidden states, sharing its parts with the one with a head.
 
-    T5 and its kin keep both stacks beside their head, in no model of their own; one is made around the same parts.
+    T5 and similar models have no separate model without the head; one is built around the same parts.
     """
     if full_model.base_model is not full_model or full_model.get_output_embeddings() is None:
         return full_model.base_model
@@ -176,7 +176,7 @@ def _read_weights(files: CheckpointFiles, config: Any, dtype: torch.dtype, atten
     return model
 
 
-def _from_files(files: CheckpointFiles, config: Any, auto_class: Any, **how: Any) -> tuple[PreTrainedModel, Any]:
+def _from_files(files: CheckpointFiles, config: Any, auto_class: Any, **options: Any) -> tuple[PreTrainedModel, Any]:
     """A model with the weights in the files, and transformers' report about them."""
     model_class = class_without_heads(files.name, auto_class, config, files.removed)
     try:
@@ -188,21 +188,21 @@ def _from_files(files: CheckpointFiles, config: Any, auto_class: Any, **how: Any
                 trust_remote_code=False,
                 local_files_only=True,
                 output_loading_info=True,
-                **how,
+                **options,
             )
     except Exception as error:  # what a broken file makes the library raise is open-ended
-        fit = f" They may not be those that {REMOVED_HEADS} describes." if files.removed else ""
+        hint = f" They may not be those that {REMOVED_HEADS} describes." if files.removed else ""
         # transformers lists weights of another shape in a table, and says only how to ignore them.
         reason = "their shapes do not fit the model" if MISMATCH in str(error) else first_line(error)
         raise CheckpointError(
-            f"The weights of {files.name} cannot be loaded ({reason}).{fit} Save the checkpoint again."
+            f"The weights of {files.name} cannot be loaded ({reason}).{hint} Save the checkpoint again."
         ) from error
 
 
 def load_every_weight(files: CheckpointFiles) -> tuple[PreTrainedModel, set[str]]:
     """The model that a checkpoint was saved from, in the number format of its files, to save it again.
 
-    Unlike a loaded checkpoint, it has heads for tasks that the program has no use for.
+    Unlike a loaded checkpoint, it has heads for tasks that this program does not use.
 
     Returns: the model, and the names of weights that the files lack, which are random.
     Raises: CheckpointError.
@@ -239,10 +239,10 @@ def _check_complete(files: CheckpointFiles, report: dict[str, Any]) -> None:
     attention."""
     missing = sorted(name for name in report["missing_keys"] if "pooler" not in name)
     if missing or report["mismatched_keys"]:
-        first = (missing or sorted(str(name) for name in report["mismatched_keys"]))[0]
+        first_name = (missing or sorted(str(name) for name in report["mismatched_keys"]))[0]
         raise CheckpointError(
             f"{len(missing) + len(report['mismatched_keys'])} weights of {files.name} are missing or have another "
-            f"shape, {first} first. Save the whole model with save_pretrained."
+            f"shape, {first_name} first. Save the whole model with save_pretrained."
         )
 
 
@@ -271,14 +271,16 @@ def _max_tokens(model: PreTrainedModel, stated: int | None) -> int:
 
 def _padding_id(tokenizer: Any, n_embeddings: int) -> int:
     """The tokenizer's padding id, or 0 if there is none or the model has no embedding for it."""
-    named = tokenizer.pad_token_id
-    return named if named is not None and named < n_embeddings else 0
+    padding_id = tokenizer.pad_token_id
+    return padding_id if padding_id is not None and padding_id < n_embeddings else 0
 
 
 def _start_id(files: CheckpointFiles, model: PreTrainedModel) -> int:
     """The start token of a decoder."""
-    named = (getattr(model.config, name, None) for name in ("decoder_start_token_id", "bos_token_id", "pad_token_id"))
-    start = next((token_id for token_id in named if token_id is not None), None)
+    candidates = (
+        getattr(model.config, name, None) for name in ("decoder_start_token_id", "bos_token_id", "pad_token_id")
+    )
+    start = next((token_id for token_id in candidates if token_id is not None), None)
     if start is None:
         raise CheckpointError(
             f"The configuration of {files.name} names no decoder_start_token_id, so its decoder cannot begin. "

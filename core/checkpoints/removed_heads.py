@@ -15,7 +15,7 @@ from core.json_values import parse_json
 REMOVED_HEADS: Final = "removed_heads.json"
 FORMAT: Final = 1
 MAX_FILE_BYTES: Final = 2_000_000
-"""Of the file; enough for 100,000 heads."""
+"""Maximum size of the file; enough for 100,000 heads."""
 LARGEST_INDEX: Final = 1_000_000
 SAVE_AGAIN: Final = "Remove the heads again with python -m core remove, or load the checkpoint that it comes from."
 
@@ -29,15 +29,15 @@ def as_removed(heads: Mapping[Kind, Sequence[Head]], kinds: Sequence[Kind]) -> R
 
 
 def read_removed(name: str, folder: Path, kinds: Sequence[Kind]) -> RemovedHeads:
-    """Which heads were removed from a checkpoint; whether it had them is checked when it is loaded.
+    """The heads that were removed from a checkpoint; whether it had them is checked when it is loaded.
 
     Args:
-        name: of the checkpoint, for messages.
-        folder: with its files.
-        kinds: of attention that it has.
+        name: name of the checkpoint, for error messages.
+        folder: folder with its files.
+        kinds: its kinds of attention.
 
     Returns: empty if there is no such file.
-    Raises: CheckpointError for anything but a file of this format.
+    Raises: CheckpointError for a file of another format.
     """
     path = folder / REMOVED_HEADS
     if not path.exists():
@@ -66,7 +66,7 @@ def write_removed(folder: Path, removed: RemovedHeads) -> None:
 
 
 def check_removed(name: str, kind: Kind, heads: Sequence[Head], n_layers: int, n_heads: int) -> None:
-    """Refuse heads that an attention has not, and the last of its heads.
+    """Raise for heads that an attention lacks, and if none of its heads would remain.
 
     Raises: CheckpointError.
     """
@@ -92,17 +92,17 @@ def _read(name: str, path: Path) -> dict[str, Any]:
     return content
 
 
-def _heads(name: str, kind: Kind, listed: Any) -> list[Head]:
-    if not isinstance(listed, list) or not listed:
+def _heads(name: str, kind: Kind, values: Any) -> list[Head]:
+    if not isinstance(values, list) or not values:
         raise _broken(name, f"has no list of heads for the {kind} attention")
-    for head in listed:
+    for head in values:
         is_pair = isinstance(head, list) and len(head) == 2 and all(type(index) is int for index in head)
         if not is_pair or not all(0 <= index <= LARGEST_INDEX for index in head):
             raise _broken(name, f"names {_shown(head)}, which is no layer and head, both counted from 0")
-    heads = [(layer, head) for layer, head in listed]
+    heads = [(layer, head) for layer, head in values]
     if len(set(heads)) < len(heads):
-        twice = next(head for head in heads if heads.count(head) > 1)
-        raise _broken(name, f"names {head_name(*twice)} twice")
+        duplicate = next(head for head in heads if heads.count(head) > 1)
+        raise _broken(name, f"names {head_name(*duplicate)} twice")
     return heads
 
 

@@ -32,7 +32,7 @@ NEEDED: Final[dict[str, frozenset[str]]] = {
     "held out": frozenset({"step", "loss", "accuracy", "correlation"}),
     "note": frozenset({"note"}),
 }
-"""Values that the report of an event has."""
+"""Required values of the report of each event."""
 NEEDED_AT_ALL: Final = frozenset({"state", "pid", "created", "step", "steps", "message", "checkpoint"})
 SAME_START: Final = 5.0
 """Tolerance in seconds for the start time of a process; processes that reuse a process id differ by far more."""
@@ -94,7 +94,7 @@ class SavedRun:
 def read_progress(folder: Path) -> Progress | None:
     """Read the progress of the run in a folder; None if there is no run, or none that can be read.
 
-    An incomplete line, still being written or interrupted, is ignored, and so is one that somebody spoilt.
+    Incomplete and invalid lines are ignored.
     """
     latest: dict[str, Any] = {}
     losses: dict[int, float] = {}
@@ -102,7 +102,7 @@ def read_progress(folder: Path) -> Progress | None:
     notes: list[str] = []
     for line in _lines(folder / PROGRESS):
         match line.pop("event"):
-            case "start":  # what a run that goes on had done after its last saved step is done again
+            case "start":  # a resumed run repeats the steps after its last saved one
                 latest = {"state": None}
                 losses = {step: loss for step, loss in losses.items() if step <= line["step"]}
                 held_out = {step: measured for step, measured in held_out.items() if step <= line["step"]}
@@ -131,20 +131,20 @@ def read_progress(folder: Path) -> Progress | None:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines that are reports as a run writes them."""
+    """The lines that are valid reports."""
     try:
-        written = path.read_text(encoding="utf-8").split("\n")[:-1]
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
     except (OSError, ValueError):
         return
-    for each in written:
-        with suppress(ValueError):  # a line that broke off when the program was ended
-            line = parse_json(each)
+    for text in lines:
+        with suppress(ValueError):  # an incomplete line, left when the program was ended
+            line = parse_json(text)
             if _is_report(line):
                 yield line
 
 
 def _is_report(line: object) -> bool:
-    """Whether a line has what its event needs, each value of its kind."""
+    """Whether a line has the values that its event needs, each of the right type."""
     if not isinstance(line, dict) or not isinstance(line.get("event"), str):
         return False
     has_all = NEEDED.get(line["event"], frozenset()) <= line.keys()
@@ -156,7 +156,7 @@ def _is_count(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Whether it is a number as a float holds it; a loss may be no finite one."""
+    """Whether it is a number that fits a float; a loss may be infinite or NaN."""
     return isinstance(value, float) or (isinstance(value, int) and abs(value) < LARGEST_COUNT)
 
 
@@ -175,13 +175,13 @@ KINDS: Final[dict[str, Callable[[object], bool]]] = {
     **dict.fromkeys(("message", "checkpoint", "note"), _is_text),
     "state": lambda value: value is None or value in get_args(State),
 }
-"""What the values of a report have to be."""
+"""Type check of each value of a report."""
 
 
 def ask_to_stop(folder: Path) -> None:
-    """Let a run end after its present step, which it saves.
+    """Request a run to stop after its current step, which it saves.
 
-    Raises: AnalysisError where no run is in progress, or its folder cannot be written to.
+    Raises: AnalysisError if no run is in progress, or its folder cannot be written.
     """
     progress = read_progress(folder)
     if progress is None or progress.state != "running":
@@ -198,9 +198,9 @@ def delete_run(name: str) -> None:
     """Delete a run in `checkpoints_folder()` with all of its checkpoints.
 
     Args:
-        name: of the run's folder, which has to lie in that folder itself and to hold a run's report.
+        name: name of the run's folder, which must be directly in that folder and contain a run's report.
 
-    Raises: AnalysisError where there is no such run, it is in progress, or its folder cannot be removed.
+    Raises: AnalysisError if there is no such run, it is in progress, or its folder cannot be removed.
     """
     run = next((run for run in list_runs() if run.name == name and not run.folder.is_symlink()), None)
     if run is None:
@@ -255,7 +255,7 @@ def list_runs(folder: Path | None = None) -> tuple[SavedRun, ...]:
 def find_run(name: str) -> SavedRun:
     """A run by its folder, or by its name in `checkpoints_folder()`.
 
-    Raises: AnalysisError where there is none.
+    Raises: AnalysisError if there is none.
     """
     for folder in (Path(os.path.expanduser(name)), checkpoints_folder() / name):
         progress = read_progress(folder)
@@ -275,8 +275,8 @@ def is_running(pid: int, created: float) -> bool:
     """Whether a process is still running, and not a later one with the same process id.
 
     Args:
-        pid: of the process.
-        created: when it began, in seconds since 1970.
+        pid: process id.
+        created: its start time, in seconds since 1970.
     """
     try:
         process = psutil.Process(pid)

@@ -26,7 +26,7 @@ SEPARATE: Final = (
 )  # fmt: skip
 FUSED: Final = "c_attn"
 OUTPUTS: Final = ("out_lin", "out_proj", "o_proj", "o", "c_proj", "output.dense")
-"""Output projections; BERT has its own beside the module that attends."""
+"""Output projections; in BERT, it is outside the attention module."""
 SIZES: Final = ("head_dim", "attention_head_size", "key_value_proj_dim")
 CROSS: Final = ("encoder_attn", "EncDecAttention")
 POSITION_BIAS: Final = "relative_attention_bias"
@@ -58,7 +58,7 @@ class AttentionModule:
 
     @property
     def heads(self) -> tuple[int, ...]:
-        """The heads that it has, counted on the query side; some may have been removed before."""
+        """Its heads, counted on the query side; some may have been removed before."""
         kept = kept_heads(self.module)
         n_rows = _n_rows(self.inputs[0]) // (3 if self.is_fused else 1)
         return tuple(range(n_rows // self.size)) if kept is None else kept.heads
@@ -79,21 +79,21 @@ def attention_modules(name: str, model: PreTrainedModel) -> dict[Kind, list[Atte
     """The attention of each layer, by kind.
 
     Args:
-        name: of the checkpoint, for messages.
-        model: with all its heads, or from which some were removed by remove_heads.
+        name: name of the checkpoint, for error messages.
+        model: a model with all its heads, or with some removed by remove_heads.
 
     Raises: CheckpointError for a model from which heads cannot be removed.
     """
     two_stacks = bool(getattr(model.config, "is_encoder_decoder", False))
     modules: dict[Kind, list[AttentionModule]] = {kind: [] for kind in (TWO_STACKS if two_stacks else ONE_STACK)}
-    named = dict(model.named_modules())
-    for path, module in named.items():
+    by_path = dict(model.named_modules())
+    for path, module in by_path.items():
         inputs = _inputs(module)
-        if inputs and (attention := _attention_module(path, named, inputs)) is not None:
+        if inputs and (attention := _attention_module(path, by_path, inputs)) is not None:
             modules[_kind(path, two_stacks)].append(attention)
-    layers = {len(of_kind) for of_kind in modules.values()}
+    layers = {len(of_one_kind) for of_one_kind in modules.values()}
     is_shared = not two_stacks and layers != {getattr(model.config, "num_hidden_layers", None)}
-    uneven = any(len({one.n_heads for one in of_kind}) != 1 for of_kind in modules.values())
+    uneven = any(len({layer.n_heads for layer in of_one_kind}) != 1 for of_one_kind in modules.values())
     if is_shared or uneven or not type(model)._can_set_attn_implementation():
         raise CheckpointError(
             f"Heads cannot be removed from {name} ({type(model).__name__}): the weights of its heads are laid out in "
@@ -104,9 +104,9 @@ def attention_modules(name: str, model: PreTrainedModel) -> dict[Kind, list[Atte
 
 
 def remove_heads(name: str, model: PreTrainedModel, removed: RemovedHeads) -> None:
-    """Remove heads from a model in place; its weights may not be there yet (meta device).
+    """Remove heads from a model in place; its weights may be on the meta device.
 
-    Raises: CheckpointError for heads that the model has not, and for a model from which heads cannot be removed.
+    Raises: CheckpointError for heads that the model lacks, and for a model from which heads cannot be removed.
     """
     modules = attention_modules(name, model) if removed else {}
     for kind, heads in removed:
@@ -124,14 +124,14 @@ def remove_heads(name: str, model: PreTrainedModel, removed: RemovedHeads) -> No
 def class_without_heads(name: str, auto_class: Any, config: Any, removed: RemovedHeads) -> Any:
     """A class whose from_pretrained loads a checkpoint from which heads were removed.
 
-    transformers refuses weights of other shapes than those of the model that it makes of a configuration, so the heads
-    are removed from that model before its weights are read.
+    transformers rejects weights whose shapes differ from those of the model built from the configuration, so the heads
+    are removed from that model before its weights are loaded.
 
     Args:
-        name: of the checkpoint, for messages.
-        auto_class: of transformers, such as AutoModel or BertModel; returned as it is where no head was removed.
-        config: of the checkpoint.
-        removed: the heads.
+        name: name of the checkpoint, for error messages.
+        auto_class: class of transformers, such as AutoModel or BertModel; returned unchanged if no head was removed.
+        config: configuration of the checkpoint.
+        removed: the removed heads.
 
     Raises: CheckpointError, see remove_heads.
     """
@@ -141,15 +141,15 @@ def class_without_heads(name: str, auto_class: Any, config: Any, removed: Remove
         is_model = issubclass(auto_class, PreTrainedModel)
         shell = (auto_class if is_model else auto_class.from_config)(deepcopy(config))
     remove_heads(name, shell, removed)
-    made = type(shell)
+    model_class = type(shell)
 
-    @wraps(made.__init__)
-    def init(self: PreTrainedModel, *values: Any, **named: Any) -> None:
-        made.__init__(self, *values, **named)
+    @wraps(model_class.__init__)
+    def init(self: PreTrainedModel, *values: Any, **keywords: Any) -> None:
+        model_class.__init__(self, *values, **keywords)
         remove_heads(name, self, removed)
-        self.__class__ = made  # it is saved under its own name
+        self.__class__ = model_class  # it is saved under its own name
 
-    return type(made.__name__, (made,), {"__init__": init, "__module__": made.__module__})
+    return type(model_class.__name__, (model_class,), {"__init__": init, "__module__": model_class.__module__})
 
 
 def scale_heads(name: str, model: PreTrainedModel, kind: Kind, gates: Float[Tensor, "layer head"]) -> None:
@@ -176,16 +176,22 @@ def _inputs(module: nn.Module) -> tuple[Any, ...]:
     return ()
 
 
-def _attention_module(path: str, named: dict[str, nn.Module], inputs: tuple[Any, ...]) -> AttentionModule | None:
+def _attention_module(path: str, by_path: dict[str, nn.Module], inputs: tuple[Any, ...]) -> AttentionModule | None:
     """None for a module with weights by head other than the four projections."""
-    module = named[path]
+    module = by_path[path]
     size = next((getattr(module, name) for name in SIZES if hasattr(module, name)), None)
-    around = path.rpartition(".")[0]
-    places = [f"{path}.{name}" for name in OUTPUTS] + [f"{around}.output.dense"]
-    output = next((named[place] for place in places if place in named), None)
-    known = {id(weights) for projection in (*inputs, output) if projection for weights in projection.parameters()}
-    others = [weights for name, weights in module.named_parameters() if POSITION_BIAS not in name]
-    if size is None or output is None or any(id(one) not in known and one.numel() != size for one in others):
+    parent = path.rpartition(".")[0]
+    candidates = [f"{path}.{name}" for name in OUTPUTS] + [f"{parent}.output.dense"]
+    output = next((by_path[candidate] for candidate in candidates if candidate in by_path), None)
+    projection_ids = {
+        id(weights) for projection in (*inputs, output) if projection for weights in projection.parameters()
+    }
+    other_weights = [weights for name, weights in module.named_parameters() if POSITION_BIAS not in name]
+    if (
+        size is None
+        or output is None
+        or any(id(tensor) not in projection_ids and tensor.numel() != size for tensor in other_weights)
+    ):
         return None
     return AttentionModule(module=module, inputs=inputs, output=output, size=size)
 
@@ -193,34 +199,38 @@ def _attention_module(path: str, named: dict[str, nn.Module], inputs: tuple[Any,
 def _kind(path: str, two_stacks: bool) -> Kind:
     if not two_stacks:
         return "self"
-    parts = path.split(".")
-    return "encoder" if "encoder" in parts else "cross" if parts[-1] in CROSS else "decoder"
+    path_names = path.split(".")
+    return "encoder" if "encoder" in path_names else "cross" if path_names[-1] in CROSS else "decoder"
 
 
 def _slice(attention: AttentionModule, kept: Sequence[int]) -> None:
-    """Leave the weights of some of the heads that there are, by their places."""
+    """Keep the weights of some of the current heads, given by index."""
     module, size, n_heads = attention.module, attention.size, len(attention.heads)
     if attention.is_fused:
-        _keep_rows(attention.inputs[0], [part * n_heads + head for part in range(3) for head in kept], size)
-        module.split_size = [len(kept) * size] * 3  # three sizes: nothing would be split into one part of nothing
+        _keep_rows(
+            attention.inputs[0],
+            [projection_index * n_heads + head for projection_index in range(3) for head in kept],
+            size,
+        )
+        module.split_size = [len(kept) * size] * 3  # a single size would split an empty tensor into one part only
     else:
-        of_kv = _kv_heads(kept, attention.n_shared)
+        kv_heads = _kv_heads(kept, attention.n_shared)
         _keep_rows(attention.inputs[0], kept, size)
         for projection in attention.inputs[1:]:
-            _keep_rows(projection, of_kv, size)
+            _keep_rows(projection, kv_heads, size)
         if hasattr(module, "num_key_value_groups"):
-            module.num_key_value_groups = len(kept) // len(of_kv) if of_kv else 1
+            module.num_key_value_groups = len(kept) // len(kv_heads) if kv_heads else 1
     _keep_columns(attention.output, kept, size)
     if isinstance(getattr(module, "num_heads", None), int):
         module.num_heads = len(kept)
 
 
 def _kv_heads(kept: Sequence[int], shared: int) -> list[int]:
-    """Heads of keys and values for the heads left: each once if the same number of heads still share it, and one for
-    each head if not."""
-    of_kept = [head // shared for head in kept]
-    once = sorted(set(of_kept))
-    return once if len({of_kept.count(head) for head in once}) <= 1 else of_kept
+    """Heads of keys and values for the remaining heads: each once if the same number of heads share each, otherwise one
+    per remaining head."""
+    kv_of_kept = [head // shared for head in kept]
+    distinct = sorted(set(kv_of_kept))
+    return distinct if len({kv_of_kept.count(head) for head in distinct}) <= 1 else kv_of_kept
 
 
 def _n_rows(projection: Any) -> int:
@@ -228,7 +238,7 @@ def _n_rows(projection: Any) -> int:
 
 
 def _keep_rows(projection: Any, heads: Sequence[int], size: int) -> None:
-    """Leave the outputs of some heads of a projection."""
+    """Keep the outputs of some heads of a projection."""
     if isinstance(projection, Conv1D):
         projection.weight = _kept(projection.weight, heads, size, dim=1)
         projection.nf = len(heads) * size
@@ -240,7 +250,7 @@ def _keep_rows(projection: Any, heads: Sequence[int], size: int) -> None:
 
 
 def _keep_columns(projection: Any, heads: Sequence[int], size: int) -> None:
-    """Leave the inputs from some heads of a projection."""
+    """Keep the inputs from some heads of a projection."""
     if isinstance(projection, Conv1D):
         projection.weight = _kept(projection.weight, heads, size, dim=0)
         projection.nx = len(heads) * size
@@ -251,6 +261,6 @@ def _keep_columns(projection: Any, heads: Sequence[int], size: int) -> None:
 
 
 def _kept(weights: Tensor, heads: Sequence[int], size: int, dim: int) -> nn.Parameter:
-    """Slices, not an index: a tensor of indices would be on the meta device as well."""
+    """Weights of some heads, by slices: a tensor of indices would be on the meta device as well."""
     slices = [weights.narrow(dim, head * size, size) for head in heads] or [weights.narrow(dim, 0, 0)]
     return nn.Parameter(torch.cat(slices, dim).detach().clone(), requires_grad=weights.requires_grad)

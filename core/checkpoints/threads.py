@@ -1,4 +1,4 @@
-"""What a process computes with: threads and GPUs."""
+"""Threads and GPUs of a process."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,18 +11,18 @@ Result = TypeVar("Result")
 
 
 def use_threads(n_threads: int) -> None:
-    """Compute with so many threads from now on; sums are added in an order that depends on it."""
+    """Set the number of threads; the order of additions depends on it."""
     torch.set_num_threads(n_threads)
 
 
 def each_on_one_thread(compute: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
-    """Compute parts side by side, each by one thread, rather than each by all threads one after the other.
+    """Compute parts in parallel, one thread per part, rather than one after the other with all threads.
 
-    For many short operations: threads that share each of them mostly wait for each other.
+    For many short operations: threads that share such an operation mostly wait for each other.
 
     Args:
-        compute: works on a part.
-        parts: one is computed by all threads.
+        compute: computes one part.
+        parts: a single part is computed by all threads.
     """
     n_threads = torch.get_num_threads()
     if min(n_threads, len(parts)) == 1:
@@ -31,10 +31,10 @@ def each_on_one_thread(compute: Callable[[Part], Result], parts: Sequence[Part])
         with ThreadPoolExecutor(min(n_threads, len(parts)), "part", torch.set_num_threads, (1,)) as threads:
             return list(threads.map(compute, parts))
     finally:
-        # The number is each thread's own, but the last one set is also what new threads begin with.
+        # The number is set per thread, but the last one set is also the default of new threads.
         torch.set_num_threads(n_threads)
 
 
 def n_cuda_devices() -> int:
-    """NVIDIA GPUs that this process sees."""
+    """Number of NVIDIA GPUs visible to this process."""
     return torch.cuda.device_count() if torch.cuda.is_available() else 0

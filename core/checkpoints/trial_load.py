@@ -1,4 +1,4 @@
-"""Loads a checkpoint in a process of its own, so that one that needs too much memory or time harms nothing else.
+"""Loads a checkpoint in a separate process, so that too much memory or time harms nothing else.
 
 `python -m core.checkpoints.trial_load NAME` is that process; `try_to_load` starts and watches it.
 """
@@ -21,18 +21,18 @@ from core.errors import CheckpointError, panics_caught
 
 ROOT: Final = Path(__file__).parents[2]
 MOST_BYTES: Final = 1_800_000_000
-"""Memory of the process beside twice the size of the weights that it loads; torch and transformers take .4 GB of it.
-What a process takes between two looks comes on top: 300 hostile checkpoints stayed below 2 GB."""
+"""Memory limit of the process, in addition to twice the size of its weights; torch and transformers take .4 GB of it.
+A process may exceed it between two checks: 300 hostile checkpoints stayed below 2 GB."""
 MOST_SECONDS: Final = 28
-"""Processor time of the process, which leaves two of 30 seconds for the last look; half of it is for importing torch on
-a slow machine."""
+"""Limit on processor time, which leaves 2 of 30 seconds for the last check; importing torch takes half of it on a slow
+machine."""
 LONGEST_WAIT: Final = 180
-"""Seconds by the clock, for a process that waits for something."""
+"""Limit on wall-clock time in seconds, for a process that waits for something."""
 MOST_TRIED: Final = 10**9
-"""Bytes of weights up to which they are loaded on trial, too: their format cannot run code, and loading more of them
-takes its time."""
+"""Weights of up to this many bytes are loaded on trial too: their format cannot run code, and loading larger ones takes
+long."""
 BETWEEN_LOOKS: Final = 0.02
-"""Seconds from one look at memory and time to the next."""
+"""Seconds between two checks of memory and time."""
 TEXTS: Final = (
     "The old baker quietly closed her small shop, and it wasn't her fault!",
     string.printable,
@@ -40,9 +40,9 @@ TEXTS: Final = (
     "the cat sat on " + "a" * 34,
     "x" * 2_000 + " " * 2_000 + "1 " * 1_000,
 )
-"""What its tokenizer is tried on."""
+"""Texts on which its tokenizer is tried."""
 MOST_TOKENS_PER_BYTE: Final = 4
-"""Tokens that a text may have for each of its bytes in UTF-8."""
+"""Maximum number of tokens per byte of a text in UTF-8."""
 
 
 def try_to_load(files: CheckpointFiles) -> None:
@@ -51,7 +51,7 @@ def try_to_load(files: CheckpointFiles) -> None:
     Raises: CheckpointError as `load_checkpoint` does, or if the process exceeded a limit or crashed.
     """
     command = [sys.executable, "-P", "-m", "core.checkpoints.trial_load", str(files.folder)]
-    # The project is found from any working folder.
+    # Makes the project importable from any working directory.
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     n_bytes = MOST_BYTES + 2 * min(_n_bytes(files), MOST_TRIED)
     with subprocess.Popen(
@@ -88,9 +88,9 @@ def _watch(name: str, process: subprocess.Popen, n_bytes: int) -> None:
         time.sleep(BETWEEN_LOOKS)
 
 
-def _took_too_much(name: str, what: str) -> CheckpointError:
+def _took_too_much(name: str, amount: str) -> CheckpointError:
     return CheckpointError(
-        f"{name} took {what} when it was loaded on trial, so it is not used. Save the checkpoint again, or choose "
+        f"{name} took {amount} when it was loaded on trial, so it is not used. Save the checkpoint again, or choose "
         "another."
     )
 

@@ -1,1 +1,1 @@
-"""What a checkpoint has to pass: its files, tokenizer and size before it is built, its weights and attention after."""
+"""Checks of a checkpoint: files, tokenizer and size before the model is built, weights and attention afterwards."""

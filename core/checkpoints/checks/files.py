@@ -27,7 +27,7 @@ MAX_JSON_BYTES: Final = 20_000_000
 MAX_LAYERS: Final = 1_000
 """Larger numbers are mistakes, and building such a model would take hours."""
 MAX_CLASSES: Final = 100_000
-"""Of a classifier; transformers gives each of them a name before anything else is read."""
+"""Maximum number of classes; transformers names each of them before anything else is read."""
 
 
 def checked_config(name: str, folder: Path) -> dict[str, Any]:
@@ -47,9 +47,9 @@ def checked_config(name: str, folder: Path) -> dict[str, Any]:
 
 
 def n_saved(folder: Path) -> int:
-    """How many numbers the weight files in a folder hold, by their headers.
+    """Number of weights in the weight files of a folder, according to their headers.
 
-    Raises: SafetensorError for a file that is no safetensors file.
+    Raises: SafetensorError for a file that is not a safetensors file.
     """
     return sum(map(_n_in_file, folder.glob(WEIGHT_FILES)))
 
@@ -67,23 +67,25 @@ def _read_config(name: str, folder: Path) -> dict[str, Any]:
             f"{name} holds no config.json, so it is not a checkpoint. Choose a folder saved by save_pretrained."
         )
     config = _read_json(name, path)
-    for what, ends, bound in (("layers", ("layers", "layer"), MAX_LAYERS), ("classes", ("num_labels",), MAX_CLASSES)):
-        most = max(_counts(config, ends), default=0)
-        if most > bound:
-            named = f"{most:,}"[:100]
+    for noun, ends, bound in (("layers", ("layers", "layer"), MAX_LAYERS), ("classes", ("num_labels",), MAX_CLASSES)):
+        largest = max(_counts(config, ends), default=0)
+        if largest > bound:
+            shown = f"{largest:,}"[:100]
             raise CheckpointError(
-                f"config.json of {name} names {named} {what} and at most {bound:,} are loaded. Correct the number, or "
+                f"config.json of {name} names {shown} {noun} and at most {bound:,} are loaded. Correct the number, or "
                 "save the checkpoint again."
             )
     _check_architectures(name, config.get("architectures"))
     return config
 
 
-def _check_architectures(name: str, written: object) -> None:
-    """Raise unless these are names of classes, or nothing; transformers takes whatever stands there."""
-    if written is not None and not (isinstance(written, list) and all(isinstance(each, str) for each in written)):
+def _check_architectures(name: str, names: object) -> None:
+    """Raise unless this is a list of class names or None; transformers does not check it."""
+    if names is not None and not (
+        isinstance(names, list) and all(isinstance(name_of_class, str) for name_of_class in names)
+    ):
         raise CheckpointError(
-            f"config.json of {name} gives {quoted(written)} as its architectures, and a list of names is expected. "
+            f"config.json of {name} gives {quoted(names)} as its architectures, and a list of names is expected. "
             "Correct it, or save the checkpoint again."
         )
 
@@ -105,9 +107,9 @@ def _read_json(name: str, path: Path) -> dict[str, Any]:
 
 
 def _counts(config: dict[str, Any], ends: tuple[str, ...]) -> Iterator[float]:
-    """All numbers under keys with such an end in a configuration, including those of nested configurations."""
-    for part in (config, *(value for value in config.values() if isinstance(value, dict))):
-        for key, value in part.items():
+    """All numbers under keys with these endings in a configuration and its nested configurations."""
+    for settings in (config, *(value for value in config.values() if isinstance(value, dict))):
+        for key, value in settings.items():
             if isinstance(value, int | float) and key.endswith(ends):
                 yield value
 
@@ -125,16 +127,20 @@ def _check_weights(name: str, folder: Path) -> None:
 
 
 def _check_weight_places(name: str, folder: Path, config: dict[str, Any]) -> None:
-    """Raise if a configuration or an index takes weights from elsewhere: the fingerprint would not cover them."""
-    places = [config["transformers_weights"]] if config.get("transformers_weights") else []
+    """Raise if a configuration or an index refers to weights elsewhere, which the fingerprint would not cover."""
+    file_names = [config["transformers_weights"]] if config.get("transformers_weights") else []
     if (folder / INDEX).is_file() and not (folder / "model.safetensors").is_file():
         weight_map = _read_json(name, folder / INDEX).get("weight_map")
-        places += weight_map.values() if isinstance(weight_map, dict) else [weight_map]
-    for place in places:
-        if not isinstance(place, str) or Path(place).name != place or not fnmatchcase(place, WEIGHT_FILES):
+        file_names += weight_map.values() if isinstance(weight_map, dict) else [weight_map]
+    for file_name in file_names:
+        if (
+            not isinstance(file_name, str)
+            or Path(file_name).name != file_name
+            or not fnmatchcase(file_name, WEIGHT_FILES)
+        ):
             raise CheckpointError(
-                f"{name} takes weights from {str(place)[:100]!r}, and only files {WEIGHT_FILES} in its own folder are "
-                "read. Save the checkpoint again."
+                f"{name} takes weights from {str(file_name)[:100]!r}, and only files {WEIGHT_FILES} in its own folder "
+                "are read. Save the checkpoint again."
             )
 
 

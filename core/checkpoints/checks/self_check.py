@@ -62,7 +62,7 @@ class ProbeObserver:
             real = tile.probabilities[row, heads, :n_queries, :n_keys]
             expected = 1 if tile.row_sums is None else tile.row_sums[row, heads, :n_queries]
             error = float((real.sum(-1) - expected).abs().max()) if len(real) else 0.0
-            self.row_error = float(np.maximum(self.row_error, error))  # carries a NaN along, as max() would not
+            self.row_error = float(np.maximum(self.row_error, error))  # propagates NaN, unlike max()
             self.causal[kind] = self.causal.get(kind, True) and not bool(real.triu(1).any())
 
 
@@ -95,9 +95,9 @@ def self_check(model: PreTrainedModel, name: str, vocabulary: int, two_stacks: b
         )
     attentions = _attentions(probe, model, name, two_stacks)
     for kind, attention in attentions.items():
-        closed = torch.zeros((attention.n_layers, attention.n_heads), device=model.device)
-        without = real_rows(observe(model, inputs, [], calls=attention.calls, gates=closed)[0], two_stacks)
-        if torch.equal(without, output):
+        zero_gates = torch.zeros((attention.n_layers, attention.n_heads), device=model.device)
+        output_without = real_rows(observe(model, inputs, [], calls=attention.calls, gates=zero_gates)[0], two_stacks)
+        if torch.equal(output_without, output):
             raise CheckpointError(
                 f"{name} failed its self-check: switching off all heads of its {kind} attention changes nothing, so "
                 "what is observed is not what the model computes with. It is not used."
@@ -114,7 +114,7 @@ def _probe(model: PreTrainedModel, name: str, inputs: Mapping[str, Tensor], two_
             "decoder": (TARGET_LENGTHS, TARGET_LENGTHS),
             "cross": (TARGET_LENGTHS, SOURCE_LENGTHS),
         }
-    model.set_attn_implementation(ATTENTION_NAME)  # a model that has no such thing stays as it is, and is tapped
+    model.set_attn_implementation(ATTENTION_NAME)  # has no effect on a model without the interface, which is tapped
     probe = ProbeObserver(lengths)
     observe(model, inputs, [probe])
     if set(probe.calls) == set(lengths):

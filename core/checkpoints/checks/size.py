@@ -12,21 +12,21 @@ from core.checkpoints.checks.files import n_saved
 from core.errors import CheckpointError, first_line
 
 MOST_TIMES: Final = 4
-"""How many times as many numbers as its files a model may have. Weights that are tied are saved once, and a pooler or
-an unused head may be missing."""
+"""Maximum ratio of a model's number of weights to that in its files. Tied weights are saved once, and a pooler or an
+unused head may be missing."""
 MOST_MORE: Final = 2**24
-"""Numbers that it may have beyond that: tables of positions, which are not saved."""
+"""Additional numbers allowed for tables of positions, which are not saved."""
 SHARE_OF_MEMORY: Final = 0.9
-"""Of what the machine has available, for weights on the CPU."""
+"""Share of the machine's available memory for weights on the CPU."""
 
 
 def check_size(name: str, folder: Path, auto_class: Any, config: Any, dtype: torch.dtype) -> None:
-    """Raise if the configuration describes a model far larger than its files, or one that memory has no room for.
+    """Raise if the configuration describes a model far larger than its files, or larger than the available memory.
 
     Args:
         name: name of the checkpoint, for error messages.
         folder: its folder.
-        auto_class: the class of transformers that makes it.
+        auto_class: the class of transformers that builds the model.
         config: its configuration.
         dtype: number format of the weights in memory.
 
@@ -54,9 +54,9 @@ def check_size(name: str, folder: Path, auto_class: Any, config: Any, dtype: tor
             f"config.json of {name} describes a model of {n_described:,} numbers ({largest} has {shape}), and its "
             f"files hold {n_in_files:,}. Correct config.json, or save the checkpoint again."
         )
-    n_bytes, room = n_described * dtype.itemsize, SHARE_OF_MEMORY * psutil.virtual_memory().available
-    if n_bytes > room:
+    n_bytes, available = n_described * dtype.itemsize, SHARE_OF_MEMORY * psutil.virtual_memory().available
+    if n_bytes > available:
         raise CheckpointError(
-            f"{name} needs {n_bytes / 1e9:,.1f} GB for its weights, and {room / 1e9:,.1f} GB of memory are free. "
+            f"{name} needs {n_bytes / 1e9:,.1f} GB for its weights, and {available / 1e9:,.1f} GB of memory are free. "
             "Choose a smaller checkpoint or number format, or end other programs."
         )

@@ -32,7 +32,7 @@ def check_weights(name: str, model: PreTrainedModel) -> None:
     Raises: CheckpointError with the first such weight and the number of affected values.
     """
     weights = {key: values for key, values in model.named_parameters() if values.is_floating_point() and values.numel()}
-    # Smallest and largest carry a NaN or an infinity along, without a mask as large as the weights.
+    # Minimum and maximum propagate NaN and infinity, without a mask as large as the weights.
     ends = [torch.stack(torch.aminmax(values.detach())) for values in weights.values()]
     finite = torch.stack([torch.isfinite(pair).all() for pair in ends]).tolist()
     broken = [key for key, is_finite in zip(weights, finite) if not is_finite]
@@ -40,10 +40,12 @@ def check_weights(name: str, model: PreTrainedModel) -> None:
         return
     n_broken = sum(int((~torch.isfinite(weights[key])).sum()) for key in broken)
     only_infinite = not any(bool(weights[key].isnan().any()) for key in broken)
-    what = f"{n_broken:,} numbers in {len(broken):,} weights of {name} are not finite, {broken[0]} first"
+    problem = f"{n_broken:,} numbers in {len(broken):,} weights of {name} are not finite, {broken[0]} first"
     if only_infinite and weights[broken[0]].dtype == torch.float16:
-        raise CheckpointError(f"{what}: they are too large for float16. Choose bfloat16 or float32.")
-    raise CheckpointError(f"{what}. Its attention would be no numbers; save the checkpoint again from where it worked.")
+        raise CheckpointError(f"{problem}: they are too large for float16. Choose bfloat16 or float32.")
+    raise CheckpointError(
+        f"{problem}. Its attention would be no numbers; save the checkpoint again from where it worked."
+    )
 
 
 def check_layers(name: str, model: PreTrainedModel, unexpected: Collection[str]) -> None:
@@ -56,11 +58,13 @@ def check_layers(name: str, model: PreTrainedModel, unexpected: Collection[str])
 
     Raises: CheckpointError with the first such weight.
     """
-    own = set(model.state_dict())
-    layerless = {_layerless(key) for key in own}
+    own_names = set(model.state_dict())
+    layerless = {_layerless(key) for key in own_names}
     prefix = f"{model.base_model_prefix}."
     beyond = [
-        key for key in unexpected if _is_known(_layerless(key), layerless, prefix) and not _is_known(key, own, prefix)
+        key
+        for key in unexpected
+        if _is_known(_layerless(key), layerless, prefix) and not _is_known(key, own_names, prefix)
     ]
     if beyond:
         raise CheckpointError(
@@ -86,10 +90,10 @@ def check_vocabulary(name: str, model: PreTrainedModel, tokenizer: Any) -> int:
             "a text model, such as BERT."
         )
     n_rows = min(embedding.num_embeddings for embedding in embeddings)
-    marked = tokenizer("a", "a", return_token_type_ids=True)
-    _check_ids(name, "puts in the id", marked["input_ids"], n_rows, "embeddings")
+    encoding = tokenizer("a", "a", return_token_type_ids=True)
+    _check_ids(name, "puts in the id", encoding["input_ids"], n_rows, "embeddings")
     if (n_types := getattr(model.config, "type_vocab_size", 0)) > 1:
-        _check_ids(name, "marks a token as of type", marked["token_type_ids"], n_types, "types of tokens")
+        _check_ids(name, "marks a token as of type", encoding["token_type_ids"], n_types, "types of tokens")
     outside = {token: number for token, number in _producible(tokenizer).items() if number >= n_rows}
     if outside:
         first = min(outside, key=lambda token: outside[token])
@@ -101,12 +105,12 @@ def check_vocabulary(name: str, model: PreTrainedModel, tokenizer: Any) -> int:
     return n_rows
 
 
-def _check_ids(name: str, does: str, ids: Collection[int], n_rows: int, what: str) -> None:
+def _check_ids(name: str, verb: str, ids: Collection[int], n_rows: int, noun: str) -> None:
     """Raise if the tokenizer's post-processor gives a number outside of a table, which would end the pass."""
     outside = [number for number in ids if not 0 <= number < n_rows]
     if outside:
         raise CheckpointError(
-            f"The tokenizer of {name} {does} {outside[0]:,}, and its model has {n_rows:,} {what}. Save the tokenizer "
+            f"The tokenizer of {name} {verb} {outside[0]:,}, and its model has {n_rows:,} {noun}. Save the tokenizer "
             "that belongs to the model beside it."
         )
 
@@ -170,11 +174,11 @@ def _embeddings(model: PreTrainedModel) -> Iterator[Any]:
 
 def _producible(tokenizer: Any) -> dict[str, int]:
     """Tokens that can occur in a tokenized text: vocabulary, added words, and automatically added special tokens."""
-    put_in = set(tokenizer("", "")["input_ids"]) | {tokenizer.unk_token_id}
+    added = set(tokenizer("", "")["input_ids"]) | {tokenizer.unk_token_id}
     special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     special |= set(tokenizer.all_special_ids)
     return {
-        token: number for token, number in tokenizer.get_vocab().items() if number in put_in or number not in special
+        token: number for token, number in tokenizer.get_vocab().items() if number in added or number not in special
     }
 
 

@@ -17,10 +17,10 @@ MAX_ADDED: Final = 20_000
 MAX_STEPS: Final = 1_000
 """Maximum number of steps that a text goes through: replacements, patterns, templates."""
 MAX_CHARACTERS: Final = 10_000
-"""Maximum length of an added token, and of what a step replaces or puts in. The normalisation table of SentencePiece is
-data of another kind, bounded by the size of its file."""
+"""Maximum length of an added token, and of the strings of a step. The normalisation table of SentencePiece is exempt;
+the size of its file limits it."""
 TABLES: Final = ("precompiled_charsmap",)
-"""Keys of such data."""
+"""Keys of such tables."""
 
 
 def check_tokenizer_files(name: str, folder: Path) -> None:
@@ -83,23 +83,23 @@ def _check_tokenizer_json(name: str, path: Path, content: dict[str, Any]) -> Non
         _refuse(name, path, f"takes a text through {n_steps:,} steps", f"{MAX_STEPS:,}")
 
 
-def _check_count(name: str, path: Path, what: str, values: Any, most: int) -> None:
-    if isinstance(values, dict | list) and len(values) > most:
-        _refuse(name, path, f"has {len(values):,} {what}", f"{most:,}")
+def _check_count(name: str, path: Path, noun: str, values: Any, limit: int) -> None:
+    if isinstance(values, dict | list) and len(values) > limit:
+        _refuse(name, path, f"has {len(values):,} {noun}", f"{limit:,}")
 
 
 def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value that holds no others, and the nearest key above it; nested at most as deep as JSON's reader goes."""
-    pairs = value.items() if isinstance(value, dict) else ((key, each) for each in value)
-    for name, each in pairs:
-        if isinstance(each, dict | list):
-            yield from _leaves(each, name)
+    """Every value that is not a list or an object, with its nearest key; the JSON parser limits the depth."""
+    pairs = value.items() if isinstance(value, dict) else ((key, item) for item in value)
+    for name, item in pairs:
+        if isinstance(item, dict | list):
+            yield from _leaves(item, name)
         else:
-            yield name, each
+            yield name, item
 
 
-def _refuse(name: str, path: Path, problem: str, most: str) -> None:
+def _refuse(name: str, path: Path, problem: str, limit: str) -> None:
     raise CheckpointError(
-        f"{path.name} of {name} {problem}, and at most {most} are read; that is more than any published tokenizer has. "
-        "Save its tokenizer again."
+        f"{path.name} of {name} {problem}, and at most {limit} are read; that is more than any published tokenizer "
+        "has. Save its tokenizer again."
     )
