@@ -29,13 +29,13 @@ INTERRUPTED: Final = 130
 
 def add_commands(commands: Any) -> None:
     """Add both commands to the command line's subparsers."""
-    training = commands.add_parser("finetune", help="fine-tune a checkpoint", description=finetune.__doc__)
-    training.add_argument("--checkpoint", required=True, help="a hub id, a folder, or: bundled")
-    training.add_argument("--data", required=True, type=Path, help=".csv or .tsv, also gzipped")
-    training.add_argument("--text-columns", required=True, help="column or two columns, as a,b")
-    training.add_argument("--label-column", required=True)
-    training.add_argument("--output", required=True, type=Path, help="folder of the run, newly made")
-    for field, kind, what in (
+    parser = commands.add_parser("finetune", help="fine-tune a checkpoint", description=finetune.__doc__)
+    parser.add_argument("--checkpoint", required=True, help="a hub id, a folder, or: bundled")
+    parser.add_argument("--data", required=True, type=Path, help=".csv or .tsv, also gzipped")
+    parser.add_argument("--text-columns", required=True, help="column or two columns, as a,b")
+    parser.add_argument("--label-column", required=True)
+    parser.add_argument("--output", required=True, type=Path, help="folder of the run, newly made")
+    for field, kind, summary in (
         ("epochs", float, "passes over the training texts"),
         ("learning_rate", float, "highest learning rate"),
         ("batch_size", int, "texts a step"),
@@ -45,37 +45,39 @@ def add_commands(commands: Any) -> None:
         ("held_out", float, "share of the texts to measure on"),
     ):
         default = getattr(TrainingSettings, field)
-        training.add_argument(f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{what} ({default})")
-    training.add_argument("--task", choices=("classes", "regression"), help="decided by the labels where not given")
-    training.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
-    training.add_argument("--resume", action="store_true", help="go on with the run in the output folder")
-    training.set_defaults(run=finetune)
+        parser.add_argument(f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{summary} ({default})")
+    parser.add_argument("--task", choices=("classes", "regression"), help="decided by the labels where not given")
+    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in the output folder")
+    parser.set_defaults(run=finetune)
     sample = commands.add_parser("sample-checkpoint", help="make the sample", description=sample_checkpoint.__doc__)
     sample.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
     sample.set_defaults(run=sample_checkpoint)
 
 
-def finetune(chosen: argparse.Namespace) -> None:
+def finetune(options: argparse.Namespace) -> None:
     """Fine-tune a checkpoint on the labelled texts of a table, and keep it in a folder."""
     fields = TrainingSettings.__dataclass_fields__
-    settings = TrainingSettings(**{field: getattr(chosen, field) for field in fields})
-    columns = tuple(name.strip() for name in chosen.text_columns.split(","))
+    settings = TrainingSettings(**{field: getattr(options, field) for field in fields})
+    columns = tuple(name.strip() for name in options.text_columns.split(","))
     data = read_training_data(
-        chosen.data.name, read_bytes(chosen.data), columns, chosen.label_column.strip(), task=chosen.task
+        options.data.name, read_bytes(options.data), columns, options.label_column.strip(), task=options.task
     )
-    files = find_checkpoint(chosen.checkpoint)
-    with _reported(open_run(chosen.output, plan_of(files, data, None, settings), resume=chosen.resume)) as journal:
-        _train(journal, files, data, None, settings, chosen.device)
+    files = find_checkpoint(options.checkpoint)
+    with _reported(open_run(options.output, plan_of(files, data, None, settings), resume=options.resume)) as journal:
+        _train(journal, files, data, None, settings, options.device)
 
 
-def sample_checkpoint(chosen: argparse.Namespace) -> None:
+def sample_checkpoint(options: argparse.Namespace) -> None:
     """Fine-tune the bundled checkpoint on movie reviews, or go on with it, so that there is a pair to compare."""
     folder = checkpoints_folder() / SAMPLE
-    begun = read_progress(folder)
-    if begun is not None and begun.state == "finished":
-        print(f"The sample checkpoint is there already, by the name {SAMPLE}: {_result(begun)}. Its folder: {folder}")
+    progress = read_progress(folder)
+    if progress is not None and progress.state == "finished":
+        print(
+            f"The sample checkpoint is there already, by the name {SAMPLE}: {_result(progress)}. Its folder: {folder}"
+        )
         return
-    step = saved_step(folder, resume=begun is not None)
+    step = saved_step(folder, resume=progress is not None)
     with _reported(Journal(folder, BUNDLED, step, "Fetching the movie reviews.")) as journal:
         paths = movie_reviews(program_folder() / "downloads")
         data, held_out = (read_training_data(path.name, read_bytes(path), COLUMNS[:1], COLUMNS[1]) for path in paths)
@@ -85,7 +87,7 @@ def sample_checkpoint(chosen: argparse.Namespace) -> None:
             check_agrees(folder, plan)
         else:
             record(folder, plan)
-        _train(journal, files, data, held_out, SAMPLE_SETTINGS, chosen.device)
+        _train(journal, files, data, held_out, SAMPLE_SETTINGS, options.device)
 
 
 def _train(
@@ -110,7 +112,7 @@ def _train(
 
 @contextmanager
 def _reported(journal: Journal) -> Iterator[Journal]:
-    """What ends a run from outside, told in its folder and to whoever sits at the keyboard."""
+    """Context of a run that reports an interruption in its folder and on standard error."""
     try:
         with journal:
             yield journal
@@ -135,8 +137,8 @@ def _saved(folder: Path) -> str:
 
 
 def _result(progress: Progress) -> str:
-    last = progress.held_out[-1]
-    if last.accuracy is not None:
-        return f"accuracy {last.accuracy:.3f} on the validation split"
-    correlation = "not defined" if last.correlation is None else f"{last.correlation:.3f}"
+    result = progress.held_out[-1]
+    if result.accuracy is not None:
+        return f"accuracy {result.accuracy:.3f} on the validation split"
+    correlation = "not defined" if result.correlation is None else f"{result.correlation:.3f}"
     return f"correlation {correlation} on the validation split"

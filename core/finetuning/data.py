@@ -33,9 +33,9 @@ class TrainingData:
     """Texts with their labels."""
 
     name: str
-    """Of the file."""
+    """Name of the file."""
     sha256: str
-    """Of its bytes."""
+    """Digest of its bytes."""
     texts: tuple[Text, ...]
     task: Task
     labels: tuple[float, ...]
@@ -52,15 +52,15 @@ def read_training_data(
     """Labelled texts of a table.
 
     Args:
-        name: the file's: .csv or .tsv, also gzipped (.csv.gz, .tsv.gz).
-        content: its bytes; at most 20 MB when unpacked.
+        name: name of the file: .csv or .tsv, also gzipped (.csv.gz, .tsv.gz).
+        content: its bytes, at most 20 MB when unpacked.
         text_columns: one column, or two for pairs.
         label_column: the column with the label of each text.
-        task: None to decide by the labels: numbers with more than 10 different values are regression targets, all
+        task: None to infer it from the labels: numbers with more than 10 different values are regression targets, all
             other labels are classes.
 
-    Returns: texts in the order of the rows; classes sorted by name, or by value where all are numbers.
-    Raises: TextError, with the line and what to do.
+    Returns: texts in the order of the rows; classes sorted by name, or by value if all are numbers.
+    Raises: TextError with the line.
     """
     table, suffix = table_of(name, content)
     if label_column in text_columns:
@@ -69,10 +69,10 @@ def read_training_data(
     labels = [(line, label) for line, _, label in rows]
     values = _numbers([label for _, label in labels])
     if task is None:
-        many = values is not None and len(set(values)) > MOST_CLASSES_OF_NUMBERS
-        task = "regression" if many else "classes"
+        is_regression = values is not None and len(set(values)) > MOST_CLASSES_OF_NUMBERS
+        task = "regression" if is_regression else "classes"
     classes = () if task == "regression" else _class_names(labels, values)
-    numbers = _regression_labels(labels, values) if task == "regression" else _places(labels, classes)
+    numbers = _regression_labels(labels, values) if task == "regression" else _class_indices(labels, classes)
     texts = tuple(text for _, text, _ in rows)
     sha256 = hashlib.sha256(content).hexdigest()
     return TrainingData(name, sha256, texts, task, numbers, classes, text_columns, label_column)
@@ -82,10 +82,10 @@ def column_names(name: str, content: bytes) -> tuple[str, ...]:
     """Names of the columns of a table of labelled texts.
 
     Args:
-        name: the file's.
+        name: name of the file.
         content: its bytes.
 
-    Raises: TextError for a file that is not a table, or empty, or has a header that cannot be read.
+    Raises: TextError for a file that is not a table, is empty, or has an unreadable header.
     """
     return read_columns(*table_of(name, content))
 
@@ -100,10 +100,10 @@ def held_out_texts(data: TrainingData, share: float, seed: int) -> Bool[np.ndarr
     """
     groups = np.zeros(len(data.texts)) if data.task == "regression" else np.array(data.labels)
     names, sizes = np.unique(groups, return_counts=True)
-    wanted = share * sizes
-    counts = np.floor(wanted).astype(np.int64)
-    n_more = max(1, round(share * len(groups))) - counts.sum()
-    counts[np.argsort(counts - wanted, kind="stable")[:n_more]] += 1
+    expected = share * sizes
+    counts = np.floor(expected).astype(np.int64)
+    n_remaining = max(1, round(share * len(groups))) - counts.sum()
+    counts[np.argsort(counts - expected, kind="stable")[:n_remaining]] += 1
     order = np.random.default_rng(seed).permutation(len(groups))
     held_out = np.zeros(len(groups), dtype=bool)
     for name, count in zip(names, np.minimum(counts, sizes - 1)):
@@ -112,9 +112,9 @@ def held_out_texts(data: TrainingData, share: float, seed: int) -> Bool[np.ndarr
 
 
 def table_of(name: str, content: bytes) -> tuple[bytes, str]:
-    """The bytes of a table, unpacked, and its kind: .csv or .tsv.
+    """The unpacked bytes of a table, and its suffix: .csv or .tsv.
 
-    Raises: TextError for the name of another kind of file, and for a file that is empty or cannot be unpacked.
+    Raises: TextError for another kind of file, and for a file that is empty or cannot be unpacked.
     """
     kind = NAME_OF_A_TABLE.search(name)
     if kind is None:
@@ -126,7 +126,7 @@ def table_of(name: str, content: bytes) -> tuple[bytes, str]:
 
 
 def unpacked(content: bytes) -> bytes:
-    """The bytes of a gzipped file; of more than MAX_BYTES one too many, so that whoever decodes them refuses them.
+    """The bytes of a gzipped file, up to MAX_BYTES and one more, so that decoding rejects a file that is too large.
 
     Raises: TextError for a file that cannot be unpacked.
     """
@@ -152,7 +152,7 @@ def _rows(content: bytes, suffix: str, columns: tuple[str, ...], label: str) -> 
 def check_label(line: int, label: str) -> None:
     """Check the label of a row.
 
-    Raises: TextError for an empty or a very long one.
+    Raises: TextError for an empty or very long label.
     """
     if not label:
         raise TextError(f"Line {line:,}: the label is empty. Fill it in or remove the row.")
@@ -190,9 +190,9 @@ def _class_names(labels: list[tuple[int, str]], values: list[float] | None) -> t
     return tuple(sorted(texts_of, key=lambda label: (float(label) if values is not None else 0.0, label)))
 
 
-def _places(labels: list[tuple[int, str]], classes: tuple[str, ...]) -> tuple[float, ...]:
-    place = {name: float(number) for number, name in enumerate(classes)}
-    return tuple(place[label] for _, label in labels)
+def _class_indices(labels: list[tuple[int, str]], classes: tuple[str, ...]) -> tuple[float, ...]:
+    index = {name: float(number) for number, name in enumerate(classes)}
+    return tuple(index[label] for _, label in labels)
 
 
 def _regression_labels(labels: list[tuple[int, str]], values: list[float] | None) -> tuple[float, ...]:

@@ -53,43 +53,43 @@ def finetune(
     """Fine-tune a checkpoint from the journal's step, until the last step or until a stop is requested.
 
     Args:
-        files: of the checkpoint.
+        files: files of the checkpoint.
         data: training texts.
         settings: training settings.
-        journal: of the run; its folder gets the saved steps and, at the end, the fine-tuned checkpoint.
+        journal: journal of the run; its folder gets the saved steps and, at the end, the fine-tuned checkpoint.
         held_out: validation texts; None for a validation split of the data.
         device: auto, cuda, mps or cpu.
-        on_step: called with each finished step and the number of all.
-        trainer: what makes the training loop, of the model and all else.
+        on_step: called with each finished step and the total number of steps.
+        trainer: class of the training loop.
 
     Returns: how the run ended: finished or stopped.
     Raises: AnalysisError for an unsuitable checkpoint, text or setting, and for insufficient memory or disk space.
     """
     device = choose_device(device)
-    learned, measured, max_tokens = _examples(files, data, held_out, settings, journal)
+    training, validation, max_tokens = _examples(files, data, held_out, settings, journal)
     set_seed(settings.seed)
-    begun = str(saved_checkpoints(journal.folder)[-1]) if journal.step else None
-    model = _load_model(files, data, begun)
+    saved = str(saved_checkpoints(journal.folder)[-1]) if journal.step else None
+    model = _load_model(files, data, saved)
     tokenizer = _tokenizer(files, model)
     collator = DataCollatorWithPadding(tokenizer)
-    batches = [dict(collator(batch)) for batch in _by_length(measured, settings.batch_size)]
+    batches = [dict(collator(batch)) for batch in _by_length(validation, settings.batch_size)]
     with _enough_memory(device, settings.batch_size, max_tokens):
         loop = trainer(
             tokenizer=tokenizer,
             removed=files.removed,
             model=model,
             args=arguments(journal.folder, settings, device),
-            train_dataset=learned,
+            train_dataset=training,
             data_collator=collator,
             callbacks=[Reports(journal, settings, partial(measure_held_out, model, batches), on_step)],
         )
         loop.remove_callback(PrinterCallback)
-        loop.train(begun)
+        loop.train(saved)
     if loop.state.global_step < loop.state.max_steps:
         journal.end("stopped")
         return _progress(journal)
     loop.finish()
-    return _finished(journal, texts=len(learned), texts_held_out=len(measured), max_tokens=max_tokens, device=device)
+    return _finished(journal, texts=len(training), texts_held_out=len(validation), max_tokens=max_tokens, device=device)
 
 
 @contextmanager
@@ -129,9 +129,9 @@ def _examples(
     settings: TrainingSettings,
     journal: Journal,
 ) -> tuple[list[Example], list[Example], int]:
-    """To learn from, held out, and the most tokens of a text.
+    """Training examples, validation examples, and the maximum number of tokens of a text.
 
-    The checkpoint that passed its self-check is let go of with the end: its weights are loaded again, with a head.
+    The checkpoint loaded here is freed on return: its weights are loaded again, with a head.
     """
     checkpoint = load_checkpoint(files, device="cpu")
     max_tokens = min(settings.max_length, checkpoint.max_tokens)
@@ -139,19 +139,19 @@ def _examples(
     examples, n_cut = _encoded(checkpoint, data, max_tokens)
     if held_out is None:
         is_held_out = held_out_texts(data, settings.held_out, settings.seed)
-        learned = [example for example, out in zip(examples, is_held_out) if not out]
-        measured = [example for example, out in zip(examples, is_held_out) if out]
+        training = [example for example, out in zip(examples, is_held_out) if not out]
+        validation = [example for example, out in zip(examples, is_held_out) if out]
     else:
-        learned, (measured, n_cut_too) = examples, _encoded(checkpoint, held_out, max_tokens)
-        n_cut += n_cut_too
+        training, (validation, n_validation_cut) = examples, _encoded(checkpoint, held_out, max_tokens)
+        n_cut += n_validation_cut
     if n_cut:
-        n_texts = len(learned) + len(measured)
+        n_texts = len(training) + len(validation)
         journal.note(f"{n_cut:,} of {n_texts:,} texts have more than {max_tokens:,} tokens and were cut.")
-    return learned, measured, max_tokens
+    return training, validation, max_tokens
 
 
 def _encoded(checkpoint: Checkpoint, data: TrainingData, max_tokens: int) -> tuple[list[Example], int]:
-    """An example a text, and the number of texts that were cut."""
+    """One example per text, and the number of truncated texts."""
     as_label = float if data.task == "regression" else int
     examples, n_cut = [], 0
     for position, (text, label) in enumerate(zip(data.texts, data.labels)):
@@ -175,15 +175,15 @@ def measure_held_out(model: PreTrainedModel, batches: Sequence[Batch], step: int
     outputs, labels, losses = [], [], []
     with torch.inference_mode():
         for batch in batches:
-            answer = model(**{name: values.to(model.device) for name, values in batch.items()})
-            outputs.append(answer.logits.float().cpu())
+            output = model(**{name: values.to(model.device) for name, values in batch.items()})
+            outputs.append(output.logits.float().cpu())
             labels.append(batch["labels"])
-            losses.append(float(answer.loss) * len(batch["labels"]))
-    predicted, wanted = torch.cat(outputs).numpy(), torch.cat(labels).numpy()
-    loss = sum(losses) / len(wanted)
+            losses.append(float(output.loss) * len(batch["labels"]))
+    predicted, targets = torch.cat(outputs).numpy(), torch.cat(labels).numpy()
+    loss = sum(losses) / len(targets)
     if model.config.problem_type == "regression":
-        return HeldOut(step, loss, None, _correlation(predicted[:, 0], wanted))
-    return HeldOut(step, loss, float((predicted.argmax(-1) == wanted).mean()), None)
+        return HeldOut(step, loss, None, _correlation(predicted[:, 0], targets))
+    return HeldOut(step, loss, float((predicted.argmax(-1) == targets).mean()), None)
 
 
 def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:
@@ -192,11 +192,11 @@ def _correlation(a: np.ndarray, b: np.ndarray) -> float | None:
     return float(np.corrcoef(a.astype(np.float64), b.astype(np.float64))[0, 1])
 
 
-def _load_model(files: CheckpointFiles, data: TrainingData, begun: str | None) -> PreTrainedModel:
-    """The model with a head for these labels: a new one, or as it was saved."""
+def _load_model(files: CheckpointFiles, data: TrainingData, saved: str | None) -> PreTrainedModel:
+    """The model with a new head for these labels, or as it was saved."""
     names = data.classes or (data.label_column,)
     config = AutoConfig.from_pretrained(
-        begun or files.folder,
+        saved or files.folder,
         trust_remote_code=False,
         local_files_only=True,
         id2label=dict(enumerate(names)),
@@ -208,44 +208,44 @@ def _load_model(files: CheckpointFiles, data: TrainingData, begun: str | None) -
             f"transformers has no classification head for {files.model_type!r}, the architecture of {files.name}. "
             "Choose another checkpoint, such as BERT."
         )
-    made = class_without_heads(files.name, AutoModelForSequenceClassification, config, files.removed)
+    model_class = class_without_heads(files.name, AutoModelForSequenceClassification, config, files.removed)
     with ONE_AT_A_TIME, held_still(files.name, files.folder, HUB_FILES, files.states):
-        model, report = made.from_pretrained(
-            begun or files.folder,
+        model, report = model_class.from_pretrained(
+            saved or files.folder,
             config=config,
             dtype=torch.float32,
-            ignore_mismatched_sizes=begun is None,
+            ignore_mismatched_sizes=saved is None,
             use_safetensors=True,
             trust_remote_code=False,
             local_files_only=True,
             output_loading_info=True,
         )
     own_memory(model)
-    _check_body(files.name, model, report, begun)
+    _check_body(files.name, model, report, saved)
     return model
 
 
-def _check_body(name: str, model: PreTrainedModel, report: dict[str, Any], begun: str | None) -> None:
+def _check_body(name: str, model: PreTrainedModel, report: dict[str, Any], saved: str | None) -> None:
     """Raise if weights other than those of a new head are missing."""
     absent = [*report["missing_keys"], *(key[0] for key in report["mismatched_keys"])]
     body = f"{model.base_model_prefix}."
-    random = sorted(key for key in absent if begun or (key.startswith(body) and OF_A_HEAD not in key))
+    random = sorted(key for key in absent if saved or (key.startswith(body) and OF_A_HEAD not in key))
     if random:
         raise CheckpointError(
-            f"{len(random):,} weights of {begun or name} are missing or have another shape, {random[0]} first. Save "
+            f"{len(random):,} weights of {saved or name} are missing or have another shape, {random[0]} first. Save "
             "the whole model with save_pretrained."
         )
 
 
 def _tokenizer(files: CheckpointFiles, model: PreTrainedModel) -> PreTrainedTokenizerBase:
-    """The tokenizer as it is in its files, with a padding token on which the model agrees.
+    """The tokenizer from its files, with a padding token that is also set in the model.
 
-    A model that reads its answer at the last token finds it by the padding; where none is named, the end token pads.
+    A model that classifies at the last token locates it by the padding; without a padding token, the end token is used.
     """
     tokenizer = AutoTokenizer.from_pretrained(files.folder, trust_remote_code=False, local_files_only=True)
     n_embeddings = model.get_input_embeddings().num_embeddings
-    named = (model.config.pad_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id)
-    padding = next((number for number in named if number is not None and 0 <= number < n_embeddings), None)
+    candidates = (model.config.pad_token_id, tokenizer.pad_token_id, tokenizer.eos_token_id)
+    padding = next((number for number in candidates if number is not None and 0 <= number < n_embeddings), None)
     if padding is None:
         raise CheckpointError(
             f"The tokenizer of {files.name} names neither a padding nor an end token, so texts of different lengths "

@@ -92,7 +92,7 @@ class Journal:
     AnalysisError if it cannot be written.
 
     Attributes:
-        folder: the run's.
+        folder: folder of the run.
         step: the last reported step; initially the step from which the run starts.
     """
 
@@ -100,7 +100,7 @@ class Journal:
         """Start reporting, in a folder that is created if necessary.
 
         Args:
-            folder: the run's.
+            folder: folder of the run.
             checkpoint: name of the checkpoint that is fine-tuned.
             step: the saved step from which the run is resumed, or 0.
             message: first activity.
@@ -113,7 +113,7 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / STOP).unlink(missing_ok=True)
             if self._path.is_file() and not self._path.read_bytes().endswith(b"\n"):
-                self._append("\n")  # the last line broke off
+                self._append("\n")  # the last line is incomplete
         except OSError as error:
             raise AnalysisError(f"{folder} cannot be written ({error.strerror}). Name another folder.") from None
         process = {"pid": os.getpid(), "created": psutil.Process().create_time()}
@@ -123,7 +123,7 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        with suppress(AnalysisError):  # a disk without room for this line: the error itself goes on to the reader
+        with suppress(AnalysisError):  # a full disk: the original error still reaches the reader
             if isinstance(error, AnalysisError):
                 self.end("failed", str(error))
             elif isinstance(error, KeyboardInterrupt):
@@ -158,9 +158,9 @@ class Journal:
 
     def stop_asked(self) -> bool:
         """Whether a stop was requested; resets the request."""
-        asked = (self.folder / STOP).exists()
+        is_requested = (self.folder / STOP).exists()
         (self.folder / STOP).unlink(missing_ok=True)
-        return asked
+        return is_requested
 
     def _write(self, event: str, **values: object) -> None:
         self._append(json.dumps({"event": event} | values) + "\n")
@@ -168,9 +168,9 @@ class Journal:
     def _append(self, line: str) -> None:
         content = line.encode()
         with saving_in(self.folder), self._path.open("ab", buffering=0) as file:
-            before = file.tell()
+            end = file.tell()
             if file.write(content) < len(content):
-                file.truncate(before)  # or the next line would be the end of this one
+                file.truncate(end)  # otherwise the next line would be appended to this one
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -217,19 +217,19 @@ def check_agrees(folder: Path, plan: Plan) -> None:
 
     Raises: AnalysisError with the first difference.
     """
-    before, now = read_record(folder), json.loads(json.dumps(asdict(plan)))
-    for field, what in MUST_AGREE.items():
-        if before.get(field) != now[field]:
+    recorded, planned = read_record(folder), json.loads(json.dumps(asdict(plan)))
+    for field, description in MUST_AGREE.items():
+        if recorded.get(field) != planned[field]:
             raise AnalysisError(
-                f"The run in {folder} began with other values for {what}: {before.get(field)!r}, now {now[field]!r}. "
-                "Give the same, or name another folder."
+                f"The run in {folder} began with other values for {description}: {recorded.get(field)!r}, now "
+                f"{planned[field]!r}. Give the same, or name another folder."
             )
-    for field, value in now["settings"].items():
-        began = before.get("settings", {}).get(field)
-        if began != value:
+    for field, value in planned["settings"].items():
+        recorded_value = recorded.get("settings", {}).get(field)
+        if recorded_value != value:
             raise AnalysisError(
-                f"The run in {folder} began with {field} {began} and cannot go on with {value}. Give the same, or name "
-                "another folder."
+                f"The run in {folder} began with {field} {recorded_value} and cannot go on with {value}. Give the "
+                "same, or name another folder."
             )
 
 
@@ -259,7 +259,7 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def _write_record(folder: Path, content: dict[str, Any]) -> None:
-    part = folder / f"{RECORD}.part"
+    temporary = folder / f"{RECORD}.part"
     with saving_in(folder):
-        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        part.replace(folder / RECORD)
+        temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.replace(folder / RECORD)

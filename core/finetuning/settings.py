@@ -40,6 +40,6 @@ class TrainingSettings:
         _check("validation split", self.held_out, 0 < self.held_out < 1, "a share between 0 and 1, such as 0.1")
 
 
-def _check(what: str, value: int | float, is_right: bool, expected: str) -> None:
+def _check(quantity: str, value: int | float, is_right: bool, expected: str) -> None:
     if not (is_right and isfinite(value)):
-        raise AnalysisError(f"The {what} is {value:,}. Give {expected}.")
+        raise AnalysisError(f"The {quantity} is {value:,}. Give {expected}.")
