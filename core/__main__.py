@@ -30,15 +30,15 @@ from core.surface import command as surface
 from core.word_links import command as word_links
 
 GARBAGE_AFTER: Final = 20_000
-"""New objects after which a program looks for garbage among them. Imports make hundreds of thousands that stay: with
-Python's 700, a fifth of the time to import torch and transformers goes into looking."""
+"""Threshold of the garbage collector. Imports create hundreds of thousands of objects that stay: with Python's default
+of 700, collection takes a fifth of the time to import torch and transformers."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when it is done, 2 with a sentence on standard error for bad input."""
-    parsed = _parser().parse_args(arguments)
+    """Run one command; returns 0, or 2 with a message on standard error for bad input."""
+    options = _parser().parse_args(arguments)
     try:
-        parsed.run(parsed)
+        options.run(options)
     except AnalysisError as error:
         print(f"{error}{_option_for(error)}", file=sys.stderr)
         return 2
@@ -46,11 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Terminated(BaseException):
-    """The program was asked to end, and what is half done is cleared away on the way out."""
+    """SIGTERM was received; raised so that unfinished files are removed on the way out."""
 
 
 def _entry() -> int:
-    """Run the command of the command line; Ctrl+C and a request to end leave nothing half written behind."""
+    """Run the command of the command line; Ctrl+C and SIGTERM leave no half-written files behind."""
     signal.signal(signal.SIGTERM, _terminate)
     gc.set_threshold(GARBAGE_AFTER, *gc.get_threshold()[1:])
     try:
@@ -60,7 +60,7 @@ def _entry() -> int:
         return 130
     except _Terminated:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGTERM)  # so that whoever asked sees that it was heard
+        os.kill(os.getpid(), signal.SIGTERM)  # so that the exit status shows the signal
         return 143
 
 
@@ -69,7 +69,7 @@ def _terminate(*_: object) -> None:
 
 
 def _option_for(error: AnalysisError) -> str:
-    """The option that solves a problem for which a page offers a control."""
+    """Hint about the option for a problem that a page solves with a control."""
     if isinstance(error, TextTooLong):
         return " Options: --too-long skip, --too-long truncate."
     return " Option: --text-columns first,second." if isinstance(error, ColumnsNeeded) else ""
@@ -79,8 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m core", description=__doc__)
     commands = parser.add_subparsers(required=True)
     roles.add_commands(commands)
-    for room in (comparison, surface, relations, coreference, word_links, probing, similarity, maps, removal, gates):
-        room.add_command(commands)
+    for module in (comparison, surface, relations, coreference, word_links, probing, similarity, maps, removal, gates):
+        module.add_command(commands)
     importance.add_commands(commands)
     pruning.add_command(commands)
     making_tasks.add_commands(commands)

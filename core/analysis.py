@@ -2,8 +2,8 @@
 
     Text -> tokens -> (pass with observers) -> measures || scores -> tests at tau -> roles
 
-Every call takes texts through the checkpoint, without a cache, and returns what its room in `core` computes. The same
-questions are asked of files by `python -m core`, and of a store by `cache.inference`.
+Every call passes texts through the checkpoint, without a cache, and returns the result of its package in `core`. The
+commands of `python -m core` answer the same questions for files, and `cache.inference` for a store.
 """
 
 from collections.abc import Sequence
@@ -57,16 +57,16 @@ def results(
 
     Args:
         checkpoint: loaded, from `core.checkpoints.find.load_checkpoint`.
-        question: what is computed.
+        question: the question to answer.
         items: one or more.
         settings: which attention, and which heads are off; None for the checkpoint's first attention, all heads on.
 
-    Raises: TextTooLong for the first text that the checkpoint cannot take whole; NoTokens; PairNeeded; AnalysisError
-        for an attention that the question makes no sense for.
+    Raises: TextTooLong for the first text that is longer than the checkpoint accepts; NoTokens; PairNeeded;
+        AnalysisError for a kind of attention that the question does not support.
     """
     settings = settings or PassSettings(checkpoint.files.kinds[0])
     prepared, _ = prepare_all(checkpoint, [question.text_of(item) for item in items], settings, "error")
-    by_index = dict(one for batch in answer(checkpoint, question, items, prepared, settings) for one in batch)
+    by_index = dict(indexed for batch in answer(checkpoint, question, items, prepared, settings) for indexed in batch)
     return [by_index[index] for index in range(len(items))]
 
 
@@ -76,7 +76,7 @@ def scores(
     settings: PassSettings | None = None,
     of_scores: ScoreSettings = USUAL_SCORES,
 ) -> RoleScores:
-    """Sieve bias scores by core.roles.roles.ROLES, with what uniform and the best possible attention score.
+    """Sieve bias scores by core.roles.roles.ROLES, with the scores of uniform and of the best possible attention.
 
     Source: Pande et al. 2021, section 3.
     """
@@ -84,7 +84,7 @@ def scores(
 
 
 def roles(of_texts: RoleScores, criterion: Criterion = USUAL_CRITERION) -> HeadTests:
-    """Which heads hold which role over the texts of `scores`; another tau or alpha takes no pass.
+    """Which heads hold which role over the texts of `scores`; changing tau or alpha needs no pass.
 
     Source: Pande et al. 2021, section 4.
     """
@@ -107,7 +107,7 @@ def surface(
     settings: PassSettings | None = None,
     of_surface: SurfaceSettings = USUAL_SURFACE,
 ) -> HeadStatistics:
-    """What each head attends to on the surface of texts: shares of attention, entropy, confidence, distance.
+    """Surface statistics of each head's attention: shares by kind of key, entropy, confidence, distance.
 
     Source: Clark et al. 2019, section 3; Voita et al. 2019, section 4.
     """
@@ -136,8 +136,8 @@ def relations(
     trees = list(dependencies([queries_text(text, settings.kind) for text in texts]))
     items = [ParsedText.of(text, tree.words) for text, tree in zip(texts, trees, strict=True)]
     predictions = results(checkpoint, prediction_question("mean"), items, settings)
-    of_texts = zip(trees, predictions, (text.document for text in texts), strict=True)
-    return relation_accuracies([TextPredictions.of(*of_text) for of_text in of_texts], of_parsing)
+    columns = zip(trees, predictions, (text.document for text in texts), strict=True)
+    return relation_accuracies([TextPredictions.of(*row) for row in columns], of_parsing)
 
 
 def coreference(
@@ -156,16 +156,18 @@ def coreference(
 def word_links(
     checkpoint: Checkpoint, texts: Sequence[Text], pattern: Pattern, settings: PassSettings | None = None
 ) -> PatternLinks:
-    """How much each head looks from the first word of a pattern to the second, against other words at that distance.
+    """How much each head attends from the first word of a pattern to the second, against other words at that distance.
 
-    Raises: AnalysisError where no text has the pattern.
+    Raises: AnalysisError if no text has the pattern.
     """
     settings = settings or PassSettings(checkpoint.files.kinds[0])
     WORD_LINKS.check(settings.kind)
-    read = [queries_text(text, settings.kind) for text in texts]
-    patterns = (PatternText.of(text, tree, pattern) for text, tree in zip(read, dependencies(read), strict=True))
-    found = [item for item in patterns if item is not None]
-    return pattern_links(results(checkpoint, WORD_LINKS, found, settings), [item.text.document for item in found])
+    query_texts = [queries_text(text, settings.kind) for text in texts]
+    patterns = (
+        PatternText.of(text, tree, pattern) for text, tree in zip(query_texts, dependencies(query_texts), strict=True)
+    )
+    matches = [item for item in patterns if item is not None]
+    return pattern_links(results(checkpoint, WORD_LINKS, matches, settings), [item.text.document for item in matches])
 
 
 def ablations(
@@ -175,12 +177,12 @@ def ablations(
     metric: Metric = "output",
     replace: Replace = "zero",
 ) -> Effects:
-    """What taking out each head changes: the vector of a text, or the loss of its language model.
+    """Effect of ablating each head: on the vector of a text, or on the loss of its language model.
 
     Accuracy on labelled texts: `results` of `core.importance.question.ablation_question("labels")`, scored by
     `core.importance.metrics.label_score`.
 
-    Raises: AnalysisError for a metric that the checkpoint has not, and for labels.
+    Raises: AnalysisError for a metric that the checkpoint does not support, and for labels.
     Source: Michel et al. 2019, section 3.2.
     """
     if metric == "labels":

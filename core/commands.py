@@ -1,4 +1,4 @@
-"""What commands share: options, reading texts, loading a checkpoint, writing a table, a progress bar."""
+"""Shared by all commands: options, reading texts, loading a checkpoint, writing a table, a progress bar."""
 
 import argparse
 import re
@@ -28,11 +28,11 @@ TABLES: Final = (".parquet", ".csv")
 
 Done = TypeVar("Done")
 NAMED: Final = 100
-"""Characters of a file's name that its unfinished form keeps."""
+"""Characters of a file's name that are kept in the name of its unfinished copy."""
 
 
 def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which checkpoint is looked at, and how."""
+    """Add the options that choose the checkpoint, device, number format, attention and heads."""
     parser.add_argument("--checkpoint", required=True, help="a hub id, a folder, or: bundled")
     parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
     parser.add_argument("--dtype", default="float32", choices=DTYPES)
@@ -43,7 +43,7 @@ def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_random_weights_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that puts a control in the checkpoint's place."""
+    """Add the option that replaces the checkpoint's weights by random ones, as a control."""
     parser.add_argument(
         "--random-weights",
         type=random_seed,
@@ -53,11 +53,11 @@ def add_random_weights_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_texts_options(parser: argparse.ArgumentParser, suffixes: str) -> None:
-    """Add the options that say which texts are read.
+    """Add the options that choose the texts.
 
     Args:
-        parser: of the command.
-        suffixes: of files that the command reads, for its help.
+        parser: parser of the command.
+        suffixes: suffixes of the files that the command reads, for its help.
     """
     parser.add_argument("--texts", required=True, type=Path, help=suffixes)
     parser.add_argument("--text-columns", help="column or two columns of a table, as a,b")
@@ -66,14 +66,14 @@ def add_texts_options(parser: argparse.ArgumentParser, suffixes: str) -> None:
 
 def heads(written: str) -> tuple[tuple[int, int], ...]:
     """Heads as `3-7,2-5`: layer and head, both 0-based."""
-    matches = [re.fullmatch(r"\s*(\d{1,9})-(\d{1,9})\s*", part, re.ASCII) for part in written.split(",")]
+    matches = [re.fullmatch(r"\s*(\d{1,9})-(\d{1,9})\s*", name, re.ASCII) for name in written.split(",")]
     if not all(matches):
         raise argparse.ArgumentTypeError(f"{quoted(written)} does not name heads; write layer-head, as in 3-7,2-5")
     return tuple((int(head[1]), int(head[2])) for head in matches if head)
 
 
 def random_seed(written: str) -> int:
-    """What random numbers begin with: as much as torch takes."""
+    """A random seed, at most the largest that torch accepts."""
     if not re.fullmatch(r"\d{1,19}", written, re.ASCII) or int(written) > LARGEST_SEED:
         raise argparse.ArgumentTypeError(
             f"{quoted(written)} is not a seed; write a whole number from 0 to {LARGEST_SEED}"
@@ -106,25 +106,25 @@ def read_bytes(path: Path) -> bytes:
     return content
 
 
-def loaded(chosen: argparse.Namespace) -> tuple[Checkpoint, PassSettings]:
-    """The checkpoint of add_checkpoint_options, and what its passes are asked.
+def loaded(options: argparse.Namespace) -> tuple[Checkpoint, PassSettings]:
+    """The checkpoint and the settings of its passes, from the options of add_checkpoint_options.
 
-    Raises: CheckpointError; AnalysisError for an attention or a head that it has not.
+    Raises: CheckpointError; AnalysisError if the checkpoint lacks the requested attention or head.
     """
-    files, seed = find_checkpoint(chosen.checkpoint), getattr(chosen, "random_weights", None)
+    files, seed = find_checkpoint(options.checkpoint), getattr(options, "random_weights", None)
     files = files if seed is None else randomly_initialised(files, seed)
-    checkpoint = load_checkpoint(files, device=chosen.device, dtype=chosen.dtype)
-    asked = PassSettings(chosen.attention or files.kinds[0], tuple(sorted(set(chosen.off))))
-    check_settings(checkpoint, asked)
-    return checkpoint, asked
+    checkpoint = load_checkpoint(files, device=options.device, dtype=options.dtype)
+    settings = PassSettings(options.attention or files.kinds[0], tuple(sorted(set(options.off))))
+    check_settings(checkpoint, settings)
+    return checkpoint, settings
 
 
 def prepared_texts(
     checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, too_long: TooLong
 ) -> dict[int, PassText]:
-    """Tokens of each text by its place; says on standard error what was left out or cut.
+    """Tokens of each text by its index; prints to standard error how many texts were left out or cut.
 
-    Raises: TextTooLong for the first such text (`error` only); NoTokens; PairNeeded; TextError where none is left.
+    Raises: TextTooLong for the first such text (`error` only); NoTokens; PairNeeded; TextError if no text remains.
     """
     prepared, left_out = prepare_all(checkpoint, texts, settings, too_long)
     say_left_out(len(left_out), sum(_is_cut(text) for text in prepared.values()), len(texts), checkpoint.max_tokens)
@@ -142,7 +142,7 @@ def answers(
     """A question's results in the order of the items, computed under a progress bar; as `core.passes.question.answer`.
 
     Args:
-        doing: what the bar says is done.
+        doing: label of the progress bar.
 
     Returns: result by the item's index.
     """
@@ -151,15 +151,15 @@ def answers(
 
 
 def say_left_out(n_left_out: int, n_cut: int, n_texts: int, max_tokens: int) -> None:
-    """Say on standard error how many texts were left out or cut.
+    """Print to standard error how many texts were left out or cut.
 
-    Raises: TextError where none is left.
+    Raises: TextError if no text remains.
     """
-    said = f"{n_left_out} of {n_texts} texts have more than {max_tokens} tokens"
+    finding = f"{n_left_out} of {n_texts} texts have more than {max_tokens} tokens"
     if n_left_out == n_texts:
-        raise TextError(f"{said}. Give shorter texts, or cut them with --too-long truncate.")
+        raise TextError(f"{finding}. Give shorter texts, or cut them with --too-long truncate.")
     if n_left_out:
-        print(f"{said} and were left out.", file=sys.stderr)
+        print(f"{finding} and were left out.", file=sys.stderr)
     if n_cut:
         print(f"{n_cut} of {n_texts} texts were cut to {max_tokens} tokens.", file=sys.stderr)
 
@@ -169,36 +169,36 @@ def _is_cut(text: PassText) -> bool:
 
 
 def progress_bar(work: Iterable[Sequence[Done]], n_texts: int, doing: str | None = None) -> Iterable[Done]:
-    """What batches of work give, one by one, under a bar that counts them; silent where nobody watches."""
+    """The results of all batches, one by one, under a progress bar; no bar if standard error is not a terminal."""
     with tqdm(desc=doing, total=n_texts, unit="text", disable=not sys.stderr.isatty()) as bar:
         for batch in work:
             yield from batch
             bar.update(len(batch))
 
 
-def checkpoint_facts(checkpoint: Checkpoint, asked: PassSettings) -> dict[str, str]:
-    """What a file says about the checkpoint that it comes from."""
+def checkpoint_facts(checkpoint: Checkpoint, settings: PassSettings) -> dict[str, str]:
+    """Metadata of a result file: its checkpoint, number format, attention and heads that are off."""
     return {
         "checkpoint": checkpoint.files.name,
         "fingerprint": checkpoint.files.fingerprint,
         "dtype": checkpoint.dtype,
-        "attention": asked.kind,
-        "heads off": head_names(asked.off),
+        "attention": settings.kind,
+        "heads off": head_names(settings.off),
     }
 
 
 def check_output(output: Path, suffixes: Sequence[str] = (), others: Iterable[Path | None] = ()) -> None:
-    """Refuse what cannot be written before the work is done.
+    """Raise before the work begins if the output cannot be written.
 
     Args:
         output: the file to write.
-        suffixes: that it may have; none for any.
-        others: that the command reads or writes, too; None for one that was not named.
+        suffixes: allowed suffixes; empty to allow any.
+        others: other files that the command reads or writes; None for an option that was not given.
 
     Raises: AnalysisError.
     """
     try:
-        _check_place(output, others)
+        _check_path(output, others)
     except OSError as error:  # such as a name that is too long
         raise AnalysisError(
             f"{shortened(str(output))} cannot be written ({error.strerror or error}). Choose another place."
@@ -211,30 +211,32 @@ def check_output(output: Path, suffixes: Sequence[str] = (), others: Iterable[Pa
     _check_writable(output)
 
 
-def _check_place(output: Path, others: Iterable[Path | None]) -> None:
-    """Refuse a place where there is something else.
+def _check_path(output: Path, others: Iterable[Path | None]) -> None:
+    """Raise if the path is taken or has no folder.
 
-    Raises: AnalysisError; OSError for a name that the system does not take.
+    Raises: AnalysisError; OSError for a name that the system does not accept.
     """
-    folder, shown = output.resolve().parent, shortened(str(output))
+    folder, name_shown = output.resolve().parent, shortened(str(output))
     if not folder.is_dir():
-        at, name = shortened(str(folder)), shortened(output.name)
-        raise AnalysisError(f"There is no folder {at} to write {name} to. Make it first.")
+        parent, name = shortened(str(folder)), shortened(output.name)
+        raise AnalysisError(f"There is no folder {parent} to write {name} to. Make it first.")
     if output.is_dir():
-        raise AnalysisError(f"{shown} is a folder. Name a file in it.")
+        raise AnalysisError(f"{name_shown} is a folder. Name a file in it.")
     if output.is_fifo():
-        raise AnalysisError(f"{shown} is a pipe, which takes no whole file. Name a file.")
+        raise AnalysisError(f"{name_shown} is a pipe, which takes no whole file. Name a file.")
     if any(_is_same(output, other) for other in others if other):
-        raise AnalysisError(f"{shown} is another file of this command, which would be overwritten. Name a new one.")
+        raise AnalysisError(
+            f"{name_shown} is another file of this command, which would be overwritten. Name a new one."
+        )
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    """Whether two paths lead to the same file, also as hard links."""
-    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
+def _is_same(a: Path, b: Path) -> bool:
+    """Whether two paths refer to the same file, including hard links."""
+    return a.resolve() == b.resolve() or (a.exists() and b.exists() and a.samefile(b))
 
 
 def _check_writable(output: Path) -> None:
-    """Try it, as permissions do not tell all; what is there is left as it is.
+    """Try to write, because permissions alone are not conclusive; an existing file is left unchanged.
 
     Raises: AnalysisError.
     """
@@ -254,8 +256,8 @@ def write_table(output: Path, table: pd.DataFrame, facts: Mapping[str, str]) -> 
 
     Args:
         output: ends in one of TABLES.
-        table: with a plain index.
-        facts: where it comes from; in Parquet the table's `attrs`, in CSV columns that say the same in every row.
+        table: a table with a default index.
+        facts: its origin; in Parquet the table's `attrs`, in CSV columns with the same value in every row.
 
     Raises: AnalysisError.
     """
@@ -267,7 +269,7 @@ def write_table(output: Path, table: pd.DataFrame, facts: Mapping[str, str]) -> 
 
 
 def check_name(folder: Path) -> None:
-    """Refuse a name that the system does not take, such as one of 300 characters.
+    """Raise for a name that the system does not accept, such as one of 300 characters.
 
     Raises: AnalysisError.
     """
@@ -279,9 +281,9 @@ def check_name(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it; one that is there stays as it is.
+    """Create a folder and its parents, unless it exists.
 
-    Raises: AnalysisError where that fails.
+    Raises: AnalysisError if that fails.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -290,35 +292,35 @@ def make_folder(folder: Path) -> None:
         raise AnalysisError(f"{shortened(str(folder))} cannot be made ({why}). Choose another place.") from None
 
 
-def write(output: Path, how: Callable[[Path], object]) -> None:
-    """Write a file; an older one of its name stays as it is until the new one is whole.
+def write(output: Path, write_to: Callable[[Path], object]) -> None:
+    """Write a file; an existing one is replaced only once the new one is complete.
 
     Args:
         output: the file.
-        how: writes to the path that it is given.
+        write_to: writes the content to a given path.
 
-    Raises: AnalysisError where that fails.
+    Raises: AnalysisError if that fails.
     """
     try:
-        write_whole(output, how)
+        write_whole(output, write_to)
     except OSError as error:
         raise AnalysisError(f"{output} cannot be written ({error.strerror or error}). Choose another place.") from None
 
 
-def write_whole(output: Path, how: Callable[[Path], object]) -> None:
+def write_whole(output: Path, write_to: Callable[[Path], object]) -> None:
     """As `write`.
 
     Raises: OSError.
     """
     if output.exists() and not output.is_file():
-        how(output)  # a device, such as /dev/stdout
+        write_to(output)  # a device, such as /dev/stdout
         return
-    target = output.resolve()  # of a link, what it leads to
-    part = target.with_name(f"{target.name[:NAMED]}-{uuid4().hex[:8]}.part")
+    target = output.resolve()  # follows links
+    temporary = target.with_name(f"{target.name[:NAMED]}-{uuid4().hex[:8]}.part")
     try:
-        how(part)
+        write_to(temporary)
         if target.exists():
-            shutil.copymode(target, part)
-        part.replace(target)
+            shutil.copymode(target, temporary)
+        temporary.replace(target)
     finally:
-        part.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

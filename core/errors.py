@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from typing import Final
 
 LONGEST_QUOTED: Final = 100
-"""Characters of a name or of another word that a message quotes."""
+"""Maximum number of characters of a quoted name or word in a message."""
 _TOO_LONG: Final = re.compile(rf"\S{{{LONGEST_QUOTED + 1},}}")
 
 
 class AnalysisError(Exception):
     """An error with a message for the user; pages and the command line catch this class and nothing broader.
 
-    Of a very long name in the message, both ends are kept.
+    Very long names in the message are shortened to both ends.
     """
 
     def __init__(self, message: str) -> None:
@@ -21,7 +21,7 @@ class AnalysisError(Exception):
 
 
 def shortened(name: str) -> str:
-    """A name, which may have blanks, as a message shows it: of a very long one both ends."""
+    """A name, which may contain spaces, for a message: a very long one is shortened to both ends."""
     half = (LONGEST_QUOTED - 1) // 2
     return name if len(name) <= LONGEST_QUOTED else f"{name[:half]}…{name[-half:]}"
 
@@ -145,9 +145,9 @@ def _named(position: int | None) -> str:
 
 
 def quoted(value: object) -> str:
-    """What somebody gave, as a message quotes it: in quotes, and at most LONGEST_QUOTED characters of it."""
-    written = repr(value)
-    return written if len(written) <= LONGEST_QUOTED else f"{written[: LONGEST_QUOTED - 1]}…"
+    """A value from the user in quotes, for a message, cut to LONGEST_QUOTED characters."""
+    representation = repr(value)
+    return representation if len(representation) <= LONGEST_QUOTED else f"{representation[: LONGEST_QUOTED - 1]}…"
 
 
 def first_line(error: BaseException) -> str:
@@ -157,12 +157,12 @@ def first_line(error: BaseException) -> str:
 
 @contextmanager
 def panics_caught() -> Iterator[None]:
-    """Turn what `tokenizers`, a library in Rust, raises into a CheckpointError.
+    """Convert errors of `tokenizers`, a library in Rust, into CheckpointErrors.
 
-    Its panics are no Exceptions, so that neither a page nor a thread that serves many would survive one; its errors are
-    of no class but Exception itself.
+    Its panics are not Exceptions, so neither a page nor a shared thread would survive one; its errors are plain
+    Exceptions.
 
-    Raises: CheckpointError in place of whatever is neither of a class below Exception nor meant to end the program.
+    Raises: CheckpointError for a panic and for a plain Exception; other errors pass through.
     """
     try:
         yield
@@ -177,7 +177,7 @@ def panics_caught() -> Iterator[None]:
 
 
 def panicked(panic: BaseException) -> str:
-    """The sentence on a panic."""
+    """The message for a panic."""
     return (
         f"The checkpoint's tokenizer broke down ({first_line(panic)}). Save its tokenizer.json again, or choose "
         "another checkpoint."

@@ -1,17 +1,17 @@
-"""JSON from files that anybody may have written."""
+"""Reading JSON from untrusted files."""
 
 import json
 from typing import Any
 
 
 def parse_json(content: str | bytes) -> Any:
-    """What a JSON text says.
+    """The value of a JSON text.
 
     Args:
         content: the text, or its bytes in UTF-8.
 
-    Raises: ValueError for what is not JSON, not UTF-8, holds a number of more than 4,300 digits, or is nested so deeply
-        that Python's parser gives up.
+    Raises: ValueError for content that is not JSON or not UTF-8, has a number of more than 4,300 digits, or is nested
+        too deeply for Python's parser.
     """
     try:
         return json.loads(content)
