@@ -22,7 +22,7 @@ from core.finetuning.journal import open_run, plan_of
 from core.finetuning.movie_reviews import COLUMNS, movie_reviews
 from core.importance.effects import halves
 from core.importance.gates.settings import GateSettings, TrainedGates
-from core.importance.labels import class_places
+from core.importance.labels import class_indices
 from core.importance.measures import (
     Measure,
     attributions,
@@ -114,7 +114,7 @@ def read_reviews(n_texts: int | None) -> Reviews:
     training, held_out = (read_training_data(path.name, path.read_bytes(), COLUMNS[:1], COLUMNS[1]) for path in paths)
     inference, engine = Inference(Store()), Engine(find_checkpoint(SAMPLE), "cpu")
     checkpoint = inference.checkpoint(engine)
-    places = class_places(SAMPLE, checkpoint.full_model.config.id2label, held_out)
+    places = class_indices(SAMPLE, checkpoint.full_model.config.id2label, held_out)
     attention = checkpoint.attentions["self"]
     return Reviews(
         inference=inference,

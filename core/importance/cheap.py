@@ -1,4 +1,4 @@
-"""Measures of importance that are cheaper than ablation, made of answers that a command or a page gets in its own way.
+"""Measures of importance that are cheaper than ablation, from answers that the caller (a command or a page) provides.
 
 Does not import torch.
 """
@@ -26,9 +26,9 @@ from core.surface.key_kinds import USUAL_SURFACE
 from core.surface.question import surface_question
 
 Ask = Callable[..., Sequence[Any]]
-"""ask(question, doing, labelled=False) -> results in the order of the texts: `doing` says what is computed to whoever
-waits, `labelled` whether the question is about labelled texts. Raises AnalysisError for what a checkpoint does not
-allow."""
+"""ask(question, doing, labelled=False) -> results in the order of the texts: `doing` describes the computation to the
+reader, `labelled` says whether the question is about labelled texts. Raises AnalysisError if the checkpoint does not
+support the question."""
 
 
 KINDS: Final[Mapping[str, str]] = {
@@ -42,16 +42,16 @@ KINDS: Final[Mapping[str, str]] = {
     "confidence": "confidence",
     "relevance": "relevance",
 }
-"""Name of each measure -> what computes it, as of `ways_to_measures`; the metric output has no attributions."""
+"""Name of each measure -> key in `ways_to_measures`; the metric output has no attributions."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CheapMeasures:
-    """Every measure that a checkpoint allows, but ablation."""
+    """All measures except ablation that a checkpoint supports."""
 
     measures: tuple[Measure, ...]
     left_out: tuple[tuple[str, str], ...]
-    """What is missing, and why."""
+    """Name of each missing measure, and why it is missing."""
 
 
 def ways_to_measures(
@@ -62,20 +62,21 @@ def ways_to_measures(
     normalised: bool = False,
     rule: Rule = RULES[0],
 ) -> Mapping[str, Callable[[], list[Measure]]]:
-    """What computes each kind of measure but ablation; raises AnalysisError for one that a checkpoint does not allow.
+    """Functions that compute each kind of measure except ablation; each raises AnalysisError if the checkpoint does not
+    support it.
 
     Args:
         ask: answers a question about every text.
-        projections: gives the weights that the heads' outputs go through next, or raises AnalysisError.
-        metric: what heads are to matter for.
+        projections: returns the output projection's weights by head, or raises AnalysisError.
+        metric: what importance is measured for.
         normalised: whether gradient measures are divided by the norm of their layer.
-        rule: how relevance goes through attention.
+        rule: how relevance is propagated through attention.
     """
 
     def gradients() -> list[Measure]:
         slopes = ask(slopes_question(metric), "gradients", labelled=True)
         by_gradient = gradient_measures(slopes, normalised)
-        # The metric output has no slope of its own; the random direction in its place has no sign that would mean much.
+        # The metric output has no gradient of its own; the random direction used instead has no meaningful sign.
         if metric == "output":
             return by_gradient
         return [*by_gradient, *attributions(slopes, ask(HEAD_OUTPUTS, "outputs of heads"))]
@@ -85,7 +86,7 @@ def ways_to_measures(
 
     def by_confidence() -> list[Measure]:
         surfaces = ask(surface_question(USUAL_SURFACE), "confidence")
-        return [confidence(np.stack([of_text.confidence for of_text in surfaces]))]
+        return [confidence(np.stack([surface.confidence for surface in surfaces]))]
 
     def by_relevance() -> list[Measure]:
         return [relevance(ask(relevance_question(metric, rule), "relevance"))]
@@ -99,10 +100,10 @@ def ways_to_measures(
 
 
 def allowed_measures(ways: Mapping[str, Callable[[], list[Measure]]]) -> CheapMeasures:
-    """Every measure that a checkpoint allows, but ablation.
+    """All measures except ablation that a checkpoint supports.
 
     Args:
-        ways: of `ways_to_measures`.
+        ways: from `ways_to_measures`.
     """
     measures: list[Measure] = []
     left_out = []

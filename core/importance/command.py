@@ -17,12 +17,12 @@ from core.importance.cheap import allowed_measures, ways_to_measures
 from core.importance.effects import RESAMPLES, Draws, Effects, KeptAlone, effects, halves, kept_alone
 from core.importance.material import (
     Material,
-    ablated,
+    ablation_outcomes,
     add_metric_options,
-    asked,
     material_facts,
     outputs_of_heads,
     read_material,
+    results_of,
 )
 from core.importance.measures import ABLATION, Measure, damage
 from core.importance.per_text import RULES, Rule
@@ -74,16 +74,16 @@ def _add_ablation_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", required=True, type=Path, help="file to write: " + " or ".join(TABLES))
 
 
-def _resamples(written: str) -> int:
-    """How many corpora are drawn."""
-    if not written.isascii() or not written.isdigit() or not FEWEST_RESAMPLES <= int(written) <= MOST_RESAMPLES:
+def _resamples(text: str) -> int:
+    """Parse the number of drawn corpora."""
+    if not text.isascii() or not text.isdigit() or not FEWEST_RESAMPLES <= int(text) <= MOST_RESAMPLES:
         raise argparse.ArgumentTypeError(
-            f"{quoted(written)} is not a number of corpora; write one from {FEWEST_RESAMPLES} to {MOST_RESAMPLES}"
+            f"{quoted(text)} is not a number of corpora; write one from {FEWEST_RESAMPLES} to {MOST_RESAMPLES}"
         )
-    return int(written)
+    return int(text)
 
 
-def ablate(chosen: argparse.Namespace) -> None:
+def ablate(arguments: argparse.Namespace) -> None:
     """Take out each head in turn and write one row per head: full (metric with all heads on; 0 for output), without
     (without this head), delta (without - full), low and high (95% interval of delta, by bootstrap over texts, or over
     documents where these are known), p (two-sided, of "no change"), p_adjusted (corrected over all heads). A larger
@@ -91,24 +91,24 @@ def ablate(chosen: argparse.Namespace) -> None:
     only says that a head does anything. A masked language model is asked for 15% of each text's tokens, the same
     ones whenever the text is; other language models for every token after the first.
     """
-    check_output(chosen.output, TABLES, [chosen.texts])
-    if chosen.keep_one:
-        check_output(chosen.keep_one, TABLES, [chosen.texts, chosen.output])
-    material = read_material(chosen)
-    if chosen.keep_one:
+    check_output(arguments.output, TABLES, [arguments.texts])
+    if arguments.keep_one:
+        check_output(arguments.keep_one, TABLES, [arguments.texts, arguments.output])
+    material = read_material(arguments)
+    if arguments.keep_one:
         halves(material.documents)  # too few texts are refused before the work is done
-    means = mean_outputs(outputs_of_heads(material)) if chosen.replace == "mean" else None
-    draws = Draws(material.documents, chosen.resamples)
-    facts = material_facts(chosen, material) | {"replaced by": chosen.replace, "correction": chosen.correction}
-    outcomes = ablated(material, means=means)
-    write_table(chosen.output, effects_table(effects(outcomes, material.score, draws, chosen.correction)), facts)
-    if chosen.keep_one:
-        alone = ablated(material, alone=True, means=means)
-        kept = kept_alone(alone, material.score, material.documents, draws, chosen.correction)
-        write_table(chosen.keep_one, kept_table(kept), facts)
+    means = mean_outputs(outputs_of_heads(material)) if arguments.replace == "mean" else None
+    draws = Draws(material.documents, arguments.resamples)
+    facts = material_facts(arguments, material) | {"replaced by": arguments.replace, "correction": arguments.correction}
+    outcomes = ablation_outcomes(material, means=means)
+    write_table(arguments.output, effects_table(effects(outcomes, material.score, draws, arguments.correction)), facts)
+    if arguments.keep_one:
+        alone = ablation_outcomes(material, alone=True, means=means)
+        kept = kept_alone(alone, material.score, material.documents, draws, arguments.correction)
+        write_table(arguments.keep_one, kept_table(kept), facts)
 
 
-def importance(chosen: argparse.Namespace) -> None:
+def importance(arguments: argparse.Namespace) -> None:
     """Write one row per measure, layer and head: measure, layer, head, value; a larger value is more important.
     Ablation: how much worse the metric is without the head. Gradient per token, text, batch: the absolute product of
     output and gradient. Attribution: the estimated rise of the loss without the head. Wanda-sp, flap: from outputs and
@@ -116,32 +116,32 @@ def importance(chosen: argparse.Namespace) -> None:
     checkpoint does not allow are left out and named on standard error. Prints Spearman's correlation with ablation, and
     how much of what relevance distributes arrives at the tokens.
     """
-    check_output(chosen.output, TABLES, [chosen.texts])
-    if chosen.agreement:
-        check_output(chosen.agreement, TABLES, [chosen.texts, chosen.output])
-    if chosen.agreement and chosen.no_ablation:
+    check_output(arguments.output, TABLES, [arguments.texts])
+    if arguments.agreement:
+        check_output(arguments.agreement, TABLES, [arguments.texts, arguments.output])
+    if arguments.agreement and arguments.no_ablation:
         raise AnalysisError("Agreement is that with ablation. Leave out --no-ablation, or --agreement.")
-    material = read_material(chosen)
-    measures = cheap_measures(material, chosen.normalise, chosen.rule)
-    facts = material_facts(chosen, material) | {"replaced by": chosen.replace, "relevance rule": chosen.rule}
-    if not chosen.no_ablation:
-        means = mean_outputs(outputs_of_heads(material)) if chosen.replace == "mean" else None
-        ablation = damage(ablated(material, means=means), material.score)
-        compared = agreements(measures, ablation, Draws(material.documents, chosen.resamples))
-        _print_agreements(compared)
-        if chosen.agreement:
-            write_table(chosen.agreement, agreement_table(compared), facts)
+    material = read_material(arguments)
+    measures = cheap_measures(material, arguments.normalise, arguments.rule)
+    facts = material_facts(arguments, material) | {"replaced by": arguments.replace, "relevance rule": arguments.rule}
+    if not arguments.no_ablation:
+        means = mean_outputs(outputs_of_heads(material)) if arguments.replace == "mean" else None
+        ablation = damage(ablation_outcomes(material, means=means), material.score)
+        correlations = agreements(measures, ablation, Draws(material.documents, arguments.resamples))
+        _print_agreements(correlations)
+        if arguments.agreement:
+            write_table(arguments.agreement, agreement_table(correlations), facts)
         measures = [ablation, *measures]
     for conserved in (measure.conserved for measure in measures if measure.conserved is not None):
         print(f"Of what relevance distributes, {np.median(conserved):.1%} arrives at the tokens (median over texts).")
-    write_table(chosen.output, measures_table(measures, len(material.prepared)), facts)
+    write_table(arguments.output, measures_table(measures, len(material.prepared)), facts)
 
 
 def cheap_measures(material: Material, normalised: bool, rule: Rule) -> list[Measure]:
-    """Every measure that a checkpoint allows, but ablation; the others are named on standard error."""
+    """All measures except ablation that the checkpoint supports; the others are named on standard error."""
 
     def ask(question: Question[Any, Any], doing: str, *, labelled: bool = False) -> list[Any]:
-        return asked(material, question, material.labelled if labelled else material.texts, doing)
+        return results_of(material, question, material.labelled if labelled else material.texts, doing)
 
     def projections() -> Float[np.ndarray, "layer channel_out head channel"]:
         from core.importance.passes.projections import output_projections
@@ -156,29 +156,29 @@ def cheap_measures(material: Material, normalised: bool, rule: Rule) -> list[Mea
     return list(cheap.measures)
 
 
-def _print_agreements(compared: Sequence[Agreement]) -> None:
+def _print_agreements(correlations: Sequence[Agreement]) -> None:
     print(f"Spearman's correlation with {ABLATION}, over all heads (95% interval):")
-    for of_measure in compared:
-        value, low, high = (side[0] for side in (of_measure.spearman, of_measure.low, of_measure.high))
-        print(f"{of_measure.measure:<26}{value:>6.2f} ({low:.2f} to {high:.2f})")
+    for agreement in correlations:
+        value, low, high = (values[0] for values in (agreement.spearman, agreement.low, agreement.high))
+        print(f"{agreement.measure:<26}{value:>6.2f} ({low:.2f} to {high:.2f})")
 
 
-def effects_table(of_heads: Effects) -> pd.DataFrame:
-    """One row a head, as the command's columns."""
-    layer, head = np.indices(of_heads.delta.shape)
+def effects_table(results: Effects) -> pd.DataFrame:
+    """One row per head, with the command's columns."""
+    layer, head = np.indices(results.delta.shape)
     columns = ("without", "delta", "low", "high", "p", "p_adjusted")
     return pd.DataFrame(
         {
             "layer": layer.ravel(),
             "head": head.ravel(),
-            "full": of_heads.full,
-            **{name: getattr(of_heads, name).ravel() for name in columns},
+            "full": results.full,
+            **{name: getattr(results, name).ravel() for name in columns},
         }
     )
 
 
 def kept_table(alone: KeptAlone) -> pd.DataFrame:
-    """One row a layer, as the command's columns."""
+    """One row per layer, with the command's columns."""
     columns: Sequence[str] = ("without", "delta", "low", "high", "p", "p_adjusted")
     return pd.DataFrame(
         {
@@ -192,25 +192,25 @@ def kept_table(alone: KeptAlone) -> pd.DataFrame:
 
 
 def measures_table(measures: Sequence[Measure], n_texts: int) -> pd.DataFrame:
-    """One row a measure and head, as the command's columns."""
+    """One row per measure and head, with the command's columns."""
     parts = []
     for measure in measures:
         values = measure.values(n_texts)
-        layer, head = (place.ravel() for place in np.indices(values.shape))
+        layer, head = (axis.ravel() for axis in np.indices(values.shape))
         parts.append(pd.DataFrame({"measure": measure.name, "layer": layer, "head": head, "value": values.ravel()}))
     return pd.concat(parts, ignore_index=True)
 
 
-def agreement_table(compared: Sequence[Agreement]) -> pd.DataFrame:
-    """One row a measure and layer, as the command's columns; over all heads first."""
+def agreement_table(correlations: Sequence[Agreement]) -> pd.DataFrame:
+    """One row per measure and layer, with the command's columns; first the correlation over all heads."""
     parts = [
         pd.DataFrame(
             {
-                "measure": of_measure.measure,
-                "layer": pd.array([None, *range(len(of_measure.spearman) - 1)], dtype="Int64"),
-                **{name: getattr(of_measure, name) for name in ("spearman", "low", "high")},
+                "measure": agreement.measure,
+                "layer": pd.array([None, *range(len(agreement.spearman) - 1)], dtype="Int64"),
+                **{name: getattr(agreement, name) for name in ("spearman", "low", "high")},
             }
         )
-        for of_measure in compared
+        for agreement in correlations
     ]
     return pd.concat(parts, ignore_index=True)

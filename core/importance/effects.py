@@ -1,4 +1,4 @@
-"""Changes of a score by what is done to each head, with paired bootstrap intervals and tests. Does not import torch."""
+"""Effect of ablating each head on a score, with paired bootstrap intervals and tests. Does not import torch."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ FEWEST_TEXTS: Final = 2
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effects:
-    """What is done to each head, and what that changes."""
+    """Effect of ablating each head on a score."""
 
     full: float
     """Score with all heads on."""
@@ -36,13 +36,13 @@ class Effects:
 
 
 class Draws:
-    """How often each text stands in each of many corpora drawn from the texts, the same for all heads and measures.
+    """Bootstrap weights: how often each drawn corpus contains each text, the same for all heads and measures.
 
-    Where documents are known, these are drawn, each with all its texts.
+    Where documents are known, whole documents are drawn, each with all its texts.
     """
 
     def __init__(self, documents: Sequence[str | None], n_drawn: int = RESAMPLES, seed: int = 0) -> None:
-        """Draw corpora of as many units as there are texts, or documents."""
+        """Draw corpora with as many units (texts or documents) as there are."""
         numbers = document_numbers(documents)
         unit = np.arange(len(documents)) if numbers is None else numbers
         n_units = int(unit.max()) + 1
@@ -60,15 +60,15 @@ def effects(outcomes: Sequence[TextOutcomes], score: Score, draws: Draws, correc
 
     Args:
         outcomes: of each text, from a sweep.
-        score: what is compared.
-        draws: of as many texts.
+        score: to compare.
+        draws: over the same texts.
         correction: over the heads.
 
     Source: Michel et al. 2019, section 3.2, who test by paired bootstrap at p < 0.01 without a correction. A p-value is
         twice the smaller share of drawn corpora in which the change is not above, or not below, 0, each with one
         corpus more so that it is never 0 (Davison and Hinkley 1997, section 4.2).
     """
-    full, without = (np.stack([getattr(of_text, name) for of_text in outcomes]) for name in ("full", "without"))
+    full, without = (np.stack([getattr(outcome, name) for outcome in outcomes]) for name in ("full", "without"))
     score_full, score_without = float(score.of(full)), score.of(without)
     delta = score_without - score_full
     low, high, p = interval_and_p(draws, delta, paired_changes(draws, score, full, without))
@@ -89,10 +89,10 @@ def paired_changes(
     full: Float[np.ndarray, "text part"],
     without: Float[np.ndarray, "text layer head part"],
 ) -> Float[np.ndarray, "corpus layer head"]:
-    """Change of the score in each drawn corpus; layer by layer, which bounds the memory."""
-    of_full = draws.scores(score, full)[:, None]
+    """Change of the score in each drawn corpus; layer by layer to bound memory use."""
+    full_scores = draws.scores(score, full)[:, None]
     layers: Iterator[np.ndarray] = (
-        draws.scores(score, without[:, layer]) - of_full for layer in range(without.shape[1])
+        draws.scores(score, without[:, layer]) - full_scores for layer in range(without.shape[1])
     )
     return np.stack(list(layers), axis=1)
 
@@ -102,7 +102,7 @@ def interval_and_p(
 ) -> tuple[Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]:
     """95% interval by percentiles, low and high, and two-sided p-value of a change; NaN with too few texts.
 
-    A corpus in which the score does not exist, such as a correlation of equal values, does not count.
+    A corpus in which the score is undefined, such as a correlation of equal values, does not count.
     """
     none = np.full(delta.shape, np.nan)
     if draws.n_units < FEWEST_TEXTS or np.isnan(drawn).all():
@@ -114,23 +114,23 @@ def interval_and_p(
 
 
 def interval(drawn: Float[np.ndarray, "corpus *cell"]) -> tuple[Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]:
-    """Percentiles, low and high, over the drawn corpora in which the value exists; NaN where it exists in none."""
+    """Percentiles, low and high, over the drawn corpora in which the value is defined; NaN where it is in none."""
     ends = np.full((2, *drawn.shape[1:]), np.nan)
-    some = ~np.isnan(drawn).all(axis=0)
-    ends[:, some] = np.nanquantile(drawn[:, some], [ALPHA / 2, 1 - ALPHA / 2], axis=0)
+    has_value = ~np.isnan(drawn).all(axis=0)
+    ends[:, has_value] = np.nanquantile(drawn[:, has_value], [ALPHA / 2, 1 - ALPHA / 2], axis=0)
     return ends[0], ends[1]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KeptAlone:
-    """The best head of each layer left alone, chosen on one half of the texts and judged on the other."""
+    """Each layer with only its best head on; the head is chosen on one half of the texts and evaluated on the other."""
 
     full: float
     """Score with all heads on, over all texts."""
     head: Int[np.ndarray, "half layer"]
-    """Chosen on the texts, or documents, with even numbers, and on those with odd ones."""
+    """Best head on the texts, or documents, with even numbers, and on those with odd numbers."""
     without: Float[np.ndarray, " layer"]
-    """Score of the texts, each with the head chosen on the other half alone in its layer."""
+    """Score of all texts, each with only the head that was chosen on the other half."""
     delta: Float[np.ndarray, " layer"]
     low: Float[np.ndarray, " layer"]
     high: Float[np.ndarray, " layer"]
@@ -146,34 +146,34 @@ def kept_alone(
     draws: Draws,
     correction: Correction = "bh",
 ) -> KeptAlone:
-    """How well each layer does with its best head alone.
+    """Score of each layer with only its best head on.
 
     Args:
-        outcomes: of each text, from a sweep that leaves heads alone.
-        score: what is compared.
+        outcomes: of each text, from a sweep with `alone`.
+        score: to compare.
         documents: of each text; a document is never in both halves.
-        draws: of as many texts.
+        draws: over the same texts.
         correction: over the layers.
 
     Raises: AnalysisError for fewer than two texts, or documents.
     Source: Michel et al. 2019, section 3.3; their choice and its score come from different data sets in tables 2 and 3.
     """
     half = halves(documents)
-    full, alone = (np.stack([getattr(of_text, name) for of_text in outcomes]) for name in ("full", "without"))
+    full, alone = (np.stack([getattr(outcome, name) for outcome in outcomes]) for name in ("full", "without"))
     n_layers = alone.shape[1]
     terms = score.contributions(alone)
     sums = [terms[half == side].sum(axis=0) for side in (0, 1)]
-    damage = np.stack([score.sign * score.of_sums(of_half) for of_half in sums])
+    damage = np.stack([score.sign * score.of_sums(half_sums) for half_sums in sums])
     best = np.nan_to_num(damage, nan=np.inf).argmin(axis=-1)  # a removed head cannot be the best one
-    # Each text with the head that the other half has chosen.
-    judged = alone[np.arange(len(alone))[:, None], np.arange(n_layers), best[1 - half]]
-    delta = score.of(judged) - score.of(full)
-    drawn = draws.scores(score, judged) - draws.scores(score, full)[:, None]
+    # Each text is evaluated with the head chosen on the other half.
+    evaluated = alone[np.arange(len(alone))[:, None], np.arange(n_layers), best[1 - half]]
+    delta = score.of(evaluated) - score.of(full)
+    drawn = draws.scores(score, evaluated) - draws.scores(score, full)[:, None]
     low, high, p = interval_and_p(draws, delta, drawn)
     return KeptAlone(
         full=float(score.of(full)),
         head=best,
-        without=score.of(judged),
+        without=score.of(evaluated),
         delta=delta,
         low=low,
         high=high,
@@ -183,7 +183,7 @@ def kept_alone(
 
 
 def halves(documents: Sequence[str | None]) -> Int[np.ndarray, " text"]:
-    """Half of each text, 0 or 1: by turns, whole documents where these are known.
+    """Half that each text belongs to, 0 or 1: alternating, by whole documents where these are known.
 
     Raises: AnalysisError for fewer than two texts, or documents.
     """

@@ -1,4 +1,4 @@
-"""Labelled texts as a classifier's checkpoint understands them. Does not import torch."""
+"""Labelled texts, with labels mapped to a checkpoint's classes. Does not import torch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ SHOWN_CLASSES = 5
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Labels:
-    """Texts with what the classifier should say about each."""
+    """Texts with their correct labels."""
 
     texts: tuple[Text, ...]
     values: Float[np.ndarray, " text"]
@@ -29,12 +29,12 @@ class Labels:
 def read_labels(
     checkpoint: Checkpoint, name: str, content: bytes, text_columns: tuple[str, ...] | None, label_column: str
 ) -> Labels:
-    """Labelled texts of a table.
+    """Read labelled texts from a table.
 
     Args:
         checkpoint: a classifier or a regression.
-        name: the file's: .csv or .tsv, also gzipped.
-        content: its bytes.
+        name: of the file: .csv or .tsv, also gzipped.
+        content: bytes of the file.
         text_columns: one column, or two for pairs; None to recognise a known header.
         label_column: the column with the labels: names of the checkpoint's classes, their numbers, or values.
 
@@ -52,21 +52,21 @@ def read_labels(
     data = read_training_data(name, content, columns, label_column, task="regression" if is_regression else "classes")
     if is_regression:
         return Labels(texts=data.texts, values=np.array(data.labels), n_classes=0)
-    places = class_places(checkpoint.files.name, config.id2label, data)
+    indices = class_indices(checkpoint.files.name, config.id2label, data)
     return Labels(
         texts=data.texts,
-        values=np.array([places[int(label)] for label in data.labels], float),
+        values=np.array([indices[int(label)] for label in data.labels], float),
         n_classes=len(config.id2label),
     )
 
 
-def class_places(checkpoint: str, names: Mapping[int, str], data: TrainingData) -> list[int]:
+def class_indices(checkpoint: str, names: Mapping[int, str], data: TrainingData) -> list[int]:
     """Index among a checkpoint's classes of each class of a table, by its name or by its number.
 
     Raises: AnalysisError for a class that the checkpoint does not know.
     """
-    by_name = {str(label): int(place) for place, label in names.items()}
-    by_number = {str(place): int(place) for place in names}
+    by_name = {str(label): int(index) for index, label in names.items()}
+    by_number = {str(index): int(index) for index in names}
     known = by_name if set(data.classes) & set(by_name) else by_number
     unknown = [label for label in data.classes if label not in known]
     if unknown:
@@ -80,17 +80,17 @@ def class_places(checkpoint: str, names: Mapping[int, str], data: TrainingData) 
 
 
 def _known_columns(names: Sequence[str]) -> tuple[str, ...]:
-    lowered = [name.lower() for name in names]
-    for known in KNOWN_COLUMNS:
-        if set(known) <= set(lowered):
-            return tuple(names[lowered.index(column)] for column in known)
+    lower_case = [name.lower() for name in names]
+    for columns in KNOWN_COLUMNS:
+        if set(columns) <= set(lower_case):
+            return tuple(names[lower_case.index(column)] for column in columns)
     raise ColumnsNeeded(
         "The first line names no column known to hold texts. Pick the one or two columns.", tuple(names)
     )
 
 
 def check_label_column(metric: str, label_column: str | None) -> None:
-    """Refuse a metric without its labels, and labels without their metric.
+    """Raise if the metric labels has no label column, or if another metric has one.
 
     Raises: TextError.
     """

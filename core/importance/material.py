@@ -1,4 +1,4 @@
-"""What the commands of this room have in common: their options, and the texts, labels and score that these name."""
+"""Shared by the commands of this package: their options, and the texts, labels and score that these select."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ LABEL_SCORES: Final = SCORE_NAMES["labels"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Material:
-    """What the commands of this room work on."""
+    """Input of the commands of this package."""
 
     checkpoint: Checkpoint
     settings: PassSettings
@@ -42,15 +42,15 @@ class Material:
     texts: tuple[Text, ...]
     """As read."""
     prepared: Mapping[int, PassText]
-    """By place among the texts; some may be left out."""
+    """By index among the texts; some may be left out."""
     labels: np.ndarray | None
-    """Of each text as read, for the metric labels."""
+    """Label of each text as read; None unless the metric is labels."""
     score: Score
 
     @property
     def documents(self) -> list[str | None]:
-        """Document of each prepared text, in the order of their places."""
-        return [self.texts[place].document for place in sorted(self.prepared)]
+        """Document of each prepared text, in the order of the texts."""
+        return [self.texts[index].document for index in sorted(self.prepared)]
 
     @property
     def labelled(self) -> list[LabelledText]:
@@ -60,7 +60,7 @@ class Material:
 
 
 def add_metric_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what heads are to matter for, on which texts, in which checkpoint."""
+    """Add the options that select the metric, the texts and the checkpoint."""
     add_checkpoint_options(parser)
     add_random_weights_option(parser)
     add_texts_options(parser, ", ".join(SUFFIXES) + "; for labels a table, also gzipped")
@@ -80,29 +80,29 @@ def add_metric_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_material(chosen: argparse.Namespace) -> Material:
-    """Checkpoint, texts and metric of `add_metric_options`.
+def read_material(arguments: argparse.Namespace) -> Material:
+    """Load the checkpoint, texts and metric selected by the options of `add_metric_options`.
 
-    Raises: AnalysisError for what does not fit together.
+    Raises: AnalysisError if these do not fit together.
     """
     from core.passes.readout import check_metric
 
-    check_label_column(chosen.metric, chosen.label_column)
-    texts = () if chosen.metric == "labels" else read_texts(chosen.texts, chosen.text_columns)
-    checkpoint, settings = loaded(chosen)
-    check_metric(checkpoint, chosen.metric, settings.kind)
+    check_label_column(arguments.metric, arguments.label_column)
+    texts = () if arguments.metric == "labels" else read_texts(arguments.texts, arguments.text_columns)
+    checkpoint, settings = loaded(arguments)
+    check_metric(checkpoint, arguments.metric, settings.kind)
     labels, n_classes = None, 0
-    if chosen.metric == "labels":
-        columns = chosen.text_columns and tuple(name.strip() for name in chosen.text_columns.split(","))
-        content = read_bytes(chosen.texts)
-        read = read_labels(checkpoint, chosen.texts.name, content, columns, chosen.label_column)
-        texts, labels, n_classes = read.texts, read.values, read.n_classes
-    prepared = prepared_texts(checkpoint, texts, settings, chosen.too_long)
-    score = score_of(chosen.metric, chosen.score, None if labels is None else labels[sorted(prepared)], n_classes)
+    if arguments.metric == "labels":
+        columns = arguments.text_columns and tuple(name.strip() for name in arguments.text_columns.split(","))
+        content = read_bytes(arguments.texts)
+        table = read_labels(checkpoint, arguments.texts.name, content, columns, arguments.label_column)
+        texts, labels, n_classes = table.texts, table.values, table.n_classes
+    prepared = prepared_texts(checkpoint, texts, settings, arguments.too_long)
+    score = score_of(arguments.metric, arguments.score, None if labels is None else labels[sorted(prepared)], n_classes)
     return Material(
         checkpoint=checkpoint,
         settings=settings,
-        metric=chosen.metric,
+        metric=arguments.metric,
         texts=texts,
         prepared=prepared,
         labels=labels,
@@ -120,28 +120,30 @@ def score_of(metric: Metric, name: ScoreName | None, labels: np.ndarray | None, 
     return label_score(name or ("accuracy" if n_classes else "pearson"), labels, n_classes)
 
 
-def ablated(material: Material, *, alone: bool = False, means: MeanOutputs | None = None) -> list[TextOutcomes]:
-    """Outcomes of each prepared text, in the order of their places."""
+def ablation_outcomes(
+    material: Material, *, alone: bool = False, means: MeanOutputs | None = None
+) -> list[TextOutcomes]:
+    """Outcomes of each prepared text, in the order of the texts."""
     question = ablation_question(material.metric, alone=alone, means=means)
-    return asked(material, question, material.texts, "heads alone" if alone else "heads out")
+    return results_of(material, question, material.texts, "heads alone" if alone else "heads out")
 
 
 def outputs_of_heads(material: Material) -> list[TextOutputs]:
-    """Sums of the heads' outputs on each prepared text, in the order of their places."""
-    return asked(material, HEAD_OUTPUTS, material.texts, "outputs of heads")
+    """Sums of the heads' outputs on each prepared text, in the order of the texts."""
+    return results_of(material, HEAD_OUTPUTS, material.texts, "outputs of heads")
 
 
-def asked(material: Material, question: Question[Item, Result], items: Sequence[Item], doing: str) -> list[Result]:
-    """A question's results for the prepared texts, in the order of their places, computed under a progress bar."""
+def results_of(material: Material, question: Question[Item, Result], items: Sequence[Item], doing: str) -> list[Result]:
+    """A question's results for the prepared texts, in the order of the texts, computed under a progress bar."""
     return list(answers(material.checkpoint, question, items, material.prepared, material.settings, doing).values())
 
 
-def material_facts(chosen: argparse.Namespace, material: Material) -> dict[str, str]:
-    """What a file says about where its numbers come from."""
+def material_facts(arguments: argparse.Namespace, material: Material) -> dict[str, str]:
+    """Provenance of the numbers in an output file."""
     return {
         **checkpoint_facts(material.checkpoint, material.settings),
         "texts sha256": texts_sha256(material.texts),
         "metric": material.metric,
         "scored by": material.score.name,
-        "labels": chosen.label_column or "",
+        "labels": arguments.label_column or "",
     }

@@ -1,6 +1,6 @@
-"""Measures of importance as functions of the texts' weights, so that each can be drawn anew. Does not import torch.
+"""Measures of importance as functions of text weights, so that each can be resampled. Does not import torch.
 
-With weights of 1 a measure has its value over the corpus; with weights of a drawn corpus, the value over that.
+With weights of 1 a measure has its value over the corpus; with the weights of a drawn corpus, its value over that one.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from core.statistics.means import ratio
 Weights = Float[np.ndarray, "corpus text"]
 Values = Float[np.ndarray, "corpus layer head"]
 BATCH_SIZE: Final = 32
-"""Texts, in their order, of a batch of "gradient per batch"; Michel et al. take as many."""
+"""Consecutive texts per batch of "gradient per batch", as in Michel et al."""
 ABLATION: Final = "ablation"
 
 
@@ -28,32 +28,32 @@ class Measure:
     name: str
     over: Callable[[Weights], Values]
     conserved: Float[np.ndarray, " text"] | None = None
-    """Of relevance: what a text's tokens get together at the input, as a share of what is distributed. 1 where no bias
-    takes anything; None of every other measure."""
+    """For relevance: total relevance of a text's tokens at the input, as a share of what is distributed. 1 where no
+    bias takes any; None for every other measure."""
 
     def values(self, n_texts: int) -> Float[np.ndarray, "layer head"]:
-        """Over the whole corpus."""
+        """Value of each head over the whole corpus."""
         return self.over(np.ones((1, n_texts)))[0]
 
 
 def damage(outcomes: Sequence[TextOutcomes], score: Score) -> Measure:
-    """How much worse the score becomes without the head; what cheaper measures are compared with.
+    """How much worse the score becomes without the head; the reference for cheaper measures.
 
     Source: Michel et al. 2019, section 3.2.
     """
-    full = score.contributions(np.stack([of_text.full for of_text in outcomes]))
-    without = score.contributions(np.stack([of_text.without for of_text in outcomes]))
+    full = score.contributions(np.stack([outcome.full for outcome in outcomes]))
+    without = score.contributions(np.stack([outcome.without for outcome in outcomes]))
 
     def over(weights: Weights) -> Values:
-        of_full = score.of_sums(np.tensordot(weights, full, axes=1))
+        full_scores = score.of_sums(np.tensordot(weights, full, axes=1))
         layers = [score.of_sums(np.tensordot(weights, without[:, layer], axes=1)) for layer in range(without.shape[1])]
-        return score.sign * (np.stack(layers, axis=1) - of_full[:, None, None])
+        return score.sign * (np.stack(layers, axis=1) - full_scores[:, None, None])
 
     return Measure(name=ABLATION, over=over)
 
 
 def gradient_measures(texts: Sequence[TextSlopes], normalised: bool = False) -> list[Measure]:
-    """Michel's I_h with the absolute value of three sums.
+    """Michel's I_h, with the absolute value taken per token, per text or per batch.
 
     Args:
         texts: slopes of each.
@@ -63,9 +63,9 @@ def gradient_measures(texts: Sequence[TextSlopes], normalised: bool = False) -> 
         the number of tokens, the last one by that of texts (here all by that of tokens); per batch is what code that
         takes head_mask.grad.abs() after each batch computes, batches counting by their texts.
     """
-    signed, absolute = (np.stack([getattr(of_text, name) for of_text in texts]) for name in ("signed", "absolute"))
-    n_tokens = np.array([of_text.n_tokens for of_text in texts], float)
-    # "batch text": which texts are of a batch.
+    signed, absolute = (np.stack([getattr(text, name) for text in texts]) for name in ("signed", "absolute"))
+    n_tokens = np.array([text.n_tokens for text in texts], float)
+    # "batch text": which texts belong to each batch.
     batches = (np.arange(len(texts)) // BATCH_SIZE == np.arange(-(-len(texts) // BATCH_SIZE))[:, None]).astype(float)
 
     def per_batch(weights: Weights) -> Values:
@@ -80,7 +80,7 @@ def gradient_measures(texts: Sequence[TextSlopes], normalised: bool = False) -> 
         "gradient per text": lambda weights: _mean(weights, np.abs(signed)),
         "gradient per batch": per_batch,
     }
-    return [Measure(name=name, over=_by_norm(of) if normalised else of) for name, of in over.items()]
+    return [Measure(name=name, over=_by_norm(function) if normalised else function) for name, function in over.items()]
 
 
 def _by_norm(over: Callable[[Weights], Values]) -> Callable[[Weights], Values]:
@@ -100,9 +100,9 @@ def attributions(texts: Sequence[TextSlopes], outputs: Sequence[TextOutputs]) ->
 
     Source: attribution patching (Nanda 2023), with 0 or the corpus mean for the other run.
     """
-    signed, gradient = (np.stack([getattr(of_text, name) for of_text in texts]) for name in ("signed", "gradient"))
-    total = np.stack([of_text.total for of_text in outputs])
-    n_tokens = np.array([of_text.n_tokens for of_text in outputs], float)
+    signed, gradient = (np.stack([getattr(text, name) for text in texts]) for name in ("signed", "gradient"))
+    total = np.stack([text.total for text in outputs])
+    n_tokens = np.array([text.n_tokens for text in outputs], float)
 
     def by_mean(weights: Weights) -> Values:
         means = np.tensordot(weights, total, axes=1) / (weights @ n_tokens)[:, None, None, None]
@@ -117,15 +117,15 @@ def attributions(texts: Sequence[TextSlopes], outputs: Sequence[TextOutputs]) ->
 def output_measures(
     outputs: Sequence[TextOutputs], projections: Float[np.ndarray, "layer channel_out head channel"]
 ) -> list[Measure]:
-    """Wanda-sp and FLAP: from the outputs of heads and the weights they go through next, without gradients.
+    """Wanda-sp and FLAP: from the outputs of heads and the weights of the output projection, without gradients.
 
     Source: An et al. 2024 (FLAP), its code's options WIFN and WIFV. Wanda-sp: mean over the rows of the absolute
         weights, times the root mean square of the column's input (their norm, which grows with the number of tokens,
-        orders heads alike), squared and summed over the head. FLAP: variance of the column's input times the squared
+        gives the same order), squared and summed over the head. FLAP: variance of the column's input times the squared
         norm of its weights, standardised over the columns of a layer, mean over the head.
     """
-    total, squares = (np.stack([getattr(of_text, name) for of_text in outputs]) for name in ("total", "squares"))
-    n_tokens = np.array([of_text.n_tokens for of_text in outputs], float)
+    total, squares = (np.stack([getattr(output, name) for output in outputs]) for name in ("total", "squares"))
+    n_tokens = np.array([output.n_tokens for output in outputs], float)
     mean_weight, squared_norm = np.abs(projections).mean(axis=1), np.square(projections).sum(axis=1)
 
     def moment(weights: Weights, sums: np.ndarray) -> np.ndarray:
@@ -143,37 +143,37 @@ def output_measures(
     ]
 
 
-def confidence(of_texts: Float[np.ndarray, "text layer head"]) -> Measure:
-    """Largest attention of a query to a token that is not special, mean over queries and texts that have one.
+def confidence(by_text: Float[np.ndarray, "text layer head"]) -> Measure:
+    """Largest attention of a query to a non-special token, mean over queries and over texts that have any.
 
     Source: Voita et al. 2019, section 4.
     """
-    has = ~np.isnan(of_texts)
-    values = np.where(has, of_texts, 0)
+    has_value = ~np.isnan(by_text)
+    values = np.where(has_value, by_text, 0)
 
     def over(weights: Weights) -> Values:
-        return ratio(np.tensordot(weights, values, axes=1), np.tensordot(weights, has.astype(float), axes=1))
+        return ratio(np.tensordot(weights, values, axes=1), np.tensordot(weights, has_value.astype(float), axes=1))
 
     return Measure(name="confidence", over=over)
 
 
 def relevance(texts: Sequence[TextRelevance]) -> Measure:
     """Share of each head in the relevance of its layer, mean over texts; shares are of the sum of absolute values, so
-    that a head against the prediction counts below 0.
+    that a head that works against the prediction is below 0.
 
-    Source: Voita et al. 2019, section 4: heads of a layer sum to 1, which they do here if none is negative.
+    Source: Voita et al. 2019, section 4: heads of a layer sum to 1, as they do here if none is negative.
     """
-    heads = np.stack([of_text.heads for of_text in texts])
+    heads = np.stack([text.heads for text in texts])
     shares = heads / np.maximum(np.nansum(np.abs(heads), axis=-1, keepdims=True), np.finfo(float).tiny)
-    tops = np.array([float(of_text.top) for of_text in texts])
-    at_input = np.array([float(of_text.tokens.sum()) for of_text in texts])
+    tops = np.array([float(text.top) for text in texts])
+    at_input = np.array([float(text.tokens.sum()) for text in texts])
     return Measure(name="relevance", over=lambda weights: _mean(weights, shares), conserved=at_input / tops)
 
 
 def _mean_of_layer(columns: Float[np.ndarray, "corpus layer head channel"]) -> Float[np.ndarray, "corpus layer 1 1"]:
-    """Over the heads that the layer still has."""
-    there = (~np.isnan(columns)).sum(axis=(-2, -1), keepdims=True)
-    return ratio(np.nansum(columns, axis=(-2, -1), keepdims=True), there)
+    """Mean over the heads that the layer still has."""
+    counts = (~np.isnan(columns)).sum(axis=(-2, -1), keepdims=True)
+    return ratio(np.nansum(columns, axis=(-2, -1), keepdims=True), counts)
 
 
 def _mean(weights: Weights, values: Float[np.ndarray, "text *cell"]) -> Float[np.ndarray, "corpus *cell"]:

@@ -1,4 +1,4 @@
-"""What heads matter for: outcomes of single texts, and the scores that follow from them. Does not import torch.
+"""Metrics that importance is measured for: outcomes of single texts, and scores computed from them; imports no torch.
 
 A score is a function of sums over texts, so that a bootstrap over texts is one matrix product: each text contributes
 a few numbers, such as which class it has and which is predicted, and the score follows from their sums.
@@ -23,14 +23,15 @@ SCORE_NAMES: Final[dict[Metric, tuple[ScoreName, ...]]] = {
 }
 """By metric, the default first."""
 COUNTS: Final = ("right", "true", "predicted")
-"""What scores of classes follow from: by class, the texts that are rightly said to have it, have it, are said to."""
+"""Counts that classification scores are computed from, by class: texts correctly predicted as it, of it, predicted as
+it."""
 _ByClass = Float[np.ndarray, "*cell class"]
 SMALLER_IS_BETTER: Final = ("change", "loss")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextOutcomes:
-    """What a checkpoint makes of one text with all heads on, and with the heads of one layer gated in several ways."""
+    """Outcome of one text with all heads on, and with each head ablated in turn."""
 
     full: Float[np.ndarray, " part"]
     """Output: 0. Language model: its loss in nats per token. Labels: the logits of the classes, or the value."""
@@ -40,7 +41,7 @@ class TextOutcomes:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Score:
-    """A score of outcomes: what each text contributes, and what follows from sums over texts."""
+    """A score of outcomes: the contribution of each text, and the score as a function of their sums."""
 
     name: ScoreName
     contributions: Callable[[Float[np.ndarray, "text *cell part"]], Float[np.ndarray, "text *cell term"]]
@@ -48,7 +49,7 @@ class Score:
 
     @property
     def sign(self) -> int:
-        """1 if a larger score is worse, otherwise -1: times a change, the damage."""
+        """1 if a larger score is worse, otherwise -1: times a change, this gives the damage."""
         return 1 if self.name in SMALLER_IS_BETTER else -1
 
     def of(self, outcomes: Float[np.ndarray, "text *cell part"]) -> Float[np.ndarray, "*cell"]:
@@ -57,7 +58,7 @@ class Score:
 
 
 def mean_score(name: ScoreName) -> Score:
-    """The mean over texts of outcomes that are a single number: "change" or "loss"."""
+    """Mean over texts of outcomes that are single numbers: "change" or "loss"."""
     return Score(name=name, contributions=_with_count, of_sums=_mean)
 
 
@@ -75,15 +76,15 @@ def label_score(name: ScoreName, labels: Float[np.ndarray, " text"], n_classes: 
         matthews is Gorodkin's generalisation to any number of classes (2004).
     """
     if (name == "pearson") == (n_classes > 0) and name != "loss":
-        wanted = "accuracy, loss, matthews or f1" if n_classes else "pearson or loss"
-        found = "classes" if n_classes else "values of a regression"
-        raise AnalysisError(f"The labels are {found}, which have no score {name}. Choose {wanted}.")
+        choices = "accuracy, loss, matthews or f1" if n_classes else "pearson or loss"
+        labelling = "classes" if n_classes else "values of a regression"
+        raise AnalysisError(f"The labels are {labelling}, which have no score {name}. Choose {choices}.")
     if name == "pearson":
         return Score(name=name, contributions=lambda values: _moments(values, labels), of_sums=_pearson)
     classes = labels.astype(int)
     if name == "loss":
-        of_text = (lambda values: _cross_entropy(values, classes)) if n_classes else (lambda v: _squares(v, labels))
-        return Score(name=name, contributions=lambda values: _with_count(of_text(values)[..., None]), of_sums=_mean)
+        loss = (lambda values: _cross_entropy(values, classes)) if n_classes else (lambda v: _squares(v, labels))
+        return Score(name=name, contributions=lambda values: _with_count(loss(values)[..., None]), of_sums=_mean)
     of_sums = {"accuracy": _accuracy, "matthews": _matthews, "f1": _f1}[name]
     return Score(
         name=name,
@@ -101,7 +102,7 @@ def _mean(sums: Float[np.ndarray, "*cell 2"]) -> Float[np.ndarray, "*cell"]:
 
 
 def _along_texts(values: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """One value a text, shaped so that it stands beside an array `text *cell`."""
+    """One value per text, reshaped to broadcast against an array `text *cell`."""
     return values.reshape(len(values), *[1] * (like.ndim - 1))
 
 
@@ -110,8 +111,8 @@ def _cross_entropy(
 ) -> Float[np.ndarray, "text *cell"]:
     from scipy.special import log_softmax
 
-    wanted = np.broadcast_to(_along_texts(classes, logits), (*logits.shape[:-1], 1))
-    return -np.take_along_axis(log_softmax(logits, axis=-1), wanted, axis=-1)[..., 0]
+    indices = np.broadcast_to(_along_texts(classes, logits), (*logits.shape[:-1], 1))
+    return -np.take_along_axis(log_softmax(logits, axis=-1), indices, axis=-1)[..., 0]
 
 
 def _squares(
@@ -153,14 +154,14 @@ def _f1(right: _ByClass, true: _ByClass, predicted: _ByClass) -> Float[np.ndarra
 def _moments(
     values: Float[np.ndarray, "text *cell 1"], labels: Float[np.ndarray, " text"]
 ) -> Float[np.ndarray, "text *cell 6"]:
-    """Count and sums of both, their squares and product; shifted by the labels' mean, so that no digits are lost."""
+    """Count, and sums of both, their squares and product; shifted by the mean of the labels to keep precision."""
     x = values[..., 0] - labels.mean()
     y = np.broadcast_to(_along_texts(labels - labels.mean(), x), x.shape)
     return np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=-1)
 
 
 def _pearson(sums: Float[np.ndarray, "*cell 6"]) -> Float[np.ndarray, "*cell"]:
-    """NaN where one side does not vary."""
+    """Pearson's correlation; NaN where one side is constant."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     variances = (n * xx - x * x) * (n * yy - y * y)
     return ratio(np.asarray(n * xy - x * y), np.asarray(np.sqrt(np.maximum(variances, 0))))

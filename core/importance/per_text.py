@@ -1,4 +1,4 @@
-"""What the measures of importance keep of each text, so that intervals are taken over texts. Does not import torch."""
+"""Per-text results from which the measures of importance and their intervals are computed. Does not import torch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from core.attention.settings import Head
 from core.texts.text import Text
 
 Rule = Literal["conservative", "halved", "alpha-beta", "alpha1-beta0", "alpha2-beta1"]
-"""How relevance is propagated: attention weights are constant, or each factor of its products gets half, both with
-signs; or weights are constant and terms above and below 0 get fixed shares: one half each, as in Voita's code, all to
-those above, or twice the whole to those above and minus the whole to those below."""
+"""How relevance is propagated through attention. "conservative": attention weights are constants. "halved": each factor
+of a product gets half. The others: weights are constants, and the terms above and below 0 get fixed shares: one half
+each, as in Voita's code; 1 and 0; 2 and -1."""
 RULES: Final[tuple[Rule, ...]] = ("conservative", "halved", "alpha-beta", "alpha1-beta0", "alpha2-beta1")
 
 
 @dataclass(frozen=True)
 class LabelledText:
-    """A text with what a classifier should say about it."""
+    """A text with its correct label."""
 
     text: Text
     label: float | None = None
@@ -28,7 +28,7 @@ class LabelledText:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextOutputs:
-    """Sums over the tokens of a text of what its heads give on to the output projection."""
+    """Sums over the tokens of a text of the heads' outputs, before the output projection."""
 
     total: Float[np.ndarray, "layer head channel"]
     squares: Float[np.ndarray, "layer head channel"]
@@ -38,9 +38,9 @@ class TextOutputs:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextSlopes:
-    """How the loss of a text depends on its heads: each head's output times the loss's gradient by it.
+    """How the loss of a text depends on its heads: each head's output times the loss gradient with respect to it.
 
-    The sum over tokens and channels is the gradient of the loss by the head's gate.
+    Summed over tokens and channels, this is the gradient of the loss with respect to the head's gate.
     """
 
     signed: Float[np.ndarray, "layer head"]
@@ -48,7 +48,7 @@ class TextSlopes:
     absolute: Float[np.ndarray, "layer head"]
     """Sum over tokens of the absolute value of each token's product."""
     gradient: Float[np.ndarray, "layer head channel"]
-    """Sum over tokens of the gradient alone."""
+    """Sum over tokens of the gradient."""
     n_tokens: int
     loss: Float[np.ndarray, ""]
     """In nats, or squared error."""
@@ -56,11 +56,11 @@ class TextSlopes:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextRelevance:
-    """How much of a text's largest logit goes through each head and each token."""
+    """Relevance of each head and each token for a text's largest logit."""
 
     heads: Float[np.ndarray, "layer head"]
     tokens: Float[np.ndarray, " token"]
-    """At the input of the first layer; those of an encoder-decoder's source come before those of its target."""
+    """At the input of the first layer; for an encoder-decoder, source tokens before target tokens."""
     top: Float[np.ndarray, ""]
     """The logit that is distributed."""
 
@@ -68,9 +68,9 @@ class TextRelevance:
 def with_holes(
     values: Float[np.ndarray, "layer head *part"], removed: Sequence[Head]
 ) -> Float[np.ndarray, "layer head *part"]:
-    """Numbers of all heads, NaN for those that were removed from the checkpoint."""
+    """The same values, NaN for heads that were removed from the checkpoint."""
     if not removed:
         return values
-    holed = values.copy()
-    holed[tuple(np.transpose(removed))] = np.nan
-    return holed
+    result = values.copy()
+    result[tuple(np.transpose(removed))] = np.nan
+    return result

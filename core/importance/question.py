@@ -1,4 +1,4 @@
-"""What is asked about the importance of heads, text by text: ablations, outputs of heads, gradients, relevance."""
+"""Questions about the importance of each head in each text: ablations, outputs of heads, gradients, relevance."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -24,13 +24,13 @@ REPLACEMENTS: Final[tuple[Replace, ...]] = ("zero", "mean")
 
 @dataclass(frozen=True, eq=False)
 class MeanOutputs:
-    """What takes the place of a head's output: its mean over the tokens of a corpus; equal by its numbers."""
+    """Mean output of each head over the tokens of a corpus, as its replacement; compared by value."""
 
     values: Float[np.ndarray, "layer head channel"]
 
     @cached_property
     def digest(self) -> str:
-        """Names these numbers."""
+        """Digest of the values."""
         return _digest(self.values)
 
     def __eq__(self, other: object) -> bool:
@@ -40,29 +40,29 @@ class MeanOutputs:
         return hash(self.digest)
 
 
-@lru_cache(maxsize=32)  # each holds its means
+@lru_cache(maxsize=32)  # each question holds its means
 def ablation_question(
     metric: Metric, *, alone: bool = False, means: MeanOutputs | None = None
 ) -> Question[Text, TextOutcomes]:
-    """What a checkpoint makes of each text with every head taken out in turn, or left alone in its layer.
+    """Question: outcome of each text with each head ablated in turn, or with it as the only head of its layer.
 
     Args:
-        metric: what is kept of the output.
-        alone: whether the head is left alone in its layer.
-        means: what stands in for heads that are out; None for 0.
+        metric: what is read off the output.
+        alone: whether all other heads of the layer are ablated instead.
+        means: replacement of the outputs of ablated heads; None for 0.
     """
 
     def compute(
-        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], of_pass: PassSettings
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, TextOutcomes]]]:
         from core.importance.passes.sweep import Sweep, sweep, with_targets
 
-        how = Sweep(metric=metric, alone=alone, replacements=None if means is None else means.values)
-        return sweep(checkpoint, with_targets(checkpoint, metric, texts, prepared), of_pass, how)
+        ablation = Sweep(metric=metric, alone=alone, replacements=None if means is None else means.values)
+        return sweep(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, ablation)
 
-    done, instead = "alone" if alone else "out", "" if means is None else f", mean {means.digest}"
+    mode, replacement = "alone" if alone else "out", "" if means is None else f", mean {means.digest}"
     return Question(
-        name=f"importance, {metric}, heads {done}{instead}",
+        name=f"importance, {metric}, heads {mode}{replacement}",
         text_of=text_itself,
         depends_on=text_alone,
         compute=compute,
@@ -93,24 +93,24 @@ HEAD_OUTPUTS: Final[Question[Text, TextOutputs]] = Question(
         total=arrays["total"], squares=arrays["squares"], n_tokens=int(arrays["n_queries"])
     ),
 )
-"""Sums of what each head gives on to the output projection, on each text."""
+"""Question: sums of each head's output over the tokens of each text."""
 
 
 def gated_question(
-    metric: Metric, of_heads: Float[np.ndarray, "gating layer head"]
+    metric: Metric, gatings: Float[np.ndarray, "gating layer head"]
 ) -> Question[Text, Float[np.ndarray, "gating part"]]:
-    """What a checkpoint makes of each text under each of several gatings of all its heads."""
+    """Question: outcome of each text under each of several gatings of all heads."""
 
     def compute(
-        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], of_pass: PassSettings
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, Float[np.ndarray, "gating part"]]]]:
         from core.importance.passes.gated import gated
         from core.importance.passes.sweep import with_targets
 
-        return gated(checkpoint, with_targets(checkpoint, metric, texts, prepared), of_pass, metric, of_heads)
+        return gated(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, metric, gatings)
 
     return Question(
-        name=f"importance, {metric}, gatings {_digest(of_heads)}",
+        name=f"importance, {metric}, gatings {_digest(gatings)}",
         text_of=text_itself,
         depends_on=text_alone,
         compute=compute,
@@ -121,16 +121,16 @@ def gated_question(
 
 @cache
 def slopes_question(metric: Metric) -> Question[LabelledText, TextSlopes]:
-    """How the loss of each text depends on every head."""
+    """Question: gradient of each text's loss with respect to the output of each head."""
 
     def compute(
-        checkpoint: Checkpoint, items: Sequence[LabelledText], prepared: Sequence[PassText], of_pass: PassSettings
+        checkpoint: Checkpoint, items: Sequence[LabelledText], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, TextSlopes]]]:
         from core.importance.passes.gradients import head_slopes
         from core.importance.passes.sweep import with_targets
 
         texts = with_targets(checkpoint, metric, [item.text for item in items], prepared)
-        return head_slopes(checkpoint, texts, [item.label for item in items], of_pass, metric)
+        return head_slopes(checkpoint, texts, [item.label for item in items], settings, metric)
 
     return Question(
         name=f"importance, slopes of {metric}",
@@ -154,15 +154,15 @@ def slopes_question(metric: Metric) -> Question[LabelledText, TextSlopes]:
 
 @cache
 def relevance_question(metric: Metric, rule: Rule = "conservative") -> Question[Text, TextRelevance]:
-    """How much of the prediction for each text goes through every head."""
+    """Question: relevance of each head for the prediction for each text."""
 
     def compute(
-        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], of_pass: PassSettings
+        checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings
     ) -> Iterator[list[tuple[int, TextRelevance]]]:
         from core.importance.passes.relevance import head_relevance
         from core.importance.passes.sweep import with_targets
 
-        return head_relevance(checkpoint, with_targets(checkpoint, metric, texts, prepared), of_pass, metric, rule)
+        return head_relevance(checkpoint, with_targets(checkpoint, metric, texts, prepared), settings, metric, rule)
 
     return Question(
         name=f"importance, relevance for {metric}, {rule}",

@@ -1,1 +1,1 @@
-"""L0 gates, trained so that few heads stay open while the predictions stay: Voita et al. 2019."""
+"""L0 gates, trained to close as many heads as possible while predictions stay the same: Voita et al. 2019."""

@@ -21,7 +21,7 @@ from core.finetuning.data import TrainingData, read_training_data
 from core.finetuning.journal import check_agrees, open_run, plan_of
 from core.importance.gates.settings import GateSettings, TrainedGates
 
-OF_GATES = (
+GATE_OPTIONS = (
     ("epochs", float, "passes over the training texts"),
     ("batch_size", int, "texts a step"),
     ("max_length", int, "tokens of a text; longer ones are cut"),
@@ -32,7 +32,7 @@ OF_GATES = (
     ("start", float, "logarithm of alpha with which every gate begins"),
     ("learning_rate", float, "of the weights, with --with-weights"),
 )
-"""Options of a run: field of the settings, its type, and what it says."""
+"""Options of a run: field of the settings, its type, and its help text."""
 
 
 def add_command(commands: Any) -> None:
@@ -49,44 +49,42 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("--attention", choices=(*ONE_STACK, *TWO_STACKS), help="of an encoder-decoder")
     parser.add_argument("--with-weights", action="store_true", help="train the weights, too, as in the paper")
-    for field, kind, what in OF_GATES:
+    for field, kind, meaning in GATE_OPTIONS:
         default = getattr(GateSettings, field)
-        parser.add_argument(f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{what} ({default})")
+        parser.add_argument(f"--{field.replace('_', '-')}", type=kind, default=default, help=f"{meaning} ({default})")
     parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
     parser.add_argument("--resume", action="store_true", help="go on with the runs in the output folder")
     parser.set_defaults(run=gates)
 
 
-def penalties(written: str) -> tuple[float, ...]:
-    """Penalties as `0.01,0.02`."""
+def penalties(text: str) -> tuple[float, ...]:
+    """Parse penalties such as `0.01,0.02`."""
     try:
-        return tuple(dict.fromkeys(float(part) for part in written.split(",")))
+        return tuple(dict.fromkeys(float(part) for part in text.split(",")))
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{quoted(written)} names no penalties; write numbers, as in 0.01,0.02"
-        ) from None
+        raise argparse.ArgumentTypeError(f"{quoted(text)} names no penalties; write numbers, as in 0.01,0.02") from None
 
 
-def gates(chosen: argparse.Namespace) -> None:
+def gates(arguments: argparse.Namespace) -> None:
     """Train a gate for every head, with a penalty on open ones, and write gates.csv into the output folder: penalty,
     layer, head, log_alpha, p_zero, p_one and gate (after training, without noise), one row per head and penalty. Each
     run keeps its steps, and its checkpoint with the gates in its weights, in a folder of its own."""
-    columns = tuple(name.strip() for name in chosen.text_columns.split(","))
-    content, label = read_bytes(chosen.data), chosen.label_column.strip()
-    data = read_training_data(chosen.data.name, content, columns, label, task=chosen.task)
-    files = find_checkpoint(chosen.checkpoint)
+    columns = tuple(name.strip() for name in arguments.text_columns.split(","))
+    content, label = read_bytes(arguments.data), arguments.label_column.strip()
+    data = read_training_data(arguments.data.name, content, columns, label, task=arguments.task)
+    files = find_checkpoint(arguments.checkpoint)
     tables = []
-    for penalty in chosen.penalty:
-        fields = {field: getattr(chosen, field) for field, *_ in OF_GATES}
-        kind = chosen.attention or files.kinds[0]
-        settings = GateSettings(**fields, penalty=penalty, kind=kind, with_weights=chosen.with_weights)
-        folder = chosen.output / f"penalty-{penalty:g}"
-        trained = _trained(folder, files, data, settings, chosen)
+    for penalty in arguments.penalty:
+        fields = {field: getattr(arguments, field) for field, *_ in GATE_OPTIONS}
+        kind = arguments.attention or files.kinds[0]
+        settings = GateSettings(**fields, penalty=penalty, kind=kind, with_weights=arguments.with_weights)
+        folder = arguments.output / f"penalty-{penalty:g}"
+        trained = _train(folder, files, data, settings, arguments)
         if trained is None:
             return
         tables.append(gate_table(trained).assign(penalty=penalty))
     table = pd.concat(tables, ignore_index=True)
-    write(chosen.output / "gates.csv", partial(table[["penalty", *table.columns[:-1]]].to_csv, index=False))
+    write(arguments.output / "gates.csv", partial(table[["penalty", *table.columns[:-1]]].to_csv, index=False))
 
 
 def gate_table(trained: TrainedGates) -> pd.DataFrame:
@@ -101,13 +99,13 @@ def closed_heads(trained: TrainedGates) -> list[Head]:
     return [(int(layer), int(head)) for layer, head in np.argwhere(trained.gate == 0)]
 
 
-def _trained(
-    folder: Path, files: CheckpointFiles, data: TrainingData, settings: GateSettings, chosen: argparse.Namespace
+def _train(
+    folder: Path, files: CheckpointFiles, data: TrainingData, settings: GateSettings, arguments: argparse.Namespace
 ) -> TrainedGates | None:
-    """Train with one penalty, go on with it, or take it as it was finished; None for a run that was stopped."""
+    """Train with one penalty, resume its run, or read its finished run; None if the run was stopped."""
     from core.importance.gates.training import train_gates, trained_gates
 
-    plan, progress = plan_of(files, data, None, settings), read_progress(folder) if chosen.resume else None
+    plan, progress = plan_of(files, data, None, settings), read_progress(folder) if arguments.resume else None
     if progress is not None and progress.state == "finished":
         check_agrees(folder, plan)
     else:
@@ -115,7 +113,7 @@ def _trained(
             open_run(folder, plan, resume=progress is not None) as journal,
             tqdm(unit="step", initial=journal.step, disable=not sys.stderr.isatty()) as bar,
         ):
-            progress = train_gates(files, data, settings, journal, device=chosen.device, on_step=_shown_in(bar))
+            progress = train_gates(files, data, settings, journal, device=arguments.device, on_step=_update(bar))
     if progress.state != "finished":
         print(f"Stopped after step {progress.step:,} of {progress.steps:,}. The same command with --resume goes on.")
         return None
@@ -124,7 +122,7 @@ def _trained(
     return trained
 
 
-def _shown_in(bar: tqdm) -> Callable[[int, int], None]:
+def _update(bar: tqdm) -> Callable[[int, int], None]:
     def show(step: int, steps: int) -> None:
         bar.total = steps
         bar.update(step - bar.n)

@@ -1,7 +1,7 @@
 """The hard concrete distribution of gates: samples, probabilities and density in closed form.
 
 A gate is s = sigmoid((ln u - ln(1 - u) + log alpha) / TEMPERATURE) with uniform u, stretched from (0, 1) to STRETCH and
-cut to [0, 1], so that it is exactly 0 or exactly 1 with a probability above 0.
+clipped to [0, 1], so that it is exactly 0 or exactly 1 with a probability above 0.
 Source: Louizos, Welling and Kingma 2018, section 2.2.
 """
 
@@ -16,7 +16,7 @@ from torch import Tensor
 from core.importance.gates.settings import STRETCH, TEMPERATURE, TrainedGates
 
 EDGE: Final = 1e-6
-"""Noise is drawn between this and 1 minus this, and the probability in the penalty is kept between them."""
+"""Noise, and the probabilities in the penalty, lie between this and 1 minus this."""
 
 
 def sampled(log_alpha: Float[Tensor, "*gate"], noise: Float[Tensor, "*gate"]) -> Float[Tensor, "*gate"]:
@@ -25,12 +25,12 @@ def sampled(log_alpha: Float[Tensor, "*gate"], noise: Float[Tensor, "*gate"]) ->
 
 
 def without_noise(log_alpha: Float[Tensor, "*gate"]) -> Float[Tensor, "*gate"]:
-    """Gates as used after training; the temperature is left out, as in the authors' code."""
+    """Gates without noise, as used after training; without the temperature, as in the authors' code."""
     return stretched(torch.sigmoid(log_alpha))
 
 
 def stretched(s: Float[Tensor, "*gate"]) -> Float[Tensor, "*gate"]:
-    """Numbers between 0 and 1, stretched beyond both ends and cut there."""
+    """Values between 0 and 1, stretched to STRETCH and clipped to [0, 1]."""
     low, high = STRETCH
     return (s * (high - low) + low).clamp(0, 1)
 
@@ -59,7 +59,7 @@ def penalty(log_alpha: Float[Tensor, "*gate"]) -> Float[Tensor, ""]:
 
 
 def gates_of(log_alpha: Float[np.ndarray, "layer head"]) -> TrainedGates:
-    """What follows from the parameters of all gates."""
+    """Gates and their probabilities from the parameters of all gates."""
     values = torch.from_numpy(log_alpha).double()
     return TrainedGates(
         log_alpha=values.numpy(),
@@ -78,7 +78,7 @@ def densities(
 
 
 def _below(log_alpha: Tensor, at: Tensor | float) -> Tensor:
-    """Probability that a gate, before it is cut, is at most some number between the ends of the stretch."""
+    """Probability that a gate, before clipping, is at most some number within STRETCH."""
     low, high = STRETCH
     s = (at - low) / (high - low)
     logit = torch.logit(s) if isinstance(s, Tensor) else math.log(s / (1 - s))

@@ -1,4 +1,4 @@
-"""Gates along a run: one line a report in the run's folder, small beside the saved steps. Does not import torch."""
+"""Gates over the course of a run: one line per report in a small file in the run's folder. Does not import torch."""
 
 import json
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ HISTORY: Final = "gates.jsonl"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GateHistory:
-    """Gates of all heads after some of the steps of a run."""
+    """Gates of all heads at some of the steps of a run."""
 
     steps: tuple[int, ...]
-    """In order, the first 0: before training."""
+    """Ascending; the first is 0, before training."""
     log_alpha: Float[np.ndarray, "step layer head"]
     """Parameter of each gate; NaN for a head that was removed from the checkpoint."""
 
 
 def append_gates(folder: Path, step: int, log_alpha: Float[np.ndarray, "layer head"]) -> None:
-    """Add the gates after a step.
+    """Append the gates after a step.
 
     Raises: AnalysisError if the folder cannot be written.
     """
@@ -39,35 +39,35 @@ def append_gates(folder: Path, step: int, log_alpha: Float[np.ndarray, "layer he
 def read_history(folder: Path, removed: Sequence[Head] = ()) -> GateHistory | None:
     """The gates of a run so far; None before its first step.
 
-    A line that broke off, or that somebody spoilt, is ignored. Steps that a run did after its last saved one, and does
-    again, count once.
+    Truncated or damaged lines are ignored. Steps that are repeated after a run resumes from its last saved step count
+    once.
 
     Args:
         folder: of the run.
-        removed: heads that were removed from the checkpoint before.
+        removed: heads that were removed from the checkpoint before training.
     """
     path = folder / HISTORY
-    found: dict[int, np.ndarray] = {}
+    by_step: dict[int, np.ndarray] = {}
     shape = None
-    for written in path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else ():
-        read = _read_line(written)
-        if read is None or (shape is not None and read[1].shape != shape):
+    for line in path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else ():
+        parsed = _read_line(line)
+        if parsed is None or (shape is not None and parsed[1].shape != shape):
             continue
-        shape, step = read[1].shape, read[0]
-        found = {before: gates for before, gates in found.items() if before < step} | {step: read[1]}
-    if not found:
+        shape, step = parsed[1].shape, parsed[0]
+        by_step = {earlier: gates for earlier, gates in by_step.items() if earlier < step} | {step: parsed[1]}
+    if not by_step:
         return None
-    log_alpha = np.array(list(found.values()))
+    log_alpha = np.array(list(by_step.values()))
     for layer, head in removed:
         log_alpha[:, layer, head] = np.nan
-    return GateHistory(steps=tuple(found), log_alpha=log_alpha)
+    return GateHistory(steps=tuple(by_step), log_alpha=log_alpha)
 
 
-def _read_line(written: str) -> tuple[int, np.ndarray] | None:
-    """Step and gates of a line; None where it holds no such thing."""
+def _read_line(line: str) -> tuple[int, np.ndarray] | None:
+    """Step and gates of a line; None if it is damaged."""
     try:
-        line = parse_json(written)
-        step, log_alpha = line["step"], np.array(line["log_alpha"], float)
+        values = parse_json(line)
+        step, log_alpha = values["step"], np.array(values["log_alpha"], float)
     except (ValueError, TypeError, KeyError, OverflowError):
         return None
     return (step, log_alpha) if isinstance(step, int) and log_alpha.ndim == 2 else None

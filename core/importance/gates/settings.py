@@ -1,4 +1,4 @@
-"""How gates are trained, and what is known of them afterwards; does not import torch."""
+"""Training settings of gates, and gates after training; does not import torch."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,12 +12,12 @@ from core.finetuning.settings import TrainingSettings
 
 TEMPERATURE: Final = 0.33
 STRETCH: Final = (-0.1, 1.1)
-"""Of the hard concrete distribution; the numbers are those of Voita et al. 2019, their code."""
+"""Parameters of the hard concrete distribution, as in the code of Voita et al. 2019."""
 
 
 @dataclass(frozen=True)
 class GateSettings(TrainingSettings):
-    """How gates are trained.
+    """Training settings of gates.
 
     Raises: AnalysisError for a number out of range.
     """
@@ -28,22 +28,22 @@ class GateSettings(TrainingSettings):
     gate_rate: float = 0.1
     """Learning rate of the gates; `learning_rate` is that of the weights."""
     start: float = 2.0
-    """Where every gate begins, as the logarithm of alpha: at 2, a gate is open with a probability of 0.94. The authors
-    draw it around 0, where trained heads begin half closed."""
+    """Initial logarithm of alpha of every gate: at 2, a gate is open with a probability of 0.94. The authors draw it
+    around 0, where trained heads begin half closed."""
     with_weights: bool = False
-    """Whether the weights are trained, too, as in the paper; else the gates alone."""
+    """Whether the weights are trained too, as in the paper, or only the gates."""
     kind: Kind = "self"
-    """Of the attention that gets gates."""
+    """Kind of attention that gets gates."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for what, value, is_right, expected in (
+        for name, value, is_right, expected in (
             ("penalty", self.penalty, 0 <= self.penalty <= 100, "a number from 0 to 100"),
             ("learning rate of the gates", self.gate_rate, 0 < self.gate_rate <= 10, "a number above 0, up to 10"),
             ("start of the gates", self.start, -10 <= self.start <= 10, "a number from -10 to 10"),
         ):
             if not is_right:
-                raise AnalysisError(f"The {what} is {value:,}. Give {expected}.")
+                raise AnalysisError(f"The {name} is {value:,}. Give {expected}.")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,7 +51,7 @@ class TrainedGates:
     """Gates after training."""
 
     log_alpha: Float[np.ndarray, "layer head"]
-    """Their parameter; NaN for a head that was removed from the checkpoint."""
+    """Parameter of each gate; NaN for a head that was removed from the checkpoint."""
     p_zero: Float[np.ndarray, "layer head"]
     """Probability that a gate is exactly 0."""
     p_one: Float[np.ndarray, "layer head"]

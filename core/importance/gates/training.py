@@ -1,4 +1,4 @@
-"""Trains gates that close heads one by one (L0): runs of the fine-tuning machinery, with a gate for every head."""
+"""Trains L0 gates that close heads, as fine-tuning runs with a gate for every head."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Token
@@ -28,21 +28,21 @@ from core.finetuning.loop import PlainTrainer
 from core.importance.gates.hard_concrete import EDGE, gates_of, penalty, sampled, without_noise
 from core.importance.gates.history import append_gates
 from core.importance.gates.settings import GateSettings, TrainedGates
-from core.importance.labels import class_places
+from core.importance.labels import class_indices
 from core.json_values import parse_json
 
 LOG_ALPHA: Final = "head_gates.log_alpha"
-"""Name of the gates among the weights of a saved step."""
+"""Name of the gates in the weights of a saved step."""
 
 
 class HeadGates(nn.Module):
-    """A gate for every head of one kind of attention, which each forward pass of a model goes through."""
+    """A gate for every head of one kind of attention, applied in each forward pass of a model."""
 
     def __init__(self, model: PreTrainedModel, attention: AttentionLayers, start: float) -> None:
-        """Put gates into a model.
+        """Add gates to a model.
 
         Args:
-            model: of which this becomes a part.
+            model: to which this module is added.
             attention: the layers that get gates.
             start: logarithm of alpha of every gate.
         """
@@ -58,25 +58,25 @@ class HeadGates(nn.Module):
             model.register_forward_hook(self._close, always_call=True),
         )
 
-    def leave(self, model: PreTrainedModel) -> None:
-        """Take the gates out of the model again."""
+    def remove_from(self, model: PreTrainedModel) -> None:
+        """Remove the gates from the model again."""
         for hook in self._hooks:
             hook.remove()
         del model.head_gates
 
     def gates(self) -> Float[Tensor, "layer head"]:
-        """Drawn anew in training; without noise otherwise."""
+        """Gates of all heads: sampled in training, without noise otherwise."""
         if not self.training:
             return without_noise(self.log_alpha)
         noise = torch.rand(self.log_alpha.shape, device=self.log_alpha.device) * (1 - 2 * EDGE) + EDGE
         return sampled(self.log_alpha, noise)
 
     def penalty(self) -> Float[Tensor, ""]:
-        """Expected number of open gates, of the heads that were not removed."""
-        left = torch.ones(self.log_alpha.shape, dtype=torch.bool)
+        """Expected number of open gates, over the heads that were not removed."""
+        present = torch.ones(self.log_alpha.shape, dtype=torch.bool)
         for head in self._removed:
-            left[head] = False
-        return penalty(self.log_alpha[left.to(self.log_alpha.device)])
+            present[head] = False
+        return penalty(self.log_alpha[present.to(self.log_alpha.device)])
 
     def _open(self, model: nn.Module, _: object) -> None:
         self._token = current_pass.set(Pass(layers=self._layers, gates=self.gates()))
@@ -88,44 +88,50 @@ class HeadGates(nn.Module):
 
 
 class GateTrainer(PlainTrainer):
-    """The training loop of fine-tuning with gates in the model, and a penalty on those that are open.
+    """The training loop of fine-tuning, with gates in the model and a penalty on open ones.
 
-    With the weights frozen there is no dropout, whose noise the heads would have to make up for. Trained with the
-    weights, attention probabilities have none either, as the attention function has none.
+    With frozen weights there is no dropout, as heads would have to compensate for its noise. Attention probabilities
+    never have dropout, as the attention function applies none.
     """
 
-    def __init__(self, *, model: PreTrainedModel, settings: GateSettings, attention: AttentionLayers, **more: Any):
-        """Freeze the weights if the settings say so, and put gates into the model."""
+    def __init__(self, *, model: PreTrainedModel, settings: GateSettings, attention: AttentionLayers, **options: Any):
+        """Freeze the weights if the settings say so, and add gates to the model."""
         if not settings.with_weights:
             model.requires_grad_(False)
         self._gates, self._settings = HeadGates(model, attention, settings.start), settings
-        super().__init__(model=model, **more)
+        super().__init__(model=model, **options)
         self.add_callback(_GateReports(self._gates, self._folder))
 
     def create_optimizer(self, model: nn.Module | None = None) -> torch.optim.Optimizer:
-        """AdamW for weights and gates, each with a learning rate of its own; gates do not decay."""
-        weights = [one for name, one in self.model.named_parameters() if one.requires_grad and name != LOG_ALPHA]
+        """AdamW with separate learning rates for weights and gates; gates have no weight decay."""
+        weights = [
+            parameter
+            for name, parameter in self.model.named_parameters()
+            if parameter.requires_grad and name != LOG_ALPHA
+        ]
         groups = [{"params": [self._gates.log_alpha], "lr": self._settings.gate_rate, "weight_decay": 0.0}]
         if weights:
             groups.append({"params": weights, "lr": self.args.learning_rate, "weight_decay": self.args.weight_decay})
         self.optimizer = torch.optim.AdamW(groups)
         return self.optimizer
 
-    def compute_loss(self, model: nn.Module, inputs: Mapping[str, Any], *rest: Any, **more: Any) -> Any:
-        """The loss of the task and the penalty."""
+    def compute_loss(self, model: nn.Module, inputs: Mapping[str, Any], *arguments: Any, **options: Any) -> Any:
+        """The loss of the task plus the penalty."""
         if not self._settings.with_weights:
             model.eval()
             self._gates.train()
-        return super().compute_loss(model, inputs, *rest, **more) + self._settings.penalty * self._gates.penalty()
+        return (
+            super().compute_loss(model, inputs, *arguments, **options) + self._settings.penalty * self._gates.penalty()
+        )
 
     def finish(self) -> None:
-        """Save the model with its gates in the weights, so that it computes the same wherever it is loaded."""
-        self._gates.leave(self.model)
+        """Save the model with its gates multiplied into the weights, so that it works wherever it is loaded."""
+        self._gates.remove_from(self.model)
         scale_heads("The checkpoint", self.model, self._settings.kind, without_noise(self._gates.log_alpha.detach()))
         super().finish()
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
-        """The gates of a saved step; its weights are loaded already."""
+        """Load the gates of a saved step; its weights are loaded already."""
         with torch.no_grad():
             self._gates.log_alpha.copy_(_saved_log_alpha(Path(resume_from_checkpoint)))
 
@@ -147,13 +153,13 @@ def train_gates(
         settings: training settings.
         journal: of the run.
         device: auto, cuda, mps or cpu.
-        on_step: called with each finished step and the number of all.
+        on_step: called after each step with its number and the total.
 
-    Returns: how the run ended.
+    Returns: final state of the run.
     Raises: AnalysisError for a checkpoint without a classifier of these classes or without observable heads, and what
         fine-tuning raises.
     Source: Voita et al. 2019, section 3.4: a gate for each head, relaxed to a hard concrete variable, and the expected
-        number of open gates as a penalty, on a model that was trained before.
+        number of open gates as a penalty, on a trained model.
     """
     checkpoint = load_checkpoint(files, device="cpu")
     attention = checkpoint.attentions.get(settings.kind)
@@ -166,7 +172,7 @@ def train_gates(
             f"{files.name} does not classify texts, so its heads have no task that gates could leave to fewer of them. "
             "Fine-tune it on the table first, and give the fine-tuned checkpoint."
         )
-    attention_modules(files.name, checkpoint.full_model)  # or the gates could not become part of the weights
+    attention_modules(files.name, checkpoint.full_model)  # raises if the gates could not become part of the weights
     names = checkpoint.full_model.config.id2label
     trainer = partial(GateTrainer, settings=settings, attention=attention)
     return finetune(
@@ -176,15 +182,15 @@ def train_gates(
 
 
 class _GateReports(TrainerCallback):
-    """Writes the gates down before training and whenever the loss is reported."""
+    """Records the gates before training and whenever the loss is reported."""
 
     def __init__(self, gates: HeadGates, folder: Path) -> None:
         self._gates, self._folder = gates, folder
 
-    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **keywords: Any) -> None:
         self._write(state.global_step)
 
-    def on_log(self, args: Any, state: TrainerState, control: TrainerControl, **others: Any) -> None:
+    def on_log(self, args: Any, state: TrainerState, control: TrainerControl, **keywords: Any) -> None:
         self._write(state.global_step)
 
     def _write(self, step: int) -> None:
@@ -192,7 +198,7 @@ class _GateReports(TrainerCallback):
 
 
 def _with_classes(checkpoint: str, names: Mapping[int, str], data: TrainingData) -> TrainingData:
-    """The same texts with labels in the order of a checkpoint's classes.
+    """The same texts, with labels as indices among a checkpoint's classes.
 
     Raises: AnalysisError for a class that the checkpoint does not know.
     """
@@ -200,9 +206,9 @@ def _with_classes(checkpoint: str, names: Mapping[int, str], data: TrainingData)
         if len(names) == 1:
             return data
         raise AnalysisError(f"The labels are numbers, and the checkpoint has {len(names)} classes. Give its classes.")
-    places = class_places(checkpoint, names, data)
-    labels = tuple(float(places[int(label)]) for label in data.labels)
-    return replace(data, classes=tuple(names[place] for place in sorted(names)), labels=labels)
+    indices = class_indices(checkpoint, names, data)
+    labels = tuple(float(indices[int(label)]) for label in data.labels)
+    return replace(data, classes=tuple(names[index] for index in sorted(names)), labels=labels)
 
 
 def trained_gates(folder: Path, removed: Sequence[Head] = ()) -> TrainedGates:
@@ -210,7 +216,7 @@ def trained_gates(folder: Path, removed: Sequence[Head] = ()) -> TrainedGates:
 
     Args:
         folder: of the step.
-        removed: heads that were removed from the checkpoint before.
+        removed: heads that were removed from the checkpoint before training.
 
     Raises: AnalysisError for a folder without gates.
     """
@@ -223,8 +229,8 @@ def trained_gates(folder: Path, removed: Sequence[Head] = ()) -> TrainedGates:
 def _saved_log_alpha(folder: Path) -> Float[Tensor, "layer head"]:
     index = folder / "model.safetensors.index.json"
     try:
-        places = parse_json(index.read_text("utf-8"))["weight_map"] if index.is_file() else {}
-        with safe_open(folder / places.get(LOG_ALPHA, "model.safetensors"), "pt") as file:
+        file_names = parse_json(index.read_text("utf-8"))["weight_map"] if index.is_file() else {}
+        with safe_open(folder / file_names.get(LOG_ALPHA, "model.safetensors"), "pt") as file:
             return file.get_tensor(LOG_ALPHA)
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise AnalysisError(f"{folder} holds no gates ({error}). Start the run again in another folder.") from error

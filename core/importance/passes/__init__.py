@@ -1,1 +1,1 @@
-"""Forward and backward passes that the measures of importance need."""
+"""Forward and backward passes for the measures of importance."""

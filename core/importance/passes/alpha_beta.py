@@ -1,10 +1,9 @@
 """The alpha-beta rules of relevance propagation, as gradient times input.
 
-What goes into a sum is parted into terms above and below 0. The terms above 0 get the share alpha of the sum's
-relevance, each in proportion to its size, those below 0 the share beta, and where one side is empty the other gets all
-of it: alpha and beta add up to 1, so nothing is lost but what biases take. Where neither share is below 0, every
-relevance has the sign of the logit. Attention weights, divisors of norms, and slopes of activation functions are
-constants.
+The terms of each sum are split by sign. Those above 0 get the share alpha of the sum's relevance, in proportion to
+their size, those below 0 the share beta; where one side is empty, the other gets all of it. Alpha and beta add up to 1,
+so nothing is lost except what biases take. If neither share is below 0, every relevance has the sign of the logit.
+Attention weights, divisors of norms, and slopes of activation functions are constants.
 
 Source: Bach et al. 2015, section 2.4, where the share of the terms below 0 is minus beta; Voita's code.
 """
@@ -22,12 +21,12 @@ from core.importance.per_text import Rule
 
 @dataclass(frozen=True)
 class Shares:
-    """Of the relevance of a sum."""
+    """How the relevance of a sum is split by the sign of its terms."""
 
     above: float
-    """Of the terms above 0: alpha."""
+    """Share of the terms above 0: alpha."""
     below: float
-    """Of the terms below 0: beta in Voita's code, minus beta in Bach's notation."""
+    """Share of the terms below 0: beta in Voita's code, minus beta in Bach's notation."""
 
 
 SHARES: Final[dict[Rule, Shares]] = {
@@ -40,10 +39,10 @@ _PRODUCTS: Final = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, T
 
 
 class AlphaBetaRules(BackwardRules):
-    """Within, linear maps, sums and norms have gradients that share relevance out by its sign."""
+    """Context in which the gradients of linear maps, sums and norms split relevance by sign."""
 
     def __init__(self, shares: Shares) -> None:
-        """Share out so."""
+        """Use these shares."""
         super().__init__()
         self._shares = shares
 
@@ -51,31 +50,31 @@ class AlphaBetaRules(BackwardRules):
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Call the intercepted function, and attach the rule's gradient to its result."""
-        named = kwargs or {}
+        keywords = kwargs or {}
         tensors = [value for value in args if isinstance(value, Tensor)]
         if not any(value.requires_grad for value in tensors):
-            return func(*args, **named)
+            return func(*args, **keywords)
         if func is nn.functional.linear:
-            return self._linear(*args, **named)
-        if func is torch.addmm and not named:  # the linear layers of GPT-2
+            return self._linear(*args, **keywords)
+        if func is torch.addmm and not keywords:  # the linear layers of GPT-2
             bias, values, weight = args
             return self._linear(values, weight.T, bias)
         if func is nn.functional.layer_norm:
-            return self._norm(*args, **named)
+            return self._norm(*args, **keywords)
         if func in _PRODUCTS and not args[0].requires_grad:  # attention: constant weights times values
             weights, values = args
             above, below = values.clamp(min=0), values.clamp(max=0)
             plus, minus = weights.clamp(min=0), weights.clamp(max=0)
             return self._shared(plus @ above + minus @ below, plus @ below + minus @ above)
-        if func in _SUMS and len(tensors) == 2 and not named and tensors[0].shape == tensors[1].shape:
+        if func in _SUMS and len(tensors) == 2 and not keywords and tensors[0].shape == tensors[1].shape:
             if all(value.requires_grad for value in tensors):
                 return self._sum(*tensors)
             return func(*args)
         return super().__torch_function__(func, types, args, kwargs)
 
     def _linear(self, values: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        fixed = weight.detach()
-        plus, minus = fixed.clamp(min=0).T, fixed.clamp(max=0).T
+        constant = weight.detach()
+        plus, minus = constant.clamp(min=0).T, constant.clamp(max=0).T
         above, below = values.clamp(min=0), values.clamp(max=0)
         return self._with_bias(above @ plus + below @ minus, above @ minus + below @ plus, bias)
 
@@ -107,19 +106,22 @@ class AlphaBetaRules(BackwardRules):
     def _with_bias(self, above: Tensor, below: Tensor, bias: Tensor | None) -> Tensor:
         if bias is None:
             return self._shared(above, below)
-        fixed = bias.detach()
-        return self._shared(above + fixed.clamp(min=0), below + fixed.clamp(max=0))
+        constant = bias.detach()
+        return self._shared(above + constant.clamp(min=0), below + constant.clamp(max=0))
 
     def _shared(self, above: Tensor, below: Tensor) -> Tensor:
-        """The sum of both, with gradients that give each its share of what the sum gets.
+        """The sum of both, with gradients that give each side its share of the sum's relevance.
 
-        As gradient times input a term's relevance is its size times its gradient, and the sum's is the sum times its:
-        so each side is scaled, by a constant, to its share of the sum.
+        Relevance is gradient times input, so each side is scaled, by a constant, to its share of the sum.
         """
         total = (above + below).detach()
         has_both = (above > 0) & (below < 0)
-        one = torch.ones_like(total)
-        of_above = torch.where(has_both, self._shares.above * total / torch.where(above > 0, above, one), one).detach()
-        of_below = torch.where(has_both, self._shares.below * total / torch.where(below < 0, below, one), one).detach()
-        attached = above * of_above + below * of_below
-        return total + (attached - attached.detach())
+        ones = torch.ones_like(total)
+        scale_above = torch.where(
+            has_both, self._shares.above * total / torch.where(above > 0, above, ones), ones
+        ).detach()
+        scale_below = torch.where(
+            has_both, self._shares.below * total / torch.where(below < 0, below, ones), ones
+        ).detach()
+        scaled = above * scale_above + below * scale_below
+        return total + (scaled - scaled.detach())

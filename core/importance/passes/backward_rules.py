@@ -1,4 +1,4 @@
-"""Changed backward rules of norms and activation functions, under which gradient times input is relevance."""
+"""Modified backward rules of norms and activation functions, under which gradient times input is relevance."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
@@ -16,23 +16,23 @@ _ACTIVATIONS: Final = (
     nn.functional.gelu,
     nn.functional.silu,
 )
-"""Functions with f(0) = 0 that models call without a module."""
+"""Functions with f(0) = 0 that models call directly, not as modules."""
 
 
 class BackwardRules(TorchFunctionMode):
-    """Within, layer norms divide by a constant and activation functions multiply by one, as far as gradients go."""
+    """Context in which layer norms divide, and activation functions multiply, by constants as far as gradients go."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Call the intercepted function, and attach the rule's gradient to its result."""
-        named = kwargs or {}
+        keywords = kwargs or {}
         values = next((value for value in args if isinstance(value, Tensor)), None)
         if values is None or not values.requires_grad:
-            return func(*args, **named)
+            return func(*args, **keywords)
         if func is nn.functional.layer_norm:
-            return _layer_norm(*args, **named)
-        result = func(*args, **named)
+            return _layer_norm(*args, **keywords)
+        result = func(*args, **keywords)
         if func in (torch.rsqrt, Tensor.rsqrt):  # the divisor of every root-mean-square norm
             return result.detach()
         return scaled(values, result) if func in _ACTIVATIONS else result
@@ -49,5 +49,5 @@ def _layer_norm(
 
 
 def scaled(values: Tensor, result: Tensor) -> Tensor:
-    """The result of an activation function as a multiple of what went in."""
+    """The result of an activation function as a multiple of its input."""
     return values * torch.where(values == 0, 0.0, result.detach() / values.detach())

@@ -1,4 +1,4 @@
-"""Outcomes of texts with many heads off at once, in several ways."""
+"""Outcomes of texts under gatings that switch off many heads at once."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +21,7 @@ def gated(
     texts: Sequence[PassText],
     settings: PassSettings,
     metric: Metric,
-    of_heads: Float[np.ndarray, "gating layer head"],
+    head_gates: Float[np.ndarray, "gating layer head"],
 ) -> Iterator[list[tuple[int, Float[np.ndarray, "gating part"]]]]:
     """Outcome of each text under each of several gatings of all heads.
 
@@ -29,26 +29,26 @@ def gated(
         checkpoint: loaded.
         texts: prepared; see `core.importance.passes.sweep.with_targets`.
         settings: which attention is gated, and which heads are off throughout.
-        metric: what is read off the output; changes of the output are those from all heads on.
-        of_heads: the gates; several gatings ride in one batch.
+        metric: what is read off the output; for output, the change from all heads on.
+        head_gates: gates of all heads; several gatings share a batch.
 
     Yields: index of the text and its outcomes, batch by batch; not in input order.
-    Raises: AnalysisError for a metric that the checkpoint has not.
+    Raises: AnalysisError if the checkpoint does not support the metric.
     """
     check_metric(checkpoint, metric, settings.kind)
     model, calls = model_of(checkpoint, metric, settings.kind), checkpoint.attentions[settings.kind].calls
     base = gates(checkpoint, settings)
-    gatings = torch.from_numpy(of_heads).to(checkpoint.statistics_dtype).to(checkpoint.device)
+    gatings = torch.from_numpy(head_gates).to(checkpoint.statistics_dtype).to(checkpoint.device)
     gatings = gatings if base is None else gatings * base
     budget = SWEEP_TOKENS[checkpoint.device]
     for batch in plan_batches([text.n_tokens for text in texts], budget):
-        readout = Readout(checkpoint, metric, [texts[place] for place in batch.positions])
+        readout = Readout(checkpoint, metric, [texts[index] for index in batch.positions])
         n_texts = len(batch.positions)
         readout.outcomes(observe(model, readout.inputs(), [], calls=calls, gates=base))
-        found = []
-        for some in gatings.split(max(1, budget // (n_texts * batch.width))):
-            by_row = some.repeat_interleave(n_texts, 0)
-            output = observe(model, readout.inputs(len(some)), [], calls=calls, gates=by_row)
-            found.append(readout.outcomes(output, len(some)))
-        by_text = torch.cat(found).transpose(0, 1).numpy()
+        outcomes = []
+        for chunk in gatings.split(max(1, budget // (n_texts * batch.width))):
+            row_gates = chunk.repeat_interleave(n_texts, 0)
+            output = observe(model, readout.inputs(len(chunk)), [], calls=calls, gates=row_gates)
+            outcomes.append(readout.outcomes(output, len(chunk)))
+        by_text = torch.cat(outcomes).transpose(0, 1).numpy()
         yield list(zip(batch.positions, by_text, strict=True))

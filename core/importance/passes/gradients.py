@@ -1,4 +1,4 @@
-"""How the loss of each text depends on every head: one forward and one backward pass for all heads."""
+"""Gradient of each text's loss with respect to every head: one forward and one backward pass for all heads."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -26,17 +26,17 @@ def head_slopes(
     settings: PassSettings,
     metric: Metric,
 ) -> Iterator[list[tuple[int, TextSlopes]]]:
-    """Product of each head's output with the gradient of a text's loss by it, summed over tokens.
+    """Product of each head's output and the gradient of a text's loss with respect to it, summed over tokens.
 
-    The loss is that of one text alone, so nothing depends on the batch; that of the metric output is
+    Each text has its own loss, so nothing depends on the batch; for the metric output see
     `core.passes.readout.Readout.losses`.
 
     Args:
         checkpoint: loaded.
         texts: prepared; see `core.importance.passes.sweep.with_targets`.
-        labels: class or value of each text; None but for labels.
-        settings: which attention, and which heads are off; these have a product of 0.
-        metric: decides the loss.
+        labels: class or value of each text; None for other metrics than labels.
+        settings: which attention, and which heads are off; for these the product is 0.
+        metric: determines the loss.
 
     Yields: index of the text and its slopes, batch by batch; not in input order.
     Raises: AnalysisError for a checkpoint without this metric or whose heads cannot be seen, and for a text whose
@@ -48,9 +48,9 @@ def head_slopes(
     for text in texts:
         check_length(checkpoint.attentions[settings.kind], text.n_tokens)
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS["cpu"]):
-        chosen = [texts[place] for place in batch.positions]
-        found = _slopes(checkpoint, chosen, [labels[place] for place in batch.positions], settings, metric)
-        yield list(zip(batch.positions, found, strict=True))
+        batch_texts = [texts[index] for index in batch.positions]
+        slopes = _slopes(checkpoint, batch_texts, [labels[index] for index in batch.positions], settings, metric)
+        yield list(zip(batch.positions, slopes, strict=True))
 
 
 def _slopes(
@@ -64,13 +64,18 @@ def _slopes(
     with torch.enable_grad():
         output, outputs = with_head_outputs(checkpoint, readout, settings, model_of(checkpoint, metric, settings.kind))
         losses = readout.losses(output, labels)
-        by_output = torch.autograd.grad(losses.sum(), outputs)
-    # Texts of a language model's loss are read up to the decoder, whichever attention is looked at.
-    looking = [replace(text, kind=settings.kind) for text in texts]
-    real, removed = real_tokens(checkpoint, looking), checkpoint.attentions[settings.kind].removed
+        gradients = torch.autograd.grad(losses.sum(), outputs)
+    # For a language model's loss, texts are prepared for the decoder, whichever attention is observed.
+    observed = [replace(text, kind=settings.kind) for text in texts]
+    real, removed = real_tokens(checkpoint, observed), checkpoint.attentions[settings.kind].removed
     signed, absolute, gradient = (
         torch.stack(values, 1).cpu().numpy()
-        for values in zip(*(_sums(of_head.detach(), slope, real) for of_head, slope in zip(outputs, by_output)))
+        for values in zip(
+            *(
+                _sums(head_output.detach(), gradient_of_output, real)
+                for head_output, gradient_of_output in zip(outputs, gradients)
+            )
+        )
     )
     return [
         TextSlopes(
@@ -80,14 +85,14 @@ def _slopes(
             n_tokens=len(text.queries.ids),
             loss=losses[row].detach().cpu().numpy(),
         )
-        for row, text in enumerate(looking)
+        for row, text in enumerate(observed)
     ]
 
 
 def with_head_outputs(
-    checkpoint: Checkpoint, readout: Readout, settings: PassSettings, model: Any, **how: Any
+    checkpoint: Checkpoint, readout: Readout, settings: PassSettings, model: Any, **options: Any
 ) -> tuple[Any, list[Float[Tensor, "text query head channel"]]]:
-    """The model's output for a batch, and the output of the heads of each layer that it was computed from."""
+    """The model's output for a batch, and the outputs of the heads of each layer in that pass."""
     attention, outputs = checkpoint.attentions[settings.kind], list[Tensor]()
     base = gates(checkpoint, settings)
     shape = (attention.n_layers, attention.n_heads)
@@ -98,17 +103,17 @@ def with_head_outputs(
         [],
         calls=attention.calls,
         gates=base.requires_grad_(),
-        on_output=lambda of_heads, _: outputs.append(of_heads),
-        **how,
+        on_output=lambda head_outputs, _: outputs.append(head_outputs),
+        **options,
     )
     return output, outputs
 
 
 def _sums(
     outputs: Float[Tensor, "text query head channel"],
-    slopes: Float[Tensor, "text query head channel"],
+    gradients: Float[Tensor, "text query head channel"],
     real: Float[Tensor, "text query"],
 ) -> tuple[Float[Tensor, "text head"], Float[Tensor, "text head"], Float[Tensor, "text head channel"]]:
-    """Sums over tokens of the products, of their absolute values, and of the gradient by channel."""
-    of_tokens = torch.einsum("tqhc,tqhc,tq->tqh", outputs, slopes, real)
-    return of_tokens.sum(1), of_tokens.abs().sum(1), torch.einsum("tqhc,tq->thc", slopes, real)
+    """Sums over tokens of the products, of their absolute values, and of the gradients by channel."""
+    by_token = torch.einsum("tqhc,tqhc,tq->tqh", outputs, gradients, real)
+    return by_token.sum(1), by_token.abs().sum(1), torch.einsum("tqhc,tq->thc", gradients, real)

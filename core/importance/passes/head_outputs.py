@@ -1,4 +1,4 @@
-"""What each head gives on to the output projection: sums over the tokens of each text, from one forward pass."""
+"""Outputs of heads before the output projection: sums over the tokens of each text, from one forward pass."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -16,7 +16,7 @@ from core.passes.batches import BATCH_TOKENS, gates, model_inputs, plan_batches,
 from core.passes.texts import PassText
 
 BY_ZERO: Final = "Replace heads by zero, or choose"
-"""What can be done where the outputs of heads cannot be seen."""
+"""Advice where the outputs of heads cannot be observed."""
 
 
 def head_outputs(
@@ -30,38 +30,40 @@ def head_outputs(
         settings: which attention, and which heads are off.
 
     Yields: index of the text and its sums, batch by batch; not in input order.
-    Raises: AnalysisError for a checkpoint whose single heads cannot be seen.
+    Raises: AnalysisError if the outputs of single heads cannot be observed.
     """
     check_heads_are_seen(checkpoint.model, BY_ZERO)
     calls, removed = checkpoint.attentions[settings.kind].calls, checkpoint.attentions[settings.kind].removed
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
-        chosen = [texts[place] for place in batch.positions]
-        real, layers = real_tokens(checkpoint, chosen), list[tuple[Tensor, Tensor]]()
+        batch_texts = [texts[index] for index in batch.positions]
+        real, layers = real_tokens(checkpoint, batch_texts), list[tuple[Tensor, Tensor]]()
 
-        def keep(outputs: Tensor, _: Tensor, real: Tensor = real, layers: list[tuple[Tensor, Tensor]] = layers) -> None:
+        def collect(
+            outputs: Tensor, _: Tensor, real: Tensor = real, layers: list[tuple[Tensor, Tensor]] = layers
+        ) -> None:
             outputs = outputs * real[..., None, None]
             layers.append((outputs.sum(1), (outputs**2).sum(1)))
 
         observe(
             checkpoint.model,
-            model_inputs(checkpoint, chosen),
+            model_inputs(checkpoint, batch_texts),
             [],
             calls=calls,
             gates=gates(checkpoint, settings),
-            on_output=keep,
+            on_output=collect,
             stops=True,
         )
-        sums = [torch.stack(of_layers, 1).cpu().numpy() for of_layers in zip(*layers)]
+        sums = [torch.stack(by_layer, 1).cpu().numpy() for by_layer in zip(*layers)]
         yield [
-            (place, _outputs([of_texts[row] for of_texts in sums], removed, len(texts[place].queries.ids)))
-            for row, place in enumerate(batch.positions)
+            (index, _outputs([by_text[row] for by_text in sums], removed, len(texts[index].queries.ids)))
+            for row, index in enumerate(batch.positions)
         ]
 
 
 def _outputs(
     sums: Sequence[Float[np.ndarray, "layer head channel"]], removed: Sequence[Head], n_tokens: int
 ) -> TextOutputs:
-    total, squares = (with_holes(of_text, removed) for of_text in sums)
+    total, squares = (with_holes(values, removed) for values in sums)
     return TextOutputs(total=total, squares=squares, n_tokens=n_tokens)
 
 

@@ -1,4 +1,4 @@
-"""The weights that each head's output goes through next, found by following that output, not by their name."""
+"""Weights of the output projection by head, located by tracing the heads' outputs and not by module name."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from core.attention.observed import check_heads_are_seen, observe
 from core.checkpoints.checkpoint import AttentionLayers, Checkpoint
 from core.errors import AnalysisError
 from core.importance.passes.head_outputs import BY_ZERO
-from core.importance.passes.reuse import twin
+from core.importance.passes.reuse import copy_sharing_weights
 from core.passes.batches import model_inputs
 from core.passes.readout import model_of
 from core.passes.texts import PassText
@@ -22,48 +22,49 @@ def output_projections(checkpoint: Checkpoint, text: PassText) -> Float[np.ndarr
 
     Args:
         checkpoint: loaded.
-        text: short, prepared for the kind of attention; what its heads give out is followed.
+        text: short, prepared for the kind of attention; the outputs of its heads are traced.
 
-    Raises: AnalysisError for a checkpoint whose heads cannot be seen, or whose heads' outputs go elsewhere.
+    Raises: AnalysisError if the outputs of heads cannot be observed, or do not reach a linear layer.
     """
     check_heads_are_seen(checkpoint.model, BY_ZERO)
-    attention, model = checkpoint.attentions[text.kind], twin(model_of(checkpoint, "output", text.kind))
+    attention = checkpoint.attentions[text.kind]
+    model = copy_sharing_weights(model_of(checkpoint, "output", text.kind))
     outputs: list[Tensor] = []
     weights: dict[int, Tensor] = {}
 
-    def follow(module: Any, arguments: tuple[Any, ...]) -> None:
-        taken = arguments[0]
-        is_output = outputs and taken.numel() == outputs[-1].numel()
-        if is_output and torch.equal(taken.flatten(), outputs[-1].to(taken).flatten()):
+    def trace(module: Any, arguments: tuple[Any, ...]) -> None:
+        values = arguments[0]
+        is_candidate = outputs and values.numel() == outputs[-1].numel()
+        if is_candidate and torch.equal(values.flatten(), outputs[-1].to(values).flatten()):
             weights.setdefault(len(outputs) - 1, module.weight if isinstance(module, nn.Linear) else module.weight.T)
 
     for module in model.modules():
         if isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D":
-            module.register_forward_pre_hook(follow)
+            module.register_forward_pre_hook(trace)
 
-    def remember(of_heads: Float[Tensor, "text query head channel"], _: Tensor) -> None:
-        outputs.append(of_heads[:, :, _kept(len(outputs), attention)])
+    def collect(head_outputs: Float[Tensor, "text query head channel"], _: Tensor) -> None:
+        outputs.append(head_outputs[:, :, _remaining_heads(len(outputs), attention)])
 
-    observe(model, model_inputs(checkpoint, [text]), [], calls=attention.calls, on_output=remember)
+    observe(model, model_inputs(checkpoint, [text]), [], calls=attention.calls, on_output=collect)
     if len(weights) < attention.n_layers:
         raise AnalysisError(
             f"The output projection of {type(checkpoint.model).__name__} could not be found in "
             f"{attention.n_layers - len(weights)} of {attention.n_layers} layers, so measures by its weights are "
             "missing. Choose a checkpoint of another family, such as BERT."
         )
-    return np.stack([_of_heads(weights[layer], layer, attention) for layer in range(attention.n_layers)])
+    return np.stack([_by_head(weights[layer], layer, attention) for layer in range(attention.n_layers)])
 
 
-def _kept(layer: int, attention: AttentionLayers) -> list[int]:
+def _remaining_heads(layer: int, attention: AttentionLayers) -> list[int]:
     return [head for head in range(attention.n_heads) if (layer, head) not in attention.removed]
 
 
-def _of_heads(
+def _by_head(
     weights: Float[Tensor, "channel_out kept_channel"], layer: int, attention: AttentionLayers
 ) -> Float[np.ndarray, "channel_out head channel"]:
     """Weights by head; NaN for heads that were removed."""
-    kept = _kept(layer, attention)
-    size = weights.shape[1] // max(1, len(kept))
+    heads = _remaining_heads(layer, attention)
+    size = weights.shape[1] // max(1, len(heads))
     by_head = np.full((len(weights), attention.n_heads, size), np.nan)
-    by_head[:, kept] = weights.detach().double().cpu().numpy().reshape(len(weights), len(kept), -1)
+    by_head[:, heads] = weights.detach().double().cpu().numpy().reshape(len(weights), len(heads), -1)
     return by_head

@@ -1,11 +1,11 @@
-"""How much of a prediction goes through each head: layer-wise relevance propagation as gradient times input.
+"""Relevance of each head for a prediction: layer-wise relevance propagation as gradient times input.
 
-Under changed backward rules, gradient times input distributes a logit over the neurons of each layer: norms divide by
+Under modified backward rules, gradient times input distributes a logit over the neurons of each layer: norms divide by
 a constant, activation functions multiply by the constant f(x) / x, and attention is a sum with constant weights
-("conservative"), or a product each of whose two factors gets half ("halved", which loses what softmax's own offset
-takes). Both have signs: a head may count against the prediction. The alpha-beta rules share out relevance by sign
-instead (`core.importance.passes.alpha_beta`). Biases take their share with them; in a model without any, the input's
-relevances sum to the logit. Gated feed-forward layers count their gate as a constant.
+("conservative"), or a product whose two factors get half each ("halved", which loses the share of softmax's offset).
+Both rules are signed: a head may work against the prediction. The alpha-beta rules split relevance by sign instead
+(`core.importance.passes.alpha_beta`). Biases absorb some relevance; in a model without any, the relevances of the input
+sum to the logit. In gated feed-forward layers the gate is a constant.
 
 Layer-wise relevance propagation is patented for commercial use.
 """
@@ -29,7 +29,7 @@ from core.importance.passes.alpha_beta import SHARES, AlphaBetaRules
 from core.importance.passes.backward_rules import BackwardRules, scaled
 from core.importance.passes.gradients import with_head_outputs
 from core.importance.passes.head_outputs import BY_ZERO, real_tokens
-from core.importance.passes.reuse import outermost_layers, twin
+from core.importance.passes.reuse import copy_sharing_weights, outermost_layers
 from core.importance.per_text import Rule, TextRelevance, with_holes
 from core.passes.batches import BATCH_TOKENS, check_length, plan_batches
 from core.passes.metric import Metric
@@ -40,7 +40,7 @@ _ATTENTION: Final[dict[Rule, Backward]] = {
     "conservative": "constant", "halved": "halved", **dict.fromkeys(SHARES, "constant")
 }  # fmt: skip
 _GATES: Final = ("gate_proj", "wi_0", "gate_up_proj", "Wi")
-"""Layers of gated feed-forward networks, beside whose activation another factor stands."""
+"""Layers of gated feed-forward networks, whose activation is multiplied by a second factor."""
 
 
 def head_relevance(
@@ -56,17 +56,17 @@ def head_relevance(
         checkpoint: loaded.
         texts: prepared; see `core.importance.passes.sweep.with_targets`.
         settings: which attention, and which heads are off.
-        metric: decides what is distributed: labels the logit of the predicted class, lm the largest logit of each
-            predicted token (mean), output the length of the text vector.
-        rule: how attention is propagated through.
+        metric: determines what is distributed: for labels the logit of the predicted class, for lm the largest logit of
+            each predicted token (mean), for output the length of the text vector.
+        rule: how relevance is propagated through attention.
 
     Yields: index of the text and its relevances, batch by batch; not in input order.
     Raises: AnalysisError for a checkpoint without this metric or whose heads cannot be seen, and for a text whose
         attention would fill the memory.
     Source: Voita et al. 2019, section 4; rules of Ali et al. 2022 ("conservative") and Achtibat et al. 2024 ("halved"),
         as gradients in Arras et al. 2025; alpha-beta of Bach et al. 2015, with the shares of Voita's code (one half
-        each, "alpha-beta"), which also has derivatives for attention and norms and rescales what is lost; here nothing
-        is.
+        each, "alpha-beta"). That code also differentiates attention and norms and rescales to make up for losses; here
+        nothing is lost.
     """
     check_metric(checkpoint, metric, settings.kind)
     check_heads_are_seen(checkpoint.model, BY_ZERO)
@@ -74,8 +74,10 @@ def head_relevance(
         check_length(checkpoint.attentions[settings.kind], text.n_tokens)
     model = _with_constant_slopes(model_of(checkpoint, metric, settings.kind))
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS["cpu"]):
-        chosen = [texts[place] for place in batch.positions]
-        yield list(zip(batch.positions, _relevance(checkpoint, model, chosen, settings, metric, rule), strict=True))
+        batch_texts = [texts[index] for index in batch.positions]
+        yield list(
+            zip(batch.positions, _relevance(checkpoint, model, batch_texts, settings, metric, rule), strict=True)
+        )
 
 
 def _relevance(
@@ -88,41 +90,45 @@ def _relevance(
 ) -> list[TextRelevance]:
     readout = Readout(checkpoint, metric, texts)
     rules = AlphaBetaRules(SHARES[rule]) if rule in SHARES else BackwardRules()
-    with torch.enable_grad(), rules, _first_inputs(_stacks(model, texts)) as first:
+    with torch.enable_grad(), rules, _first_inputs(_stacks(model, texts)) as first_inputs:
         output, outputs = with_head_outputs(checkpoint, readout, settings, model, backward=_ATTENTION[rule])
         tops = readout.tops(output)
-        found = torch.autograd.grad(tops.sum(), [*outputs, *first])
-    by_output, by_input = found[: len(outputs)], found[len(outputs) :]
-    # Texts of a language model's loss are read up to the decoder, whichever attention is looked at.
-    looking = [replace(text, kind=settings.kind) for text in texts]
-    real, removed = real_tokens(checkpoint, looking), checkpoint.attentions[settings.kind].removed
-    heads = [torch.einsum("tqhc,tqhc,tq->th", o.detach(), g, real) for o, g in zip(outputs, by_output, strict=True)]
-    tokens = [(of_stack.detach() * slope).sum(-1).cpu().numpy() for of_stack, slope in zip(first, by_input)]
-    by_text, of_tops = torch.stack(heads, 1).cpu().numpy(), tops.detach().cpu().numpy()
+        gradients = torch.autograd.grad(tops.sum(), [*outputs, *first_inputs])
+    output_gradients, input_gradients = gradients[: len(outputs)], gradients[len(outputs) :]
+    # For a language model's loss, texts are prepared for the decoder, whichever attention is observed.
+    observed = [replace(text, kind=settings.kind) for text in texts]
+    real, removed = real_tokens(checkpoint, observed), checkpoint.attentions[settings.kind].removed
+    heads = [
+        torch.einsum("tqhc,tqhc,tq->th", o.detach(), g, real) for o, g in zip(outputs, output_gradients, strict=True)
+    ]
+    tokens = [
+        (values.detach() * gradient).sum(-1).cpu().numpy() for values, gradient in zip(first_inputs, input_gradients)
+    ]
+    by_text, top_values = torch.stack(heads, 1).cpu().numpy(), tops.detach().cpu().numpy()
     return [
         TextRelevance(
             heads=with_holes(by_text[row], removed),
-            tokens=np.concatenate([of_stack[row, :n] for of_stack, n in zip(tokens, _lengths(text))]),
-            top=of_tops[row, ...],
+            tokens=np.concatenate([values[row, :n] for values, n in zip(tokens, _lengths(text))]),
+            top=top_values[row, ...],
         )
         for row, text in enumerate(texts)
     ]
 
 
 def _lengths(text: PassText) -> list[int]:
-    """Tokens at the input of each stack."""
+    """Number of tokens at the input of each stack."""
     return [len(stack.ids) for stack in (text.source, text.target) if stack is not None]
 
 
 def _with_constant_slopes(model: PreTrainedModel) -> PreTrainedModel:
-    """A twin of a model whose activation modules multiply by a constant, or are one beside another factor."""
-    changed = twin(model)
-    for parent in changed.modules():
+    """A copy of a model whose activation modules multiply by a constant, or are constants in gated layers."""
+    copied = copy_sharing_weights(model)
+    for parent in copied.modules():
         is_gated = any(hasattr(parent, name) for name in _GATES)
-        for part in parent.children():
-            if "activation" in type(part).__module__:
-                part.forward = _constant(part.forward, is_gated)
-    return changed
+        for module in parent.children():
+            if "activation" in type(module).__module__:
+                module.forward = _constant(module.forward, is_gated)
+    return copied
 
 
 def _constant(forward: Callable[[Tensor], Tensor], is_gated: bool) -> Callable[[Tensor], Tensor]:
@@ -135,25 +141,27 @@ def _constant(forward: Callable[[Tensor], Tensor], is_gated: bool) -> Callable[[
 
 @contextmanager
 def _first_inputs(stacks: Sequence[nn.Module]) -> Iterator[list[Float[Tensor, "text token channel"]]]:
-    """The hidden states with which the first layer of each stack begins in the pass inside, in the order of a pass."""
-    found: list[Tensor] = []
+    """Record the input of the first layer of each stack during the pass inside, in order."""
+    inputs: list[Tensor] = []
     handles = []
     for stack in stacks:
-        begun: list[bool] = []
+        is_recorded: list[bool] = []
 
-        def keep(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any], begun: list[bool] = begun) -> None:
-            if not begun:
-                begun.append(True)
-                found.append(arguments[0] if arguments else named["hidden_states"])
+        def record(
+            _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], is_recorded: list[bool] = is_recorded
+        ) -> None:
+            if not is_recorded:
+                is_recorded.append(True)
+                inputs.append(arguments[0] if arguments else keywords["hidden_states"])
 
-        handles += [layer.register_forward_pre_hook(keep, with_kwargs=True) for layer in outermost_layers(stack)]
+        handles += [layer.register_forward_pre_hook(record, with_kwargs=True) for layer in outermost_layers(stack)]
     try:
-        yield found
+        yield inputs
     finally:
         for handle in handles:
             handle.remove()
 
 
 def _stacks(model: PreTrainedModel, texts: Sequence[PassText]) -> list[nn.Module]:
-    """The encoder and the decoder where both run; else the model itself."""
+    """The encoder and the decoder if both run; otherwise the model itself."""
     return [model] if texts[0].target is None else [model.get_encoder(), model.get_decoder()]

@@ -1,7 +1,7 @@
-"""Forward passes that take the output of the lower layers from an earlier pass instead of computing it again.
+"""Forward passes that reuse the outputs of lower layers from an earlier pass.
 
-No code knows a family of models: whatever stands in an outermost list of modules counts as a layer, and which
-attention calls belong to it is seen during a recorded pass.
+Nothing is specific to a model family: every module in an outermost ModuleList counts as a layer, and its attention
+calls are determined during a recorded pass.
 """
 
 import copy
@@ -18,14 +18,14 @@ from transformers.utils import ModelOutput
 from core.attention.observers import Pass, current_pass
 
 
-def twin(model: PreTrainedModel) -> PreTrainedModel:
-    """A copy of a model's modules around the same weights: what is changed in it, other passes do not see."""
+def copy_sharing_weights(model: PreTrainedModel) -> PreTrainedModel:
+    """A copy of a model's modules that shares its weights: changes to the modules do not affect the original."""
     shared = {id(values): values for values in chain(model.parameters(), model.buffers())}
     return copy.deepcopy(model, shared)
 
 
 def outermost_layers(model: nn.Module) -> list[nn.Module]:
-    """The modules of all lists of modules that stand in no other such list."""
+    """The modules of every ModuleList that is not nested in another."""
     lists = {name: part for name, part in model.named_modules() if isinstance(part, nn.ModuleList)}
     return [
         layer
@@ -36,40 +36,40 @@ def outermost_layers(model: nn.Module) -> list[nn.Module]:
 
 
 class LayerReuse:
-    """A twin of a model whose layers can be skipped; what they would compute comes from a recorded pass.
+    """A copy of a model whose layers can be skipped, taking their outputs from a recorded pass.
 
     Attributes:
         model: to be run inside `recording` or `above`.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
-        self.model = twin(model)
+        self.model = copy_sharing_weights(model)
         self._stored: dict[int, Any] = {}
         self._calls: dict[int, range] = {}
         self._records = self._runs_once = False
         self._skipped: frozenset[int] = frozenset()
         self._n_copies = self._n_texts = 1
-        for place, layer in enumerate(outermost_layers(self.model)):
-            layer.forward = self._wrapped(place, layer.forward)
+        for index, layer in enumerate(outermost_layers(self.model)):
+            layer.forward = self._wrapped(index, layer.forward)
 
-    def _wrapped(self, place: int, forward: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*arguments: Any, **named: Any) -> Any:
+    def _wrapped(self, index: int, forward: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any, **keywords: Any) -> Any:
             current = current_pass.get() or Pass()
-            if place in self._skipped:
-                current.n_calls += len(self._calls[place])
-                return _copied(self._stored[place], self._n_texts, self._n_copies)
+            if index in self._skipped:
+                current.n_calls += len(self._calls[index])
+                return _copied(self._stored[index], self._n_texts, self._n_copies)
             first = current.n_calls
-            output = forward(*arguments, **named)
+            output = forward(*arguments, **keywords)
             if self._records:
-                self._runs_once &= place not in self._stored
-                self._stored[place], self._calls[place] = output, range(first, current.n_calls)
+                self._runs_once &= index not in self._stored
+                self._stored[index], self._calls[index] = output, range(first, current.n_calls)
             return output
 
         return run
 
     @contextmanager
     def recording(self, n_texts: int) -> Iterator[None]:
-        """Keep the output of every layer of the pass inside, over so many texts."""
+        """Record the output of every layer during the pass inside, which has this number of texts."""
         self._stored, self._calls, self._n_texts = {}, {}, n_texts
         self._records = self._runs_once = True
         try:
@@ -79,14 +79,13 @@ class LayerReuse:
 
     @contextmanager
     def above(self, call: int, n_copies: int) -> Iterator[None]:
-        """Skip in the pass inside, over so many copies of the recorded texts, what comes before the layer of an
-        attention call.
+        """Skip the layers below that of an attention call during the pass inside, over copies of the recorded texts.
 
         Nothing is skipped if that call belongs to no layer, or if a layer is run more than once (ALBERT).
         """
         layer = next((calls for calls in self._calls.values() if call in calls), None)
         if layer is not None and self._runs_once:
-            self._skipped = frozenset(place for place, calls in self._calls.items() if calls.stop <= layer.start)
+            self._skipped = frozenset(index for index, calls in self._calls.items() if calls.stop <= layer.start)
         self._n_copies = n_copies
         try:
             yield
@@ -95,7 +94,7 @@ class LayerReuse:
 
 
 def _copied(output: Any, n_texts: int, n_copies: int) -> Any:
-    """Copies of a layer's output for all texts, one behind the other; what is shared by all texts stays single."""
+    """Repeat a layer's output along the text axis; values shared by all texts are not repeated."""
     if isinstance(output, Tensor):
         return output.repeat(n_copies, *[1] * (output.dim() - 1)) if _is_per_text(output, n_texts) else output
     if isinstance(output, ModelOutput):

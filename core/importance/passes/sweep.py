@@ -1,7 +1,7 @@
-"""Every head of every layer gated in turn, in as few computations as that takes.
+"""Gates every head of every layer in turn, with as little computation as possible.
 
 The layers below the gated one, and its own attention up to its gates, are computed once for a batch of texts and
-reused; the gatings of a layer ride in one batch, as copies of the texts whose gates differ.
+reused; the gatings of a layer share a batch, as copies of the texts with different gates.
 """
 
 import math
@@ -31,23 +31,23 @@ from core.texts.text import Text
 SWEEP_TOKENS: Final = {"cpu": BATCH_TOKENS["cpu"], "mps": BATCH_TOKENS["mps"], "cuda": 4 * BATCH_TOKENS["cuda"]}
 """Tokens of all copies in one forward pass, padding included, by device."""
 TOLERANCE: Final = {"float64": 1e-9, "float32": 1e-4, "float16": 3e-2, "bfloat16": 1e-1}
-"""Difference between a pass that reuses layers and one that does not, relative to the larger outcome (at least 1)."""
+"""Allowed difference between passes with and without reused layers, relative to the largest outcome (at least 1)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sweep:
-    """What is done to the heads of each layer in turn."""
+    """Metric and kind of ablation of a sweep."""
 
     metric: Metric
     alone: bool = False
-    """Whether a head is left alone in its layer, instead of being taken out."""
+    """Whether all other heads of the layer are ablated instead of the head itself."""
     replacements: Float[np.ndarray, "layer head channel"] | None = None
-    """What stands in for the output of a head that is out; None for 0."""
+    """Replacement of the output of an ablated head; None for 0."""
 
     def patterns(self, n_heads: int, device: str) -> Float[Tensor, "pattern head"]:
-        """Gates of one layer, for each of its heads in turn."""
-        own = torch.eye(n_heads, device=device)
-        return own if self.alone else 1 - own
+        """Gates of one layer with each of its heads ablated in turn."""
+        identity = torch.eye(n_heads, device=device)
+        return identity if self.alone else 1 - identity
 
 
 def with_targets(
@@ -59,15 +59,15 @@ def with_targets(
     """
     if metric != "lm" or not texts or texts[0].kind != "encoder":
         return list(texts)
-    decoded = PassSettings("decoder")
+    settings = PassSettings("decoder")
     return [
-        prepare(checkpoint, item, decoded, position=position, truncate=text.source.n_cut > 0)
+        prepare(checkpoint, item, settings, position=position, truncate=text.source.n_cut > 0)
         for position, (item, text) in enumerate(zip(items, texts, strict=True))
     ]
 
 
 def sweep(
-    checkpoint: Checkpoint, texts: Sequence[PassText], settings: PassSettings, how: Sweep
+    checkpoint: Checkpoint, texts: Sequence[PassText], settings: PassSettings, ablation: Sweep
 ) -> Iterator[list[tuple[int, TextOutcomes]]]:
     """Outcomes of each text with all heads on and with every head gated in turn.
 
@@ -75,56 +75,58 @@ def sweep(
         checkpoint: loaded.
         texts: prepared; see `with_targets`.
         settings: which attention is gated, and which heads are off throughout.
-        how: metric, and what is done to the heads.
+        ablation: metric and kind of ablation.
 
     Yields: index of the text and its outcomes, batch by batch; not in input order.
-    Raises: AnalysisError for a metric that the checkpoint has not, and for replacements in a model whose single heads
-        cannot be seen; CheckpointError where reused layers give another result.
+    Raises: AnalysisError if the checkpoint does not support the metric, and for replacements if the outputs of single
+        heads cannot be observed; CheckpointError if reused layers give another result.
     Source: Michel et al. 2019, sections 3.2 (one head out) and 3.3 (all heads but one out).
     """
-    check_metric(checkpoint, how.metric, settings.kind)
-    passes = _Passes(checkpoint, settings, how)
+    check_metric(checkpoint, ablation.metric, settings.kind)
+    passes = _Passes(checkpoint, settings, ablation)
     removed = checkpoint.attentions[settings.kind].removed
     budget = SWEEP_TOKENS[checkpoint.device] // checkpoint.attentions[settings.kind].n_heads
     for number, batch in enumerate(plan_batches([text.n_tokens for text in texts], budget)):
-        chosen = [texts[place] for place in batch.positions]
-        full, without = passes.outcomes(chosen, batch.width, is_checked=number == 0)
+        batch_texts = [texts[index] for index in batch.positions]
+        full, without = passes.outcomes(batch_texts, batch.width, is_checked=number == 0)
         yield [
-            (place, TextOutcomes(full=full[row].numpy(), without=with_holes(without[:, :, row].numpy(), removed)))
-            for row, place in enumerate(batch.positions)
+            (index, TextOutcomes(full=full[row].numpy(), without=with_holes(without[:, :, row].numpy(), removed)))
+            for row, index in enumerate(batch.positions)
         ]
 
 
 class _Passes:
-    """The passes of a sweep, one after the other."""
+    """Runs the passes of a sweep."""
 
-    def __init__(self, checkpoint: Checkpoint, settings: PassSettings, how: Sweep) -> None:
-        self._checkpoint, self._how = checkpoint, how
+    def __init__(self, checkpoint: Checkpoint, settings: PassSettings, ablation: Sweep) -> None:
+        self._checkpoint, self._ablation = checkpoint, ablation
         self._attention = checkpoint.attentions[settings.kind]
-        self._patterns = how.patterns(self._attention.n_heads, checkpoint.device)
+        self._patterns = ablation.patterns(self._attention.n_heads, checkpoint.device)
         base = gates(checkpoint, settings)
         shape = (self._attention.n_layers, self._attention.n_heads)
         self._base = torch.ones(shape, device=checkpoint.device) if base is None else base
-        self._known: dict[int, Tensor] = {}
-        values = how.replacements
+        self._head_outputs: dict[int, Tensor] = {}
+        values = ablation.replacements
         self._replacements = None if values is None else torch.from_numpy(values).to(checkpoint.statistics_dtype)
         if self._replacements is not None:
             self._replacements = self._replacements.to(checkpoint.device)
-        self._reuse = LayerReuse(model_of(checkpoint, how.metric, settings.kind))
+        self._reuse = LayerReuse(model_of(checkpoint, ablation.metric, settings.kind))
 
     def outcomes(
         self, texts: Sequence[PassText], width: int, is_checked: bool
     ) -> tuple[Float[Tensor, "text part"], Float[Tensor, "layer head text part"]]:
         """Outcomes of a batch with all heads on, and with each gated in turn."""
-        readout = Readout(self._checkpoint, self._how.metric, texts)
+        readout = Readout(self._checkpoint, self._ablation.metric, texts)
         with self._reuse.recording(len(texts)):
             outputs: list[Tensor] = []
-            output = self._run(readout.inputs(), self._base, on_output=lambda of_heads, _: outputs.append(of_heads))
-            self._known = dict(enumerate(outputs))
+            output = self._run(
+                readout.inputs(), self._base, on_output=lambda head_outputs, _: outputs.append(head_outputs)
+            )
+            self._head_outputs = dict(enumerate(outputs))
             full = readout.outcomes(output)[0]
         if is_checked:
             self._check(readout, len(texts))
-        full = torch.zeros_like(full) if self._how.metric == "output" else full
+        full = torch.zeros_like(full) if self._ablation.metric == "output" else full
         n_chunks = math.ceil(len(self._patterns) * len(texts) * width / SWEEP_TOKENS[self._checkpoint.device])
         layers = []
         for layer in range(self._attention.n_layers):
@@ -137,33 +139,33 @@ class _Passes:
     ) -> Float[Tensor, "copy text part"]:
         """Outcomes with a layer's heads gated in several ways, each a copy of the batch."""
         n_copies = len(patterns)
-        by_copy = self._base.repeat(n_copies, 1, 1)
-        by_copy[:, layer] *= patterns
+        copy_gates = self._base.repeat(n_copies, 1, 1)
+        copy_gates[:, layer] *= patterns
         with self._reuse.above(self._attention.calls[layer], n_copies):
-            known = {layer: self._known[layer]} if layer in self._known else {}
-            output = self._run(readout.inputs(n_copies), by_copy.repeat_interleave(n_texts, 0), known=known)
+            known_outputs = {layer: self._head_outputs[layer]} if layer in self._head_outputs else {}
+            output = self._run(readout.inputs(n_copies), copy_gates.repeat_interleave(n_texts, 0), known=known_outputs)
         return readout.outcomes(output, n_copies)
 
-    def _run(self, inputs: Any, of_heads: Float[Tensor, "*row layer head"], **more: Any) -> Any:
+    def _run(self, inputs: Any, head_gates: Float[Tensor, "*row layer head"], **options: Any) -> Any:
         return observe(
             self._reuse.model,
             inputs,
             [],
             calls=self._attention.calls,
-            gates=of_heads,
+            gates=head_gates,
             replacements=self._replacements,
-            **more,
+            **options,
         )
 
     def _check(self, readout: Readout, n_texts: int) -> None:
-        """Compare one head of the last layer with a pass that computes every layer."""
-        last, pattern = self._attention.n_layers - 1, self._patterns[:1]
-        reused = self._gated(readout, last, pattern, n_texts)
-        by_hand = self._base.clone()
-        by_hand[last] *= pattern[0]
-        plain = readout.outcomes(self._run(readout.inputs(), by_hand))
-        allowed = TOLERANCE[self._checkpoint.dtype] * max(1.0, float(plain.abs().max()))
-        difference = float((reused - plain).abs().max())
+        """Compare outcomes for one head of the last layer with those of a pass that computes every layer."""
+        last_layer, pattern = self._attention.n_layers - 1, self._patterns[:1]
+        reused = self._gated(readout, last_layer, pattern, n_texts)
+        head_gates = self._base.clone()
+        head_gates[last_layer] *= pattern[0]
+        computed = readout.outcomes(self._run(readout.inputs(), head_gates))
+        allowed = TOLERANCE[self._checkpoint.dtype] * max(1.0, float(computed.abs().max()))
+        difference = float((reused - computed).abs().max())
         if not difference <= allowed:
             raise CheckpointError(
                 f"{self._checkpoint.files.name} gives other results when its lower layers are reused (they differ by "

@@ -1,1 +1,1 @@
-"""Pruning curves: a score while heads are removed, and the functions that stay."""
+"""Pruning curves: a score as heads are removed, and the functions of the remaining heads."""

@@ -19,7 +19,14 @@ from core.engines.options import add_engine_options, check_engine, counted, engi
 from core.engines.work import Engine
 from core.errors import AnalysisError
 from core.importance.command import cheap_measures
-from core.importance.material import Material, ablated, add_metric_options, asked, material_facts, read_material
+from core.importance.material import (
+    Material,
+    ablation_outcomes,
+    add_metric_options,
+    material_facts,
+    read_material,
+    results_of,
+)
 from core.importance.measures import damage
 from core.importance.per_text import RULES
 from core.importance.pruning.curves import STEPS, Curve, allowed_loss, curves_table, removable, removal_order
@@ -85,7 +92,7 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=prune)
 
 
-def prune(chosen: argparse.Namespace) -> None:
+def prune(arguments: argparse.Namespace) -> None:
     """Write one row per order, draw and step: removed (heads), share (of all heads, 0 to 1), score (of the metric),
     delta (score minus that with all heads on), low, high (95% interval of delta, by paired bootstrap over texts, the
     orders as they are). Orders: each measure, the least important head first; ablation; reverse (of ablation); greedy;
@@ -97,193 +104,197 @@ def prune(chosen: argparse.Namespace) -> None:
     of that with all heads on, with its 95% interval; empty where that score is not above 0).
     With --workers or --engine ray, each curve is drawn by a process of its own.
     """
-    check_engine(chosen)
-    check_output(chosen.output, TABLES, [chosen.texts])
-    if chosen.orders:
-        check_output(chosen.orders, TABLES, [chosen.texts, chosen.output])
-    if chosen.over_steps:
-        _prune_over_steps(chosen)
+    check_engine(arguments)
+    check_output(arguments.output, TABLES, [arguments.texts])
+    if arguments.orders:
+        check_output(arguments.orders, TABLES, [arguments.texts, arguments.output])
+    if arguments.over_steps:
+        _prune_over_steps(arguments)
         return
-    material = read_material(chosen)
-    drawn = _curves(chosen, material)
-    n_heads = _print_removable(chosen, material, drawn.curves)
-    write_table(chosen.output, curves_table(drawn.curves, n_heads), _facts(chosen, material))
-    if chosen.orders:
-        write_table(chosen.orders, orders_table(drawn.whole), _facts(chosen, material))
+    material = read_material(arguments)
+    result = _curves(arguments, material)
+    n_heads = _print_removable(arguments, material, result.curves)
+    write_table(arguments.output, curves_table(result.curves, n_heads), _facts(arguments, material))
+    if arguments.orders:
+        write_table(arguments.orders, orders_table(result.whole), _facts(arguments, material))
 
 
-def _prune_over_steps(chosen: argparse.Namespace) -> None:
-    """Curves of the saved steps of the run that is given as the checkpoint, one after the other."""
-    if chosen.random_weights is not None:
+def _prune_over_steps(arguments: argparse.Namespace) -> None:
+    """Draw the curves of each saved step of the run that --checkpoint names."""
+    if arguments.random_weights is not None:
         raise AnalysisError("With random weights all steps are alike. Leave out --random-weights, or --over-steps.")
-    if chosen.orders:
+    if arguments.orders:
         raise AnalysisError("Orders are those of one checkpoint. Leave out --over-steps, or --orders.")
-    run = find_run(chosen.checkpoint)
+    run = find_run(arguments.checkpoint)
     steps = saved_steps(run)
     last = find_checkpoint(steps[-1].checkpoint)
     for step in steps:
-        check_alike(find_checkpoint(step.checkpoint), last, chosen.metric)
-    found: list[StepCurve] = []
+        check_alike(find_checkpoint(step.checkpoint), last, arguments.metric)
+    curves_of_steps: list[StepCurve] = []
     fingerprints: dict[int, str] = {}
     n_heads = 0
     facts: dict[str, str] = {}
-    # The checkpoint that the run began from comes last: what is wrong with all of them is said of a saved step.
+    # The checkpoint that the run began from comes last, so that an error common to all is reported for a saved step.
     for saved in (*steps, None):
-        at_step = _at_beginning(chosen, run, last) if saved is None else (saved, read_material(_of(chosen, saved)))
+        at_step = (
+            _at_beginning(arguments, run, last)
+            if saved is None
+            else (saved, read_material(_for_step(arguments, saved)))
+        )
         if at_step is None:
             continue
         step, material = at_step
         print(f"Step {step.step:,}, {step.checkpoint}")
-        curves = _curves(chosen, material).curves
-        n_heads, facts = _print_removable(chosen, material, curves), _facts(chosen, material)
+        curves = _curves(arguments, material).curves
+        n_heads, facts = _print_removable(arguments, material, curves), _facts(arguments, material)
         fingerprints[step.step] = facts.pop("fingerprint")
-        found += [StepCurve(step=step.step, curve=each) for each in curves]
-    rows = step_curves_table(sorted(found, key=lambda each: each.step), n_heads)
+        curves_of_steps += [StepCurve(step=step.step, curve=curve) for curve in curves]
+    rows = step_curves_table(sorted(curves_of_steps, key=lambda step_curve: step_curve.step), n_heads)
     rows.insert(1, "fingerprint", rows["step"].map(fingerprints))
-    write_table(chosen.output, rows, facts | {"checkpoint": run.name})
+    write_table(arguments.output, rows, facts | {"checkpoint": run.name})
 
 
-def _of(chosen: argparse.Namespace, step: SavedStep) -> argparse.Namespace:
-    """The same options for a saved step."""
-    return argparse.Namespace(**{**vars(chosen), "checkpoint": step.checkpoint})
+def _for_step(arguments: argparse.Namespace, step: SavedStep) -> argparse.Namespace:
+    """The same options, with a saved step as the checkpoint."""
+    return argparse.Namespace(**{**vars(arguments), "checkpoint": step.checkpoint})
 
 
 def _at_beginning(
-    chosen: argparse.Namespace, run: SavedRun, last: CheckpointFiles
+    arguments: argparse.Namespace, run: SavedRun, last: CheckpointFiles
 ) -> tuple[SavedStep, Material] | None:
-    """Step 0; None, which is said on standard error, where it cannot be judged, as one without a classifier."""
+    """Step 0; None, with a note on standard error, if it cannot be evaluated, for example without a classifier."""
     try:
         step = beginning(run)
         files = find_checkpoint(step.checkpoint)
         check_beginning(run, files)
-        check_alike(files, last, chosen.metric)
-        return step, read_material(_of(chosen, step))
+        check_alike(files, last, arguments.metric)
+        return step, read_material(_for_step(arguments, step))
     except AnalysisError as error:
         print(f"Without step 0: {error}", file=sys.stderr)
         return None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Drawn:
+class _Curves:
     """Curves of a checkpoint in all orders."""
 
     curves: list[Curve]
     whole: dict[str, Removed]
-    """Orders as found on all texts."""
+    """Orders determined on all texts, by name."""
 
 
-def _curves(chosen: argparse.Namespace, material: Material) -> _Drawn:
-    pruning = pruning_of(material, chosen.at_least)
-    _ = pruning.half  # too few texts are refused before the work is done, and too many heads that shall stay
-    removal_order(np.zeros(pruning.is_there.shape), chosen.at_least)
-    outcomes = ablated(material)
+def _curves(arguments: argparse.Namespace, material: Material) -> _Curves:
+    pruning = pruning_of(material, arguments.at_least)
+    _ = pruning.half  # raises for too few texts, as the next line does for too many heads to keep, before the work
+    removal_order(np.zeros(pruning.is_there.shape), arguments.at_least)
+    outcomes = ablation_outcomes(material)
     ablation, full = damage(outcomes, material.score), full_outcomes(outcomes)
     measures = cheap_measures(material, False, RULES[0])
     by_name, whole = orders(pruning, ablation, measures), whole_orders(pruning, ablation, measures)
-    if chosen.greedy and (greedy := greedy_order(pruning, asker(material, "greedy order"))):
+    if arguments.greedy and (greedy := greedy_order(pruning, make_ask(material, "greedy order"))):
         by_name[GREEDY, 0] = greedy
         if (
-            chosen.orders
-            and (order := whole_greedy_order(pruning, asker(material, "greedy order, all texts"))) is not None
+            arguments.orders
+            and (order := whole_greedy_order(pruning, make_ask(material, "greedy order, all texts"))) is not None
         ):
             whole[GREEDY] = order
     trials = [CurveTrial(order=order, by_half=by_half, full=full) for order, by_half in by_name.items()]
-    rows = CurveRows(chosen.rows, _facts(chosen, material))
-    known = {trial.order: rows.read(trial) for trial in trials}
-    missing = [trial for trial in trials if known[trial.order] is None]
-    for trial, each in _drawn(chosen, material, missing):
-        rows.write(trial, each)
-        known[trial.order] = each
-    return _Drawn(curves=[each for each in known.values() if each is not None], whole=whole)
+    rows = CurveRows(arguments.rows, _facts(arguments, material))
+    curves = {trial.order: rows.read(trial) for trial in trials}
+    missing = [trial for trial in trials if curves[trial.order] is None]
+    for trial, curve in _draw(arguments, material, missing):
+        rows.write(trial, curve)
+        curves[trial.order] = curve
+    return _Curves(curves=[curve for curve in curves.values() if curve is not None], whole=whole)
 
 
-def _drawn(
-    chosen: argparse.Namespace, material: Material, trials: Sequence[CurveTrial]
+def _draw(
+    arguments: argparse.Namespace, material: Material, trials: Sequence[CurveTrial]
 ) -> Iterator[tuple[CurveTrial, Curve]]:
-    """Curves drawn in this process, or on the engine that was chosen."""
-    if chosen.engine == "local" and chosen.workers in (None, 1):
-        return _drawn_here(chosen, material, trials)
-    return _drawn_on(counted(engine_of(chosen, material.checkpoint.device), "curve"), chosen, trials)
+    """Draw curves in this process or on the selected engine."""
+    if arguments.engine == "local" and arguments.workers in (None, 1):
+        return _draw_in_process(arguments, material, trials)
+    return _draw_on_engine(counted(engine_of(arguments, material.checkpoint.device), "curve"), arguments, trials)
 
 
-def _drawn_here(
-    chosen: argparse.Namespace, material: Material, trials: Sequence[CurveTrial]
+def _draw_in_process(
+    arguments: argparse.Namespace, material: Material, trials: Sequence[CurveTrial]
 ) -> Iterator[tuple[CurveTrial, Curve]]:
     for trial in trials:
-        yield trial, _curve(chosen, material, trial)
+        yield trial, _curve(arguments, material, trial)
 
 
-def _drawn_on(
-    engine: Engine, chosen: argparse.Namespace, trials: Sequence[CurveTrial]
+def _draw_on_engine(
+    engine: Engine, arguments: argparse.Namespace, trials: Sequence[CurveTrial]
 ) -> Iterator[tuple[CurveTrial, Curve]]:
-    """Curves on an engine; those that fail are tried once more, and then told."""
-    waiting: Sequence[CurveTrial] = trials
+    """Draw curves on an engine; those that fail are retried once, then reported."""
+    pending: Sequence[CurveTrial] = trials
     for is_last in (False, True):
         failed: list[CurveTrial] = []
-        why: list[str] = []
-        for outcome in engine(partial(curve_runner, chosen), waiting):
-            trial = waiting[outcome.index]
+        reasons: list[str] = []
+        for outcome in engine(partial(curve_runner, arguments), pending):
+            trial = pending[outcome.index]
             if outcome.result is None:
                 failed.append(trial)
-                why.append(f"Order {trial.order[0]}, draw {trial.order[1]}: {outcome.why}")
+                reasons.append(f"Order {trial.order[0]}, draw {trial.order[1]}: {outcome.why}")
             else:
                 yield trial, outcome.result
         if failed and is_last:
-            raise AnalysisError(" ".join(why))
-        waiting = failed
+            raise AnalysisError(" ".join(reasons))
+        pending = failed
 
 
-def curve_runner(chosen: argparse.Namespace) -> Callable[[CurveTrial], Curve]:
-    """What a process begins with: it reads the material once, and draws one curve after the other."""
-    return partial(_curve, chosen, read_material(chosen))
+def curve_runner(arguments: argparse.Namespace) -> Callable[[CurveTrial], Curve]:
+    """Set up a worker process: reads the material once; the returned function draws one curve."""
+    return partial(_curve, arguments, read_material(arguments))
 
 
-def _curve(chosen: argparse.Namespace, material: Material, trial: CurveTrial) -> Curve:
-    pruning = pruning_of(material, chosen.at_least)
-    ask = asker(material, f"curve of {trial.order[0]}")
-    drawn = pruning_curve(pruning, trial.order, trial.by_half, trial.full, ask)
-    if drawn is None:
+def _curve(arguments: argparse.Namespace, material: Material, trial: CurveTrial) -> Curve:
+    pruning = pruning_of(material, arguments.at_least)
+    ask = make_ask(material, f"curve of {trial.order[0]}")
+    curve = pruning_curve(pruning, trial.order, trial.by_half, trial.full, ask)
+    if curve is None:
         raise RuntimeError("A command has every answer.")
-    return drawn
+    return curve
 
 
-def _facts(chosen: argparse.Namespace, material: Material) -> dict[str, str]:
-    return material_facts(chosen, material) | {"at least": str(chosen.at_least)}
+def _facts(arguments: argparse.Namespace, material: Material) -> dict[str, str]:
+    return material_facts(arguments, material) | {"at least": str(arguments.at_least)}
 
 
 def pruning_of(material: Material, at_least: int) -> Pruning:
-    """What heads are removed from, and what that is judged by."""
+    """Input of the pruning: the metric, the score and the available heads."""
     attention = material.checkpoint.attentions[material.settings.kind]
-    gone = (*attention.removed, *material.settings.off)
+    missing = (*attention.removed, *material.settings.off)
     return Pruning(
         metric=material.metric,
         score=material.score,
         documents=material.documents,
-        is_there=is_there((attention.n_layers, attention.n_heads), gone),
+        is_there=is_there((attention.n_layers, attention.n_heads), missing),
         at_least=at_least,
     )
 
 
-def asker(material: Material, doing: str) -> Ask:
-    """Answers questions about some of the prepared texts, under a progress bar."""
-    every = sorted(material.prepared)
+def make_ask(material: Material, doing: str) -> Ask:
+    """A function that answers questions about some of the prepared texts, under a progress bar."""
+    all_indices = sorted(material.prepared)
 
-    def ask(question: Question[Text, Any], places: np.ndarray, off: tuple[Head, ...], _: int) -> list[Any]:
-        some = {every[place]: material.prepared[every[place]] for place in places.tolist()}
+    def ask(question: Question[Text, Any], indices: np.ndarray, off: tuple[Head, ...], _: int) -> list[Any]:
+        prepared = {all_indices[index]: material.prepared[all_indices[index]] for index in indices.tolist()}
         settings = replace(material.settings, off=tuple(sorted({*material.settings.off, *off})))
-        return asked(replace(material, prepared=some, settings=settings), question, material.texts, doing)
+        return results_of(replace(material, prepared=prepared, settings=settings), question, material.texts, doing)
 
     return ask
 
 
-def _print_removable(chosen: argparse.Namespace, material: Material, curves: Sequence[Curve]) -> int:
-    """Say how many heads each order can remove; returns how many there are."""
-    score, full, within = material.score, float(curves[0].score[0]), chosen.within
-    n_heads = pruning_of(material, chosen.at_least).n_heads
+def _print_removable(arguments: argparse.Namespace, material: Material, curves: Sequence[Curve]) -> int:
+    """Print how many heads each order can remove; returns the total number of heads."""
+    score, full, within = material.score, float(curves[0].score[0]), arguments.within
+    n_heads = pruning_of(material, arguments.at_least).n_heads
     unit = " of it" if score.name == "loss" else ""
     allowed = f"{within}{unit} (95% interval)"
     print(f"Heads, of {n_heads}, that can go before the {score.name} is worse by more than {allowed}:")
-    for found in removable(curves, score.sign, allowed_loss(score, full, within)):
-        interval = "" if np.isnan(found.low) else f" ({found.low:.0f} to {found.high:.0f})"
-        print(f"{found.order:<26}{found.n:>5}{interval}")
+    for result in removable(curves, score.sign, allowed_loss(score, full, within)):
+        interval = "" if np.isnan(result.low) else f" ({result.low:.0f} to {result.high:.0f})"
+        print(f"{result.order:<26}{result.n:>5}{interval}")
     return n_heads

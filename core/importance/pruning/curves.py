@@ -1,7 +1,7 @@
 """Pruning curves: a score against the share of heads removed, in the order of a measure. Does not import torch.
 
-An order is found on one half of the texts and judged on the other, and the other way round; every text is judged once,
-by the order of the half that it is not in.
+An order is determined on one half of the texts and evaluated on the other, and vice versa; every text is evaluated
+once, with the order from the half that it is not in.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from core.importance.effects import ALPHA, FEWEST_TEXTS, Draws, interval, interv
 from core.importance.metrics import Score
 
 STEPS: Final = 10
-"""Steps from all heads to none."""
+"""Number of steps from all heads to none."""
 RANDOM_ORDERS: Final = 10
 COLUMNS: Final = ("order", "draw", "removed", "share", "score", "delta", "low", "high")
 
@@ -28,7 +28,7 @@ class Curve:
 
     order: str
     draw: int
-    """Of a random order, from 0; 0 for every other."""
+    """Number of the random order, from 0; 0 for every other order."""
     n_removed: Int[np.ndarray, " step"]
     score: Float[np.ndarray, " step"]
     delta: Float[np.ndarray, " step"]
@@ -37,14 +37,14 @@ class Curve:
     high: Float[np.ndarray, " step"]
     """95% interval of delta, by paired bootstrap over the texts; the orders stay as they are."""
     drawn: Float[np.ndarray, "corpus step"]
-    """Delta in each drawn corpus, the same corpora for all curves; NaN with fewer than two texts, or documents."""
+    """Delta in each resampled corpus, the same corpora for all curves; NaN with fewer than two texts, or documents."""
     drawn_full: Float[np.ndarray, " corpus"]
     """Score with no head removed in each drawn corpus."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RelativeCurve:
-    """A curve as a share of its score with no head removed: 1 there."""
+    """A curve as a share of its score with no head removed, where it is 1."""
 
     value: Float[np.ndarray, " step"]
     low: Float[np.ndarray, " step"]
@@ -54,7 +54,7 @@ class RelativeCurve:
 
 @dataclass(frozen=True, kw_only=True)
 class Removable:
-    """How many heads an order can remove so that the score, there and at all steps before, is hardly worse."""
+    """How many heads an order can remove while the score stays within a tolerance at all steps."""
 
     order: str
     n: int
@@ -67,11 +67,10 @@ def removal_order(importance: Float[np.ndarray, "layer head"], at_least: int = 0
     """Layer and head of the heads to remove, the least important first.
 
     Args:
-        importance: larger is kept longer; heads of equal importance go in their order. NaN for a head that is not
-            there, which is in no order.
-        at_least: so many heads of each layer, the most important ones, are never removed.
+        importance: larger is kept longer; ties are removed in index order. NaN for a missing head, which is left out.
+        at_least: number of heads of each layer, the most important ones, that are never removed.
 
-    Raises: AnalysisError if a layer has not so many heads.
+    Raises: AnalysisError if a layer does not have this many heads.
     """
     n_layers, n_heads = importance.shape
     if not 0 <= at_least <= n_heads:
@@ -85,11 +84,11 @@ def removal_order(importance: Float[np.ndarray, "layer head"], at_least: int = 0
 
 
 def n_removed(n_heads: int, n_removable: int) -> Int[np.ndarray, " step"]:
-    """How many heads are removed at each step: STEPS equal shares of all heads, rounded down, as far as that goes.
+    """How many heads are removed at each step: STEPS equal shares of all heads, rounded down, up to all removable ones.
 
     Args:
-        n_heads: of all layers, without those that are not there.
-        n_removable: of these.
+        n_heads: number of heads in all layers, without missing ones.
+        n_removable: how many of these can be removed.
     """
     counts = n_heads * np.arange(STEPS + 1) // STEPS
     return np.unique(np.minimum(counts, n_removable))
@@ -98,7 +97,7 @@ def n_removed(n_heads: int, n_removable: int) -> Int[np.ndarray, " step"]:
 def gatings(
     order: Int[np.ndarray, "removed 2"], counts: Int[np.ndarray, " step"], n_layers: int, n_heads: int
 ) -> Float[np.ndarray, "step layer head"]:
-    """Gates after so many heads of an order are removed."""
+    """Gates after the given numbers of heads of an order are removed."""
     gates = np.ones((len(counts), n_layers, n_heads))
     for step, count in enumerate(counts):
         gates[step, order[:count, 0], order[:count, 1]] = 0
@@ -106,7 +105,7 @@ def gatings(
 
 
 def random_importance(n_layers: int, n_heads: int, draw: int) -> Float[np.ndarray, "layer head"]:
-    """Numbers that order the heads at random, the same for the same draw."""
+    """Random importance of the heads, the same for the same draw."""
     return np.random.default_rng(draw).random((n_layers, n_heads))
 
 
@@ -138,15 +137,15 @@ def curve(
     )
 
 
-def relative(of_order: Curve) -> RelativeCurve:
+def relative(absolute: Curve) -> RelativeCurve:
     """A curve as a share of its score with no head removed; NaN where that score is not above 0.
 
     Source: Michel et al. 2019, figure 5.
     """
-    full, drawn_full = float(of_order.score[0]), of_order.drawn_full[:, None]
-    value = of_order.score / full if full > 0 else np.full(of_order.score.shape, np.nan)
-    there = (drawn_full > 0) & ~np.isnan(value)
-    shares = np.where(there, 1 + of_order.drawn / np.where(drawn_full > 0, drawn_full, 1), np.nan)
+    full, drawn_full = float(absolute.score[0]), absolute.drawn_full[:, None]
+    value = absolute.score / full if full > 0 else np.full(absolute.score.shape, np.nan)
+    is_defined = (drawn_full > 0) & ~np.isnan(value)
+    shares = np.where(is_defined, 1 + absolute.drawn / np.where(drawn_full > 0, drawn_full, 1), np.nan)
     low, high = interval(shares)
     return RelativeCurve(value=value, low=low, high=high)
 
@@ -158,7 +157,7 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
         curves: one or more, over the same texts and steps.
     """
     score, delta, drawn, drawn_full = (
-        np.mean([getattr(each, name) for each in curves], axis=0) for name in ("score", "delta", "drawn", "drawn_full")
+        np.mean([getattr(item, name) for item in curves], axis=0) for name in ("score", "delta", "drawn", "drawn_full")
     )
     low, high = interval(drawn)
     return replace(curves[0], draw=0, score=score, delta=delta, low=low, high=high, drawn=drawn, drawn_full=drawn_full)
@@ -168,58 +167,58 @@ def allowed_loss(score: Score, full: float, within: float) -> float:
     """How much worse a score may get, in its own units.
 
     Args:
-        score: a loss may rise by a share of what it is with all heads; every other score may change by so much itself.
-        full: with all heads.
-        within: such as 0.01: one point of accuracy, 1% of a loss.
+        score: for a loss, the tolerance is relative to its value with all heads; for every other score, absolute.
+        full: score with all heads.
+        within: for example 0.01: one point of accuracy, or 1% of a loss.
     """
     return within * abs(full) if score.name == "loss" else within
 
 
 def removable(curves: Sequence[Curve], sign: int, tolerance: float) -> list[Removable]:
-    """Heads that each order can remove so that the score, there and at all steps before, is worse by at most this.
+    """How many heads each order can remove while the score is worse by at most a tolerance, at all steps up to there.
 
     Args:
-        curves: of which the random ones are averaged.
-        sign: of `Score.sign`.
+        curves: random orders are averaged.
+        sign: as in `Score.sign`.
         tolerance: in units of the score.
     """
-    found = []
-    for name in dict.fromkeys(of_order.order for of_order in curves):
-        same = [of_order for of_order in curves if of_order.order == name]
-        counts = same[0].n_removed
-        n_heads = _n_fine(counts, sign * np.mean([of_order.delta for of_order in same], axis=0)[None], tolerance)[0]
-        drawn = sign * np.mean([of_order.drawn for of_order in same], axis=0)
+    results = []
+    for name in dict.fromkeys(item.order for item in curves):
+        group = [item for item in curves if item.order == name]
+        counts = group[0].n_removed
+        n_heads = _n_fine(counts, sign * np.mean([item.delta for item in group], axis=0)[None], tolerance)[0]
+        drawn = sign * np.mean([item.drawn for item in group], axis=0)
         low = high = float("nan")
         if not np.isnan(drawn).any():
             low, high = np.quantile(_n_fine(counts, drawn, tolerance), [ALPHA / 2, 1 - ALPHA / 2], method="nearest")
-        found.append(Removable(order=name, n=int(n_heads), low=float(low), high=float(high)))
-    return found
+        results.append(Removable(order=name, n=int(n_heads), low=float(low), high=float(high)))
+    return results
 
 
 def _n_fine(
     counts: Int[np.ndarray, " step"], damage: Float[np.ndarray, "corpus step"], tolerance: float
 ) -> Int[np.ndarray, " corpus"]:
-    """Heads removed at the last step up to which the damage is nowhere above the tolerance."""
+    """Heads removed at the last step before the damage first exceeds the tolerance."""
     return counts[np.cumprod(damage <= tolerance, axis=-1).sum(axis=-1) - 1]
 
 
 def curves_table(curves: Sequence[Curve], n_heads: int) -> pd.DataFrame:
-    """One row an order, draw and step, with COLUMNS.
+    """One row per order, draw and step, with COLUMNS.
 
     Args:
         curves: one or more.
-        n_heads: that are there.
+        n_heads: number of heads before any is removed.
     """
     parts = [
         pd.DataFrame(
             {
-                "order": each.order,
-                "draw": each.draw,
-                "removed": each.n_removed,
-                "share": each.n_removed / n_heads,
-                **{name: getattr(each, name) for name in COLUMNS[4:]},
+                "order": item.order,
+                "draw": item.draw,
+                "removed": item.n_removed,
+                "share": item.n_removed / n_heads,
+                **{name: getattr(item, name) for name in COLUMNS[4:]},
             }
         )
-        for each in curves
+        for item in curves
     ]
     return pd.concat(parts, ignore_index=True)

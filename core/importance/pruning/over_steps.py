@@ -21,12 +21,12 @@ RELATIVE_COLUMNS: Final = ("relative", "relative_low", "relative_high")
 
 @dataclass(frozen=True)
 class SavedStep:
-    """A checkpoint along a run."""
+    """A saved step of a run."""
 
     step: int
     """Of training; 0 for the checkpoint that the run began from."""
     checkpoint: str
-    """The name that finds it."""
+    """Name under which the checkpoint is found."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,7 +34,7 @@ class StepCurve:
     """A pruning curve of one saved step."""
 
     step: int
-    """Of training, as of SavedStep."""
+    """Of training, as in SavedStep."""
     curve: Curve
 
 
@@ -49,9 +49,9 @@ def saved_steps(run: SavedRun) -> tuple[SavedStep, ...]:
         )
     if not run.progress.saved:
         raise AnalysisError(f"No step of the run {run.name} is saved. Go on with the run, or choose another.")
-    found_by_name = run.folder.parent == checkpoints_folder().resolve()
-    before = run.name if found_by_name else str(run.folder)
-    return tuple(SavedStep(step, f"{before}/checkpoint-{step}") for step in run.progress.saved)
+    is_found_by_name = run.folder.parent == checkpoints_folder().resolve()
+    prefix = run.name if is_found_by_name else str(run.folder)
+    return tuple(SavedStep(step, f"{prefix}/checkpoint-{step}") for step in run.progress.saved)
 
 
 def beginning(run: SavedRun) -> SavedStep:
@@ -60,7 +60,7 @@ def beginning(run: SavedRun) -> SavedStep:
 
 
 def check_beginning(run: SavedRun, files: CheckpointFiles) -> None:
-    """Refuse as step 0 what is not the checkpoint that the run began from any more.
+    """Raise if the files of step 0 have changed since the run began from them.
 
     Raises: AnalysisError.
     """
@@ -68,29 +68,29 @@ def check_beginning(run: SavedRun, files: CheckpointFiles) -> None:
         raise AnalysisError(f"{files.name} has other files now than when the run {run.name} began from it.")
 
 
-def check_alike(one: CheckpointFiles, other: CheckpointFiles, metric: Metric) -> None:
-    """Refuse to set curves of two checkpoints side by side that have other heads, or other classes.
+def check_alike(first: CheckpointFiles, second: CheckpointFiles, metric: Metric) -> None:
+    """Raise if two checkpoints have different heads or classes, so that their curves cannot be compared.
 
     Raises: AnalysisError.
     """
-    if _heads(one) != _heads(other):
+    if _heads(first) != _heads(second):
         raise AnalysisError(
-            f"{one.name} has {_heads(one)}, but {other.name} has {_heads(other)}, so a share of them is not the same "
-            "heads. Choose a run whose steps have the same heads."
+            f"{first.name} has {_heads(first)}, but {second.name} has {_heads(second)}, so a share of them is not the "
+            "same heads. Choose a run whose steps have the same heads."
         )
-    if metric == "labels" and _classes(one) != _classes(other):
+    if metric == "labels" and _classes(first) != _classes(second):
         raise AnalysisError(
-            f"{one.name} and {other.name} do not know the same classes, so they have no score in common. The saved "
+            f"{first.name} and {second.name} do not know the same classes, so they have no score in common. The saved "
             "steps of one run do: choose one of these."
         )
 
 
 def _heads(files: CheckpointFiles) -> str:
-    """All heads of a checkpoint, in words."""
+    """Numbers of layers and heads of a checkpoint, in words."""
     stacks = [(files.n_layers, files.n_heads), *([files.decoder] if len(files.kinds) > 1 else [])]
-    said = " and ".join(f"{n_layers} layers x {n_heads} heads" for n_layers, n_heads in stacks)
-    gone = "; ".join(f"{kind}: {head_names(sorted(heads))}" for kind, heads in files.removed)
-    return f"{said}, without {gone}" if gone else said
+    sizes = " and ".join(f"{n_layers} layers x {n_heads} heads" for n_layers, n_heads in stacks)
+    removed = "; ".join(f"{kind}: {head_names(sorted(heads))}" for kind, heads in files.removed)
+    return f"{sizes}, without {removed}" if removed else sizes
 
 
 def _classes(files: CheckpointFiles) -> object:
@@ -98,15 +98,15 @@ def _classes(files: CheckpointFiles) -> object:
 
 
 def step_curves_table(curves: Sequence[StepCurve], n_heads: int) -> pd.DataFrame:
-    """One row a saved step, order, draw and number of heads removed: a column step, and RELATIVE_COLUMNS at the end.
+    """One row per saved step, order, draw and number of heads removed: column step first, RELATIVE_COLUMNS last.
 
     Args:
         curves: one or more.
-        n_heads: that are there.
+        n_heads: number of heads before any is removed.
     """
     parts = []
-    for each in curves:
-        rows, shares = curves_table([each.curve], n_heads), relative(each.curve)
-        rows.insert(0, "step", each.step)
+    for step_curve in curves:
+        rows, shares = curves_table([step_curve.curve], n_heads), relative(step_curve.curve)
+        rows.insert(0, "step", step_curve.step)
         parts.append(rows.assign(**dict(zip(RELATIVE_COLUMNS, (shares.value, shares.low, shares.high)))))
     return pd.concat(parts, ignore_index=True)

@@ -1,4 +1,4 @@
-"""Pruning curves as trials: each a file of a Parquet data set, so that a curve that was drawn is not drawn again."""
+"""Pruning curves as trials: one file of a Parquet data set per curve, so that no curve is computed twice."""
 
 import hashlib
 import json
@@ -23,33 +23,33 @@ NUMBERS: Final = ("score", "delta", "low", "high")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CurveTrial:
-    """A curve to draw: plain values that mean the same in another process."""
+    """A curve to draw: plain values that can be sent to another process."""
 
     order: Order
-    """Its name and, of random ones, the number of the draw, which is its seed."""
+    """Name of the order, and for random ones the number of the draw, which is the seed."""
     by_half: ByHalf
     full: Float[np.ndarray, "text part"]
     """Outcomes of each text with all heads on."""
 
 
 class CurveRows:
-    """Rows of curves in a folder: a row for each share of heads, a file for each curve."""
+    """Curves in a folder: one file per curve, with a row for each share of heads."""
 
     def __init__(self, folder: Path | None, facts: Mapping[str, str]) -> None:
         """Read and write nothing yet.
 
         Args:
-            folder: of the files, made where it is not there; None to write none.
-            facts: what the curves are of.
+            folder: of the files, created if missing; None to write none.
+            facts: provenance of the curves.
 
-        Raises: AnalysisError where it cannot be made.
+        Raises: AnalysisError if the folder cannot be created.
         """
         self._folder, self._facts = folder, dict(facts)
         if folder is not None:
             make_folder(folder)
 
     def read(self, trial: CurveTrial) -> Curve | None:
-        """A curve that was drawn before; None where there is none that can be read."""
+        """Read a curve that was drawn before; None if there is none, or it cannot be read."""
         if self._folder is None or not (path := self._path(trial)).is_file():
             return None
         try:
@@ -66,9 +66,9 @@ class CurveRows:
             return None
 
     def write(self, trial: CurveTrial, curve: Curve) -> None:
-        """Write a curve, where there is a folder.
+        """Write a curve, if there is a folder.
 
-        Raises: AnalysisError where that fails.
+        Raises: AnalysisError if that fails.
         """
         if self._folder is None:
             return
@@ -86,8 +86,8 @@ class CurveRows:
         write(self._path(trial), partial(rows.to_parquet, index=False))
 
     def _path(self, trial: CurveTrial) -> Path:
-        """File of a curve, named by a digest of all that it depends on."""
+        """File of a curve, named by a digest of everything that it depends on."""
         if self._folder is None:
             raise AnalysisError("Curves have no folder. Name one with --rows.")
-        told = [FORMAT, self._facts, trial.order, [half.tolist() for half in trial.by_half]]
-        return self._folder / f"{hashlib.sha256(json.dumps(told).encode()).hexdigest()}.parquet"
+        key = [FORMAT, self._facts, trial.order, [half.tolist() for half in trial.by_half]]
+        return self._folder / f"{hashlib.sha256(json.dumps(key).encode()).hexdigest()}.parquet"

@@ -1,1 +1,1 @@
-"""Checkpoints without some of their heads: cut out of the weights, or set to 0."""
+"""Checkpoints without some of their heads: sliced out of the weights, or with weights set to 0."""

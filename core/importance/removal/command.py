@@ -29,22 +29,22 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=remove)
 
 
-def remove(chosen: argparse.Namespace) -> None:
+def remove(arguments: argparse.Namespace) -> None:
     """Save a checkpoint without some of its heads, after checking that it computes the same as with them switched
     off."""
     from core.importance.removal.remove import remove as remove_heads
 
-    check_name(chosen.output)
-    files = find_checkpoint(chosen.checkpoint)
-    done = remove_heads(
-        files, chosen.heads, chosen.output, kind=chosen.attention or files.kinds[0], export=chosen.export
+    check_name(arguments.output)
+    files = find_checkpoint(arguments.checkpoint)
+    removal = remove_heads(
+        files, arguments.heads, arguments.output, kind=arguments.attention or files.kinds[0], export=arguments.export
     )
-    before, after = done.n_weights
-    what = "removed" if chosen.export == "removed" else "set to 0"
-    left = f"{before:,} weights before, {after:,} now" if after < before else f"{after:,} weights, as before"
+    before, after = removal.n_weights
+    action = "removed" if arguments.export == "removed" else "set to 0"
+    weights = f"{before:,} weights before, {after:,} now" if after < before else f"{after:,} weights, as before"
     print(
-        f"{done.n_removed:,} of {done.n_heads:,} heads are {what}: {left}. The output differs by {done.difference:.1e} "
-        f"from that with these heads switched off. The checkpoint: {done.folder}"
+        f"{removal.n_removed:,} of {removal.n_heads:,} heads are {action}: {weights}. The output differs by "
+        f"{removal.difference:.1e} from that with these heads switched off. The checkpoint: {removal.folder}"
     )
-    if chosen.export == "removed":
+    if arguments.export == "removed":
         print(f"Its {REMOVED_HEADS} says which heads; keep it beside the weights.")

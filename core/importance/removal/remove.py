@@ -1,4 +1,4 @@
-"""Makes a checkpoint without some of its heads, and checks it before it is kept."""
+"""Saves a checkpoint without some of its heads, after checking its output."""
 
 import shutil
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ class Removal:
 
     folder: Path
     n_removed: int
-    """Heads removed from this kind of attention, earlier removals included; or whose output weights are 0."""
+    """Heads of this kind of attention that are removed or set to 0, earlier removals included."""
     n_heads: int
-    """Of this kind of attention in the original."""
+    """Number of heads of this kind of attention in the original."""
     n_weights: tuple[int, int]
     """Number of weights before and after."""
     difference: float
@@ -43,19 +43,19 @@ def remove(
 ) -> Removal:
     """Save a checkpoint without some of its heads.
 
-    The saved folder is loaded as a reader will load it, in float64, and its output compared with that of the original
-    with the same heads switched off. Only then does the folder get its name.
+    The saved folder is loaded as a user would load it, in float64, and its output is compared with that of the original
+    with the same heads switched off. Only then is the folder renamed to its final name.
 
     Args:
         files: of the original, from which heads may have been removed before.
-        heads: layer and head of those to remove.
-        output: folder to make.
-        kind: of attention that they belong to.
+        heads: layer and head of the heads to remove.
+        output: folder to create.
+        kind: of attention that these heads belong to.
         export: "removed" slices the weights, so that the checkpoint is smaller and faster, and this program (not
-            others) loads it; "zeroed" sets the weights that read the heads' outputs to 0, and loads anywhere.
+            others) loads it; "zeroed" sets the output projection of these heads to 0, and loads anywhere.
 
-    Raises: AnalysisError for heads that the checkpoint has not, a folder that exists, and a checkpoint whose heads
-        cannot be removed.
+    Raises: AnalysisError if the checkpoint lacks one of the heads, the folder exists, or heads cannot be removed from
+        this checkpoint.
     Source: Michel et al. 2019, section 4.1: pruned heads are removed from the model, not only masked.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
@@ -68,10 +68,10 @@ def remove(
         gates[head] = 0
     expected = _output(original, kind, gates)
     largest = max(float(expected.abs().max()), 1e-12)
-    part = output.with_name(output.name + UNFINISHED)
+    unfinished = output.with_name(output.name + UNFINISHED)
     try:
-        n_weights = _save(files, part, heads, kind, export, gates)
-        difference = float((_reloaded_output(files.name, part) - expected).abs().max()) / largest
+        n_weights = _save(files, unfinished, heads, kind, export, gates)
+        difference = float((_reloaded_output(files.name, unfinished) - expected).abs().max()) / largest
         if not difference <= TOLERANCE:
             raise CheckpointError(
                 f"{files.name} without these heads computes something else than with them switched off: the output "
@@ -79,11 +79,11 @@ def remove(
             )
         if output.is_dir():
             output.rmdir()
-        part.replace(output)
+        unfinished.replace(output)
     except OSError as error:
         raise AnalysisError(f"{output} cannot be written ({error.strerror or error}). Choose another place.") from None
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
     return Removal(
         folder=output,
         n_removed=len({*heads, *layers.removed}),
@@ -94,7 +94,7 @@ def remove(
 
 
 def _check_heads(original: Checkpoint, kind: Kind, heads: Sequence[Head]) -> None:
-    """Refuse heads that are not there, and the last ones.
+    """Raise if the checkpoint lacks one of the heads, or would have no head left.
 
     Raises: AnalysisError.
     """
@@ -137,8 +137,8 @@ def _save(
     else:
         scale_heads(files.name, model, kind, gates)
     shutil.rmtree(folder, ignore_errors=True)
-    own = {name: weights for name, weights in model.state_dict().items() if name not in random}
-    model.save_pretrained(folder, state_dict=own)
+    state_dict = {name: weights for name, weights in model.state_dict().items() if name not in random}
+    model.save_pretrained(folder, state_dict=state_dict)
     for name in TOKENIZER_FILES:
         if (files.folder / name).is_file():
             shutil.copyfile(files.folder / name, folder / name)
@@ -159,7 +159,7 @@ def _reloaded_output(name: str, folder: Path) -> Float[Tensor, "row channel"]:
 def _output(
     checkpoint: Checkpoint, kind: Kind = "self", gates: Float[Tensor, "layer head"] | None = None
 ) -> Float[Tensor, "row channel"]:
-    """Output of the model for a batch of two texts, with a gate for each head."""
+    """Output of the model for a batch of two texts, with gates if given."""
     two_stacks = len(checkpoint.files.kinds) > 1
     n_ids = min(checkpoint.tokenizer.vocab_size, checkpoint.model.get_input_embeddings().num_embeddings)
     inputs = probe_inputs(n_ids, checkpoint.model.device, two_stacks)
