@@ -1,12 +1,12 @@
 """Attention Sieve's dashboard: page set-up, navigation, and the sidebar that all pages share."""
 
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
-from PIL import Image
 
 # `streamlit run` puts this file's folder on the path, not the project's.
 if (root := str(Path(__file__).parents[1])) not in sys.path:
@@ -15,16 +15,15 @@ if (root := str(Path(__file__).parents[1])) not in sys.path:
 from dashboard import controls, link, state, wording
 from dashboard.components.copy_link import copy_link
 from dashboard.components.first_screen import first_screen_is_drawn, go_on_when_drawn
-from dashboard.figures.appearance import icon
 from dashboard.figures.figure import import_altair
 from dashboard.files import downloads
 from dashboard.public import is_public
 
 STYLES = ("page.css", "print.css")
+# As an address, which Streamlit sends as it is: a picture it would encode anew on each run.
+ICON = "data:image/png;base64," + b64encode(Path(__file__).with_name("icon.png").read_bytes()).decode()
 
-st.set_page_config(
-    page_title=wording.TITLE, page_icon=Image.fromarray(icon()), layout="wide", initial_sidebar_state="collapsed"
-)
+st.set_page_config(page_title=wording.TITLE, page_icon=ICON, layout="wide", initial_sidebar_state="collapsed")
 st.html(f"<style>{''.join(Path(__file__).with_name(name).read_text('utf-8') for name in STYLES)}</style>")
 
 

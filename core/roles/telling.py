@@ -28,7 +28,7 @@ def telling_head(looked: TextAttention) -> Head:
     if not related.any():
         related = np.ones(len(queries), dtype=bool)
     best = np.full(attention.shape[:3], -np.inf)
-    for distance in np.unique((keys - queries)[related]):
+    for distance in sorted(set((keys - queries)[related].tolist())):  # np.unique would import numpy.ma
         alike = keys - queries == distance
         at_distance = attention[:, :, queries[alike], keys[alike]]
         gains = (at_distance - at_distance.mean(axis=-1, keepdims=True))[..., related[alike]]

@@ -4,10 +4,13 @@ import asyncio
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image, ImageColor
 from starlette.requests import Request
 
 from dashboard import server
+from dashboard.figures.appearance import LOOKS
 
 APP = Path(server.__file__).with_name("app.py").read_text("utf-8")
 
@@ -39,3 +42,12 @@ def test_the_head_keeps_room_and_names_each_script_once():
     assert len(links) == len(set(links))
     scripts = {*links, re.search(r'src="\./static/js/([^"]+)"', head)[1]}
     assert scripts >= set(server.scripts_of(server.FIRST_WIDGETS))
+
+
+def test_the_icon_is_a_cell_of_the_grid_that_holds_all_coarse_roles():
+    with Image.open(Path(server.__file__).with_name("icon.png")) as icon:
+        pixels = np.array(icon.convert("RGB"))
+    assert pixels.shape == (32, 32, 3)
+    corners = [(rows, columns) for rows in (slice(0, 16), slice(16, 32)) for columns in (slice(0, 16), slice(16, 32))]
+    for corner, role in zip(corners, ("local", "syntactic", "delimiter", "block"), strict=True):
+        assert (pixels[corner] == ImageColor.getrgb(LOOKS[role].color)).all()
