@@ -78,6 +78,7 @@ def _environment(folder: Path) -> dict[str, str]:
         "ATTENTION_SIEVE_CACHE": str(folder),
         "HF_HUB_OFFLINE": "1",
         "OMP_WAIT_POLICY": "PASSIVE",
+        "PYTHONDONTWRITEBYTECODE": "",  # else each start compiles the project anew, but not what it installs
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": "",
     }
