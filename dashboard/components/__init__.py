@@ -1,1 +1,1 @@
-"""The hand-made views: a Python face with html, css and js beside it."""
+"""Custom Streamlit components: a Python function with its HTML, CSS and JavaScript."""

@@ -1,4 +1,4 @@
-"""How arrays and other data travel to the scripts of the hand-made views."""
+"""Encodes arrays and other data for the scripts of the components."""
 
 import base64
 import json
@@ -14,9 +14,9 @@ def base64_of(array: np.ndarray) -> str:
 
 
 def as_text(data: Mapping[str, Any]) -> dict[str, str]:
-    """Data of the first screen as one text, which `dataOf` in `page.js` reads.
+    """Data of the first screen as JSON text, which `dataOf` in `page.js` reads.
 
-    In every list and dict that a component is given Streamlit looks for a table, and first imports pandas to do so:
-    half a second or more that the first grid would wait for. Text it passes on as it is.
+    Streamlit searches every list and dict passed to a component for tables, and imports pandas to do so, which would
+    delay the first grid by half a second or more. It passes text on unchanged.
     """
     return {"text": json.dumps(data)}

@@ -1,12 +1,11 @@
-"""When Python, not the reader, decides what a hand-made view has selected.
+"""Lets Python set the selection of a component.
 
-A view's data must stay the same, byte for byte, while only its selection changes; otherwise every click sends the whole
-view again. So the selection travels from the browser alone, and Python's own wish travels beside a counter that moves
-only when the view is mounted anew or its `reset` token changes.
+The data of a component must stay the same, byte for byte, while only its selection changes; otherwise every click sends
+all of it again. So the selection comes from the browser, and a selection set by Python is sent with a counter that
+changes only when the component is mounted or its `reset` value changes.
 
-Of several views that follow each other, those that were told sit in a browser that has not said so yet: with every run
-it sends what they had before. So such a view says with a selection which push it knows of, and what it says of an
-earlier one counts no more.
+Of several linked components, the browser still sends the old selection of those that Python has just changed. So each
+reports with its selection the number of the last push it has received, and reports for earlier pushes are ignored.
 """
 
 from collections.abc import Hashable, Mapping
@@ -15,47 +14,47 @@ from typing import Any
 import streamlit as st
 
 
-def push(key: str, field: str, wanted: Any, reset: Hashable) -> tuple[int, Any]:
-    """The counter and the selection that a view's data carry, updated when the view is new or `reset` has changed.
+def push(key: str, field: str, selection: Any, reset: Hashable) -> tuple[int, Any]:
+    """The counter and the selection for the data of a view, updated when the view is new or `reset` has changed.
 
     Call it before the view is mounted.
 
     Args:
         key: The view's key in the session state.
         field: The name of the view's selection in its state.
-        wanted: The selection to start from, and to return to whenever `reset` changes. JSON data.
-        reset: Any value; a new one makes the view take `wanted`.
+        selection: The initial selection, also taken whenever `reset` changes. JSON data.
+        reset: Any value; a new one makes the view take `selection`.
 
-    Returns: How often a selection has been pushed, from 1, and the selection that was pushed last. A view that has
-        `wanted` already, because it was the one that the reader used, is pushed nothing.
+    Returns: How often a selection has been pushed, from 1, and the last one pushed. Nothing is pushed to a view that
+        has `selection` already, because the reader made it there.
     """
     memory = f"{key}:pushed"
     count, pushed, last = st.session_state.get(memory, (0, None, None))
     mounted = key in st.session_state
-    if count and mounted and last != reset and _held(key, field, count, pushed) == wanted:
+    if count and mounted and last != reset and _current(key, field, count, pushed) == selection:
         st.session_state[memory] = (count, pushed, reset)
     elif not count or not mounted or last != reset:
-        count, pushed = count + 1, wanted
+        count, pushed = count + 1, selection
         st.session_state[memory] = (count, pushed, reset)
         if mounted:
-            st.session_state[key] = {field: wanted}
+            st.session_state[key] = {field: selection}
     return count, pushed
 
 
-def said(state: object, field: str, count: int) -> Any:
-    """What a view's state says is selected; None where it says nothing, or says it of an earlier push.
+def selected(state: object, field: str, count: int) -> Any:
+    """The selection in the state of a view; None if there is none, or if it belongs to an earlier push.
 
     Args:
         state: What the browser sent: the selection, or `{"rev": ..., "value": ...}` with the push it knows of.
         field: The name of the view's selection in its state.
         count: How often a selection has been pushed.
     """
-    answer = state.get(field) if isinstance(state, Mapping) else None
-    if isinstance(answer, Mapping) and "rev" in answer:
-        return answer.get("value") if answer["rev"] == count else None
-    return answer
+    value = state.get(field) if isinstance(state, Mapping) else None
+    if isinstance(value, Mapping) and "rev" in value:
+        return value.get("value") if value["rev"] == count else None
+    return value
 
 
-def _held(key: str, field: str, count: int, pushed: Any) -> Any:
-    answer = said(st.session_state[key], field, count)
-    return pushed if answer is None else answer
+def _current(key: str, field: str, count: int, pushed: Any) -> Any:
+    value = selected(st.session_state[key], field, count)
+    return pushed if value is None else value

@@ -1,4 +1,4 @@
-"""Attention arcs of chosen heads: the Python face of the view that the html, css and scripts beside it draw."""
+"""Attention arcs of chosen heads: the Python function of the component."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,7 +21,7 @@ from dashboard.glossary import TERMS
 
 MOST_HEADS: Final = 12
 SIDES: Final = ("from", "to")
-"""Queries and keys, as the scripts call them."""
+"""Names of queries and keys in the scripts."""
 MOST_TOKENS_UNSCROLLED: Final = 256
 SCROLL_HEIGHT: Final = 640
 ROW_SUM_SLACK: Final = 0.02
@@ -44,7 +44,7 @@ SCRIPTS: Final = (
     "look.js",
     "arcs.js",
 )
-"""Joined to one module, in this order: a component takes a single script."""
+"""Concatenated in this order: a component takes a single script."""
 
 AS_IT_WAS: Final = Look()
 
@@ -84,11 +84,11 @@ def attention_arcs(
 ) -> None:
     """Show where chosen heads look in one text: arcs under the pointer, or the same heads as matrices.
 
-    With `signed`, where one head looks more and where it looks less: a difference of two such maps, drawn in two
-    colours. Shares are then of what a query's differences come to, more and less alike, and hidden special tokens leave
-    the rest as it is.
+    With `signed`, where one head attends more and where less: the difference of two such maps, in two colours. Shares
+    are then shares of the sum of the absolute differences of a query, and hiding special tokens does not rescale the
+    rest.
 
-    Pointer, pin and switches work in the browser; what the reader has set comes back a moment later, for the link.
+    Pointer, pin and switches work in the browser, which sends the settings back a moment later, for the link.
 
     Args:
         key: the view's name on the page.
@@ -98,35 +98,36 @@ def attention_arcs(
             one head, between -1 and 1; rows sum to 0, unless the keys are part of a text.
         heads: layer and head of each chosen head, in the order of their colours; 1 to 12.
         causal: whether a query sees only itself and the tokens before it.
-        sieve: a role's name and its sieve, to lay over the arcs.
+        sieve: name of a role and its sieve, overlaid on the arcs.
         label: what the view shows, for screen readers.
-        height: most pixels the rows take before they scroll; by default windows and long texts (over 256) scroll.
-        share: where the slider starts: the top share of each query's attention that is drawn, counted of the whole
-            row, whether it lies in the window or not.
-        look: how the view is set when it comes to the page.
-        on_look: called with what the reader has set.
-        group: views of the same text and the same group point, pin and scroll together and have the same switches and
-            share; where one has too many links to draw, all draw the share that it can.
-        frame: what a grid of the same text calls it, whose patterns are then previewed.
-        grid: key of the grid that the arrow keys take to the next head or layer; None where there is none.
-        controls: whether the switches stand above the picture, or are left out, or stand alone: of a group, one view
-            can be the switches for the pictures of the others.
+        height: maximum height of the rows in pixels, beyond which they scroll; by default windows and long texts (over
+            256 tokens) scroll.
+        share: initial value of the slider: the top share of each query's attention that is drawn, of the whole row
+            including keys outside the window.
+        look: initial settings of the view.
+        on_look: called with the settings that the reader has changed.
+        group: views of the same text and group highlight, pin and scroll together and share switches and slider; if one
+            has too many links to draw, all are limited to the share that it can draw.
+        frame: name of the text in a grid, whose patterns are then previewed.
+        grid: key of the grid in which the arrow keys move to the next head or layer; None if there is none.
+        controls: whether the switches are above the picture, left out, or shown alone: one view of a group can hold the
+            switches for the others.
         signed: whether `attention` is a difference: the compared checkpoint minus the reference.
-        more: what a weight above 0 means.
-        less: what a weight below 0 means.
-        ask: what a button says beside a pinned query, and beside a pinned key; None for no such button.
+        more: meaning of a weight above 0.
+        less: meaning of a weight below 0.
+        ask: label of a button beside a pinned query, and beside a pinned key; None for no button.
         on_ask: called with "from" or "to" and the position of the pinned token in the whole text, before the run that
-            follows a press of that button.
+            follows a click on that button.
 
     Raises: ValueError where shapes, heads or row sums do not fit.
     """
-    same, keys = keys is None or keys is queries, keys or queries
+    same_side, keys = keys is None or keys is queries, keys or queries
     shape = (len(queries.tokens), len(keys.tokens))
     _check_heads(attention, shape, heads)
     if signed:
-        _check_difference(attention, whole=not keys.is_part)
+        _check_difference(attention, is_whole=not keys.is_part)
     else:
-        _check_attention(attention, whole=not keys.is_part)
+        _check_attention(attention, is_whole=not keys.is_part)
     if not 0 < share <= 1:
         raise ValueError(f"The share must be above 0 and at most 1, got {share}.")
     if sieve is not None and sieve[1].shape != shape:
@@ -136,7 +137,7 @@ def attention_arcs(
         "label": label,
         "means": {"query": TERMS["query"], "key": TERMS["key"]},
         "queries": _side_data(queries),
-        "keys": None if same else _side_data(keys),
+        "keys": None if same_side else _side_data(keys),
         "heads": [
             {"name": head_name(layer, head), "color": head_color(number), "dashed": number >= len(HEAD_COLORS)}
             for number, (layer, head) in enumerate(heads)
@@ -161,23 +162,23 @@ def attention_arcs(
         data=as_text(data),
         width="stretch",
         height="content",
-        on_asked_change=partial(_take_asked, key, dict(zip(SIDES, (queries, keys))), on_ask),
+        on_asked_change=partial(_take_question, key, dict(zip(SIDES, (queries, keys))), on_ask),
         on_look_change=partial(_take_look, key, on_look),
     )
 
 
 def _take_look(key: str, on_look: Callable[[Look], None] | None) -> None:
-    """Hand on what the reader has set."""
+    """Pass on the settings that the reader has changed."""
     state = st.session_state.get(key)
-    said = state.get("look") if isinstance(state, Mapping) else None
-    if on_look is not None and isinstance(said, Mapping):
-        on_look(read_look(said))
+    value = state.get("look") if isinstance(state, Mapping) else None
+    if on_look is not None and isinstance(value, Mapping):
+        on_look(read_look(value))
 
 
-def _take_asked(key: str, sides: Mapping[str, Side], on_ask: Callable[[str, int], None] | None) -> None:
-    """Hand on the pinned token that the reader asks about."""
-    asked = st.session_state[key]["asked"]
-    side, token = asked["side"], int(asked["token"])
+def _take_question(key: str, sides: Mapping[str, Side], on_ask: Callable[[str, int], None] | None) -> None:
+    """Pass on the pinned token that the reader asks about."""
+    question = st.session_state[key]["asked"]
+    side, token = question["side"], int(question["token"])
     if on_ask is not None and side in sides and 0 <= token < sides[side].length:
         on_ask(side, token)
 
@@ -194,29 +195,29 @@ def _check_heads(attention: np.ndarray, shape: tuple[int, int], heads: Sequence[
         )
 
 
-def _check_attention(attention: np.ndarray, *, whole: bool) -> None:
-    """A head that was removed from its checkpoint has weights of 0 only."""
+def _check_attention(attention: np.ndarray, *, is_whole: bool) -> None:
+    """Check that rows sum to 1; a head that was removed from its checkpoint has only zeros."""
     if not np.isfinite(attention).all() or attention.min() < 0:
         raise ValueError("Attention has negative or missing weights; give the weights after the softmax.")
     excess = attention[attention.any(axis=(1, 2))].sum(axis=-1, dtype=np.float64) - 1
-    furthest = (np.abs(excess) if whole else excess).max(initial=0)
+    furthest = (np.abs(excess) if is_whole else excess).max(initial=0)
     if furthest > ROW_SUM_SLACK:
-        rule = "sums to 1" if whole else "sums to at most 1"
+        rule = "sums to 1" if is_whole else "sums to at most 1"
         raise ValueError(f"Each query's attention {rule}; one row is off by {furthest:.3g}.")
 
 
-def _check_difference(attention: np.ndarray, *, whole: bool) -> None:
+def _check_difference(attention: np.ndarray, *, is_whole: bool) -> None:
     if len(attention) > 1:
         raise ValueError(f"A difference of attention is drawn for one head at a time, got {len(attention)}.")
     if not np.isfinite(attention).all() or np.abs(attention).max() > 1 + ROW_SUM_SLACK:
         raise ValueError("Differences of attention lie between -1 and 1; subtract the weights after the softmax.")
     furthest = np.abs(attention.sum(axis=-1, dtype=np.float64)).max()
-    if furthest > 2 * ROW_SUM_SLACK and whole:
+    if furthest > 2 * ROW_SUM_SLACK and is_whole:
         raise ValueError(f"Each query's differences sum to 0; one row sums to {furthest:.3g}.")
 
 
 def _signs(more: str, less: str) -> dict[str, Any]:
-    """What the two colours mean, the second with dashes, and what is too small to draw."""
+    """Meaning of the two colours, the second dashed, and the smallest difference drawn."""
     pens = [{"color": MORE, "dashed": False}, {"color": LESS, "dashed": True}]
     return {"more": more, "less": less, "pens": pens, "least": LEAST_DIFFERENCE}
 
@@ -236,7 +237,7 @@ def _side_data(side: Side) -> dict[str, Any]:
 
 
 def _from_zero(words: Int[np.ndarray, " token"]) -> Int[np.ndarray, " token"]:
-    """The same words numbered from 0: those of a window begin anywhere."""
+    """Word numbers shifted to start at 0: in a window they start anywhere."""
     numbered = np.full(len(words), -1)
     numbered[words >= 0] = np.unique(words[words >= 0], return_inverse=True)[1]
     return numbered
@@ -249,18 +250,18 @@ def _quantised(attention: Float[np.ndarray, "chosen query key"]) -> str:
 
 
 def _steps(attention: Float[np.ndarray, "chosen query key"]) -> str:
-    """Differences in even steps, 32767 up and as many down, so that equal weights stay equal."""
+    """Differences in equal steps, 32767 above and below 0, so that equal weights stay equal."""
     return base64_of(np.rint(np.clip(attention, -1, 1) * 32767).astype("<i2"))
 
 
 def _row_sums(attention: Float[np.ndarray, "chosen query key"]) -> str:
-    """How much of each query's attention stays in the window, in 65536 steps."""
+    """Share of each query's attention to keys in the window, in 65536 steps."""
     inside = np.clip(attention.sum(axis=-1, dtype=np.float64), 0, 1)
     return base64_of(np.rint(inside * 65535).astype("<u2"))
 
 
 def _word_labels(tokens: Sequence[str], word_of: Int[np.ndarray, " token"]) -> list[str]:
-    """Each word's text from its pieces, by word number."""
+    """Text of each word, joined from its tokens, by word number."""
     labels = [""] * (int(word_of.max()) + 1)
     for token, word in zip(tokens, word_of):
         if word >= 0:
@@ -274,7 +275,7 @@ def _sieve_data(
     attention: Float[np.ndarray, "chosen query key"],
     seen_keys: Int[np.ndarray, " query"],
 ) -> dict[str, Any]:
-    """The overlay, and how much of each head's attention falls in it; `even` is what evenly spread attention gives."""
+    """The overlay, and the share of each head's attention in it; `even` is that of uniform attention."""
     has_cells = sieve.any(axis=1)
     inside = (attention * sieve).sum(axis=-1, dtype=np.float64)[:, has_cells]
     n_seen = seen_keys[has_cells]
@@ -288,6 +289,6 @@ def _sieve_data(
 
 
 def _seen_keys(queries: Side, keys: Side, causal: bool) -> Int[np.ndarray, " query"]:
-    """Keys of the whole text that each query can see: all of them, or in a causal model itself and those before."""
+    """Number of keys of the whole text visible to each query: all, or in a causal model itself and those before."""
     positions = queries.start + np.arange(len(queries.tokens))
     return positions + 1 if causal else np.full(len(positions), keys.length)

@@ -1,4 +1,4 @@
-"""How the reader has set the arcs, in the words of the link, which the view and the session share."""
+"""The settings of the arcs in the form of the link, which the component and the session share."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Final
 from dashboard.figures.text.sides import Side
 
 LONGEST: Final = 100
-"""Characters that one setting may take."""
+"""Maximum length of a setting, in characters."""
 _PATTERNS: Final = {
     "view": re.compile("matrix"),
     "rows": re.compile("words"),
@@ -25,46 +25,46 @@ _PATTERNS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """The settings of the arcs. Each field is a query parameter, and empty where the reader has left it as it was."""
+    """The settings of the arcs. Each field is a query parameter, and empty by default."""
 
     view: str = ""
     """`matrix` instead of arcs."""
     rows: str = ""
     """`words` instead of word pieces."""
     colours: str = ""
-    """`words` gives each word's links a colour of their own."""
+    """`words` gives the links of each word their own colour."""
     specials: str = ""
-    """`hidden` leaves special tokens out."""
+    """`hidden` hides special tokens."""
     overlay: str = ""
-    """`hidden` leaves a role's sieve out, where one is chosen."""
+    """`hidden` hides the sieve of the chosen role."""
     segments: str = ""
     """Only links from one segment to another: `A-B`."""
     strongest: str = ""
-    """How many links of each word are drawn, the strongest: 1, 2 or 3, whatever their share."""
+    """Number of strongest links drawn for each word: 1, 2 or 3, whatever their share."""
     share: str = ""
     """Top share of each query's attention that is drawn: 0.05 to 1 in steps of 0.05."""
     pin: str = ""
     """The pinned token: `from-5` or `to-5`, by its position in the whole text, 0-based."""
     hidden: str = ""
-    """Chosen heads whose links are left out: `3-7,2-5`."""
+    """Chosen heads whose links are hidden: `3-7,2-5`."""
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """What the link says: nothing of what is as it was."""
+        """The query parameters: settings that differ from the default."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @property
     def top_share(self) -> float | None:
-        """The share that is drawn; None where it is as it was."""
+        """The share that is drawn; None for the default."""
         return float(self.share) if self.share else None
 
     @property
     def n_strongest(self) -> int | None:
-        """How many links of each query are drawn; None where they are drawn by share."""
+        """Number of links drawn for each query; None where they are drawn by share."""
         return int(self.strongest) if self.strongest else None
 
     def on(self, queries: Side, keys: Side) -> "Look":
-        """The same without a pin and segments that these tokens do not have."""
+        """The settings without a pin or segments that these tokens lack."""
         return replace(
             self,
             pin=self.pin if _is_on(self.pin, queries, keys) else "",
@@ -76,7 +76,7 @@ NAMES: Final = tuple(field.name for field in fields(Look))
 
 
 def read_look(values: Mapping[str, object]) -> Look:
-    """The settings among some values; those that are no such setting are left out."""
+    """Read settings from values by name; invalid ones are left out."""
     return Look(**{name: _fitting(name, values.get(name)) for name in NAMES})
 
 
@@ -92,6 +92,6 @@ def _is_on(pin: str, queries: Side, keys: Side) -> bool:
 
 
 def _pairs(queries: Side, keys: Side) -> set[str]:
-    """The pairs of segments to choose from: none where each side has only one."""
+    """The pairs of segments to choose from; none if each side has only one."""
     from_, to = ([letter for number, letter in enumerate("AB") if number in side.segments] for side in (queries, keys))
-    return {f"{one}-{other}" for one in from_ for other in to} if len(from_) > 1 or len(to) > 1 else set()
+    return {f"{query}-{key}" for query in from_ for key in to} if len(from_) > 1 or len(to) > 1 else set()

@@ -1,4 +1,4 @@
-"""Clicks on the marks of a Plotly chart. It draws nothing itself."""
+"""Clicks on the marks of a Plotly chart. The component itself is invisible."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,25 +15,25 @@ _mount: Final = st.components.v2.component(
 def chart_clicks(
     *, key: str, box: str, on_click: Callable[[Any], None], on_turn: Callable[[Any], None] | None = None
 ) -> None:
-    """Listen to the Plotly chart that stands in the same container.
+    """Listen to the Plotly chart in the same container.
 
     Args:
         key: of this component.
         box: the container's key, of letters, digits and hyphens.
         on_click: called before the next run with the `customdata` of the clicked mark. It comes from the browser, so it
             may be anything.
-        on_turn: called likewise with the camera of a chart in space, when the reader has turned it.
+        on_turn: called with the camera of a 3-D chart when the reader has rotated it.
     """
 
-    def tell_click() -> None:
+    def handle_click() -> None:
         click = st.session_state[key].get("click")
         if isinstance(click, dict):
             on_click(click.get("mark"))
 
-    def tell_turn() -> None:
+    def handle_turn() -> None:
         camera = st.session_state[key].get("camera")
         if on_turn is not None and camera is not None:
             on_turn(camera)
 
     data = {"box": box, "turns": on_turn is not None}
-    _mount(key=key, data=data, on_click_change=tell_click, on_camera_change=tell_turn)
+    _mount(key=key, data=data, on_click_change=handle_click, on_camera_change=handle_turn)

@@ -1,4 +1,4 @@
-"""What every view of heads shares: a grid of layers and heads, and the choice of some of them."""
+"""Shared by all views of heads: a grid of layers and heads, in which some can be chosen."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.attention.settings import Head
 from dashboard.components.packing import as_text
-from dashboard.components.selection import push, said
+from dashboard.components.selection import push, selected
 from dashboard.components.terms import TERM_SCRIPT, TERM_STYLE
 from dashboard.figures.appearance import HEAD_COLORS
 
@@ -16,15 +16,15 @@ _HERE: Final = Path(__file__).parent
 
 
 def register(name: str, folder: Path, *scripts: str) -> Callable[..., Any]:
-    """A component of its own: the shared grid, then the style sheet and the script named as their folder.
+    """Register a component: the shared grid, then the style sheet and the script named like their folder.
 
     Args:
         name: The component's name.
         folder: Where its files are.
-        scripts: Further files in it, which its own script builds on.
+        scripts: Further files that its script needs.
     """
     styles = (TERM_STYLE, _HERE / "choosing.css", folder / f"{folder.name}.css")
-    # Joined to one module: a component takes a single script.
+    # Concatenated: a component takes a single script.
     names = (*scripts, f"{folder.name}.js")
     paths = (_HERE.parent / "page.js", TERM_SCRIPT, _HERE / "choosing.js", *(folder / name for name in names))
     return st.components.v2.component(
@@ -57,26 +57,26 @@ def choose(
         layers: How many layers there are.
         heads: How many heads each layer has.
         label: What the view shows, for screen readers.
-        chosen: Heads to start from, and to return to whenever `reset` changes.
-        reset: A token; a new value makes the view take `chosen`.
+        chosen: The initial heads, also taken whenever `reset` changes.
+        reset: Any value; a new one makes the view take `chosen`.
         on_change: Called with the chosen heads before the run that follows a choice.
 
     Returns: the chosen heads in the order they were chosen, each within the grid.
     """
-    wanted = [list(head) for head in _within(chosen, layers, heads)]
-    rev, pushed = push(key, "chosen", wanted, reset)
+    initial = [list(head) for head in _within(chosen, layers, heads)]
+    rev, pushed = push(key, "chosen", initial, reset)
 
-    def tell() -> None:
+    def handle_change() -> None:
         state = st.session_state.get(key)
-        if on_change is not None and said(state, "chosen", rev) is not None:
+        if on_change is not None and selected(state, "chosen", rev) is not None:
             on_change(chosen_heads(state, layers, heads, rev))
 
     shape = {"layers": layers, "heads": heads, "label": label, "colors": list(HEAD_COLORS)}
     state = mount(
         key=key,
         data=as_text({**data, **shape, "key": key, "rev": rev, "chosen": pushed}),
-        default={"chosen": wanted},
-        on_chosen_change=tell,
+        default={"chosen": initial},
+        on_chosen_change=handle_change,
     )
     return chosen_heads(state, layers, heads, rev, pushed)
 
@@ -84,23 +84,23 @@ def choose(
 def chosen_heads(
     state: object, layers: int, heads: int, rev: int = 0, pushed: Sequence[Sequence[int]] = ()
 ) -> list[Head]:
-    """The heads in a view's state that a checkpoint of this shape has; whatever else the state holds is left out.
+    """The heads in the state of a view that a checkpoint of this shape has; anything else is left out.
 
     Args:
-        state: What the browser sent, or what an earlier checkpoint left behind.
+        state: What the browser sent, possibly for an earlier checkpoint.
         layers: How many layers the checkpoint has.
         heads: How many heads each layer has.
         rev: How often heads have been pushed.
-        pushed: The heads that were pushed last, which count where the state says nothing since.
+        pushed: The heads that were pushed last, used if the state has none since.
     """
-    answer = said(state, "chosen", rev)
-    return _within(pushed if answer is None else answer, layers, heads)
+    selection = selected(state, "chosen", rev)
+    return _within(pushed if selection is None else selection, layers, heads)
 
 
-def _within(places: object, layers: int, heads: int) -> list[Head]:
-    places = places if isinstance(places, list | tuple) else ()
-    pairs = [tuple(place) for place in places if isinstance(place, list | tuple) and len(place) == 2]
-    # JSON has one kind of number and True is an int, so the kind is asked for exactly.
+def _within(values: object, layers: int, heads: int) -> list[Head]:
+    values = values if isinstance(values, list | tuple) else ()
+    pairs = [tuple(pair) for pair in values if isinstance(pair, list | tuple) and len(pair) == 2]
+    # JSON has one type of number and True is an int, so the type is checked exactly.
     inside = [
         (layer, head)
         for layer, head in pairs

@@ -19,9 +19,9 @@ _mount: Final = st.components.v2.component(
 
 
 def copy_link(left_out: Sequence[str]) -> None:
-    """Draw the button; where the browser does not let it copy, it shows the address, selected.
+    """Draw the button; if the browser does not allow copying, it shows the address, selected.
 
     Args:
-        left_out: what the link does not hold, in sentences that are said with the copy.
+        left_out: sentences about what the link does not hold, shown after copying.
     """
     _mount(key="copy link", data=as_text({"left_out": " ".join(left_out)}), height="content")

@@ -1,4 +1,4 @@
-"""A picture that Python has drawn as SVG, in the colours of the page; wider than the page it scrolls."""
+"""An SVG picture drawn in Python, in the colours of the page; it scrolls if it is wider than the page."""
 
 from pathlib import Path
 from typing import Final
@@ -19,8 +19,8 @@ def drawing(svg: str, *, key: str, label: str) -> None:
     """Show a picture.
 
     Args:
-        svg: an SVG element as ElementTree writes it, so that what it holds of other people's text is text; what is
-            drawn in currentColor takes the page's colour.
+        svg: an SVG element written by ElementTree, so that text in it is escaped; currentColor is the text colour of
+            the page.
         key: the view's own key.
         label: what the picture shows, for screen readers.
     """

@@ -1,4 +1,4 @@
-"""The grid of roles: every head of a checkpoint at a glance, and the way to choose heads."""
+"""The grid of roles: all heads of a checkpoint, in which the reader chooses heads."""
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from pathlib import Path
@@ -39,12 +39,12 @@ def role_grid(
     Args:
         grid: What to draw; the tooltip lists all of its roles.
         key: The view's own key; one grid on a page keeps one key.
-        chosen: Heads to start from, and to return to whenever `reset` changes. Ignored on every other run.
-        reset: A token; a new value makes the grid take `chosen`.
-        highlight: Heads that stay bright while the others step back; None keeps all bright.
-        sieves: Of the text on screen, for the legend to show; None where there is none.
-        frame: What the arcs of the same text are called, which then preview the heads of `patterns`.
-        patterns: What every head does in that text, which the cells then show in place of roles.
+        chosen: The initial heads, also taken whenever `reset` changes. Ignored on every other run.
+        reset: Any value; a new one makes the grid take `chosen`.
+        highlight: Heads that stay bright while the others are dimmed; None keeps all bright.
+        sieves: Of the text on screen, shown in the legend; None without a text.
+        frame: Name of the arcs of the same text, which then preview the heads of `patterns`.
+        patterns: Attention of every head in that text, which the cells then show instead of roles.
         on_change: Called with the chosen heads before the run that follows a choice.
 
     Returns: the chosen heads in the order they were chosen, each within the grid.
@@ -94,7 +94,7 @@ def role_grid(
 
 
 def _states(grid: RoleGrid) -> np.ndarray:
-    """Of each role and head: 0 none, 1 held or gained, 2 lost, 3 kept."""
+    """State of each role and head: 0 none, 1 held or gained, 2 lost, 3 kept."""
     states = grid.holds.astype(np.uint8)
     return states if grid.held_before is None else states + 2 * grid.held_before.astype(np.uint8)
 

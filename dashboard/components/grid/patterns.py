@@ -1,4 +1,4 @@
-"""Every head's pattern in one text, small enough to send: what the cells of a grid draw, and what the arcs preview."""
+"""Attention patterns of all heads in one text, compressed for the cells of a grid and the preview of the arcs."""
 
 from dataclasses import dataclass
 from itertools import count
@@ -12,22 +12,22 @@ from core.passes.texts import TextAttention
 from dashboard.components.packing import base64_of
 
 MOST_WEIGHTS: Final = 540_000
-"""Weights that are sent of all heads together, a byte each; of more, cells and the strongest links are sent."""
+"""Maximum number of weights sent for all heads, a byte each; beyond it, cells and the strongest links are sent."""
 LARGEST_SIDE: Final = 64
-"""Cells of a pattern down or across at most, where not every weight is sent."""
+"""Maximum number of rows or columns of a pattern, where not every weight is sent."""
 BYTES_OF_LINK: Final = 3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Patterns:
-    """What every head does in one text, quantised as square roots in 256 steps."""
+    """Attention of every head in one text, quantised as square roots in 256 steps."""
 
     n_queries: int
     n_keys: int
     is_part: bool
-    """Whether the keys are part of a text, so that attention leaves them."""
+    """Whether the keys are part of a text, so that some attention goes to keys outside."""
     cells: UInt8[np.ndarray, "layer head down across"]
-    """Every weight, or of each stretch of queries and keys the largest."""
+    """Every weight, or the largest of each block of queries and keys."""
     keys: UInt16[np.ndarray, "layer head query link"] | None
     """Keys of each query's strongest links, strongest first; None where `cells` holds every weight."""
     weights: UInt8[np.ndarray, "layer head query link"] | None
@@ -52,33 +52,33 @@ class Patterns:
         }
 
 
-_made: WeakKeyDictionary[TextAttention, Patterns] = WeakKeyDictionary()
+_patterns: WeakKeyDictionary[TextAttention, Patterns] = WeakKeyDictionary()
 _frames: WeakKeyDictionary[TextAttention, str] = WeakKeyDictionary()
 _numbers = count()
 
 
-def frame_of(looked: TextAttention) -> str:
-    """What the views of one look at a text call it, so that they know that they show the same."""
-    return _frames.setdefault(looked, str(next(_numbers)))
+def frame_of(text_attention: TextAttention) -> str:
+    """Name of this attention in all its views, by which they know that they show the same."""
+    return _frames.setdefault(text_attention, str(next(_numbers)))
 
 
-def patterns_of(looked: TextAttention) -> Patterns:
-    """The patterns of all heads in a text, or in the window of a long one; made once for each look at a text."""
-    if looked not in _made:
-        _made[looked] = pack_patterns(looked.attention, is_part=looked.overview is not None)
-    return _made[looked]
+def patterns_of(text_attention: TextAttention) -> Patterns:
+    """The patterns of all heads in a text, or in the window of a long one; computed once per attention."""
+    if text_attention not in _patterns:
+        _patterns[text_attention] = pack_patterns(text_attention.attention, is_part=text_attention.overview is not None)
+    return _patterns[text_attention]
 
 
 def pack_patterns(
     attention: Float[np.ndarray, "layer head query key"], *, is_part: bool, most_weights: int = MOST_WEIGHTS
 ) -> Patterns:
-    """Quantise every weight, or where these are too many the largest of each cell and each query's strongest links.
+    """Quantise every weight, or if there are too many, the largest of each cell and each query's strongest links.
 
     Args:
         attention: of all heads; rows sum to 1, or to less where the keys are part of a text. Heads that were removed
             from the checkpoint, NaN, have empty patterns.
-        is_part: whether they are.
-        most_weights: bytes that all patterns may take, as weights or as links.
+        is_part: whether the keys are part of a text.
+        most_weights: maximum size of all patterns in bytes, as weights or as links.
     """
     attention = np.nan_to_num(attention, nan=0)
     n_layers, n_heads, n_queries, n_keys = attention.shape
@@ -88,35 +88,35 @@ def pack_patterns(
     else:
         side = max(8, min(LARGEST_SIDE, int((most_weights / 2 / (n_layers * n_heads)) ** 0.5)))
         cells = _quantised(_largest(attention, min(side, n_queries), min(side, n_keys)))
-        each = max(1, min(n_keys, most_weights // (BYTES_OF_LINK * n_layers * n_heads * n_queries)))
-        keys = _strongest_keys(attention, each)
+        n_links = max(1, min(n_keys, most_weights // (BYTES_OF_LINK * n_layers * n_heads * n_queries)))
+        keys = _strongest_keys(attention, n_links)
         weights = _quantised(np.take_along_axis(attention, keys.astype(np.intp), axis=-1))
     return Patterns(n_queries=n_queries, n_keys=n_keys, is_part=is_part, cells=cells, keys=keys, weights=weights)
 
 
 def _quantised(attention: Float[np.ndarray, "*axes"]) -> UInt8[np.ndarray, "*axes"]:
-    """Square roots in 256 steps, as the arcs have them."""
+    """Square roots in 256 steps, as in the arcs."""
     return np.rint(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
 
 
 def _largest(
     attention: Float[np.ndarray, "layer head query key"], down: int, across: int
 ) -> Float[np.ndarray, "layer head down across"]:
-    """The largest weight of each stretch of queries and keys: a mean would lose a thin diagonal."""
+    """The largest weight of each block of queries and keys: a mean would lose a thin diagonal."""
     rows = np.arange(down) * attention.shape[2] // down
     columns = np.arange(across) * attention.shape[3] // across
     return np.maximum.reduceat(np.maximum.reduceat(attention, rows, axis=2), columns, axis=3)
 
 
 def _strongest_keys(
-    attention: Float[np.ndarray, "layer head query key"], each: int
+    attention: Float[np.ndarray, "layer head query key"], n_links: int
 ) -> UInt16[np.ndarray, "layer head query link"]:
     """Keys of each query's strongest links, strongest first."""
-    left = attention.copy()
-    keys = np.empty((*attention.shape[:3], each), dtype=np.uint16)
+    remaining = attention.copy()
+    keys = np.empty((*attention.shape[:3], n_links), dtype=np.uint16)
     # Few passes over all weights take less time than sorting each row.
-    for link in range(each):
-        strongest = left.argmax(axis=-1, keepdims=True)
+    for link in range(n_links):
+        strongest = remaining.argmax(axis=-1, keepdims=True)
         keys[..., link] = strongest[..., 0]
-        np.put_along_axis(left, strongest, -1, axis=-1)
+        np.put_along_axis(remaining, strongest, -1, axis=-1)
     return keys

@@ -1,4 +1,4 @@
-"""One number per head as a coloured grid, and the way to choose heads."""
+"""One number per head as a coloured grid in which the reader chooses heads."""
 
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
@@ -28,8 +28,8 @@ def head_map(
     Args:
         picture: What to draw.
         key: The view's own key.
-        chosen: Heads to start from, and to return to whenever `reset` changes. Ignored on every other run.
-        reset: A token; a new value makes the map take `chosen`.
+        chosen: The initial heads, also taken whenever `reset` changes. Ignored on every other run.
+        reset: Any value; a new one makes the map take `chosen`.
         on_change: Called with the chosen heads before the run that follows a choice.
 
     Returns: the chosen heads in the order they were chosen, each within the map.

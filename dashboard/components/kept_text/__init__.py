@@ -1,4 +1,4 @@
-"""A text too long for the link, kept in the browser's tab: a reload brings it back, and nobody else can read it."""
+"""Stores a text too long for the link in the browser tab: it survives a reload, and nobody else can read it."""
 
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -15,18 +15,18 @@ _mount: Final = st.components.v2.component(
 
 
 def mark_of(text: str) -> str:
-    """What stands for a text in the link: it tells texts apart, and says nothing of what they say."""
+    """Hash that identifies a text in the link without revealing it."""
     return sha256(text.encode()).hexdigest()[:16]
 
 
 def keep_text(name: str, text: str) -> bool:
-    """Keep a text in the reader's tab until that is closed.
+    """Store a text in the reader's browser tab until the tab is closed.
 
     Args:
-        name: of the text; another text of this name takes its place.
+        name: of the text; a new text of this name replaces it.
         text: any text.
 
-    Returns: False once the browser has said that it has no room.
+    Returns: False once the browser has reported that it has no room.
     """
     data = {"name": name, "mark": mark_of(text), "text": text}
     state = _mount(key=f"{name} kept", data=as_text(data), on_full_change=lambda: None)
@@ -34,18 +34,18 @@ def keep_text(name: str, text: str) -> bool:
 
 
 def fetch_text(name: str, mark: str, on_answer: Callable[[str | None], None]) -> None:
-    """Ask the reader's tab for a text.
+    """Fetch a text from the reader's browser tab.
 
     Args:
         name: of the text.
-        mark: of the text that is meant.
-        on_answer: called before the next run with the text, or None where the tab has another or none.
+        mark: of the text.
+        on_answer: called before the next run with the text, or None if the tab has another or none.
     """
     key = f"{name} fetched"
 
-    def answer() -> None:
-        found = st.session_state[key]["found"]
-        text = found.get("text") if isinstance(found, Mapping) else None
+    def handle_answer() -> None:
+        answer = st.session_state[key]["found"]
+        text = answer.get("text") if isinstance(answer, Mapping) else None
         on_answer(text if isinstance(text, str) and mark_of(text) == mark else None)
 
-    _mount(key=key, data=as_text({"name": name, "mark": mark, "text": None}), on_found_change=answer)
+    _mount(key=key, data=as_text({"name": name, "mark": mark, "text": None}), on_found_change=handle_answer)

@@ -1,4 +1,4 @@
-"""A few texts whose words are marked in two ways; a click picks one."""
+"""A few texts with words marked in two ways; a click selects a text."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final, Literal
 import streamlit as st
 
 Mark = Literal["", "strong", "lined"]
-"""How a stretch of a text is shown: as it is, bold, or underlined."""
+"""How a part of a text is shown: plain, bold, or underlined."""
 
 _HERE: Final = Path(__file__).parent
 _mount: Final = st.components.v2.component(
@@ -25,9 +25,9 @@ class MarkedText:
     """One text as it is drawn."""
 
     parts: tuple[tuple[str, Mark], ...]
-    """Stretches of it and what they are; together the whole text."""
+    """Consecutive parts with their marks; together the whole text."""
     says: str
-    """What the marks tell, for screen readers."""
+    """The meaning of the marks, for screen readers."""
 
 
 def marked_texts(texts: Sequence[MarkedText], *, key: str, label: str, on_pick: Callable[[int], None]) -> None:
@@ -37,17 +37,17 @@ def marked_texts(texts: Sequence[MarkedText], *, key: str, label: str, on_pick: 
         texts: one or more.
         key: the view's own key.
         label: what the texts show, for screen readers.
-        on_pick: called with the place of the text that the reader clicked, before the run that follows.
+        on_pick: called with the index of the clicked text, before the run that follows.
     """
 
-    def tell() -> None:
-        picked = st.session_state[key]["picked"]
-        if type(picked) is int and 0 <= picked < len(texts):
-            on_pick(picked)
+    def handle_change() -> None:
+        index = st.session_state[key]["picked"]
+        if type(index) is int and 0 <= index < len(texts):
+            on_pick(index)
 
     data = {
         "label": label,
         "texts": [[list(part) for part in text.parts] for text in texts],
         "says": [text.says for text in texts],
     }
-    _mount(key=key, data=data, on_picked_change=tell, width="stretch", height="content")
+    _mount(key=key, data=data, on_picked_change=handle_change, width="stretch", height="content")

@@ -1,4 +1,4 @@
-"""A long text's attention at a glance: down-sampled maps of heads, and a window into them that the reader moves."""
+"""Overview of the attention in a long text: down-sampled maps of heads, with a window that the reader moves."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import ceil
@@ -21,7 +21,7 @@ STEPS_PER_OCTAVE: Final = 1800
 LEAST_OCTAVE: Final = -16
 NOT_SEEN: Final = 65535
 SCRIPTS: Final = ("../page.js", "scale.js", "map.js", "window.js", "overview.js")
-"""Joined to one module, in this order: a component takes a single script."""
+"""Concatenated in this order: a component takes a single script."""
 
 _HERE = Path(__file__).parent
 _mount = st.components.v2.component(
@@ -55,17 +55,17 @@ def attention_overview(
 
     Args:
         key: the view's name on the page.
-        attention: mean weight in each cell, a block of queries by a block of keys; at most 128 x 128 cells.
+        attention: mean weight of each cell, a block of queries by a block of keys; at most 128 x 128 cells.
         heads: layer and head of each map; 1 to 12.
         n_queries: tokens of the whole text that attend.
         n_keys: tokens of the whole text attended to.
         query_block: tokens in a block of queries; the last block may be short.
         key_block: tokens in a block of keys; the last block may be short.
         causal: whether a query sees only itself and the tokens before it.
-        names: what runs down and what runs across.
-        window: where the reader starts, and returns to whenever `reset` changes; its size is kept.
+        names: labels of the rows and of the columns.
+        window: the initial window, also taken whenever `reset` changes; its size never changes.
         label: what the view shows, for screen readers.
-        reset: a token; a new value makes the view take `window`.
+        reset: any value; a new one makes the view take `window`.
         on_change: called with the chosen window before the run that follows a choice.
 
     Returns: the chosen window, inside the text.
@@ -75,13 +75,13 @@ def attention_overview(
     uniform = _uniform(_stretches(n_queries, query_block), _stretches(n_keys, key_block), causal)
     if (attention[:, uniform == 0] > 0).any():
         raise ValueError("A causal head attends to no later token, but these maps do; draw them as not causal.")
-    wanted = _inside(window, n_queries, n_keys)
-    start = [wanted.queries[0], wanted.keys[0]]
+    start_window = _inside(window, n_queries, n_keys)
+    start = [start_window.queries[0], start_window.keys[0]]
     rev, pushed = push(key, "start", start, reset)
 
-    def tell() -> None:
+    def handle_change() -> None:
         if on_change is not None:
-            on_change(chosen_window(st.session_state.get(key), wanted, n_queries, n_keys))
+            on_change(chosen_window(st.session_state.get(key), start_window, n_queries, n_keys))
 
     state = _mount(
         key=key,
@@ -93,31 +93,31 @@ def attention_overview(
             "block": [query_block, key_block],
             "causal": causal,
             "ratios": base64_of(_coded(attention, uniform)),
-            "size": [stop - first for first, stop in (wanted.queries, wanted.keys)],
+            "size": [stop - first for first, stop in (start_window.queries, start_window.keys)],
             "key": key,
             "start": pushed,
             "rev": rev,
         },
         default={"start": start},
-        on_start_change=tell,
+        on_start_change=handle_change,
         width="stretch",
         height="content",
     )
-    return chosen_window(state, wanted, n_queries, n_keys)
+    return chosen_window(state, start_window, n_queries, n_keys)
 
 
 def chosen_window(state: object, window: Window, n_queries: int, n_keys: int) -> Window:
-    """The window in the view's state, moved inside the text; `window` where the state holds none.
+    """The window in the state of the view, moved inside the text; `window` if the state has none.
 
     Args:
-        state: what the browser sent, or what an earlier text left behind.
-        window: its size, and where it is without a choice.
+        state: what the browser sent, possibly for an earlier text.
+        window: gives the size, and the default position.
         n_queries: tokens of the whole text that attend.
         n_keys: tokens of the whole text attended to.
     """
     start = state.get("start") if isinstance(state, Mapping) else None
-    # JSON has one kind of number and True is an int, so the kind is asked for exactly.
-    if isinstance(start, list | tuple) and len(start) == 2 and all(type(place) is int for place in start):
+    # JSON has one type of number and True is an int, so the type is checked exactly.
+    if isinstance(start, list | tuple) and len(start) == 2 and all(type(position) is int for position in start):
         window = Window(queries=_moved(window.queries, start[0]), keys=_moved(window.keys, start[1]))
     return _inside(window, n_queries, n_keys)
 
@@ -131,7 +131,7 @@ def _inside(window: Window, n_queries: int, n_keys: int) -> Window:
 
 
 def _within(stretch: tuple[int, int], n_tokens: int) -> tuple[int, int]:
-    """The stretch moved, and only then cut, until it lies in the text."""
+    """The range shifted into the text, and cut only if it is longer than the text."""
     start, stop = stretch
     if start >= stop:
         raise ValueError(f"A window needs tokens on both sides, got those from {start} to {stop - 1}.")
@@ -180,7 +180,7 @@ def _stretches(n_tokens: int, block: int) -> tuple[Int[np.ndarray, " block"], In
 def _uniform(
     queries: tuple[np.ndarray, np.ndarray], keys: tuple[np.ndarray, np.ndarray], causal: bool
 ) -> Float[np.ndarray, "query_block key_block"]:
-    """Mean weight in each cell if every query looked evenly at the keys it sees; 0 where it sees none."""
+    """Mean weight of each cell under uniform attention over the visible keys; 0 where no key is visible."""
     (from_starts, from_lengths), (to_starts, to_lengths) = queries, keys
     if not causal:
         return np.full((len(from_starts), len(to_starts)), 1 / to_lengths.sum())
@@ -192,9 +192,9 @@ def _uniform(
 def _coded(
     attention: Float[np.ndarray, "chosen query_block key_block"], uniform: Float[np.ndarray, "query_block key_block"]
 ) -> UInt16[np.ndarray, "chosen query_block key_block"]:
-    """Attention over uniform attention on a log scale, right to 0.02%; NOT_SEEN where no query sees a key."""
-    seen = np.broadcast_to(uniform > 0, attention.shape)
-    ratio = np.divide(attention, uniform, out=np.zeros(attention.shape), where=seen)
+    """Attention divided by uniform attention on a log scale, accurate to 0.02%; NOT_SEEN where no key is visible."""
+    visible = np.broadcast_to(uniform > 0, attention.shape)
+    ratio = np.divide(attention, uniform, out=np.zeros(attention.shape), where=visible)
     octaves = np.log2(ratio, out=np.full(attention.shape, -np.inf), where=ratio > 0)
     steps = np.clip(np.rint((octaves - LEAST_OCTAVE) * STEPS_PER_OCTAVE), 0, NOT_SEEN - 1)
-    return np.where(seen, steps, NOT_SEEN).astype("<u2")
+    return np.where(visible, steps, NOT_SEEN).astype("<u2")

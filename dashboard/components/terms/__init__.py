@@ -1,4 +1,4 @@
-"""A sentence whose terms explain themselves: pointed at, focused or tapped, each opens what it means."""
+"""A sentence with terms that open their explanation when hovered, focused or tapped."""
 
 from dataclasses import asdict
 from html import escape
@@ -13,7 +13,7 @@ from dashboard.components.packing import as_text
 _HERE: Final = Path(__file__).parent
 TERM_SCRIPT: Final = _HERE / "term.js"
 TERM_STYLE: Final = _HERE / "term.css"
-"""Of a single term, for the views that have terms in them; the script needs `page.js`."""
+"""Script and style of a single term, for components that contain terms; the script needs `page.js`."""
 _SCRIPTS: Final = (_HERE.parent / "page.js", TERM_SCRIPT, _HERE / "sentence.js")
 _STYLES: Final = (TERM_STYLE, _HERE / "sentence.css")
 _mount: Final = st.components.v2.component(
@@ -25,16 +25,16 @@ _mount: Final = st.components.v2.component(
 )
 
 
-def sentence(said: str, *, key: str) -> None:
+def sentence(text: str, *, key: str) -> None:
     """Write a sentence of the project's own wording, with its terms.
 
     Args:
-        said: with `**strong**` and `*emphasised*` words, as in Markdown.
+        text: with `**strong**` and `*emphasised*` words, as in Markdown.
         key: the sentence's name on the page.
     """
-    parts = [asdict(piece) for piece in glossary.pieces(said)]
+    parts = [asdict(piece) for piece in glossary.pieces(text)]
     with st.container(gap=None, key=f"sentence {key}"):
-        # The same words, unseen, which are there at once: what stands below does not move when the terms have come.
+        # An invisible copy reserves the space at once, so that nothing below moves when the component is drawn.
         words = escape("".join(part["text"] for part in parts))
         st.html(f'<p class="room" aria-hidden="true">{words}</p>')
         _mount(key=key, data=as_text({"pieces": parts}), width="stretch", height="content")

@@ -13,17 +13,17 @@ from dashboard.figures.figure import counted
 from dashboard.figures.text.arcs_svg import visible
 
 MOST_TOKENS: Final = 32
-"""Of either side that a picture shows."""
+"""Maximum number of queries and of keys in a picture."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sieves:
-    """Where the roles expect the tokens of a text to look."""
+    """The sieves of a text."""
 
     tokens: tuple[str, ...]
-    """Those that attend."""
+    """The queries."""
     cells: Mapping[str, Bool[np.ndarray, "query key"]]
-    """Of each role that applies."""
+    """Sieve of each role that applies."""
 
     def picture(self, role: str) -> dict[str, Any] | None:
         """What `pictureOf` in `term.js` draws: the beginning of a sieve; None where the role does not apply."""
@@ -31,14 +31,14 @@ class Sieves:
             return None
         cells = self.cells[role]
         part = cells[:MOST_TOKENS, :MOST_TOKENS]
-        of = "your text" if part.shape == cells.shape else f"the first {part.shape[0]} tokens of your text"
+        extent = "your text" if part.shape == cells.shape else f"the first {part.shape[0]} tokens of your text"
         return {
             "tokens": [visible(token) for token in self.tokens[: len(part)]],
             "keys": part.shape[1],
             "cells": base64_of(np.packbits(part)),
             "color": LOOKS[role].color,
             "caption": (
-                f"On {of}: each row is a token that looks, each column a token that it can look at, in the same order; "
-                f"{counted(int(part.sum()), 'square')} in colour: where the role expects it to look."
+                f"On {extent}: each row is a token that looks, each column a token that it can look at, in the same "
+                f"order; {counted(int(part.sum()), 'square')} in colour: where the role expects it to look."
             ),
         }

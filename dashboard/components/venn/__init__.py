@@ -1,4 +1,4 @@
-"""How roles overlap: a Venn diagram of four roles beside the exact combinations, both of which select heads."""
+"""Overlaps of roles: a Venn diagram of four roles next to the exact combinations; both select heads."""
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -43,18 +43,18 @@ def role_venn(
         combinations: How many heads hold exactly which of these roles; the empty set counts heads without a role.
         label: What the diagram shows, for screen readers.
         caption: Title of the table.
-        selected: Combination to start from, and to return to whenever `reset` changes. Ignored on every other run.
-        reset: A token; a new value makes the view take `selected`.
+        selected: The initial combination, also taken whenever `reset` changes. Ignored on every other run.
+        reset: Any value; a new one makes the view take `selected`.
         on_change: Called with the combination before the run that follows a click.
 
     Returns: the roles of the selected combination in the order of `roles`, empty for heads without a role; None when
         nothing is selected.
     """
-    wanted = _exact(selected, roles)
-    rev, pushed = push(key, "region", None if wanted is None else list(wanted), reset)
+    initial = _exact(selected, roles)
+    rev, pushed = push(key, "region", None if initial is None else list(initial), reset)
     pushed_roles = _exact(pushed, roles)
 
-    def tell() -> None:
+    def handle_change() -> None:
         if on_change is not None:
             on_change(selected_combination(st.session_state.get(key), roles))
 
@@ -73,34 +73,34 @@ def role_venn(
             "rev": rev,
             "region": None if pushed_roles is None else code(roles, pushed_roles),
         },
-        default={"region": None if wanted is None else list(wanted)},
-        on_region_change=tell,
+        default={"region": None if initial is None else list(initial)},
+        on_region_change=handle_change,
     )
     return selected_combination(state, roles)
 
 
 def selected_combination(state: object, roles: Sequence[str]) -> tuple[str, ...] | None:
-    """The combination in a view's state, or None when it holds none or one of other roles.
+    """The combination in the state of a view; None if there is none, or if it has other roles.
 
     Args:
-        state: What the browser sent, or what an earlier set of roles left behind.
+        state: What the browser sent, possibly for an earlier set of roles.
         roles: The roles that are counted now.
     """
     return _exact(state.get("region") if isinstance(state, Mapping) else None, roles)
 
 
-def _exact(held: object, roles: Sequence[str]) -> tuple[str, ...] | None:
-    if not isinstance(held, list | tuple) or any(role not in roles for role in held):
+def _exact(combination: object, roles: Sequence[str]) -> tuple[str, ...] | None:
+    if not isinstance(combination, list | tuple) or any(role not in roles for role in combination):
         return None
-    return tuple(role for role in roles if role in held)
+    return tuple(role for role in roles if role in combination)
 
 
 def _rows(roles: Sequence[str], combinations: Mapping[frozenset[str], int]) -> list[dict[str, Any]]:
     rows = []
-    for each in ordered(roles, combinations):
-        name = exact_name(each.roles)
-        label = f"{name}: {heads_phrase(each.heads)}"
-        rows.append({"code": code(roles, each.roles), "heads": each.heads, "name": name, "label": label})
+    for combination in ordered(roles, combinations):
+        name = exact_name(combination.roles)
+        label = f"{name}: {heads_phrase(combination.heads)}"
+        rows.append({"code": code(roles, combination.roles), "heads": combination.heads, "name": name, "label": label})
     return rows
 
 

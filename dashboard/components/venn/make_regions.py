@@ -1,7 +1,7 @@
-"""Write `regions.json`: the outlines of the 15 regions into which four ellipses divide each other.
+"""Write `regions.json`: the outlines of the 15 regions of four overlapping ellipses.
 
-The regions never change, so this runs by hand only: `python dashboard/components/venn/make_regions.py`. It
-needs shapely, which the program itself does not.
+The regions never change, so this is run by hand: `python dashboard/components/venn/make_regions.py`. It needs shapely,
+which the program itself does not.
 """
 
 import json
@@ -34,10 +34,10 @@ def path(polygon: Polygon) -> str:
 
 
 def region(code: int, ellipses: list[Polygon]) -> dict[str, Any]:
-    """The region inside exactly the ellipses whose bits `code` has: its path, and where its number has most room."""
+    """The region inside exactly the ellipses whose bits are set in `code`: its path, and the position of its number."""
     shape = Polygon([(0, 0), (SIZE[0], 0), SIZE, (0, SIZE[1])])
-    for bit, each in enumerate(ellipses):
-        shape = shape.intersection(each) if code >> bit & 1 else shape.difference(each)
+    for bit, polygon in enumerate(ellipses):
+        shape = shape.intersection(polygon) if code >> bit & 1 else shape.difference(polygon)
     parts = [part for part in getattr(shape, "geoms", [shape]) if part.area > SLIVER]
     widest = max(parts, key=lambda part: part.area)
     x, y = maximum_inscribed_circle(widest).coords[0]
@@ -45,12 +45,12 @@ def region(code: int, ellipses: list[Polygon]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write the file and say how much room the smallest region leaves for its number."""
+    """Write the file and print its size."""
     ellipses = [ellipse(*numbers) for numbers in ELLIPSES]
     regions = [region(code, ellipses) for code in range(1, 16)]
     # Regions of many roles last, so that their outlines lie on top.
-    regions.sort(key=lambda each: (each["code"].bit_count(), each["code"]))
-    content = {"size": SIZE, "ellipses": [path(each) for each in ellipses], "regions": regions}
+    regions.sort(key=lambda item: (item["code"].bit_count(), item["code"]))
+    content = {"size": SIZE, "ellipses": [path(item) for item in ellipses], "regions": regions}
     text = json.dumps(content, indent=1)
     Path(__file__).with_name("regions.json").write_text(text + "\n", "utf-8")
     print(f"{len(regions)} regions, {len(text)} characters")
