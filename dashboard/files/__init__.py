@@ -1,1 +1,1 @@
-"""The files that a page offers, and what they say about where they come from."""
+"""The files that a page offers, and their provenance."""

@@ -1,4 +1,4 @@
-"""The files that a page offers, one by one and all together: what they are called, and what an archive says of them."""
+"""The files that a page offers, singly and as an archive: their names and contents."""
 
 import io
 import re
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 UNSAFE: Final = re.compile("[^A-Za-z0-9.]+")
 LONGEST_PART: Final = 40
-"""Characters of a name's part, of which there are at most six."""
+"""Maximum length of a part of a file name, of which there are at most six."""
 DIGITS: Final = 6
-"""Of the hash at the end of a name, which tells files apart that were made with different settings."""
+"""Length of the hash at the end of a file name, which distinguishes files made with different settings."""
 PACKED: Final = ("png", "parquet")
-"""Files that are compressed already."""
+"""Formats that are compressed already."""
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A figure that can be had as a file."""
+    """A figure that can be downloaded."""
 
     name: str
-    """What it is, in its files' names."""
+    """Last part of its file names before the hash."""
     title: str
     facts: Mapping[str, str]
-    """Where it comes from."""
+    """Its provenance."""
     svg: Callable[[], str]
     suffixes: ClassVar = ("svg", "png")
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Its files with their suffixes, each made when it is asked for, from one drawing."""
-        drawn = self.svg()
-        yield "svg", drawn.encode()
-        yield "png", svg_png(drawn)
+        """Its files with their suffixes, made lazily from one drawing."""
+        svg = self.svg()
+        yield "svg", svg.encode()
+        yield "png", svg_png(svg)
 
     def file(self, suffix: str) -> bytes:
         """One of its files."""
@@ -50,7 +50,7 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table that can be had as a file."""
+    """A table that can be downloaded."""
 
     name: str
     title: str
@@ -59,7 +59,7 @@ class Table:
     suffixes: ClassVar = ("csv", "parquet")
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Its files with their suffixes, each made when it is asked for."""
+        """Its files with their suffixes, made lazily."""
         for suffix in self.suffixes:
             yield suffix, self.file(suffix)
 
@@ -72,60 +72,60 @@ Download = Picture | Table
 
 
 def file_name(download: Download, suffix: str) -> str:
-    """A name that says what a file holds, and that no file made with other settings has.
+    """Name of a file, unique to its content and settings.
 
-    Parts are the checkpoint, the heads, the texts and what it is, in characters that every file system takes.
+    Its parts are the checkpoint, the heads, the texts and the figure or table, in characters safe on all file systems.
     """
     facts = download.facts
     parts = (models(facts), facts.get("heads", ""), facts.get("sentence") or texts(facts), download.name)
-    return _joined(parts, [download], suffix)
+    return _joined_name(parts, [download], suffix)
 
 
 def archive_name(page: str, downloads: Sequence[Download]) -> str:
-    """The name of all files of a page in one: its checkpoint, its texts where all are about the same, and the page."""
+    """Name of the archive of a page: its checkpoint, its texts if all files have the same, and the page."""
     facts = downloads[0].facts
     about = {texts(download.facts) for download in downloads}
     parts = (models(facts), about.pop() if len(about) == 1 else "", page, "all")
-    return _joined(parts, downloads, "zip")
+    return _joined_name(parts, downloads, "zip")
 
 
 def archive(downloads: Sequence[Download], address: str, references: bytes) -> bytes:
-    """All files of a page in one, with what they were computed from and the works that the program follows.
+    """ZIP archive of all files of a page, with their provenance and the works that the program follows.
 
-    They are made one after the other, so that no two are in memory at once.
+    The files are made one after the other, so that only one is in memory at a time.
 
     Args:
-        downloads: what the page offers.
+        downloads: of the page.
         address: link to the page.
         references: the works as BibTeX.
 
     Returns: a ZIP archive.
     """
-    whole = io.BytesIO()
-    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as packed:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         for download in downloads:
             folder = "figures" if isinstance(download, Picture) else "tables"
             for suffix, content in download.files():
-                how = zipfile.ZIP_STORED if suffix in PACKED else zipfile.ZIP_DEFLATED
-                packed.writestr(f"{folder}/{file_name(download, suffix)}", content, how)
+                compression = zipfile.ZIP_STORED if suffix in PACKED else zipfile.ZIP_DEFLATED
+                packed.writestr(f"{folder}/{file_name(download, suffix)}", content, compression)
         packed.writestr("README.txt", _readme(downloads, address))
         packed.writestr("references.bib", references)
-    return whole.getvalue()
+    return buffer.getvalue()
 
 
 def _readme(downloads: Sequence[Download], address: str) -> str:
-    """What the files are: facts that all share once, then each with its own."""
+    """Description of the files: first the facts that all share, then those of each file."""
     shared = dict(set.intersection(*(set(download.facts.items()) for download in downloads)))
     lines = [wording.ARCHIVE, "", *([f"page: {address}"] if address else [])]
     lines += [f"{name}: {value}" for name, value in downloads[0].facts.items() if name in shared]
     for download in downloads:
-        own = [f"  {name}: {value}" for name, value in download.facts.items() if name not in shared]
+        own_facts = [f"  {name}: {value}" for name, value in download.facts.items() if name not in shared]
         names = [file_name(download, suffix) for suffix in download.suffixes]
-        lines += ["", download.title, *(f"  {name}" for name in names), *own]
+        lines += ["", download.title, *(f"  {name}" for name in names), *own_facts]
     return "\n".join(lines) + "\n"
 
 
-def _joined(parts: Sequence[str], downloads: Sequence[Download], suffix: str) -> str:
+def _joined_name(parts: Sequence[str], downloads: Sequence[Download], suffix: str) -> str:
     about = [(download.title, sorted(download.facts.items())) for download in downloads]
     digest = sha256(repr(about).encode(errors="replace")).hexdigest()[:DIGITS]
     return f"{'_'.join(('attention-sieve', *filter(None, map(_safe, parts)), digest))}.{suffix}"

@@ -1,6 +1,6 @@
-"""What stands below a figure or a table: what a chart shows in words, and its files, made only when clicked.
+"""The row below a figure or table: a description of a chart, and its files, made only when clicked.
 
-All files of a page can be had at once: what was offered while a page was drawn is what its archive holds.
+All files of a page can be downloaded at once: the archive holds everything offered while the page was drawn.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,51 +31,51 @@ MIMES: Final = {
     "parquet": "application/vnd.apache.parquet",
 }
 _offered: Final[ContextVar[dict[str, Download] | None]] = ContextVar("offered", default=None)
-"""The downloads of the page that is being drawn, by name; None outside of a run of a page."""
+"""Downloads of the page being drawn, by name; None outside of a run of a page."""
 
 
 def begin_page() -> None:
-    """Forget what another page offered, or this one on an earlier run."""
+    """Clear the downloads of another page or an earlier run."""
     _offered.set({})
 
 
 def drawing_downloads(
     name: str, title: str, facts: Mapping[str, str], svg: Callable[[], str], *, paper: str = ""
 ) -> None:
-    """Offer a hand-made view as SVG and PNG.
+    """Offer a component as SVG and PNG.
 
     Args:
-        name: of the view, on its buttons and in its files' names.
+        name: of the component, on its buttons and in its file names.
         title: of the picture.
-        facts: where it comes from.
+        facts: its provenance.
         svg: draws it.
-        paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
+        paper: sentence that names the corresponding figure of the paper, if there is one.
     """
     _row(Picture(name, title, facts, svg), paper=paper)
 
 
 def figure_downloads(name: str, figure: Figure, facts: Mapping[str, str], title: str = "", *, paper: str = "") -> None:
-    """Offer a chart in words, and as SVG and PNG with where it comes from written below.
+    """Offer a description of a chart, and the chart as SVG and PNG with its provenance as caption.
 
     Args:
-        name: of the chart, on its buttons and in its files' names.
-        figure: what is drawn.
-        facts: where it comes from.
-        title: before the checkpoint and the texts; by default the chart's own.
-        paper: the sentence that names the paper's figure it corresponds to, if there is one to name.
+        name: of the chart, on its buttons and in its file names.
+        figure: the chart.
+        facts: its provenance.
+        title: before the checkpoint and the texts; by default that of the chart.
+        paper: sentence that names the corresponding figure of the paper, if there is one.
     """
-    whole = titled(title or str(figure.spec["title"]["text"]), facts)
-    svg = partial(figure_svg, figure, title=whole, caption=caption(facts))
-    _row(Picture(name, whole, facts, svg), figure.description, paper)
+    full_title = titled(title or str(figure.spec["title"]["text"]), facts)
+    svg = partial(figure_svg, figure, title=full_title, caption=caption(facts))
+    _row(Picture(name, full_title, facts, svg), figure.description, paper)
 
 
 def table_downloads(name: str, table: "pd.DataFrame", facts: Mapping[str, str], *, paper: str = "") -> None:
-    """Offer a table as CSV and Parquet, with where it comes from, and name the paper's table that it corresponds to."""
+    """Offer a table as CSV and Parquet with its provenance, and name the corresponding table of the paper."""
     _row(Table(name, titled(f"Table of {name}", facts), facts, table), paper=paper)
 
 
 def all_downloads() -> None:
-    """Offer every file of the page in one archive; nothing where the page has drawn none."""
+    """Offer all files of the page in one archive, if there are any."""
     if not (offered := _offered.get()):
         return
     downloads, (page, address) = list(offered.values()), _page_and_address()
@@ -106,7 +106,7 @@ def references_download() -> None:
 
 
 def _page_and_address() -> tuple[str, str]:
-    """The page's name, empty for the first one, and the link to what it shows now, empty without a browser."""
+    """Name of the page, empty for the first one, and the current link, empty without a browser."""
     url = st.context.url or ""
     query = urlencode([(name, value) for name in st.query_params for value in st.query_params.get_all(name)])
     return urlsplit(url).path.strip("/"), url + (f"?{query}" if query else "")

@@ -1,4 +1,4 @@
-"""What a file says about where it comes from."""
+"""Provenance of the files that a page offers: facts such as checkpoint, texts and settings."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -18,26 +18,26 @@ LONGEST_LINE: Final = 110
 LONGEST_QUOTE: Final = 60
 COMPARED: Final = "compared checkpoint"
 CORPUS_NAMES: Final = {controls.UPLOAD: "uploaded texts", controls.TYPED: "typed texts"}
-"""Of those corpora whose choice is no name."""
+"""Names of corpora in titles, where they differ from the option in the sidebar."""
 VERSION: Final = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 
-def corpus_facts(chosen: Choice, engine: Engine, n_texts: int, n_tokens: Sequence[int] = ()) -> dict[str, str]:
-    """What a file about a corpus says about where it comes from.
+def corpus_facts(choice: Choice, engine: Engine, n_texts: int, n_tokens: Sequence[int] = ()) -> dict[str, str]:
+    """Provenance of a file about a corpus.
 
     Args:
-        chosen: the settings that all pages share.
+        choice: the settings that all pages share.
         engine: the checkpoint.
-        n_texts: of the corpus, as far as they were read.
+        n_texts: number of texts of the corpus that were read.
         n_tokens: of each text, for files of scores, which grow with the length of a text.
     """
-    criterion, settings = chosen.criterion, chosen.score_settings
+    criterion, settings = choice.criterion, choice.score_settings
     return {
-        **engine_facts(chosen, engine),
-        "corpus": chosen.corpus,
+        **engine_facts(choice, engine),
+        "corpus": choice.corpus,
         "corpus texts": str(n_texts),
         **({"tokens": wording.token_range(n_tokens)} if n_tokens else {}),
-        **threshold_facts(chosen),
+        **threshold_facts(choice),
         "alpha": f"{criterion.alpha:g}",
         "rule": criterion.rule,
         "correction": criterion.correction,
@@ -50,12 +50,12 @@ def corpus_facts(chosen: Choice, engine: Engine, n_texts: int, n_tokens: Sequenc
 
 
 def comparison_facts(
-    chosen: Choice, engines: tuple[Engine, Engine], n_texts: int, n_tokens: Sequence[int] = ()
+    choice: Choice, engines: tuple[Engine, Engine], n_texts: int, n_tokens: Sequence[int] = ()
 ) -> dict[str, str]:
-    """What a file about two checkpoints on a corpus says about where it comes from."""
+    """Provenance of a file about two checkpoints on a corpus."""
     reference, compared = engines
     return {
-        **corpus_facts(replace(chosen, off=()), reference, n_texts, n_tokens),
+        **corpus_facts(replace(choice, off=()), reference, n_texts, n_tokens),
         COMPARED: compared.files.name,
         "its revision": compared.files.revision or "local",
         "its fingerprint": compared.files.fingerprint,
@@ -63,19 +63,19 @@ def comparison_facts(
     }
 
 
-def threshold_facts(chosen: Choice) -> dict[str, str]:
-    """What a file of scores says about their scale, and what a role asks of them."""
-    return {"scale": chosen.scale, "tau": f"{chosen.criterion.tau:g}"}
+def threshold_facts(choice: Choice) -> dict[str, str]:
+    """Scale and threshold of the scores in a file."""
+    return {"scale": choice.scale, "tau": f"{choice.criterion.tau:g}"}
 
 
-def text_facts(chosen: Choice, engine: Engine, text: Text) -> dict[str, str]:
-    """What a file about one text says about where it comes from."""
-    return {**engine_facts(chosen, engine), "text": " ||| ".join(text.segments)}
+def text_facts(choice: Choice, engine: Engine, text: Text) -> dict[str, str]:
+    """Provenance of a file about one text."""
+    return {**engine_facts(choice, engine), "text": " ||| ".join(text.segments)}
 
 
-def engine_facts(chosen: Choice, engine: Engine) -> dict[str, str]:
-    """What a file says about the checkpoint that it comes from, and how it was run."""
-    settings = chosen.pass_settings(engine)
+def engine_facts(choice: Choice, engine: Engine) -> dict[str, str]:
+    """Checkpoint of a file, and how it was run."""
+    settings = choice.pass_settings(engine)
     return {
         "program": f"Attention Sieve {VERSION}",
         "checkpoint": engine.files.name,
@@ -89,7 +89,7 @@ def engine_facts(chosen: Choice, engine: Engine) -> dict[str, str]:
 
 
 def caption(facts: Mapping[str, str]) -> tuple[str, ...]:
-    """Provenance as lines under a figure, the engine's first."""
+    """Provenance as lines below a figure, those of the checkpoint first."""
     facts = {name: value[:12] if name.endswith(("fingerprint", "sha256")) else value for name, value in facts.items()}
     names = list(facts)
     n_engine = names.index("parser") + 1
@@ -100,19 +100,19 @@ def caption(facts: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
-def titled(what: str, facts: Mapping[str, str]) -> str:
+def titled(title: str, facts: Mapping[str, str]) -> str:
     """A figure's title with its checkpoint and its texts, such as "Roles of 72 heads, bert-base, 128 sample texts"."""
-    return ", ".join(part for part in (what, models(facts), texts(facts)) if part)
+    return ", ".join(part for part in (title, models(facts), texts(facts)) if part)
 
 
 def models(facts: Mapping[str, str]) -> str:
-    """The checkpoint, or the compared one against its reference; of a folder its own name."""
+    """Name of the checkpoint, or of the compared one against its reference; of a path, the last part."""
     reference = _model(facts["checkpoint"])
     return f"{_model(facts[COMPARED])} against {reference}" if COMPARED in facts else reference
 
 
 def texts(facts: Mapping[str, str]) -> str:
-    """The texts: how many of which corpus, or the one text; empty where nothing says."""
+    """Number of texts and corpus, or the one text; empty if the facts name neither."""
     if "corpus texts" in facts:
         return f"{int(facts['corpus texts']):,} {CORPUS_NAMES.get(facts['corpus'], facts['corpus'])}"
     if "text" in facts:
@@ -122,10 +122,10 @@ def texts(facts: Mapping[str, str]) -> str:
 
 
 def _model(name: str) -> str:
-    """A checkpoint's name for titles and files: of a folder the last part, and of the bundled one what it is."""
+    """Name of a checkpoint in titles and file names: the last part of a path, or the model behind `bundled`."""
     return BUNDLED_MODEL if name == BUNDLED else name if name.count("/") < 2 else PurePath(name).name
 
 
 def shortened(text: str) -> str:
-    """Text that fits the width of a figure."""
+    """Text cut to the width of a figure."""
     return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"

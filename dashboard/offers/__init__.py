@@ -1,1 +1,1 @@
-"""What this server offers to choose from: checkpoints, those of the hub, and results folders."""
+"""Checkpoints, hub downloads and results folders that this server offers."""

@@ -1,4 +1,4 @@
-"""Which checkpoints and runs this server offers: all of them, or on a public one those that its owner names."""
+"""Checkpoints and runs that this server offers: all, or on a public server those that its owner names."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from core.errors import CheckpointError
 from dashboard.public import CHECKPOINTS, is_public
 
 DEPTH: Final = 2
-"""Folders between a named one and a checkpoint's, at most: a run and its saved steps."""
+"""Maximum depth of a checkpoint below a named folder: a run and its saved steps."""
 
 
 def names() -> tuple[str, ...]:
@@ -24,32 +24,37 @@ def names() -> tuple[str, ...]:
 
 
 def find(name: str) -> CheckpointFiles:
-    """One of these checkpoints, under its name here; visitors are not told where its files lie.
+    """One of these checkpoints under its public name; visitors do not see the path of its files.
 
     Raises: CheckpointError for any other name.
     """
-    where = _offered(os.environ.get(CHECKPOINTS) or BUNDLED).get(name)
-    if where is None:
+    source = _offered(os.environ.get(CHECKPOINTS) or BUNDLED).get(name)
+    if source is None:
         raise CheckpointError(f"This server offers these checkpoints: {', '.join(names())}. Choose one of them.")
     try:
-        return replace(find_checkpoint(where), name=name)
+        return replace(find_checkpoint(source), name=name)
     except CheckpointError as error:
-        raise CheckpointError(str(error).replace(where, name)) from None
+        raise CheckpointError(str(error).replace(source, name)) from None
 
 
 def runs_here() -> tuple[SavedRun, ...]:
-    """Fine-tuning runs of this machine; none of them where others would see their names."""
+    """Fine-tuning runs of this machine; none on a public server, where others would see their names."""
     return () if is_public() else list_runs()
 
 
 @lru_cache(maxsize=4)
 def _offered(setting: str) -> MappingProxyType[str, str]:
-    """What finds each checkpoint, by the name that visitors see."""
-    places = {name: where for entry in setting.split(os.pathsep) if entry.strip() for name, where in _of(entry.strip())}
-    return MappingProxyType(places)
+    """Folder or hub id of each checkpoint, by public name."""
+    sources = {
+        name: source
+        for entry in setting.split(os.pathsep)
+        if entry.strip()
+        for name, source in _checkpoints_of(entry.strip())
+    }
+    return MappingProxyType(sources)
 
 
-def _of(entry: str) -> Iterator[tuple[str, str]]:
+def _checkpoints_of(entry: str) -> Iterator[tuple[str, str]]:
     folder = Path(os.path.expanduser(entry))
     if entry == BUNDLED or not folder.is_dir():
         yield entry, entry  # a hub id

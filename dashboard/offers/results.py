@@ -1,8 +1,8 @@
-"""Results folders that the page offers as a corpus: those of the command line, and those that were made or opened last.
+"""Results folders offered as a corpus: those of the command line, and recently made or opened ones.
 
-`streamlit run dashboard/server.py -- --results FOLDER` names one, as does the environment variable
-`ATTENTION_SIEVE_RESULTS`, which separates several as in PATH. On a public server only these are offered; folders that a
-visitor names are never opened.
+`streamlit run dashboard/server.py -- --results FOLDER` names one; so does the environment variable
+`ATTENTION_SIEVE_RESULTS`, with several separated as in PATH. On a public server only these are offered; folders named
+by a visitor are never opened.
 """
 
 import os
@@ -24,14 +24,14 @@ OPTION: Final = "--results"
 def named() -> list[Path]:
     """The folders that the owner of the server named."""
     arguments = sys.argv
-    told = [arguments[place + 1] for place, each in enumerate(arguments[:-1]) if each == OPTION]
-    listed = [each for each in (os.environ.get(RESULTS) or "").split(os.pathsep) if each.strip()]
-    return [Path(os.path.expanduser(each)).resolve() for each in (*told, *listed)]
+    from_arguments = [arguments[index + 1] for index, entry in enumerate(arguments[:-1]) if entry == OPTION]
+    from_environment = [entry for entry in (os.environ.get(RESULTS) or "").split(os.pathsep) if entry.strip()]
+    return [Path(os.path.expanduser(entry)).resolve() for entry in (*from_arguments, *from_environment)]
 
 
 def offered() -> dict[str, Path]:
-    """Folders by the name that a reader sees: their own, or where two have the same the whole path."""
-    from core.corpus.recent import recent_results  # brings pandas, which a first visit need not wait for
+    """Folders by displayed name: the folder name, or the whole path if two have the same name."""
+    from core.corpus.recent import recent_results  # imports pandas, which would delay a first visit
 
     folders = list(dict.fromkeys([*named(), *([] if is_public() else recent_results())]))
     names = [folder.name for folder in folders]
@@ -41,17 +41,17 @@ def offered() -> dict[str, Path]:
 
 
 def open_offered(name: str) -> "Results":
-    """Open one of these, or on a server of one's own any folder.
+    """Open an offered folder, or on a private server any folder.
 
-    Raises: AnalysisError for a folder that holds no results, and on a public server for one that is not offered.
+    Raises: AnalysisError for a folder without results, and on a public server for one that is not offered.
     """
     from core.corpus.recent import remember_results
     from core.corpus.results import open_results
 
-    known = offered()
-    if name not in known and (is_public() or NETWORK_SHARE.match(name)):
-        raise AnalysisError(f"Results are offered of: {', '.join(known) or 'no corpus'}. Choose one of them.")
-    results = open_results(known.get(name) or Path(os.path.expanduser(name)))
-    if not is_public() and results.folder.resolve() not in known.values():
+    folders = offered()
+    if name not in folders and (is_public() or NETWORK_SHARE.match(name)):
+        raise AnalysisError(f"Results are offered of: {', '.join(folders) or 'no corpus'}. Choose one of them.")
+    results = open_results(folders.get(name) or Path(os.path.expanduser(name)))
+    if not is_public() and results.folder.resolve() not in folders.values():
         remember_results(results.folder)
     return results

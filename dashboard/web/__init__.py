@@ -1,1 +1,1 @@
-"""What surrounds Streamlit's page: who may ask for it, what its head brings, and the link to it."""
+"""The web server around Streamlit: access control, static files, and the link to the page."""

@@ -9,17 +9,17 @@ import segno
 from core.errors import AnalysisError
 
 HOST: Final = re.compile(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]")
-"""A name, an address, or an address of IPv6 in brackets."""
+"""A name, an IPv4 address, or an IPv6 address in brackets."""
 
 
 def class_link(host: str, port: int) -> str:
     """Link to the lessons of a server.
 
     Args:
-        host: name or address under which the class reaches it.
+        host: name or address of the server for the class.
         port: of the server.
 
-    Raises: AnalysisError for what is no name of a host.
+    Raises: AnalysisError for an invalid host or port.
     """
     if not HOST.fullmatch(host) or not 1 <= port <= 65535:
         raise AnalysisError(f"{host[:60]!r} and port {port} are no name and port of a server. Set HOST and PORT.")
@@ -27,13 +27,13 @@ def class_link(host: str, port: int) -> str:
 
 
 def main() -> None:
-    """Print them."""
+    """Print the link and its QR code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("host")
     parser.add_argument("port", type=int)
-    chosen = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        url = class_link(chosen.host, chosen.port)
+        url = class_link(arguments.host, arguments.port)
     except AnalysisError as error:
         raise SystemExit(str(error)) from None
     print(f"For your class: {url}\n", flush=True)

@@ -1,6 +1,6 @@
-"""Bounds what one page of a public server can have uploaded at once.
+"""Limits the number of uploads that one session of a public server can hold.
 
-Streamlit bounds the size of an upload, never how many there are, and keeps each until its page is closed or removes it.
+Streamlit limits the size of an upload, not their number, and keeps each until its session ends or removes it.
 """
 
 import re
@@ -16,30 +16,30 @@ _UPLOAD: Final = re.compile("/_stcore/upload_file/([^/]+)/[^/]+/?$")
 
 
 class FewUploads:
-    """Middleware that answers 413 to an upload of a page that has as many already."""
+    """Middleware that answers 413 to an upload beyond the limit of a session."""
 
     def __init__(self, app: ASGIApp, most: int) -> None:
-        """Stand before this app.
+        """Wrap this app.
 
         Args:
-            app: Streamlit's.
-            most: uploads of one page at once.
+            app: of Streamlit.
+            most: maximum number of uploads of one session.
         """
         self._app = app
         self._most = most
         self._arriving: Counter[str] = Counter()
-        """Uploads on their way, by page: they are not held yet, and count."""
+        """Uploads in progress, by session: they count, though the server does not hold them yet."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
+        """Answer a request, or pass it on."""
         upload = _UPLOAD.search(scope["path"]) if scope["type"] == "http" and scope["method"] == "PUT" else None
         if upload is None:
             await self._app(scope, receive, send)
             return
         page = upload[1]
         if _n_held(page) + self._arriving[page] >= self._most:
-            said = f"This page holds {self._most} uploads already. Remove one of them first.\n"
-            await PlainTextResponse(said, 413)(scope, receive, send)
+            message = f"This page holds {self._most} uploads already. Remove one of them first.\n"
+            await PlainTextResponse(message, 413)(scope, receive, send)
             return
         self._arriving[page] += 1
         try:
@@ -51,7 +51,7 @@ class FewUploads:
 
 
 def _n_held(page: str) -> int:
-    """Uploads of a page that the server holds."""
-    held = get_instance().uploaded_file_mgr
-    assert isinstance(held, MemoryUploadedFileManager), "Streamlit's server keeps uploads in memory"
-    return len(held.file_storage.get(page, ()))
+    """Number of uploads of a session that the server holds."""
+    manager = get_instance().uploaded_file_mgr
+    assert isinstance(manager, MemoryUploadedFileManager), "Streamlit's server keeps uploads in memory"
+    return len(manager.file_storage.get(page, ()))

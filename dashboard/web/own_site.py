@@ -1,7 +1,7 @@
-"""Closes the page to other sites: what another site sends is refused, and no other site can show it in a frame.
+"""Closes the page to other sites: their requests are refused, and they cannot show the page in a frame.
 
-A page on this machine can be reached by every site that its owner visits. A name that leads here (DNS rebinding), a
-request that another site's script sends, and a frame around the page are the three ways in.
+Every site that the owner of this machine visits could reach the page in three ways: a name that resolves to this
+machine (DNS rebinding), a request from a script of that site, and a frame around the page.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 POLICY: Final = "; ".join(
     (
         "default-src 'self'",
-        # Vega makes functions of its expressions, and Streamlit loads scripts of components from blobs.
+        # Vega compiles its expressions to functions, and Streamlit loads scripts of components from blobs.
         "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
         "style-src 'self' 'unsafe-inline'",
         "img-src 'self' data: blob:",
@@ -27,7 +27,7 @@ POLICY: Final = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-"""What a browser may load for the page, and who may show the page: nothing and nobody elsewhere."""
+"""Content security policy: the page loads nothing from elsewhere, and no other site may frame it."""
 HEADERS: Final = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -36,25 +36,25 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Of every answer."""
+"""Headers of every response."""
 CLOSED: Final = ("/_stcore/metrics", "/_stcore/script-health-check")
-"""Addresses of Streamlit that tell about the server, or run the page, for whoever asks."""
+"""Endpoints of Streamlit that reveal facts about the server, or run the page, for anyone."""
 POLICY_VIOLATION: Final = 1008
-"""Code with which a WebSocket is closed (RFC 6455, section 7.4.1); before it is open, the answer is 403."""
+"""Close code of a WebSocket (RFC 6455, section 7.4.1); before it is open, the response is 403."""
 
 
 class OwnSiteOnly:
-    """Middleware that answers 403 where Host or Origin are not the page's own, and sets headers that say the same.
+    """Middleware that answers 403 if Host or Origin are not those of the page, and sets the matching headers.
 
-    It stands before Streamlit's own check of origins, which asks another server for this machine's address.
+    It comes before Streamlit's own check of origins, which requests this machine's address from another server.
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        """Stand before this app."""
+        """Wrap this app."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
+        """Answer a request, or pass it on."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
         elif reason := _refused(Headers(scope=scope)):
@@ -66,7 +66,7 @@ class OwnSiteOnly:
 
 
 def _refused(headers: Headers) -> str:
-    """Why a request is refused; empty where it is not."""
+    """Why a request is refused; empty if it is accepted."""
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
     if len(hosts) != 1 or not is_host_allowed(hosts[0]):
         names = ", ".join(config.get_option("server.allowedHosts"))

@@ -1,8 +1,8 @@
-"""Sends the scripts of Streamlit's page, of which a first visit fetches a hundred, with little work for each.
+"""Serves the scripts of Streamlit's page, about a hundred on a first visit, with little work for each.
 
-Streamlit hands every step of sending a file to another thread: finding it, opening it, reading it. Each step waits for
-its turn while a thread imports what the first visit needs. These files are small and lie on this machine, so here they
-are read at once, which takes less than half of the processor's time.
+Streamlit runs every step of sending a file (finding, opening, reading) in another thread, and each step waits while a
+thread imports modules for the first visit. These files are small and local, so here they are read synchronously, which
+takes less than half of the CPU time.
 """
 
 from pathlib import Path
@@ -16,19 +16,19 @@ from streamlit.web.server.starlette.starlette_server_config import STATIC_ASSET_
 
 FOLDER: Final = Path(get_static_dir(), "static", "js")
 CACHE: Final = f"public, immutable, max-age={STATIC_ASSET_CACHE_MAX_AGE_SECONDS}"
-"""What Streamlit allows for these files: their names change with their contents."""
+"""Cache policy of Streamlit for these files: their names change with their contents."""
 
 
 class Scripts:
-    """Middleware that sends Streamlit's scripts and hands all other requests on."""
+    """Middleware that serves Streamlit's scripts and passes on all other requests."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Stand before this app."""
+        """Wrap this app."""
         self._app = app
         self._files = {f"/static/js/{path.name}": path for path in FOLDER.glob("*.js")}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
+        """Answer a request, or pass it on."""
         is_get = scope["type"] == "http" and scope["method"] == "GET"
         path = self._files.get(scope["path"]) if is_get else None
         if path is None:
@@ -36,7 +36,7 @@ class Scripts:
             return
         headers = {"Cache-Control": CACHE, "ETag": f'"{path.name}"'}
         if Headers(scope=scope).get("if-none-match") == headers["ETag"]:
-            answer = Response(status_code=304, headers=headers)
+            response = Response(status_code=304, headers=headers)
         else:
-            answer = Response(path.read_bytes(), headers=headers, media_type="text/javascript")
-        await answer(scope, receive, send)
+            response = Response(path.read_bytes(), headers=headers, media_type="text/javascript")
+        await response(scope, receive, send)
