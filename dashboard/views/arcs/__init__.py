@@ -1,1 +1,1 @@
-"""The arcs of the text on screen: where the chosen heads look. Inspect and Compare share them."""
+"""Arcs of the chosen heads for the text on screen, shared by Inspect and Compare."""

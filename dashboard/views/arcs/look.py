@@ -1,4 +1,4 @@
-"""How the arcs of the text on screen are set; Inspect and Compare share it, and the link restores it."""
+"""Settings of the arcs, shared by Inspect and Compare and restored by the link."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,56 +11,56 @@ from dashboard.components.arcs.look import NAMES, Look, read_look
 from dashboard.figures.text.sides import Side
 
 linked_arcs: Final = st.fragment(attention_arcs)
-"""The same arcs, of which a change of their settings runs nothing else of the page."""
+"""Arcs in a fragment: changing their settings reruns nothing else of the page."""
 LOOK: Final = "arcs look"
 
 
 @dataclass(frozen=True)
-class _Held:
-    """What is set, and on which tokens."""
+class _SavedLook:
+    """Settings, and a hash of the tokens for which they were made."""
 
     tokens: int
     look: Look
 
 
 def look_at(queries: Side, keys: Side) -> Look:
-    """How the arcs of these tokens are set: on a first visit as the link asks.
+    """The settings of the arcs for these tokens; on a first visit, those in the link.
 
-    A pin holds only on the tokens on which it was set.
+    A pin is kept only for the tokens on which it was set.
     """
     tokens = hash((*queries.tokens, queries.start, *keys.tokens, keys.start))
-    held: _Held | None = st.session_state.get(LOOK)
-    if link.asks_for(NAMES) or held is None:
+    saved: _SavedLook | None = st.session_state.get(LOOK)
+    if link.asks_for(NAMES) or saved is None:
         look = _linked(queries, keys)
-    elif held.tokens == tokens:
-        look = held.look
+    elif saved.tokens == tokens:
+        look = saved.look
     else:
-        look = Look(**{**held.look.parameters, "pin": ""}).on(queries, keys)
-    st.session_state[LOOK] = _Held(tokens, look)
+        look = Look(**{**saved.look.parameters, "pin": ""}).on(queries, keys)
+    st.session_state[LOOK] = _SavedLook(tokens, look)
     link.put(NAMES, look.parameters)
     return look
 
 
 def look_now() -> Look:
-    """How the arcs are set at this moment."""
-    held: _Held = st.session_state[LOOK]
-    return held.look
+    """The current settings of the arcs."""
+    saved: _SavedLook = st.session_state[LOOK]
+    return saved.look
 
 
 def take_look(look: Look) -> None:
-    """Remember what the reader has set, and write it to the address bar."""
-    st.session_state[LOOK] = _Held(st.session_state[LOOK].tokens, look)
+    """Remember the reader's settings, and write them to the address bar."""
+    st.session_state[LOOK] = _SavedLook(st.session_state[LOOK].tokens, look)
     link.put(NAMES, look.parameters)
 
 
 def _linked(queries: Side, keys: Side) -> Look:
-    """What the link asks for; says what of it there is not."""
-    linked = {name: value for name in NAMES if (value := link.take(name))}
-    look = read_look(linked)
-    shown = look.on(queries, keys)
+    """The settings in the link; reports those that are invalid or do not fit the tokens."""
+    values = {name: value for name in NAMES if (value := link.take(name))}
+    look = read_look(values)
+    applicable = look.on(queries, keys)
     for name in NAMES:
-        if name in linked and not getattr(look, name):
-            link.say(wording.no_such_look(name, link.quoted(linked[name])))
-        elif name in linked and not getattr(shown, name):
-            link.say(wording.not_in_text(name, link.quoted(linked[name])))
-    return shown
+        if name in values and not getattr(look, name):
+            link.say(wording.no_such_look(name, link.quoted(values[name])))
+        elif name in values and not getattr(applicable, name):
+            link.say(wording.not_in_text(name, link.quoted(values[name])))
+    return applicable

@@ -1,4 +1,4 @@
-"""One typed text under both checkpoints: a head's arcs in each, their difference, and what each predicts."""
+"""One typed text under both checkpoints: arcs of the chosen heads, their difference, and the predictions."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from core.passes.outputs import Prediction
 
 GROUP: Final = "compare"
-"""Of the views of arcs, which point, pin, scroll and are set together."""
+"""Group of the arcs, which highlight, pin and scroll together and share settings."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Drawn:
-    """The same heads under both checkpoints, on the same two sides."""
+class _AlignedAttention:
+    """Attention of the same heads under both checkpoints, on common queries and keys."""
 
     queries: Side
     keys: Side
@@ -46,45 +46,47 @@ class _Drawn:
 
 
 def same_head_in_both(inference: Inference, focus: Focus, text: Text) -> None:
-    """Draw the chosen heads' arcs under both and their difference, and say what each checkpoint predicts."""
+    """Draw the arcs of the chosen heads under both and their difference, and show what each checkpoint predicts."""
     try:
         heads = focus.heads[-MOST_HEADS:]
-        looks = _looks(inference, focus, text)
+        attentions = _attentions(inference, focus, text)
         predictions = _predictions(inference, focus, text)
-        drawn = _aligned(text, *looks, heads) if heads else wording.ARCS_HINT
-        if isinstance(drawn, str):
-            st.info(drawn)
-            for letter, name, said in zip("ab", focus.names, predictions):
-                st.markdown(wording.side(letter, plain(name), said))
+        aligned = _aligned(text, *attentions, heads) if heads else wording.ARCS_HINT
+        if isinstance(aligned, str):
+            st.info(aligned)
+            for letter, name, prediction in zip("ab", focus.names, predictions):
+                st.markdown(wording.side(letter, plain(name), prediction))
             return
-        if looks[0].overview is not None:
-            move_window(focus.pair.engines[0], text, looks[0], looks[0].overview, heads)
-        _controls(drawn, heads)
+        if attentions[0].overview is not None:
+            move_window(focus.pair.engines[0], text, attentions[0], attentions[0].overview, heads)
+        _controls(aligned, heads)
         left, middle, right = thirds()
-        for place, letter, name, said, attention in zip(
-            (left, middle), "ab", focus.names, predictions, (drawn.a, drawn.b)
+        for column, letter, name, prediction, attention in zip(
+            (left, middle), "ab", focus.names, predictions, (aligned.a, aligned.b)
         ):
-            with place:
-                st.markdown(wording.side(letter, plain(name), said))
-                _one_side(drawn, heads, letter, name, attention)
+            with column:
+                st.markdown(wording.side(letter, plain(name), prediction))
+                _one_side(aligned, heads, letter, name, attention)
         with right:
             st.markdown(wording.difference(head_name(*heads[-1])))
-            _difference(drawn, heads[-1])
+            _difference(aligned, heads[-1])
     except AnalysisError as error:
         show_error(error)
 
 
-def _looks(inference: Inference, focus: Focus, text: Text) -> tuple[TextAttention, TextAttention]:
-    """The text under both; one that is too long for either is cut only when the reader says so."""
+def _attentions(inference: Inference, focus: Focus, text: Text) -> tuple[TextAttention, TextAttention]:
+    """The attention under both; a text too long for either is cut only if the reader asks for it."""
     try:
-        return _looked(inference, focus, text, "error")
+        return _both_attentions(inference, focus, text, "error")
     except TextTooLong:
         if not toggle(shared_wording.CUT_THIS, key="cut"):
             raise
-    return _looked(inference, focus, text, "truncate")
+    return _both_attentions(inference, focus, text, "truncate")
 
 
-def _looked(inference: Inference, focus: Focus, text: Text, too_long: TooLong) -> tuple[TextAttention, TextAttention]:
+def _both_attentions(
+    inference: Inference, focus: Focus, text: Text, too_long: TooLong
+) -> tuple[TextAttention, TextAttention]:
     start = state.window_start(text)
     with waiting() as report:
         a, b = (
@@ -96,17 +98,17 @@ def _looked(inference: Inference, focus: Focus, text: Text, too_long: TooLong) -
     return a, b
 
 
-def _controls(drawn: _Drawn, heads: list[Head]) -> None:
-    """The switches of all three pictures: a view of their group that is nothing else."""
+def _controls(aligned: _AlignedAttention, heads: list[Head]) -> None:
+    """The switches of all three pictures: a view of their group without a picture."""
     linked_arcs(
         key="arcs controls",
-        queries=drawn.queries,
-        keys=drawn.keys,
-        attention=drawn.a,
+        queries=aligned.queries,
+        keys=aligned.keys,
+        attention=aligned.a,
         heads=heads,
-        causal=drawn.causal,
+        causal=aligned.causal,
         label=wording.CONTROLS,
-        look=look_at(drawn.queries, drawn.keys),
+        look=look_at(aligned.queries, aligned.keys),
         on_look=take_look,
         group=GROUP,
         controls="alone",
@@ -114,33 +116,37 @@ def _controls(drawn: _Drawn, heads: list[Head]) -> None:
 
 
 def _one_side(
-    drawn: _Drawn, heads: list[Head], letter: str, name: str, attention: Float[np.ndarray, "chosen query key"]
+    aligned: _AlignedAttention,
+    heads: list[Head],
+    letter: str,
+    name: str,
+    attention: Float[np.ndarray, "chosen query key"],
 ) -> None:
     linked_arcs(
         key=f"arcs {letter}",
-        queries=drawn.queries,
-        keys=drawn.keys,
+        queries=aligned.queries,
+        keys=aligned.keys,
         attention=attention,
         heads=heads,
-        causal=drawn.causal,
+        causal=aligned.causal,
         label=f"Attention of {', '.join(head_name(*head) for head in heads)} in {name}",
-        look=look_at(drawn.queries, drawn.keys),
+        look=look_at(aligned.queries, aligned.keys),
         on_look=take_look,
         group=GROUP,
         controls="without",
     )
 
 
-def _difference(drawn: _Drawn, head: Head) -> None:
+def _difference(aligned: _AlignedAttention, head: Head) -> None:
     linked_arcs(
         key="arcs difference",
-        queries=drawn.queries,
-        keys=drawn.keys,
-        attention=drawn.b[-1:] - drawn.a[-1:],
+        queries=aligned.queries,
+        keys=aligned.keys,
+        attention=aligned.b[-1:] - aligned.a[-1:],
         heads=[head],
-        causal=drawn.causal,
+        causal=aligned.causal,
         label=f"Difference of the attention of {head_name(*head)}, b minus a",
-        look=look_at(drawn.queries, drawn.keys),
+        look=look_at(aligned.queries, aligned.keys),
         on_look=take_look,
         group=GROUP,
         controls="without",
@@ -150,29 +156,31 @@ def _difference(drawn: _Drawn, head: Head) -> None:
     )
 
 
-def _aligned(text: Text, a: TextAttention, b: TextAttention, heads: list[Head]) -> _Drawn | str:
-    """The heads' attention on common sides: tokens where both cut the text alike, else words; or why there are none."""
-    first, second = (attention_of(looked.attention, heads) for looked in (a, b))
+def _aligned(text: Text, a: TextAttention, b: TextAttention, heads: list[Head]) -> _AlignedAttention | str:
+    """Attention on common tokens if both tokenise the text alike, else on words; or a sentence why neither works."""
+    attention_a, attention_b = (attention_of(text_attention.attention, heads) for text_attention in (a, b))
     if same_tokens(a.text, b.text) and a.window == b.window:
         queries, keys = sides(a)
-        return _Drawn(queries=queries, keys=keys, a=first, b=second, causal=a.causal)
+        return _AlignedAttention(queries=queries, keys=keys, a=attention_a, b=attention_b, causal=a.causal)
     if "cross" in (a.text.kind, b.text.kind) or a.text.kind != b.text.kind:
         return wording.OTHER_KIND
     if a.overview is not None or b.overview is not None:
         return wording.WINDOWS_DIFFER
-    read = _read_by_queries(text, a)
-    common = common_words(word_attention(read, a.text.queries, first), word_attention(read, b.text.queries, second))
+    query_text = _query_text(text, a)
+    common = common_words(
+        word_attention(query_text, a.text.queries, attention_a), word_attention(query_text, b.text.queries, attention_b)
+    )
     st.info(wording.ON_WORDS)
     side = _side(common.a, common.n_left_out)
-    return _Drawn(queries=side, keys=side, a=common.a.attention, b=common.b.attention, causal=a.causal)
+    return _AlignedAttention(queries=side, keys=side, a=common.a.attention, b=common.b.attention, causal=a.causal)
 
 
-def _read_by_queries(text: Text, looked: TextAttention) -> Text:
-    """The segments that the queries read."""
-    if looked.text.kind == "self":
+def _query_text(text: Text, text_attention: TextAttention) -> Text:
+    """The segments of the text that the queries belong to."""
+    if text_attention.text.kind == "self":
         return text
-    at = 0 if looked.text.kind == "encoder" else 1
-    return Text((text.segments[at],), None if text.words is None else (text.words[at],))
+    segment = 0 if text_attention.text.kind == "encoder" else 1
+    return Text((text.segments[segment],), None if text.words is None else (text.words[segment],))
 
 
 def _side(words: WordAttention, n_left_out: int) -> Side:
@@ -190,13 +198,15 @@ def _predictions(inference: Inference, focus: Focus, text: Text) -> list[str]:
             inference.prediction(engine, text, all_heads_on(focus.chosen, engine), report=report)
             for engine in focus.pair.engines
         ]
-    return [wording.NO_PREDICTION if one is None else _said(one) for one in predictions]
+    return [
+        wording.NO_PREDICTION if prediction is None else _prediction_sentence(prediction) for prediction in predictions
+    ]
 
 
-def _said(prediction: "Prediction") -> str:
-    """The likeliest first; all of two classes."""
+def _prediction_sentence(prediction: "Prediction") -> str:
+    """The prediction in a sentence, most likely first."""
     order = np.argsort(-prediction.values, kind="stable")
-    names = [plain(prediction.names[place].strip()) for place in order]
-    values = [float(prediction.values[place]) for place in order]
+    names = [plain(prediction.names[index].strip()) for index in order]
+    values = [float(prediction.values[index]) for index in order]
     masked = None if prediction.masked is None else plain(prediction.masked)
     return wording.predicted(names, values, prediction.unit, masked)

@@ -1,4 +1,4 @@
-"""Two checkpoints of one shape: which heads changed, and more, folded by the question that it answers."""
+"""Two checkpoints of one shape: which heads changed, and tabs with further questions."""
 
 from collections.abc import Callable, Sequence
 
@@ -27,15 +27,15 @@ from dashboard.views.layout import halves
 from dashboard.views.pickers import from_list, some_of, toggle
 
 ROLE_WIDTH = 250
-"""Pixels of the list of roles."""
+"""Width of the list of roles, in pixels."""
 
 
 def changes(focus: Focus, steps: Sequence[int] | None) -> None:
-    """Which heads changed, and below it one question at a time.
+    """Which heads changed, and below it a tab for each further question.
 
     Args:
-        focus: the checkpoint that the page is about, among the others.
-        steps: as for `over_checkpoints`.
+        focus: the selected checkpoint among the others.
+        steps: as in `over_checkpoints`.
     """
     st.subheader(wording.CHANGES)
     if focus.chosen.corpus == controls.TYPED and focus.chosen.criterion.method == "test":
@@ -58,7 +58,7 @@ def changes(focus: Focus, steps: Sequence[int] | None) -> None:
 
 
 def _controls(focus: Focus) -> str:
-    """The role that is looked at, at first the one that moved most, and whether finer ones are shown."""
+    """The selected role, initially the one that changed most, and a switch for the finer roles."""
     labels = {LOOKS[role].label: role for role in _with_scores(focus)}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         role = from_list(
@@ -81,15 +81,15 @@ def _with_scores(focus: Focus) -> list[str]:
 
 def _per_layer(focus: Focus, role: str) -> None:
     tests_a, tests_b = focus.pair.tests
-    places = [ROLES.index(each) for each in focus.coarse]
-    gained, lost = changes_per_layer(tests_a.holds[places], tests_b.holds[places])
-    moved = shift(focus.pair, focus.chosen, role)
+    indices = [ROLES.index(name) for name in focus.coarse]
+    gained, lost = changes_per_layer(tests_a.holds[indices], tests_b.holds[indices])
+    role_shift = shift(focus.pair, focus.chosen, role)
     left, right = halves()
     with left:
         figure = roles_gained_and_lost(gained, lost, focus.coarse, tests_a.mean.shape[2])
         chart("roles gained and lost", figure, focus.facts)
     with right:
-        figure = shift_by_layer([moved], focus.chosen.criterion.alpha, focus.chosen.scale)
+        figure = shift_by_layer([role_shift], focus.chosen.criterion.alpha, focus.chosen.scale)
         chart("score change by layer", figure, focus.facts)
 
 
@@ -97,10 +97,10 @@ def _divergence(focus: Focus) -> None:
     left, right = halves()
     with left:
         divergence(focus)
-    of_texts = focus.pair.scored.divergence
-    if of_texts is not None and divergence_of_heads(focus.pair) is not None:
+    per_text = focus.pair.scored.divergence
+    if per_text is not None and divergence_of_heads(focus.pair) is not None:
         with right:
-            chart("divergence by layer", divergence_by_layer(of_texts), focus.facts)
+            chart("divergence by layer", divergence_by_layer(per_text), focus.facts)
 
 
 def _transitions(focus: Focus) -> None:
@@ -112,20 +112,20 @@ def _transitions(focus: Focus) -> None:
     st.dataframe(table, hide_index=True, column_config={"which": st.column_config.TextColumn(width="large")})
     table_downloads("transitions", table, focus.facts)
     st.markdown(wording.MCNEMAR)
-    shown = {*focus.coarse, *focus.fine}
-    counts = role_change_table([one for one in role_changes(holds_a, holds_b, ROLES) if one.role in shown])
+    roles = {*focus.coarse, *focus.fine}
+    counts = role_change_table([change for change in role_changes(holds_a, holds_b, ROLES) if change.role in roles])
     st.dataframe(counts, hide_index=True, column_config={"p": st.column_config.NumberColumn(format="%.3g")})
     table_downloads("role changes", counts, focus.facts)
 
 
 def _table(focus: Focus) -> None:
     tests = paired(focus.pair, focus.chosen)
-    table = comparison_table(tests, *(of_one.holds for of_one in focus.pair.tests))
+    table = comparison_table(tests, *(side_tests.holds for side_tests in focus.pair.tests))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        shown = some_of("Roles", ROLES, key="compare roles", every="all roles")
-        only = toggle("Only significant differences", key="compare significant")
-    wanted = table["role"].isin(shown)
-    table = table[wanted & tests.differs.ravel() if only else wanted]
+        roles = some_of("Roles", ROLES, key="compare roles", every="all roles")
+        only_significant = toggle("Only significant differences", key="compare significant")
+    mask = table["role"].isin(roles)
+    table = table[mask & tests.differs.ravel() if only_significant else mask]
     small = {name: st.column_config.NumberColumn(format="%.3g") for name in ("p", "p_adjusted", "wilcoxon_p")}
     score = {
         name: st.column_config.NumberColumn(format="%.3f") for name in ("mean_a", "mean_b", "difference", "t", "effect")

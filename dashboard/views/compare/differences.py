@@ -1,4 +1,4 @@
-"""Two checkpoints of one shape, head by head: grids of their roles and of what changed, and maps of differences."""
+"""Two checkpoints of one shape, head by head: grids of roles and of changes, and maps of differences."""
 
 from typing import Final
 
@@ -24,28 +24,28 @@ FINER: Final = "compare finer"
 
 
 def which_heads(focus: Focus, role: str) -> None:
-    """Roles gained, kept and lost beside a map of how far the scores of one role moved."""
+    """Roles gained, kept and lost next to a map of the score differences for one role."""
     left, right = halves()
     with left:
-        before, (reference, compared) = focus.pair.tests[0], focus.names
+        tests_a, (reference, compared) = focus.pair.tests[0], focus.names
         title = f"Roles gained, kept and lost by {compared} against {reference}"
         p_values = paired(focus.pair, focus.chosen).p_adjusted
-        _roles(focus, "changes", 1, p_values, "p of b − a", title, held_before=before.holds)
+        _roles(focus, "changes", 1, p_values, "p of b − a", title, held_before=tests_a.holds)
     with right:
         _difference(focus, role)
 
 
 def grids(focus: Focus) -> None:
     """Roles under each checkpoint."""
-    for place, side, letter in zip(halves(), (0, 1), "ab"):
-        with place:
+    for column, side, letter in zip(halves(), (0, 1), "ab"):
+        with column:
             name, p_values = focus.names[side], focus.pair.tests[side].p_adjusted
             st.markdown(f"**({letter})** {plain(name)}")
             p_name = f"p ({focus.chosen.correction})"
             _roles(focus, letter, side, p_values, p_name, f"({letter}) Roles of the heads of {name}")
 
 
-def _shown(focus: Focus) -> tuple[str, ...]:
+def _shown_roles(focus: Focus) -> tuple[str, ...]:
     return focus.fine if st.session_state.get(FINER) else focus.coarse
 
 
@@ -66,7 +66,7 @@ def _roles(
         scores=tests.mean,
         holds=tests.holds,
         tau=focus.chosen.criterion.tau,
-        shown=_shown(focus),
+        shown=_shown_roles(focus),
         held_before=held_before,
         before=wording.against(focus.names[0]),
         filled=shared_wording.filled_by_test(focus.chosen.criterion.tau, focus.chosen.scale),
@@ -89,21 +89,21 @@ def _roles(
 
 
 def divergence(focus: Focus) -> None:
-    """How far apart each head's attention is under the two."""
+    """Divergence of the attention of each head between the two checkpoints."""
     moved = divergence_of_heads(focus.pair)
     if moved is None:
         st.info(wording.NO_DIVERGENCE)
         return
     st.markdown(wording.DIVERGENCE_NOTE)
-    others = [of_one for pair in focus.pairs if (of_one := divergence_of_heads(pair)) is not None]
-    bound = min(round_bound(max(float(of_one.max()) for of_one in others)), MOST_DIVERGENCE)
+    divergences = [values for pair in focus.pairs if (values := divergence_of_heads(pair)) is not None]
+    bound = min(round_bound(max(float(values.max()) for values in divergences)), MOST_DIVERGENCE)
     _map(focus, "divergence", moved, bound, wording.DIVERGENCE_TITLE)
 
 
 def differences(focus: Focus, role: str) -> None:
-    """A map of b - a for each role but the one that is drawn already."""
+    """A map of b - a for each role except the one that is drawn already."""
     st.markdown(wording.sign(focus.chosen.scale))
-    others = [other for other in _shown(focus) if other != role]
+    others = [other for other in _shown_roles(focus) if other != role]
     for start in range(0, len(others), 2):
         for column, other in zip(halves(), others[start : start + 2]):
             with column:
@@ -112,14 +112,14 @@ def differences(focus: Focus, role: str) -> None:
 
 def _difference(focus: Focus, role: str) -> None:
     """The map of b - a of one role, on a scale that all roles and all compared checkpoints share."""
-    tests, place = paired(focus.pair, focus.chosen), ROLES.index(role)
-    if not np.isfinite(tests.difference[place]).any():
+    tests, index = paired(focus.pair, focus.chosen), ROLES.index(role)
+    if not np.isfinite(tests.difference[index]).any():
         st.info(wording.no_scores(LOOKS[role].label))
         return
-    places = [ROLES.index(shown) for shown in dict.fromkeys((*_shown(focus), role))]
-    moved = [np.abs(pair.tests[1].mean[places] - pair.tests[0].mean[places]) for pair in focus.pairs]
-    bound = round_bound(max(float(np.nanmax(of_one)) for of_one in moved))
-    _map(focus, role, tests.difference[place], bound, f"{LOOKS[role].label}, b − a", tests)
+    indices = [ROLES.index(name) for name in dict.fromkeys((*_shown_roles(focus), role))]
+    absolute_differences = [np.abs(pair.tests[1].mean[indices] - pair.tests[0].mean[indices]) for pair in focus.pairs]
+    bound = round_bound(max(float(np.nanmax(values)) for values in absolute_differences))
+    _map(focus, role, tests.difference[index], bound, f"{LOOKS[role].label}, b − a", tests)
 
 
 def _map(
@@ -130,8 +130,8 @@ def _map(
     title: str,
     tests: PairedTests | None = None,
 ) -> None:
-    """One number per head with its files; with tests, a difference of the role that is named, and what they say."""
-    place = ROLES.index(name) if tests is not None else 0
+    """A map of one number per head with its files; with `tests`, the difference of the role `name` and its tests."""
+    index = ROLES.index(name) if tests is not None else 0
     reference, compared = focus.names
     picture = HeadMap(
         title=title,
@@ -141,25 +141,25 @@ def _map(
         signed=tests is not None,
         low_label="" if tests is None else wording.LESS,
         high_label="" if tests is None else wording.MORE,
-        outlined=None if tests is None else tests.differs[place],
+        outlined=None if tests is None else tests.differs[index],
         outline="" if tests is None else wording.OUTLINE,
-        details=() if tests is None else _details(tests, place),
+        details=() if tests is None else _details(tests, index),
     )
     show_head_map(
         picture, key=f"map {name}", file=f"map of {name}", heads=focus.heads, reset=focus.reset, facts=focus.facts
     )
 
 
-def _details(tests: PairedTests, place: int) -> list[Detail]:
-    ends = zip(tests.low[place], tests.high[place])
+def _details(tests: PairedTests, index: int) -> list[Detail]:
+    ends = zip(tests.low[index], tests.high[index])
     interval = [[f"{low:+.3f} to {high:+.3f}" for low, high in zip(*rows)] for rows in ends]
     return [
-        ("mean under a", tests.mean_a[place]),
-        ("mean under b", tests.mean_b[place]),
-        ("b − a", tests.difference[place]),
+        ("mean under a", tests.mean_a[index]),
+        ("mean under b", tests.mean_b[index]),
+        ("b − a", tests.difference[index]),
         (f"{1 - tests.alpha:.0%} interval", interval),
-        ("p, corrected", tests.p_adjusted[place]),
-        ("p, Wilcoxon", tests.wilcoxon_p[place]),
-        ("effect (d)", tests.effect[place]),
-        ("texts", tests.texts[place].astype(str).tolist()),
+        ("p, corrected", tests.p_adjusted[index]),
+        ("p, Wilcoxon", tests.wilcoxon_p[index]),
+        ("effect (d)", tests.effect[index]),
+        ("texts", tests.texts[index].astype(str).tolist()),
     ]

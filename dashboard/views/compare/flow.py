@@ -1,4 +1,4 @@
-"""Role transitions as a flow, and the heads of the transition that the reader chose."""
+"""Role transitions as a flow diagram, and the heads of the chosen transition."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -17,19 +17,19 @@ from dashboard.views.compare.numbers import Focus
 from dashboard.views.plotly_charts import plotly_chart
 
 TRANSITION: Final = "transition"
-"""Key, and query parameter, of the chosen transition, by the name that its mark sends."""
+"""Key and query parameter of the chosen transition, by the name of its mark."""
 HEAD: Final = "transition head"
 
 
 def flow(focus: Focus, between: Sequence[Transition]) -> None:
-    """The picture, and the heads of what was clicked in it or chosen in the list below it."""
+    """The diagram, and the heads of the transition clicked in it or chosen in the list below."""
     marks = heads_by_mark(between)
     st.markdown(wording.FLOW_SEE)
     plotly_chart("role flow", role_flow(between, focus.names), focus.facts, on_click=partial(_take_mark, marks))
-    if (asked := link.take(TRANSITION)) is not None:
-        st.session_state[TRANSITION] = asked
-        if asked not in marks:
-            link.say(wording.no_such_transition(link.quoted(asked)))
+    if (linked_name := link.take(TRANSITION)) is not None:
+        st.session_state[TRANSITION] = linked_name
+        if linked_name not in marks:
+            link.say(wording.no_such_transition(link.quoted(linked_name)))
     if st.session_state.get(TRANSITION) not in marks:
         st.session_state[TRANSITION] = None  # another tau, or another checkpoint, has other transitions
     mark = st.selectbox(
@@ -42,7 +42,7 @@ def flow(focus: Focus, between: Sequence[Transition]) -> None:
         help=wording.TRANSITION_HELP,
         persist_state="session",
     )
-    # Not the name in the list, whose number of heads another tau changes.
+    # Not the label in the list: its number of heads changes with tau.
     link.put([TRANSITION], {} if mark is None else {TRANSITION: mark})
     if mark is not None:
         _heads(focus, marks[mark])
@@ -54,7 +54,7 @@ def _take_mark(marks: dict[str, tuple[Head, ...]], mark: Any) -> None:
 
 
 def _heads(focus: Focus, heads: Sequence[Head]) -> None:
-    """A button for each head, and the way to Inspect for those that are chosen."""
+    """A button for each head, and a link to Inspect for the chosen ones."""
     by_name = {head_name(*head): head for head in heads}
     pressed = [name for name, head in by_name.items() if head in focus.heads]
     st.session_state[HEAD] = pressed[-1] if pressed else None
@@ -63,7 +63,7 @@ def _heads(focus: Focus, heads: Sequence[Head]) -> None:
 
 
 def _choose(by_name: dict[str, Head]) -> None:
-    """The head of the pressed button is the chosen head of every view; pressing it again changes nothing."""
+    """Choose the head of the pressed button in every view; pressing it again changes nothing."""
     name = st.session_state[HEAD]
     if name is not None:
         state.push_heads([by_name[name]])

@@ -1,4 +1,4 @@
-"""Checkpoints against a reference on the chosen texts, as the page Compare needs them: scored in step, then tested."""
+"""Checkpoints against a reference on the same texts: scores, tests and divergence for the page Compare."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from dashboard.views.descriptions.sentences import Sentences
 
 SCORED_BYTES: Final = 256 * 2**20
 TESTED_BYTES: Final = 64 * 2**20
-"""Of the latest comparisons in memory, for all readers: a click asks for the same ones again."""
+"""Sizes of the caches of recent comparisons, for all sessions: a click needs the same ones again."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,23 +34,23 @@ class Scored:
     """A checkpoint and the reference on the same texts."""
 
     key: Hashable
-    """Stands for these numbers where something that follows from them is kept, without keeping the texts in memory."""
+    """Key for caching derived results without keeping the texts in memory."""
     engines: tuple[Engine, Engine]
     """The reference, and the compared checkpoint."""
     positions: tuple[int, ...]
-    """Place of each text among those given."""
+    """Index of each text in the corpus."""
     too_long: tuple[tuple[int, int], ...]
-    """Place and number of tokens of each text that is too long for either."""
+    """Index and number of tokens of each text that is too long for either."""
     sides: tuple[RoleScores, RoleScores]
     """Scores under the reference, and under the compared checkpoint."""
     n_tokens: tuple[int, ...]
-    """Of each text, under the reference."""
+    """Number of tokens of each text, under the reference."""
     divergence: Float[np.ndarray, "text layer head"] | None
-    """In nats; NaN for texts whose tokens differ, None where the checkpoints have not the same heads."""
+    """In nats; NaN for texts whose tokens differ, None if the checkpoints have different shapes."""
 
     @property
     def n_bytes(self) -> int:
-        """Memory it takes."""
+        """Size in memory."""
         return sum(array.nbytes for array in (*self.scores, self.divergence) if array is not None)
 
     @property
@@ -61,7 +61,7 @@ class Scored:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Compared:
-    """The same, tested."""
+    """A checkpoint and the reference on the same texts, with the tests of their roles."""
 
     scored: Scored
     tests: tuple[HeadTests, HeadTests]
@@ -73,17 +73,17 @@ class Compared:
 
     @property
     def name(self) -> str:
-        """Of the compared checkpoint."""
+        """Name of the compared checkpoint."""
         return self.engines[1].files.name
 
     @property
     def n_texts(self) -> int:
-        """Texts that both were scored on."""
+        """Number of texts that both were scored on."""
         return len(self.scored.positions)
 
     @property
     def same_shape(self) -> bool:
-        """Whether heads can be laid on heads."""
+        """Whether both have the same number of layers and heads."""
         return self.tests[0].mean.shape == self.tests[1].mean.shape
 
 
@@ -92,25 +92,25 @@ _tested: Final[Recent[Hashable, HeadTests]] = Recent(TESTED_BYTES)
 _paired: Final[Recent[Hashable, PairedTests]] = Recent(TESTED_BYTES)
 
 
-def all_heads_on(chosen: Choice, engine: Engine) -> PassSettings:
-    """What a pass of one checkpoint is asked on this page."""
-    return PassSettings(chosen.pass_settings(engine).kind)
+def all_heads_on(choice: Choice, engine: Engine) -> PassSettings:
+    """Settings of a pass on this page: no head is switched off."""
+    return PassSettings(choice.pass_settings(engine).kind)
 
 
 @in_its_place
 def scored(
-    inference: Inference, engines: tuple[Engine, Engine], chosen: Choice, texts: tuple[Text, ...]
+    inference: Inference, engines: tuple[Engine, Engine], choice: Choice, texts: tuple[Text, ...]
 ) -> Scored | None:
-    """Score what is missing under a progress bar; None where the reader has stopped it.
+    """Scores of both checkpoints, computed under a progress bar if needed; None if the reader has stopped it.
 
     Raises: AnalysisError of any stage; EveryTextTooLong when no text is left.
     """
     too_long = policy()
-    settings = (all_heads_on(chosen, engines[0]), all_heads_on(chosen, engines[1]))
+    settings = (all_heads_on(choice, engines[0]), all_heads_on(choice, engines[1]))
     question = (engines, texts, settings, too_long)
-    key = (*question, chosen.score_settings)
-    if (recent := _scored.get(key)) is not None:
-        return recent
+    key = (*question, choice.score_settings)
+    if (cached := _scored.get(key)) is not None:
+        return cached
     corpus = inference.kept_comparison(engines, texts, settings, too_long=too_long) or with_progress(
         question, lambda report: inference.comparison(engines, texts, settings, too_long=too_long, report=report)
     )
@@ -121,7 +121,7 @@ def scored(
         engines=engines,
         positions=corpus.positions,
         too_long=corpus.too_long,
-        sides=(role_scores(corpus.a, chosen.score_settings), role_scores(corpus.b, chosen.score_settings)),
+        sides=(role_scores(corpus.a, choice.score_settings), role_scores(corpus.b, choice.score_settings)),
         n_tokens=corpus.n_tokens,
         divergence=corpus.divergence,
     )
@@ -129,45 +129,48 @@ def scored(
     return scores
 
 
-def on_common_texts(several: Sequence[Scored]) -> list[Scored]:
-    """The same on the texts that none of them left out, so that checkpoints can be held against each other."""
-    common = set.intersection(*(set(one.positions) for one in several))
-    return [_on(one, tuple(place for place in one.positions if place in common)) for one in several]
+def on_common_texts(comparisons: Sequence[Scored]) -> list[Scored]:
+    """The comparisons restricted to the texts that none of them left out, so that they are comparable."""
+    common = set.intersection(*(set(comparison.positions) for comparison in comparisons))
+    return [
+        _on(comparison, tuple(position for position in comparison.positions if position in common))
+        for comparison in comparisons
+    ]
 
 
-def _on(one: Scored, positions: tuple[int, ...]) -> Scored:
-    if positions == one.positions:
-        return one
-    rows = np.searchsorted(one.positions, positions)
+def _on(comparison: Scored, positions: tuple[int, ...]) -> Scored:
+    if positions == comparison.positions:
+        return comparison
+    rows = np.searchsorted(comparison.positions, positions)
     return replace(
-        one,
-        key=(one.key, positions),
+        comparison,
+        key=(comparison.key, positions),
         positions=positions,
-        sides=(one.sides[0].of_texts(rows), one.sides[1].of_texts(rows)),
-        n_tokens=tuple(np.array(one.n_tokens)[rows].tolist()),
-        divergence=None if one.divergence is None else one.divergence[rows],
+        sides=(comparison.sides[0].of_texts(rows), comparison.sides[1].of_texts(rows)),
+        n_tokens=tuple(np.array(comparison.n_tokens)[rows].tolist()),
+        divergence=None if comparison.divergence is None else comparison.divergence[rows],
     )
 
 
-def tested(one: Scored, chosen: Choice) -> Compared:
+def tested(comparison: Scored, choice: Choice) -> Compared:
     """The roles of both checkpoints, each by its own test."""
-    a, b = (_tests(one, side, chosen) for side in (0, 1))
-    return Compared(scored=one, tests=(a, b))
+    a, b = (_tests(comparison, side, choice) for side in (0, 1))
+    return Compared(scored=comparison, tests=(a, b))
 
 
-def _tests(one: Scored, side: int, chosen: Choice) -> HeadTests:
-    key = (one.key, side, chosen.criterion)
+def _tests(comparison: Scored, side: int, choice: Choice) -> HeadTests:
+    key = (comparison.key, side, choice.criterion)
     tests = _tested.get(key)
     if tests is None:
-        scored = one.sides[side]
-        tests = role_tests(scored.scores, ROLES, chosen.criterion, scored.uniform)
+        scores = comparison.sides[side]
+        tests = role_tests(scores.scores, ROLES, choice.criterion, scores.uniform)
         _tested.put(key, tests, 10 * tests.mean.nbytes)
     return tests
 
 
-def paired(pair: Compared, chosen: Choice) -> PairedTests:
+def paired(pair: Compared, choice: Choice) -> PairedTests:
     """The tests of the differences."""
-    criterion = chosen.criterion
+    criterion = choice.criterion
     key = (pair.scored.key, criterion.alpha, criterion.correction, criterion.family)
     tests = _paired.get(key)
     if tests is None:
@@ -177,80 +180,78 @@ def paired(pair: Compared, chosen: Choice) -> PairedTests:
             alpha=criterion.alpha,
             correction=criterion.correction,
             family=criterion.family,
-            rounding=ROUNDING[chosen.dtype],
+            rounding=ROUNDING[choice.dtype],
         )
         _paired.put(key, tests, 12 * tests.t.nbytes)
     return tests
 
 
-def shift(pair: Compared, chosen: Choice, role: str) -> LayerShift:
-    """How one role's score moves."""
-    alpha, rounding = chosen.criterion.alpha, ROUNDING[chosen.dtype]
+def shift(pair: Compared, choice: Choice, role: str) -> LayerShift:
+    """Change of the score of one role by layer."""
+    alpha, rounding = choice.criterion.alpha, ROUNDING[choice.dtype]
     return layer_shift(*pair.scored.scores, ROLES, role, alpha=alpha, rounding=rounding)
 
 
 def divergence_of_heads(pair: Compared) -> Float[np.ndarray, "layer head"] | None:
-    """Mean over the texts that have one; None where no text has."""
+    """Mean divergence over the texts that have one; None if no text has."""
     divergence = pair.scored.divergence
     if divergence is None:
         return None
-    known = ~np.isnan(divergence).all(axis=(1, 2))
-    return divergence[known].mean(axis=0) if known.any() else None
+    has_divergence = ~np.isnan(divergence).all(axis=(1, 2))
+    return divergence[has_divergence].mean(axis=0) if has_divergence.any() else None
 
 
 def n_other_tokens(pair: Compared) -> int:
-    """Texts whose tokens are not the same under both."""
+    """Number of texts whose tokens differ between both."""
     divergence = pair.scored.divergence
     return 0 if divergence is None else int(np.isnan(divergence).all(axis=(1, 2)).sum())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Focus:
-    """What the page is about: one compared checkpoint, among all that were chosen."""
+    """The selected compared checkpoint, among all that were chosen."""
 
     chosen: Choice
     pair: Compared
     pairs: Sequence[Compared]
-    """All whose heads can be laid on the reference's; maps share a scale over them."""
+    """All pairs with the same shape; maps share a scale over them."""
     coarse: tuple[str, ...]
     """Coarse roles that apply under either checkpoint."""
     fine: tuple[str, ...]
     sentences: tuple[Sentences | None, Sentences | None] = (None, None)
-    """What each head mostly does under the reference, and under the compared checkpoint; None where that needs a
-    pass."""
+    """Descriptions of the heads under the reference and the compared checkpoint; None where they need a pass."""
     training: str = ""
-    """What made the compared checkpoint out of the reference, as a sentence begins with it; empty where that is not
-    known."""
+    """The training that led from the reference to the compared checkpoint, to begin a sentence; empty if unknown."""
 
     @cached_property
     def role(self) -> str:
-        """The role that moved most: the one to look at first."""
+        """The role that changed most, shown first."""
         holds_a, holds_b = (tests.holds for tests in self.pair.tests)
         return role_moved_most(holds_a, holds_b, paired(self.pair, self.chosen).difference, ROLES, self.coarse)
 
     @property
     def names(self) -> tuple[str, str]:
-        """Of the reference and the compared checkpoint."""
+        """Names of the reference and the compared checkpoint."""
         reference, compared = self.pair.engines
         return reference.files.name, compared.files.name
 
     @property
     def facts(self) -> dict[str, str]:
-        """What a file says about where it comes from."""
+        """Provenance of the files of the page."""
         return comparison_facts(self.chosen, self.pair.engines, self.pair.n_texts, self.pair.scored.n_tokens)
 
     @property
     def heads(self) -> list[Head]:
-        """The heads that are chosen in every view."""
+        """The chosen heads, the same in every view."""
         n_layers, n_heads = self.pair.tests[0].mean.shape[1:]
         return chosen_heads(n_layers, n_heads, self.moved_most, anew=True)
 
     @cached_property
     def moved_most(self) -> Head:
-        """The head whose score for that role moved most: the one to look at before another is chosen."""
+        """The head whose score for that role changed most, shown until another is chosen."""
         return head_moved_most(paired(self.pair, self.chosen).difference[ROLES.index(self.role)])
 
     @property
     def reset(self) -> Hashable:
-        """Changes where the views have to take the choice over: a head chosen in one is pushed to all others."""
+        """Value that changes when the views have to take the chosen heads: a head chosen in one is pushed to all."""
         return (*(engine.files.fingerprint for engine in self.pair.engines), tuple(self.heads))

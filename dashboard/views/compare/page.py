@@ -50,49 +50,49 @@ def show() -> None:
 
 
 def _compare() -> None:
-    chosen = state.choice()
+    choice = state.choice()
     runs = runs_here()
     top = st.container()
     left, right = halves()
     with left:
-        names = _names(chosen, runs)
+        names = _names(choice, runs)
     text = None
     if names:
         with right:
-            text = _typed([chosen.checkpoint, *names])
-    reference, inference = controls.engine(chosen), controls.inference()
-    if chosen.off:
+            text = _typed([choice.checkpoint, *names])
+    reference, inference = controls.engine(choice), controls.inference()
+    if choice.off:
         st.info(wording.ALL_ON)
-    others = _engines(chosen, names)
+    others = _engines(choice, names)
     if state.lesson_is_on("compare"):
-        visit = Visit(chosen=chosen, engine=reference, inference=inference, texts=())
+        visit = Visit(chosen=choice, engine=reference, inference=inference, texts=())
         lesson_panel(top, visit, others=tuple(others), typed="" if text is None else write_typed([text]))
     if not names:
         _nothing_chosen(runs)
         return
-    given = controls.corpus_texts(chosen)
-    texts = given
+    corpus = controls.corpus_texts(choice)
+    texts = corpus
     for engine in (reference, *others):
-        texts = frame.readable(chosen, engine, texts)
+        texts = frame.readable(choice, engine, texts)
     if not texts:
-        frame.ask_for_texts(chosen, given)
+        frame.ask_for_texts(choice, corpus)
         return
-    pairs = _pairs(inference, chosen, reference, others, texts)
+    pairs = _pairs(inference, choice, reference, others, texts)
     if pairs:
-        _draw(inference, chosen, pairs, runs, text, texts)
+        _draw(inference, choice, pairs, runs, text, texts)
 
 
-def _names(chosen: Choice, runs: Sequence[SavedRun]) -> list[str]:
+def _names(choice: Choice, runs: Sequence[SavedRun]) -> list[str]:
     """The compared checkpoints, in the order in which they were chosen."""
-    names = other_checkpoints(wording.WITH, chosen, runs, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
+    names = other_checkpoints(wording.WITH, choice, runs, placeholder=wording.WITH_NONE, help=wording.WITH_HELP)
     with st.container(horizontal=True, vertical_alignment="center", key="reference"):
-        st.markdown(wording.reference(plain(chosen.checkpoint)))
+        st.markdown(wording.reference(plain(choice.checkpoint)))
         buttons_of_steps(runs)
     return names
 
 
 def _typed(names: Sequence[str]) -> Text | None:
-    """The typed text on screen, at first a movie review where one of the checkpoints has learnt from reviews."""
+    """The typed text on screen; initially a movie review if one of the checkpoints was fine-tuned on reviews."""
     of_reviews = SAMPLE in {step[1] if (step := STEP.fullmatch(name)) else name for name in names}
     start = REVIEW_TYPED if of_reviews else EXAMPLE_TYPED
     typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", start, height=80)
@@ -104,19 +104,19 @@ def _typed(names: Sequence[str]) -> Text | None:
 
 
 def _nothing_chosen(runs: Sequence[SavedRun]) -> None:
-    """Say how to get a second checkpoint, and make one where the reader wants that."""
+    """Explain how to get a second checkpoint, with buttons to choose or make one."""
     if is_public():
         st.info(wording.CHOOSE_SECOND)
         return
     running_panel()
-    made = [run.name for run in runs if run.progress.state == "finished"]
-    st.info(wording.NOTHING_CHOSEN if made else wording.NOTHING)
+    finished = [run.name for run in runs if run.progress.state == "finished"]
+    st.info(wording.NOTHING_CHOSEN if finished else wording.NOTHING)
     with st.container(horizontal=True, vertical_alignment="center"):
-        for name in made:
+        for name in finished:
             st.button(
                 plain(name), key=f"with {name}", icon=":material/compare:", on_click=choose_others, args=([name],)
             )
-        if not made and training_runs.running() is None:
+        if not finished and training_runs.running() is None:
             st.button(
                 wording.MAKE_SAMPLE,
                 key="make sample",
@@ -134,55 +134,55 @@ def _make_sample() -> None:
         show_error(error)
 
 
-def _engines(chosen: Choice, names: Sequence[str]) -> list[Engine]:
-    """Those that can be found; says what is wrong with the others."""
+def _engines(choice: Choice, names: Sequence[str]) -> list[Engine]:
+    """The compared checkpoints that can be found; shows the errors of the others."""
     engines = []
     for name in names:
         try:
-            engines.append(controls.other_engine(chosen, name))
+            engines.append(controls.other_engine(choice, name))
         except AnalysisError as error:
             show_error(error)
     return engines
 
 
 def _pairs(
-    inference: Inference, chosen: Choice, reference: Engine, others: Sequence[Engine], texts: tuple[Text, ...]
+    inference: Inference, choice: Choice, reference: Engine, others: Sequence[Engine], texts: tuple[Text, ...]
 ) -> list[Compared]:
-    """Each checkpoint against the reference on the same texts; one that fails leaves the others as they are."""
+    """Each checkpoint against the reference on the same texts; an error in one does not affect the others."""
     scores: list[Scored] = []
     for engine in others:
         try:
-            one = scored(inference, (reference, engine), chosen, texts)
+            comparison = scored(inference, (reference, engine), choice, texts)
         except AnalysisError as error:
             show_error(error)
             if isinstance(error, EveryTextTooLong):
                 ask_about_long_texts(error.texts, engine.files.name)
                 break
             continue
-        if one is None:
-            break  # stopped: the bar says so and offers to go on
-        scores.append(one)
+        if comparison is None:
+            break  # stopped: the progress bar says so and offers to continue
+        scores.append(comparison)
     else:
         _say_too_long(scores)
-    return [tested(one, chosen) for one in on_common_texts(scores)] if scores else []
+    return [tested(comparison, choice) for comparison in on_common_texts(scores)] if scores else []
 
 
 def _say_too_long(scores: Sequence[Scored]) -> None:
-    """Say which texts are left out of all comparisons or cut, and for whose sake."""
-    places = [{place for place, _ in one.too_long} for one in scores]
-    for_all = set.intersection(*places) if places else set()
-    guilty = [one.engines[1].files.name for one, of_one in zip(scores, places) if of_one > for_all]
-    lengths = dict(sorted(long_one for one in scores for long_one in one.too_long))
+    """Say which texts are left out of all comparisons or cut, and because of which checkpoints."""
+    index_sets = [{index for index, _ in comparison.too_long} for comparison in scores]
+    common = set.intersection(*index_sets) if index_sets else set()
+    guilty = [comparison.engines[1].files.name for comparison, indices in zip(scores, index_sets) if indices > common]
+    lengths = dict(sorted(text_and_length for comparison in scores for text_and_length in comparison.too_long))
     ask_about_long_texts(tuple(lengths.items()), ", ".join(guilty))
 
 
 def _sentences(
     inference: Inference, focus: Focus, texts: tuple[Text, ...]
 ) -> tuple[Sentences | None, Sentences | None]:
-    """What each head mostly does under both, as far as that needs no pass; all heads are on."""
-    chosen = replace(focus.chosen, off=())
+    """Descriptions of the heads under both checkpoints with all heads on; None where they need a pass."""
+    choice = replace(focus.chosen, off=())
     a, b = (
-        kept_sentences(Visit(chosen=chosen, engine=engine, inference=inference, texts=texts), tests)
+        kept_sentences(Visit(chosen=choice, engine=engine, inference=inference, texts=texts), tests)
         for engine, tests in zip(focus.pair.engines, focus.pair.tests, strict=True)
     )
     return a, b
@@ -190,17 +190,17 @@ def _sentences(
 
 def _draw(
     inference: Inference,
-    chosen: Choice,
+    choice: Choice,
     pairs: Sequence[Compared],
     runs: Sequence[SavedRun],
     text: Text | None,
     texts: tuple[Text, ...],
 ) -> None:
-    pair = pairs[0] if len(pairs) == 1 else _picked(pairs)
+    pair = pairs[0] if len(pairs) == 1 else _selected_pair(pairs)
     coarse, fine = shown_roles_of_all([tests.mean for tests in pair.tests])
-    alike = [each for each in pairs if each.same_shape]
+    same_shape_pairs = [other for other in pairs if other.same_shape]
     training = training_of(pair.name, pair.engines[0].files.name, runs)
-    focus = Focus(chosen=chosen, pair=pair, pairs=alike, coarse=coarse, fine=fine, training=training)
+    focus = Focus(chosen=choice, pair=pair, pairs=same_shape_pairs, coarse=coarse, fine=fine, training=training)
     if pair.same_shape:
         summary(focus)
         if text is not None:
@@ -208,23 +208,23 @@ def _draw(
         state.put_in_link(focus.heads)
     if not first_screen_is_drawn():
         return
-    # Charts and tables bring pandas, which the first pictures do not wait for.
+    # Charts and tables import pandas, which would delay the first pictures.
     from dashboard.views.compare.changes import changes
     from dashboard.views.compare.shapes import unlike_shapes
 
     if pair.same_shape:
         focus = replace(focus, sentences=_sentences(inference, focus, texts))
-        changes(focus, steps_of([each.name for each in alike], focus.names[0], runs))
+        changes(focus, steps_of([other.name for other in same_shape_pairs], focus.names[0], runs))
     else:
         unlike_shapes(focus)
 
 
-def _picked(pairs: Sequence[Compared]) -> Compared:
-    """The one that is looked at; a scrubber along a training run."""
+def _selected_pair(pairs: Sequence[Compared]) -> Compared:
+    """The comparison selected with a slider, for example along a training run."""
     names = [pair.name for pair in pairs]
     if st.session_state.get("focus", names[-1]) not in names:
         st.session_state["focus"] = names[-1]
-    picked = st.select_slider(
+    name = st.select_slider(
         wording.FOCUS,
         names,
         names[-1],
@@ -233,11 +233,11 @@ def _picked(pairs: Sequence[Compared]) -> Compared:
         bind="query-params",
         persist_state="session",
     )
-    return pairs[names.index(str(picked))]
+    return pairs[names.index(str(name))]
 
 
 def steps_of(names: Sequence[str], reference: str, runs: Sequence[SavedRun]) -> list[int] | None:
-    """Training steps of saved checkpoints of one run that began at the reference; None for others, or another order."""
+    """Training steps of checkpoints of one run from the reference, in order; None for any other checkpoints."""
     matches = [STEP.fullmatch(name) for name in names]
     of_runs = {match[1] if match else "" for match in matches}
     begun = [run.name for run in runs if run.progress.checkpoint == reference and of_runs == {run.name}]
@@ -246,7 +246,7 @@ def steps_of(names: Sequence[str], reference: str, runs: Sequence[SavedRun]) -> 
 
 
 def training_of(name: str, reference: str, runs: Sequence[SavedRun]) -> str:
-    """The training that made one checkpoint out of another, as a sentence begins with it; empty where none is known."""
+    """The training that led from the reference to a checkpoint, to begin a sentence; empty if unknown."""
     step = STEP.fullmatch(name)
     run_name = step[1] if step else name
     if not any(run.name == run_name and run.progress.checkpoint == reference for run in runs):

@@ -1,4 +1,4 @@
-"""Two checkpoints over the same texts of a corpus of any size, from its statistics."""
+"""Two checkpoints on the same corpus of any size, compared by their statistics."""
 
 from dataclasses import replace
 
@@ -48,18 +48,18 @@ def compare() -> None:
     if tests[0].mean.shape != tests[1].mean.shape:
         st.info(plain(f"{a.results.checkpoint} and {other.checkpoint} have not the same heads."))
         return
-    apart = None
+    paired_tests = None
     if a.part.stratum == EVERYTHING:
-        apart = read_differences(a.results, other, a.chosen.criterion)
-        _say_differences(a, b, apart)
+        paired_tests = read_differences(a.results, other, a.chosen.criterion)
+        _say_differences(a, b, paired_tests)
     else:
         st.info(wording.PAIRED_OVER_ALL)
     frame.tabs(
         "results compare",
         {
-            "Which heads": lambda: _which_heads(a, b, tests, apart),
+            "Which heads": lambda: _which_heads(a, b, tests, paired_tests),
             "Grids": lambda: _grids(a, b, tests),
-            "Table": lambda: _table(a, tests, apart),
+            "Table": lambda: _table(a, tests, paired_tests),
         },
     )
 
@@ -79,24 +79,24 @@ def _other(a: Opened) -> Results | None:
     return open_offered(str(name)) if name else None
 
 
-def _say_differences(a: Opened, b: Opened, apart: Differences | None) -> None:
-    if apart is None:
+def _say_differences(a: Opened, b: Opened, paired_tests: Differences | None) -> None:
+    if paired_tests is None:
         st.info(wording.NOT_PAIRED)
         command = f"python -m core corpus compare {a.results.folder.name} {b.results.folder.name}"
         st.code(command, language=None)
     else:
-        n_tested = int((apart.texts > 1).sum())
-        st.markdown(wording.differing(int(apart.differs.sum()), n_tested, a.chosen.criterion.alpha))
+        n_tested = int((paired_tests.texts > 1).sum())
+        st.markdown(wording.differing(int(paired_tests.differs.sum()), n_tested, a.chosen.criterion.alpha))
 
 
-def _grid(of: Opened, tests: HeadTests, shown: tuple[str, ...]) -> RoleGrid:
-    tau, scale = tests.settings.tau, of.results.settings.scale
+def _grid(opened: Opened, tests: HeadTests, roles: tuple[str, ...]) -> RoleGrid:
+    tau, scale = tests.settings.tau, opened.results.settings.scale
     return RoleGrid(
-        label=f"Roles of the heads of {of.results.checkpoint}",
+        label=f"Roles of the heads of {opened.results.checkpoint}",
         scores=tests.mean,
         holds=tests.holds,
         tau=tau,
-        shown=shown,
+        shown=roles,
         filled=shared_wording.filled_by_test(tau, scale),
         scale=scale,
         p_values=tests.p_adjusted,
@@ -104,32 +104,32 @@ def _grid(of: Opened, tests: HeadTests, shown: tuple[str, ...]) -> RoleGrid:
     )
 
 
-def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], apart: Differences | None) -> None:
-    """Roles gained, kept and lost beside a map of how far the scores of one role moved."""
-    coarse, _ = shown_roles_of_all([each.mean for each in tests])
+def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
+    """Roles gained, kept and lost next to a map of the score differences for one role."""
+    coarse, _ = shown_roles_of_all([side.mean for side in tests])
     heads = a.heads(busiest(tests[1]))
     left, right = halves()
     with left:
         grid = replace(_grid(b, tests[1], coarse), held_before=tests[0].holds, before=a.results.checkpoint)
         show_role_grid(grid, key="results changes", file="changes", heads=heads, reset=a.reset, facts=b.facts)
     with right:
-        role = from_list("Role", {LOOKS[each].label: each for each in coarse}, key="results compare role")
+        role = from_list("Role", {LOOKS[name].label: name for name in coarse}, key="results compare role")
         index = ROLES.index(role)
-        moved = tests[1].mean[index] - tests[0].mean[index]
-        known = np.abs(moved[np.isfinite(moved)])
-        if not known.size:
+        difference = tests[1].mean[index] - tests[0].mean[index]
+        finite = np.abs(difference[np.isfinite(difference)])
+        if not finite.size:
             st.info(wording.NO_SCORE)
             return
         picture = HeadMap(
             title=f"{LOOKS[role].label}: difference of the mean scores",
             label=f"Scores of {b.results.checkpoint} minus those of {a.results.checkpoint}",
-            values=moved,
-            bound=round_bound(float(known.max()) or 1.0),
+            values=difference,
+            bound=round_bound(float(finite.max()) or 1.0),
             signed=True,
             low_label="lower than before",
             high_label="higher",
-            outlined=None if apart is None else apart.differs[index],
-            outline="" if apart is None else "differs significantly",
+            outlined=None if paired_tests is None else paired_tests.differs[index],
+            outline="" if paired_tests is None else "differs significantly",
             details=[("before", tests[0].mean[index]), ("after", tests[1].mean[index])],
         )
         show_head_map(picture, key="results moved", file="differences", heads=heads, reset=a.reset, facts=b.facts)
@@ -137,27 +137,27 @@ def _which_heads(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests], apart
 
 
 def _grids(a: Opened, b: Opened, tests: tuple[HeadTests, HeadTests]) -> None:
-    coarse, _ = shown_roles_of_all([each.mean for each in tests])
+    coarse, _ = shown_roles_of_all([side.mean for side in tests])
     heads = a.heads(busiest(tests[1]))
-    for place, of, each, letter in zip(halves(), (a, b), tests, "ab"):
-        with place:
-            st.markdown(f"**({letter})** {plain(of.results.checkpoint)}")
+    for column, opened, side, letter in zip(halves(), (a, b), tests, "ab"):
+        with column:
+            st.markdown(f"**({letter})** {plain(opened.results.checkpoint)}")
             show_role_grid(
-                _grid(of, each, coarse),
+                _grid(opened, side, coarse),
                 key=f"results {letter}",
                 file=letter,
                 heads=heads,
                 reset=a.reset,
-                facts=of.facts,
+                facts=opened.facts,
             )
 
 
-def _table(a: Opened, tests: tuple[HeadTests, HeadTests], apart: Differences | None) -> None:
-    if apart is not None:
-        table = by_head(ROLES, {name: getattr(apart, name) for name in FIELDS})
+def _table(a: Opened, tests: tuple[HeadTests, HeadTests], paired_tests: Differences | None) -> None:
+    if paired_tests is not None:
+        table = by_head(ROLES, {name: getattr(paired_tests, name) for name in FIELDS})
     else:
         sides = {
-            f"{name}_{letter}": getattr(each, name) for each, letter in zip(tests, "ab") for name in ("mean", "holds")
+            f"{name}_{letter}": getattr(side, name) for side, letter in zip(tests, "ab") for name in ("mean", "holds")
         }
         table = by_head(ROLES, {"difference": tests[1].mean - tests[0].mean, **sides})
     number = {name: st.column_config.NumberColumn(format="%.3g") for name in FIELDS if name not in ("texts", "differs")}

@@ -1,4 +1,4 @@
-"""Two checkpoints whose heads cannot be laid on heads: by relative depth, and as a whole."""
+"""Two checkpoints of different shapes: roles by relative depth, and overall."""
 
 import numpy as np
 import streamlit as st
@@ -12,15 +12,15 @@ from dashboard.views.compare.numbers import Focus
 
 
 def unlike_shapes(focus: Focus) -> None:
-    """What can be compared where layers or heads differ in number, and why no more."""
+    """What can be compared if the number of layers or heads differs, and why not more."""
     tests_a, tests_b = focus.pair.tests
     st.info(wording.other_shape(tests_a.mean.shape[1:], tests_b.mean.shape[1:]))
-    places = [ROLES.index(role) for role in focus.coarse]
-    holds = [tests.holds[places] for tests in focus.pair.tests]
+    indices = [ROLES.index(role) for role in focus.coarse]
+    holds = [tests.holds[indices] for tests in focus.pair.tests]
     st.markdown(wording.DEPTH)
-    shares = [shares_per_layer(of_one) for of_one in holds]
-    by_depth = roles_by_depth(focus.names, shares, [depths(of_one.shape[1]) for of_one in holds], focus.coarse)
+    shares = [shares_per_layer(side) for side in holds]
+    by_depth = roles_by_depth(focus.names, shares, [depths(side.shape[1]) for side in holds], focus.coarse)
     chart("roles by depth", by_depth, focus.facts)
-    overall = np.stack([of_one.mean(axis=(1, 2)) for of_one in holds])
-    n_heads = [of_one[0].size for of_one in holds]
+    overall = np.stack([side.mean(axis=(1, 2)) for side in holds])
+    n_heads = [side[0].size for side in holds]
     chart("overall shares", overall_shares(focus.names, overall, n_heads, focus.coarse), focus.facts)

@@ -1,4 +1,4 @@
-"""What changed, at the top of the page: one sentence, what it stands on, and the head that is shown."""
+"""Summary at the top of the page: one sentence, the numbers behind it, and the head that is shown."""
 
 import numpy as np
 import streamlit as st
@@ -14,25 +14,25 @@ from dashboard.views.compare.sentence import what_changed
 
 
 def summary(focus: Focus) -> None:
-    """The sentence of what changed, and what has to be known to read it."""
-    pair, chosen = focus.pair, focus.chosen
+    """One sentence on what changed, and notes needed to read it."""
+    pair, choice = focus.pair, focus.chosen
     holds_a, holds_b = (tests.holds for tests in pair.tests)
-    of_roles = [change for change in role_changes(holds_a, holds_b, ROLES) if change.role in focus.coarse]
+    changes = [change for change in role_changes(holds_a, holds_b, ROLES) if change.role in focus.coarse]
     changed = changed_heads(holds_a, holds_b, ROLES, focus.coarse)
-    differs = paired(pair, chosen).differs & (holds_a != holds_b)
-    also = differs[[ROLES.index(role) for role in focus.coarse]].any(axis=0)
-    settings = [chosen.pass_settings(engine) for engine in pair.engines]
-    gone = set.intersection(
-        *(set(engine.files.removed_of(of_one.kind)) for engine, of_one in zip(pair.engines, settings, strict=True))
+    differs = paired(pair, choice).differs & (holds_a != holds_b)
+    differs_too = differs[[ROLES.index(role) for role in focus.coarse]].any(axis=0)
+    settings = [choice.pass_settings(engine) for engine in pair.engines]
+    removed = set.intersection(
+        *(set(engine.files.removed_of(options.kind)) for engine, options in zip(pair.engines, settings, strict=True))
     )
-    stands_on = wording.summary(
+    counts = wording.summary(
         int(changed.sum()),
-        changed.size - len(gone),
-        shared_wording.at_tau(chosen.criterion.tau, chosen.scale),
-        int(also.sum()),
-        chosen.scale,
+        changed.size - len(removed),
+        shared_wording.at_tau(choice.criterion.tau, choice.scale),
+        int(differs_too.sum()),
+        choice.scale,
     )
-    st.markdown(f"**{what_changed(of_roles, len(changed), focus.training)}** {stands_on}")
+    st.markdown(f"**{what_changed(changes, len(changed), focus.training)}** {counts}")
     if pair.engines[0].files.fingerprint == pair.engines[1].files.fingerprint:
         st.info(wording.SAME)
     if n_other := n_other_tokens(pair):
@@ -42,11 +42,11 @@ def summary(focus: Focus) -> None:
 
 
 def _head_shown(focus: Focus) -> None:
-    """How the score of the head chosen last moved, and why it is shown where no reader chose it."""
+    """Change of the score of the head chosen last; the help explains why it is shown if the reader chose none."""
     if not focus.heads:
         return
-    head, place = focus.heads[-1], ROLES.index(focus.role)
-    scores = [float(tests.mean[place, *head]) for tests in focus.pair.tests]
+    head, index = focus.heads[-1], ROLES.index(focus.role)
+    scores = [float(tests.mean[index, *head]) for tests in focus.pair.tests]
     if not np.isnan(scores).any():
         label, is_most = LOOKS[focus.role].label, head == focus.moved_most
         st.markdown(

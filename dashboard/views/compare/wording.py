@@ -20,7 +20,7 @@ NUMBERS: Final = {
     "certain": f"{100 * CERTAIN:g}%",
     "resamples": str(RESAMPLES),
 }
-"""Of `method.md`."""
+"""Numbers in `method.md`."""
 SEE: Final = (
     "What changes from one checkpoint, the reference (a), to another (b), head by head, on the same texts. Every "
     "difference is **b − a**."
@@ -91,7 +91,7 @@ WINDOWS_DIFFER: Final = (
 OTHER_KIND: Final = "The two checkpoints attend to different texts here, so their arcs cannot be shown side by side."
 NO_PREDICTION: Final = "This model only embeds text; it predicts no words or classes."
 MOST_PREDICTED: Final = 2
-"""Classes or words that are named; of more, the likeliest."""
+"""Maximum number of classes or words that are named."""
 TRANSITIONS_SEE: Final = (
     "The set of roles that each head holds under the reference, and the set it holds under b. Heads that change come "
     "first."
@@ -136,8 +136,8 @@ def summary(n_changed: int, n_heads: int, at_tau: str, n_differ: int, scale: Sca
     changed = f"{n_changed:,} of {counted(n_heads, 'head')} changed a role at {at_tau}"
     if not n_changed:
         return f"{changed}."
-    which = "all" if n_differ == n_changed else f"{n_differ:,}"
-    return f"{changed}; in {which} of them the {WORDS[scale].noun} of that role differs significantly too."
+    count = "all" if n_differ == n_changed else f"{n_differ:,}"
+    return f"{changed}; in {count} of them the {WORDS[scale].noun} of that role differs significantly too."
 
 
 def n_stable(n_stable: int, n_changed: int, n_texts: int) -> str:
@@ -167,8 +167,8 @@ def predicted(names: Sequence[str], values: Sequence[float], unit: "Unit", maske
     written = [
         f"{name} {value:.2f}" if unit == "value" else f"{name} {100 * value:.0f}%" for name, value in zip(names, values)
     ]
-    said = ", ".join(written[:MOST_PREDICTED])
-    return f"Predicts {said}" if masked is None else f"In place of “{masked}”: {said}"
+    most_likely = ", ".join(written[:MOST_PREDICTED])
+    return f"Predicts {most_likely}" if masked is None else f"In place of “{masked}”: {most_likely}"
 
 
 def n_differ(n_differ: int, n_tested: int, alpha: float, correction: str, effect: float | None, scale: Scale) -> str:
@@ -235,6 +235,6 @@ def difference(head: str) -> str:
     return f"**b − a**  \n:small[Where {head} attends more, and where less]"
 
 
-def no_such_transition(asked: str) -> str:
+def no_such_transition(name: str) -> str:
     """A transition in the link that there is not."""
-    return f"The link asks for transition “{asked}”, which no head makes here. Choose one from the list."
+    return f"The link asks for transition “{name}”, which no head makes here. Choose one from the list."

@@ -129,7 +129,7 @@ def test_the_reference_against_itself_differs_in_nothing(compare, pair):
 def test_small_numbers_of_a_comparison_do_not_keep_its_texts(compare):
     """Only their own size is counted, so that thousands of them stay in memory."""
     assert not compare(**{"compare details": wording.SURE}).exception
-    for kept in (numbers._tested, numbers._paired, sureness._stays):
+    for kept in (numbers._tested, numbers._paired, sureness._stable):
         assert kept._answers
         assert not any("The old cat sat." in repr(key) for key in kept._answers)
 
