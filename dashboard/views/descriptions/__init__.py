@@ -1,1 +1,1 @@
-"""What each head mostly does over the corpus, in a sentence and in examples."""
+"""Descriptions of heads over the corpus: a sentence each, with example texts."""

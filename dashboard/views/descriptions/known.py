@@ -1,4 +1,4 @@
-"""Descriptions of all heads over the corpus: from what is stored, or after a click from passes."""
+"""Descriptions of all heads over the corpus: from stored answers, or on request from passes."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
@@ -31,85 +31,85 @@ from dashboard.views.asking import ask, kept
 from dashboard.views.descriptions.mentions import known_mentions
 from dashboard.views.frame import Visit
 
-Asking = Callable[..., Answers | None]
+AskFunction = Callable[..., Answers | None]
 """`ask` or `kept`."""
 DESCRIBED_BYTES: Final = 64 * 2**20
-"""Of the answers under the latest descriptions, for all readers."""
-ASKED: Final = "descriptions asked for"
-"""The corpora, each under a checkpoint, whose heads the reader wants described."""
+"""Maximum size of the answers behind recent descriptions, for all sessions."""
+REQUESTED: Final = "descriptions asked for"
+"""Key of the checkpoints and corpora for which the reader has requested descriptions."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Described:
-    """The heads over a corpus."""
+    """Descriptions of the heads over a corpus, with the answers behind them."""
 
     heads: dict[Head, HeadDescription]
     texts: tuple[Text, ...]
-    """What the queries read, of each text."""
+    """The part of each text that the queries belong to."""
     whole: tuple[Text, ...]
-    """The texts, with what the keys are of."""
+    """The whole texts, including the keys."""
     surface: tuple[TextSurface, ...]
     predictions: tuple[TextPredictions, ...] | None
-    """None where they are not known."""
+    """None if not computed."""
     mentions: ReadMentions | None
-    """Texts with gold mentions, which are others; None where they are not read."""
+    """Other texts, with gold mentions; None if not computed."""
     first_token: Float[np.ndarray, "text layer head"] | None
     """As in core.descriptions.describe.Known."""
 
 
 _recent: Final[Recent[Hashable, Described]] = Recent(DESCRIBED_BYTES)
 _with_roles: Final[WeakKeyDictionary[HeadTests, tuple[Described, Described]]] = WeakKeyDictionary()
-"""Of the tests whose roles were told last: what was known of the heads, and the same with their roles."""
+"""By tests: the descriptions without and with roles."""
 
 
 def kept_descriptions(visit: Visit, tests: HeadTests) -> Described | None:
-    """The heads over the corpus, as far as no pass is needed; None where nothing is known without one."""
+    """Descriptions from stored answers; None if there are none."""
     return _described(visit, tests, may_ask=False)
 
 
 @in_its_place
-def asked_descriptions(visit: Visit, tests: HeadTests) -> Described | None:
-    """The same with passes where the reader has asked for them; None where passes are needed and nobody has.
+def requested_descriptions(visit: Visit, tests: HeadTests) -> Described | None:
+    """Descriptions, with passes if the reader has requested them; None if passes are needed but not requested.
 
     Raises: AnalysisError of any stage.
     """
-    return _described(visit, tests, may_ask=(visit.engine, visit.settings, visit.texts) in _asked())
+    return _described(visit, tests, may_ask=(visit.engine, visit.settings, visit.texts) in _requested())
 
 
 def can_parse(visit: Visit) -> bool:
-    """Whether the words that attend and those that are attended to are of one text, which a tree can join."""
+    """Whether queries and keys belong to the same text, so that a parse tree can join them."""
     return visit.settings.kind in PARSED_PREDICTIONS.kinds
 
 
-def ask_for_them(visit: Visit) -> None:
-    """Remember that the reader wants the heads described over this corpus."""
-    _asked().add((visit.engine, visit.settings, visit.texts))
+def request_descriptions(visit: Visit) -> None:
+    """Remember that the reader has requested descriptions over this corpus."""
+    _requested().add((visit.engine, visit.settings, visit.texts))
 
 
-def _asked() -> set[Hashable]:
-    return st.session_state.setdefault(ASKED, set())
+def _requested() -> set[Hashable]:
+    return st.session_state.setdefault(REQUESTED, set())
 
 
 def _described(visit: Visit, tests: HeadTests, *, may_ask: bool) -> Described | None:
-    asking: Asking = ask if may_ask else kept
-    surface = asking(visit, surface_question(USUAL_SURFACE), visit.texts)
+    ask_or_read: AskFunction = ask if may_ask else kept
+    surface = ask_or_read(visit, surface_question(USUAL_SURFACE), visit.texts)
     if surface is None:
         return None
-    predictions = asking(visit, PARSED_PREDICTIONS, visit.texts) if can_parse(visit) else None
+    predictions = ask_or_read(visit, PARSED_PREDICTIONS, visit.texts) if can_parse(visit) else None
     mentions = known_mentions(visit, may_ask=may_ask)
     alpha = tests.settings.alpha
     key = (surface, predictions, None if mentions is None else mentions.answers, alpha)
-    known = _recent.get(key)
-    if known is None:
-        known = _describe(visit, surface, predictions, None if mentions is None else mentions.read, alpha)
-        held = [surface, predictions, None if mentions is None else mentions.answers]  # by the key
-        _recent.put(key, known, sum(answers.n_bytes for answers in held if answers is not None))
-    before, told = _with_roles.get(tests, (None, None))
-    if before is not known or told is None:
+    described = _recent.get(key)
+    if described is None:
+        described = _describe(visit, surface, predictions, None if mentions is None else mentions.read_mentions, alpha)
+        key_answers = [surface, predictions, None if mentions is None else mentions.answers]  # by the key
+        _recent.put(key, described, sum(answers.n_bytes for answers in key_answers if answers is not None))
+    base, complete = _with_roles.get(tests, (None, None))
+    if base is not described or complete is None:
         coarse = [ROLES.index(role) for role in COARSE_ROLES]
-        told = replace(known, heads=with_roles(known.heads, tests.holds[coarse]))
-        _with_roles[tests] = (known, told)
-    return told
+        complete = replace(described, heads=with_roles(described.heads, tests.holds[coarse]))
+        _with_roles[tests] = (described, complete)
+    return complete
 
 
 def _describe(
@@ -119,35 +119,35 @@ def _describe(
     mentions: ReadMentions | None,
     alpha: float,
 ) -> Described:
-    """Everything but the roles, which move with tau."""
-    measured = kept(visit, SCORES, visit.texts)
-    of_texts = None if predictions is None else _with_documents(visit, predictions)
-    whole = tuple(visit.texts[place] for place in surface.positions)
-    known = Known(
+    """The descriptions without roles, which depend on tau."""
+    scores = kept(visit, SCORES, visit.texts)
+    text_predictions = None if predictions is None else _with_documents(visit, predictions)
+    whole = tuple(visit.texts[position] for position in surface.positions)
+    facts = Known(
         surface=surface.results,
-        predictions=of_texts,
+        predictions=text_predictions,
         mentions=mentions,
-        first_token=None if measured is None else _first_token(measured),
+        first_token=None if scores is None else _first_token(scores),
     )
     return Described(
-        heads=describe_heads(known, alpha),
+        heads=describe_heads(facts, alpha),
         texts=tuple(queries_text(text, visit.settings.kind) for text in whole),
         whole=whole,
         surface=surface.results,
-        predictions=of_texts,
+        predictions=text_predictions,
         mentions=mentions,
-        first_token=known.first_token,
+        first_token=facts.first_token,
     )
 
 
 def _with_documents(visit: Visit, predictions: Answers[TextPredictions]) -> tuple[TextPredictions, ...]:
-    """The predictions of each text with the text's document, which no stored answer depends on."""
-    documents = [visit.texts[place].document for place in predictions.positions]
+    """Predictions of each text with its document, which is not part of stored answers."""
+    documents = [visit.texts[position].document for position in predictions.positions]
     return tuple(
-        of_text if document is None else replace(of_text, document=document)
-        for of_text, document in zip(predictions.results, documents, strict=True)
+        text_predictions if document is None else replace(text_predictions, document=document)
+        for text_predictions, document in zip(predictions.results, documents, strict=True)
     )
 
 
-def _first_token(measured: Answers[TextMeasures]) -> Float[np.ndarray, "text layer head"]:
-    return np.stack([of_text.shares[SHARES.index("sink")] for of_text in measured.results])
+def _first_token(scores: Answers[TextMeasures]) -> Float[np.ndarray, "text layer head"]:
+    return np.stack([measures.shares[SHARES.index("sink")] for measures in scores.results])

@@ -1,4 +1,4 @@
-"""Texts of the corpus with the words marked that show what a head does."""
+"""Texts of the corpus with marked words that show the behaviour of a head."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,87 +21,94 @@ from dashboard.views.frame import Visit
 
 BOLD: Final[Mark] = "strong"
 LINED: Final[Mark] = "lined"
-HELD: Final = 64
-"""Heads whose texts stay in memory."""
+CACHED_HEADS: Final = 64
+"""Maximum number of heads whose texts are cached."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Shown:
-    """A text as it is drawn, and as a reader would type it."""
+    """A text with marks, and as typed text."""
 
     marked: MarkedText
     typed: str
 
 
-_recent: Final[Recent[Hashable, tuple[Shown, ...]]] = Recent(HELD)
+_recent: Final[Recent[Hashable, tuple[Shown, ...]]] = Recent(CACHED_HEADS)
 
 
 def shown_links(examples: Sequence[Example]) -> tuple[Shown, ...]:
-    """Texts in which words look at others; bold words look at underlined ones."""
-    shown = []
+    """Texts with links between words: bold words look at underlined ones."""
+    texts = []
     for example in examples:
         words = example.words.shown(example.text)
         says = [wording.looks_at(words[link.query], words[link.key]) for link in example.links]
         marks = {link.query: BOLD for link in example.links} | {link.key: LINED for link in example.links}
-        shown.append(_shown(example.text, example.text, example.words, marks, ", ".join(says)))
-    return _once(shown)
+        texts.append(_marked(example.text, example.text, example.words, marks, ", ".join(says)))
+    return _distinct(texts)
 
 
 @in_its_place
 def shown_rests(visit: Visit, described: Described, fact: ShareFact, head: Head) -> tuple[Shown, ...]:
-    """Texts in which a head gives most to what it rests on, after a pass over these few; none where that is stopped.
+    """The texts in which a head rests most clearly, after a pass over them; none if the pass is stopped.
 
-    Bold words give it most, underlined ones least.
+    Bold words give most of their attention to the resting target, underlined ones least.
 
     Raises: AnalysisError of any stage.
     """
     key = (visit.engine, visit.settings, described.texts, fact.target, head)
-    if (found := _recent.get(key)) is not None:
-        return found
-    places = telling_texts(fact.target, head, described.surface, described.first_token)
+    if (texts := _recent.get(key)) is not None:
+        return texts
+    positions = telling_texts(fact.target, head, described.surface, described.first_token)
 
     def look(report: Report) -> tuple[Shown, ...]:
-        return _once([_rest(visit, described, fact, head, place, report) for place in places])
+        return _distinct([_resting_text(visit, described, fact, head, position, report) for position in positions])
 
-    found = with_progress(("rests", *key), look)
-    if found is None:
+    texts = with_progress(("rests", *key), look)
+    if texts is None:
         return ()
-    _recent.put(key, found)
-    return found
+    _recent.put(key, texts)
+    return texts
 
 
-def _rest(visit: Visit, described: Described, fact: ShareFact, head: Head, place: int, report: Report) -> Shown | None:
-    whole, read = described.whole[place], described.texts[place]
-    words = words_of(read) if described.predictions is None else described.predictions[place].dependencies.words
-    looked, _ = visit.inference.look(visit.engine, whole, visit.settings, report=report)
-    found = rests(fact.target, head, looked, read, words)
-    if found is None:
+def _resting_text(
+    visit: Visit, described: Described, fact: ShareFact, head: Head, position: int, report: Report
+) -> Shown | None:
+    text, query_text = described.whole[position], described.texts[position]
+    words = (
+        words_of(query_text) if described.predictions is None else described.predictions[position].dependencies.words
+    )
+    text_attention, _ = visit.inference.look(visit.engine, text, visit.settings, report=report)
+    resting_words = rests(fact.target, head, text_attention, query_text, words)
+    if resting_words is None:
         return None
-    named = words.shown(read)
-    marks = dict.fromkeys(found.most, BOLD) | dict.fromkeys(found.least, LINED)
-    says = [wording.gives(named[word], fact, float(found.shares[word])) for word in (*found.most, *found.least)]
-    return _shown(whole, read, words, marks, ", ".join(says))
+    labels = words.shown(query_text)
+    marks = dict.fromkeys(resting_words.most, BOLD) | dict.fromkeys(resting_words.least, LINED)
+    says = [
+        wording.gives(labels[word], fact, float(resting_words.shares[word]))
+        for word in (*resting_words.most, *resting_words.least)
+    ]
+    return _marked(text, query_text, words, marks, ", ".join(says))
 
 
-def _shown(whole: Text, read: Text, words: Words, marks: Mapping[int, Mark], says: str) -> Shown | None:
-    """A text cut into its marked words and what stands between them; None for one that no line can hold."""
+def _marked(text: Text, query_text: Text, words: Words, marks: Mapping[int, Mark], says: str) -> Shown | None:
+    """A text split into marked words and the parts between them; None if it cannot be typed in one line."""
     try:
-        typed = write_typed([whole])
+        typed = write_typed([text])
     except AnalysisError:
         return None
     parts: list[tuple[str, Mark]] = []
-    for side, segment in enumerate(read.segments):
-        at = 0
-        for place in sorted(place for place in marks if words.segments[place] == side):
-            start, end = words.spans[place].tolist()
-            parts += [(segment[at:start], ""), (segment[start:end], marks[place])]
-            at = end
-        parts += [(segment[at:], ""), (wording.BETWEEN_SEGMENTS if side + 1 < len(read.segments) else "", "")]
+    for side, segment in enumerate(query_text.segments):
+        cursor = 0
+        for word in sorted(word for word in marks if words.segments[word] == side):
+            start, end = words.spans[word].tolist()
+            parts += [(segment[cursor:start], ""), (segment[start:end], marks[word])]
+            cursor = end
+        parts += [(segment[cursor:], ""), (wording.BETWEEN_SEGMENTS if side + 1 < len(query_text.segments) else "", "")]
     return Shown(
         marked=MarkedText(parts=tuple((words, mark) for words, mark in parts if words), says=says), typed=typed
     )
 
 
-def _once(shown: Sequence[Shown | None]) -> tuple[Shown, ...]:
-    """Of texts that are typed alike one."""
-    return tuple({each.typed: each for each in shown if each is not None}.values())
+def _distinct(texts: Sequence[Shown | None]) -> tuple[Shown, ...]:
+    """Texts without None and duplicates."""
+    return tuple({text.typed: text for text in texts if text is not None}.values())

@@ -1,4 +1,4 @@
-"""Texts with gold mentions for the descriptions of heads: the reader's own, or the example texts."""
+"""Texts with gold mentions for the descriptions of heads: the reader's own or the examples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,43 +16,43 @@ from dashboard.views.parsers.coreference.choices import kept_own_mentions
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AskedMentions:
-    """Texts with mentions, and what every head chooses."""
+class MentionAnswers:
+    """Texts with mentions, and the choices of every head."""
 
     name: str
     texts: Sequence[MentionText]
     answers: Answers[MentionChoices]
 
     @property
-    def read(self) -> ReadMentions:
-        """Those that the checkpoint has read."""
+    def read_mentions(self) -> ReadMentions:
+        """The texts that the checkpoint has read, with the choices."""
         return ReadMentions(
             name=self.name,
-            texts=[self.texts[place] for place in self.answers.positions],
+            texts=[self.texts[position] for position in self.answers.positions],
             choices=self.answers.results,
         )
 
 
-def known_mentions(visit: Visit, *, may_ask: bool) -> AskedMentions | None:
-    """The texts that the reader read on the page Grammar, as far as no pass is needed; else the example texts.
+def known_mentions(visit: Visit, *, may_ask: bool) -> MentionAnswers | None:
+    """The reader's texts of the page Grammar if their answers are stored; else the example texts.
 
     Args:
         visit: what the page works with.
-        may_ask: whether a pass may be made over the example texts.
+        may_ask: whether to run a pass over the example texts if needed.
 
-    Returns: None where a pass is needed and may not be made, or is stopped, and for attention between two texts.
+    Returns: None if a pass is needed but not allowed or stopped, and for attention between two texts.
     """
     question = choice_question("mean")
     if visit.settings.kind not in question.kinds:
         return None
-    if (own := kept_own_mentions(visit)) is not None:
-        name, windows, answers = own
-        return AskedMentions(name=name, texts=windows, answers=answers)
+    if (own_mentions := kept_own_mentions(visit)) is not None:
+        name, windows, answers = own_mentions
+        return MentionAnswers(name=name, texts=windows, answers=answers)
     inference, engine, settings, texts = visit.inference, visit.engine, visit.settings, mention_sample()
-    found = inference.kept(engine, question, texts, settings, too_long="truncate")
-    if found is None and may_ask:
-        found = with_progress(
+    choices = inference.kept(engine, question, texts, settings, too_long="truncate")
+    if choices is None and may_ask:
+        choices = with_progress(
             (wording.EXAMPLE_TEXTS, engine, settings),
             lambda report: inference.ask(engine, question, texts, settings, too_long="truncate", report=report),
         )
-    return None if found is None else AskedMentions(name=wording.EXAMPLE_TEXTS, texts=texts, answers=found)
+    return None if choices is None else MentionAnswers(name=wording.EXAMPLE_TEXTS, texts=texts, answers=choices)

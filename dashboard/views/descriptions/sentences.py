@@ -1,4 +1,4 @@
-"""The sentences of all heads as far as they need no pass: for tooltips, tables and files."""
+"""Stored descriptions of all heads as sentences, for tooltips, tables and files."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 Sentences = Sequence[Sequence[str]]
 """By layer and head."""
 MOSTLY: Final = "mostly"
-"""Column of tables."""
+"""Column name in tables."""
 _written: Final[WeakKeyDictionary[Described, Sentences]] = WeakKeyDictionary()
-"""Of the descriptions at hand, which every run of a page asks for again."""
+"""Sentences by description, needed again on every run of a page."""
 
 
 def kept_sentences(visit: Visit, tests: HeadTests | None = None) -> Sentences | None:
-    """The sentence of every head; None where that needs a pass, or there is no text.
+    """The sentence of every head; None if that needs a pass or there are no texts.
 
     Args:
         visit: what the page works with.
-        tests: of the roles; None for those over the corpus.
+        tests: of the roles; by default those over the corpus.
     """
     if tests is None:
         tested = kept_corpus(visit) if visit.texts else None
@@ -46,10 +46,10 @@ def kept_sentences(visit: Visit, tests: HeadTests | None = None) -> Sentences | 
 
 
 def with_sentences(table: "pd.DataFrame", sentences: Sentences | None, column: str = MOSTLY) -> "pd.DataFrame":
-    """A table of heads with the sentence of each as its last column; the same table where there is none.
+    """Add the sentence of each head as the last column of a table; without sentences the table is unchanged.
 
     Args:
-        table: with the columns "layer" and "head", or with names of heads in "head".
+        table: with columns "layer" and "head", or head names in "head".
         sentences: of every head.
         column: name of the new column.
     """
@@ -57,8 +57,8 @@ def with_sentences(table: "pd.DataFrame", sentences: Sentences | None, column: s
         return table
     by_name = {
         head_name(layer, head): sentence
-        for layer, of_layer in enumerate(sentences)
-        for head, sentence in enumerate(of_layer)
+        for layer, layer_sentences in enumerate(sentences)
+        for head, sentence in enumerate(layer_sentences)
     }
     if "layer" in table:
         names = [head_name(layer, head) for layer, head in zip(table["layer"], table["head"])]

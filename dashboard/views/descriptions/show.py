@@ -1,4 +1,4 @@
-"""Draws what a head mostly does: its sentence, and the texts that show it most clearly."""
+"""Draws the description of a head: its sentence, and the texts that show it most clearly."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,30 +14,30 @@ from dashboard.components.marked_texts import marked_texts
 from dashboard.plain import plain
 from dashboard.views.corpus import Corpus
 from dashboard.views.descriptions import wording
-from dashboard.views.descriptions.known import Described, ask_for_them, asked_descriptions, can_parse
+from dashboard.views.descriptions.known import Described, can_parse, request_descriptions, requested_descriptions
 from dashboard.views.descriptions.marked import Shown, shown_links, shown_rests
 from dashboard.views.frame import Visit
 from dashboard.views.text import stories
 
 RESTS: Final = "rests shown"
-"""Key of the reader's wish to see where heads rest, in the session."""
+"""Key of whether the reader wants to see where heads rest."""
 
 
 def show_description(visit: Visit, tested: Corpus, head: Head, buttons: DeltaGenerator) -> None:
-    """Say what a head does, what that stands on, and where it shows; or offer to find it out.
+    """Show the description of a head with its evidence and examples, or a button to compute it.
 
     Args:
         visit: what the page works with.
         tested: the corpus.
-        head: the one to tell of.
-        buttons: where a button stands that asks for more.
+        head: the head to describe.
+        buttons: container for the button.
     """
-    described = asked_descriptions(visit, tested.tests)
+    described = requested_descriptions(visit, tested.tests)
     if described is not None:
         description = described.heads[head]
-        said = f"**{head_name(*head)}** {plain(wording.does(description))}"
+        sentence = f"**{head_name(*head)}** {plain(wording.does(description))}"
         relations = relations_source(sum(text.heads is not None for text in described.texts), len(described.texts))
-        st.markdown(said, help=plain(wording.evidence(description, relations)))
+        st.markdown(sentence, help=plain(wording.evidence(description, relations)))
         _examples(visit, described, head, buttons)
     if described is None or (described.predictions is None and can_parse(visit)):
         buttons.button(
@@ -45,13 +45,13 @@ def show_description(visit: Visit, tested: Corpus, head: Head, buttons: DeltaGen
             help=wording.ASK_HELP,
             key="describe heads",
             icon=":material/manage_search:",
-            on_click=ask_for_them,
+            on_click=request_descriptions,
             args=(visit,),
         )
 
 
 def _examples(visit: Visit, described: Described, head: Head, buttons: DeltaGenerator) -> None:
-    """The texts that show it most clearly; a click puts one on screen."""
+    """The clearest examples; a click puts one on screen."""
     _, clearest = examples(
         described.heads[head], described.texts, described.surface, described.predictions, described.mentions
     )
@@ -71,13 +71,13 @@ def _show_rests() -> None:
     st.session_state[RESTS] = True
 
 
-def _draw(caption: str, shown: Sequence[Shown], head: Head) -> None:
-    if not shown:
+def _draw(caption: str, texts: Sequence[Shown], head: Head) -> None:
+    if not texts:
         return
     st.caption(caption)
     marked_texts(
-        [each.marked for each in shown],
+        [text.marked for text in texts],
         key="examples",
         label=wording.examples_of(head_name(*head)),
-        on_pick=lambda place: stories.put_on_screen(shown[place].typed),
+        on_pick=lambda index: stories.put_on_screen(texts[index].typed),
     )

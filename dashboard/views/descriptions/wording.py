@@ -1,4 +1,4 @@
-"""What a head mostly does, in words: the one place where facts become a sentence."""
+"""Sentences that describe a head, built from facts."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ from dashboard.wording import DEPENDENT_AND_HEAD
 NOTHING: Final = "shows no clear pattern on these texts"
 EXAMPLES: Final = "Seen most clearly in these texts: bold words look at underlined ones. Click one to put it on screen."
 EXAMPLE_TEXTS: Final = "the English example texts on coreference"
-"""What the project's own texts with mentions are called."""
+"""Name of the example texts with mentions."""
 SHOW_RESTS: Final = "Show it in three texts"
 BETWEEN_SEGMENTS: Final = " / "
 ASK: Final = "Say in a sentence what each head does"
@@ -38,17 +38,17 @@ AT: Final[dict[Target, str]] = {
 }
 OF_OTHER_TEXT: Final = " of the source text"
 RESTS: Final = ("cls", "sep", "first")
-"""Targets that carry no words of the text: attention rests there."""
+"""Targets that are not words of the text, on which attention rests."""
 LOOKS_AT: Final = {
     "local": "neighbouring tokens",
     "syntactic": "words that are related to each other",
     "block": "tokens of the same segment",
 }
-"""Roles; what the delimiter role says is told by the shares already."""
+"""Targets of roles; that of the delimiter role is already in the shares."""
 
 
 def does(description: HeadDescription) -> str:
-    """What a head mostly does, as the rest of a sentence that begins with its name."""
+    """Description of a head, as a sentence without its subject."""
     facts, sight = description.facts, description.sight
     shares = [fact for fact in facts if isinstance(fact, ShareFact)]
     most = [fact for fact in shares if is_mostly(fact)]
@@ -59,8 +59,8 @@ def does(description: HeadDescription) -> str:
     if parts and some:
         parts.append(f"otherwise at {at(some[0], sight)} ({_part(some[0])} of its attention{_beyond(some[0])})")
     elif some:
-        given = (f"{_part(fact)} of its attention{_beyond(fact)} to {at(fact, sight)}" for fact in some)
-        parts.append("gives " + " and ".join(given))
+        phrases = (f"{_part(fact)} of its attention{_beyond(fact)} to {at(fact, sight)}" for fact in some)
+        parts.append("gives " + " and ".join(phrases))
     if roles := [LOOKS_AT[fact.role] for fact in facts if isinstance(fact, RoleFact) and fact.role in LOOKS_AT]:
         looks = "by its role, it looks" if parts else "looks, by its role,"
         parts.append(f"{looks} at {' and '.join(roles)}")
@@ -73,17 +73,17 @@ def does(description: HeadDescription) -> str:
 
 
 def at(fact: ShareFact, sight: Sight) -> str:
-    """What gets a share of attention."""
+    """The target of a share of attention."""
     return AT[fact.target] + (OF_OTHER_TEXT if sight == "across" else "")
 
 
 def examples_of(head: str) -> str:
-    """Names the list of texts for screen readers."""
+    """Label of the list of texts, for screen readers."""
     return f"Texts in which {head} does so most clearly"
 
 
 def rest_examples(fact: ShareFact, sight: Sight) -> str:
-    """What the marks of texts in which a head rests on something mean."""
+    """Caption of the texts in which a head rests on something."""
     return (
         f"Seen most clearly in these texts: bold words give most of their attention to {at(fact, sight)}, underlined "
         "ones least. Click one to put it on screen."
@@ -91,27 +91,27 @@ def rest_examples(fact: ShareFact, sight: Sight) -> str:
 
 
 def looks_at(query: str, key: str) -> str:
-    """A link, for screen readers."""
+    """A link between two words, for screen readers."""
     return f"{query} looks at {key}"
 
 
 def gives(word: str, fact: ShareFact, share: float) -> str:
-    """What a word gives to what the head rests on, for screen readers."""
+    """Share of a word's attention to the resting target, for screen readers."""
     return f"{word} gives {percent(share, 0)} to {AT[fact.target]}"
 
 
 def tip(description: HeadDescription) -> str:
-    """The same as a sentence of its own, below the head's name."""
+    """Description of a head as a complete sentence for its tooltip."""
     words = does(description)
     return f"{words[0].upper()}{words[1:]}"
 
 
 def evidence(description: HeadDescription, relations: str = "") -> str:
-    """What the numbers of the sentence stand on.
+    """The evidence behind the numbers of the description.
 
     Args:
         description: of the head.
-        relations: where the relations of the texts come from.
+        relations: source of the relations of the texts.
     """
     parts = [text for fact in description.facts if (text := _evidence(fact))]
     has_relation = any(isinstance(fact, RelationFact) for fact in description.facts)
@@ -132,7 +132,7 @@ def _part(fact: ShareFact) -> str:
 
 
 def _beyond(fact: ShareFact) -> str:
-    """The share of the first token leaves out what even attention gives it."""
+    """Note that the share of the first token excludes that of uniform attention."""
     return " beyond an even share" if fact.target == "first" else ""
 
 

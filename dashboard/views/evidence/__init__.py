@@ -1,1 +1,1 @@
-"""Evidence for roles over typed texts, which stays valid while the reader looks and adds texts."""
+"""Evidence for roles over typed texts, which stays valid while the reader looks at results and adds texts."""

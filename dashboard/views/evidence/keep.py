@@ -1,4 +1,4 @@
-"""Keep the text on screen: add it to the typed corpus, which becomes the corpus."""
+"""Adds the text on screen to the typed corpus, which becomes the current corpus."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,14 +11,14 @@ from dashboard import controls
 from dashboard.views.evidence import wording
 
 BEFORE: Final = "corpus before"
-"""Key of the corpus that keeping a text took the place of."""
+"""Key of the corpus before a text was kept."""
 KEPT: Final = "kept text"
-"""Key of what was kept last."""
+"""Key of the text kept last."""
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What the last click did."""
+class LastKept:
+    """Result of the last click."""
 
     text: Text
     is_new: bool
@@ -26,7 +26,7 @@ class Kept:
 
 
 def keep_button() -> None:
-    """Offer to keep the text on screen."""
+    """Draw the button that keeps the text on screen."""
     st.button(
         wording.KEEP,
         key="keep",
@@ -37,17 +37,17 @@ def keep_button() -> None:
 
 
 def say_what_was_kept(text: Text) -> None:
-    """Say what keeping the text on screen did, and offer the corpus that was there before."""
-    kept: Kept | None = st.session_state.get(KEPT)
-    if st.session_state["corpus"] != controls.TYPED or kept is None or kept.text != text:
+    """Confirm that the text on screen was kept, with a button back to the previous corpus."""
+    last: LastKept | None = st.session_state.get(KEPT)
+    if st.session_state["corpus"] != controls.TYPED or last is None or last.text != text:
         return
-    before: str | None = st.session_state.get(BEFORE)
+    previous_corpus: str | None = st.session_state.get(BEFORE)
     n_texts = len(_texts(st.session_state.get(controls.TYPED_TEXTS) or ""))
     with st.container(horizontal=True, vertical_alignment="center", key="kept"):
-        st.markdown(wording.kept(n_texts, kept.is_new, before), width="stretch")
-        if before is not None:
+        st.markdown(wording.kept(n_texts, last.is_new, previous_corpus), width="stretch")
+        if previous_corpus is not None:
             st.button(
-                wording.BACK[before],
+                wording.BACK[previous_corpus],
                 key="corpus back",
                 icon=":material/undo:",
                 type="tertiary",
@@ -57,9 +57,9 @@ def say_what_was_kept(text: Text) -> None:
 
 
 def _keep() -> None:
-    """A callback: widgets take over what is written to their keys before they are drawn.
+    """Callback: widgets take values written to their keys before they are drawn.
 
-    A reader may click without having left the text area; what was typed arrives with the click, so it is read here.
+    The reader may click without leaving the text area; the typed text arrives with the click, so it is read here.
     """
     values = st.session_state
     on_screen = _texts(values["text"] or "")
@@ -73,7 +73,7 @@ def _keep() -> None:
     if values["corpus"] != controls.TYPED:
         values[BEFORE] = values["corpus"]
         values["corpus"] = controls.TYPED
-    values[KEPT] = Kept(text, is_new)
+    values[KEPT] = LastKept(text, is_new)
 
 
 def _back() -> None:
@@ -81,7 +81,7 @@ def _back() -> None:
 
 
 def _texts(typed: str) -> tuple[Text, ...]:
-    """The typed texts; none where they cannot be read, which the page says."""
+    """The typed texts; none if they cannot be read, which the page reports."""
     try:
         return read_typed(typed) if typed.strip() else ()
     except TextError:

@@ -1,7 +1,7 @@
-"""The typed texts that evidence counts: every one whose scores the reader has seen, also after it was taken out.
+"""The typed texts that count as evidence: all whose scores the reader has seen, even if deleted later.
 
-Without that, deleting texts until only those remain that a head scores high on would count as evidence. Only the texts
-are kept here; their scores are in the store, so evidence is computed anew for another tau, checkpoint or setting.
+Otherwise, deleting texts until only those with high scores remain would count as evidence. Only the texts are kept
+here; their scores are in the store, so evidence can be recomputed for another tau, checkpoint or setting.
 """
 
 from collections.abc import Iterable
@@ -15,29 +15,29 @@ from dashboard.state import Choice
 from dashboard.views.frame import Visit, can_read
 
 BETS: Final = "texts bet on"
-"""Key in the session, not in the link: evidence of a link starts with the texts that it brings."""
+"""Key in the session only: evidence after opening a link starts with the texts of the link."""
 
 
-def is_typed(chosen: Choice) -> bool:
-    """Whether the corpus is typed, so that it may grow while the reader looks."""
-    return chosen.corpus == controls.TYPED
+def is_typed(choice: Choice) -> bool:
+    """Whether the corpus is typed, so that it may grow while the reader looks at results."""
+    return choice.corpus == controls.TYPED
 
 
-def decides(chosen: Choice) -> bool:
-    """Whether evidence decides in place of the t-test: over typed texts, unless the mean decides.
+def decides(choice: Choice) -> bool:
+    """Whether evidence decides instead of the t-test: for typed texts, unless the mean decides.
 
     Shares above chance can be negative, and a bet needs values from 0 upwards.
     """
-    return is_typed(chosen) and chosen.criterion.method == "test" and chosen.score_settings.scale == "score"
+    return is_typed(choice) and choice.criterion.method == "test" and choice.score_settings.scale == "score"
 
 
 def remember(texts: Iterable[Text]) -> None:
-    """The reader is about to see scores of these texts."""
+    """Record texts whose scores the reader is about to see."""
     st.session_state[BETS] = tuple(dict.fromkeys((*st.session_state.get(BETS, ()), *texts)))
 
 
 def counted(visit: Visit) -> tuple[Text, ...]:
-    """Texts that evidence counts, each once, in the order in which they came, as far as the attention can read them."""
+    """Distinct texts that count as evidence and that the attention can read, in order of first appearance."""
     kind = visit.settings.kind
     return tuple(
         text for text in dict.fromkeys((*st.session_state.get(BETS, ()), *visit.texts)) if can_read(kind, text)
@@ -45,11 +45,11 @@ def counted(visit: Visit) -> tuple[Text, ...]:
 
 
 def taken_out(visit: Visit) -> tuple[Text, ...]:
-    """Those of them that are not in the corpus any more."""
-    here = set(visit.texts)
-    return tuple(text for text in counted(visit) if text not in here)
+    """Counted texts that are no longer in the corpus."""
+    corpus = set(visit.texts)
+    return tuple(text for text in counted(visit) if text not in corpus)
 
 
 def start_over() -> None:
-    """Let evidence start with the texts that are there now."""
+    """Restart evidence with the current corpus."""
     st.session_state[BETS] = ()

@@ -12,7 +12,7 @@ BACK: Final = {
     **{name: f"Back to {name}" for name in controls.SAMPLES},
     controls.UPLOAD: "Back to an uploaded file",
 }
-"""Names of the button, by the corpus that was there before."""
+"""Labels of the button, by previous corpus."""
 BACK_HELP: Final = "Your texts are kept, and the sidebar brings them back. A file has to be uploaded again."
 NAME: Final = "evidence"
 COLUMN_EVIDENCE: Final = (
@@ -41,7 +41,7 @@ BY_TEXTS: Final = "How evidence grows with the number of texts is drawn for each
 
 
 def evidence(alpha: float) -> str:
-    """What evidence is, and what it covers."""
+    """Definition of evidence, and its limits."""
     return (
         "**Roles by evidence: stop whenever you like.** Odds such as 34 : 1 are what a bet of 1 on the role has become "
         f"over your texts. Where the head does not have the role, they ever reach {1 / alpha:g} : 1 in at most "
@@ -51,7 +51,7 @@ def evidence(alpha: float) -> str:
 
 
 def taken_out(n_texts: int) -> str:
-    """Texts that count although they are gone."""
+    """Deleted texts that still count."""
     return f"Evidence also counts {counted(n_texts, 'text')} that you have taken out."
 
 
@@ -63,23 +63,23 @@ WHY_COUNTED: Final = (
 
 
 def left_out(n_texts: int) -> str:
-    """Texts that were taken out and that this checkpoint cannot read."""
+    """Deleted texts that this checkpoint cannot read."""
     return f"{counted(n_texts, 'text')} of these cannot be counted: too long for this checkpoint."
 
 
-def kept(n_texts: int, is_new: bool, before: str | None) -> str:
-    """What keeping a text did."""
-    what = "Kept" if is_new else "This text is in your corpus already and was not added again"
-    instead = "" if before is None else f", in place of “{before}”"
-    return f"{what}. The corpus is {counted(n_texts, 'text')} of your own{instead}; edit them in the sidebar."
+def kept(n_texts: int, is_new: bool, previous: str | None) -> str:
+    """Confirmation that a text was kept."""
+    outcome = "Kept" if is_new else "This text is in your corpus already and was not added again"
+    instead = "" if previous is None else f", in place of “{previous}”"
+    return f"{outcome}. The corpus is {counted(n_texts, 'text')} of your own{instead}; edit them in the sidebar."
 
 
-def corpus_summary(held: Sequence[tuple[str, str]], n_texts: int) -> str:
+def corpus_summary(roles: Sequence[tuple[str, str]], n_texts: int) -> str:
     """Roles of one head by evidence."""
-    named = ", ".join(f"{role} ({odds})" for role, odds in held)
-    return f"Over {counted(n_texts, 'text')}, by evidence: {named or 'no role'}."
+    listing = ", ".join(f"{role} ({odds})" for role, odds in roles)
+    return f"Over {counted(n_texts, 'text')}, by evidence: {listing or 'no role'}."
 
 
 def filled_by_evidence(tau: float) -> str:
-    """What a filled corner means by evidence."""
+    """Meaning of a filled corner, by evidence."""
     return f"Filled letters: roles this head holds by the evidence so far (tau {tau:g}). A role may go again."

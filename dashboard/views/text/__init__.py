@@ -1,1 +1,1 @@
-"""The text on screen: typing it, the stories about it, waiting for its attention."""
+"""The text on screen: typed texts, stories, and computing its attention."""

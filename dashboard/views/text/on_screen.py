@@ -24,12 +24,12 @@ from dashboard.views.frame import Visit
 from dashboard.views.pickers import toggle
 
 SLOW_SECONDS: Final = 2
-"""Waits longer than this are explained."""
+"""Longer waits are explained."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PassedText:
-    """Attention and scores of a text under one choice of heads."""
+    """Attention and scores of a text, with some heads off or none."""
 
     looked: TextAttention
     scored: RoleScores
@@ -37,7 +37,7 @@ class PassedText:
 
     @property
     def scores(self) -> Float[np.ndarray, "role layer head"]:
-        """Scores by role; NaN where one does not apply."""
+        """Scores by role; NaN where a role does not apply."""
         return self.scored.scores[0]
 
     def roles(self, criterion: Criterion) -> Bool[np.ndarray, "role layer head"]:
@@ -47,7 +47,7 @@ class PassedText:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OnScreen:
-    """The text that the reader picked."""
+    """The selected text with its attention and scores."""
 
     text: Text
     now: PassedText
@@ -57,29 +57,29 @@ class OnScreen:
 
 
 def on_screen(visit: Visit, text: Text) -> OnScreen | None:
-    """Run a text through the model; None for one that is too long, after saying so, until the reader has it cut.
+    """Run a text through the model; None for a text that is too long, which is reported, until the reader has it cut.
 
     Raises: AnalysisError of any other kind.
     """
     try:
-        return _passed_both(visit, text, "error")
+        return _run_both(visit, text, "error")
     except TextTooLong as error:
         refusal = st.container()
         if not toggle(wording.cut_to(error.limit), key="cut"):
             with refusal:
                 show_error(error)
             return None
-    return _passed_both(visit, text, "truncate")
+    return _run_both(visit, text, "truncate")
 
 
 @contextmanager
 def waiting(loading: str = "") -> Iterator[Report]:
-    """Show what a longer wait is for, while it lasts; if the reader has left, Streamlit ends the run at a report.
+    """Explain a longer wait while it lasts; if the reader has left, Streamlit ends the run at a report.
 
     Args:
-        loading: what is loaded meanwhile; empty for nothing.
+        loading: message while a checkpoint is loaded; empty if it is loaded already.
     """
-    # A container of its own keeps what follows in place, whether there is something to wait for or not.
+    # A separate container keeps the position of what follows, whether there is a wait or not.
     container = st.empty()
     try:
         with container.container(), st.spinner(loading, show_time=True) if loading else nullcontext():
@@ -91,23 +91,25 @@ def waiting(loading: str = "") -> Iterator[Report]:
 
             yield report
     finally:
-        container.empty()  # also beside a refusal, where nothing is waited for any more
+        container.empty()  # also after an error, when the wait is over
 
 
-def _passed_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
+def _run_both(visit: Visit, text: Text, too_long: TooLong) -> OnScreen:
     inference, engine, settings = visit.inference, visit.engine, visit.settings
     start = state.window_start(text)
     with waiting("" if inference.is_loaded(engine) else wording.loading(plain(engine.files.name))) as report:
 
-        def passed(settings: PassSettings) -> PassedText:
-            looked, record = inference.look(engine, text, settings, start=start, too_long=too_long, report=report)
+        def run(settings: PassSettings) -> PassedText:
+            text_attention, record = inference.look(
+                engine, text, settings, start=start, too_long=too_long, report=report
+            )
             if record.arrays is None:
                 raise TextTooLong(None, record.n_tokens, record.n_tokens - record.n_cut)
             measures = SCORES.unpack(record.arrays)
-            return PassedText(looked=looked, scored=role_scores([measures], visit.chosen.score_settings))
+            return PassedText(looked=text_attention, scored=role_scores([measures], visit.chosen.score_settings))
 
         return OnScreen(
             text=text,
-            now=passed(settings),
-            all_on=passed(PassSettings(settings.kind)) if settings.off else None,
+            now=run(settings),
+            all_on=run(PassSettings(settings.kind)) if settings.off else None,
         )

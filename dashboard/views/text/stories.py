@@ -1,6 +1,6 @@
-"""Stories, each one click: a sentence, and the head of the chosen checkpoint that shows something in it.
+"""Stories: a click shows a sentence, and the head of the checkpoint that best shows a pattern in it.
 
-The head is chosen by its attention in this one sentence: a story gives an example, and claims no more.
+The head is chosen by its attention in this one sentence: a story is an example, not a test.
 """
 
 from collections.abc import Callable
@@ -21,31 +21,31 @@ from dashboard.views.text import wording
 from dashboard.views.text.typed import EXAMPLE_TYPED
 
 SENTENCE: Final = "The old baker quietly closed her small shop because customers had slowly left."
-"""Of all stories, so that heads can be told apart on the same words."""
+"""The same for all stories, so that heads can be compared on the same words."""
 LEAST_SHARE: Final = 0.3
-"""Of a head's attention, for a story to name it: the arcs that are told of are then the ones that are seen."""
+"""Minimum share of a head's attention for a story to name it, so that the arcs described are visible."""
 VISITED: Final = "been_here"
-"""Name of a cookie that says no more than that."""
+"""Name of the cookie of a previous visit."""
 CHIP: Final = "story"
 """Key of the chips in the session and in the link."""
-_TOLD: Final = "story told"
-"""The story whose head was chosen, and the checkpoint's fingerprint."""
-_OWN: Final = "text before the story"
-_PUT: Final = "text put on screen"
+_SHOWN_STORY: Final = "story told"
+"""Key of the story whose head was chosen, and the fingerprint of the checkpoint."""
+_OWN_TEXT: Final = "text before the story"
+_PUT_TEXT: Final = "text put on screen"
 
 Links = Bool[np.ndarray, "query key"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """What a head is looked for by."""
+    """A pattern of attention by which a head is selected."""
 
     links_of: Callable[[TokenizedText], Links]
-    """The pairs of tokens, query and key, that the head should join."""
+    """The pairs of query and key that the head should link."""
     see: str
     """What to see, after the head's name and "88% of "."""
     see_back: str = ""
-    """The same of the way back, where tokens cannot attend to later tokens; not needed where `see` goes back."""
+    """The same in the opposite direction, for causal models; not needed if `see` looks back already."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,20 +54,20 @@ class StrongestHead:
 
     head: Head
     share: float
-    """Of its attention, mean over the queries that have a link."""
+    """Share of its attention on the links, mean over the queries that have one."""
     even: float
-    """The same of evenly spread attention."""
+    """The same for uniform attention."""
 
 
 def chips(can_read: bool, first_lesson: Callable[[], None]) -> None:
     """Draw a chip for each story.
 
     Args:
-        can_read: whether the chosen attention can read one sentence without a target.
-        first_lesson: begins the first lesson, which is offered on a first visit.
+        can_read: whether the selected attention can read one sentence without a target.
+        first_lesson: starts the first lesson, offered on a first visit.
     """
     if st.session_state.get(CHIP) and st.session_state.get("text", SENTENCE) != SENTENCE:
-        st.session_state[CHIP] = None  # the reader has typed something else since
+        st.session_state[CHIP] = None  # the reader has typed another text since
     with st.container(horizontal=True, vertical_alignment="bottom", key="stories"):
         if can_read:
             st.pills(
@@ -90,49 +90,54 @@ def chips(can_read: bool, first_lesson: Callable[[], None]) -> None:
                     type="tertiary",
                     on_click=first_lesson,
                 )
-        if own := st.session_state.get(_OWN):
+        if own_text := st.session_state.get(_OWN_TEXT):
             st.button(
-                wording.OWN_TEXT, key="own text", icon=":material/undo:", type="tertiary", on_click=_back, args=(own,)
+                wording.OWN_TEXT,
+                key="own text",
+                icon=":material/undo:",
+                type="tertiary",
+                on_click=_back,
+                args=(own_text,),
             )
 
 
 def been_here() -> bool:
-    """Whether this browser has been here before, as `dashboard/web/visited.js` notes when it leaves."""
+    """Whether this browser has visited before; `dashboard/web/visited.js` sets the cookie when it leaves."""
     return VISITED in st.context.cookies
 
 
 @in_its_place
-def tell(typed: str, looked: TextAttention, fingerprint: str) -> None:
-    """Choose the head of the story that was clicked, and say what to see; nothing where another text is on screen.
+def tell(typed: str, text_attention: TextAttention, fingerprint: str) -> None:
+    """Choose the head of the clicked story, and say what to see; does nothing if another text is on screen.
 
     Args:
-        typed: what stands in the text area.
-        looked: the attention of the text on screen.
+        typed: content of the text area.
+        text_attention: the attention of the text on screen.
         fingerprint: of the checkpoint; under another one, another head is chosen.
     """
     name = st.session_state.get(CHIP)
     if name not in STORIES or typed != SENTENCE:
         return
     story = STORIES[name]
-    links, see = story.links_of(looked.text.queries), story.see
-    if looked.causal and story.see_back:
+    links, see = story.links_of(text_attention.text.queries), story.see
+    if text_attention.causal and story.see_back:
         links, see = links.T, story.see_back
     if not links.any():
-        return  # the words are not there where a checkpoint takes only the beginning of the sentence
-    strongest_head = strongest(looked.attention, links, looked.causal)
+        return  # the words are missing if a checkpoint reads only the beginning of the sentence
+    strongest_head = strongest(text_attention.attention, links, text_attention.causal)
     is_named = strongest_head.share >= LEAST_SHARE
     # A link that somebody sent has its own choice of heads.
-    if st.session_state.setdefault(_TOLD, (name, fingerprint)) != (name, fingerprint):
-        st.session_state[_TOLD] = (name, fingerprint)
+    if st.session_state.setdefault(_SHOWN_STORY, (name, fingerprint)) != (name, fingerprint):
+        st.session_state[_SHOWN_STORY] = (name, fingerprint)
         if is_named:
             state.push_heads([strongest_head.head])
-    say = wording.story if is_named else wording.no_such_head
+    sentence = wording.story if is_named else wording.no_such_head
     name_of_head = head_name(*strongest_head.head)
-    st.markdown(say(name_of_head, strongest_head.share, strongest_head.even, see))
+    st.markdown(sentence(name_of_head, strongest_head.share, strongest_head.even, see))
 
 
 def strongest(attention: Float[np.ndarray, "layer head query key"], links: Links, causal: bool) -> StrongestHead:
-    """The head that gives most of its attention to some links.
+    """The head with the largest share of attention on some links.
 
     Args:
         attention: of one text.
@@ -149,41 +154,41 @@ def strongest(attention: Float[np.ndarray, "layer head query key"], links: Links
 
 
 def _begin() -> None:
-    """Put the sentence on screen; the reader's own text can be brought back."""
+    """Put the sentence on screen; the reader's own text can be restored."""
     if st.session_state.get(CHIP) is None:
         return
     put_on_screen(SENTENCE)
-    st.session_state[_TOLD] = None
+    st.session_state[_SHOWN_STORY] = None
 
 
 def put_on_screen(typed: str) -> None:
-    """Put a text on screen that the reader has not typed; the reader's own can be brought back."""
-    before = st.session_state.get("text", "")
-    if before not in ("", SENTENCE, EXAMPLE_TYPED, st.session_state.get(_PUT)):
-        st.session_state[_OWN] = before
-    st.session_state["text"] = st.session_state[_PUT] = typed
+    """Put a text on screen that the reader has not typed; the reader's own text can be restored."""
+    previous = st.session_state.get("text", "")
+    if previous not in ("", SENTENCE, EXAMPLE_TYPED, st.session_state.get(_PUT_TEXT)):
+        st.session_state[_OWN_TEXT] = previous
+    st.session_state["text"] = st.session_state[_PUT_TEXT] = typed
 
 
-def _back(own: str) -> None:
-    st.session_state["text"] = own
+def _back(own_text: str) -> None:
+    st.session_state["text"] = own_text
     st.session_state[CHIP] = None
-    del st.session_state[_OWN]
+    del st.session_state[_OWN_TEXT]
 
 
 def _previous_word(text: TokenizedText) -> Links:
     is_word = text.segments != SPECIAL
-    before = text.words[:, None] - 1 == text.words
-    return before & is_word[:, None] & is_word
+    is_previous = text.words[:, None] - 1 == text.words
+    return is_previous & is_word[:, None] & is_word
 
 
 def _words(*pairs: tuple[str, str]) -> Callable[[TokenizedText], Links]:
     """From the tokens of one word to those of another, for each pair of words of SENTENCE."""
 
     def links(text: TokenizedText) -> Links:
-        joined = np.zeros((len(text.ids), len(text.ids)), dtype=bool)
-        for word, other in pairs:
-            joined |= _tokens(text, word)[:, None] & _tokens(text, other)
-        return joined
+        result = np.zeros((len(text.ids), len(text.ids)), dtype=bool)
+        for word, target in pairs:
+            result |= _tokens(text, word)[:, None] & _tokens(text, target)
+        return result
 
     return links
 
@@ -196,8 +201,8 @@ def _tokens(text: TokenizedText, word: str) -> Bool[np.ndarray, " token"]:
 def _resting(text: TokenizedText) -> Links:
     """From every word to the special tokens, or to the first token where the tokenizer adds none."""
     special = text.segments == SPECIAL
-    rest = special if special.any() else np.arange(len(text.ids)) == 0
-    return ~rest[:, None] & rest
+    targets = special if special.any() else np.arange(len(text.ids)) == 0
+    return ~targets[:, None] & targets
 
 
 STORIES: Final[dict[str, Story]] = {
@@ -209,4 +214,4 @@ STORIES: Final[dict[str, Story]] = {
     wording.HER: Story(links_of=_words(("her", "baker")), see=wording.SEE_HER),
     wording.RESTING: Story(links_of=_resting, see=wording.SEE_RESTING),
 }
-"""By what stands on the chip."""
+"""Stories by the label of their chip."""

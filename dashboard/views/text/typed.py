@@ -1,4 +1,4 @@
-"""The typed texts, and the one of them on screen; Inspect and Compare share both."""
+"""The typed text on screen, shared by Inspect and Compare."""
 
 import re
 from typing import Final
@@ -16,23 +16,23 @@ NUMBER: Final = "number"
 
 
 def text_on_screen(texts: tuple[Text, ...]) -> Text:
-    """The one text, or the one of several that the reader picks; the link holds its number."""
-    if (linked := link.take(NUMBER)) is not None:
-        number = int(linked) if re.fullmatch("[0-9]{1,6}", linked) else 1
-        at = min(max(number, 1), len(texts)) - 1
-        st.session_state[NUMBER] = at
-        if str(at + 1) != linked:
-            link.say(wording.no_such_number(link.quoted(linked), len(texts), at + 1))
+    """The only text, or the one that the reader selects; the link holds its number."""
+    if (value := link.take(NUMBER)) is not None:
+        number = int(value) if re.fullmatch("[0-9]{1,6}", value) else 1
+        index = min(max(number, 1), len(texts)) - 1
+        st.session_state[NUMBER] = index
+        if str(index + 1) != value:
+            link.say(wording.no_such_number(link.quoted(value), len(texts), index + 1))
     if len(texts) == 1:
         link.put([NUMBER], {})
         return texts[0]
     st.session_state[NUMBER] = min(st.session_state.get(NUMBER, 0), len(texts) - 1)
-    picked = st.selectbox(
+    selected = st.selectbox(
         wording.ON_SCREEN,
         range(len(texts)),
         format_func=lambda i: f"{i + 1}: {provenance.shortened(' ||| '.join(texts[i].segments))}",
         key=NUMBER,
         persist_state="session",
     )
-    link.put([NUMBER], {NUMBER: str(picked + 1)} if picked else {})
-    return texts[picked]
+    link.put([NUMBER], {NUMBER: str(selected + 1)} if selected else {})
+    return texts[selected]
