@@ -1,4 +1,4 @@
-"""What was fine-tuned here, the data it learned from, and the names that new checkpoints can have."""
+"""Fine-tuning runs of this machine, their data, and names of new checkpoints."""
 
 import os
 import re
@@ -22,98 +22,98 @@ from dashboard.views.finetune import wording
 
 LONGEST_NAME: Final = 80
 SHA_CHARACTERS: Final = 12
-"""Of the data's SHA-256: names the folder in which it is kept."""
+"""Characters of the SHA-256 of the data that name its folder."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a run is asked to do."""
+class RunRequest:
+    """Request for a fine-tuning run."""
 
     name: str
-    """Of the new checkpoint."""
+    """Name of the new checkpoint."""
     checkpoint: str
-    """The one to start from."""
+    """The checkpoint to start from."""
     data: Path
     text_columns: tuple[str, ...]
     label_column: str
     task: Task | None
-    """None decides by the labels."""
+    """None to decide by the labels."""
     settings: TrainingSettings
 
 
 @dataclass(frozen=True)
-class Made:
-    """A checkpoint that was fine-tuned here, or that is to be."""
+class RunSummary:
+    """A finished, running or interrupted fine-tuning run of this machine."""
 
     name: str
     checkpoint: str
-    """The one it was made from."""
+    """The checkpoint it started from."""
     progress: Progress
     n_bytes: int
-    """On disk, with its saved steps."""
+    """Size on disk, with its saved steps."""
     task: Task | None
-    """None, as all that follows, where its program did not come so far as to write it."""
+    """None, like all fields below, if its program ended before writing it."""
     data_name: str | None
     n_texts: int | None
-    """Learned from and held out; known at the end."""
-    asked: Asked | None
-    """What to ask again to go on; None also where its data is not kept here."""
+    """Number of training and validation texts, known at the end."""
+    request: RunRequest | None
+    """Request with which to resume it; None also if its data is missing."""
 
 
-def made_here() -> tuple[Made, ...]:
-    """All that was fine-tuned here, by name."""
-    return tuple(_made(run) for run in list_runs())
+def made_here() -> tuple[RunSummary, ...]:
+    """All fine-tuning runs of this machine, by name."""
+    return tuple(_summary(run) for run in list_runs())
 
 
 def keep_data(name: str, content: bytes) -> Path:
-    """Write an uploaded table where a run finds it, also when it is gone on with.
+    """Store an uploaded table where a run can read it, also when resumed.
 
     Args:
-        name: of the file as it was uploaded; only its harmless signs are kept.
+        name: of the uploaded file; only safe characters are kept.
         content: its bytes.
 
-    Returns: its path; the folder is named by the content, so that equal files are kept once.
-    Raises: AnalysisError where it cannot be written.
+    Returns: its path; the folder is named after the content, so that equal files are stored once.
+    Raises: AnalysisError if it cannot be written.
     """
     return keep_file(data_folder(sha256(content).hexdigest()) / "".join(_safe(name)), content)
 
 
 def keep_file(path: Path, content: bytes) -> Path:
-    """Write a file that gets its name when it is whole; one that is there stays as it is.
+    """Write a file atomically; an existing file is not changed.
 
     Returns: its path.
-    Raises: AnalysisError where it cannot be written, and on a public server.
+    Raises: AnalysisError if it cannot be written, and on a public server.
     """
     check_not_public()
     folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            with tempfile.NamedTemporaryFile(dir=folder, delete=False) as half:
-                half.write(content)
-            os.replace(half.name, path)
+            with tempfile.NamedTemporaryFile(dir=folder, delete=False) as temporary:
+                temporary.write(content)
+            os.replace(temporary.name, path)
     except OSError as error:
         raise AnalysisError(wording.not_written(str(folder), error.strerror or str(error))) from None
     return path
 
 
 def free_name(file_name: str) -> str:
-    """A name for the checkpoint of a file that no other has yet."""
+    """An unused checkpoint name derived from a file name."""
     name, _ = _safe(file_name)
-    number, free = 1, name
-    while _is_taken(free):
+    number, candidate = 1, name
+    while _is_taken(candidate):
         number += 1
-        free = f"{name}-{number}"
-    return free
+        candidate = f"{name}-{number}"
+    return candidate
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that a new checkpoint cannot have.
+    """Check the name of a new checkpoint.
 
-    Raises: AnalysisError.
+    Raises: AnalysisError for an invalid or existing name.
     """
     if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         raise AnalysisError(wording.bad_name(name, LONGEST_NAME))
@@ -126,26 +126,26 @@ def _is_taken(name: str) -> bool:
 
 
 def _safe(file_name: str) -> tuple[str, str]:
-    """Name and suffix of a table, without folders and without signs that mean something to a system."""
+    """Name and suffix of a table, without folders and unsafe characters."""
     suffix = NAME_OF_A_TABLE.search(file_name)
     return safe_name(file_name[: suffix.start() if suffix else None]), suffix[0].lower() if suffix else ""
 
 
-def safe_name(written: str) -> str:
-    """A file's name without folders and without signs that mean something to a system."""
-    name = PurePosixPath(written.replace("\\", "/")).name
+def safe_name(file_name: str) -> str:
+    """A file name without folders and unsafe characters."""
+    name = PurePosixPath(file_name.replace("\\", "/")).name
     return _NOT_IN_NAMES.sub("-", name).strip("-.")[: LONGEST_NAME // 2] or "table"
 
 
 def data_folder(sha: str) -> Path:
-    """Where a table is kept, by the SHA-256 of its content."""
+    """Folder of a table, by the SHA-256 of its content."""
     return program_folder() / "data" / sha[:SHA_CHARACTERS]
 
 
-def _made(run: SavedRun) -> Made:
+def _summary(run: SavedRun) -> RunSummary:
     record = _record(run.folder)
     result = record.get("result") or {}
-    return Made(
+    return RunSummary(
         name=run.name,
         checkpoint=run.progress.checkpoint,
         progress=run.progress,
@@ -153,12 +153,12 @@ def _made(run: SavedRun) -> Made:
         task=record.get("task"),
         data_name=record.get("data"),
         n_texts=result["texts"] + result["texts_held_out"] if "texts" in result else None,
-        asked=_asked(run.name, record),
+        request=_request(run.name, record),
     )
 
 
 def _record(folder: Path) -> dict[str, Any]:
-    """What a run wrote about itself; nothing where it did not come so far, or somebody spoilt it."""
+    """The record that a run wrote about itself; empty if missing or invalid."""
     try:
         record = parse_json((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -166,9 +166,9 @@ def _record(folder: Path) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _asked(name: str, record: Mapping[str, Any]) -> Asked | None:
+def _request(name: str, record: Mapping[str, Any]) -> RunRequest | None:
     try:
-        asked = Asked(
+        request = RunRequest(
             name=name,
             checkpoint=record["checkpoint"],
             data=data_folder(record["data_sha256"]) / record["data"],
@@ -178,5 +178,5 @@ def _asked(name: str, record: Mapping[str, Any]) -> Asked | None:
             settings=TrainingSettings(**record["settings"]),
         )
     except (KeyError, TypeError, AnalysisError):
-        return None  # written by another version, or spoilt: there is nothing to go on with
-    return asked if asked.data.is_file() else None
+        return None  # written by another version, or invalid: it cannot be resumed
+    return request if request.data.is_file() else None

@@ -1,4 +1,4 @@
-"""Labelled texts of the page Fine-tune: the upload, its columns, and what is in them, in plain sight."""
+"""Labelled texts of the page Fine-tune: the upload, its columns, and a preview."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -20,18 +20,18 @@ from dashboard.progress import let_leave
 from dashboard.views.finetune import wording
 
 LABELS: Final = ("label", "labels", "gold_label", "class", "category", "sentiment", "polarity", "score", "rating")
-"""Headers that name their labels, in lower case."""
+"""Known headers of label columns, in lower case."""
 Sample = Literal["training", "held out"]
 SAMPLE: Final = "labelled sample"
 """Key of whether the reader uses the sample."""
 N_FIRST: Final = 5
 SHOWN_CHARACTERS: Final = 300
-"""Of a text among the first rows."""
+"""Maximum length of a text in the preview."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Labelled:
-    """A table that can be learned from."""
+    """Training data and the file it was read from."""
 
     data: TrainingData
     content: Callable[[], bytes]
@@ -43,17 +43,17 @@ class _Table:
     """A file of labelled texts."""
 
     file_id: str
-    """Of one upload: a file that is uploaded again is read again."""
+    """Id of the upload: a file that is uploaded again is read again."""
     name: str
     content: Callable[[], bytes]
 
 
 def labelled_texts(sample: Sample = "training") -> Labelled | None:
-    """Ask for a table and its columns, and say what is in it or what is wrong with it; None until it can be used.
+    """Ask for a table and its columns, and show a preview or the error; None until it can be used.
 
     Args:
-        sample: which of the movie reviews the reader can take instead: those that the sample checkpoint learns from, or
-            others.
+        sample: movie reviews that the reader can use instead: the training data of the sample checkpoint, or held-out
+            reviews.
     """
     table = _sample(sample) if st.session_state.get(SAMPLE) else _uploaded()
     if table is None:
@@ -65,7 +65,7 @@ def labelled_texts(sample: Sample = "training") -> Labelled | None:
             st.info(wording.PICK_COLUMNS)
             return None
         if commas := [name for name in segments if "," in name]:
-            raise TextError(wording.comma_in_column(commas[0]))  # as the command line could not tell it from two
+            raise TextError(wording.comma_in_column(commas[0]))  # the command line would read it as two columns
         data = _read(table.file_id, table.name, table.content, segments, label, task)
     except TextError as error:
         show_error(error)
@@ -91,7 +91,7 @@ def _uploaded() -> _Table | None:
 
 
 def _sample(sample: Sample) -> _Table | None:
-    """Movie reviews; fetched once."""
+    """Movie reviews, downloaded once."""
     st.button(wording.OWN, icon=":material/undo:", on_click=_use_sample, args=(False,))
     try:
         with st.spinner(wording.FETCHING, show_time=True):
@@ -104,13 +104,13 @@ def _sample(sample: Sample) -> _Table | None:
     return _Table(file_id=path.name, name=path.name, content=path.read_bytes)
 
 
-def _use_sample(wanted: bool) -> None:
-    st.session_state[SAMPLE] = wanted
+def _use_sample(use: bool) -> None:
+    st.session_state[SAMPLE] = use
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _columns(file_id: str, name: str, _content: Callable[[], bytes]) -> tuple[str, ...]:
-    """Read once per upload."""
+    """Cached by upload."""
     return column_names(name, _content())
 
 
@@ -123,23 +123,29 @@ def _read(
     label: str,
     task: Task | None,
 ) -> TrainingData:
-    """Read once per upload and choice of columns."""
+    """Cached by upload and columns."""
     return read_training_data(name, _content(), segments, label, task=task)
 
 
 def _pick(file_id: str, columns: tuple[str, ...]) -> tuple[tuple[str, ...], str | None, Task | None]:
     """Columns of the segments, column of the label, and task."""
-    known = known_segments(columns)
+    known_columns = known_segments(columns)
     grid = st.grid(2, min_column_width=170, vertical_alignment="bottom")
     first = grid.cell().selectbox(
-        wording.TEXT_COLUMN, columns, index=columns.index(known[0]) if known else None, key=f"text {file_id}"
+        wording.TEXT_COLUMN,
+        columns,
+        index=columns.index(known_columns[0]) if known_columns else None,
+        key=f"text {file_id}",
     )
-    others = (wording.NO_SECOND, *columns)
+    second_columns = (wording.NO_SECOND, *columns)
     second = grid.cell().selectbox(
-        wording.SECOND_COLUMN, others, index=others.index(known[1]) if len(known) > 1 else 0, key=f"second {file_id}"
+        wording.SECOND_COLUMN,
+        second_columns,
+        index=second_columns.index(known_columns[1]) if len(known_columns) > 1 else 0,
+        key=f"second {file_id}",
     )
     label = grid.cell().selectbox(
-        wording.LABEL_COLUMN, columns, index=known_label(columns, known), key=f"label {file_id}"
+        wording.LABEL_COLUMN, columns, index=known_label(columns, known_columns), key=f"label {file_id}"
     )
     task = grid.cell().selectbox(
         wording.TASK, tuple(wording.TASKS), key="task", help=wording.TASK_HELP, bind="query-params"
@@ -149,20 +155,20 @@ def _pick(file_id: str, columns: tuple[str, ...]) -> tuple[tuple[str, ...], str 
 
 
 def known_segments(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """The one or two columns whose names are known to hold texts; none where no name is known."""
-    by_name = {name.lower(): name for name in reversed(columns)}
-    for known in KNOWN_COLUMNS:
-        if set(known) <= set(by_name):
-            return tuple(by_name[name] for name in known)
+    """The one or two columns with known names of texts; empty if no name is known."""
+    by_name = {column.lower(): column for column in reversed(columns)}
+    for names in KNOWN_COLUMNS:
+        if set(names) <= set(by_name):
+            return tuple(by_name[column] for column in names)
     return ()
 
 
 def known_label(columns: tuple[str, ...], segments: tuple[str, ...]) -> int | None:
-    """Place of the column whose name is known to hold labels, or of the only one that holds no text."""
-    by_name = {name.lower(): place for place, name in reversed(list(enumerate(columns)))}
-    others = [place for place, name in enumerate(columns) if name not in segments]
-    named = next((by_name[name] for name in LABELS if name in by_name), None)
-    return others[0] if named is None and segments and len(others) == 1 else named
+    """Index of the column with a known name of labels, or of the only column without text."""
+    by_name = {name.lower(): index for index, name in reversed(list(enumerate(columns)))}
+    others = [index for index, name in enumerate(columns) if name not in segments]
+    known_index = next((by_name[name] for name in LABELS if name in by_name), None)
+    return others[0] if known_index is None and segments and len(others) == 1 else known_index
 
 
 def _preview(data: TrainingData) -> None:
@@ -178,7 +184,7 @@ def _preview(data: TrainingData) -> None:
     ]
     columns = [wording.SHOWN_TEXT, wording.SHOWN_SECOND][: len(data.texts[0].segments)]
     st.dataframe(
-        # The label first: a text may take more than the width of the page.
+        # The label first: a text may be wider than the page.
         pd.DataFrame(rows, columns=[wording.SHOWN_LABEL, *columns]),
         hide_index=True,
         alt=wording.FIRST_ROWS,

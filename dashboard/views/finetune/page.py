@@ -1,4 +1,4 @@
-"""Fine-tune: labelled texts make a checkpoint of one's own, in the background."""
+"""Fine-tune: train a checkpoint on labelled texts in the background."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,17 +20,17 @@ from dashboard.plain import plain, show_error
 from dashboard.views import frame
 from dashboard.views.finetune import runs as training_runs
 from dashboard.views.finetune import wording
-from dashboard.views.finetune.folders import Asked, Made, check_name, free_name, keep_data, made_here
+from dashboard.views.finetune.folders import RunRequest, RunSummary, check_name, free_name, keep_data, made_here
 from dashboard.views.finetune.labelled import Labelled, labelled_texts
 from dashboard.views.finetune.runs import FineTuning
 from dashboard.views.layout import halves
 
 LOOK_AGAIN: Final = 1.0
-"""Seconds between two looks at a run that is on."""
+"""Seconds between two checks of an active run."""
 NARROWEST: Final = 140
-"""Pixels of a setting."""
+"""Minimum width of a setting, in pixels."""
 WATCHED: Final = "run watched"
-"""The run that this reader saw last."""
+"""Key of the run that this reader saw last."""
 NOTES: Final = replace(frame.read_notes(Path(__file__).parent, wording.NUMBERS), caveat="")
 DEFAULTS: Final = TrainingSettings()
 
@@ -47,13 +47,13 @@ def _finetune() -> None:
             _form()
         except AnalysisError as error:
             show_error(error)
-    _made_here()
+    _all_runs()
 
 
 def running_panel() -> FineTuning | None:
-    """Draw the run that is on, or how the one ended that this reader saw; the same bar on every page.
+    """Draw the active run, or the end of the one that this reader saw last; the same panel on every page.
 
-    Returns: that run; None where there is none.
+    Returns: that run; None if there is none.
     """
     run = training_runs.running() or st.session_state.get(WATCHED)
     if run is None:
@@ -63,46 +63,50 @@ def running_panel() -> FineTuning | None:
 
     @st.fragment(run_every=LOOK_AGAIN if is_on else None)
     def panel() -> None:
-        now = training_runs.progress(run)
-        if is_on and now.state != "running":
-            st.rerun()  # what the rest of the page says and offers has changed
-        _panel(run, now)
+        progress = training_runs.progress(run)
+        if is_on and progress.state != "running":
+            st.rerun()  # the rest of the page has changed
+        _panel(run, progress)
 
     with st.container(border=True, key="run"):
         panel()
     return run
 
 
-def _panel(run: FineTuning, now: Progress) -> None:
-    st.markdown(wording.head(plain(run.name), plain(now.checkpoint)))
-    if now.state == "running":
-        st.progress(min(now.step / now.steps, 1.0) if now.steps else 0.0, plain(wording.running(now)))
+def _panel(run: FineTuning, progress: Progress) -> None:
+    st.markdown(wording.head(plain(run.name), plain(progress.checkpoint)))
+    if progress.state == "running":
+        st.progress(
+            min(progress.step / progress.steps, 1.0) if progress.steps else 0.0, plain(wording.running(progress))
+        )
     else:
-        _say_end(run, now)
+        _say_end(run, progress)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if now.state == "running":
+        if progress.state == "running":
             _stop_button(run)
         else:
-            _after(run)
-    if measured := wording.measured(now):
+            _ended(run)
+    if measured := wording.measured(progress):
         st.markdown(measured)
-    for note in now.notes:
+    for note in progress.notes:
         st.markdown(plain(note))
-    if now.losses or now.held_out:
-        figure = training_curve(now)
-        # With other words the chart would be drawn anew every second.
-        said = wording.CURVE if now.state == "running" else figure.description
-        st.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=said, key="training curve")
+    if progress.losses or progress.held_out:
+        figure = training_curve(progress)
+        # With a changing description the chart would be redrawn every second.
+        alt = wording.CURVE if progress.state == "running" else figure.description
+        st.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=alt, key="training curve")
 
 
-def _say_end(run: FineTuning, now: Progress) -> None:
-    if now.state == "finished":
-        st.success(plain(wording.finished(now, from_home(training_runs.folder(run)))), icon=":material/check_circle:")
-    elif now.state == "failed":
-        st.error(plain(now.message), icon=":material/error:")
+def _say_end(run: FineTuning, progress: Progress) -> None:
+    if progress.state == "finished":
+        st.success(
+            plain(wording.finished(progress, from_home(training_runs.folder(run)))), icon=":material/check_circle:"
+        )
+    elif progress.state == "failed":
+        st.error(plain(progress.message), icon=":material/error:")
     else:
-        said = wording.stopped(now) if now.state == "stopped" else wording.left(now)
-        st.info(plain(said), icon=":material/pause_circle:")
+        sentence = wording.stopped(progress) if progress.state == "stopped" else wording.left(progress)
+        st.info(plain(sentence), icon=":material/pause_circle:")
 
 
 def _stop_button(run: FineTuning) -> None:
@@ -118,34 +122,34 @@ def _stop_button(run: FineTuning) -> None:
     )
 
 
-def _after(run: FineTuning) -> None:
-    """What can be done once a run has ended."""
-    made = next((each for each in made_here() if each.name == run.name), None)
-    if made is not None:
-        _next_step(made, "panel")
+def _ended(run: FineTuning) -> None:
+    """Buttons for a run that has ended."""
+    summary = next((item for item in made_here() if item.name == run.name), None)
+    if summary is not None:
+        _next_step(summary, "panel")
     if st.button(wording.CLOSE, key="close run", icon=":material/close:"):
         del st.session_state[WATCHED]
         st.rerun(scope="app")
 
 
-def _next_step(made: Made, where: str) -> None:
-    """Compare what is finished; go on with what is not."""
+def _next_step(summary: RunSummary, area: str) -> None:
+    """A link to compare a finished run, or a button to resume an unfinished one."""
     pages = st.session_state["pages"]
-    if made.progress.state == "finished" and "compare" in pages:
+    if summary.progress.state == "finished" and "compare" in pages:
         st.page_link(
             pages["compare"],
-            label=plain(wording.compare_with(made.checkpoint)),
+            label=plain(wording.compare_with(summary.checkpoint)),
             icon=":material/compare:",
-            query_params={"checkpoint": made.checkpoint, "with": made.name},
+            query_params={"checkpoint": summary.checkpoint, "with": summary.name},
         )
-    if training_runs.can_resume(made) and st.button(
-        wording.resume(made.name), key=f"resume {made.name} {where}", icon=":material/play_circle:"
+    if training_runs.can_resume(summary) and st.button(
+        wording.resume(summary.name), key=f"resume {summary.name} {area}", icon=":material/play_circle:"
     ):
-        _begin(lambda: training_runs.resume(made, state.choice().device))
+        _begin(lambda: training_runs.resume(summary, state.choice().device))
 
 
 def _begin(start: Callable[[], FineTuning]) -> None:
-    """Start a run and show it; say here why it cannot."""
+    """Start a run and show it, or show the error."""
     try:
         st.session_state[WATCHED] = start()
     except AnalysisError as error:
@@ -174,12 +178,12 @@ def _form() -> None:
             disabled=not ready,
         )
         if pressed and labelled and name and settings:
-            _begin(lambda: training_runs.start(_asked(files, labelled, name, settings), state.choice().device))
+            _begin(lambda: training_runs.start(_request(files, labelled, name, settings), state.choice().device))
 
 
-def _asked(files: CheckpointFiles, labelled: Labelled, name: str, settings: TrainingSettings) -> Asked:
+def _request(files: CheckpointFiles, labelled: Labelled, name: str, settings: TrainingSettings) -> RunRequest:
     data = labelled.data
-    return Asked(
+    return RunRequest(
         name=name,
         checkpoint=files.name,
         data=keep_data(data.name, labelled.content()),
@@ -191,9 +195,9 @@ def _asked(files: CheckpointFiles, labelled: Labelled, name: str, settings: Trai
 
 
 def _name(labelled: Labelled | None) -> str | None:
-    """A name that the new checkpoint can have; None until there is one."""
+    """A valid name of the new checkpoint; None until there is one."""
     proposed = "" if labelled is None else free_name(labelled.data.name)
-    # A proposal that is taken by now makes way for the next.
+    # A proposal that has been taken meanwhile is replaced by the next.
     name = st.text_input(
         wording.NAME, proposed, key=f"name {proposed}", help=wording.NAME_HELP, disabled=labelled is None
     )
@@ -207,63 +211,63 @@ def _name(labelled: Labelled | None) -> str | None:
     return name.strip()
 
 
-def _settings(place: DeltaGenerator) -> TrainingSettings | None:
-    """How to train, in a drawer at a place; None where a number is out of range, which is said below."""
-    with place, st.popover(wording.TRAINING_SETTINGS, icon=":material/tune:", key="training settings"):
+def _settings(container: DeltaGenerator) -> TrainingSettings | None:
+    """Training settings, in a popover in a container; None if a number is out of range, which is reported below."""
+    with container, st.popover(wording.TRAINING_SETTINGS, icon=":material/tune:", key="training settings"):
         grid = st.grid(2, min_column_width=NARROWEST)
-        asked = {key: _number(grid.cell(), key, *said) for key, said in wording.SETTINGS.items()}
+        values = {key: _number(grid.cell(), key, *texts) for key, texts in wording.SETTINGS.items()}
     try:
-        return TrainingSettings(**asked)
+        return TrainingSettings(**values)
     except AnalysisError as error:
         show_error(error)
         return None
 
 
-def _number(place: DeltaGenerator, key: str, label: str, explained: str, step: float) -> Any:
-    """One of the settings, whole where its step is; None where an optional one is left empty."""
-    return place.number_input(
+def _number(container: DeltaGenerator, key: str, label: str, help_text: str, step: float) -> Any:
+    """Input of one setting, an integer if its step is one; None if an optional one is left empty."""
+    return container.number_input(
         label,
         value=getattr(DEFAULTS, key),
         step=step,
         format="%d" if isinstance(step, int) else "%g",
         key=key,
-        help=explained,
+        help=help_text,
         placeholder=wording.OFF,
         bind="query-params",
         persist_state="session",
     )
 
 
-def _made_here() -> None:
-    all_made = made_here()
-    if not all_made:
+def _all_runs() -> None:
+    summaries = made_here()
+    if not summaries:
         return
     st.subheader(wording.MADE_HERE)
     st.markdown(wording.where(plain(from_home(checkpoints_folder()))))
-    for made in all_made:
+    for summary in summaries:
         with st.container(border=True, gap="small"):
-            data = plain(made.data_name or "")
-            about = wording.made(plain(made.name), plain(made.checkpoint), made.task, data, made.n_texts)
-            st.markdown(f"{about}  \n{wording.made_state(made.progress, made.n_bytes)}")
-            if made.progress.state == "failed":
-                st.markdown(plain(made.progress.message))
+            data = plain(summary.data_name or "")
+            about = wording.made(plain(summary.name), plain(summary.checkpoint), summary.task, data, summary.n_texts)
+            st.markdown(f"{about}  \n{wording.made_state(summary.progress, summary.n_bytes)}")
+            if summary.progress.state == "failed":
+                st.markdown(plain(summary.progress.message))
             with st.container(horizontal=True):
-                _next_step(made, "list")
-                if made.progress.state != "running":
-                    _delete(made)
+                _next_step(summary, "list")
+                if summary.progress.state != "running":
+                    _delete(summary)
 
 
-def _delete(made: Made) -> None:
-    """Delete a run, once the reader has said so twice."""
+def _delete(summary: RunSummary) -> None:
+    """Delete a run, after the reader has confirmed it."""
     with st.popover(wording.DELETE, icon=":material/delete:"):
-        st.markdown(wording.about_to_delete(plain(made.name), made.n_bytes))
-        if st.button(plain(wording.delete(made.name)), key=f"delete {made.name}", type="primary"):
+        st.markdown(wording.about_to_delete(plain(summary.name), summary.n_bytes))
+        if st.button(plain(wording.delete(summary.name)), key=f"delete {summary.name}", type="primary"):
             try:
-                delete_run(made.name)
+                delete_run(summary.name)
             except AnalysisError as error:
                 show_error(error)
                 return
             watched = st.session_state.get(WATCHED)
-            if watched is not None and watched.name == made.name:
+            if watched is not None and watched.name == summary.name:
                 del st.session_state[WATCHED]
             st.rerun()

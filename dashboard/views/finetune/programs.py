@@ -1,4 +1,4 @@
-"""Commands of this project in a program of their own, begun behind a page."""
+"""Commands of this project in a separate process, started in the background."""
 
 import os
 import subprocess
@@ -15,36 +15,36 @@ from dashboard.views.finetune import wording
 
 ROOT: Final = Path(__file__).parents[3]
 LAST_BYTES: Final = 4_000
-"""Of what a program wrote to standard error: enough for its last line."""
+"""Bytes read from the end of standard error: enough for the last line."""
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A program that was begun here."""
+    """A process that was started here."""
 
     process: "subprocess.Popen[bytes]"
     errors: IO[bytes]
-    """What it writes to standard error."""
+    """File that receives its standard error."""
 
     def reason(self, code: int) -> str:
-        """The sentence on standard error; with the exit status where it is none of ours."""
-        last = next((line for line in reversed(self._end().splitlines()) if line.strip()), "").strip()
-        return last if code == 2 and last else wording.ended_badly(code, last)
+        """The last line on standard error; with the exit status if it is not one of our messages."""
+        last_line = next((line for line in reversed(self._end().splitlines()) if line.strip()), "").strip()
+        return last_line if code == 2 and last_line else wording.ended_badly(code, last_line)
 
     def _end(self) -> str:
-        """Its last characters, read without moving the place at which the program writes."""
+        """The end of standard error, read without moving the write position of the process."""
         number = self.errors.fileno()
         start = max(0, os.fstat(number).st_size - LAST_BYTES)
         return os.pread(number, LAST_BYTES, start).decode(errors="replace")
 
 
 def begin(command: Sequence[str]) -> Program:
-    """Run a command of this project.
+    """Start a command of this project.
 
-    Raises: AnalysisError where its program cannot be started, and on a public server.
+    Raises: AnalysisError if its process cannot be started, and on a public server.
     """
     check_not_public()
-    # A file takes what nobody reads without blocking, and is gone once nobody has it open.
+    # A file never blocks when unread, unlike a pipe, and is deleted when closed.
     errors = tempfile.TemporaryFile()  # noqa: SIM115
     try:
         process = subprocess.Popen(
@@ -53,7 +53,7 @@ def begin(command: Sequence[str]) -> Program:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            start_new_session=True,  # or Ctrl+C would end the run before it is asked to save its step
+            start_new_session=True,  # else Ctrl+C would end the run before it can save its step
         )
     except OSError as error:
         errors.close()
@@ -62,6 +62,6 @@ def begin(command: Sequence[str]) -> Program:
 
 
 def environment() -> dict[str, str]:
-    """This program's, with the project found from any working folder: a path means the same to both programs."""
+    """Environment of this process, with the project on the path, so that the working folder can stay the same."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

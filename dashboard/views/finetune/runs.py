@@ -1,4 +1,4 @@
-"""Fine-tuning in a program of its own: begun here, one at a time, and ended with this one; the folder says how far."""
+"""Fine-tuning in a separate process: started here, one at a time, and ended with this one."""
 
 import atexit
 import time
@@ -14,73 +14,75 @@ from core.checkpoints.saved_runs import STOP, Progress, ask_to_stop, list_runs, 
 from core.errors import AnalysisError
 from core.finetuning.command import SAMPLE
 from dashboard.views.finetune import programs, wording
-from dashboard.views.finetune.folders import Asked, Made
+from dashboard.views.finetune.folders import RunRequest, RunSummary
 from dashboard.views.finetune.programs import Program
 
 if TYPE_CHECKING:
     import subprocess
 
 ENDS_WITHIN: Final = 5.0
-"""Seconds that a run has to save its step when this program ends."""
+"""Seconds for a run to save its step when this program ends."""
 LOOK_AGAIN: Final = 0.2
-"""Seconds between two looks at a run."""
+"""Seconds between two checks of a run."""
 
 FineTuning = Run[Progress, Progress]
-"""Named like its folder; its progress while it is on, and at its end, as its results, how it ended."""
+"""Named like its folder; reports its progress, and as result its final progress."""
 
 _lock = Lock()
 _last: FineTuning | None = None
-"""The run that this program began last."""
+"""The last run started by this program."""
 _process: "subprocess.Popen[bytes] | None" = None
-"""Of that run."""
+"""Process of that run."""
 _elsewhere: Final[dict[str, FineTuning]] = {}
-"""Runs that other programs began, by name."""
+"""Runs started by other programs, by name."""
 _NOTHING_YET: Final = Progress(
     state="running", step=0, steps=0, seconds_left=None, losses=(), held_out=(), saved=(), message=""
 )
 
 
 def folder(run: FineTuning) -> Path:
-    """Where a run writes."""
+    """Folder of a run."""
     return checkpoints_folder() / run.name
 
 
-def start(asked: Asked, device: str = "auto", *, resume: bool = False) -> FineTuning:
-    """Begin a run behind the page.
+def start(request: RunRequest, device: str = "auto", *, resume: bool = False) -> FineTuning:
+    """Start a run in the background.
 
     Args:
-        asked: what to do; its name is that of a free folder, or with `resume` of an unfinished run.
+        request: what to do; its name is that of a new folder, or with `resume` of an unfinished run.
         device: auto, cuda, mps or cpu.
-        resume: go on from the last saved step.
+        resume: continue from the last saved step.
 
-    Raises: AnalysisError where a run is on already, or its program cannot be started.
+    Raises: AnalysisError if a run is active already, or its process cannot be started.
     """
-    return _begin(asked.name, ("finetune", *_options(asked, device), *(("--resume",) if resume else ())))
+    return _begin(request.name, ("finetune", *_options(request, device), *(("--resume",) if resume else ())))
 
 
 def start_sample() -> FineTuning:
-    """Begin to make the sample pair: fetch the movie reviews and fine-tune the bundled checkpoint on them.
+    """Start making the sample pair: download the movie reviews and fine-tune the bundled checkpoint on them.
 
-    Raises: AnalysisError where a run is on already, or its program cannot be started.
+    Raises: AnalysisError if a run is active already, or its process cannot be started.
     """
     return _begin(SAMPLE, ("sample-checkpoint",))
 
 
-def can_resume(made: Made) -> bool:
-    """Whether this program can go on with a run."""
-    return made.progress.state in ("stopped", "left", "failed") and (made.asked is not None or made.name == SAMPLE)
+def can_resume(summary: RunSummary) -> bool:
+    """Whether this program can resume a run."""
+    return summary.progress.state in ("stopped", "left", "failed") and (
+        summary.request is not None or summary.name == SAMPLE
+    )
 
 
-def resume(made: Made, device: str = "auto") -> FineTuning:
-    """Go on with a run from its last saved step.
+def resume(summary: RunSummary, device: str = "auto") -> FineTuning:
+    """Resume a run from its last saved step.
 
-    Raises: AnalysisError where a run is on already, or its program cannot be started.
+    Raises: AnalysisError if a run is active already, or its process cannot be started.
     """
-    return start_sample() if made.asked is None else start(made.asked, device, resume=True)
+    return start_sample() if summary.request is None else start(summary.request, device, resume=True)
 
 
 def running() -> FineTuning | None:
-    """The run that is on, whichever program began it."""
+    """The active run, whichever program started it."""
     if _last is not None and _last.is_on:
         return _last
     names = (saved.name for saved in list_runs() if saved.progress.state == "running")
@@ -88,7 +90,7 @@ def running() -> FineTuning | None:
 
 
 def progress(run: FineTuning) -> Progress:
-    """How far a run is, or how it ended."""
+    """Progress of a run, or how it ended."""
     if run.error is not None:
         raise run.error
     return run.watch() if run.results is None else run.results
@@ -99,15 +101,15 @@ def is_stopping(run: FineTuning) -> bool:
     return run.is_stopping or (folder(run) / STOP).exists()
 
 
-def _options(asked: Asked, device: str) -> list[str]:
-    """As `python -m core finetune` takes them; a value is joined to its option, so that none is taken for another."""
-    settings = asked.settings
-    given: dict[str, object] = {
-        "checkpoint": asked.checkpoint,
-        "data": asked.data,
-        "text-columns": ",".join(asked.text_columns),
-        "label-column": asked.label_column,
-        "output": checkpoints_folder() / asked.name,
+def _options(request: RunRequest, device: str) -> list[str]:
+    """Options of `python -m core finetune`, as `--option=value`, so that no value is taken for an option."""
+    settings = request.settings
+    options: dict[str, object] = {
+        "checkpoint": request.checkpoint,
+        "data": request.data,
+        "text-columns": ",".join(request.text_columns),
+        "label-column": request.label_column,
+        "output": checkpoints_folder() / request.name,
         "epochs": settings.epochs,
         "learning-rate": settings.learning_rate,
         "batch-size": settings.batch_size,
@@ -115,106 +117,106 @@ def _options(asked: Asked, device: str) -> list[str]:
         "seed": settings.seed,
         "save-steps": settings.save_steps,
         "held-out": settings.held_out,
-        "task": asked.task,
+        "task": request.task,
         "device": device,
     }
-    return [f"--{option}={value}" for option, value in given.items() if value is not None]
+    return [f"--{option}={value}" for option, value in options.items() if value is not None]
 
 
 def _begin(name: str, command: Sequence[str]) -> FineTuning:
     global _last, _process
     with _lock:
-        if (other := running()) is not None:
-            raise AnalysisError(wording.one_at_a_time(other.name))
+        if (current := running()) is not None:
+            raise AnalysisError(wording.one_at_a_time(current.name))
         program = programs.begin(command)
         process = program.process
-        where = checkpoints_folder() / name
+        path = checkpoints_folder() / name
         follow = _follow(
             is_on=lambda: process.poll() is None,
-            now=lambda was_stopped: _said(program, where, was_stopped),
-            stop=lambda: _stop(process, where),
+            get_progress=lambda was_stopped: _progress_of_process(program, path, was_stopped),
+            stop=lambda: _stop(process, path),
         )
 
-        def work(tell: Callable[[Progress], None], keep: Callable[[Progress], None]) -> None:
+        def work(report: Callable[[Progress], None], keep: Callable[[Progress], None]) -> None:
             with program.errors:
-                follow(tell, keep)
+                follow(report, keep)
 
         _last, _process = Run(work, _NOTHING_YET, name=name, patience=None), process
         return _last
 
 
 def _of_another_program(name: str) -> FineTuning:
-    """The run in a folder that another program writes to."""
-    known = _elsewhere.get(name)
-    if known is not None and known.is_on:
-        return known
-    where = checkpoints_folder() / name
+    """The run of a folder that another program writes to."""
+    run = _elsewhere.get(name)
+    if run is not None and run.is_on:
+        return run
+    path = checkpoints_folder() / name
 
-    def now(was_stopped: bool = False) -> Progress:
-        return read_progress(where) or _NOTHING_YET
+    def get_progress(was_stopped: bool = False) -> Progress:
+        return read_progress(path) or _NOTHING_YET
 
     def is_on() -> bool:
-        read = read_progress(where)
-        return read is not None and read.state == "running"
+        saved = read_progress(path)
+        return saved is not None and saved.state == "running"
 
-    work = _follow(is_on=is_on, now=now, stop=lambda: ask_to_stop(where))
-    _elsewhere[name] = Run(work, now(), name=name, patience=None)
+    work = _follow(is_on=is_on, get_progress=get_progress, stop=lambda: ask_to_stop(path))
+    _elsewhere[name] = Run(work, get_progress(), name=name, patience=None)
     return _elsewhere[name]
 
 
 def _follow(
-    is_on: Callable[[], bool], now: Callable[[bool], Progress], stop: Callable[[], None]
+    is_on: Callable[[], bool], get_progress: Callable[[bool], Progress], stop: Callable[[], None]
 ) -> Callable[[Callable[[Progress], None], Callable[[Progress], None]], None]:
-    """The work of a `Run` that is done by another process: to tell its progress, ask it to stop, and wait for its end.
+    """The work of a `Run` whose process is another one: report its progress, stop it on request, await its end.
 
     Args:
-        is_on: whether the process works.
-        now: its progress; the argument says whether it was asked to stop.
+        is_on: whether the process is running.
+        get_progress: returns its progress; the argument says whether it was asked to stop.
         stop: asks it to stop.
     """
 
-    def work(tell: Callable[[Progress], None], keep: Callable[[Progress], None]) -> None:
+    def work(report: Callable[[Progress], None], keep: Callable[[Progress], None]) -> None:
         was_stopped = True
         try:
             while is_on():
-                tell(now(False))
+                report(get_progress(False))
                 time.sleep(LOOK_AGAIN)
             was_stopped = False
-        finally:  # tell() raises once a reader wants it to stop
+        finally:  # report() raises once a reader wants it to stop
             if was_stopped:
                 stop()
             while is_on():
                 time.sleep(LOOK_AGAIN)
-            keep(now(was_stopped))
+            keep(get_progress(was_stopped))
 
     return work
 
 
-def _said(program: Program, where: Path, was_stopped: bool) -> Progress:
-    """How far a run is, as its process and its folder say."""
+def _progress_of_process(program: Program, path: Path, was_stopped: bool) -> Progress:
+    """Progress of a run, from its process and its folder."""
     code = program.process.poll()
-    read = read_progress(where) or _NOTHING_YET
+    saved = read_progress(path) or _NOTHING_YET
     if code == 0:
-        return read
+        return saved
     if code is None:
-        # Until a resumed run writes its first line, the last is that of the run before.
-        return read if read.state == "running" else replace(read, state="running", message="", seconds_left=None)
+        # Until a resumed run writes its first line, the last line is that of the previous run.
+        return saved if saved.state == "running" else replace(saved, state="running", message="", seconds_left=None)
     if code > 0:
-        return replace(read, state="failed", message=program.reason(code))
-    return replace(read, state="stopped" if was_stopped else "left") if read.state in ("running", "left") else read
+        return replace(saved, state="failed", message=program.reason(code))
+    return replace(saved, state="stopped" if was_stopped else "left") if saved.state in ("running", "left") else saved
 
 
-def _stop(process: "subprocess.Popen[bytes]", where: Path) -> None:
-    """Let a run save its current step and end; one that has written nothing yet ends at once."""
+def _stop(process: "subprocess.Popen[bytes]", path: Path) -> None:
+    """Ask a run to save its current step and end; one that has written nothing yet is terminated."""
     try:
-        ask_to_stop(where)
+        ask_to_stop(path)
     except AnalysisError:
         process.terminate()
 
 
 @atexit.register
 def _end() -> None:
-    """Ask the run to save its step and end; end it if it does not."""
+    """Ask the run to save its step and end; terminate it if it does not."""
     if _last is None or _process is None or not _last.is_on:
         return
     _last.stop()

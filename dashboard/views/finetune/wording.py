@@ -11,7 +11,7 @@ from dashboard.figures.figure import counted, percent
 from dashboard.wording import duration
 
 NUMBERS: Final = {"warm_up": percent(WARM_UP), "weight_decay": f"{WEIGHT_DECAY:g}"}
-"""Of `method.md`."""
+"""Numbers in `method.md`."""
 SEE: Final = (
     "Train the model chosen in the sidebar on your labelled texts, on this machine, and see what its heads do before "
     "and after."
@@ -53,7 +53,7 @@ TASK_HELP: Final = (
 )
 NAMED_CLASSES: Final = 8
 BUTTON_CHARACTERS: Final = 24
-"""Of a checkpoint's name."""
+"""Maximum length of a checkpoint name on a button."""
 FIRST_ROWS: Final = "The first rows of the table"
 SHOWN_TEXT: Final = "text"
 SHOWN_SECOND: Final = "second segment"
@@ -84,7 +84,7 @@ STOP_HELP: Final = "Ends after the current step and saves it."
 STOPPING: Final = "Stopping after the current step, which is saved ..."
 CLOSE: Final = "Close"
 LOOKING: Final = "Preparing ..."
-"""Before the program of a run has said what it does."""
+"""Before the process of a run has reported anything."""
 
 CURVE: Final = "Training loss and validation accuracy by step, so far; the latest figures are above."
 
@@ -93,14 +93,14 @@ DELETE: Final = "Delete …"
 
 
 def one_at_a_time(name: str) -> str:
-    """A run is on."""
+    """A run is active already."""
     return (
         f"{name} is being fine-tuned now, and only one run is possible at a time. Start when it has ended, or stop it."
     )
 
 
 def bad_name(name: str, longest: int) -> str:
-    """A name that is no folder's."""
+    """A name that cannot be that of a folder."""
     if not name:
         return "The new checkpoint has no name. Give it one."
     if len(name) > longest:
@@ -122,12 +122,12 @@ def not_written(folder: str, reason: str) -> str:
 
 
 def not_started(reason: str) -> str:
-    """The program of a run cannot be started."""
+    """The process of a run cannot be started."""
     return f"The fine-tuning program cannot be started ({reason}). Close other programs and try again."
 
 
 def ended_badly(code: int, last: str) -> str:
-    """The program of a run ended with an error that is no sentence."""
+    """The process of a run ended with an error that is not one of our messages."""
     output = f' Its last output: "{last}".' if last else ""
     return f"The fine-tuning program ended with exit status {code}.{output}"
 
@@ -146,10 +146,10 @@ def data_summary(n_texts: int, are_pairs: bool, labels: str) -> str:
 
 def classes(counts: Mapping[str, int]) -> str:
     """Classes with how many texts each has; the most frequent first, the first few by name."""
-    ordered = sorted(counts.items(), key=lambda each: -each[1])
-    named = ", ".join(f"{name} ({number:,})" for name, number in ordered[:NAMED_CLASSES])
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    listing = ", ".join(f"{name} ({number:,})" for name, number in ordered[:NAMED_CLASSES])
     more = f" and {len(ordered) - NAMED_CLASSES:,} more" if len(ordered) > NAMED_CLASSES else ""
-    return f"{len(counts):,} classes: {named}{more}"
+    return f"{len(counts):,} classes: {listing}{more}"
 
 
 def values(lowest: float, highest: float, mean: float) -> str:
@@ -166,8 +166,8 @@ def running(progress: Progress) -> str:
     """How far a run is."""
     if not progress.steps:
         return progress.message or LOOKING
-    left = "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left"
-    return f"Step {progress.step:,} of {progress.steps:,}{left}"
+    time_left = "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left"
+    return f"Step {progress.step:,} of {progress.steps:,}{time_left}"
 
 
 def measured(progress: Progress) -> str:
@@ -181,15 +181,15 @@ def measured(progress: Progress) -> str:
 
 
 def held_out(progress: Progress) -> str:
-    """The last figure on texts held out; empty where nothing was measured."""
+    """The last result on the validation split; empty if nothing was measured."""
     if not progress.held_out:
         return ""
-    last = progress.held_out[-1]
-    if last.accuracy is not None:
-        return f"validation accuracy {last.accuracy:.3f}"
-    if last.correlation is not None:
-        return f"validation correlation {last.correlation:.3f}"
-    return f"validation loss {last.loss:.3f}"
+    result = progress.held_out[-1]
+    if result.accuracy is not None:
+        return f"validation accuracy {result.accuracy:.3f}"
+    if result.correlation is not None:
+        return f"validation correlation {result.correlation:.3f}"
+    return f"validation loss {result.loss:.3f}"
 
 
 def finished(progress: Progress, folder: str) -> str:
@@ -204,9 +204,9 @@ def stopped(progress: Progress) -> str:
 
 
 def left(progress: Progress) -> str:
-    """The program of a run has gone without a word."""
-    where = f" at step {progress.step:,} of {progress.steps:,}" if progress.steps else ""
-    return f"The fine-tuning program ended unexpectedly{where}. {_kept(progress)}"
+    """The process of a run has ended without a message."""
+    step = f" at step {progress.step:,} of {progress.steps:,}" if progress.steps else ""
+    return f"The fine-tuning program ended unexpectedly{step}. {_kept(progress)}"
 
 
 def _kept(progress: Progress) -> str:
@@ -221,7 +221,7 @@ def compare_with(start: str) -> str:
 
 
 def _short(checkpoint: str) -> str:
-    """The last part of a path or a hub id, as far as a button has room for it."""
+    """The last part of a path or a hub id, cut to the width of a button."""
     last = checkpoint.rstrip("/").rsplit("/", 1)[-1]
     return last if len(last) <= BUTTON_CHARACTERS else f"{last[: BUTTON_CHARACTERS - 1]}…"
 
@@ -232,12 +232,12 @@ def start(checkpoint: str) -> str:
 
 
 def resume(name: str) -> str:
-    """The button that goes on with a run."""
+    """The button that resumes a run."""
     return f"Resume {name}"
 
 
 def about_to_delete(name: str, n_bytes: int) -> str:
-    """What deleting a run takes away; the name comes as it is to be shown."""
+    """What deleting a run removes; the name is escaped already."""
     return f"Delete **{name}** with all of its saved steps ({n_bytes / 1e6:,.0f} MB)? This cannot be undone."
 
 
@@ -247,29 +247,29 @@ def delete(name: str) -> str:
 
 
 def where(folder: str) -> str:
-    """Where fine-tuned checkpoints lie."""
+    """Folder of the fine-tuned checkpoints."""
     return f"They are in {folder}."
 
 
 def made(name: str, start: str, task: Task | None, data: str, n_texts: int | None) -> str:
-    """One fine-tuned checkpoint and what it learned from; names come as they are to be shown."""
+    """One fine-tuned checkpoint and its training data; names are escaped already."""
     texts = "" if n_texts is None else f", {counted(n_texts, 'text')}"
-    learned = "" if task is None else f" with {data} ({'values' if task == 'regression' else 'classes'}{texts})"
-    return f"**{name}**, from {start}{learned}"
+    training = "" if task is None else f" with {data} ({'values' if task == 'regression' else 'classes'}{texts})"
+    return f"**{name}**, from {start}{training}"
 
 
 def made_state(progress: Progress, n_bytes: int) -> str:
-    """How far it got, how well it does, and what it takes."""
-    where = f"at step {progress.step:,} of {progress.steps:,}" if progress.steps else "before the first step"
+    """Progress, validation result, saved steps and size on disk."""
+    at_step = f"at step {progress.step:,} of {progress.steps:,}" if progress.steps else "before the first step"
     steps = {
         "running": "running: see above",  # where the step is up to date
         "finished": f"{counted(progress.step, 'step')}",
-        "stopped": f"stopped {where}",
-        "failed": f"failed {where}",
-        "left": f"interrupted {where}",
+        "stopped": f"stopped {at_step}",
+        "failed": f"failed {at_step}",
+        "left": f"interrupted {at_step}",
     }[progress.state]
     figure, saved = held_out(progress), progress.saved
-    kept = f"{counted(len(saved), 'saved step')}" if saved else ""
-    parts = (steps, figure, kept, f"{n_bytes / 1e6:,.0f} MB")
-    said = "; ".join(part for part in parts if part)
-    return f"{said[0].upper()}{said[1:]}."
+    steps_saved = f"{counted(len(saved), 'saved step')}" if saved else ""
+    parts = (steps, figure, steps_saved, f"{n_bytes / 1e6:,.0f} MB")
+    sentence = "; ".join(part for part in parts if part)
+    return f"{sentence[0].upper()}{sentence[1:]}."

@@ -15,7 +15,7 @@ from core.finetuning.settings import TrainingSettings
 from dashboard.plain import WORD_JOINER
 from dashboard.views.finetune import programs, wording
 from dashboard.views.finetune import runs as training_runs
-from dashboard.views.finetune.folders import Asked, check_name, free_name, keep_data, made_here
+from dashboard.views.finetune.folders import RunRequest, check_name, free_name, keep_data, made_here
 from dashboard.views.finetune.labelled import known_label, known_segments
 
 POLLS, POLL_SECONDS = 1_200, 0.05
@@ -42,7 +42,7 @@ def asked(small):
 
     def of(name, settings=QUICK, **changed):
         data = keep_data("animals.csv", TABLE.encode())
-        return replace(Asked(name, small("bert"), data, ("sentence",), "label", None, settings), **changed)
+        return replace(RunRequest(name, small("bert"), data, ("sentence",), "label", None, settings), **changed)
 
     return of
 
@@ -184,7 +184,7 @@ def test_a_run_whose_record_is_spoilt_is_listed_all_the_same(store):
     Journal(folder, "bundled").end("finished")
     (folder / "training.json").write_text('{"task": "classes", "settings": {"epochs": -1}')
     spoilt = made("spoilt")
-    assert (spoilt.task, spoilt.data_name, spoilt.n_texts, spoilt.asked) == (None, None, None, None)
+    assert (spoilt.task, spoilt.data_name, spoilt.n_texts, spoilt.request) == (None, None, None, None)
     assert spoilt.progress.state == "finished"
 
 
@@ -221,7 +221,7 @@ def test_a_run_is_stopped_resumed_found_by_another_program_and_left_once_its_own
     assert now.saved[-1] == now.step < now.steps
     stopped = made("long")
     assert training_runs.can_resume(stopped)
-    assert stopped.asked == asked("long", replace(LONG, save_steps=5), task="classes")
+    assert stopped.request == asked("long", replace(LONG, save_steps=5), task="classes")
     again = training_runs.resume(stopped, "cpu")
     assert not training_runs.is_stopping(again)
     assert until(again, lambda later: later.step > now.step).state == "running"
