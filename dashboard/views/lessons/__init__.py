@@ -1,1 +1,1 @@
-"""Lessons: steps that drive the real pages, ask for a prediction, and then compute the answer."""
+"""Lessons: steps on the real pages that ask for a prediction and then compute the answer."""

@@ -1,11 +1,11 @@
 """The words of the lessons: a Markdown file per lesson and language, and a file of short phrases per language.
 
-A lesson's file begins with its `title` and `claim` between two lines of `---`. Then each step has a section: its name
-after `##`, and its text, in which `@{name}` stands for what is computed from the checkpoint at hand. A section
-"NAME, none" takes the place of the section NAME where this checkpoint has no such head. The section `check` ends with
-its options, `- [x]` before the right one and `- [ ]` before the others, and with what is said afterwards, after `>`.
+The file of a lesson begins with its `title` and `claim` between two lines of `---`. Then each step has a section: its
+name after `##`, and its text, in which `@{name}` is replaced by a value computed from the current checkpoint. A section
+"NAME, none" replaces the section NAME if the checkpoint has no such head. The section `check` ends with its options,
+`- [x]` before the correct one and `- [ ]` before the others, and with an explanation after `>`.
 
-To add a language, copy the folder `texts/en` and translate its files: no code knows which languages there are.
+To add a language, copy the folder `texts/en` and translate its files: the code finds all languages there.
 """
 
 import re
@@ -25,7 +25,7 @@ ENGLISH: Final = "en"
 CHECK: Final = "check"
 """Name of the last step of every lesson."""
 WITHOUT: Final = ", none"
-"""Ends the name of a section for a checkpoint that has no such head."""
+"""Suffix of the name of a section for a checkpoint that has no such head."""
 PHRASES: Final = "phrases.yaml"
 _SECTION: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _OPTION: Final = re.compile(r"^- \[([x ])\] (.+)$", re.MULTILINE)
@@ -35,61 +35,61 @@ _NUMBER: Final = re.compile(r"\d")
 
 @dataclass(frozen=True)
 class Question:
-    """What a lesson asks at its end."""
+    """The question at the end of a lesson."""
 
     text: str
     options: tuple[str, ...]
     right: int
-    """Place of the right option."""
+    """Index of the correct option."""
     afterwards: str
-    """Said once the reader has chosen."""
+    """Explanation shown after the reader has chosen."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """What a lesson says in one language."""
+    """The texts of a lesson in one language."""
 
     title: str
     claim: str
     sections: Mapping[str, Prose]
-    """By the names of the steps."""
+    """Sections by names of steps."""
     question: Question
 
 
 def languages() -> list[str]:
-    """Languages that there are texts in, English first."""
-    found = sorted(folder.name for folder in TEXTS.iterdir() if (folder / PHRASES).is_file())
-    return sorted(found, key=lambda name: name != ENGLISH)
+    """Languages with texts, English first."""
+    names = sorted(folder.name for folder in TEXTS.iterdir() if (folder / PHRASES).is_file())
+    return sorted(names, key=lambda name: name != ENGLISH)
 
 
 @cache
 def phrases(language: str) -> Mapping[str, str]:
-    """Short phrases of the panel and of the page, by name."""
-    found: dict[str, str] = yaml.safe_load((TEXTS / language / PHRASES).read_text("utf-8"))
-    return found
+    """Short phrases of the panel and the page, by name."""
+    by_name: dict[str, str] = yaml.safe_load((TEXTS / language / PHRASES).read_text("utf-8"))
+    return by_name
 
 
 def say(language: str, name: str, **values: object) -> str:
-    """A phrase with its values in place."""
+    """A phrase with its values filled in."""
     return Prose(phrases(language)[name]).substitute(values)
 
 
-def read_words(path: Path, wanted: Mapping[str, Set[str]]) -> Words:
+def read_words(path: Path, expected: Mapping[str, Set[str]]) -> Words:
     """Read and check a lesson's file.
 
     Args:
         path: of the file.
-        wanted: names of the sections that the lesson has, and the values that each may name; `check` is not among them.
+        expected: names of the sections of the lesson except `check`, and the values that each may use.
 
-    Raises: ValueError with what is wrong: a section or a value too many or missing, a number that is written instead of
-        computed, or a question without one right option.
+    Raises: ValueError with the problem: a missing or unknown section, an unknown value, a number that is written
+        instead of computed, or a question without exactly one correct option.
     """
     _, head, body = path.read_text("utf-8").split("---\n", 2)
     about: dict[str, Any] = yaml.safe_load(head)
     parts = _SECTION.split(body)
     sections = {name.strip(): text.strip() for name, text in zip(parts[1::2], parts[2::2])}
     question = _question(path, sections.pop(CHECK, ""))
-    if problem := _problem(sections, wanted) or _number_in(about["claim"], question.text, *sections.values()):
+    if problem := _problem(sections, expected) or _number_in(about["claim"], question.text, *sections.values()):
         raise ValueError(f"{path}: {problem}")
     return Words(
         title=about["title"],
@@ -99,23 +99,27 @@ def read_words(path: Path, wanted: Mapping[str, Set[str]]) -> Words:
     )
 
 
-def _problem(sections: Mapping[str, str], wanted: Mapping[str, Set[str]]) -> str:
-    if missing := [name for name in wanted if name not in sections]:
+def _problem(sections: Mapping[str, str], expected: Mapping[str, Set[str]]) -> str:
+    if missing := [name for name in expected if name not in sections]:
         return f"the section {missing[0]!r} is missing"
-    if unknown := [name for name in sections if name not in wanted]:
+    if unknown := [name for name in sections if name not in expected]:
         return f"the lesson has no step {unknown[0]!r}"
     for name, text in sections.items():
         if not Prose(text).is_valid():
             return f"an @ in {name!r} begins no value"
-        if strange := set(Prose(text).get_identifiers()) - set(wanted[name]):
-            return f"the section {name!r} names {min(strange)!r}, which its step does not compute"
+        if undefined := set(Prose(text).get_identifiers()) - set(expected[name]):
+            return f"the section {name!r} names {min(undefined)!r}, which its step does not compute"
     return ""
 
 
 def _number_in(*texts: str) -> str:
-    """Every number shown comes from the checkpoint at hand."""
-    found = next((text for text in texts if _NUMBER.search(Prose.pattern.sub("", text))), None)
-    return "" if found is None else f"a number is written in {found[:40]!r}; name what the step computes instead"
+    """The problem with a number in a text, if there is one: every number must be computed from the checkpoint."""
+    text_with_number = next((text for text in texts if _NUMBER.search(Prose.pattern.sub("", text))), None)
+    return (
+        ""
+        if text_with_number is None
+        else f"a number is written in {text_with_number[:40]!r}; name what the step computes instead"
+    )
 
 
 def _question(path: Path, section: str) -> Question:

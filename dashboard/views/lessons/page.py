@@ -1,4 +1,4 @@
-"""Lessons: what there is to learn, and what a teacher needs."""
+"""Lessons: the list of lessons, and tools for teachers."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -63,7 +63,7 @@ def _lesson(lesson: int) -> None:
 
 
 def _for_teachers() -> None:
-    """Presenting, and the code with which a class is counted."""
+    """Presenting, and the code of a class whose predictions are counted."""
     in_words, code = language(), tally.code_now()
     st.subheader(say(in_words, "teach"), anchor=False)
     st.markdown(say(in_words, "teach_text", hours=tally.HOURS))
@@ -86,7 +86,7 @@ def _make_code() -> None:
 
 
 def _link_of(code: str) -> str:
-    """Link to the first lesson in this class, under the address by which the teacher reached this server."""
-    here = urlsplit(st.context.url or "")
-    folder = here.path.rpartition("/")[0]
-    return f"{here.scheme}://{here.netloc}{folder}/?{state.LESSON}=1&{course.STEP}=1&{state.CLASS}={code}"
+    """Link to the first lesson in this class, under the address that the teacher used for this server."""
+    url = urlsplit(st.context.url or "")
+    folder = url.path.rpartition("/")[0]
+    return f"{url.scheme}://{url.netloc}{folder}/?{state.LESSON}=1&{course.STEP}=1&{state.CLASS}={code}"

@@ -1,6 +1,6 @@
-"""What the lessons do: their steps in order, on which page each happens, what it puts there, asks and computes.
+"""The steps of the lessons in order: page, initial values, question and computation of each.
 
-The words are in `texts`, under the same names.
+Their texts are in `texts`, under the same names.
 """
 
 from collections.abc import Mapping, Set
@@ -21,14 +21,14 @@ from dashboard.views.text.stories import SENTENCE
 
 Asks = Literal["", "head", "word", "number"]
 FILES: Final = ("what-a-head-is", "next-door-and-rest", "parser", "chance", "switch-off", "fine-tuning")
-"""Names of the lessons' files, in order."""
+"""File names of the lessons, in order."""
 ALONE: Final[Mapping[str, object]] = MappingProxyType({"text": SENTENCE, "patterns": False, state.OFF: []})
-"""The sentence, and nothing beside it."""
+"""The sentence alone, without patterns in the grid."""
 WITH_PATTERNS: Final[Mapping[str, object]] = MappingProxyType({**ALONE, "patterns": True})
 FIRST_EVIDENCE: Final = (
     "The old baker closed her small shop.\nCustomers had slowly left the town.\nA young pilot repaired the heavy door."
 )
-"""Texts with which a corpus of the reader's own begins."""
+"""Initial texts of the reader's own corpus."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,29 +36,29 @@ class Step:
     """One step of a lesson."""
 
     name: str
-    """Of its section in the lesson's file."""
+    """Name of its section in the file of the lesson."""
     page: str = "inspect"
-    """Where it happens."""
+    """Its page."""
     puts: Mapping[str, object] = field(default_factory=dict)
-    """What it sets on that page, by keys of the session; a function says what when the step is entered."""
+    """Values that it sets, by keys of the session; a function is called when the step is entered."""
     finds: Finds = answers.size
-    """What it computes."""
+    """Its computation."""
     names: Set[str] = frozenset()
-    """The values that its text may name."""
+    """Names of the values that its text may use."""
     asks: Asks = ""
-    """What the reader is to predict; empty where nothing."""
+    """What the reader has to predict; empty for nothing."""
     shows: bool = False
-    """Whether the heads that it found are shown."""
+    """Whether the heads of its result are shown."""
     reveals: bool = False
-    """Whether it answers what the step before has asked."""
+    """Whether it answers the question of the previous step."""
     may_lack: bool = False
-    """Whether there is a second text, for a checkpoint that has no such head."""
+    """Whether it has a second text, for a checkpoint without such a head."""
     takes_sentences: bool = False
     """Whether the reader may add sentences to the corpus."""
 
     @property
     def is_about_sentence(self) -> bool:
-        """Whether it asks for words of the lessons' sentence, so that no other text will do."""
+        """Whether it is about words of the lessons' sentence, so that no other text can be used."""
         return self.finds in (answers.riddle, answers.one_word, answers.verb_and_object)
 
 
@@ -69,9 +69,9 @@ def _asking(
 
 
 def _second_checkpoint() -> list[str]:
-    """What the reader compares with already, or else the example of fine-tuning where it was made."""
-    chosen: list[str] = st.session_state.get(state.WITH) or []
-    return chosen or [name for name in checkpoint_names() if name.rpartition("/")[2] == SAMPLE][:1]
+    """The checkpoints that the reader compares with already, else the sample checkpoint if it exists."""
+    names: list[str] = st.session_state.get(state.WITH) or []
+    return names or [name for name in checkpoint_names() if name.rpartition("/")[2] == SAMPLE][:1]
 
 
 _OF_HEAD: Final = frozenset({"head", "share", "even"})
@@ -195,14 +195,14 @@ LESSONS: Final[tuple[tuple[Step, ...], ...]] = (
         Step(name="try", page="compare", finds=answers.changed_layer, names=frozenset({"head"}), may_lack=True),
     ),
 )
-"""The steps of each lesson but the last, which is its question."""
+"""The steps of each lesson, without the question at its end."""
 
 
 def steps_of(lesson: int) -> tuple[Step, ...]:
-    """Steps of a lesson, its question among them.
+    """Steps of a lesson, including its question.
 
     Args:
-        lesson: counted from 1.
+        lesson: number, from 1.
     """
     steps = LESSONS[lesson - 1]
     return (*steps, Step(name="check", page=steps[-1].page))
@@ -210,17 +210,17 @@ def steps_of(lesson: int) -> tuple[Step, ...]:
 
 @cache
 def words_of(lesson: int, language: str) -> Words:
-    """What a lesson says.
+    """The texts of a lesson.
 
     Args:
-        lesson: counted from 1.
+        lesson: number, from 1.
         language: one of `content.languages()`.
 
     Raises: ValueError as `content.read_words` does.
     """
-    wanted: dict[str, Set[str]] = {}
+    expected: dict[str, Set[str]] = {}
     for step in LESSONS[lesson - 1]:
-        wanted[step.name] = step.names
+        expected[step.name] = step.names
         if step.may_lack:
-            wanted[step.name + WITHOUT] = step.names
-    return read_words(TEXTS / language / f"{lesson}-{FILES[lesson - 1]}.md", wanted)
+            expected[step.name + WITHOUT] = step.names
+    return read_words(TEXTS / language / f"{lesson}-{FILES[lesson - 1]}.md", expected)

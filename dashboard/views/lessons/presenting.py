@@ -1,4 +1,4 @@
-"""Presenting: large type and nothing beside the page, for a projector."""
+"""Presenting: large type and no sidebar, for a projector."""
 
 from pathlib import Path
 from typing import Final
@@ -13,13 +13,13 @@ _STYLE: Final = Path(__file__).with_name("present.css")
 
 
 def lay_out() -> None:
-    """Lay the page out for a projector where it is presented."""
+    """Apply the layout for a projector while presenting."""
     if state.is_presenting():
         st.html(f"<style>{_STYLE.read_text('utf-8')}</style>")
 
 
 def button() -> None:
-    """Begin presenting, or end it."""
+    """Draw the button that starts or ends presenting."""
     is_on = state.is_presenting()
     st.button(
         say(language(), "stop_presenting" if is_on else "present"),

@@ -1,4 +1,4 @@
-"""A lesson on paper: its predictions and its question, with room to write, on one page."""
+"""Worksheet of a lesson: its predictions and its question, with space to write, on one page."""
 
 import re
 from html import escape
@@ -9,7 +9,7 @@ from dashboard.views.lessons.content import Question, say
 from dashboard.views.lessons.plans import LESSONS, words_of
 
 BLANK: Final = "____"
-"""In the place of what the page computes: the reader writes it down."""
+"""Replaces values that the page computes; the reader writes them down."""
 _STYLE: Final = """
 @page { size: A4; margin: 16mm; }
 body { max-width: 178mm; margin: 0 auto; font: 11pt/1.4 sans-serif; color: #000; background: #fff; }
@@ -22,11 +22,11 @@ ul { list-style: none; padding: 0; }
 
 
 def sheet(lesson: int, language: str) -> str:
-    """A lesson's sheet: an HTML page without scripts that prints on one side of A4.
+    """Worksheet of a lesson: an HTML page without scripts that prints on one side of A4.
 
     Args:
-        lesson: counted from 1.
-        language: of its words.
+        lesson: number, from 1.
+        language: of its texts.
     """
     words = words_of(lesson, language)
     parts = [
@@ -39,12 +39,12 @@ def sheet(lesson: int, language: str) -> str:
     return f'<!doctype html><html lang="{escape(language)}"><head>{head}</head><body>{"".join(parts)}</body></html>'
 
 
-def _prediction(asked: Prose, language: str) -> str:
-    blanks = asked.substitute(dict.fromkeys(asked.get_identifiers(), BLANK))
-    room = '<div class="line"></div>'
+def _prediction(prompt: Prose, language: str) -> str:
+    blanks = prompt.substitute(dict.fromkeys(prompt.get_identifiers(), BLANK))
+    line = '<div class="line"></div>'
     return (
-        f"<section><p>{_text(blanks)}</p><p>{_text(say(language, 'sheet_guess'))}</p>{room}"
-        f"<p>{_text(say(language, 'sheet_answer'))}</p>{room}{room}</section>"
+        f"<section><p>{_text(blanks)}</p><p>{_text(say(language, 'sheet_guess'))}</p>{line}"
+        f"<p>{_text(say(language, 'sheet_answer'))}</p>{line}{line}</section>"
     )
 
 
@@ -54,6 +54,6 @@ def _question(question: Question, language: str) -> str:
     return f"<section><p><b>{title}</b> {_text(question.text)}</p><ul>{options}</ul></section>"
 
 
-def _text(written: str) -> str:
-    """Markdown as plain text in HTML: these texts have only stars."""
-    return escape(re.sub(r"\*+", "", written))
+def _text(markdown: str) -> str:
+    """Markdown as plain text in HTML: these texts contain no markup but asterisks."""
+    return escape(re.sub(r"\*+", "", markdown))

@@ -1,4 +1,4 @@
-"""What a class predicts, counted on the server that the class shares: no names, and forgotten after a day."""
+"""Counts of the predictions of a class, on the server that it shares: without names, and deleted after a day."""
 
 import secrets
 import time
@@ -15,43 +15,44 @@ from dashboard import link
 from dashboard.state import CLASS
 
 HOURS: Final = 24
-"""After which a class is forgotten."""
+"""Lifetime of a class, in hours."""
 MOST_CLASSES: Final = 500
 MOST_ANSWERS: Final = 2_000
-"""Different answers to one question; more are not counted."""
+"""Maximum number of different answers to one question; more are not counted."""
 LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-"""Of codes: none that is read as another."""
+"""Characters of codes: none that is easily misread."""
 LENGTH: Final = 6
 _COUNTED: Final = "counted for the class"
-"""What was counted of this reader, by class, lesson and step: a second guess takes the place of the first."""
+"""Key of this reader's counted answers, by class, lesson and step: a second guess replaces the first."""
 
 Question = tuple[int, int]
-"""A lesson, from 1, and the place of its step, from 0."""
+"""Number of a lesson, from 1, and index of its step, from 0."""
 
 
 @dataclass
 class _Class:
-    made: float
+    created: float
     counts: dict[Question, Counter[str]] = field(default_factory=dict)
 
 
 class Tally:
-    """Counts of all classes of one server; safe under threads."""
+    """Counts of all classes of one server; thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """Begin without classes.
+        """Start without classes.
 
         Args:
-            clock: gives the time in seconds.
+            clock: returns the time in seconds.
         """
         self._clock = clock
         self._lock = Lock()
         self._classes: dict[str, _Class] = {}
 
     def make(self) -> str:
-        """A code for a new class.
+        """Create a class.
 
-        Raises: AnalysisError where there are too many.
+        Returns: its code.
+        Raises: AnalysisError if there are too many.
         """
         with self._lock:
             self._forget()
@@ -62,7 +63,7 @@ class Tally:
             return code
 
     def knows(self, code: str) -> bool:
-        """Whether there is such a class, not older than HOURS."""
+        """Whether there is a class with this code, not older than HOURS."""
         with self._lock:
             self._forget()
             return code in self._classes
@@ -72,11 +73,11 @@ class Tally:
 
         Args:
             code: of the class.
-            question: that is answered.
-            answer: as it is shown.
-            instead_of: what was counted of the same reader before.
+            question: the question.
+            answer: as displayed.
+            instead_of: the previous answer of the same reader.
 
-        Returns: whether it is counted now: not for an unknown class, nor beyond MOST_ANSWERS.
+        Returns: whether it was counted: not for an unknown class, nor beyond MOST_ANSWERS.
         """
         with self._lock:
             self._forget()
@@ -88,51 +89,51 @@ class Tally:
             if instead_of is not None:
                 counts[instead_of] -= 1
             counts[answer] += 1
-            self._classes[code].counts[question] = +counts  # without answers that nobody gives any more
+            self._classes[code].counts[question] = +counts  # drops answers with count 0
             return True
 
     def counts(self, code: str, question: Question) -> list[tuple[str, int]]:
-        """Answers and how many gave each, the most frequent first."""
+        """Answers with their counts, most frequent first."""
         with self._lock:
             self._forget()
-            found = self._classes.get(code)
-            return [] if found is None else found.counts.get(question, Counter()).most_common()
+            school_class = self._classes.get(code)
+            return [] if school_class is None else school_class.counts.get(question, Counter()).most_common()
 
     def _forget(self) -> None:
         oldest = self._clock() - HOURS * 3600
-        for code in [code for code, each in self._classes.items() if each.made < oldest]:
+        for code in [code for code, school_class in self._classes.items() if school_class.created < oldest]:
             del self._classes[code]
 
 
 @st.cache_resource(show_spinner=False)
 def tally() -> Tally:
-    """The one of this server."""
+    """The tally of this server."""
     return Tally()
 
 
-def join_as_asked(unknown: Callable[[str], str]) -> None:
-    """Join the class that the link names.
+def join_linked_class(unknown: Callable[[str], str]) -> None:
+    """Join the class in the link.
 
     Args:
-        unknown: says that there is no such class.
+        unknown: message for an unknown code.
     """
-    if (asked := link.take(CLASS)) is not None:
-        code = asked.strip().upper()
+    if (value := link.take(CLASS)) is not None:
+        code = value.strip().upper()
         if tally().knows(code):
             st.session_state[CLASS] = code
         else:
-            link.say(unknown(link.quoted(asked)))
+            link.say(unknown(link.quoted(value)))
     code = code_now()
     link.put([CLASS], {CLASS: code} if code else {})
 
 
 def code_now() -> str:
-    """Code of the reader's class; empty where there is none."""
+    """Code of the reader's class; empty if there is none."""
     return str(st.session_state.get(CLASS) or "")
 
 
 def count_own(question: Question, answer: str) -> None:
-    """Count this reader's answer, where there is a class; an earlier one to the same question goes."""
+    """Count this reader's answer if there is a class; it replaces an earlier one to the same question."""
     if not (code := code_now()):
         return
     counted: dict[tuple[str, Question], str] = st.session_state.setdefault(_COUNTED, {})
