@@ -1,4 +1,4 @@
-"""What taking out each head changes: a map, a histogram, and each layer with its best head alone."""
+"""Effect of switching off each head: a map, a histogram, and each layer with only its best head on."""
 
 from typing import Final
 
@@ -26,12 +26,17 @@ COLUMNS: Final = ("without", "delta", "low", "high", "p", "p_adjusted")
 
 
 def headline(importance: Importance) -> None:
-    """What the numbers come to, in a sentence or two."""
-    changed, damage, differs = importance.effects, importance.damage, importance.differs
-    layer, head = most_important(changed, importance.score.sign)
-    most = (head_name(layer, head), changed.without[layer, head], changed.low[layer, head], changed.high[layer, head])
+    """Summarise the results in a sentence or two."""
+    effects, damage, differs = importance.effects, importance.damage, importance.differs
+    layer, head = most_important(effects, importance.score.sign)
+    worst_head = (
+        head_name(layer, head),
+        effects.without[layer, head],
+        effects.low[layer, head],
+        effects.high[layer, head],
+    )
     n_heads, n_texts = int((~np.isnan(damage)).sum()), len(importance.ablated.results)
-    st.markdown(wording.summary(importance.score.name, changed.full, most, n_heads, n_texts))
+    st.markdown(wording.summary(importance.score.name, effects.full, worst_head, n_heads, n_texts))
     if importance.score.name != "change":
         worse, better = int((differs & (damage > 0)).sum()), int((differs & (damage < 0)).sum())
         alpha = importance.material.visit.chosen.criterion.alpha
@@ -41,7 +46,7 @@ def headline(importance: Importance) -> None:
 
 
 def each_head(importance: Importance) -> None:
-    """The map of all heads beside their histogram, then each layer with one head."""
+    """Draw the map of all heads next to their histogram, then each layer with one head."""
     left, right = halves()
     with left:
         _map(importance)
@@ -54,7 +59,7 @@ def each_head(importance: Importance) -> None:
 
 
 def _map(importance: Importance) -> None:
-    changed, score = importance.effects, importance.score
+    effects, score = importance.effects, importance.score
     name, checkpoint = wording.SCORE_NAMES[score.name], importance.material.visit.engine.files.name
     signed = bool((importance.damage < 0).any())
     picture = HeadMap(
@@ -68,9 +73,9 @@ def _map(importance: Importance) -> None:
         outlined=importance.differs if score.name != "change" else None,
         outline=wording.DIFFERS if score.name != "change" else "",
         details=[
-            (wording.without(name), changed.without),
+            (wording.without(name), effects.without),
             (wording.INTERVAL, _intervals(importance)),
-            *([] if score.name == "change" else [(wording.P_ADJUSTED, changed.p_adjusted)]),
+            *([] if score.name == "change" else [(wording.P_ADJUSTED, effects.p_adjusted)]),
         ],
     )
     show_head_map(
@@ -85,23 +90,23 @@ def _map(importance: Importance) -> None:
 
 
 def _intervals(importance: Importance) -> list[list[str]]:
-    changed = importance.effects
+    effects = importance.effects
     return [
         ["" if np.isnan(low) else f"{low:+.3g} to {high:+.3g}" for low, high in zip(*rows)]
-        for rows in zip(changed.low, changed.high)
+        for rows in zip(effects.low, effects.high)
     ]
 
 
 def _table(importance: Importance) -> None:
     with st.expander(wording.TABLE):
-        changed = importance.effects
-        layer, head = np.indices(changed.delta.shape)
+        effects = importance.effects
+        layer, head = np.indices(effects.delta.shape)
         rows = pd.DataFrame(
             {
                 "layer": layer.ravel(),
                 "head": head.ravel(),
-                "full": changed.full,
-                **{column: getattr(changed, column).ravel() for column in COLUMNS},
+                "full": effects.full,
+                **{column: getattr(effects, column).ravel() for column in COLUMNS},
             }
         )
         numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in ("full", *COLUMNS)}
@@ -111,7 +116,7 @@ def _table(importance: Importance) -> None:
 
 
 def _one_head_a_layer(importance: Importance) -> None:
-    """Each layer with its best head alone, where the reader asks: it takes a sweep of its own."""
+    """Each layer with only its best head on; optional, since it takes a sweep of its own."""
     if not toggle(wording.KEEP_ONE, key="keep one", help=wording.KEEP_ONE_HELP):
         return
     answers = ablated(importance.material, alone=True)
@@ -120,26 +125,30 @@ def _one_head_a_layer(importance: Importance) -> None:
     documents = importance.material.documents(answers.positions)
     correction: Correction = importance.material.visit.chosen.criterion.correction
     score = importance.material.score(answers.positions)
-    kept = kept_alone(answers.results, score, documents, Draws(documents), correction)
-    rows = _kept_rows(kept)
-    st.markdown(wording.kept(wording.SCORE_NAMES[score.name], kept.full, int(_still_fine(kept, importance)), len(rows)))
+    single_heads = kept_alone(answers.results, score, documents, Draws(documents), correction)
+    rows = _single_head_rows(single_heads)
+    st.markdown(
+        wording.kept(
+            wording.SCORE_NAMES[score.name], single_heads.full, int(_n_unchanged(single_heads, importance)), len(rows)
+        )
+    )
     numbers = {name: st.column_config.NumberColumn(format="%.4g") for name in COLUMNS}
     st.dataframe(rows, hide_index=True, column_config=numbers)
     st.caption(wording.MICHEL_T2)
     table_downloads("one head a layer", rows, importance.facts)
 
 
-def _still_fine(kept: KeptAlone, importance: Importance) -> int:
-    """Layers whose score does not differ with one head."""
-    return int((~(kept.p_adjusted < importance.material.visit.chosen.criterion.alpha)).sum())
+def _n_unchanged(single_heads: KeptAlone, importance: Importance) -> int:
+    """Number of layers whose score does not differ significantly with only one head on."""
+    return int((~(single_heads.p_adjusted < importance.material.visit.chosen.criterion.alpha)).sum())
 
 
-def _kept_rows(kept: KeptAlone) -> pd.DataFrame:
+def _single_head_rows(single_heads: KeptAlone) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "layer": np.arange(len(kept.delta)),
-            "chosen on one half": [head_name(layer, head) for layer, head in enumerate(kept.head[0].tolist())],
-            "chosen on the other": [head_name(layer, head) for layer, head in enumerate(kept.head[1].tolist())],
-            **{column: getattr(kept, column) for column in COLUMNS},
+            "layer": np.arange(len(single_heads.delta)),
+            "chosen on one half": [head_name(layer, head) for layer, head in enumerate(single_heads.head[0].tolist())],
+            "chosen on the other": [head_name(layer, head) for layer, head in enumerate(single_heads.head[1].tolist())],
+            **{column: getattr(single_heads, column) for column in COLUMNS},
         }
     )

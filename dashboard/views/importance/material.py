@@ -1,4 +1,4 @@
-"""What heads are to matter for: the metric, the texts that it is taken over, and what stands in for a head."""
+"""What importance is measured by: the metric, its texts, and what replaces the output of a head that is off."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -40,35 +40,35 @@ SCORE_WIDTH: Final = 250
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Material:
-    """What the views of the page work on."""
+    """The inputs of all views of the page."""
 
     visit: Visit
-    """With the texts that the metric is taken over."""
+    """With the texts that the metric is computed on."""
     metric: Metric
     score_name: ScoreName
     replace: Replace
     labels: Float[np.ndarray, " text"] | None = None
-    """Of each text: index of its class, or its value; for the metric labels."""
+    """Class index or value of each text; only for the metric labels."""
     n_classes: int = 0
-    """0 without labels, and for a regression."""
+    """0 without labels and for regression."""
     table: Labelled | None = None
-    """The labelled table, for the metric labels."""
+    """The labelled table; only for the metric labels."""
     labels_name: str = ""
-    """Of the labelled table and its column."""
+    """Names of the labelled table and of its label column."""
     text_columns: tuple[str, ...] = ()
     label_column: str = ""
-    """Of that table."""
+    """Of the labelled table."""
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Names what is measured, of which texts."""
-        of_labels = None if self.labels is None else self.labels.tobytes()
+        """Cache key: the checkpoint, the texts and everything else that the measurement depends on."""
+        label_bytes = None if self.labels is None else self.labels.tobytes()
         visit = self.visit
-        return visit.engine, visit.texts, visit.settings, self.metric, self.score_name, self.replace, of_labels
+        return visit.engine, visit.texts, visit.settings, self.metric, self.score_name, self.replace, label_bytes
 
     @property
     def labelled(self) -> list[LabelledText]:
-        """The texts with their labels; without, where the metric needs none."""
+        """The texts with their labels; the label is None where the metric needs none."""
         labels = [None] * len(self.visit.texts) if self.labels is None else self.labels.tolist()
         return [LabelledText(text, label) for text, label in zip(self.visit.texts, labels, strict=True)]
 
@@ -78,38 +78,38 @@ class Material:
         return 1 if self.score_name in SMALLER_IS_BETTER else -1
 
     def score(self, positions: tuple[int, ...]) -> Score:
-        """The score of outcomes of some of the texts.
+        """How to score the outcomes of some of the texts.
 
-        Raises: AnalysisError for a score that the labels do not have.
+        Raises: AnalysisError for a score that is not defined for the labels.
         """
         if self.labels is None:
             return mean_score(self.score_name)
         return label_score(self.score_name, self.labels[list(positions)], self.n_classes)
 
     def documents(self, positions: tuple[int, ...]) -> list[str | None]:
-        """Document of each of some texts; None where it is not known."""
-        return [self.visit.texts[place].document for place in positions]
+        """Document of each of the texts at these positions; None where it is unknown."""
+        return [self.visit.texts[position].document for position in positions]
 
 
 def material() -> Material | None:
-    """Ask what heads are to matter for; None while texts are missing, after asking for them.
+    """Let the reader choose the metric and the replacement; None while texts are missing, after asking for them.
 
     Raises: AnalysisError where the checkpoint or the texts cannot be read.
     """
     visit = frame.without_corpus()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         metric = one_of(wording.METRIC, METRICS, key=METRIC_KEY, help=wording.METRIC_HELP)
-        instead = one_of(wording.REPLACE, REPLACEMENTS, key="replaced by", help=wording.REPLACE_HELP)
+        replacement = one_of(wording.REPLACE, REPLACEMENTS, key="replaced by", help=wording.REPLACE_HELP)
     if metric == "labels":
-        return _labelled(visit, instead)
+        return _labelled(visit, replacement)
     with_texts = frame.with_corpus(visit)
     if with_texts is None:
         return None
-    return Material(visit=with_texts, metric=metric, score_name=SCORE_NAMES[metric][0], replace=instead)
+    return Material(visit=with_texts, metric=metric, score_name=SCORE_NAMES[metric][0], replace=replacement)
 
 
-def _labelled(visit: Visit, instead: Replace) -> Material | None:
-    """Labelled texts, read as the classifier understands them."""
+def _labelled(visit: Visit, replacement: Replace) -> Material | None:
+    """Labelled texts, with labels as the classifier indexes them."""
     with st.expander(wording.TABLE_OF_LABELS, expanded=True):
         table = labelled_texts("held out")
     if table is None:
@@ -122,28 +122,28 @@ def _labelled(visit: Visit, instead: Replace) -> Material | None:
         table.data.label_column,
     )
     names = [name for name in SCORE_NAMES["labels"] if (name == "pearson") != (labels.n_classes > 0) or name == "loss"]
-    named = {wording.SCORES[name]: name for name in names}
-    score_name = from_list(wording.SCORE, named, key="score", start=next(iter(named)), width=SCORE_WIDTH)
+    options = {wording.SCORES[name]: name for name in names}
+    score_name = from_list(wording.SCORE, options, key="score", start=next(iter(options)), width=SCORE_WIDTH)
     return Material(
         visit=replace(visit, texts=labels.texts),
         metric="labels",
         score_name=score_name,
-        replace=instead,
+        replace=replacement,
         labels=labels.values,
         n_classes=labels.n_classes,
         table=table,
-        labels_name=_name_of(table),
+        labels_name=_labels_name(table),
         text_columns=table.data.text_columns,
         label_column=table.data.label_column,
     )
 
 
-def _name_of(table: Labelled) -> str:
+def _labels_name(table: Labelled) -> str:
     return f"{table.data.name}, {table.data.label_column}"
 
 
 def means(material: Material) -> MeanOutputs | None:
-    """What stands in for a head that is out; None for 0, and where the reader has to do something first."""
+    """Mean outputs that replace a head that is off; None for zeros, and where the reader has to do something first."""
     if material.replace == "zero":
         return None
     outputs = ask(material.visit, HEAD_OUTPUTS, material.visit.texts)
@@ -151,11 +151,11 @@ def means(material: Material) -> MeanOutputs | None:
 
 
 def ablated(material: Material, *, alone: bool = False) -> Answers[TextOutcomes] | None:
-    """What every text becomes with each head out, or left alone in its layer; None as for `ask`.
+    """Outcomes of every text with each head off, or with each head alone in its layer; None as for `ask`.
 
     Raises: AnalysisError of any stage.
     """
-    instead = means(material)
-    if instead is None and material.replace == "mean":
+    mean_values = means(material)
+    if mean_values is None and material.replace == "mean":
         return None
-    return ask(material.visit, ablation_question(material.metric, alone=alone, means=instead), material.visit.texts)
+    return ask(material.visit, ablation_question(material.metric, alone=alone, means=mean_values), material.visit.texts)

@@ -1,4 +1,4 @@
-"""What the page Importance shows first: what taking out each head changes."""
+"""What the page Importance shows first: the effect of switching off each head."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from dashboard.views.frame import Visit
 from dashboard.views.importance.material import Material
 
 EFFECTS_BYTES: Final = 32 * 2**20
-"""Of the latest effects in memory, for all readers: a click asks for the same ones again."""
+"""Size of the in-memory cache of recent effects, shared by all readers: every click needs the same ones again."""
 _effects: Final[Recent[Hashable, Effects]] = Recent(EFFECTS_BYTES)
 
 
@@ -31,10 +31,10 @@ class Importance:
 
     material: Material
     ablated: Answers[TextOutcomes]
-    """Outcomes of each text with every head out in turn."""
+    """Outcomes of each text with every head off in turn."""
     effects: Effects
     heads: list[Head]
-    """That are chosen."""
+    """The chosen heads."""
     facts: dict[str, str]
 
     @property
@@ -54,48 +54,48 @@ class Importance:
 
     @cached_property
     def differs(self) -> Bool[np.ndarray, "layer head"]:
-        """Heads without which the score differs, by the reader's level and correction."""
+        """Heads without which the score differs significantly, at the reader's level and with their correction."""
         return self.effects.p_adjusted < self.material.visit.chosen.criterion.alpha
 
 
 def measured(material: Material, ablated: Answers[TextOutcomes]) -> Effects:
-    """Effects of the ablations; computed once for a click after the other."""
+    """Effects of the ablations, cached between clicks."""
     correction: Correction = material.visit.chosen.criterion.correction
     key = (material.key, ablated.positions, correction)
-    known = _effects.get(key)
-    if known is None:
+    cached = _effects.get(key)
+    if cached is None:
         score, documents = material.score(ablated.positions), material.documents(ablated.positions)
-        known = effects(ablated.results, score, Draws(documents), correction)
-        _effects.put(key, known, 6 * known.delta.nbytes)
-    return known
+        cached = effects(ablated.results, score, Draws(documents), correction)
+        _effects.put(key, cached, 6 * cached.delta.nbytes)
+    return cached
 
 
 def kept_effects(visit: Visit) -> Effects | None:
-    """Effects on the text vector where they need no pass, for the card of a head; None otherwise."""
+    """Effects on the text vector for the card of a head, if they need no pass; None otherwise."""
     answers = kept(visit, ablation_question("output"), visit.texts) if visit.texts else None
     if answers is None:
         return None
     return measured(Material(visit=visit, metric="output", score_name="change", replace="zero"), answers)
 
 
-def most_important(changed: Effects, sign: int) -> Head:
+def most_important(effects: Effects, sign: int) -> Head:
     """The head without which the score is worst; `sign` as of a score."""
-    layer, head = np.unravel_index(np.nan_to_num(sign * changed.delta, nan=-np.inf).argmax(), changed.delta.shape)
+    layer, head = np.unravel_index(np.nan_to_num(sign * effects.delta, nan=-np.inf).argmax(), effects.delta.shape)
     return int(layer), int(head)
 
 
 def facts_of(material: Material, n_texts: int) -> dict[str, str]:
-    """What a file says about where its numbers come from."""
-    chosen, engine = material.visit.chosen, material.visit.engine
-    of_texts = {"corpus": material.labels_name or chosen.corpus, "corpus texts": str(n_texts)}
+    """Provenance that is written into downloaded files."""
+    choice, engine = material.visit.chosen, material.visit.engine
+    of_texts = {"corpus": material.labels_name or choice.corpus, "corpus texts": str(n_texts)}
     return {
-        **provenance.engine_facts(chosen, engine),
+        **provenance.engine_facts(choice, engine),
         **of_texts,
         "metric": material.metric,
         "scored by": material.score_name,
         "replaced by": material.replace,
-        "alpha": f"{chosen.criterion.alpha:g}",
-        "correction": chosen.criterion.correction,
+        "alpha": f"{choice.criterion.alpha:g}",
+        "correction": choice.criterion.correction,
     }
 
 
@@ -105,7 +105,7 @@ def names(heads: Bool[np.ndarray, "layer head"]) -> list[str]:
 
 
 def projections(importance: Importance) -> Float[np.ndarray, "layer channel_out head channel"]:
-    """Weights that the heads' outputs go through next, found by following a short text through the checkpoint."""
+    """Output projection weights of the heads, found by tracing a short text through the checkpoint."""
     from core.importance.passes.projections import output_projections
     from core.passes.prepare import prepare
 

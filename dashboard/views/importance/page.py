@@ -32,22 +32,22 @@ def show() -> None:
 
 
 def _importance() -> None:
-    asked = material()
-    if asked is None:
+    inputs = material()
+    if inputs is None:
         return
-    answers = ablated(asked)
+    answers = ablated(inputs)
     if answers is None:
         return
-    state.remember_off(asked.visit.chosen)
+    state.remember_off(inputs.visit.chosen)
     ask_about_long_texts(answers.too_long)
-    changed = measured(asked, answers)
-    n_layers, n_heads = changed.delta.shape
+    effects = measured(inputs, answers)
+    n_layers, n_heads = effects.delta.shape
     importance = Importance(
-        material=asked,
+        material=inputs,
         ablated=answers,
-        effects=changed,
-        heads=state.chosen_heads(n_layers, n_heads, most_important(changed, asked.sign)),
-        facts=facts_of(asked, len(answers.results)),
+        effects=effects,
+        heads=state.chosen_heads(n_layers, n_heads, most_important(effects, inputs.sign)),
+        facts=facts_of(inputs, len(answers.results)),
     )
     headline(importance)
     views = {

@@ -88,48 +88,50 @@ def without(name: str) -> str:
     return f"{name} without it"
 
 
-def summary(name: ScoreName, full: float, most: tuple[str, float, float, float], n_heads: int, n_texts: int) -> str:
-    """The score with all heads on, and the head that it needs most.
+def summary(
+    name: ScoreName, full: float, worst_head: tuple[str, float, float, float], n_heads: int, n_texts: int
+) -> str:
+    """The score with all heads on, and the most important head.
 
     Args:
         name: of the score.
-        full: with all heads on.
-        most: the head, the score without it, and the interval of the change.
-        n_heads: heads that were taken out in turn.
-        n_texts: over which.
+        full: the score with all heads on.
+        worst_head: the most important head, the score without it, and the interval of the change.
+        n_heads: number of heads that were switched off in turn.
+        n_texts: number of texts.
     """
-    head, score, low, high = most
-    over = f"Over {counted(n_texts, 'text')}, each of {counted(n_heads, 'head')} was switched off in turn."
+    head, score, low, high = worst_head
+    scope = f"Over {counted(n_texts, 'text')}, each of {counted(n_heads, 'head')} was switched off in turn."
     if name == "change":
         interval = "" if low != low else f" (95% interval {low:.2g} to {high:.2g})"
-        return f"{over} The text vector changes most without **{head}**: by {score:.2g}{interval}."
+        return f"{scope} The text vector changes most without **{head}**: by {score:.2g}{interval}."
     worse = "rises" if name in SMALLER_IS_BETTER else "falls"
     interval = "" if low != low else f" (95% interval of the change {low:+.2g} to {high:+.2g})"
     return (
-        f"{over} With all heads on the {SCORE_NAMES[name]} is {full:.3g}; without **{head}** it {worse} most, to "
+        f"{scope} With all heads on the {SCORE_NAMES[name]} is {full:.3g}; without **{head}** it {worse} most, to "
         f"{score:.3g}{interval}."
     )
 
 
 def significant(worse: int, better: int, n_heads: int, alpha: float) -> str:
-    """How many heads the score needs, and how many stand in its way."""
+    """How many heads the score needs, and how many lower it."""
     return (
         f"At level {alpha:g}, corrected over all heads, the score gets worse without {worse} of {n_heads} heads and "
         f"better without {better}."
     )
 
 
-def kept(name: str, full: float, fine: int, n_layers: int) -> str:
-    """What is left where each layer has one head."""
+def kept(name: str, full: float, n_same: int, n_layers: int) -> str:
+    """The result with only one head on in each layer."""
     return (
-        f"With all heads on the {name} is {full:.3g}. In {fine} of {counted(n_layers, 'layer')} one head alone does "
+        f"With all heads on the {name} is {full:.3g}. In {n_same} of {counted(n_layers, 'layer')} one head alone does "
         "not differ significantly from all of them, which is not to say that it does as well."
     )
 
 
-def on_card(change: float, place: int, n_heads: int, n_texts: int) -> str:
-    """How much the vector of a text changes without a head, and where that places it."""
+def on_card(change: float, rank: int, n_heads: int, n_texts: int) -> str:
+    """How much the text vector changes without a head, and the rank of the head by that."""
     return (
         f"Switched off, it changes the text vector by {change:.2g} (1 - cosine, mean over {counted(n_texts, 'text')}): "
-        f"place {place} of {n_heads} by importance."
+        f"place {rank} of {n_heads} by importance."
     )

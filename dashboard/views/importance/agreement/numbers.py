@@ -1,4 +1,4 @@
-"""Cheaper measures of the texts on the page, and how well they agree with ablation."""
+"""Cheaper measures on the texts of the page, and how well they agree with ablation."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from dashboard.views.asking import ask
 from dashboard.views.importance.numbers import Importance, projections
 
 COMPARED_BYTES: Final = 32 * 2**20
-"""Of the latest comparisons in memory, for all readers: a click asks for the same ones again."""
+"""Size of the in-memory cache of recent comparisons, shared by all readers: every click needs the same ones again."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Compared:
-    """Cheaper measures beside ablation."""
+    """Cheaper measures compared with ablation."""
 
     agreements: Mapping[str, Agreement]
     """By measure."""
@@ -32,36 +32,36 @@ class Compared:
     left_out: tuple[tuple[str, str], ...]
     """Measures that the checkpoint does not allow, and why."""
     conserved: float | None
-    """Share of what relevance distributes that arrives at the tokens, median over texts; None without relevance."""
+    """Share of the distributed relevance that arrives at the tokens, median over texts; None without relevance."""
 
 
 _compared: Final[Recent[Hashable, Compared]] = Recent(COMPARED_BYTES)
 
 
 class _Unanswered(Exception):
-    """The reader has to do something first, which the page says."""
+    """The reader has to do something first; the page says what."""
 
 
 def compared(importance: Importance, *, normalised: bool, rule: Rule) -> Compared | None:
     """Cheaper measures and their correlations with ablation; None as for `ask`.
 
     Args:
-        importance: what the page shows.
+        importance: results of the page.
         normalised: whether gradient measures are divided by the norm of their layer.
-        rule: how relevance goes through attention.
+        rule: how relevance is propagated through attention.
 
     Raises: AnalysisError of any stage.
     """
     key = (importance.material.key, importance.ablated.positions, normalised, rule)
-    known = _compared.get(key)
-    if known is None:
+    cached = _compared.get(key)
+    if cached is None:
         try:
-            known = _computed(importance, normalised, rule)
+            cached = _computed(importance, normalised, rule)
         except _Unanswered:
             return None
-        size = sum(values.nbytes for values in known.values.values())
-        _compared.put(key, known, size)
-    return known
+        size = sum(values.nbytes for values in cached.values.values())
+        _compared.put(key, cached, size)
+    return cached
 
 
 def _computed(importance: Importance, normalised: bool, rule: Rule) -> Compared:
@@ -74,18 +74,18 @@ def _computed(importance: Importance, normalised: bool, rule: Rule) -> Compared:
             raise _Unanswered(doing)
         return answers.results
 
-    found = allowed_measures(
+    cheap = allowed_measures(
         ways_to_measures(
             answered, lambda: projections(importance), metric=material.metric, normalised=normalised, rule=rule
         )
     )
     results = importance.ablated.results
     ablation = damage(results, importance.score)
-    of_all = agreements(list(found.measures), ablation, Draws(importance.documents))
-    measures: list[Measure] = [ablation, *found.measures]
+    correlations = agreements(list(cheap.measures), ablation, Draws(importance.documents))
+    measures: list[Measure] = [ablation, *cheap.measures]
     return Compared(
-        agreements={each.measure: each for each in of_all},
+        agreements={agreement.measure: agreement for agreement in correlations},
         values={measure.name: measure.values(len(results)) for measure in measures},
-        left_out=found.left_out,
-        conserved=next((float(np.median(of.conserved)) for of in measures if of.conserved is not None), None),
+        left_out=cheap.left_out,
+        conserved=next((float(np.median(each.conserved)) for each in measures if each.conserved is not None), None),
     )

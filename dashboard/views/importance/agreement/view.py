@@ -1,4 +1,4 @@
-"""Cheaper measures against ablation: their correlations, one of them head by head, and the same within each layer."""
+"""Cheaper measures compared with ablation: their correlations, one measure head by head, and within each layer."""
 
 from typing import Final
 
@@ -28,38 +28,38 @@ def cheaper_measures(importance: Importance) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         rule = from_list(wording.RULE, wording.RULES, key="relevance rule", help=wording.RULE_HELP, width=PICKER_WIDTH)
         normalised = toggle(wording.NORMALISE, key="normalise", help=wording.NORMALISE_HELP)
-    found = compared(importance, normalised=normalised, rule=rule)
-    if found is None:
+    comparison = compared(importance, normalised=normalised, rule=rule)
+    if comparison is None:
         return
-    for name, reason in found.left_out:
+    for name, reason in comparison.left_out:
         st.info(wording.left_out(name, reason))
-    if not found.agreements:
+    if not comparison.agreements:
         st.info(wording.NOTHING)
         return
     facts = {**importance.facts, "relevance rule": rule, "gradients by layer norm": "yes" if normalised else "no"}
-    n_heads = int((~np.isnan(found.values[ABLATION])).sum())
-    st.markdown(wording.summary(list(found.agreements.values()), n_heads))
-    agreement, as_ranks = _one_measure(found)
+    n_heads = int((~np.isnan(comparison.values[ABLATION])).sum())
+    st.markdown(wording.summary(list(comparison.agreements.values()), n_heads))
+    agreement, as_ranks = _one_measure(comparison)
     left, right = halves()
     with left:
-        chart("agreement with ablation", agreement_dots(list(found.agreements.values())), facts)
+        chart("agreement with ablation", agreement_dots(list(comparison.agreements.values())), facts)
         chart(f"agreement by layer, {agreement.measure}", layer_agreement(agreement), facts)
     with right:
-        _scatter(found, agreement, as_ranks, importance, facts)
+        _scatter(comparison, agreement, as_ranks, importance, facts)
         st.caption(f"{agreement.measure.capitalize()}: {wording.ABOUT[agreement.measure]}.")
         st.caption(wording.INTERVALS)
-        if found.conserved is not None:
-            st.caption(wording.conserved(found.conserved))
-        _table(found, facts)
+        if comparison.conserved is not None:
+            st.caption(wording.conserved(comparison.conserved))
+        _table(comparison, facts)
 
 
-def _one_measure(found: Compared) -> tuple[Agreement, bool]:
-    """The measure that the reader chose, at first the one that agrees best, and whether it is drawn as ranks."""
-    best = max(found.agreements.values(), key=lambda each: np.nan_to_num(each.spearman[0], nan=-np.inf))
+def _one_measure(comparison: Compared) -> tuple[Agreement, bool]:
+    """The chosen measure (by default the one that agrees best), and whether to draw ranks."""
+    best = max(comparison.agreements.values(), key=lambda agreement: np.nan_to_num(agreement.spearman[0], nan=-np.inf))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = from_list(
             wording.MEASURE,
-            {each: each for each in found.agreements},
+            {measure: measure for measure in comparison.agreements},
             key="cheap measure",
             start=best.measure,
             help=wording.MEASURE_HELP,
@@ -68,26 +68,26 @@ def _one_measure(found: Compared) -> tuple[Agreement, bool]:
         as_ranks = one_of(
             wording.SCALE, {wording.RANKS: True, wording.VALUES: False}, key="measure axes", help=wording.SCALE_HELP
         )
-    return found.agreements[name], as_ranks
+    return comparison.agreements[name], as_ranks
 
 
 def _scatter(
-    found: Compared, agreement: Agreement, as_ranks: bool, importance: Importance, facts: dict[str, str]
+    comparison: Compared, agreement: Agreement, as_ranks: bool, importance: Importance, facts: dict[str, str]
 ) -> None:
-    """A measure against ablation, head by head."""
+    """Plot a measure against ablation, one dot per head."""
     name = agreement.measure
-    x, y = found.values[name], found.values[ABLATION]
+    x, y = comparison.values[name], comparison.values[ABLATION]
     if as_ranks:
         x, y = _ranks(x), _ranks(y)
-    what = wording.RANK if as_ranks else ""
+    scale = wording.RANK if as_ranks else ""
     words = Words(
         title=f"{name.capitalize()} against {ABLATION}",
-        x=f"{name}{what}",
-        y=f"{ABLATION}: how much worse without the head{what}",
+        x=f"{name}{scale}",
+        y=f"{ABLATION}: how much worse without the head{scale}",
         reading=("dot: a head; right and up: more important",),
     )
-    described = f"Heads by {name} and by {ABLATION}. Spearman's correlation {agreement.spearman[0]:.2f}."
-    chart(f"{name} and {ABLATION}", head_scatter(x, y, words, described, importance.heads), facts, selects=True)
+    description = f"Heads by {name} and by {ABLATION}. Spearman's correlation {agreement.spearman[0]:.2f}."
+    chart(f"{name} and {ABLATION}", head_scatter(x, y, words, description, importance.heads), facts, selects=True)
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
@@ -96,17 +96,17 @@ def _ranks(values: np.ndarray) -> np.ndarray:
     return rankdata(values, nan_policy="omit").reshape(values.shape)
 
 
-def _table(found: Compared, facts: dict[str, str]) -> None:
+def _table(comparison: Compared, facts: dict[str, str]) -> None:
     with st.expander(wording.TABLE):
         rows = pd.DataFrame(
             [
                 {
-                    "measure": each.measure,
-                    "layer": "all" if place == 0 else str(place - 1),
-                    **{column: getattr(each, column)[place] for column in COLUMNS},
+                    "measure": agreement.measure,
+                    "layer": "all" if row == 0 else str(row - 1),
+                    **{column: getattr(agreement, column)[row] for column in COLUMNS},
                 }
-                for each in found.agreements.values()
-                for place in range(len(each.spearman))
+                for agreement in comparison.agreements.values()
+                for row in range(len(agreement.spearman))
             ]
         )
         numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in COLUMNS}

@@ -66,34 +66,35 @@ ABOUT: Final[Mapping[str, str]] = {
 
 
 def conserved(share: float) -> str:
-    """How much of the prediction relevance still accounts for at the input."""
+    """How much of the distributed relevance arrives at the input tokens."""
     return (
         f"Of what relevance distributes, {100 * share:.0f}% arrives at the tokens (median over texts). In a model "
         "without biases, and with constant weights or by sign, all of it does."
     )
 
 
-def summary(compared: Sequence[Agreement], n_heads: int) -> str:
+def summary(agreements: Sequence[Agreement], n_heads: int) -> str:
     """Which measure comes closest to ablation, and which is farthest."""
-    known = sorted(
-        (each for each in compared if each.spearman[0] == each.spearman[0]), key=lambda each: -each.spearman[0]
+    order = sorted(
+        (agreement for agreement in agreements if agreement.spearman[0] == agreement.spearman[0]),
+        key=lambda agreement: -agreement.spearman[0],
     )
-    if not known:
+    if not order:
         return NOTHING
-    first = (
-        f"Over {counted(n_heads, 'head')}, **{known[0].measure}** comes closest to the order of {ABLATION}: Spearman's "
-        f"correlation {_with_interval(known[0])}."
+    closest = (
+        f"Over {counted(n_heads, 'head')}, **{order[0].measure}** comes closest to the order of {ABLATION}: Spearman's "
+        f"correlation {_with_interval(order[0])}."
     )
-    if len(known) == 1:
-        return first
-    return f"{first} Farthest from it is **{known[-1].measure}** with {_with_interval(known[-1])}."
+    if len(order) == 1:
+        return closest
+    return f"{closest} Farthest from it is **{order[-1].measure}** with {_with_interval(order[-1])}."
 
 
 def _with_interval(agreement: Agreement) -> str:
-    value, low, high = (side[0] for side in (agreement.spearman, agreement.low, agreement.high))
+    value, low, high = (values[0] for values in (agreement.spearman, agreement.low, agreement.high))
     return f"{value:.2f}" if low != low else f"{value:.2f} (95% interval {low:.2f} to {high:.2f})"
 
 
 def left_out(name: str, reason: str) -> str:
-    """Why measures are missing."""
+    """Why a measure is missing."""
     return f"Without {name}: {plain(reason)}"

@@ -1,4 +1,4 @@
-"""The roles of important heads: the map with role letters, and heads with each role against heads without it."""
+"""The roles of important heads: the map with role letters, and heads with each role compared to heads without it."""
 
 from dataclasses import replace
 
@@ -40,33 +40,33 @@ def roles_of_important_heads(importance: Importance) -> None:
     if tested is None:
         return
     coarse = shown_roles(tested.tests.mean)[0]
-    held = tested.tests.holds[[ROLES.index(role) for role in coarse]]
-    chosen = importance.material.visit.chosen
-    correction: Correction = chosen.criterion.correction
-    compared = compare_by_role(importance.damage, held, coarse, correction)
+    has_role = tested.tests.holds[[ROLES.index(role) for role in coarse]]
+    choice = importance.material.visit.chosen
+    correction: Correction = choice.criterion.correction
+    comparison = compare_by_role(importance.damage, has_role, coarse, correction)
     facts = {**importance.facts, "roles": "by evidence" if tested.bets is not None else "by t-test"}
-    st.markdown(wording.summary(compared, LABELS, chosen.criterion.alpha))
+    st.markdown(wording.summary(comparison, LABELS, choice.criterion.alpha))
     left, right = halves()
     with left:
-        _map(importance, tested, coarse, held, facts)
+        _map(importance, tested, coarse, has_role, facts)
     with right:
-        if np.isnan(compared.superiority).all():
+        if np.isnan(comparison.superiority).all():
             st.info(NOTHING)
         else:
-            chart("importance by role", role_superiority(compared, LABELS), facts)
+            chart("importance by role", role_superiority(comparison, LABELS), facts)
     st.caption(wording.TESTS)
-    _table(compared, facts)
+    _table(comparison, facts)
 
 
 def _map(
-    importance: Importance, tested: Corpus, coarse: tuple[str, ...], held: np.ndarray, facts: dict[str, str]
+    importance: Importance, tested: Corpus, coarse: tuple[str, ...], has_role: np.ndarray, facts: dict[str, str]
 ) -> None:
     """The map of importance with the letters of the roles in its cells."""
     name = page_wording.SCORE_NAMES[importance.score.name]
     title, signed = page_wording.damage_title(name), bool((importance.damage < 0).any())
     n_layers, n_heads = importance.damage.shape
-    of_heads = [
-        [[role for role, holds in zip(coarse, held[:, layer, head]) if holds] for head in range(n_heads)]
+    head_roles = [
+        [[role for role, holds in zip(coarse, has_role[:, layer, head]) if holds] for head in range(n_heads)]
         for layer in range(n_layers)
     ]
     picture = HeadMap(
@@ -77,11 +77,11 @@ def _map(
         signed=signed,
         low_label=page_wording.HELPS if signed else "",
         high_label=page_wording.HURTS,
-        cells=[["".join(LOOKS[role].letter for role in roles) for roles in row] for row in of_heads],
+        cells=[["".join(LOOKS[role].letter for role in roles) for roles in row] for row in head_roles],
         details=[
             (
                 wording.ROLES,
-                [[", ".join(LABELS[role] for role in roles) or wording.NONE for roles in row] for row in of_heads],
+                [[", ".join(LABELS[role] for role in roles) or wording.NONE for roles in row] for row in head_roles],
             ),
             (page_wording.without(name), importance.effects.without),
         ],
@@ -98,12 +98,12 @@ def _map(
     st.caption(wording.letters([LOOKS[role].lettered for role in coarse]))
 
 
-def _table(compared: ByRole, facts: dict[str, str]) -> None:
+def _table(comparison: ByRole, facts: dict[str, str]) -> None:
     with st.expander(wording.TABLE):
         rows = pd.DataFrame(
             {
-                "role": [LABELS[role] for role in compared.roles],
-                **{column: getattr(compared, column) for column in wording.COLUMNS},
+                "role": [LABELS[role] for role in comparison.roles],
+                **{column: getattr(comparison, column) for column in wording.COLUMNS},
             }
         )
         numbers = {

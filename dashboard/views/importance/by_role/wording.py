@@ -41,25 +41,25 @@ def letters(lettered: Sequence[str]) -> str:
     return f"Letters: {', '.join(lettered)}."
 
 
-def summary(compared: ByRole, labels: Mapping[str, str], alpha: float) -> str:
-    """What the comparison comes to, role by role."""
+def summary(comparison: ByRole, labels: Mapping[str, str], alpha: float) -> str:
+    """Summarise the comparison, role by role."""
     sentences = []
-    for place, role in enumerate(compared.roles):
-        n_with, n_without = int(compared.n_holding[place]), int(compared.n_others[place])
-        held = f"**{labels[role]}** ({counted(n_with, 'head')} of {n_with + n_without})"
+    for index, role in enumerate(comparison.roles):
+        n_with, n_without = int(comparison.n_holding[index]), int(comparison.n_others[index])
+        holders = f"**{labels[role]}** ({counted(n_with, 'head')} of {n_with + n_without})"
         if not n_with or not n_without:
-            sentences.append(f"{held}: nothing to compare.")
+            sentences.append(f"{holders}: nothing to compare.")
             continue
-        share = compared.superiority[place]
-        differs = compared.p_adjusted[place] < alpha
-        in_layers = compared.p_in_layers_adjusted[place] < alpha
-        what = f"ahead in {percent(share, 0)} of pairs with a head without it, p = {compared.p_adjusted[place]:.2g}"
-        sentences.append(f"{held}: {what}{_remains(differs, in_layers, compared.in_layers[place])}.")
+        share = comparison.superiority[index]
+        differs = comparison.p_adjusted[index] < alpha
+        in_layers = comparison.p_in_layers_adjusted[index] < alpha
+        result = f"ahead in {percent(share, 0)} of pairs with a head without it, p = {comparison.p_adjusted[index]:.2g}"
+        sentences.append(f"{holders}: {result}{_remains(differs, in_layers, comparison.in_layers[index])}.")
     return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def _remains(differs: bool, in_layers: bool, share: float) -> str:
-    """What becomes of a difference among the heads of a layer."""
+    """Whether a difference remains among the heads of one layer."""
     if share != share:
         return "; no layer has heads of both sides"
     within = percent(share, 0)

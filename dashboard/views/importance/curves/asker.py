@@ -1,4 +1,4 @@
-"""Answers for curves: from the store, or computed under one progress bar for all of them together."""
+"""Answers for curves: from the cache, or computed under one progress bar for all of them."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,50 +19,64 @@ from dashboard.views.importance.numbers import Importance, projections
 
 
 class NotYet(Exception):
-    """An answer that takes a pass, which nobody waits for."""
+    """An answer is not cached, and nobody is waiting for it to be computed."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Work:
-    """Long work of many questions: computes what is missing where it has somebody to report to."""
+    """Long work of many questions; missing answers are computed only if there is a progress report."""
 
     report: Report | None = None
     total: int = 1
-    """Forward passes of single texts in the whole work."""
+    """Forward passes of single texts in the whole of the work."""
     _done: float = 0
+    """Passes whose answers are there, cached or computed."""
     _computed: float = 0
-    """Of these, those that took time, and the time."""
+    """Passes that were computed rather than read from the cache."""
     _seconds: float = 0
+    """Time that the computed passes took."""
 
     def answers(
         self, visit: Visit, question: Question[Any, Any], items: Sequence[Any], n_passes: int, off: tuple[Head, ...]
     ) -> Sequence[Any] | None:
-        """Answers about each item with some more heads off, each of which takes so many passes; None if not known."""
+        """Answers about each item with additional heads off; None if not cached and not computed.
+
+        Args:
+            visit: gives the checkpoint and the settings.
+            question: about each item.
+            items: texts, or what else the question is about.
+            n_passes: forward passes that one answer takes.
+            off: heads that are switched off in addition to those of the settings.
+        """
         cost = len(items) * n_passes
         settings = replace(visit.settings, off=tuple(sorted({*visit.settings.off, *off})))
-        found = visit.inference.kept(visit.engine, question, items, settings, too_long=policy())
-        if found is None and self.report is not None:
-            begun = time.monotonic()
+        answers = visit.inference.kept(visit.engine, question, items, settings, too_long=policy())
+        if answers is None and self.report is not None:
+            started = time.monotonic()
 
-            def tell(status: Status) -> None:
-                self._tell(cost * status.done / max(status.total, 1), time.monotonic() - begun, status.n_waiting_before)
+            def report_status(status: Status) -> None:
+                self._report(
+                    cost * status.done / max(status.total, 1), time.monotonic() - started, status.n_waiting_before
+                )
 
-            found = visit.inference.ask(visit.engine, question, items, settings, too_long=policy(), report=tell)
+            answers = visit.inference.ask(
+                visit.engine, question, items, settings, too_long=policy(), report=report_status
+            )
             self._computed += cost
-            self._seconds += time.monotonic() - begun
+            self._seconds += time.monotonic() - started
         self._done += cost
-        return None if found is None else found.results
+        return None if answers is None else answers.results
 
-    def _tell(self, n_passes: float, seconds: float, n_waiting_before: int) -> None:
-        """Report how far the whole work is."""
+    def _report(self, n_passes: float, seconds: float, n_waiting_before: int) -> None:
+        """Report the progress of the whole work."""
         if self.report is None:
             return
         computed, done = self._computed + n_passes, self._done + n_passes
-        left = (self._seconds + seconds) / computed * max(0.0, self.total - done) if computed else None
+        seconds_left = (self._seconds + seconds) / computed * max(0.0, self.total - done) if computed else None
         status = Status(
             done=min(round(done), self.total),
             total=self.total,
-            seconds_left=left,
+            seconds_left=seconds_left,
             n_waiting_before=n_waiting_before,
         )
         self.report(status)
@@ -70,37 +84,37 @@ class Work:
 
 @dataclass(eq=False, kw_only=True)
 class Asker:
-    """Asks a checkpoint about the texts that were read, as part of some work."""
+    """Asks a checkpoint about the texts that were read, as part of `work`."""
 
     importance: Importance
     work: Work
     _texts: list[Text] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Find the texts that were read."""
-        self._texts = [self.importance.material.visit.texts[place] for place in self.importance.ablated.positions]
+        """Select the texts that were read."""
+        self._texts = [self.importance.material.visit.texts[position] for position in self.importance.ablated.positions]
 
     def about_texts(self, question: Question[Any, Any], _: str = "", *, labelled: bool = False) -> Sequence[Any]:
-        """Answers about every text, or labelled text, which take a pass each.
+        """Answers about every text, or labelled text; each takes one pass.
 
-        Raises: NotYet for an answer that takes a pass, which nobody waits for.
+        Raises: NotYet for an answer that is not cached while nobody waits for it.
         """
         material = self.importance.material
         items = material.labelled if labelled else material.visit.texts
-        read = [items[place] for place in self.importance.ablated.positions]
-        answers = self.work.answers(material.visit, question, read, 1, ())
+        selected = [items[position] for position in self.importance.ablated.positions]
+        answers = self.work.answers(material.visit, question, selected, 1, ())
         if answers is None:
             raise NotYet
         return answers
 
     def ways_to_measures(self) -> Mapping[str, Callable[[], list[Measure]]]:
-        """What computes each kind of cheap measure; raises as `about_texts` does."""
+        """Functions that compute each kind of cheap measure; they raise as `about_texts` does."""
         metric = self.importance.material.metric
         return ways_to_measures(self.about_texts, lambda: projections(self.importance), metric=metric)
 
-    def about_places(
-        self, question: Question[Text, Any], places: np.ndarray, off: tuple[Head, ...], n_passes: int
+    def about_some_texts(
+        self, question: Question[Text, Any], indices: np.ndarray, off: tuple[Head, ...], n_passes: int
     ) -> Sequence[Any] | None:
-        """Answers about texts with some more heads off, each of which takes so many passes."""
-        texts = [self._texts[place] for place in places.tolist()]
+        """Answers about the texts at these indices with additional heads off; None and `n_passes` as of `Work`."""
+        texts = [self._texts[index] for index in indices.tolist()]
         return self.work.answers(self.importance.material.visit, question, texts, n_passes, off)

@@ -1,4 +1,4 @@
-"""Functions kept: which heads with a role, or a label by their most attended word, stay while heads are removed."""
+"""Which heads with a role, or with a label by their most attended word, remain while heads are removed."""
 
 from typing import Final
 
@@ -31,33 +31,33 @@ BY: Final = {wording.BY_SIEVE: True, wording.BY_ARGMAX: False}
 
 
 def functions(importance: Importance, pruning: Pruning, order: Removed | None, name: str) -> None:
-    """Functions of the heads that are kept in an order, where the reader asks: finding them takes passes.
+    """Draw the functions of the heads that remain, if the reader turns this on: finding them takes passes.
 
     Args:
         importance: of the page.
-        pruning: what heads are removed from.
-        order: as found on all texts; None while it is not.
+        pruning: the heads that can be removed.
+        order: found on all texts; None while it is not.
         name: of the order.
     """
     if order is None or not toggle(wording.FUNCTIONS, key="functions kept", help=wording.FUNCTIONS_HELP):
         return
     by_sieve = one_of(wording.BY, BY, key="functions by", help=wording.BY_HELP)
     visit = importance.material.visit
-    known = _by_sieve(visit) if by_sieve else _by_argmax(visit)
-    if known is None:
+    head_functions = _by_sieve(visit) if by_sieve else _by_argmax(visit)
+    if head_functions is None:
         return
-    kept = kept_functions(known, order, pruning.counts(order).tolist(), pruning.is_there)
-    if not kept:
+    remaining = kept_functions(head_functions, order, pruning.counts(order).tolist(), pruning.is_there)
+    if not remaining:
         st.info(wording.NO_FUNCTION)
         return
     facts = importance.facts | {"order": name, "heads of a layer that stay": str(pruning.at_least)}
-    chart("functions kept", functions_kept(kept, pruning.n_heads), facts, wording.VOITA_8)
-    st.markdown(wording.functions_said(kept, pruning.n_heads))
-    table_downloads("functions kept", _rows(kept), facts)
+    chart("functions kept", functions_kept(remaining, pruning.n_heads), facts, wording.VOITA_8)
+    st.markdown(wording.functions_summary(remaining, pruning.n_heads))
+    table_downloads("functions kept", _rows(remaining), facts)
 
 
 def _by_sieve(visit: Visit) -> Functions | None:
-    """Coarse roles over the corpus."""
+    """Heads with each coarse role over the corpus."""
     tested = corpus(visit)
     if tested is None:
         return None
@@ -66,24 +66,24 @@ def _by_sieve(visit: Visit) -> Functions | None:
 
 
 def _by_argmax(visit: Visit) -> Functions | None:
-    """Labels by the most attended word, as Voita et al. give them."""
+    """Heads with each label by their most attended word, as in Voita et al."""
     answers = ask(visit, surface_question(USUAL_SURFACE), visit.texts)
     if answers is None:
         return None
     frequencies = frequencies_of(visit.texts)
     rare = rare_shares(answers.results, [frequencies.ranks(of_text.key_words) for of_text in answers.results])
     labels = head_labels(positional(answers.results), rare)
-    found = {wording.POSITIONAL: labels.positional.holds, wording.RARE: labels.rare}
+    by_label = {wording.POSITIONAL: labels.positional.holds, wording.RARE: labels.rare}
     syntactic = None if visit.settings.kind == "cross" else argmax_heads(visit)
-    return found if syntactic is None else {**found, wording.SYNTACTIC: syntactic.heads}
+    return by_label if syntactic is None else {**by_label, wording.SYNTACTIC: syntactic.heads}
 
 
-def _rows(kept: list[KeptFunction]) -> pd.DataFrame:
+def _rows(remaining: list[KeptFunction]) -> pd.DataFrame:
     columns = ("n_removed", "kept", "expected", "low", "high")
     return pd.concat(
         [
-            pd.DataFrame({"function": each.name, **{column: getattr(each, column) for column in columns}})
-            for each in kept
+            pd.DataFrame({"function": function.name, **{column: getattr(function, column) for column in columns}})
+            for function in remaining
         ],
         ignore_index=True,
     )

@@ -33,14 +33,14 @@ from dashboard.views.layout import halves
 from dashboard.views.pickers import from_list, toggle
 
 BEGUN: Final = "curves over training begun"
-"""The work that the reader asked for."""
+"""Session-state key: hash of the work that the reader started."""
 START: Final = "gradient per token"
-"""The order of the paper; it takes no ablations."""
+"""The default order, which is that of the paper; it needs no ablations."""
 ORDER_WIDTH: Final = 240
 
 
 def over_training(importance: Importance, at_least: int, within: float) -> None:
-    """Curves over the saved steps of a run that the checkpoint belongs to, where the reader asks for them.
+    """Draw curves over the saved steps of a run that the checkpoint belongs to, if the reader turns this on.
 
     Args:
         importance: of the page.
@@ -48,8 +48,8 @@ def over_training(importance: Importance, at_least: int, within: float) -> None:
         within: how much worse the score may get, as of `allowed_loss`.
     """
     runs = runs_here()
-    own = _runs_of(importance.material.visit, runs)
-    if not own:
+    runs_of_checkpoint = _runs_of(importance.material.visit, runs)
+    if not runs_of_checkpoint:
         if runs:
             st.caption(plain(wording.no_run([run.name for run in runs])))
         return
@@ -57,17 +57,17 @@ def over_training(importance: Importance, at_least: int, within: float) -> None:
         return
     with st.container(border=True, key="curves over training"):
         try:
-            _over_training(importance, own, at_least, within)
+            _over_training(importance, runs_of_checkpoint, at_least, within)
         except AnalysisError as error:
             show_error(error)
 
 
 def _runs_of(visit: Visit, runs: Sequence[SavedRun]) -> dict[str, SavedRun]:
-    """Runs, by name, of which the checkpoint is a step, first, or that began from it."""
+    """Runs by name: first those that saved the checkpoint as a step, then those that started from it."""
     name = visit.engine.files.name
     steps = [run for run in runs if name in (run.name, *run.checkpoints)]
-    begun = [run for run in runs if run.progress.checkpoint == name]
-    return {run.name: run for run in (*steps, *begun)}
+    started = [run for run in runs if run.progress.checkpoint == name]
+    return {run.name: run for run in (*steps, *started)}
 
 
 def _over_training(importance: Importance, runs: dict[str, SavedRun], at_least: int, within: float) -> None:
@@ -82,24 +82,24 @@ def _over_training(importance: Importance, runs: dict[str, SavedRun], at_least: 
         st.info(wording.ALL_STAY)
         return
     with picker:
-        named = wording.steps(counts, pruning.n_heads)
-        middle = list(named)[(len(named) - 1) // 2]
-        count = from_list(wording.INTERVAL_AT, named, key="interval at", start=middle, help=wording.INTERVAL_AT_HELP)
-    work, place = st.container(), st.empty()
-    known = kept_curves(stages, order)
-    if not known.is_whole:
+        options = wording.steps(counts, pruning.n_heads)
+        middle = list(options)[(len(options) - 1) // 2]
+        count = from_list(wording.INTERVAL_AT, options, key="interval at", start=middle, help=wording.INTERVAL_AT_HELP)
+    work, slot = st.container(), st.empty()
+    computed = kept_curves(stages, order)
+    if not computed.is_whole:
         with work:
-            known = _worked(stages, run, order, count, known, place)
-    for reason in filter(None, (left_out, known.left_out)):
+            computed = _computed(stages, run, order, count, computed, slot)
+    for reason in filter(None, (left_out, computed.left_out)):
         st.caption(plain(wording.without_beginning(reason)))
-    if known.curves:
-        with place.container():
-            _draw(stages, run, order, count, known.curves)
-        _found(stages, run, order, known.curves, within)
+    if computed.curves:
+        with slot.container():
+            _draw(stages, run, order, count, computed.curves)
+        _results(stages, run, order, computed.curves, within)
 
 
 def _order(importance: Importance) -> str:
-    """The order that heads are removed in."""
+    """Let the reader choose the order in which heads are removed."""
     measures = [name for name in KINDS if importance.material.metric != "output" or "attribution" not in name]
     names = [ABLATION, REVERSE, *measures, RANDOM]
     return from_list(
@@ -112,32 +112,37 @@ def _order(importance: Importance) -> str:
     )
 
 
-def _worked(
-    stages: Sequence[Stage], run: SavedRun, order: str, count: int, known: StepCurves, place: DeltaGenerator
+def _computed(
+    stages: Sequence[Stage], run: SavedRun, order: str, count: int, cached: StepCurves, slot: DeltaGenerator
 ) -> StepCurves:
-    """All curves once the reader has asked for them; those that are known before, and after a stop."""
-    first = stages[0]
-    key = (first.importance.material.key, tuple(stage.engine for stage in stages), first.pruning.at_least, order)
+    """All curves once the reader has started the work; the cached ones before that, and after a stop."""
+    first_stage = stages[0]
+    key = (
+        first_stage.importance.material.key,
+        tuple(stage.engine for stage in stages),
+        first_stage.pruning.at_least,
+        order,
+    )
     if st.session_state.get(BEGUN) != hash(key):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
-                wording.GO_ON if known.curves else wording.BEGIN,
+                wording.GO_ON if cached.curves else wording.BEGIN,
                 key="begin curves over training",
                 icon=":material/play_circle:",
                 on_click=lambda: st.session_state.update({BEGUN: hash(key)}),
             )
-            said = wording.waiting_over_training(len(known.curves), len(stages), n_passes(stages, order))
-            st.markdown(said, width="stretch")
-        return known
+            note = wording.waiting_over_training(len(cached.curves), len(stages), n_passes(stages, order))
+            st.markdown(note, width="stretch")
+        return cached
 
     def show(curves: Sequence[StepCurve]) -> None:
         figure = _figure(stages, curves, count)
-        place.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=figure.description)
+        slot.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=figure.description)
 
     def work(report: Report) -> StepCurves:
         return collected(stages, order, Work(report=report), show)
 
-    return with_progress(("curves over training", key), work, wording.DOING) or known
+    return with_progress(("curves over training", key), work, wording.DOING) or cached
 
 
 def _figure(stages: Sequence[Stage], curves: Sequence[StepCurve], count: int) -> Figure:
@@ -146,42 +151,42 @@ def _figure(stages: Sequence[Stage], curves: Sequence[StepCurve], count: int) ->
 
 
 def _draw(stages: Sequence[Stage], run: SavedRun, order: str, count: int, curves: Sequence[StepCurve]) -> None:
-    """The score over training, and by share removed, relative to all heads on where that is a number to divide by."""
+    """Draw the score over training, and the relative score by share removed where all heads on score above 0."""
     facts = _facts(stages, run, order)
     left, right = halves()
     with left:
         chart("score over training", _figure(stages, curves, count), facts, wording.MICHEL_5)
     with right:
-        if all(np.isnan(relative(each.curve).value).all() for each in curves):
+        if all(np.isnan(relative(of_step.curve).value).all() for of_step in curves):
             st.info(wording.NO_SHARES)
         else:
             figure = relative_score(curves, stages[0].pruning.n_heads)
             chart("relative score by share removed", figure, facts, wording.MICHEL_5)
 
 
-def _found(stages: Sequence[Stage], run: SavedRun, order: str, curves: Sequence[StepCurve], within: float) -> None:
-    """How many heads can go at each step: a sentence on the first and the last one, and a table."""
+def _results(stages: Sequence[Stage], run: SavedRun, order: str, curves: Sequence[StepCurve], within: float) -> None:
+    """Show how many heads can go at each step: a sentence about the first and last step, and a table."""
     pruning, facts = stages[0].pruning, _facts(stages, run, order)
-    found = [(each.step, _removable(stages[0], each, within)) for each in curves]
-    st.markdown(wording.over_training(found, order, pruning.n_heads, wording.allowed(pruning.score.name, within)))
+    results = [(curve.step, _removable(stages[0], curve, within)) for curve in curves]
+    st.markdown(wording.over_training(results, order, pruning.n_heads, wording.allowed(pruning.score.name, within)))
     with st.expander(wording.STEPS_TABLE):
         rows = pd.DataFrame(
             [
                 {
-                    "step": each.step,
-                    page_wording.SCORE_NAMES[pruning.score.name]: float(each.curve.score[0]),
-                    "heads that can go": of_step.n,
-                    "low": of_step.low,
-                    "high": of_step.high,
+                    "step": of_step.step,
+                    page_wording.SCORE_NAMES[pruning.score.name]: float(of_step.curve.score[0]),
+                    "heads that can go": can_go.n,
+                    "low": can_go.low,
+                    "high": can_go.high,
                 }
-                for each, (_, of_step) in zip(curves, found, strict=True)
+                for of_step, (_, can_go) in zip(curves, results, strict=True)
             ]
         )
         st.dataframe(rows, hide_index=True)
         table_downloads("heads that can go over training", rows, facts)
         points = step_curves_table(curves, pruning.n_heads)
         points.insert(
-            1, "fingerprint", points["step"].map({each.step: each.engine.files.fingerprint for each in stages})
+            1, "fingerprint", points["step"].map({stage.step: stage.engine.files.fingerprint for stage in stages})
         )
         table_downloads("points of the curves over training", points, facts)
 
@@ -192,7 +197,7 @@ def _removable(stage: Stage, of_step: StepCurve, within: float) -> Removable:
 
 
 def _facts(stages: Sequence[Stage], run: SavedRun, order: str) -> dict[str, str]:
-    """Where the curves come from; the fingerprint is that of the last step."""
+    """Provenance of the curves; the fingerprint is that of the last step."""
     last = stages[-1]
     return last.importance.facts | {
         "checkpoint": f"{run.name}, steps {', '.join(str(stage.step) for stage in stages)}",

@@ -1,4 +1,4 @@
-"""A checkpoint without heads, made from the page: which heads, in which form, and how fast it is."""
+"""Save a checkpoint without some heads: which heads, in which form, and how fast it is."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 EXPORTS: Final[dict[str, Export]] = {wording.REMOVED: "removed", wording.ZEROED: "zeroed"}
 MADE: Final = "removed checkpoints"
-"""What this session has made of each checkpoint: name and what was removed."""
+"""Session-state key: by fingerprint, name and removal of each checkpoint made in this session."""
 SPEEDS: Final = "speeds of removed checkpoints"
 NAME: Final = "name of the checkpoint"
 STEP_WIDTH: Final = 180
@@ -39,27 +39,29 @@ NAME_WIDTH: Final = 360
 
 
 def removal(importance: Importance, pruning: Pruning, order: Removed | None, n_fine: int) -> None:
-    """Let the reader make a checkpoint without some heads.
+    """Let the reader save a checkpoint without some heads.
 
     Args:
         importance: of the page.
-        pruning: what heads are removed from.
+        pruning: the heads that can be removed.
         order: the chosen order; None while it is not found on all texts.
-        n_fine: heads of it that can go at a small cost: the step that is offered first.
+        n_fine: number of its heads that can go at a small cost: the default of the picker.
     """
     if is_public():
         return
     with st.expander(wording.REMOVE):
         st.markdown(wording.REMOVE_SEE)
-        heads, export = _asked(importance, pruning, order, n_fine)
+        heads, export = _choose_heads(importance, pruning, order, n_fine)
         if heads:
             st.caption(f"{counted(len(heads), 'head')}: {head_names(sorted(heads))}")
-            _make(importance.material.visit, heads, export)
-        _made(importance)
+            _make_checkpoint(importance.material.visit, heads, export)
+        _made_checkpoints(importance)
 
 
-def _asked(importance: Importance, pruning: Pruning, order: Removed | None, n_fine: int) -> tuple[list[Head], Export]:
-    """Which heads to remove, and how."""
+def _choose_heads(
+    importance: Importance, pruning: Pruning, order: Removed | None, n_fine: int
+) -> tuple[list[Head], Export]:
+    """Let the reader choose which heads to remove, and the form of the checkpoint."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         options = {wording.BY_ORDER: True, wording.CHOSEN: False}
         by_order = one_of(wording.WHICH, options, key="heads to remove", help=wording.WHICH_HELP)
@@ -67,11 +69,13 @@ def _asked(importance: Importance, pruning: Pruning, order: Removed | None, n_fi
         if by_order and order is not None:
             counts = pruning.counts(order).tolist()[1:]
             if len(order) == pruning.n_heads:
-                counts = counts[:-1]  # the last head cannot go
-            named = wording.steps(counts, pruning.n_heads)
-            start = next((name for name, count in named.items() if count == n_fine), None)
-            if named:
-                count = from_list(wording.HOW_MANY, named, key="how many to remove", start=start, width=STEP_WIDTH)
+                counts = counts[:-1]  # the last head cannot be removed
+            step_options = wording.steps(counts, pruning.n_heads)
+            start = next((name for name, count in step_options.items() if count == n_fine), None)
+            if step_options:
+                count = from_list(
+                    wording.HOW_MANY, step_options, key="how many to remove", start=start, width=STEP_WIDTH
+                )
                 heads = heads_off(order, count)
             else:
                 heads = []
@@ -84,23 +88,23 @@ def _asked(importance: Importance, pruning: Pruning, order: Removed | None, n_fi
     return heads, export
 
 
-def _make(visit: Visit, heads: list[Head], export: Export) -> None:
-    """Ask for a name, and make the checkpoint."""
+def _make_checkpoint(visit: Visit, heads: list[Head], export: Export) -> None:
+    """Ask for a name, and save the checkpoint."""
     suggested = free_name(wording.suggested_name(visit.engine.files.name, len(heads)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         state.follow(NAME, suggested)
         name = st.text_input(wording.NAME, suggested, key=NAME, width=NAME_WIDTH).strip()
-        asked = st.button(wording.MAKE, key="remove heads", icon=":material/content_cut:")
-    if not asked:
+        pressed = st.button(wording.MAKE, key="remove heads", icon=":material/content_cut:")
+    if not pressed:
         return
     try:
         check_name(name)
-        done = _removed(visit, heads, export, name)
+        result = _removed(visit, heads, export, name)
     except AnalysisError as error:
         show_error(error)
         return
-    st.session_state.setdefault(MADE, {}).setdefault(visit.engine.files.fingerprint, []).append((name, done))
-    st.rerun()  # the sidebar, drawn before, has to offer it
+    st.session_state.setdefault(MADE, {}).setdefault(visit.engine.files.fingerprint, []).append((name, result))
+    st.rerun()  # the sidebar is already drawn and has to offer it
 
 
 @in_its_place
@@ -108,22 +112,22 @@ def _removed(visit: Visit, heads: list[Head], export: Export, name: str) -> "Rem
     from core.importance.removal.remove import remove
 
     check_not_public()
-    to, kind = checkpoints_folder() / name, visit.settings.kind
+    folder, kind = checkpoints_folder() / name, visit.settings.kind
     with st.spinner(wording.REMOVING, show_time=True):
-        return let_leave(lambda: remove(visit.engine.files, heads, to, kind=kind, export=export))
+        return let_leave(lambda: remove(visit.engine.files, heads, folder, kind=kind, export=export))
 
 
-def _made(importance: Importance) -> None:
-    """What was made in this session, the latest first."""
+def _made_checkpoints(importance: Importance) -> None:
+    """List the checkpoints made in this session, the latest first."""
     visit = importance.material.visit
-    made = st.session_state.get(MADE, {}).get(visit.engine.files.fingerprint, [])
+    checkpoints = st.session_state.get(MADE, {}).get(visit.engine.files.fingerprint, [])
     pages = st.session_state["pages"]
-    for name, done in reversed(made):
+    for name, result in reversed(checkpoints):
         with st.container(border=True):
-            said = wording.made(
-                name, done.n_removed, done.n_heads, done.n_weights, done.difference, from_home(done.folder)
+            summary = wording.made(
+                name, result.n_removed, result.n_heads, result.n_weights, result.difference, from_home(result.folder)
             )
-            st.success(plain(said), icon=":material/check_circle:")
+            st.success(plain(summary), icon=":material/check_circle:")
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.page_link(
                     pages["inspect"],
@@ -138,34 +142,36 @@ def _made(importance: Importance) -> None:
                         icon=":material/compare:",
                         query_params={"checkpoint": visit.engine.files.name, "with": name},
                     )
-                wants = st.button(wording.SPEED, key=f"speed {name}", icon=":material/speed:", help=wording.SPEED_HELP)
-            _speed(importance, name, wants)
+                pressed = st.button(
+                    wording.SPEED, key=f"speed {name}", icon=":material/speed:", help=wording.SPEED_HELP
+                )
+            _speed(importance, name, pressed)
 
 
-def _speed(importance: Importance, name: str, wants: bool) -> None:
-    """The table of speed, once the reader has asked for it."""
-    known: dict[str, list[Speed]] = st.session_state.setdefault(SPEEDS, {})
-    if wants:
+def _speed(importance: Importance, name: str, pressed: bool) -> None:
+    """The table of speeds, once the reader has pressed the button."""
+    speeds: dict[str, list[Speed]] = st.session_state.setdefault(SPEEDS, {})
+    if pressed:
         try:
-            known[name] = _measured(importance.material.visit, name)
+            speeds[name] = _measure_speeds(importance.material.visit, name)
         except AnalysisError as error:
             show_error(error)
-    if name not in known:
+    if name not in speeds:
         return
     from core.importance.passes.speed import N_TOKENS
 
-    rows = pd.DataFrame([asdict(speed) for speed in known[name]])
+    rows = pd.DataFrame([asdict(speed) for speed in speeds[name]])
     numbers = {
         column: st.column_config.NumberColumn(title, format="%.3g" if column in ("ratio", "low", "high") else "%.4g")
         for column, title in wording.SPEED_COLUMNS.items()
     }
     st.dataframe(rows, hide_index=True, column_config=numbers)
-    st.caption(f"{wording.speed_said(N_TOKENS)} {wording.MICHEL_T4}")
+    st.caption(f"{wording.speed_note(N_TOKENS)} {wording.MICHEL_T4}")
     table_downloads(f"speed of {name}", rows, importance.facts | {"without heads": name})
 
 
 @in_its_place
-def _measured(visit: Visit, name: str) -> "list[Speed]":
+def _measure_speeds(visit: Visit, name: str) -> "list[Speed]":
     from core.importance.passes.speed import BATCH_SIZES, speeds
 
     bar = st.progress(0.0, wording.MEASURING)
@@ -173,9 +179,9 @@ def _measured(visit: Visit, name: str) -> "list[Speed]":
         load_checkpoint(files, device=visit.engine.device, dtype=visit.engine.dtype)
         for files in (visit.engine.files, find_checkpoint(name))
     )
-    found = []
+    measured = []
     for speed in speeds(original, pruned):
-        found.append(speed)
-        bar.progress(len(found) / len(BATCH_SIZES), wording.MEASURING)
+        measured.append(speed)
+        bar.progress(len(measured) / len(BATCH_SIZES), wording.MEASURING)
     bar.empty()
-    return found
+    return measured

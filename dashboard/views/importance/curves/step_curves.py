@@ -1,4 +1,4 @@
-"""Curves of the saved steps of a run: those that the store can give, and the rest computed one after the other."""
+"""Curves of the saved steps of a run: cached ones, and the rest computed one after the other."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -41,17 +41,17 @@ from dashboard.views.importance.curves.drawn import CURVES_BYTES, pruning_of
 from dashboard.views.importance.numbers import Importance
 
 BY_ABLATION: Final = {ABLATION: 1, REVERSE: -1}
-"""Orders that take the ablations of each step, and the sign of these."""
+"""Orders that need the ablations of each step, and the sign that they are multiplied by."""
 _curves: Final[Recent[Hashable, "StepCurves"]] = Recent(CURVES_BYTES)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Stage:
-    """A saved step, and what the page asks about it."""
+    """A saved step, with the inputs of the page for it."""
 
     step: int
     importance: Importance
-    """Of the page, but with the checkpoint of this step."""
+    """That of the page, but with the checkpoint of this step."""
     pruning: Pruning
 
     @property
@@ -62,7 +62,7 @@ class Stage:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StepCurves:
-    """What is known of the curves."""
+    """The curves computed so far."""
 
     curves: list[StepCurve]
     left_out: str
@@ -72,18 +72,18 @@ class StepCurves:
 
 
 def stages_of(importance: Importance, run: SavedRun, at_least: int) -> tuple[list[Stage], str]:
-    """The saved steps of a run in order, and why step 0 is not one of them.
+    """The saved steps of a run in order, and why step 0 is left out (empty if it is not).
 
     Raises: AnalysisError for a run without saved steps or in progress, and for steps with other heads or classes than
         the checkpoint of the page.
     """
-    found = [_stage(importance, step, at_least) for step in saved_steps(run)]
+    stages = [_stage(importance, step, at_least) for step in saved_steps(run)]
     try:
-        first = _stage(importance, beginning(run), at_least)
-        check_beginning(run, first.engine.files)
+        initial = _stage(importance, beginning(run), at_least)
+        check_beginning(run, initial.engine.files)
     except AnalysisError as error:
-        return found, str(error)
-    return [first, *found], ""
+        return stages, str(error)
+    return [initial, *stages], ""
 
 
 def _stage(importance: Importance, step: SavedStep, at_least: int) -> Stage:
@@ -95,7 +95,7 @@ def _stage(importance: Importance, step: SavedStep, at_least: int) -> Stage:
 
 
 def n_passes(stages: Sequence[Stage], order: str) -> int:
-    """Forward passes of single texts that the curves take, about."""
+    """Approximate number of forward passes of single texts for the curves."""
     pruning = stages[0].pruning
     to_order = pruning.n_heads if order in BY_ABLATION else 3
     of_text = STEPS * RANDOM_ORDERS if order == RANDOM else STEPS + to_order
@@ -103,31 +103,31 @@ def n_passes(stages: Sequence[Stage], order: str) -> int:
 
 
 def kept_curves(stages: Sequence[Stage], order: str) -> StepCurves:
-    """Curves that need no pass; computed once for a click after the other."""
-    first = stages[0]
-    material, positions = first.importance.material, first.importance.ablated.positions
-    key = (material.key, positions, tuple(stage.engine for stage in stages), first.pruning.at_least, order)
-    known = _curves.get(key)
-    if known is None:
-        known = collected(stages, order, Work(), lambda _: None)
-        if known.is_whole:
-            _curves.put(key, known, sum(each.curve.drawn.nbytes for each in known.curves))
-    return known
+    """Curves that need no pass, cached between clicks."""
+    first_stage = stages[0]
+    material, positions = first_stage.importance.material, first_stage.importance.ablated.positions
+    key = (material.key, positions, tuple(stage.engine for stage in stages), first_stage.pruning.at_least, order)
+    cached = _curves.get(key)
+    if cached is None:
+        cached = collected(stages, order, Work(), lambda _: None)
+        if cached.is_whole:
+            _curves.put(key, cached, sum(of_step.curve.drawn.nbytes for of_step in cached.curves))
+    return cached
 
 
 def collected(stages: Sequence[Stage], order: str, work: Work, show: Callable[[list[StepCurve]], None]) -> StepCurves:
-    """Curves one step after the other, as far as their answers can be had.
+    """Compute the curves one step after the other, as far as their answers are available.
 
     Args:
         stages: one or more, of one run.
         order: in which heads are removed.
         work: answers questions.
-        show: is given the curves so far whenever there is one more.
+        show: called with the curves so far whenever there is one more.
 
     Raises: AnalysisError for what a saved step does not allow; step 0, which may lack a classifier, is left out.
     """
     work.total = n_passes(stages, order)
-    found: list[StepCurve] = []
+    curves: list[StepCurve] = []
     left_out, is_whole = "", True
     for stage in stages:
         try:
@@ -140,31 +140,34 @@ def collected(stages: Sequence[Stage], order: str, work: Work, show: Callable[[l
                 raise
             left_out = str(error)
             continue
-        found.append(StepCurve(step=stage.step, curve=curve))
-        show(found)
-    return StepCurves(curves=found, left_out=left_out, is_whole=is_whole)
+        curves.append(StepCurve(step=stage.step, curve=curve))
+        show(curves)
+    return StepCurves(curves=curves, left_out=left_out, is_whole=is_whole)
 
 
 def _curve(stage: Stage, order: str, asker: Asker) -> Curve:
-    """The curve of a step; the mean one of random orders.
+    """The curve of a step; for random orders their mean curve.
 
-    Raises: NotYet for an answer that cannot be had now.
+    Raises: NotYet for an answer that is not available now.
     """
     full, by_name = _order(stage, order, asker)
-    drawn = [pruning_curve(stage.pruning, name, of, full, asker.about_places) for name, of in by_name.items()]
-    curves = [curve for curve in drawn if curve is not None]
-    if len(curves) < len(drawn):
+    computed = [
+        pruning_curve(stage.pruning, name, order_of_half, full, asker.about_some_texts)
+        for name, order_of_half in by_name.items()
+    ]
+    curves = [curve for curve in computed if curve is not None]
+    if len(curves) < len(computed):
         raise NotYet
     return mean_curve(curves)
 
 
 def _order(stage: Stage, order: str, asker: Asker) -> tuple[Float[np.ndarray, "text part"], dict[Order, ByHalf]]:
-    """What the checkpoint makes of each text with all heads on, and the order of removal."""
+    """Outcomes of each text with all heads on, and the order of removal."""
     pruning = stage.pruning
     if order in BY_ABLATION:
         outcomes = _ablated(stage, asker)
-        by = damage(outcomes, pruning.score)
-        return full_outcomes(outcomes), {(order, 0): order_by(pruning, by, BY_ABLATION[order])}
+        ablation = damage(outcomes, pruning.score)
+        return full_outcomes(outcomes), {(order, 0): order_by(pruning, ablation, BY_ABLATION[order])}
     full = _with_all_heads(stage, asker)
     if order == RANDOM:
         return full, random_orders(pruning)
@@ -182,8 +185,8 @@ def _measure(name: str, asker: Asker) -> Measure:
 def _ablated(stage: Stage, asker: Asker) -> Sequence[TextOutcomes]:
     material = stage.importance.material
     means = mean_outputs(asker.about_texts(HEAD_OUTPUTS)) if material.replace == "mean" else None
-    outcomes = asker.about_places(
-        ablation_question(material.metric, means=means), _every(stage), (), stage.pruning.n_heads
+    outcomes = asker.about_some_texts(
+        ablation_question(material.metric, means=means), _all_texts(stage), (), stage.pruning.n_heads
     )
     if outcomes is None:
         raise NotYet
@@ -195,11 +198,11 @@ def _with_all_heads(stage: Stage, asker: Asker) -> Float[np.ndarray, "text part"
     if stage.pruning.metric == "output":
         return np.zeros((len(stage.pruning.documents), 1))
     gates = np.ones((1, *stage.pruning.is_there.shape))
-    outcomes = asker.about_places(gated_question(stage.pruning.metric, gates), _every(stage), (), 1)
+    outcomes = asker.about_some_texts(gated_question(stage.pruning.metric, gates), _all_texts(stage), (), 1)
     if outcomes is None:
         raise NotYet
     return np.stack([of_text[0] for of_text in outcomes])
 
 
-def _every(stage: Stage) -> np.ndarray:
+def _all_texts(stage: Stage) -> np.ndarray:
     return np.arange(len(stage.pruning.documents))

@@ -45,7 +45,7 @@ TABLE: Final = "All orders in a table"
 
 
 def waiting(n_known: int, n_passes: int) -> str:
-    """What the button will do."""
+    """What remains to be computed when the button is pressed."""
     if n_known:
         return f"{counted(n_known, 'curve')} drawn from what is kept; the others have yet to be computed."
     return (
@@ -68,33 +68,33 @@ def allowed(name: ScoreName, within: float) -> str:
     return f"a score at most {within:g} lower"
 
 
-def summary(found: Sequence[Removable], chosen: str, n_heads: int, allowance: str) -> str:
-    """How many heads the chosen order removes at a small cost, beside the controls."""
-    by_name = {each.order: each for each in found}
-    if chosen not in by_name:
+def summary(results: Sequence[Removable], order: str, n_heads: int, allowance: str) -> str:
+    """How many heads can go at a small cost in the chosen order, compared with the controls."""
+    by_name = {result.order: result for result in results}
+    if order not in by_name:
         return ""
-    said = [
-        f"With {allowance}, **{by_name[chosen].n} of {counted(n_heads, 'head')}** can go in the order of "
-        f"{chosen}{_interval(by_name[chosen])}."
+    sentences = [
+        f"With {allowance}, **{by_name[order].n} of {counted(n_heads, 'head')}** can go in the order of "
+        f"{order}{_interval(by_name[order])}."
     ]
     controls = []
-    if RANDOM in by_name and chosen != RANDOM:
+    if RANDOM in by_name and order != RANDOM:
         controls.append(
             f"{by_name[RANDOM].n}{_interval(by_name[RANDOM])} at random (mean score of {RANDOM_ORDERS} orders)"
         )
-    if REVERSE in by_name and chosen != REVERSE:
+    if REVERSE in by_name and order != REVERSE:
         controls.append(f"{by_name[REVERSE].n}{_interval(by_name[REVERSE])} in the reverse of ablation")
     if controls:
-        said.append(f"Controls: {', '.join(controls)}.")
-    said.append(
+        sentences.append(f"Controls: {', '.join(controls)}.")
+    sentences.append(
         f"Counted in steps of {percent(1 / STEPS)}, up to the first step that costs more; every text is judged by an "
         "order found on the other half of the texts."
     )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
-def _interval(found: Removable) -> str:
-    return "" if found.low != found.low else f" (95% interval {found.low:.0f} to {found.high:.0f})"
+def _interval(result: Removable) -> str:
+    return "" if result.low != result.low else f" (95% interval {result.low:.0f} to {result.high:.0f})"
 
 
 REMOVE: Final = "Make a checkpoint without heads"
@@ -146,7 +146,7 @@ SPEED_COLUMNS: Final = {
 
 
 def steps(counts: Sequence[int], n_heads: int) -> dict[str, int]:
-    """Steps of a curve, by what they are called."""
+    """Steps of a curve, by their labels."""
     return {f"{count} of {n_heads} ({percent(count / n_heads, 0)})": count for count in counts}
 
 
@@ -156,7 +156,7 @@ def suggested_name(checkpoint: str, n_heads: int) -> str:
 
 
 def made(name: str, n_removed: int, n_heads: int, n_weights: tuple[int, int], difference: float, folder: str) -> str:
-    """What was made."""
+    """Summary of the new checkpoint."""
     before, after = n_weights
     weights = (
         f"{before:,} weights before, {after:,} now ({percent(1 - after / before, 1)} fewer)"
@@ -169,8 +169,8 @@ def made(name: str, n_removed: int, n_heads: int, n_weights: tuple[int, int], di
     )
 
 
-def speed_said(n_tokens: int) -> str:
-    """What the table of speed holds."""
+def speed_note(n_tokens: int) -> str:
+    """How the speeds in the table were measured."""
     return (
         f"Medians over rounds in which both run once, on texts of {n_tokens} tokens; the factor is that of the same "
         "round, with its quartiles."
@@ -196,12 +196,12 @@ NO_FUNCTION: Final = "No head has one of these functions over these texts, so th
 VOITA_8: Final = "Corresponds to Figure 8 of Voita et al. (2019)."
 
 
-def functions_said(kept: Sequence[KeptFunction], n_heads: int) -> str:
-    """What half of the heads keep, against removal at random."""
-    step = len(kept[0].n_removed) // 2
-    longer = [each.name for each in kept if each.kept[step] > each.high[step]]
-    sooner = [each.name for each in kept if each.kept[step] < each.low[step]]
-    said = [f"With {kept[0].n_removed[step]} of {counted(n_heads, 'head')} removed,"]
+def functions_summary(functions: Sequence[KeptFunction], n_heads: int) -> str:
+    """Which functions last longer or shorter than under random removal, with half of the heads removed."""
+    step = len(functions[0].n_removed) // 2
+    longer = [function.name for function in functions if function.kept[step] > function.high[step]]
+    sooner = [function.name for function in functions if function.kept[step] < function.low[step]]
+    opening = [f"With {functions[0].n_removed[step]} of {counted(n_heads, 'head')} removed,"]
     parts = []
     if longer:
         parts.append(f"more heads are left than 95% of random removals leave for: {', '.join(longer)}")
@@ -209,7 +209,7 @@ def functions_said(kept: Sequence[KeptFunction], n_heads: int) -> str:
         parts.append(f"fewer for: {', '.join(sooner)}")
     if not parts:
         parts.append("every function has as many heads left as random removal could leave (95% of draws)")
-    return f"{said[0]} {'; '.join(parts)}. No correction is made for the number of functions."
+    return f"{opening[0]} {'; '.join(parts)}. No correction is made for the number of functions."
 
 
 OVER_TRAINING: Final = "Over training"
@@ -252,7 +252,7 @@ def without_beginning(reason: str) -> str:
 
 
 def waiting_over_training(n_known: int, n_steps: int, n_passes: int) -> str:
-    """What the button will do."""
+    """What remains to be computed when the button is pressed."""
     if n_known:
         return f"{n_known} of {counted(n_steps, 'step')} drawn from what is kept; the others have yet to be computed."
     return (
@@ -261,13 +261,13 @@ def waiting_over_training(n_known: int, n_steps: int, n_passes: int) -> str:
     )
 
 
-def over_training(found: Sequence[tuple[int, Removable]], order: str, n_heads: int, allowance: str) -> str:
+def over_training(results: Sequence[tuple[int, Removable]], order: str, n_heads: int, allowance: str) -> str:
     """How many heads can go at the first and at the last step."""
-    said = [
-        f"**{each.n} of {counted(n_heads, 'head')}**{_interval(each)} at step {step:,}"
-        for step, each in dict((found[0], found[-1])).items()
+    numbers = [
+        f"**{result.n} of {counted(n_heads, 'head')}**{_interval(result)} at step {step:,}"
+        for step, result in dict((results[0], results[-1])).items()
     ]
     return (
-        f"With {allowance}, against all heads on at the same step, {' and '.join(said)} can go in the order of "
+        f"With {allowance}, against all heads on at the same step, {' and '.join(numbers)} can go in the order of "
         f"{order}. A checkpoint that has learnt little has little to lose, so read the share beside the score itself."
     )

@@ -1,4 +1,4 @@
-"""What is asked before gates are trained."""
+"""The form for training gates: penalties and settings."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -18,22 +18,22 @@ from dashboard.views.importance.material import Material
 from dashboard.views.pickers import toggle
 
 NARROWEST: Final = 150
-"""Pixels of a setting."""
+"""Minimum width of a setting, in pixels."""
 
 
 def form(material: Material, table: Labelled) -> None:
-    """Ask for penalties and settings, and begin."""
-    written = ", ".join(f"{penalty:g}" for penalty in wording.DEFAULT_PENALTIES)
+    """Draw the form; its button starts the training."""
+    default = ", ".join(f"{penalty:g}" for penalty in wording.DEFAULT_PENALTIES)
     try:
-        asked = st.text_input(
+        text = st.text_input(
             wording.PENALTIES,
-            written,
+            default,
             key="penalties",
             help=wording.PENALTIES_HELP,
             bind="query-params",
             persist_state="session",
         )
-        penalties = penalties_of(asked)
+        penalties = penalties_of(text)
         with_weights = toggle(wording.WITH_WEIGHTS, key="with weights", help=wording.WITH_WEIGHTS_HELP)
         settings = _settings(material, with_weights)
     except AnalysisError as error:
@@ -44,11 +44,11 @@ def form(material: Material, table: Labelled) -> None:
         st.info(wording.ONE_AT_A_TIME)
     pressed = st.button(wording.start(len(penalties)), key="train gates", icon=":material/play_arrow:", disabled=is_on)
     if pressed:
-        begin(_asked(material, table, settings, penalties))
+        begin(_new_sweep(material, table, settings, penalties))
 
 
 def begin(sweep: Sweep) -> None:
-    """Start or go on with a sweep, and show it; say here why it cannot."""
+    """Start or continue a sweep and redraw the page; show an error if that fails."""
     try:
         runs.start(sweep, state.choice().device)
     except AnalysisError as error:
@@ -57,47 +57,47 @@ def begin(sweep: Sweep) -> None:
         st.rerun(scope="app")
 
 
-def penalties_of(written: str) -> tuple[float, ...]:
-    """Penalties as they are written with commas between, in order, each once.
+def penalties_of(text: str) -> tuple[float, ...]:
+    """Parse penalties separated by commas; sorted, without duplicates.
 
-    Raises: AnalysisError where they are no numbers, out of range, or too many.
+    Raises: AnalysisError if they are not numbers, out of range, or too many.
     """
     try:
-        # As in the name of the run's folder.
-        found = sorted({float(f"{float(part):g}") for part in written.split(",") if part.strip()})
+        # Rounded as in the name of the run's folder.
+        penalties = sorted({float(f"{float(part):g}") for part in text.split(",") if part.strip()})
     except ValueError:
-        found = []
-    if not found:
-        raise AnalysisError(wording.no_penalties(plain(written)))
-    if len(found) > wording.MOST_PENALTIES:
-        raise AnalysisError(wording.too_many(len(found)))
-    for penalty in found:
+        penalties = []
+    if not penalties:
+        raise AnalysisError(wording.no_penalties(plain(text)))
+    if len(penalties) > wording.MOST_PENALTIES:
+        raise AnalysisError(wording.too_many(len(penalties)))
+    for penalty in penalties:
         GateSettings(penalty=penalty)
-    return tuple(found)
+    return tuple(penalties)
 
 
 def _settings(material: Material, with_weights: bool) -> GateSettings:
     grid = st.grid(3, min_column_width=NARROWEST)
     names = [name for name in wording.SETTINGS if with_weights or name != "learning_rate"]
-    asked = {name: _number(grid.cell(), name) for name in names}
-    return GateSettings(**asked, with_weights=with_weights, kind=material.visit.settings.kind)
+    values = {name: _number(grid.cell(), name) for name in names}
+    return GateSettings(**values, with_weights=with_weights, kind=material.visit.settings.kind)
 
 
-def _number(place: DeltaGenerator, name: str) -> Any:
-    label, explained, step = wording.SETTINGS[name]
-    return place.number_input(
+def _number(cell: DeltaGenerator, name: str) -> Any:
+    label, explanation, step = wording.SETTINGS[name]
+    return cell.number_input(
         label,
         value=getattr(wording.DEFAULTS, name),
         step=step,
         format="%d" if isinstance(step, int) else "%g",
         key=f"gates {name}",
-        help=explained,
+        help=explanation,
         bind="query-params",
         persist_state="session",
     )
 
 
-def _asked(material: Material, table: Labelled, settings: GateSettings, penalties: tuple[float, ...]) -> Sweep:
+def _new_sweep(material: Material, table: Labelled, settings: GateSettings, penalties: tuple[float, ...]) -> Sweep:
     data, files = table.data, material.visit.engine.files
     path: Path = keep_data(data.name, table.content())
     return Sweep(

@@ -1,4 +1,4 @@
-"""Training of gates in a program of its own: one sweep at a time, penalty after penalty; its folders say how far."""
+"""Training of gates in a separate process: one sweep at a time, penalty by penalty; its folders hold the progress."""
 
 import atexit
 import subprocess
@@ -22,45 +22,45 @@ SETTINGS: Final = tuple(
 )
 _lock = Lock()
 _programs: Final[dict[Path, Program]] = {}
-"""The programs that were begun here, by the folder of their sweep."""
+"""The processes that this program started, by the folder of their sweep."""
 
 
 @dataclass(frozen=True)
 class Now:
-    """How far a sweep is."""
+    """Progress of a sweep."""
 
     state: State
     penalty: float | None
-    """Of the run that is on, or that the sweep ended in; None where none has begun."""
+    """Of the current run, or of the one that the sweep ended in; None before the first run."""
     number: int
-    """Of this run, from 1."""
+    """Number of this run, counted from 1."""
     progress: Progress | None
-    """Of this run."""
+    """Progress of this run."""
     message: str = ""
     """Why the sweep failed."""
 
 
 def start(sweep: Sweep, device: str = "auto") -> Sweep:
-    """Train what a sweep has not finished, and go on with what it has begun.
+    """Train the runs of a sweep that are not finished, and resume those that have started.
 
-    Returns: the sweep with the penalties that it had before.
-    Raises: AnalysisError where some training is on already, or nothing can be written or begun.
+    Returns: the sweep, with earlier penalties of the same sweep added.
+    Raises: AnalysisError if a training is running already, or if the sweep cannot be written or started.
     """
     with _lock:
-        if (other := training_runs.running()) is not None:
-            raise AnalysisError(wording.finetuning_is_on(other.name))
+        if (training := training_runs.running()) is not None:
+            raise AnalysisError(wording.finetuning_is_on(training.name))
         if running() is not None:
             raise AnalysisError(wording.ONE_AT_A_TIME)
-        whole = joined(sweep)
-        keep(whole)
-        if (before := _programs.pop(whole.folder, None)) is not None:
-            before.errors.close()
-        _programs[whole.folder] = programs.begin(("gates", *_options(whole, device)))
-        return whole
+        merged = joined(sweep)
+        keep(merged)
+        if (previous := _programs.pop(merged.folder, None)) is not None:
+            previous.errors.close()
+        _programs[merged.folder] = programs.begin(("gates", *_options(merged, device)))
+        return merged
 
 
 def stop(sweep: Sweep) -> None:
-    """Let a sweep end after its present step, which it saves; one that has trained nothing yet ends at once."""
+    """Stop a sweep after its current step, which is saved; one that has not trained yet ends at once."""
     penalty = look(sweep).penalty
     try:
         if penalty is None:
@@ -77,42 +77,42 @@ def is_stopping(sweep: Sweep) -> bool:
 
 
 def running() -> Sweep | None:
-    """The sweep that is on, whichever program began it."""
+    """The sweep that is running, whichever program started it."""
     return next((sweep for sweep in all_sweeps() if look(sweep).state == "running"), None)
 
 
 def look(sweep: Sweep) -> Now:
-    """How far a sweep is, as its folders and, where it was begun here, its program say."""
-    begun = {penalty: said for penalty in sweep.penalties if (said := sweep.progress(penalty)) is not None}
-    unfinished = {penalty: said for penalty, said in begun.items() if said.state != "finished"}
-    on = [penalty for penalty, said in unfinished.items() if said.state == "running"]
-    penalty = next(iter((*on, *unfinished, *reversed(begun))), None)
-    progress = None if penalty is None else begun[penalty]
-    state = _state(sweep, progress, len(begun) - len(unfinished))
+    """Progress of a sweep, from its folders and, if this program started it, from its process."""
+    started = {penalty: run for penalty in sweep.penalties if (run := sweep.progress(penalty)) is not None}
+    unfinished = {penalty: run for penalty, run in started.items() if run.state != "finished"}
+    active = [penalty for penalty, run in unfinished.items() if run.state == "running"]
+    penalty = next(iter((*active, *unfinished, *reversed(started))), None)
+    progress = None if penalty is None else started[penalty]
+    state = _state(sweep, progress, len(started) - len(unfinished))
     number = 1 if penalty is None else sweep.penalties.index(penalty) + 1
     message = progress.message if progress is not None and state == "failed" else ""
-    found = Now(state, penalty, number, progress, message)
+    status = Now(state, penalty, number, progress, message)
     program = _programs.get(sweep.folder)
     code = 0 if program is None else program.process.poll()
     if code is None:
-        # Until a resumed run writes its first line, the last is that of the run before.
-        return replace(found, state="running", progress=progress if on else None, message="")
+        # Until a resumed run writes its first line, the last line is that of the run before.
+        return replace(status, state="running", progress=progress if active else None, message="")
     if program is not None and code > 0:
-        return replace(found, state="failed", message=program.reason(code))
-    return found
+        return replace(status, state="failed", message=program.reason(code))
+    return status
 
 
 def _state(sweep: Sweep, progress: Progress | None, n_finished: int) -> State:
     if n_finished == len(sweep.penalties):
         return "finished"
-    # Between two runs a program that ended leaves one finished and the next not begun.
+    # A process that ended between two runs leaves one run finished and the next not started.
     return "left" if progress is None or progress.state == "finished" else progress.state
 
 
 def _options(sweep: Sweep, device: str) -> list[str]:
-    """As `python -m core gates` takes them; a value is joined to its option, so that none is taken for another."""
+    """Options of `python -m core gates`; each value is joined to its option, so that it cannot be read as an option."""
     settings = sweep.settings
-    given: dict[str, object] = {
+    values: dict[str, object] = {
         "checkpoint": sweep.checkpoint,
         "data": sweep.data,
         "text-columns": ",".join(sweep.text_columns),
@@ -124,13 +124,13 @@ def _options(sweep: Sweep, device: str) -> list[str]:
         "device": device,
         **{name.replace("_", "-"): getattr(settings, name) for name in SETTINGS},
     }
-    options = [f"--{option}={value}" for option, value in given.items() if value is not None]
+    options = [f"--{option}={value}" for option, value in values.items() if value is not None]
     return [*options, *(["--with-weights"] if settings.with_weights else []), "--resume"]
 
 
 @atexit.register
 def _end() -> None:
-    """Ask every sweep that was begun here to save its step and end; end it if it does not."""
+    """Ask every sweep that this program started to save its step and end; terminate it if it does not."""
     for sweep in all_sweeps() if _programs else ():
         if sweep.folder in _programs and _programs[sweep.folder].process.poll() is None:
             stop(sweep)

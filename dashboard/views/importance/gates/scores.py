@@ -1,4 +1,4 @@
-"""How well a checkpoint does with the gates of each penalty, on the texts that no gate was trained on."""
+"""Scores of a checkpoint with the gates of each penalty, on the texts that no gate was trained on."""
 
 from dataclasses import dataclass, replace
 
@@ -28,11 +28,11 @@ class Judged:
     """Its first step has all heads on and no gates; then one step for each penalty."""
     n_heads: int
     places: tuple[int, ...]
-    """Of the texts that were judged, among those of the page."""
+    """Indices of the scored texts among those of the page."""
 
 
 def gates_after(sweep: Sweep, penalty: float, engine: Engine) -> TrainedGates | None:
-    """The gates at the end of a run; None where they were not written down."""
+    """The gates at the end of a run; None if they were not saved."""
     from core.importance.gates.hard_concrete import gates_of
 
     history = sweep.history(penalty, engine.files.removed_of(sweep.settings.kind))
@@ -42,42 +42,46 @@ def gates_after(sweep: Sweep, penalty: float, engine: Engine) -> TrainedGates | 
 def judged(material: Material, sweep: Sweep) -> Judged | None:
     """Scores of the finished runs of a sweep; None where the reader has to do something first, or none is finished.
 
-    The gates stand in front of the weights as they were; where these were trained, too, the run's own checkpoint is
-    asked, which has its gates in its weights.
+    The gates are applied to the original weights; if the weights were trained too, the run's own checkpoint is used,
+    whose weights contain the gates.
 
     Raises: AnalysisError of any stage.
     """
     trained = {penalty: gates_after(sweep, penalty, material.visit.engine) for penalty in sweep.finished}
-    gates = {penalty: found for penalty, found in trained.items() if found is not None}
+    gates = {penalty: of_run for penalty, of_run in trained.items() if of_run is not None}
     if not gates or material.table is None:
         return None
-    places = held_out_places(material, material.table, sweep)
-    texts = [material.visit.texts[place] for place in places]
+    indices = held_out_indices(material, material.table, sweep)
+    texts = [material.visit.texts[index] for index in indices]
     shape = next(iter(gates.values())).gate.shape
     full = _outcomes(material, None, np.ones(shape), texts)
-    found = [_outcomes(material, *_what_to_ask(sweep, penalty, of), texts) for penalty, of in gates.items()]
-    if full is None or any(each is None for each in found):
+    outcomes = [
+        _outcomes(material, *_checkpoint_and_gates(sweep, penalty, of_run), texts) for penalty, of_run in gates.items()
+    ]
+    if full is None or any(of_run is None for of_run in outcomes):
         return None
-    positions, of_full = full
-    read = tuple(int(places[position]) for position in positions)
-    every = np.stack([of_full, *(each[1] for each in found if each is not None)], axis=1)
-    removed = np.array([0, *(int((of.gate == 0).sum()) for of in gates.values())])
-    of_runs = curve("gates", 0, removed, every, material.score(read), Draws(material.documents(read)))
+    positions, full_outcomes = full
+    read_indices = tuple(int(indices[position]) for position in positions)
+    all_outcomes = np.stack([full_outcomes, *(of_run[1] for of_run in outcomes if of_run is not None)], axis=1)
+    removed = np.array([0, *(int((of_run.gate == 0).sum()) for of_run in gates.values())])
+    score_curve = curve(
+        "gates", 0, removed, all_outcomes, material.score(read_indices), Draws(material.documents(read_indices))
+    )
     n_heads = int((~np.isnan(next(iter(gates.values())).gate)).sum())
-    return Judged(penalties=tuple(gates), curve=of_runs, n_heads=n_heads, places=read)
+    return Judged(penalties=tuple(gates), curve=score_curve, n_heads=n_heads, places=read_indices)
 
 
-def held_out_places(material: Material, table: Labelled, sweep: Sweep) -> Int[np.ndarray, " text"]:
-    """Places of the texts that a sweep does not train on: the run splits them off by the same rule."""
+def held_out_indices(material: Material, table: Labelled, sweep: Sweep) -> Int[np.ndarray, " text"]:
+    """Indices of the texts that a sweep does not train on; the run uses the same rule for the split."""
     labels = () if material.labels is None else tuple(material.labels.tolist())
     data = replace(table.data, labels=labels, task="classes" if material.n_classes else "regression")
     return np.flatnonzero(held_out_texts(data, sweep.settings.held_out, sweep.settings.seed))
 
 
-def _what_to_ask(
+def _checkpoint_and_gates(
     sweep: Sweep, penalty: float, gates: TrainedGates
 ) -> tuple[str | None, Float[np.ndarray, "layer head"]]:
-    """The checkpoint, None for the one before training, and the gates in front of it."""
+    """The checkpoint (None for the original one) and the gates to apply to it."""
     if sweep.settings.with_weights:
         return str(sweep.run_folder(penalty)), np.ones(gates.gate.shape)
     return None, np.nan_to_num(gates.gate, nan=1.0)
@@ -86,7 +90,7 @@ def _what_to_ask(
 def _outcomes(
     material: Material, checkpoint: str | None, gates: Float[np.ndarray, "layer head"], texts: list[Text]
 ) -> tuple[tuple[int, ...], Float[np.ndarray, "text part"]] | None:
-    """Positions of the texts that were read, and what becomes of them."""
+    """Positions of the texts that were read, and their outcomes."""
     visit = material.visit
     if checkpoint is not None:
         visit = replace(visit, engine=controls.other_engine(visit.chosen, checkpoint))

@@ -1,4 +1,4 @@
-"""Sweeps of penalties: runs alike in all but the penalty, in one folder, which says what to ask again to go on."""
+"""Sweeps of penalties: runs that differ only in the penalty, in one folder with the settings needed to resume them."""
 
 import hashlib
 import json
@@ -39,39 +39,41 @@ class Sweep:
     label_column: str
     task: Task
     settings: GateSettings
-    """Of all runs; the penalty is each run's own."""
+    """Settings of all runs; the penalty is set per run."""
     penalties: tuple[float, ...]
-    """In order."""
+    """In increasing order."""
 
     @property
     def folder(self) -> Path:
-        """Named by everything but the penalties, so that another penalty joins the same sweep."""
+        """Folder named by everything but the penalties, so that further penalties join the same sweep."""
         record = asdict(replace(self, penalties=(), settings=replace(self.settings, penalty=0.0)))
         identity = {**record, "checkpoint": "", "data": "/".join(self.data.parts[-2:])}
         digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         return sweeps_folder() / digest[:KEY_CHARACTERS]
 
     def run_folder(self, penalty: float) -> Path:
-        """Of the run with one penalty, as `python -m core gates` names it."""
+        """Folder of the run with one penalty, named as by `python -m core gates`."""
         return self.folder / f"penalty-{penalty:g}"
 
     def progress(self, penalty: float) -> Progress | None:
-        """How far the run with one penalty is; None before it has begun."""
+        """Progress of the run with one penalty; None before it has started."""
         return read_progress(self.run_folder(penalty))
 
     def history(self, penalty: float, removed: tuple[Head, ...]) -> GateHistory | None:
-        """Gates along the run with one penalty, as far as it is; None before its first step."""
+        """Gates over the steps of the run with one penalty so far; None before its first step."""
         return read_history(self.run_folder(penalty), removed)
 
     @property
     def finished(self) -> tuple[float, ...]:
         """Penalties whose runs have done all their steps."""
         states = {penalty: self.progress(penalty) for penalty in self.penalties}
-        return tuple(penalty for penalty, now in states.items() if now is not None and now.state == "finished")
+        return tuple(
+            penalty for penalty, progress in states.items() if progress is not None and progress.state == "finished"
+        )
 
     @property
     def n_bytes(self) -> int:
-        """On disk."""
+        """Size on disk."""
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
 
 
@@ -81,23 +83,23 @@ def sweeps_folder() -> Path:
 
 
 def joined(sweep: Sweep) -> Sweep:
-    """The same with the penalties of the sweep that lies in its folder, if there is one."""
-    before = _read(sweep.folder)
-    penalties = {*sweep.penalties, *(before.penalties if before else ())}
+    """The same sweep, with the penalties of the one in its folder, if any, added."""
+    saved = _read(sweep.folder)
+    penalties = {*sweep.penalties, *(saved.penalties if saved else ())}
     return replace(sweep, penalties=tuple(sorted(penalties)))
 
 
 def keep(sweep: Sweep) -> None:
-    """Write down what is asked, so that it can be asked again.
+    """Save the settings of a sweep, so that it can be resumed.
 
-    Raises: AnalysisError where it cannot be written.
+    Raises: AnalysisError if they cannot be written.
     """
     record = asdict(sweep) | {"data": str(sweep.data)}
     try:
         sweep.folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=sweep.folder, delete=False, encoding="utf-8") as half:
-            json.dump(record, half, indent=2)
-        os.replace(half.name, sweep.folder / RECORD)
+        with tempfile.NamedTemporaryFile("w", dir=sweep.folder, delete=False, encoding="utf-8") as temporary:
+            json.dump(record, temporary, indent=2)
+        os.replace(temporary.name, sweep.folder / RECORD)
     except OSError as error:
         raise AnalysisError(wording.not_written(str(sweep.folder), error.strerror or str(error))) from None
 
@@ -105,7 +107,7 @@ def keep(sweep: Sweep) -> None:
 def delete(sweep: Sweep) -> None:
     """Delete a sweep with all its runs.
 
-    Raises: AnalysisError where a file cannot be removed.
+    Raises: AnalysisError if a file cannot be removed.
     """
     try:
         shutil.rmtree(sweep.folder)
@@ -114,7 +116,7 @@ def delete(sweep: Sweep) -> None:
 
 
 def all_sweeps() -> Iterator[Sweep]:
-    """All sweeps that were asked for, by the names of their folders."""
+    """All saved sweeps, in the order of their folders' names."""
     for folder in sorted(sweeps_folder().glob("*")):
         sweep = _read(folder)
         if sweep is not None:
@@ -122,7 +124,7 @@ def all_sweeps() -> Iterator[Sweep]:
 
 
 def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], label: str) -> list[Sweep]:
-    """Sweeps of a checkpoint over a table, the one that was asked for last first.
+    """Sweeps of a checkpoint over a table, the latest first.
 
     Args:
         files: of the checkpoint.
@@ -130,17 +132,17 @@ def sweeps_of(files: CheckpointFiles, sha256: str, columns: tuple[str, ...], lab
         columns: with the texts.
         label: column with the labels.
     """
-    wanted = (files.fingerprint, data_folder(sha256).name, columns, label)
-    found = [
+    identity = (files.fingerprint, data_folder(sha256).name, columns, label)
+    matching = [
         sweep
         for sweep in all_sweeps()
-        if (sweep.fingerprint, sweep.data.parent.name, sweep.text_columns, sweep.label_column) == wanted
+        if (sweep.fingerprint, sweep.data.parent.name, sweep.text_columns, sweep.label_column) == identity
     ]
-    return sorted(found, key=lambda sweep: -(sweep.folder / RECORD).stat().st_mtime_ns)
+    return sorted(matching, key=lambda sweep: -(sweep.folder / RECORD).stat().st_mtime_ns)
 
 
 def _read(folder: Path) -> Sweep | None:
-    """A sweep as it was written down; None where somebody spoilt it, or another version wrote it."""
+    """The sweep saved in a folder; None if the record is damaged or from another version."""
     try:
         record: Mapping[str, Any] = parse_json((folder / RECORD).read_text("utf-8"))
         sweep = Sweep(

@@ -1,4 +1,4 @@
-"""The tab on gates: what is asked, the runs as they go, and what the trained gates say."""
+"""The tab on gates: the form, the progress of the runs, and the trained gates."""
 
 from dataclasses import replace
 from typing import Final
@@ -34,13 +34,13 @@ from dashboard.views.layout import halves
 from dashboard.views.maps import show_head_map
 from dashboard.views.pickers import from_list, one_of
 
-LOOK_AGAIN: Final = 1.0
-"""Seconds between two looks at a run that is on."""
+REFRESH_SECONDS: Final = 1.0
+"""Seconds between two refreshes of a running sweep."""
 FIRST_BESIDE: Final = "gradient per text"
-"""The order of pruning that is drawn first, the measure of Michel et al.'s paper."""
+"""The default order for comparison: the measure of Michel et al.'s paper."""
 PICKER_WIDTH: Final = 280
 POINTS: Final = 201
-"""Of a density."""
+"""Number of points of a density curve."""
 
 
 def train_gates(importance: Importance) -> None:
@@ -52,36 +52,36 @@ def train_gates(importance: Importance) -> None:
         return
     data = material.table.data
     files = material.visit.engine.files
-    own = sweeps_of(files, data.sha256, data.text_columns, data.label_column)
-    on = runs.running()
-    if on is not None:
-        _running_panel(importance, on)
-    with st.expander(wording.FORM if own else wording.TITLE, expanded=not own):
+    sweeps = sweeps_of(files, data.sha256, data.text_columns, data.label_column)
+    active = runs.running()
+    if active is not None:
+        _running_panel(importance, active)
+    with st.expander(wording.FORM if sweeps else wording.TITLE, expanded=not sweeps):
         form(material, material.table)
-    if own:
-        _sweep(importance, _which(own))
-    elif on is None:
+    if sweeps:
+        _sweep(importance, _choose_sweep(sweeps))
+    elif active is None:
         st.markdown(wording.NOTHING_YET)
 
 
-def _which(own: list[Sweep]) -> Sweep:
-    named = {wording.settings(sweep.settings, sweep.penalties): sweep for sweep in own}
-    return own[0] if len(named) == 1 else from_list(wording.WHICH, named, key="sweep", start=next(iter(named)))
+def _choose_sweep(sweeps: list[Sweep]) -> Sweep:
+    options = {wording.settings(sweep.settings, sweep.penalties): sweep for sweep in sweeps}
+    return sweeps[0] if len(options) == 1 else from_list(wording.WHICH, options, key="sweep", start=next(iter(options)))
 
 
 def _running_panel(importance: Importance, sweep: Sweep) -> None:
-    """The run that is on, looked at again and again; the whole page is drawn anew once one penalty is done."""
-    begun_with = runs.look(sweep).penalty
+    """The running sweep, refreshed at intervals; the whole page is redrawn once a penalty is finished."""
+    first_penalty = runs.look(sweep).penalty
 
-    @st.fragment(run_every=LOOK_AGAIN)
+    @st.fragment(run_every=REFRESH_SECONDS)
     def panel() -> None:
-        now = runs.look(sweep)
-        if now.state != "running" or (begun_with is not None and now.penalty != begun_with):
-            st.rerun()  # what the rest of the tab says and offers has changed
+        status = runs.look(sweep)
+        if status.state != "running" or (first_penalty is not None and status.penalty != first_penalty):
+            st.rerun()  # the rest of the tab is out of date
         st.markdown(wording.head(plain(sweep.checkpoint), plain(sweep.data.name)))
-        progress = now.progress
+        progress = status.progress
         share = min(progress.step / progress.steps, 1.0) if progress is not None and progress.steps else 0.0
-        st.progress(share, plain(wording.running(now.penalty, now.number, len(sweep.penalties), progress)))
+        st.progress(share, plain(wording.running(status.penalty, status.number, len(sweep.penalties), progress)))
         with st.container(horizontal=True, vertical_alignment="center"):
             if runs.is_stopping(sweep):
                 st.markdown(wording.STOPPING)
@@ -96,20 +96,20 @@ def _running_panel(importance: Importance, sweep: Sweep) -> None:
                 )
             if progress is not None and (measured := training_wording.measured(progress)):
                 st.markdown(measured)
-        _live_map(importance, sweep, now)
+        _live_map(importance, sweep, status)
 
     with st.container(border=True, key="gates run"):
         panel()
 
 
-def _live_map(importance: Importance, sweep: Sweep, now: runs.Now) -> None:
-    """Gates after the latest report; nothing before the first."""
-    if now.penalty is None or now.progress is None:
+def _live_map(importance: Importance, sweep: Sweep, status: runs.Now) -> None:
+    """Draw the gates after the latest report; nothing before the first."""
+    if status.penalty is None or status.progress is None:
         return
-    history = sweep.history(now.penalty, _removed(importance, sweep))
+    history = sweep.history(status.penalty, _removed(importance, sweep))
     if history is not None:
-        picture = _picture(sweep.checkpoint, history, len(history.steps) - 1, now.penalty)
-        # The title stays, or the map would be drawn anew every second.
+        picture = _picture(sweep.checkpoint, history, len(history.steps) - 1, status.penalty)
+        # A constant title, or the map would be drawn anew every second.
         head_map(replace(picture, title=wording.P_OPEN), key="live gates")
 
 
@@ -119,26 +119,26 @@ def _removed(importance: Importance, sweep: Sweep) -> tuple[Head, ...]:
 
 
 def _sweep(importance: Importance, sweep: Sweep) -> None:
-    """What the runs of a sweep found, and what can be done with it."""
-    now = runs.look(sweep)
-    if now.state == "failed":
-        st.error(plain(now.message), icon=":material/error:")
-    elif now.state in ("stopped", "left"):
-        ended = wording.ended(now.state, len(sweep.finished), len(sweep.penalties), now.progress)
-        st.info(ended, icon=":material/pause_circle:")
-    if now.state in ("failed", "stopped", "left") and st.button(
+    """Show the state and the results of a sweep, with buttons to resume and delete it."""
+    status = runs.look(sweep)
+    if status.state == "failed":
+        st.error(plain(status.message), icon=":material/error:")
+    elif status.state in ("stopped", "left"):
+        message = wording.ended(status.state, len(sweep.finished), len(sweep.penalties), status.progress)
+        st.info(message, icon=":material/pause_circle:")
+    if status.state in ("failed", "stopped", "left") and st.button(
         wording.RESUME, key="resume gates", icon=":material/play_circle:"
     ):
         begin(sweep)
-    begun = [penalty for penalty in sweep.penalties if sweep.history(penalty, ()) is not None]
-    if begun:
-        _found(importance, sweep, begun)
-    if now.state != "running":
+    started = [penalty for penalty in sweep.penalties if sweep.history(penalty, ()) is not None]
+    if started:
+        _results(importance, sweep, started)
+    if status.state != "running":
         _on_disk(sweep)
 
 
-def _found(importance: Importance, sweep: Sweep, begun: list[float]) -> None:
-    """Scores beside the map of the gates, then densities beside the tables."""
+def _results(importance: Importance, sweep: Sweep, started: list[float]) -> None:
+    """Draw the scores next to the map of the gates, then densities next to the tables."""
     left, right = halves()
     with left:
         try:
@@ -149,9 +149,9 @@ def _found(importance: Importance, sweep: Sweep, begun: list[float]) -> None:
         if scores is not None:
             _scores(importance, sweep, scores)
     with right:
-        named = {f"{penalty:g}": penalty for penalty in begun}
-        start = f"{_start(sweep, begun):g}"
-        penalty = one_of(wording.PENALTY, named, key=f"penalty {sweep.folder.name}", start=start)
+        options = {f"{penalty:g}": penalty for penalty in started}
+        start = f"{_start(sweep, started):g}"
+        penalty = one_of(wording.PENALTY, options, key=f"penalty {sweep.folder.name}", start=start)
         gates = _gates(importance, sweep, penalty)
     densities, tables = halves()
     if gates is not None:
@@ -170,28 +170,28 @@ def _table(title: str, name: str, rows: pd.DataFrame, facts: dict[str, str]) -> 
         table_downloads(name, rows, facts)
 
 
-def _start(sweep: Sweep, begun: list[float]) -> float:
-    """The penalty that is shown first: the largest of the finished ones."""
-    return max(sweep.finished, default=begun[0])
+def _start(sweep: Sweep, started: list[float]) -> float:
+    """The default penalty: the largest of the finished ones."""
+    return max(sweep.finished, default=started[0])
 
 
 def _scores(importance: Importance, sweep: Sweep, scores: Judged) -> None:
     curve, name = scores.curve, importance.score.name
-    shown = page_wording.SCORE_NAMES[name]
+    score_name = page_wording.SCORE_NAMES[name]
     most = int(curve.n_removed[1:].argmax()) + 1
-    numbers = (float(curve.score[0]), *(float(one[most]) for one in (curve.score, curve.low, curve.high)))
+    numbers = (float(curve.score[0]), *(float(values[most]) for values in (curve.score, curve.low, curve.high)))
     n_open = scores.n_heads - int(curve.n_removed[most])
-    st.markdown(wording.found(shown, scores.penalties[most - 1], n_open, scores.n_heads, numbers))
-    figure = gate_scores(curve, scores.penalties, scores.n_heads, shown, _beside(importance, scores))
+    st.markdown(wording.found(score_name, scores.penalties[most - 1], n_open, scores.n_heads, numbers))
+    figure = gate_scores(curve, scores.penalties, scores.n_heads, score_name, _comparison_curves(importance, scores))
     chart("scores by penalty", figure, _facts(importance, sweep), wording.VOITA_7)
     st.caption(wording.over(len(scores.places), sweep.settings.with_weights))
 
 
-def _beside(importance: Importance, scores: Judged) -> list[Curve]:
-    """Curves of pruning over the texts that the gates are judged on: the order that the reader picks, and random ones;
-    none before the curves are drawn."""
+def _comparison_curves(importance: Importance, scores: Judged) -> list[Curve]:
+    """Pruning curves over the texts that the gates are scored on: the chosen order and random orders; empty before the
+    curves are drawn."""
     curves = kept_curves_of(importance, scores.places)
-    names = {each.order: each.order for each in curves if each.order != RANDOM}
+    names = {curve.order: curve.order for curve in curves if curve.order != RANDOM}
     if not names:
         st.caption(wording.NO_CURVES)
         return []
@@ -199,7 +199,7 @@ def _beside(importance: Importance, scores: Judged) -> list[Curve]:
     order = from_list(
         wording.BESIDE, names, key="order beside gates", start=start, help=wording.BESIDE_HELP, width=PICKER_WIDTH
     )
-    return [each for each in curves if each.order in (order, RANDOM)]
+    return [curve for curve in curves if curve.order in (order, RANDOM)]
 
 
 def scores_table(scores: Judged) -> pd.DataFrame:
@@ -216,28 +216,28 @@ def scores_table(scores: Judged) -> pd.DataFrame:
 
 
 def _gates(importance: Importance, sweep: Sweep, penalty: float) -> tuple[TrainedGates, dict[str, str]] | None:
-    """Draw the map at the step that the reader picks; the gates there, and where they come from."""
+    """Draw the map at the chosen step; return the gates at that step and their provenance."""
     from core.importance.gates.hard_concrete import gates_of
 
     history = sweep.history(penalty, _removed(importance, sweep))
     if history is None:
         return None
     step = _step(sweep, penalty, history)
-    place = history.steps.index(step)
+    index = history.steps.index(step)
     facts = _facts(importance, sweep) | {"penalty": f"{penalty:g}", "training step": str(step)}
     show_head_map(
-        _picture(sweep.checkpoint, history, place, penalty),
+        _picture(sweep.checkpoint, history, index, penalty),
         key="gates map",
         file="gates of heads",
         heads=importance.heads,
         reset=(*importance.material.key, sweep.folder, state.n_pushed()),
         facts=facts,
     )
-    return gates_of(history.log_alpha[place]), facts
+    return gates_of(history.log_alpha[index]), facts
 
 
 def _step(sweep: Sweep, penalty: float, history: GateHistory) -> int:
-    """The step that the reader looks at; the last one at first."""
+    """Let the reader choose a step; the default is the last one."""
     if len(history.steps) < 2:
         return history.steps[-1]
     return st.select_slider(
@@ -250,12 +250,12 @@ def _step(sweep: Sweep, penalty: float, history: GateHistory) -> int:
     )
 
 
-def _picture(checkpoint: str, history: GateHistory, place: int, penalty: float) -> HeadMap:
+def _picture(checkpoint: str, history: GateHistory, index: int, penalty: float) -> HeadMap:
     from core.importance.gates.hard_concrete import gates_of
 
-    gates = gates_of(history.log_alpha[place])
+    gates = gates_of(history.log_alpha[index])
     return HeadMap(
-        title=f"{wording.P_OPEN}, penalty {penalty:g}, step {history.steps[place]:,}",
+        title=f"{wording.P_OPEN}, penalty {penalty:g}, step {history.steps[index]:,}",
         label=f"Gates of the heads of {checkpoint}: {wording.P_OPEN}",
         values=1 - gates.p_zero,
         bound=1.0,
@@ -270,15 +270,15 @@ def _picture(checkpoint: str, history: GateHistory, place: int, penalty: float) 
 def _densities(heads: list[Head], gates: TrainedGates, facts: dict[str, str]) -> None:
     from core.importance.gates.hard_concrete import densities
 
-    there = [head for head in heads if not np.isnan(gates.log_alpha[head])]
-    if not there:
+    present = [head for head in heads if not np.isnan(gates.log_alpha[head])]
+    if not present:
         st.caption(wording.NO_HEADS)
         return
-    places = tuple(np.array(there).T)
+    indices = tuple(np.array(present).T)
     points = np.linspace(0, 1, POINTS)
-    of_heads = densities(gates.log_alpha[places], points)
-    names = [head_name(*head) for head in there]
-    figure = gate_densities(names, gates.p_zero[places], gates.p_one[places], points, of_heads)
+    curves = densities(gates.log_alpha[indices], points)
+    names = [head_name(*head) for head in present]
+    figure = gate_densities(names, gates.p_zero[indices], gates.p_one[indices], points, curves)
     chart("densities of gates", figure, facts, wording.VOITA_6)
 
 
@@ -300,7 +300,7 @@ def _facts(importance: Importance, sweep: Sweep) -> dict[str, str]:
 
 
 def _on_disk(sweep: Sweep) -> None:
-    """Where the runs lie, and a way to delete them once the reader has said so twice."""
+    """Show where the runs are stored, and a button to delete them that asks for confirmation."""
     n_bytes = sweep.n_bytes
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(plain(wording.disk(n_bytes, from_home(sweep.folder))), width="stretch")

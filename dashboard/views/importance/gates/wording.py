@@ -77,79 +77,79 @@ VOITA_7: Final = "Corresponds to Figure 7 of Voita et al. (2019)."
 
 
 def start(n_runs: int) -> str:
-    """The button that begins a sweep."""
+    """Label of the button that starts a sweep."""
     return f"Train gates ({counted(n_runs, 'run')})"
 
 
 def no_penalties(written: str) -> str:
-    """What stands in the field is no list of numbers."""
+    """The field does not hold a list of numbers."""
     return f'"{written}" names no penalties. Write numbers from 0 to 100 with commas between, such as 0.01, 0.02.'
 
 
 def too_many(number: int) -> str:
-    """More runs than anybody waits for."""
+    """Too many penalties."""
     return f"These are {number} penalties, and at most {MOST_PENALTIES} are trained at once. Leave some out."
 
 
 def finetuning_is_on(name: str) -> str:
-    """Another training is on."""
+    """Another training is running."""
     return f"{name} is being fine-tuned now. Train gates when it has ended, or stop it on the page Fine-tune."
 
 
 def not_written(folder: str, reason: str) -> str:
-    """The plan cannot be kept."""
+    """The settings of the sweep cannot be saved."""
     return f"Nothing can be written to {folder} ({reason}). Make room there, or set ATTENTION_SIEVE_CACHE."
 
 
 def not_deleted(folder: str, reason: str) -> str:
-    """Files stay."""
+    """A sweep cannot be deleted."""
     return f"{folder} cannot be deleted ({reason}). Remove the folder by hand."
 
 
 def head(checkpoint: str, data: str) -> str:
-    """Which sweep is shown; names come as they are to be shown."""
+    """Which sweep is shown; the names must already be escaped for display."""
     return f"**Gates of {checkpoint}**, trained on {data}"
 
 
 def running(penalty: float | None, number: int, n_runs: int, progress: Progress | None) -> str:
-    """How far a sweep is."""
-    which = "" if penalty is None else f"Penalty {penalty:g} ({number} of {n_runs}): "
+    """Progress of a sweep."""
+    prefix = "" if penalty is None else f"Penalty {penalty:g} ({number} of {n_runs}): "
     if progress is None or not progress.steps:
-        doing = "" if progress is None else progress.message
-        return which + (doing or PREPARING)
-    left = "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left of this run"
-    return f"{which}step {progress.step:,} of {progress.steps:,}{left}"
+        message = "" if progress is None else progress.message
+        return prefix + (message or PREPARING)
+    remaining = "" if progress.seconds_left is None else f", {duration(progress.seconds_left)} left of this run"
+    return f"{prefix}step {progress.step:,} of {progress.steps:,}{remaining}"
 
 
 def ended(state: str, n_finished: int, n_runs: int, progress: Progress | None) -> str:
-    """A sweep that is not finished and not on."""
-    done = f"{n_finished} of {counted(n_runs, 'run')} finished."
-    how = "was stopped" if state == "stopped" else "ended unexpectedly"
+    """State of a sweep that is neither finished nor running."""
+    finished = f"{n_finished} of {counted(n_runs, 'run')} finished."
+    reason = "was stopped" if state == "stopped" else "ended unexpectedly"
     if progress is None or not progress.steps or progress.state == "finished":
-        return f"Training {how}. {done} Resume goes on with the others."
-    kept = (
+        return f"Training {reason}. {finished} Resume goes on with the others."
+    saved_step = (
         f"Step {progress.saved[-1]:,} is saved; Resume continues from it."
         if progress.saved
         else "No step of this run was saved; Resume begins it again."
     )
-    return f"Training {how} at step {progress.step:,} of {progress.steps:,}. {done} {kept}"
+    return f"Training {reason} at step {progress.step:,} of {progress.steps:,}. {finished} {saved_step}"
 
 
-def settings(chosen: GateSettings, penalties: Sequence[float]) -> str:
-    """A sweep among others of the same checkpoint and table."""
-    what = "gates and weights" if chosen.with_weights else "gates alone"
-    written = ", ".join(f"{penalty:g}" for penalty in penalties)
+def settings(gates: GateSettings, penalties: Sequence[float]) -> str:
+    """Label that tells sweeps of the same checkpoint and table apart."""
+    trained = "gates and weights" if gates.with_weights else "gates alone"
+    penalty_list = ", ".join(f"{penalty:g}" for penalty in penalties)
     return (
-        f"{what}, {chosen.epochs:g} epochs, rate {chosen.gate_rate:g}, {percent(chosen.held_out)} held out, "
-        f"seed {chosen.seed}: {written}"
+        f"{trained}, {gates.epochs:g} epochs, rate {gates.gate_rate:g}, {percent(gates.held_out)} held out, "
+        f"seed {gates.seed}: {penalty_list}"
     )
 
 
-def found(shown: str, penalty: float, n_open: int, n_heads: int, numbers: tuple[float, ...]) -> str:
-    """What the run says that closes the most heads.
+def found(metric: str, penalty: float, n_open: int, n_heads: int, numbers: tuple[float, ...]) -> str:
+    """Result of the run that closes the most heads.
 
     Args:
-        shown: the score in words.
+        metric: name of the score, in words.
         penalty: of the run.
         n_open: heads whose gate is above 0.
         n_heads: of the checkpoint.
@@ -158,15 +158,15 @@ def found(shown: str, penalty: float, n_open: int, n_heads: int, numbers: tuple[
     full, score, low, high = numbers
     interval = "" if low != low else f" (95% interval of the change {low:+.2g} to {high:+.2g})"
     return (
-        f"Penalty {penalty:g} leaves **{n_open} of {counted(n_heads, 'head')}** open. With these gates the {shown} is "
+        f"Penalty {penalty:g} leaves **{n_open} of {counted(n_heads, 'head')}** open. With these gates the {metric} is "
         f"{score:.3g}, with all heads on {full:.3g}{interval}."
     )
 
 
 def over(n_texts: int, with_weights: bool) -> str:
-    """What the scores are of."""
-    more = " The weights were trained along with the gates." if with_weights else ""
-    return f"Scores are of {counted(n_texts, 'text')} that no gate was trained on.{more}"
+    """Which texts the scores are computed on."""
+    note = " The weights were trained along with the gates." if with_weights else ""
+    return f"Scores are of {counted(n_texts, 'text')} that no gate was trained on.{note}"
 
 
 BESIDE: Final = "Beside an order of pruning"
@@ -178,12 +178,12 @@ NO_CURVES: Final = "Once the curves of the tab How many heads can go? are drawn,
 
 
 def about_to_delete(n_runs: int, n_bytes: int) -> str:
-    """What deleting a sweep takes away."""
+    """What deleting a sweep removes."""
     return f"Delete {counted(n_runs, 'run')} with their saved steps ({n_bytes / 1e6:,.0f} MB)? This cannot be undone."
 
 
 def disk(n_bytes: int, folder: str) -> str:
-    """Where the finished checkpoints lie."""
+    """Where the finished checkpoints are stored."""
     return (
         f"Each finished run is a checkpoint with its gates in its weights, which every command takes: a folder "
         f"penalty-… in {folder} ({n_bytes / 1e6:,.0f} MB together)."

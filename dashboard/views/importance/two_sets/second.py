@@ -25,48 +25,48 @@ SINGLE_SAMPLES: Final = {name: kind for name, kind in controls.SAMPLES.items() i
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sets:
-    """Two sets of texts without a text in common."""
+    """Two disjoint sets of texts."""
 
     first: Material
     second: Material
     second_name: str
     n_shared: int
-    """Texts of the page that are in the second set too."""
+    """Texts of the page that are also in the second set."""
 
 
 def second_set(material: Material) -> Sets | None:
-    """Ask for the second set; None while the reader has yet to give it, after asking.
+    """Let the reader choose the second set; None until there is one.
 
     Args:
-        material: of the page.
+        material: inputs of the page.
 
-    Raises: AnalysisError for a second set that cannot be read, and for sets of the same texts.
+    Raises: AnalysisError if the second set cannot be read, or if both sets hold the same texts.
     """
-    found = _labelled(material) if material.metric == "labels" else _texts(material)
-    if found is None:
+    selection = _labelled(material) if material.metric == "labels" else _texts(material)
+    if selection is None:
         return None
-    second, name = found
-    theirs = {text.segments for text in second.visit.texts}
-    left = [place for place, text in enumerate(material.visit.texts) if text.segments not in theirs]
-    if not left:
+    second, name = selection
+    second_texts = {text.segments for text in second.visit.texts}
+    remaining = [position for position, text in enumerate(material.visit.texts) if text.segments not in second_texts]
+    if not remaining:
         raise AnalysisError(wording.SAME)
-    n_shared = len(material.visit.texts) - len(left)
+    n_shared = len(material.visit.texts) - len(remaining)
     return Sets(
-        first=_part(material, left) if n_shared else material, second=second, second_name=name, n_shared=n_shared
+        first=_part(material, remaining) if n_shared else material, second=second, second_name=name, n_shared=n_shared
     )
 
 
-def _part(material: Material, places: list[int]) -> Material:
-    """The same with some of its texts."""
-    texts = tuple(material.visit.texts[place] for place in places)
-    labels = None if material.labels is None else material.labels[np.array(places)]
+def _part(material: Material, positions: list[int]) -> Material:
+    """The same inputs with only the texts at these positions."""
+    texts = tuple(material.visit.texts[position] for position in positions)
+    labels = None if material.labels is None else material.labels[np.array(positions)]
     return replace(material, visit=replace(material.visit, texts=texts), labels=labels)
 
 
 def _texts(material: Material) -> tuple[Material, str] | None:
-    """Sample texts, or those of a file."""
-    chosen = material.visit.chosen
-    options: dict[str, str] = {name: name for name in SINGLE_SAMPLES if name != chosen.corpus}
+    """Sample texts, or texts from a file."""
+    choice = material.visit.chosen
+    options: dict[str, str] = {name: name for name in SINGLE_SAMPLES if name != choice.corpus}
     start = next(reversed(options))  # the sample texts, unless they are on the page
     name = from_list(wording.SECOND, {**options, wording.UPLOAD: wording.UPLOAD}, key=KEY, start=start, width=WIDTH)
     texts: tuple[Text, ...]
@@ -78,7 +78,7 @@ def _texts(material: Material) -> tuple[Material, str] | None:
         name = st.session_state[UPLOAD_KEY].name
     else:
         texts = read_sample(SINGLE_SAMPLES[name])
-    usable = frame.readable(chosen, material.visit.engine, texts)
+    usable = frame.readable(choice, material.visit.engine, texts)
     if not usable:
         return None
     return replace(material, visit=replace(material.visit, texts=usable)), name
@@ -96,7 +96,7 @@ def _uploaded() -> tuple[Text, ...]:
 
 
 def _labelled(material: Material) -> tuple[Material, str] | None:
-    """A second table with the columns of the first."""
+    """A second labelled table with the same column names."""
     table = st.file_uploader(
         wording.TABLE_UPLOADER, type=["csv", "tsv", "gz"], key=TABLE_KEY, max_upload_size=public.upload_megabytes()
     )

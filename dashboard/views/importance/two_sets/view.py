@@ -1,4 +1,4 @@
-"""What switching off each head does on two sets of texts: a dot a head, and how alike both are."""
+"""Effect of switching off each head on two sets of texts: one dot per head, and how well the sets agree."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -27,7 +27,7 @@ from dashboard.views.importance.two_sets import wording
 from dashboard.views.importance.two_sets.second import Sets, second_set
 
 COMPARED_BYTES: Final = 8 * 2**20
-"""Of the latest comparisons in memory, for all readers: a click asks for the same ones again."""
+"""Size of the in-memory cache of recent comparisons, shared by all readers: every click needs the same ones again."""
 NAME_LENGTH: Final = 40
 _compared: Final[Recent[Hashable, TwoSets]] = Recent(COMPARED_BYTES)
 
@@ -44,52 +44,52 @@ def two_sets_of_texts(importance: Importance) -> None:
     if outcomes[0] is None or outcomes[1] is None:
         return
     ask_about_long_texts(outcomes[1].too_long if not importance.ablated.too_long else ())
-    found = _judged(sets, outcomes[0], outcomes[1])
+    comparison = _comparison(sets, outcomes[0], outcomes[1])
     n_texts = (len(outcomes[0].results), len(outcomes[1].results))
-    st.markdown(wording.summary(found, int((~np.isnan(found.changes[0])).sum()), n_texts))
+    st.markdown(wording.summary(comparison, int((~np.isnan(comparison.changes[0])).sum()), n_texts))
     scores = _scores(sets, outcomes[0], outcomes[1])
-    _draw(importance, sets, found, scores, n_texts)
+    _draw(importance, sets, comparison, scores, n_texts)
 
 
-def _judged(sets: Sets, first: Answers[TextOutcomes], second: Answers[TextOutcomes]) -> TwoSets:
+def _comparison(sets: Sets, first: Answers[TextOutcomes], second: Answers[TextOutcomes]) -> TwoSets:
     key = (sets.first.key, first.positions, sets.second.key, second.positions)
-    known = _compared.get(key)
-    if known is None:
+    cached = _compared.get(key)
+    if cached is None:
         both: list[tuple[Material, Answers[TextOutcomes]]] = [(sets.first, first), (sets.second, second)]
-        documents = [material.documents(of.positions) for material, of in both]
-        measures = [damage(of.results, material.score(of.positions)) for material, of in both]
-        draws = [Draws(of, seed=seed) for seed, of in enumerate(documents)]
-        known = two_sets(measures, draws, documents)
-        _compared.put(key, known, 2 * known.changes[0].nbytes)
-    return known
+        documents = [material.documents(answers.positions) for material, answers in both]
+        measures = [damage(answers.results, material.score(answers.positions)) for material, answers in both]
+        draws = [Draws(of_set, seed=seed) for seed, of_set in enumerate(documents)]
+        cached = two_sets(measures, draws, documents)
+        _compared.put(key, cached, 2 * cached.changes[0].nbytes)
+    return cached
 
 
 def _scores(sets: Sets, first: Answers[TextOutcomes], second: Answers[TextOutcomes]) -> tuple[float, float]:
-    """With all heads on."""
+    """Scores of both sets with all heads on."""
     full = [
-        material.score(of.positions).of(np.stack([outcome.full for outcome in of.results]))
-        for material, of in ((sets.first, first), (sets.second, second))
+        material.score(answers.positions).of(np.stack([outcome.full for outcome in answers.results]))
+        for material, answers in ((sets.first, first), (sets.second, second))
     ]
     return float(full[0]), float(full[1])
 
 
 def _draw(
-    importance: Importance, sets: Sets, found: TwoSets, full: tuple[float, float], n_texts: tuple[int, int]
+    importance: Importance, sets: Sets, comparison: TwoSets, full: tuple[float, float], n_texts: tuple[int, int]
 ) -> None:
     """The scores without each head on both sets, and with all heads on."""
     sign, name = importance.score.sign, page_wording.SCORE_NAMES[importance.score.name]
-    x, y = (score + sign * change for score, change in zip(full, found.changes))
-    second = drawable(sets.second_name, NAME_LENGTH)
+    x, y = (score + sign * change for score, change in zip(full, comparison.changes))
+    second_name = drawable(sets.second_name, NAME_LENGTH)
     words = Words(
         title=f"{name[:1].upper()}{name[1:]} without each head",
         x=f"{wording.FIRST_SET} ({counted(n_texts[0], 'text')})",
-        y=f"{second} ({counted(n_texts[1], 'text')})",
+        y=f"{second_name} ({counted(n_texts[1], 'text')})",
         reading=("dot: a head switched off; star: all heads on",),
     )
-    pearson = found.pearson.value
-    correlated = "" if np.isnan(pearson) else f" Pearson's correlation {pearson:.2f}."
-    described = f"Heads by {name} without them, on the texts of this page and on {second}.{correlated}"
-    figure = head_scatter(x, y, words, described, importance.heads, (*full, wording.ALL_ON))
+    pearson = comparison.pearson.value
+    correlation = "" if np.isnan(pearson) else f" Pearson's correlation {pearson:.2f}."
+    description = f"Heads by {name} without them, on the texts of this page and on {second_name}.{correlation}"
+    figure = head_scatter(x, y, words, description, importance.heads, (*full, wording.ALL_ON))
     facts = {**importance.facts, "second set": sets.second_name, "second set texts": str(n_texts[1])}
     facts["corpus texts"] = str(n_texts[0])
     chart("heads on two sets of texts", figure, facts, wording.MICHEL_2, selects=True)

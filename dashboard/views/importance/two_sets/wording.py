@@ -32,23 +32,23 @@ def shared(n_shared: int, n_first: int) -> str:
     )
 
 
-def summary(found: TwoSets, n_heads: int, n_texts: tuple[int, int]) -> str:
-    """How alike the changes are, and how alike they could be."""
+def summary(pair: TwoSets, n_heads: int, n_texts: tuple[int, int]) -> str:
+    """How similar the changes are, compared with the similarity within each set."""
     sets = f"{counted(n_texts[0], 'text')} against {counted(n_texts[1], 'text')}"
-    if found.pearson.value != found.pearson.value:
+    if pair.pearson.value != pair.pearson.value:
         return f"{counted(n_heads, 'head')}, {sets}: on one side all heads change the score alike."
-    said = (
-        f"{counted(n_heads, 'head')}, {sets}: Pearson's correlation of the changes is **{_written(found.pearson)}**, "
-        f"that of their ranks (Spearman) {_written(found.spearman)}."
+    start = (
+        f"{counted(n_heads, 'head')}, {sets}: Pearson's correlation of the changes is **{_interval(pair.pearson)}**, "
+        f"that of their ranks (Spearman) {_interval(pair.spearman)}."
     )
-    if any(within != within for within in found.within):
-        return said
+    if any(within != within for within in pair.within):
+        return start
     return (
-        f"{said} For comparison, the two halves of one set: {found.within[0]:.2f} (first) and {found.within[1]:.2f} "
+        f"{start} For comparison, the two halves of one set: {pair.within[0]:.2f} (first) and {pair.within[1]:.2f} "
         "(second). Only a correlation well below these is more than chance between texts."
     )
 
 
-def _written(correlation: Correlation) -> str:
+def _interval(correlation: Correlation) -> str:
     value, low, high = correlation.value, correlation.low, correlation.high
     return f"{value:.2f}" if low != low else f"{value:.2f} (95% interval {low:.2f} to {high:.2f})"
