@@ -1,4 +1,4 @@
-"""The commands `python -m core probe-tasks` and `reconstruct`: what heads know of a task, alone and together."""
+"""The commands `python -m core probe-tasks` and `reconstruct`: probes of single heads, and of several together."""
 
 import argparse
 import sys
@@ -76,7 +76,7 @@ def add_task_command(commands: Any, name: str, summary: str, description: str | 
     return parser
 
 
-def probe_tasks(chosen: argparse.Namespace) -> None:
+def probe_tasks(arguments: argparse.Namespace) -> None:
     """Train a linear probe on the vector of each head and each layer, and test it.
 
     Writes task, layer, head (-1 for the output of the layer), strength (of the penalty, chosen on the validation part),
@@ -86,19 +86,19 @@ def probe_tasks(chosen: argparse.Namespace) -> None:
     bits, compression, p_majority, p_length, p_bag_of_words and p_adjusted (of the first, over heads and tasks).
     """
     tables = []
-    probed, facts = _reports(chosen)
-    for one in probed:
-        table = _table(one.report)
-        tables.append(_with_details(table, one) if chosen.details else table)
-    if chosen.details:
-        together = corrected([one.report for one in probed])
-        tables = [table.assign(p_adjusted=p_values) for table, p_values in zip(tables, together)]
+    probed, facts = _reports(arguments)
+    for result in probed:
+        table = _table(result.report)
+        tables.append(_with_details(table, result) if arguments.details else table)
+    if arguments.details:
+        p_adjusted = corrected([result.report for result in probed])
+        tables = [table.assign(p_adjusted=p_values) for table, p_values in zip(tables, p_adjusted)]
     ordered = [table.sort_values(BY_LAYER_AND_HEAD) for table in tables]
-    write_table(chosen.output, pd.concat(ordered, ignore_index=True), facts)
-    print("\n".join(_line(one.report) for one in probed))
+    write_table(arguments.output, pd.concat(ordered, ignore_index=True), facts)
+    print("\n".join(_line(result.report) for result in probed))
 
 
-def reconstruct_tasks(chosen: argparse.Namespace) -> None:
+def reconstruct_tasks(arguments: argparse.Namespace) -> None:
     """Train a linear probe on the vectors of the best n heads together, for growing n.
 
     Writes task, n_heads, heads (layer-head, the best on the validation part first), strength, validation, accuracy,
@@ -107,49 +107,49 @@ def reconstruct_tasks(chosen: argparse.Namespace) -> None:
     n_train, n_validation, n_test.
     """
     tables = []
-    probed, facts = _reports(chosen)
-    for one in probed:
-        steps = range(1, _n_present(one.report) + 1) if chosen.every else None
-        tables.append(_steps_table(one, steps))
-    write_table(chosen.output, pd.concat(tables, ignore_index=True), facts)
-    per_layer = [min(one.vectors.shape[1], _n_present(one.report)) for one in probed]
+    probed, facts = _reports(arguments)
+    for result in probed:
+        steps = range(1, _n_present(result.report) + 1) if arguments.every else None
+        tables.append(_steps_table(result, steps))
+    write_table(arguments.output, pd.concat(tables, ignore_index=True), facts)
+    per_layer = [min(result.vectors.shape[1], _n_present(result.report)) for result in probed]
     print("\n".join(map(_steps_line, tables, per_layer)))
 
 
-def _reports(chosen: argparse.Namespace) -> tuple[list[Probed], dict[str, str]]:
-    """Reports of all tasks, and what is said of the checkpoint."""
-    tasks = tasks_of(chosen)
-    checkpoint, asked = loaded(chosen)
-    pooling = chosen.pooling or usual_pooling(checkpoint, asked.kind)
-    probed = [probed_task(checkpoint, task, asked, pooling, chosen) for task in tasks]
-    return probed, facts_of(checkpoint, asked, pooling)
+def _reports(arguments: argparse.Namespace) -> tuple[list[Probed], dict[str, str]]:
+    """Reports of all tasks, and the provenance of the results."""
+    tasks = tasks_of(arguments)
+    checkpoint, settings = loaded(arguments)
+    pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
+    probed = [probed_task(checkpoint, task, settings, pooling, arguments) for task in tasks]
+    return probed, facts_of(checkpoint, settings, pooling)
 
 
-def tasks_of(chosen: argparse.Namespace) -> tuple[Task, ...]:
-    """The tasks that the options name.
+def tasks_of(arguments: argparse.Namespace) -> tuple[Task, ...]:
+    """Read the tasks that the options select.
 
-    Raises: AnalysisError for an output that cannot be written, or tasks that cannot be probed.
+    Raises: AnalysisError if the output cannot be written or a task cannot be probed.
     """
-    check_output(chosen.output, TABLES, [chosen.data])
-    columns = tuple(name.strip() for name in chosen.text_columns.split(",")) if chosen.text_columns else None
+    check_output(arguments.output, TABLES, [arguments.data])
+    columns = tuple(name.strip() for name in arguments.text_columns.split(",")) if arguments.text_columns else None
     tasks = read_tasks(
-        chosen.data, columns, chosen.label_column, chosen.part_column, is_regression=chosen.is_regression
+        arguments.data, columns, arguments.label_column, arguments.part_column, is_regression=arguments.is_regression
     )
     for task in tasks:
         check_task(task)
     return tasks
 
 
-def facts_of(checkpoint: Checkpoint, asked: PassSettings, pooling: Pooling) -> dict[str, str]:
-    """What a file says about where its numbers come from."""
-    return {**checkpoint_facts(checkpoint, asked), "pooling": pooling}
+def facts_of(checkpoint: Checkpoint, settings: PassSettings, pooling: Pooling) -> dict[str, str]:
+    """Provenance of the numbers in an output file."""
+    return {**checkpoint_facts(checkpoint, settings), "pooling": pooling}
 
 
 def probed_task(
-    checkpoint: Checkpoint, task: Task, asked: PassSettings, pooling: Pooling, chosen: argparse.Namespace
+    checkpoint: Checkpoint, task: Task, settings: PassSettings, pooling: Pooling, arguments: argparse.Namespace
 ) -> Probed:
-    """A task whose heads and layers are probed; what makes its results weak is said on standard error."""
-    task, _, vectors = read_texts_of(checkpoint, task, asked, pooling, chosen)
+    """Probe the heads and layers of a task; notes on weak results go to standard error."""
+    task, _, vectors = read_texts_of(checkpoint, task, settings, pooling, arguments)
     report = task_report(task, vectors)
     if report.n_unsolved:
         print(
@@ -159,24 +159,24 @@ def probed_task(
 
 
 def read_texts_of(
-    checkpoint: Checkpoint, task: Task, asked: PassSettings, pooling: Pooling, chosen: argparse.Namespace
+    checkpoint: Checkpoint, task: Task, settings: PassSettings, pooling: Pooling, arguments: argparse.Namespace
 ) -> tuple[Task, tuple[PassText, ...], Vectors]:
-    """A task without the examples that are left out, its texts, and their vectors; of pairs, first texts first.
+    """A task without the examples that are left out, its texts, and their vectors; for pairs, all first texts first.
 
-    What makes its results weak is said on standard error.
+    Notes on weak results go to standard error.
     """
-    prepared = prepared_texts(checkpoint, texts_of(task), asked, chosen.too_long)
-    read, vectors = read_task(
+    prepared = prepared_texts(checkpoint, texts_of(task), settings, arguments.too_long)
+    usable_task, vectors = read_task(
         checkpoint,
         task,
         prepared,
-        asked,
+        settings,
         pooling,
-        lambda work, n_texts: ([one] for one in progress_bar(work, n_texts, task.name)),
+        lambda work, n_texts: ([result] for result in progress_bar(work, n_texts, task.name)),
     )
-    for note in check_task(read):
-        print(f"{read.name}: {note}", file=sys.stderr)
-    return read, tuple(prepared[place] for place in sorted(prepared)), vectors
+    for note in check_task(usable_task):
+        print(f"{usable_task.name}: {note}", file=sys.stderr)
+    return usable_task, tuple(prepared[index] for index in sorted(prepared)), vectors
 
 
 def _table(report: TaskReport) -> pd.DataFrame:
@@ -197,19 +197,19 @@ def _table(report: TaskReport) -> pd.DataFrame:
     )
 
 
-def _with_details(table: pd.DataFrame, one: Probed) -> pd.DataFrame:
-    report = one.report
+def _with_details(table: pd.DataFrame, result: Probed) -> pd.DataFrame:
+    report = result.report
     names = [baseline.name.replace(" ", "_") for baseline in report.baselines]
     table = table.assign(validation=report.validation)
     table = table.assign(**{name: base.score for name, base in list(zip(names, report.baselines))[1:]})
     if not report.is_regression:
-        selective = selectivity(one.task, one.vectors, report)
-        bits, uniform = code_lengths(one.task, one.vectors)
+        control = selectivity(result.task, result.vectors, report)
+        bits, uniform = code_lengths(result.task, result.vectors)
         table = table.assign(
-            control=selective.control,
-            selectivity=selective.selectivity,
-            selectivity_low=selective.low,
-            selectivity_high=selective.high,
+            control=control.control,
+            selectivity=control.selectivity,
+            selectivity_low=control.low,
+            selectivity_high=control.high,
             bits=bits,
             compression=uniform / bits,
         )
@@ -217,12 +217,14 @@ def _with_details(table: pd.DataFrame, one: Probed) -> pd.DataFrame:
 
 
 def _line(report: TaskReport) -> str:
-    """The best head and layer of a task, as chosen on the validation part."""
+    """The best head and layer of a task, selected on the validation part."""
     head, layer = report.best_head, report.best_layer
-    named = head_name(int(report.layer[head]), int(report.head[head]))
-    baselines = ", ".join(f"{one.name} {one.score:.3f}" for one in report.baselines if not np.isnan(one.score))
+    name = head_name(int(report.layer[head]), int(report.head[head]))
+    baselines = ", ".join(
+        f"{baseline.name} {baseline.score:.3f}" for baseline in report.baselines if not np.isnan(baseline.score)
+    )
     return (
-        f"{report.task}: {named} {_shown(report, head)}; output of layer {report.layer[layer]} "
+        f"{report.task}: {name} {_shown(report, head)}; output of layer {report.layer[layer]} "
         f"{_shown(report, layer)}; {baselines}; {report.n_test:,} test examples"
     )
 
@@ -235,28 +237,30 @@ def _n_present(report: TaskReport) -> int:
     return int((report.is_head & ~np.isnan(report.strength)).sum())
 
 
-def _steps_table(one: Probed, steps: range | None) -> pd.DataFrame:
-    report = one.report
-    found = reconstruct(one.task, one.vectors, report, steps)
-    gains = [gain(found, report, int(n_heads)) for n_heads in found.n_heads]
-    if found.n_unsolved:
-        print(f"{report.task}: {found.n_unsolved} probes did not converge.", file=sys.stderr)
+def _steps_table(result: Probed, steps: range | None) -> pd.DataFrame:
+    report = result.report
+    reconstruction = reconstruct(result.task, result.vectors, report, steps)
+    gains = [gain(reconstruction, report, int(n_heads)) for n_heads in reconstruction.n_heads]
+    if reconstruction.n_unsolved:
+        print(f"{report.task}: {reconstruction.n_unsolved} probes did not converge.", file=sys.stderr)
     return pd.DataFrame(
         {
             "task": report.task,
-            "n_heads": found.n_heads,
-            "heads": [",".join(f"{layer}-{head}" for layer, head in found.heads[:n]) for n in found.n_heads],
-            "strength": found.strength,
-            "validation": found.validation,
-            "accuracy": found.accuracy,
-            "low": found.low,
-            "high": found.high,
+            "n_heads": reconstruction.n_heads,
+            "heads": [
+                ",".join(f"{layer}-{head}" for layer, head in reconstruction.heads[:n]) for n in reconstruction.n_heads
+            ],
+            "strength": reconstruction.strength,
+            "validation": reconstruction.validation,
+            "accuracy": reconstruction.accuracy,
+            "low": reconstruction.low,
+            "high": reconstruction.high,
             "last_layer": report.accuracy[-1],
             "best_layer": report.accuracy[report.best_layer],
-            "gain": [one.percent for one in gains],
-            "gain_low": [one.low for one in gains],
-            "gain_high": [one.high for one in gains],
-            "enough": found.enough,
+            "gain": [difference.percent for difference in gains],
+            "gain_low": [difference.low for difference in gains],
+            "gain_high": [difference.high for difference in gains],
+            "enough": reconstruction.enough,
             "n_train": report.n_train,
             "n_validation": report.n_validation,
             "n_test": report.n_test,
@@ -265,7 +269,7 @@ def _steps_table(one: Probed, steps: range | None) -> pd.DataFrame:
 
 
 def _steps_line(table: pd.DataFrame, n_heads: int) -> str:
-    """The paper's comparison of a task: what the best n heads together tell, against the layers."""
+    """The paper's comparison for a task: the best n heads together against the layers."""
     row = table[table["n_heads"] == n_heads].iloc[0]
     return (
         f"{row['task']}: last layer {row['last_layer']:.3f}, best layer {row['best_layer']:.3f}, best {n_heads} heads "

@@ -1,4 +1,4 @@
-"""Vectors of a corpus on disk: one safetensors file, filled batch by batch and mapped into memory, within a bound."""
+"""Cache of vectors on disk: one memory-mapped safetensors file per corpus, written batch by batch, of limited size."""
 
 import hashlib
 import json
@@ -20,13 +20,13 @@ from core.probing_tasks.vectors import Pooling, TextVectors, Vectors
 from core.texts.text import Text, texts_sha256
 
 MOST_BYTES: Final = 4 << 30
-"""Of all files together; those that were not read for longest are deleted first."""
+"""Limit of all files together; the least recently read ones are deleted first."""
 FORMAT: Final = 1
 SUFFIX: Final = ".safetensors"
 UNFINISHED: Final = ".part"
 FLOAT32: Final = "F32"
 ALIGNED: Final = 8
-"""Bytes to whose multiple a header is filled with blanks."""
+"""The header is padded with spaces to a multiple of this number of bytes."""
 LARGEST_HEADER: Final = 10_000
 NAMES: Final = ("heads", "layers")
 
@@ -37,24 +37,24 @@ def vectors_folder() -> Path:
 
 
 def vectors_key(checkpoint: Checkpoint, texts: Sequence[Text], settings: PassSettings, pooling: Pooling) -> str:
-    """Name of the file: a SHA-256 over everything that the vectors depend on."""
-    written = json.dumps(
+    """Name of the file: a SHA-256 of everything that the vectors depend on."""
+    content = json.dumps(
         [FORMAT, checkpoint.files.fingerprint, checkpoint.files.seed, checkpoint.dtype, checkpoint.device,
          settings.kind, sorted(settings.off), pooling, texts_sha256(texts)]
     )  # fmt: skip
-    return hashlib.sha256(written.encode()).hexdigest()
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def read_vectors(folder: Path, key: str) -> Vectors | None:
-    """Vectors of a file, mapped into memory and read-only; None if there is none, or one that is damaged."""
+    """Read-only, memory-mapped vectors of a file; None if it does not exist or is damaged."""
     path = folder / f"{key}{SUFFIX}"
     try:
-        places = _places(path)
-        if places is None:
+        arrays = _array_positions(path)
+        if arrays is None:
             return None
         os.utime(path)
         heads, layers = (
-            np.memmap(path, np.float32, mode="r", offset=places[name][0], shape=places[name][1]) for name in NAMES
+            np.memmap(path, np.float32, mode="r", offset=arrays[name][0], shape=arrays[name][1]) for name in NAMES
         )
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -68,18 +68,18 @@ def write_vectors(
     batches: Iterable[Sequence[tuple[int, TextVectors]]],
     most_bytes: int = MOST_BYTES,
 ) -> Vectors:
-    """Write the vectors of a corpus as they come, in single precision, and return them mapped into memory.
+    """Write the vectors of a corpus batch by batch, in single precision, and return them memory-mapped.
 
-    The file gets its name when it is whole. Files that were not read for longest then make room for it.
+    The file gets its final name once it is complete. Then the least recently read files are deleted to make room.
 
     Args:
-        folder: of the files; made if need be.
+        folder: of the files; created if missing.
         key: from `vectors_key`.
         n_texts: number of texts, whose indices are 0 to n_texts - 1.
         batches: index and vectors of each text, in any order.
-        most_bytes: of all files together.
+        most_bytes: limit of all files together.
 
-    Raises: AnalysisError if the vectors alone are more, or cannot be written.
+    Raises: AnalysisError if the vectors alone exceed the limit, or cannot be written.
     """
     part = folder / f"{key}-{uuid4().hex}{UNFINISHED}"
     try:
@@ -103,16 +103,16 @@ def write_vectors(
 def _fill(path: Path, n_texts: int, batches: Iterable[Sequence[tuple[int, TextVectors]]], most_bytes: int) -> None:
     arrays: list[np.memmap] = []
     for batch in batches:
-        for index, one in batch:
+        for index, vectors in batch:
             if not arrays:
-                arrays = _made(path, [(n_texts, *one.heads.shape), (n_texts, *one.layers.shape)], most_bytes)
-            arrays[0][index], arrays[1][index] = one.heads, one.layers
+                arrays = _create(path, [(n_texts, *vectors.heads.shape), (n_texts, *vectors.layers.shape)], most_bytes)
+            arrays[0][index], arrays[1][index] = vectors.heads, vectors.layers
     for array in arrays:
         array.flush()
 
 
-def _made(path: Path, shapes: Sequence[tuple[int, ...]], most_bytes: int) -> list[np.memmap]:
-    """A file of the format with arrays of zeros."""
+def _create(path: Path, shapes: Sequence[tuple[int, ...]], most_bytes: int) -> list[np.memmap]:
+    """Create a file with arrays of zeros."""
     sizes = [math.prod(shape) * np.dtype(np.float32).itemsize for shape in shapes]
     if sum(sizes) > most_bytes:
         raise AnalysisError(
@@ -136,14 +136,14 @@ def _made(path: Path, shapes: Sequence[tuple[int, ...]], most_bytes: int) -> lis
     ]
 
 
-def _places(path: Path) -> dict[str, tuple[int, tuple[int, ...]]] | None:
+def _array_positions(path: Path) -> dict[str, tuple[int, tuple[int, ...]]] | None:
     """First byte and shape of each array of a file; None if it is damaged."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(ALIGNED), "little")
         if not 0 < length <= LARGEST_HEADER:
             return None
-        written = file.read(length)
-    header = _header(written)
+        content = file.read(length)
+    header = _header(content)
     if header is None:
         return None
     first = ALIGNED + length
@@ -153,19 +153,19 @@ def _places(path: Path) -> dict[str, tuple[int, tuple[int, ...]]] | None:
     return {name: (first + header[name]["data_offsets"][0], tuple(header[name]["shape"])) for name in NAMES}
 
 
-def _header(written: bytes) -> Mapping[str, Any] | None:
+def _header(content: bytes) -> Mapping[str, Any] | None:
     try:
-        header = parse_json(written)
+        header = parse_json(content)
     except ValueError:  # not JSON, or not UTF-8
         return None
     return header if isinstance(header, dict) and set(NAMES) <= set(header) else None
 
 
 def _make_room(folder: Path, most_bytes: int, key: str) -> None:
-    """Delete the files that were not read for longest, but for the one of this key."""
+    """Delete the least recently read files, except that of this key."""
     states = [(path, path.stat()) for path in folder.glob(f"*{SUFFIX}") if path.stem != key]
     total = (folder / f"{key}{SUFFIX}").stat().st_size + sum(state.st_size for _, state in states)
-    for path, state in sorted(states, key=lambda one: one[1].st_mtime_ns):
+    for path, state in sorted(states, key=lambda entry: entry[1].st_mtime_ns):
         if total <= most_bytes:
             return
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The vectors of a text as a question."""
+"""Question: the vectors of heads and layers for each text."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -16,7 +16,7 @@ from core.texts.text import Text
 
 @cache
 def vectors_question(pooling: Pooling) -> Question[Text, TextVectors]:
-    """The vectors that probes read of each text."""
+    """Question: the vectors of each text that probes read."""
 
     def compute(
         checkpoint: Checkpoint, texts: Sequence[Text], prepared: Sequence[PassText], settings: PassSettings

@@ -1,4 +1,4 @@
-"""The vectors of a task's texts: kept ones, or computed in one pass and kept."""
+"""The vectors of a task's texts: read from the cache, or computed in one pass and cached."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -30,23 +30,24 @@ def read_task(
     Args:
         checkpoint: loaded.
         task: whose texts are read.
-        prepared: each of `texts_of(task)` that is not left out, by its place; a pair without one of its texts is left
-            out.
+        prepared: those of `texts_of(task)` that are not left out, by index; a pair is left out if one of its texts is.
         settings: which attention, and which heads are off.
         pooling: where vectors are read.
-        watch: passes batches on, of which there are so many texts, and may say how far the work is.
+        watch: watch(batches, number of texts) passes the batches on, and may report progress.
 
-    Raises: AnalysisError for a pooling that a text does not have, and for vectors that cannot be kept.
+    Raises: AnalysisError if a text lacks the token of the pooling, or the vectors cannot be written.
     """
     texts, n_examples = texts_of(task), len(task.examples)
-    left_out = {place % n_examples for place in range(len(texts)) if place not in prepared}
-    kept = [place for place in range(len(texts)) if place % n_examples not in left_out]
-    own = [texts[place] for place in kept]
-    key = vectors_key(checkpoint, own, settings, pooling)
+    left_out = {index % n_examples for index in range(len(texts)) if index not in prepared}
+    indices = [index for index in range(len(texts)) if index % n_examples not in left_out]
+    usable_texts = [texts[index] for index in indices]
+    key = vectors_key(checkpoint, usable_texts, settings, pooling)
     vectors = read_vectors(vectors_folder(), key)
     if vectors is None:
-        ready = {row: prepared[place] for row, place in enumerate(kept)}
-        batches = watch(answer(checkpoint, vectors_question(pooling), own, ready, settings), len(own))
-        vectors = write_vectors(vectors_folder(), key, len(own), batches)
-    examples = tuple(example for place, example in enumerate(task.examples) if place not in left_out)
+        usable_prepared = {row: prepared[index] for row, index in enumerate(indices)}
+        batches = watch(
+            answer(checkpoint, vectors_question(pooling), usable_texts, usable_prepared, settings), len(usable_texts)
+        )
+        vectors = write_vectors(vectors_folder(), key, len(usable_texts), batches)
+    examples = tuple(example for index, example in enumerate(task.examples) if index not in left_out)
     return replace(task, examples=examples), vectors

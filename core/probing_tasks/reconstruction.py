@@ -1,4 +1,4 @@
-"""Whether a handful of heads, their vectors put together, tell more than the output of the best layer."""
+"""Whether the concatenated vectors of a few heads predict a task better than the output of the best layer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from core.probing_tasks.task import Task
 from core.probing_tasks.vectors import Vectors
 
 EVERY: Final = 2
-"""Up to so many times the heads of a layer, every number of heads is tried; beyond, numbers that grow by GROWTH."""
+"""Every number of heads is tried up to this many layers' heads; beyond that, numbers grow by GROWTH."""
 GROWTH: Final = 1.1
 RESAMPLES: Final = 2_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Gain:
-    """How much more the best n heads tell than the best layer, relative to the layer, in percent."""
+    """Gain in score of the best n heads over the best layer, relative to the layer, in percent."""
 
     n_heads: int
     percent: float
@@ -33,14 +33,14 @@ class Gain:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reconstruction:
-    """Probes of the best n heads together."""
+    """Probes of the concatenated vectors of the best n heads."""
 
     task: str
     is_regression: bool
     heads: tuple[Head, ...]
     """All heads, the best on the validation part first."""
     n_heads: Int[np.ndarray, " step"]
-    """How many of them are put together."""
+    """How many of them are concatenated."""
     strength: Float[np.ndarray, " step"]
     validation: Float[np.ndarray, " step"]
     accuracy: Float[np.ndarray, " step"]
@@ -50,15 +50,15 @@ class Reconstruction:
     predicted: Float[np.ndarray, "step test"]
     gold: Float[np.ndarray, " test"]
     n_choosing: int
-    """Examples of the validation part; without it, of the training part."""
+    """Number of examples of the validation part, or without it, of the training part."""
     n_unsolved: int
-    """Probes that did not converge."""
+    """Number of probes that did not converge."""
 
     @property
     def enough(self) -> int:
-        """The least number of heads whose validation score is within one standard error of the greatest.
+        """The smallest number of heads whose validation score is within one standard error of the best.
 
-        Source: the rule of one standard error, Breiman et al. 1984.
+        Source: the one-standard-error rule, Breiman et al. 1984.
         """
         best = self.validation.max()
         spread = (1 - best**2) ** 2 if self.is_regression else best * (1 - best)
@@ -66,11 +66,11 @@ class Reconstruction:
 
 
 def usual_steps(n_heads: int, per_layer: int) -> tuple[int, ...]:
-    """Numbers of heads that are tried: every one up to EVERY layers' heads, then fewer and fewer, then all.
+    """Numbers of heads to try: every one up to EVERY layers' heads, then ever larger steps, then all.
 
     Args:
-        n_heads: of the checkpoint.
-        per_layer: heads of a layer.
+        n_heads: number of heads of the checkpoint.
+        per_layer: number of heads of a layer.
     """
     steps = list(range(1, min(n_heads, EVERY * per_layer) + 1))
     while (following := round(steps[-1] * GROWTH)) < n_heads:
@@ -85,30 +85,30 @@ def reconstruct(
 
     Args:
         task, vectors: as for `core.probing_tasks.report.task_report`.
-        report: of them; heads are ranked by its scores on the validation part, the first of equal ones first.
+        report: on both; heads are ranked by its scores on the validation part, ties by index.
         steps: numbers of heads, ascending; None for `usual_steps`.
         alpha: intervals cover 1 - alpha.
 
-    Raises: AnalysisError for a number of heads that the checkpoint has not.
+    Raises: AnalysisError for a number of heads that the checkpoint does not have.
     Source: Jo and Myaeng 2020.
     """
     from core.probing_tasks.probes.probe import growing
 
-    labels, places = labels_of(task), ranking(report)
-    tried = tuple(usual_steps(len(places), vectors.shape[1]) if steps is None else steps)
-    if not tried or not 1 <= min(tried) <= max(tried) <= len(places):
-        raise AnalysisError(f"From 1 to {len(places)} heads can be put together, got {tried}. Choose other numbers.")
+    labels, ranked = labels_of(task), ranking(report)
+    counts = tuple(usual_steps(len(ranked), vectors.shape[1]) if steps is None else steps)
+    if not counts or not 1 <= min(counts) <= max(counts) <= len(ranked):
+        raise AnalysisError(f"From 1 to {len(ranked)} heads can be put together, got {counts}. Choose other numbers.")
     heads, _ = features_of(task, vectors)
-    ordered = heads[:, report.layer[places], report.head[places]]
-    probed = growing(ordered, labels, tried)
+    ranked_vectors = heads[:, report.layer[ranked], report.head[ranked]]
+    probed = growing(ranked_vectors, labels, counts)
     gold = labels.gold[labels.test]
     accuracy = score(probed.predicted, gold, task.is_regression)
     low, high = interval(accuracy, len(gold), alpha, task.is_regression)
     return Reconstruction(
         task=task.name,
         is_regression=task.is_regression,
-        heads=tuple((int(report.layer[place]), int(report.head[place])) for place in places),
-        n_heads=np.array(tried),
+        heads=tuple((int(report.layer[place]), int(report.head[place])) for place in ranked),
+        n_heads=np.array(counts),
         strength=probed.strength,
         validation=probed.validation,
         accuracy=accuracy,
@@ -122,45 +122,49 @@ def reconstruct(
 
 
 def ranking(report: TaskReport) -> Int[np.ndarray, " rank"]:
-    """Places of the heads that are there, the best on the validation part first; the first of equal ones first."""
+    """Places of the heads that the checkpoint has, the best on the validation part first; ties by index."""
     heads = np.flatnonzero(report.is_head & ~np.isnan(report.strength))
     return heads[np.argsort(-np.nan_to_num(report.validation[heads], nan=-np.inf), kind="stable")]
 
 
-def gain(found: Reconstruction, report: TaskReport, n_heads: int, *, alpha: float = ALPHA, seed: int = 0) -> Gain:
+def gain(
+    reconstruction: Reconstruction, report: TaskReport, n_heads: int, *, alpha: float = ALPHA, seed: int = 0
+) -> Gain:
     """Gain of the best n heads over the layer that is best on the validation part.
 
     Args:
-        found: with n_heads among its steps.
+        reconstruction: with n_heads among its steps.
         report: of the same task and checkpoint.
-        n_heads: how many heads; the paper takes as many as a layer has.
+        n_heads: number of heads; in the paper, as many as a layer has.
         alpha: the interval covers 1 - alpha.
         seed: of the resamples.
 
     Source: Jo and Myaeng 2020, which has no interval.
     """
-    step = int(np.flatnonzero(found.n_heads == n_heads)[0])
-    both = np.stack([found.predicted[step], report.predicted[report.best_layer]])
-    rng, n_rows = np.random.default_rng(seed), len(found.gold)
-    if found.is_regression:
+    step = int(np.flatnonzero(reconstruction.n_heads == n_heads)[0])
+    predicted = np.stack([reconstruction.predicted[step], report.predicted[report.best_layer]])
+    rng, n_rows = np.random.default_rng(seed), len(reconstruction.gold)
+    if reconstruction.is_regression:
         rows = rng.integers(0, n_rows, (RESAMPLES, n_rows))
-        drawn = np.array([score(both[:, own], found.gold[own], True) for own in rows]).T
+        scores = np.array([score(predicted[:, resample], reconstruction.gold[resample], True) for resample in rows]).T
     else:
-        drawn = _resampled(both == found.gold, rng)
-    top, layer = score(both, found.gold, found.is_regression)
-    shares = percent_gain(*drawn)
+        scores = _resampled(predicted == reconstruction.gold, rng)
+    top, layer = score(predicted, reconstruction.gold, reconstruction.is_regression)
+    shares = percent_gain(*scores)
     low, high = np.nanquantile(shares, [alpha / 2, 1 - alpha / 2])
     return Gain(n_heads=n_heads, percent=float(percent_gain(top, layer)), low=float(low), high=float(high))
 
 
-def _resampled(right: Bool[np.ndarray, "probe test"], rng: np.random.Generator) -> Float[np.ndarray, "probe resample"]:
-    """Accuracies on test examples drawn with replacement; of both probes on the same ones.
+def _resampled(
+    correct: Bool[np.ndarray, "probe test"], rng: np.random.Generator
+) -> Float[np.ndarray, "probe resample"]:
+    """Accuracies of two probes on the same test examples, drawn with replacement.
 
-    How many are right of one alone, of the other, of both or of neither says it all.
+    These depend only on how many examples the first, the second, both or neither classifies correctly.
     """
-    kinds = right[0] * 2 + right[1]
-    drawn = rng.multinomial(len(kinds), np.bincount(kinds, minlength=4) / len(kinds), RESAMPLES)
-    return np.stack([drawn[:, 2] + drawn[:, 3], drawn[:, 1] + drawn[:, 3]]) / len(kinds)
+    kinds = correct[0] * 2 + correct[1]
+    counts = rng.multinomial(len(kinds), np.bincount(kinds, minlength=4) / len(kinds), RESAMPLES)
+    return np.stack([counts[:, 2] + counts[:, 3], counts[:, 1] + counts[:, 3]]) / len(kinds)
 
 
 def percent_gain(

@@ -1,4 +1,4 @@
-"""What the vectors of heads and layers know of a task: accuracies with intervals, beside baselines and controls."""
+"""Accuracy of probes on the vectors of heads and layers for a task, with intervals, baselines and controls."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,31 +16,31 @@ from core.statistics.means import Correction, adjusted, half_interval, moments, 
 from core.texts.text import Text
 
 LAYER: Final = -1
-"""In place of a head, for the output of the whole layer."""
+"""Marks the output of a whole layer, in place of a head's index."""
 ALPHA: Final = 0.05
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Selectivity:
-    """How much better a probe is on the labels of a task than on a control task."""
+    """Accuracy of a probe on a task, compared with its accuracy on a control task."""
 
     control: Float[np.ndarray, " place"]
-    """Score of the same probe where the labels of each part were given to other examples of the part. This controls
-    what the capacity of the probe brings; there are no types of texts whose labels it could remember."""
+    """Score of the same probe with labels permuted within each part. This controls for the probe's capacity; there are
+    no types of texts whose labels it could memorise."""
     selectivity: Float[np.ndarray, " place"]
     """Accuracy minus that on the control task."""
     low: Float[np.ndarray, " place"]
     high: Float[np.ndarray, " place"]
-    """Interval of the mean difference over the test examples, by t."""
+    """t interval of the mean difference over the test examples."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TaskReport:
-    """What each head and each layer of a checkpoint knows of a task. A place is a head or a layer's output."""
+    """Probing results of each head and layer of a checkpoint for a task. A place is a head or the output of a layer."""
 
     task: str
     is_regression: bool
-    """Then scores are Pearson's correlation and not accuracies."""
+    """If so, scores are Pearson's correlations instead of accuracies."""
     n_train: int
     n_validation: int
     n_test: int
@@ -48,20 +48,20 @@ class TaskReport:
     head: Int[np.ndarray, " place"]
     """LAYER for the output of a layer."""
     strength: Float[np.ndarray, " place"]
-    """Chosen on the validation part; NaN, as is all that follows, for a head that was removed."""
+    """Selected on the validation part; NaN, as are all following values, for a removed head."""
     validation: Float[np.ndarray, " place"]
     accuracy: Float[np.ndarray, " place"]
     """On the test part."""
     low: Float[np.ndarray, " place"]
     high: Float[np.ndarray, " place"]
-    """Wilson interval; of a correlation by Fisher's z."""
+    """Wilson interval; for a correlation, by Fisher's z."""
     predicted: Float[np.ndarray, "place test"]
     gold: Float[np.ndarray, " test"]
     baselines: tuple[Baseline, ...]
     p_values: Float[np.ndarray, "baseline place"]
     """One-sided, of "no better than the baseline": McNemar's exact test, not corrected; NaN for a regression."""
     n_unsolved: int
-    """Probes that did not converge."""
+    """Number of probes that did not converge."""
 
     @property
     def is_head(self) -> Bool[np.ndarray, " place"]:
@@ -83,8 +83,8 @@ class TaskReport:
         """Place of the layer whose output is best on the validation part."""
         return self._best(~self.is_head)
 
-    def _best(self, counts: Bool[np.ndarray, " place"]) -> int:
-        return int(np.where(counts & ~np.isnan(self.validation), self.validation, -np.inf).argmax())
+    def _best(self, is_candidate: Bool[np.ndarray, " place"]) -> int:
+        return int(np.where(is_candidate & ~np.isnan(self.validation), self.validation, -np.inf).argmax())
 
     def grid(self, values: Float[np.ndarray, " place"]) -> Float[np.ndarray, "layer head"]:
         """Values of the heads as a grid."""
@@ -93,13 +93,13 @@ class TaskReport:
         return grid
 
     def simultaneous(self, alpha: float = ALPHA) -> tuple[Float[np.ndarray, " place"], Float[np.ndarray, " place"]]:
-        """Intervals that hold for all heads together, low and high (Bonferroni), so also for one that was chosen for
-        its accuracy on the test part."""
+        """Simultaneous intervals of all heads, low and high (Bonferroni), so also valid for a head selected by its
+        accuracy on the test part."""
         return interval(self.accuracy, self.n_test, alpha / max(1, int(self.is_head.sum())), self.is_regression)
 
 
 def texts_of(task: Task) -> tuple[Text, ...]:
-    """The texts that a pass reads: for a task about pairs all first segments, then all second ones."""
+    """The texts that a pass reads; for a task about pairs, all first segments, then all second ones."""
     if all(len(example.text.segments) == 1 for example in task.examples):
         return tuple(example.text for example in task.examples)
     if any(len(example.text.segments) != 2 for example in task.examples):
@@ -110,18 +110,20 @@ def texts_of(task: Task) -> tuple[Text, ...]:
 def features_of(
     task: Task, vectors: Vectors
 ) -> tuple[Float[np.ndarray, "example layer head column"], Float[np.ndarray, "example layer hidden"]]:
-    """What probes read of each example: its vectors, or for a pair what `pair_features` makes of those of both texts.
+    """Features of each example: its vectors, or for a pair, `pair_features` of the vectors of both texts.
 
     Args:
         task: with n examples.
         vectors: of `texts_of(task)`.
 
-    Returns: of heads and of layers.
+    Returns: features of heads, and of layers.
     """
     n_examples = len(task.examples)
     if vectors.n_texts == n_examples:
         return vectors.heads, vectors.layers
-    heads, layers = (pair_features(of[:n_examples], of[n_examples:]) for of in (vectors.heads, vectors.layers))
+    heads, layers = (
+        pair_features(values[:n_examples], values[n_examples:]) for values in (vectors.heads, vectors.layers)
+    )
     return heads, layers
 
 
@@ -133,18 +135,18 @@ def task_report(task: Task, vectors: Vectors, *, alpha: float = ALPHA) -> TaskRe
         vectors: of `texts_of(task)`.
         alpha: intervals cover 1 - alpha.
 
-    Source: Jo and Myaeng 2020. Their classifier is trained by RMSprop until the validation accuracy no
-    longer grows; here the penalised loss is minimised.
+    Source: Jo and Myaeng 2020. Their classifier is trained by RMSprop until the validation accuracy
+    stops increasing; here the penalised loss is minimised.
     """
     from core.probing_tasks.probes.baselines import baselines
 
     labels = labels_of(task)
     layer, head = places(vectors.shape)
-    found, predicted, n_unsolved = _probed(task, vectors, labels)
+    strength_and_validation, predicted, n_unsolved = _probed(task, vectors, labels)
     gold = labels.gold[labels.test]
     accuracy = score(predicted, gold, task.is_regression)
     low, high = interval(accuracy, len(gold), alpha, task.is_regression)
-    of_baselines = baselines(task, labels)
+    baseline_results = baselines(task, labels)
     return TaskReport(
         task=task.name,
         is_regression=task.is_regression,
@@ -153,15 +155,15 @@ def task_report(task: Task, vectors: Vectors, *, alpha: float = ALPHA) -> TaskRe
         n_test=len(labels.test),
         layer=layer,
         head=head,
-        strength=found[0],
-        validation=found[1],
+        strength=strength_and_validation[0],
+        validation=strength_and_validation[1],
         accuracy=accuracy,
         low=low,
         high=high,
         predicted=predicted,
         gold=gold,
-        baselines=of_baselines,
-        p_values=_p_values(predicted, gold, [one.predicted for one in of_baselines], task.is_regression),
+        baselines=baseline_results,
+        p_values=_p_values(predicted, gold, [baseline.predicted for baseline in baseline_results], task.is_regression),
         n_unsolved=n_unsolved,
     )
 
@@ -179,7 +181,7 @@ def selectivity(task: Task, vectors: Vectors, report: TaskReport, seed: int = 0,
 
     Args:
         task, vectors: as for `task_report`; a task of classes.
-        report: of them.
+        report: on both.
         seed: of the permutation.
         alpha: intervals cover 1 - alpha.
 
@@ -187,13 +189,13 @@ def selectivity(task: Task, vectors: Vectors, report: TaskReport, seed: int = 0,
     """
     permuted = labels_of(task).permuted(seed)
     _, predicted, _ = _probed(task, vectors, permuted)
-    control_right = predicted == permuted.gold[permuted.test]
+    control_correct = predicted == permuted.gold[permuted.test]
     absent = np.isnan(report.accuracy)
-    difference = np.where(absent, np.nan, (report.right.astype(float) - control_right).T)
+    difference = np.where(absent, np.nan, (report.right.astype(float) - control_correct).T)
     n_rows, mean, squares = moments(difference)
     half = half_interval(n_rows, squares, alpha)
     return Selectivity(
-        control=np.where(absent, np.nan, control_right.mean(axis=1)),
+        control=np.where(absent, np.nan, control_correct.mean(axis=1)),
         selectivity=mean,
         low=mean - half,
         high=mean + half,
@@ -201,7 +203,7 @@ def selectivity(task: Task, vectors: Vectors, report: TaskReport, seed: int = 0,
 
 
 def code_lengths(task: Task, vectors: Vectors, seed: int = 0) -> tuple[Float[np.ndarray, " place"], float]:
-    """Online code length of the labels of the training part in bits, given each place, and that of the uniform code.
+    """Online code length of the training labels given each place, and that of the uniform code, in bits.
 
     Args:
         task, vectors: as for `task_report`; a task of classes.
@@ -224,12 +226,12 @@ def corrected(
 
     Args:
         reports: of one checkpoint.
-        baseline: which one the heads are compared with.
-        correction: of the family.
+        baseline: index of the baseline that heads are compared with.
+        correction: for multiple tests.
     """
-    own = [np.where(report.is_head, report.p_values[baseline], np.nan) for report in reports]
-    together = adjusted(np.concatenate(own), correction)
-    return np.split(together, np.cumsum([len(part) for part in own])[:-1])
+    by_report = [np.where(report.is_head, report.p_values[baseline], np.nan) for report in reports]
+    adjusted_values = adjusted(np.concatenate(by_report), correction)
+    return np.split(adjusted_values, np.cumsum([len(part) for part in by_report])[:-1])
 
 
 def interval(
@@ -239,7 +241,7 @@ def interval(
 
     Args:
         accuracy: scores on the test part.
-        n_rows: of it.
+        n_rows: number of test examples.
         alpha: intervals cover 1 - alpha.
         is_regression: whether they are correlations.
     """
@@ -256,37 +258,39 @@ def interval(
 def _groups(
     task: Task, vectors: Vectors
 ) -> list[tuple[Int[np.ndarray, " vector"], Float[np.ndarray, "example vector column"]]]:
-    """Places whose vectors have the same length, and their features: the heads that are there, and the layers."""
+    """Places whose vectors have the same length, and their features: the heads that are present, and the layers."""
     heads, layers = features_of(task, vectors)
     flat = heads.reshape(len(heads), -1, heads.shape[-1])
     present = np.flatnonzero(~np.isnan(flat[0]).any(axis=-1))
-    of_heads = flat if len(present) == flat.shape[1] else flat[:, present]
-    return [(present, of_heads), (flat.shape[1] + np.arange(layers.shape[1]), layers)]
+    head_features = flat if len(present) == flat.shape[1] else flat[:, present]
+    return [(present, head_features), (flat.shape[1] + np.arange(layers.shape[1]), layers)]
 
 
 def _probed(
     task: Task, vectors: Vectors, labels: Labels
 ) -> tuple[Float[np.ndarray, "2 place"], Float[np.ndarray, "place test"], int]:
-    """Strength and validation score of each place, its predictions, and the number of probes without convergence."""
+    """Strength and validation score of each place, its predictions, and the number of probes that did not converge."""
     from core.probing_tasks.probes.probe import probe
 
     n_places = len(places(vectors.shape)[0])
-    found, predicted = np.full((2, n_places), np.nan), np.full((n_places, len(labels.test)), np.nan)
+    strength_and_validation, predicted = np.full((2, n_places), np.nan), np.full((n_places, len(labels.test)), np.nan)
     n_unsolved = 0
     for rows, features in _groups(task, vectors):
         probed = probe(features, labels)
-        found[:, rows], predicted[rows] = (probed.strength, probed.validation), probed.predicted
+        strength_and_validation[:, rows], predicted[rows] = (probed.strength, probed.validation), probed.predicted
         n_unsolved += probed.n_unsolved
-    return found, predicted, n_unsolved
+    return strength_and_validation, predicted, n_unsolved
 
 
 def _p_values(
     predicted: Float[np.ndarray, "place test"],
     gold: Float[np.ndarray, " test"],
-    of_baselines: Sequence[Float[np.ndarray, " test"]],
+    baselines: Sequence[Float[np.ndarray, " test"]],
     is_regression: bool,
 ) -> Float[np.ndarray, "baseline place"]:
     if is_regression:
-        return np.full((len(of_baselines), len(predicted)), np.nan)
+        return np.full((len(baselines), len(predicted)), np.nan)
     absent = np.isnan(predicted).any(axis=1)
-    return np.stack([np.where(absent, np.nan, beats_by_chance(predicted == gold, of == gold)) for of in of_baselines])
+    return np.stack(
+        [np.where(absent, np.nan, beats_by_chance(predicted == gold, baseline == gold)) for baseline in baselines]
+    )

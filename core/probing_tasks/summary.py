@@ -1,4 +1,4 @@
-"""Summaries of many heads' scores on many tasks, as the paper gives them."""
+"""Summaries of the scores of all heads on several tasks, as in the paper."""
 
 from typing import Final, Literal
 
@@ -18,19 +18,19 @@ GROUPS: Final[dict[Group, tuple[str, ...]]] = {
         "coordination_inversion",
     ),
 }  # fmt: skip
-"""Names of tasks, as this program, SentEval and others write them, by what they ask for.
+"""Names of tasks, in this program, SentEval and elsewhere, by the kind of information they test.
 
-Source: Conneau et al. 2018, where the last three need meaning beyond structure.
+Source: Conneau et al. 2018, where the last three test meaning beyond structure.
 """
 
 
 def group_of(task: str) -> Group | None:
-    """What a task asks for, by its name; None for a task of another name."""
+    """Kind of information that a task tests, by its name; None for any other name."""
     return next((group for group, names in GROUPS.items() if task.lower() in names), None)
 
 
 def best_head(scores: Float[np.ndarray, "layer head"]) -> Head:
-    """The head with the greatest score, the first of equal ones; its score on the same texts is too good."""
+    """The head with the highest score, ties by index; its score on the same texts is optimistic."""
     layer, head = np.unravel_index(np.nan_to_num(scores, nan=-np.inf).argmax(), scores.shape)
     return int(layer), int(head)
 
@@ -38,7 +38,7 @@ def best_head(scores: Float[np.ndarray, "layer head"]) -> Head:
 def task_similarity(scores: Float[np.ndarray, "task layer head"]) -> Float[np.ndarray, "task other_task"]:
     """Pearson's correlation over the heads between the scores on any two tasks; NaN where one is constant.
 
-    Heads without a score on some task take no part.
+    Heads without a score on some task are left out.
 
     Source: Jo and Myaeng 2020.
     """
@@ -59,7 +59,7 @@ def sorted_in_layers(scores: Float[np.ndarray, "layer head"]) -> Float[np.ndarra
 
 
 def localisation(scores: Float[np.ndarray, "layer head"]) -> Float[np.ndarray, " rank"]:
-    """Scores of all heads, the best first: steep where few heads know of the task.
+    """Scores of all heads, the best first: steep where only a few heads predict the task.
 
     Source: Jo and Myaeng 2020.
     """

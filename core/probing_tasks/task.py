@@ -1,4 +1,4 @@
-"""A probing task: labelled texts in three parts, and whether a probe can be trained and judged on them.
+"""A probing task: labelled texts in three parts, and checks whether a probe can be trained and tested on them.
 
 Source: Conneau et al. 2018, "What you can cram into a single vector", and the files of SentEval.
 """
@@ -15,16 +15,16 @@ from core.finetuning.data import NUMBER
 from core.texts.text import Text
 
 PARTS: Final = ("train", "validation", "test")
-"""Fitted on; chosen on (strength, heads); judged on."""
+"""For fitting; for selecting strengths and heads; for testing."""
 LEAST_ROWS: Final = 10
-"""Examples that every part needs."""
+"""Minimum number of examples in a part."""
 FEW_TEST_ROWS: Final = 100
-"""Below, the 95% interval of an accuracy is up to 20 points wide."""
+"""With fewer, the 95% interval of an accuracy can be about 20 points wide, or wider."""
 FEW_ROWS_OF_A_CLASS: Final = 10
-"""Training examples."""
+"""With fewer training examples, a class is reported as rare."""
 MANY_CLASSES: Final = 100
 MAX_CLASSES: Final = 1_000
-"""As the word content task of SentEval has."""
+"""As in the word content task of SentEval."""
 SHOWN_CLASSES: Final = 5
 
 
@@ -33,9 +33,9 @@ class Example:
     """One labelled text of a task."""
 
     text: Text
-    """Of one segment, or of two for a task about pairs."""
+    """One segment, or two for a task about pairs."""
     label: str
-    """Name of its class; for a regression a number's text."""
+    """Name of its class; for a regression, its value as text."""
     part: str
     """One of PARTS."""
 
@@ -48,7 +48,7 @@ class Task:
     examples: tuple[Example, ...]
     is_regression: bool = False
     source: str = ""
-    """Where it comes from, in one line."""
+    """Provenance of the task, in one line."""
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -68,14 +68,14 @@ class Task:
 
     def class_counts(self, part: str) -> tuple[int, ...]:
         """Number of examples of each of `classes` in a part."""
-        counted = Counter(example.label for example in self.examples if example.part == part)
-        return tuple(counted[label] for label in self.classes)
+        counts = Counter(example.label for example in self.examples if example.part == part)
+        return tuple(counts[label] for label in self.classes)
 
 
 def check_task(task: Task) -> tuple[str, ...]:
-    """Raise if no probe can be trained and judged on a task.
+    """Raise if no probe can be trained and tested on a task.
 
-    Returns: notes, in full sentences, on what makes its results weak; empty if there is nothing to note.
+    Returns: notes, in full sentences, on why its results are weak; may be empty.
     Raises: AnalysisError for an unknown part, no examples for training or test, or fewer than LEAST_ROWS in a part; for
         a single class, more than MAX_CLASSES, or a class that has no training example; for a regression with a label
         that is no finite number, or with only one value in a part.
@@ -101,7 +101,7 @@ def _check_parts(task: Task) -> None:
     for part in PARTS:
         n_rows = task.count(part)
         if not n_rows and part == "validation":
-            continue  # strengths are then chosen by cross-validation
+            continue  # strengths are then selected by cross-validation
         if not n_rows:
             raise AnalysisError(
                 f"{task.name}: the part {part} is empty. A probe is fitted on train and judged on test: give examples "

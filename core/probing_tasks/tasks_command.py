@@ -38,7 +38,7 @@ def add_commands(commands: Any) -> None:
     sample.set_defaults(run=sample_tasks)
 
 
-def tasks(chosen: argparse.Namespace) -> None:
+def tasks(arguments: argparse.Namespace) -> None:
     """Make probing tasks from the trees of CoNLL-U files, or from spaCy's parse of any other texts: length, word
     content, tree depth (plain, and with the same lengths in each class), top relations, bigram shift, tense, number of
     subject and object, odd man out, and coordination inversion. Write one file per task in SentEval's format (part,
@@ -46,14 +46,16 @@ def tasks(chosen: argparse.Namespace) -> None:
     tasks are left out and why. The same texts and seed make the same rows. Trees of CoNLL-U need parts of speech of the
     Penn Treebank in column 5.
     """
-    _check_folder(chosen.output)
-    files = chosen.texts
-    trees, others = ([path for path in files if _holds_trees(path) is kind] for kind in (True, False))
-    texts = [text for path in others for text in read_texts(path, chosen.text_columns)]
-    sources = [f"trees of {_names(trees)}"] if trees else []
-    sources += [f"{_names(others)}, parsed by {parser_name()}"] if others else []
-    sentences = _sentences(trees, texts)
-    _write_tasks(chosen.output, make_tasks(sentences, " and ".join(sources), seed=chosen.seed, most=chosen.rows))
+    _check_folder(arguments.output)
+    files = arguments.texts
+    tree_files, other_files = ([path for path in files if _holds_trees(path) is is_tree] for is_tree in (True, False))
+    texts = [text for path in other_files for text in read_texts(path, arguments.text_columns)]
+    sources = [f"trees of {_names(tree_files)}"] if tree_files else []
+    sources += [f"{_names(other_files)}, parsed by {parser_name()}"] if other_files else []
+    sentences = _sentences(tree_files, texts)
+    _write_tasks(
+        arguments.output, make_tasks(sentences, " and ".join(sources), seed=arguments.seed, most=arguments.rows)
+    )
 
 
 def sample_tasks(chosen: argparse.Namespace) -> None:
@@ -72,7 +74,7 @@ def sample_tasks(chosen: argparse.Namespace) -> None:
 
 
 def sample_tasks_folder() -> Path:
-    """Where the sample tasks are, once they are made."""
+    """Folder of the sample tasks; it may not exist yet."""
     return program_folder() / "tasks" / SAMPLE
 
 
@@ -92,38 +94,40 @@ def _sentences(trees: Iterable[Path], texts: Sequence[Text]) -> Iterator[Sentenc
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse a place that holds something, before the work is done."""
+    """Raise if the folder is not new or empty, before the work begins."""
     check_name(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise AnalysisError(f"{folder} is there already and is not an empty folder. Choose a new one.")
 
 
-def _write_tasks(folder: Path, made: Iterable[MadeTask]) -> None:
-    """Write the tasks that could be made, and print what was made of what.
+def _write_tasks(folder: Path, made_tasks: Iterable[MadeTask]) -> None:
+    """Write the tasks that could be made, and print a table of them.
 
     Raises: AnalysisError if no task could be made, or the folder cannot be written.
     """
-    every = list(made)
-    kept = [(one, one.task) for one in every if one.task is not None]
-    if not kept:
-        raise AnalysisError("No task could be made. " + " ".join(one.left_out for one in every if one.left_out))
+    attempts = list(made_tasks)
+    successes = [(attempt, attempt.task) for attempt in attempts if attempt.task is not None]
+    if not successes:
+        raise AnalysisError(
+            "No task could be made. " + " ".join(attempt.left_out for attempt in attempts if attempt.left_out)
+        )
     make_folder(folder)
-    for _, task in kept:
+    for _, task in successes:
         content = write_senteval(task).encode()
         write(folder / f"{task.name}.txt", partial(Path.write_bytes, data=content))
-    about = json.dumps(_about(every, kept), ensure_ascii=False, indent=1) + "\n"
+    about = json.dumps(_about(attempts, successes), ensure_ascii=False, indent=1) + "\n"
     write(folder / ABOUT, partial(Path.write_text, data=about, encoding="utf-8"))
-    _print_tasks(every)
-    print(f"{len(kept)} tasks are in {folder}, and what they are in {ABOUT} there.")
+    _print_tasks(attempts)
+    print(f"{len(successes)} tasks are in {folder}, and what they are in {ABOUT} there.")
 
 
-def _about(every: Sequence[MadeTask], kept: Sequence[tuple[MadeTask, Task]]) -> dict[str, object]:
+def _about(attempts: Sequence[MadeTask], successes: Sequence[tuple[MadeTask, Task]]) -> dict[str, object]:
     return {
         "tasks": [
             {
                 "name": task.name,
                 "file": f"{task.name}.txt",
-                "definition": one.definition,
+                "definition": attempt.definition,
                 "source": task.source,
                 "rows": {part: task.count(part) for part in PARTS},
                 "classes": {
@@ -132,19 +136,19 @@ def _about(every: Sequence[MadeTask], kept: Sequence[tuple[MadeTask, Task]]) -> 
                 },
                 "notes": check_task(task),
             }
-            for one, task in kept
+            for attempt, task in successes
         ],
-        "left_out": [{"name": one.name, "reason": one.left_out} for one in every if one.left_out],
+        "left_out": [{"name": attempt.name, "reason": attempt.left_out} for attempt in attempts if attempt.left_out],
     }
 
 
-def _print_tasks(every: Sequence[MadeTask]) -> None:
-    width = max(len(one.name) for one in every)
+def _print_tasks(attempts: Sequence[MadeTask]) -> None:
+    width = max(len(attempt.name) for attempt in attempts)
     print(f"{'task':{width}}  {'classes':>7}  " + "  ".join(f"{part:>10}" for part in PARTS))
-    for one in every:
-        if one.task is not None:
-            counts = "  ".join(f"{one.task.count(part):>10,}" for part in PARTS)
-            print(f"{one.name:{width}}  {len(one.task.classes):>7,}  {counts}")
-    for one in every:
-        if one.left_out:
-            print(one.left_out)
+    for attempt in attempts:
+        if attempt.task is not None:
+            counts = "  ".join(f"{attempt.task.count(part):>10,}" for part in PARTS)
+            print(f"{attempt.name:{width}}  {len(attempt.task.classes):>7,}  {counts}")
+    for attempt in attempts:
+        if attempt.left_out:
+            print(attempt.left_out)

@@ -1,4 +1,4 @@
-"""What a probe reads of a text: the output of each head before the output projection, and of each layer."""
+"""Vectors of a text for probing: the output of each head before the output projection, and of each layer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ Special tokens are tokens here; padding is not."""
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextVectors:
-    """What a pass gives of one text."""
+    """Vectors of one text from a pass."""
 
     heads: Float[np.ndarray, "layer head channel"]
     """Output of each head before the output projection; NaN for a removed head."""
     layers: Float[np.ndarray, "layer hidden"]
-    """Output of each block at the same place. Where a model normalises the output of its last block, as GPT-2 and Llama
-    do, the last layer's is normalised."""
+    """Output of each block at the same token. If a model normalises the output of its last block, as GPT-2 and Llama
+    do, that of the last layer is normalised."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,15 +43,15 @@ class Vectors:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of layers and of heads of each."""
+        """Number of layers, and of heads per layer."""
         return self.heads.shape[1], self.heads.shape[2]
 
 
 def usual_pooling(checkpoint: Checkpoint, kind: Kind) -> Pooling:
-    """Where the paper reads the vectors of such a checkpoint.
+    """The pooling that the paper uses for such a checkpoint.
 
-    The first token of an encoder that has [CLS], and the last token of a decoder. For an encoder without [CLS], such as
-    T5's, of which the paper has none, the mean.
+    The first token of an encoder with [CLS], and the last token of a decoder. For an encoder without [CLS], such as
+    T5's, which the paper does not cover, the mean.
 
     Source: Jo and Myaeng 2020.
     """
@@ -61,7 +61,7 @@ def usual_pooling(checkpoint: Checkpoint, kind: Kind) -> Pooling:
 
 
 def check_pooling(texts: Sequence[PassText], pooling: Pooling) -> None:
-    """Refuse to read vectors at a token that a text does not have.
+    """Raise if a text lacks the token at which vectors are read.
 
     Raises: AnalysisError.
     """
@@ -73,7 +73,7 @@ def check_pooling(texts: Sequence[PassText], pooling: Pooling) -> None:
 
 
 def places_to_read(texts: Sequence[PassText], pooling: Pooling) -> Int[np.ndarray, " text"]:
-    """Position of the token at which the vectors of each text are read; for a mean, of its last token."""
+    """Position of the token at which the vectors of each text are read; for a mean, that of its last token."""
     if pooling == "cls":
         return np.array([int(text.queries.is_cls.argmax()) for text in texts])
     return np.array([len(text.queries.ids) - 1 for text in texts])
@@ -83,15 +83,15 @@ def stacked(vectors: Mapping[int, TextVectors]) -> Vectors:
     """Vectors of texts in the order of their indices."""
     ordered = [vectors[index] for index in sorted(vectors)]
     return Vectors(
-        heads=np.stack([one.heads for one in ordered]),
-        layers=np.stack([one.layers for one in ordered]),
+        heads=np.stack([text.heads for text in ordered]),
+        layers=np.stack([text.layers for text in ordered]),
     )
 
 
 def pair_features(
     first: Float[np.ndarray, "pair *place channel"], second: Float[np.ndarray, "pair *place channel"]
 ) -> Float[np.ndarray, "pair *place twice_channel"]:
-    """What a probe reads of two texts: the absolute difference of their vectors, then their product.
+    """Features of two texts: the absolute difference of their vectors, then their product.
 
     Source: SentEval; Jo and Myaeng 2020.
     """

@@ -1,1 +1,1 @@
-"""Whether a model uses what a head carries: the concept erased from its output, against random erasures."""
+"""Whether a model uses a concept encoded by a head: erasing it from the head's output, against random erasures."""

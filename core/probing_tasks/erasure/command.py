@@ -1,4 +1,4 @@
-"""The command `python -m core erase`: whether a model uses what its heads carry."""
+"""The command `python -m core erase`: whether a model uses the concepts that its heads encode."""
 
 import argparse
 from typing import Any, Final
@@ -14,21 +14,21 @@ from core.probing_tasks.report import TaskReport, task_report
 from core.probing_tasks.vectors import usual_pooling
 
 BEST: Final = 3
-"""Heads of each task from which it is erased, unless told."""
+"""Default number of heads of each task from which the concept is erased."""
 
 
 def add_command(commands: Any) -> None:
     """Add the command to the command line's subparsers."""
     parser = add_task_command(commands, "erase", "whether a model uses what its heads carry", erase_tasks.__doc__)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--heads", type=heads, help="layer-head, such as 3-7,2-5; else the best ones of each task")
-    which.add_argument("--best", type=int, default=BEST, help=f"so many of the best heads; {BEST} unless told")
+    selection = parser.add_mutually_exclusive_group()
+    selection.add_argument("--heads", type=heads, help="layer-head, such as 3-7,2-5; else the best ones of each task")
+    selection.add_argument("--best", type=int, default=BEST, help=f"so many of the best heads; {BEST} unless told")
     parser.add_argument("--metric", choices=("output", "lm"), help="text vector or language-model loss, if it has one")
     parser.add_argument("--random", type=int, default=RANDOM_ERASURES, help=f"draws; {RANDOM_ERASURES} unless told")
     parser.set_defaults(run=erase_tasks)
 
 
-def erase_tasks(chosen: argparse.Namespace) -> None:
+def erase_tasks(arguments: argparse.Namespace) -> None:
     """Erase what tells of a task from the output of single heads, and see whether the model's output changes more than
     where as many random directions are erased.
 
@@ -39,29 +39,29 @@ def erase_tasks(chosen: argparse.Namespace) -> None:
     the head's variance that are erased), accuracy and accuracy_erased (of a probe on the head's vectors, before and
     after).
     """
-    tasks = tasks_of(chosen)
-    checkpoint, asked = loaded(chosen)
-    pooling = chosen.pooling or usual_pooling(checkpoint, asked.kind)
-    metric = chosen.metric or usual_metric(checkpoint)
+    tasks = tasks_of(arguments)
+    checkpoint, settings = loaded(arguments)
+    pooling = arguments.pooling or usual_pooling(checkpoint, settings.kind)
+    metric = arguments.metric or usual_metric(checkpoint)
     tables = []
     for task in tasks:
-        read, texts, vectors = read_texts_of(checkpoint, task, asked, pooling, chosen)
-        found = erase(
+        usable_task, texts, vectors = read_texts_of(checkpoint, task, settings, pooling, arguments)
+        erasures = erase(
             checkpoint,
-            read,
+            usable_task,
             vectors,
             texts,
-            asked,
-            chosen.heads or best_heads(task_report(read, vectors), chosen.best),
+            settings,
+            arguments.heads or best_heads(task_report(usable_task, vectors), arguments.best),
             pooling=pooling,
             metric=metric,
-            n_random=chosen.random,
+            n_random=arguments.random,
         )
-        tables.append(erasure_table(found).assign(task=task.name))
-        print("\n".join(f"{task.name}: {_line(each)}" for each in found))
+        tables.append(erasure_table(erasures).assign(task=task.name))
+        print("\n".join(f"{task.name}: {_line(erasure)}" for erasure in erasures))
     table = pd.concat(tables, ignore_index=True)
     ordered = ["task", *(column for column in table.columns if column != "task")]
-    write_table(chosen.output, table[ordered], facts_of(checkpoint, asked, pooling))
+    write_table(arguments.output, table[ordered], facts_of(checkpoint, settings, pooling))
 
 
 def best_heads(report: TaskReport, count: int) -> list[Head]:
@@ -69,38 +69,38 @@ def best_heads(report: TaskReport, count: int) -> list[Head]:
     return [(int(report.layer[place]), int(report.head[place])) for place in ranking(report)[:count]]
 
 
-def erasure_table(found: list[Erasure]) -> pd.DataFrame:
-    """A row for each head."""
+def erasure_table(erasures: list[Erasure]) -> pd.DataFrame:
+    """One row per head."""
     return pd.DataFrame(
         [
             {
-                "layer": each.head[0],
-                "head": each.head[1],
-                "metric": each.metric,
-                "rank": each.rank,
-                "n_channels": each.n_channels,
-                "n_texts": each.n_texts,
-                "full": each.full,
-                "erased": each.erased,
-                "random": float(each.random.mean()),
-                "excess": each.excess,
-                "low": each.low,
-                "high": each.high,
-                "p": each.p,
-                "is_used": each.is_used,
-                "variance": each.variance,
-                "random_variance": each.random_variance,
-                "accuracy": each.accuracy,
-                "accuracy_erased": each.accuracy_erased,
+                "layer": erasure.head[0],
+                "head": erasure.head[1],
+                "metric": erasure.metric,
+                "rank": erasure.rank,
+                "n_channels": erasure.n_channels,
+                "n_texts": erasure.n_texts,
+                "full": erasure.full,
+                "erased": erasure.erased,
+                "random": float(erasure.random.mean()),
+                "excess": erasure.excess,
+                "low": erasure.low,
+                "high": erasure.high,
+                "p": erasure.p,
+                "is_used": erasure.is_used,
+                "variance": erasure.variance,
+                "random_variance": erasure.random_variance,
+                "accuracy": erasure.accuracy,
+                "accuracy_erased": erasure.accuracy_erased,
             }
-            for each in found
+            for erasure in erasures
         ]
     )
 
 
-def _line(each: Erasure) -> str:
+def _line(erasure: Erasure) -> str:
     return (
-        f"{head_name(*each.head)} accuracy {each.accuracy:.3f}, {each.accuracy_erased:.3f} once erased; {each.metric} "
-        f"{each.erased:.4g}, at random {each.random.mean():.4g}, difference {each.excess:+.2g} ({each.low:+.2g} to "
-        f"{each.high:+.2g}), p = {each.p:.2g}"
+        f"{head_name(*erasure.head)} accuracy {erasure.accuracy:.3f}, {erasure.accuracy_erased:.3f} once erased; "
+        f"{erasure.metric} {erasure.erased:.4g}, at random {erasure.random.mean():.4g}, difference "
+        f"{erasure.excess:+.2g} ({erasure.low:+.2g} to {erasure.high:+.2g}), p = {erasure.p:.2g}"
     )

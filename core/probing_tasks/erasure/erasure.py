@@ -1,4 +1,4 @@
-"""Whether a model uses what a head carries: what erasing a concept does, against erasing as many random directions."""
+"""Whether a model uses a concept encoded by a head: effect of erasing it, against erasing as many random directions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,52 +21,52 @@ from core.probing_tasks.vectors import Pooling, Vectors
 from core.statistics.means import half_interval, moments
 
 RANDOM_ERASURES: Final = 19
-"""Random directions are drawn so often: an effect that is greater than all has p = 0.05."""
+"""Number of random draws: an effect that is greater than all of theirs has p = 0.05."""
 MOST_TEXTS: Final = 200
-"""Of the test part over which the effect is taken."""
+"""Maximum number of test texts for measuring the effect."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Erasure:
-    """What erasing a concept from the output of one head does."""
+    """Effect of erasing a concept from the output of one head."""
 
     head: Head
     metric: Metric
     rank: int
-    """Directions that are erased."""
+    """Number of erased directions."""
     n_channels: int
-    """Of the head's vector."""
+    """Dimension of the head's vector."""
     n_texts: int
     full: float
     """Mean outcome over the texts with nothing erased."""
     erased: float
-    """With the concept erased."""
+    """Mean outcome with the concept erased."""
     random: Float[np.ndarray, " draw"]
-    """With random directions erased, each draw by itself."""
+    """Mean outcome with random directions erased, for each draw."""
     excess: float
     """Outcome with the concept erased minus the mean of those with random directions erased."""
     low: float
     high: float
-    """95% interval of this difference over the texts, by t."""
+    """95% t interval of this difference over the texts."""
     p: float
-    """Share of all erasures, the concept's among them, that have at least its outcome."""
+    """Share of all erasures, including that of the concept, with an outcome at least as large as the concept's."""
     variance: float
     """Share of the variance of the head's vectors, on the training part, that is erased with the concept."""
     random_variance: float
     """The same for random directions, mean over the draws."""
     accuracy: float
-    """Of a probe on the head's vectors, on the test part."""
+    """Accuracy of a probe on the head's vectors, on the test part."""
     accuracy_erased: float
-    """Of one that is trained on the vectors with the concept erased."""
+    """Accuracy of a probe that is trained on the vectors with the concept erased."""
 
     @property
     def is_used(self) -> bool:
-        """Whether erasing the concept does more than erasing random directions, by draws and by texts."""
+        """Whether erasing the concept has a greater effect than erasing random directions, over draws and texts."""
         return self.rank < self.n_channels and self.p <= ALPHA and self.low > 0
 
 
 def usual_metric(checkpoint: Checkpoint) -> Metric:
-    """The model's own loss where it has a language-model head and one stack, else the change of the text vector."""
+    """The loss if the model has a language-model head and one stack, otherwise the change of the text vector."""
     is_lm = checkpoint.head in ("masked token", "next token") and len(checkpoint.files.kinds) == 1
     return "lm" if is_lm else "output"
 
@@ -85,9 +85,9 @@ def erase(
     seed: int = 0,
     watch: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[Erasure]:
-    """Erase what tells of a task from the output of some heads, one at a time.
+    """Erase the concept of a task from the output of some heads, one at a time.
 
-    The erasers are fitted to the training part and judged on texts of the test part, where no label is read.
+    The erasers are fitted to the training part, and their effect is measured on test texts, without their labels.
 
     Args:
         checkpoint: loaded.
@@ -97,12 +97,12 @@ def erase(
         settings: which attention, and which heads are off.
         heads: one or more.
         pooling: where the vectors were read.
-        metric: what an erasure may change; None for `usual_metric`.
-        n_random: how often as many random directions are erased.
-        seed: of these.
-        watch: is told how many passes over a text are done, and of how many.
+        metric: how the effect is measured; None for `usual_metric`.
+        n_random: number of draws of as many random directions.
+        seed: of these draws.
+        watch: called with the number of passes done and the total, over all texts and heads.
 
-    Raises: AnalysisError for a task about pairs, a head that is not there, or a metric that the checkpoint has not.
+    Raises: AnalysisError for a task about pairs, and for a head or a metric that the checkpoint does not have.
     Source: Elazar et al. 2021 (amnesic probing), with the eraser of Belrose et al. 2023.
     """
     from core.probing_tasks.erasure.passes import erased_outcomes
@@ -110,12 +110,12 @@ def erase(
     metric = metric or usual_metric(checkpoint)
     _check(checkpoint, task, vectors, heads, metric)
     labels = labels_of(task)
-    tested = _some(labels.test)
-    texts = [prepared[place] for place in tested]
-    found = []
+    test_rows = _evenly_spaced(labels.test)
+    texts = [prepared[row] for row in test_rows]
+    erasures = []
     for number, head in enumerate(heads):
-        own = np.asarray(vectors.heads[:, head[0], head[1]], float)
-        erasers = _erasers(own[labels.train], labels, n_random, seed)
+        head_vectors = np.asarray(vectors.heads[:, head[0], head[1]], float)
+        erasers = _erasers(head_vectors[labels.train], labels, n_random, seed)
         outcomes = erased_outcomes(
             checkpoint,
             texts,
@@ -124,15 +124,15 @@ def erase(
             erasers,
             metric=metric,
             pooling=pooling,
-            watch=partial(_of_all, watch, number, len(heads)),
+            watch=partial(_watch_all, watch, number, len(heads)),
         )
-        found.append(_erasure(head, metric, own, labels, erasers, outcomes))
-    return found
+        erasures.append(_erasure(head, metric, head_vectors, labels, erasers, outcomes))
+    return erasures
 
 
-def _of_all(watch: Callable[[int, int], None], n_before: int, n_heads: int, done: int, of: int) -> None:
-    """Tell how far one of several heads is."""
-    watch(n_before * of + done, n_heads * of)
+def _watch_all(watch: Callable[[int, int], None], n_before: int, n_heads: int, done: int, total: int) -> None:
+    """Report progress over all heads from that of one head."""
+    watch(n_before * total + done, n_heads * total)
 
 
 def _check(checkpoint: Checkpoint, task: Task, vectors: Vectors, heads: Sequence[Head], metric: Metric) -> None:
@@ -153,18 +153,18 @@ def _check(checkpoint: Checkpoint, task: Task, vectors: Vectors, heads: Sequence
             raise AnalysisError(f"The checkpoint has no head {head_name(layer, head)}. Choose another.")
 
 
-def _some(rows: np.ndarray) -> list[int]:
-    """At most MOST_TEXTS rows, evenly over all of them."""
-    places = np.linspace(0, len(rows) - 1, min(len(rows), MOST_TEXTS)).round().astype(int)
-    return [int(row) for row in rows[places]]
+def _evenly_spaced(rows: np.ndarray) -> list[int]:
+    """At most MOST_TEXTS rows, evenly spaced."""
+    indices = np.linspace(0, len(rows) - 1, min(len(rows), MOST_TEXTS)).round().astype(int)
+    return [int(row) for row in rows[indices]]
 
 
 def _erasers(train: Float[np.ndarray, "row channel"], labels: Labels, n_random: int, seed: int) -> list[Eraser]:
-    """The concept's, then the random ones."""
+    """The eraser of the concept, then the random ones."""
     targets = labels.targets if labels.values is None else labels.values[:, None]
-    own = concept_eraser(train, np.asarray(targets[labels.train], float))
+    concept = concept_eraser(train, np.asarray(targets[labels.train], float))
     rng = np.random.default_rng(seed)
-    return [own, *(random_eraser(train, own.rank, rng) for _ in range(n_random))]
+    return [concept, *(random_eraser(train, concept.rank, rng) for _ in range(n_random))]
 
 
 def _erasure(
@@ -178,10 +178,10 @@ def _erasure(
     full, erased, random = outcomes[:, 0], outcomes[:, 1], outcomes[:, 2:]
     n_texts, (excess,), squares = moments((erased - random.mean(axis=1))[:, None])
     (half,) = half_interval(n_texts, squares, ALPHA)
-    of_draws = random.mean(axis=0)
+    by_draw = random.mean(axis=0)
     eraser, train = erasers[0], vectors[labels.train]
-    accuracy, accuracy_erased = (_accuracy(own, labels) for own in (vectors, eraser(vectors)))
-    variance, *of_random = (_variance(each, train) for each in erasers)
+    accuracy, accuracy_erased = (_accuracy(inputs, labels) for inputs in (vectors, eraser(vectors)))
+    variance, *random_variances = (_variance(each_eraser, train) for each_eraser in erasers)
     return Erasure(
         head=head,
         metric=metric,
@@ -190,25 +190,25 @@ def _erasure(
         n_texts=len(outcomes),
         full=float(full.mean()),
         erased=float(erased.mean()),
-        random=of_draws,
+        random=by_draw,
         excess=float(excess),
         low=float(excess - half),
         high=float(excess + half),
-        p=float((1 + (of_draws >= erased.mean()).sum()) / (1 + len(of_draws))),
+        p=float((1 + (by_draw >= erased.mean()).sum()) / (1 + len(by_draw))),
         variance=variance,
-        random_variance=float(np.mean(of_random)),
+        random_variance=float(np.mean(random_variances)),
         accuracy=accuracy,
         accuracy_erased=accuracy_erased,
     )
 
 
 def _variance(eraser: Eraser, vectors: Float[np.ndarray, "row channel"]) -> float:
-    """Share of the variance of vectors that an eraser takes away."""
+    """Share of the variance of vectors that an eraser removes."""
     return float(((vectors - eraser.mean) @ eraser.removed).var(axis=0).sum() / vectors.var(axis=0).sum())
 
 
 def _accuracy(vectors: Float[np.ndarray, "example channel"], labels: Labels) -> float:
-    """Score of a probe of one head on the test part."""
+    """Score on the test part of a probe trained on the vectors of one head."""
     from core.probing_tasks.probes.probe import probe
 
     predicted = probe(vectors[:, None], labels).predicted

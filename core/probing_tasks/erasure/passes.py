@@ -29,43 +29,44 @@ def erased_outcomes(
     pooling: Pooling,
     watch: Callable[[int, int], None] = lambda done, of: None,
 ) -> Float[np.ndarray, "text state"]:
-    """Outcome of each text as it is, then with each eraser.
+    """Outcome of each text without erasure, then with each eraser.
 
-    Where vectors are read at [CLS], directions are erased there only; else at every token: in a decoder each is the
-    last one of what stands before it, and a mean is erased with all its parts.
+    If vectors are read at [CLS], directions are erased only there; otherwise at every token, since in a decoder each
+    token is the last of its prefix, and a mean is erased by erasing at all tokens.
 
     Args:
         checkpoint: loaded.
         texts: prepared, one or more.
         settings: which attention, and which heads are off.
-        head: whose output before the projection is changed.
-        erasers: each in a pass of its own.
+        head: whose output before the output projection is changed.
+        erasers: each is applied in a separate pass.
         metric: change of the text vector, or loss of the language model.
-        pooling: where the vectors were read that the erasers are fitted to.
-        watch: is told how many texts are done, and of how many.
+        pooling: where the vectors that the erasers were fitted to were read.
+        watch: called with the number of texts done and the total.
 
-    Raises: AnalysisError for a metric that the checkpoint has not, or one whose single heads cannot be seen.
+    Raises: AnalysisError if the checkpoint does not support the metric, or the outputs of single heads cannot be
+        observed.
     """
     check_heads_are_seen(checkpoint.model)
     check_metric(checkpoint, metric, settings.kind)
-    found = np.empty((len(texts), 1 + len(erasers)))
+    outcomes = np.empty((len(texts), 1 + len(erasers)))
     n_done = 0
     for batch in plan_batches([text.n_tokens for text in texts], BATCH_TOKENS[checkpoint.device]):
-        own = [texts[place] for place in batch.positions]
-        readout, states = Readout(checkpoint, metric, own), list[Tensor]()
+        batch_texts = [texts[index] for index in batch.positions]
+        readout, states = Readout(checkpoint, metric, batch_texts), list[Tensor]()
         for eraser in (None, *erasers):
-            change = None if eraser is None else _Change(checkpoint, own, head, eraser, pooling)
-            states.append(readout.outcomes(_run(checkpoint, readout, settings, metric, change))[0, :, 0])
-        found[list(batch.positions)] = torch.stack(states, 1).numpy()
-        n_done += len(own)
+            erasure = None if eraser is None else _DirectionEraser(checkpoint, batch_texts, head, eraser, pooling)
+            states.append(readout.outcomes(_run(checkpoint, readout, settings, metric, erasure))[0, :, 0])
+        outcomes[list(batch.positions)] = torch.stack(states, 1).numpy()
+        n_done += len(batch_texts)
         watch(n_done, len(texts))
     if metric == "output":
-        found[:, 0] = 0  # its own difference from itself
-    return found
+        outcomes[:, 0] = 0  # the difference of each text from itself
+    return outcomes
 
 
 def _run(
-    checkpoint: Checkpoint, readout: Readout, settings: PassSettings, metric: Metric, change: "_Change | None"
+    checkpoint: Checkpoint, readout: Readout, settings: PassSettings, metric: Metric, erasure: "_DirectionEraser | None"
 ) -> object:
     return observe(
         model_of(checkpoint, metric, settings.kind),
@@ -73,12 +74,12 @@ def _run(
         [],
         calls=checkpoint.attentions[settings.kind].calls,
         gates=gates(checkpoint, settings),
-        on_output=change,
+        on_output=erasure,
     )
 
 
-class _Change:
-    """Erases directions from the output of a head as it is handed on, layer by layer."""
+class _DirectionEraser:
+    """Erases directions from the output of one head during a pass; called once per layer."""
 
     def __init__(
         self, checkpoint: Checkpoint, texts: Sequence[PassText], head: Head, eraser: Eraser, pooling: Pooling
@@ -88,21 +89,23 @@ class _Change:
         self._mean = torch.from_numpy(eraser.mean).to(device, dtype)
         self._removed = torch.from_numpy(eraser.removed).to(device, dtype)
         self._rows = torch.arange(len(texts), device=checkpoint.device)
-        self._places: Tensor | None = None
+        self._positions: Tensor | None = None
         if pooling == "cls":
-            self._places = torch.from_numpy(places_to_read(texts, pooling)).to(checkpoint.device)
+            self._positions = torch.from_numpy(places_to_read(texts, pooling)).to(checkpoint.device)
         self._next = 0
 
     def __call__(self, outputs: Float[Tensor, "text token head channel"], _: Tensor) -> None:
         layer, self._next = self._next, self._next + 1
         if layer != self._layer:
             return
-        if self._places is None:
-            of_head = outputs[:, :, self._head]
-            outputs[:, :, self._head] = self._erased(of_head)
+        if self._positions is None:
+            head_output = outputs[:, :, self._head]
+            outputs[:, :, self._head] = self._erased(head_output)
         else:
-            outputs[self._rows, self._places, self._head] = self._erased(outputs[self._rows, self._places, self._head])
+            outputs[self._rows, self._positions, self._head] = self._erased(
+                outputs[self._rows, self._positions, self._head]
+            )
 
     def _erased(self, vectors: Float[Tensor, "*row channel"]) -> Float[Tensor, "*row channel"]:
-        computed = vectors.to(self._mean.dtype)
-        return (computed - (computed - self._mean) @ self._removed).to(vectors.dtype)
+        values = vectors.to(self._mean.dtype)
+        return (values - (values - self._mean) @ self._removed).to(vectors.dtype)

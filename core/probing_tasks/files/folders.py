@@ -1,4 +1,4 @@
-"""Tasks from a file, or from a folder of files: one task a file."""
+"""Reads tasks from a file, or from a folder with one task per file."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from core.texts.text import decoded
 FILE_OF_A_TASK: Final = re.compile(r"(.+?)\.(txt|tsv|csv)(\.gz)?", re.IGNORECASE | re.DOTALL)
 MAX_FILES: Final = 100
 ABOUT: Final = "tasks.json"
-"""File beside the tasks that says what they are and where they come from; not needed."""
+"""Optional file beside the tasks with their definitions and sources."""
 
 
 def read_tasks(
@@ -30,12 +30,12 @@ def read_tasks(
     *,
     is_regression: bool | None = None,
 ) -> tuple[Task, ...]:
-    """Read the task of a file, or one of each file of a folder, by name.
+    """Read the task of a file, or one task from each file of a folder, sorted by name.
 
     A file is in SentEval's format if its first line is; else .csv and .tsv are labelled tables. All may be gzipped.
 
     Args:
-        path: of the file or folder; of a folder, files with other endings are left alone.
+        path: of the file or folder; in a folder, files with other endings are ignored.
         text_columns: of tables, as for `read_labelled_task`.
         label_column: of tables.
         part_column: of tables.
@@ -43,7 +43,7 @@ def read_tasks(
 
     Raises: ColumnsNeeded for a table with an unknown header; TextError, with the file and the line.
     """
-    if not os.path.isdir(path):  # where Path raises for too long a name, it answers False
+    if not os.path.isdir(path):  # returns False for too long a name, where Path raises
         return (_read_task(path, text_columns, label_column, part_column, is_regression),)
     files = sorted(file for file in path.iterdir() if FILE_OF_A_TASK.fullmatch(file.name) and file.is_file())
     if not files:
@@ -56,9 +56,9 @@ def read_tasks(
 
 
 def task_name(path: str | Path) -> str:
-    """Name of the task in a file: the file's without its endings."""
-    found = FILE_OF_A_TASK.fullmatch(Path(path).name)
-    return found[1] if found else Path(path).name
+    """Name of the task in a file: the file name without its endings."""
+    match = FILE_OF_A_TASK.fullmatch(Path(path).name)
+    return match[1] if match else Path(path).name
 
 
 def _read_task(
@@ -68,16 +68,16 @@ def _read_task(
     part_column: str | None,
     is_regression: bool | None,
 ) -> Task:
-    found = FILE_OF_A_TASK.fullmatch(path.name)
-    if found is None:
+    match = FILE_OF_A_TASK.fullmatch(path.name)
+    if match is None:
         raise TextError(
             f"{shortened(path.name)} cannot be read. Choose a file that ends in .txt, .tsv or .csv, or in .gz after it."
         )
     content = read_bytes(path)
     try:
-        plain = unpacked(content) if found[3] else content
-        if found[2].lower() == "txt" or is_senteval(plain):
-            return read_senteval(found[1], plain, is_regression=is_regression)
+        unpacked_content = unpacked(content) if match[3] else content
+        if match[2].lower() == "txt" or is_senteval(unpacked_content):
+            return read_senteval(match[1], unpacked_content, is_regression=is_regression)
         return read_labelled_task(
             path.name, content, text_columns, label_column, part_column, is_regression=is_regression
         )
@@ -87,7 +87,7 @@ def _read_task(
 
 
 def _sources(path: Path) -> dict[str, str]:
-    """Where the tasks of a folder come from, by name, as `python -m core tasks` wrote it; empty without that file."""
+    """Source of each task of a folder, by name, as written by `python -m core tasks`; empty without that file."""
     if not path.is_file():
         return {}
     try:

@@ -1,4 +1,4 @@
-"""Probing tasks from labelled tables, .csv or .tsv, whose parts are named in a column or made here."""
+"""Probing tasks from labelled tables, .csv or .tsv, with parts from a column or from a split made here."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from core.texts.text import Text, read_labelled, read_parted
 
 LABEL_COLUMN: Final = "label"
 PART_COLUMNS: Final = ("part", "split", "partition")
-"""Columns that are taken for parts where none is named."""
+"""Columns that are recognised as parts if none is given."""
 NAMES_OF_PARTS: Final = {
     "tr": "train", "train": "train", "training": "train",
     "va": "validation", "val": "validation", "valid": "validation", "validation": "validation", "dev": "validation",
@@ -34,15 +34,15 @@ def read_labelled_task(
 ) -> Task:
     """Read a task from a labelled table.
 
-    Without a column of parts, rows are split in the shares of `core.probing_tasks.parts.SHARES`, evenly in each class;
-    rows with the same sentence come into the same part, also rows of pairs that share one of two.
+    Without a column of parts, rows are split in the proportions of `core.probing_tasks.parts.SHARES` within each class;
+    rows that share a sentence, also in pairs, go into the same part.
 
     Args:
         name: of the file: .csv or .tsv, also gzipped.
-        content: its bytes; at most 20 MB when unpacked.
+        content: bytes of the file; at most 20 MB when unpacked.
         text_columns: one column, or two for pairs; None to recognise a known header.
         label_column: the column with the label of each text.
-        part_column: the column with the part of each text; None to take one of PART_COLUMNS, or else to split here.
+        part_column: the column with the part of each text; None to use one of PART_COLUMNS, or else to split here.
         is_regression: None to decide by the labels.
         seed: of the split.
 
@@ -56,32 +56,32 @@ def read_labelled_task(
     if part_column is None:
         rows = read_labelled(table, suffix, text_columns, label_column)
         examples = _split([Example(text, label, "") for text, label in _checked(rows)], seed)
-        told = f"the labelled table {name}, split into parts by sentence with seed {seed}"
+        source = f"the labelled table {name}, split into parts by sentence with seed {seed}"
     else:
         examples = _parted(read_parted(table, suffix, text_columns, label_column, part_column))
-        told = f"the labelled table {name}, parts from its column {part_column}"
+        source = f"the labelled table {name}, parts from its column {part_column}"
     if is_regression is None:
         is_regression = are_targets(examples)
-    return Task(name.partition(".")[0], examples, is_regression, told)
+    return Task(name.partition(".")[0], examples, is_regression, source)
 
 
 def _check_columns(texts: tuple[str, ...] | None, label: str, part: str | None) -> None:
-    chosen = [*(texts or ()), label, *([part] if part else [])]
-    twice = next((column for column in chosen if chosen.count(column) > 1), None)
-    if twice is not None:
+    columns = [*(texts or ()), label, *([part] if part else [])]
+    repeated = next((column for column in columns if columns.count(column) > 1), None)
+    if repeated is not None:
         raise TextError(
-            f'The column "{twice}" cannot have two meanings at once. Pick another for texts, labels or parts.'
+            f'The column "{repeated}" cannot have two meanings at once. Pick another for texts, labels or parts.'
         )
 
 
 def _checked(rows: Iterable[tuple[int, Text, str]]) -> list[tuple[Text, str]]:
-    found: list[tuple[Text, str]] = []
+    labelled_texts: list[tuple[Text, str]] = []
     for line, text, label in rows:
-        _check_number(len(found))
-        found.append((text, checked_label(line, label)))
-    if not found:
+        _check_number(len(labelled_texts))
+        labelled_texts.append((text, checked_label(line, label)))
+    if not labelled_texts:
         raise TextError("The table has a header and no row. Add one row a text.")
-    return found
+    return labelled_texts
 
 
 def _parted(rows: Iterable[tuple[int, Text, str, str]]) -> tuple[Example, ...]:
@@ -102,8 +102,8 @@ def _check_number(n_rows: int) -> None:
 
 
 def _split(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
-    """The examples with a part each."""
-    units = _linked([example.text.segments for example in examples])
+    """Assign a part to each example."""
+    units = _groups([example.text.segments for example in examples])
     is_regression = are_targets(tuple(examples))
     cells: dict[str, Counter[Cell]] = defaultdict(Counter)
     for unit, example in zip(units, examples):
@@ -117,17 +117,17 @@ def _split(examples: Sequence[Example], seed: int) -> tuple[Example, ...]:
     return tuple(Example(example.text, example.label, part_of[unit]) for unit, example in zip(units, examples))
 
 
-def _linked(texts: Sequence[tuple[str, ...]]) -> list[str]:
-    """A name for each text; texts that share a sentence, or are linked by others that do, have the same."""
-    leads: dict[str, str] = {}
+def _groups(texts: Sequence[tuple[str, ...]]) -> list[str]:
+    """A group name for each text; texts that share a sentence, directly or through other texts, are in one group."""
+    parents: dict[str, str] = {}
 
-    def last(sentence: str) -> str:
-        while (further := leads.setdefault(sentence, sentence)) != sentence:
-            leads[sentence] = leads.setdefault(further, further)
-            sentence = leads[sentence]
+    def root(sentence: str) -> str:
+        while (parent := parents.setdefault(sentence, sentence)) != sentence:
+            parents[sentence] = parents.setdefault(parent, parent)
+            sentence = parents[sentence]
         return sentence
 
     for segments in texts:
         for segment in segments[1:]:
-            leads[last(segment)] = last(segments[0])
-    return [last(segments[0]) for segments in texts]
+            parents[root(segment)] = root(segments[0])
+    return [root(segments[0]) for segments in texts]

@@ -13,9 +13,9 @@ from core.probing_tasks.task import PARTS, Example, Task
 from core.texts.text import decoded, text_of
 
 MAX_ROWS: Final = 200_000
-"""SentEval's files have 120,000."""
+"""Maximum number of rows; SentEval's files have 120,000."""
 MARKS: Final = dict(zip(("tr", "va", "te"), PARTS))
-"""First cell of a line -> part."""
+"""First cell of a line -> name of the part."""
 _N_CELLS: Final = 3
 
 
@@ -24,9 +24,9 @@ def read_senteval(name: str, content: bytes, *, is_regression: bool | None = Non
 
     Args:
         name: of the task.
-        content: the file's bytes, UTF-8, unpacked.
-        is_regression: None to decide by the labels, as `are_targets`.
-        source: where it comes from; None for the file itself.
+        content: bytes of the file, UTF-8, unpacked.
+        is_regression: None to decide by the labels, as `are_targets` does.
+        source: provenance of the task; None for the file itself.
 
     Raises: TextError, with the line.
     """
@@ -45,9 +45,9 @@ def is_senteval(content: bytes) -> bool:
 
 
 def write_senteval(task: Task) -> str:
-    """A task as the content of a file in SentEval's format, part after part.
+    """A task as the content of a file in SentEval's format, part by part.
 
-    Raises: AnalysisError for a task about pairs, which the format has no place for.
+    Raises: AnalysisError for a task about pairs, which the format does not support.
     """
     pair = next((example for example in task.examples if len(example.text.segments) != 1), None)
     if pair is not None:
@@ -60,7 +60,7 @@ def write_senteval(task: Task) -> str:
 
 
 def are_targets(examples: tuple[Example, ...]) -> bool:
-    """Whether labels are numbers to predict: numbers, with more than MOST_CLASSES_OF_NUMBERS different values."""
+    """Whether labels are regression targets: numbers with more than MOST_CLASSES_OF_NUMBERS distinct values."""
     labels = {example.label for example in examples}
     return all(map(NUMBER.fullmatch, labels)) and len(set(map(float, labels))) > MOST_CLASSES_OF_NUMBERS
 

@@ -1,1 +1,1 @@
-"""Ten probing tasks made from dependency trees, after those of Conneau et al. 2018."""
+"""Ten probing tasks made from dependency trees, modelled on those of Conneau et al. 2018."""

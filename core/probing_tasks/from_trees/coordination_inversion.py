@@ -1,4 +1,4 @@
-"""The task coordination inversion: whether two coordinated main clauses changed places."""
+"""The task coordination inversion: whether two coordinated main clauses were swapped."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,28 +11,28 @@ from core.probing_tasks.from_trees.syntax import ORIGINAL, by_turns
 
 SUBJECTS: Final = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
 LEAST_WORDS: Final = 2
-"""Of a clause."""
+"""Minimum length of a clause."""
 QUOTES_AND_BRACKETS: Final = frozenset("\"'`“”‘’()[]{}") | {"''", "``"}
 NAMES: Final = frozenset(("NNP", "NNPS"))
 LONGER, SHORTER, EQUAL = "longer", "shorter", "equal"
-"""The first clause, as it is shown, next to the second."""
+"""Length of the first clause, in the order of the row, relative to the second."""
 
 
 @dataclass(frozen=True)
 class _Clauses:
-    """A sentence of two main clauses: first, between, second, end."""
+    """A sentence of two main clauses."""
 
     first: tuple[str, ...]
     between: tuple[str, ...]
-    """The conjunction, perhaps with a comma before it."""
+    """The conjunction, with the comma before it if there is one."""
     second: tuple[str, ...]
     end: tuple[str, ...]
-    """Punctuation."""
+    """Final punctuation."""
     keeps_case: bool
-    """Whether the first word is written the same anywhere in a sentence."""
+    """Whether the first word keeps its case when it is not at the beginning."""
 
 
-def coordination_inversion(sentences: Sequence[Sentence], chance: Random) -> list[Candidate]:
+def coordination_inversion(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     """Whether two main clauses, joined by one conjunction, have changed places (I) or not (O).
 
     The root has one clause coordinated with it (conj), both have a subject, one conjunction (CC) joins them, and each
@@ -41,10 +41,10 @@ def coordination_inversion(sentences: Sequence[Sentence], chance: Random) -> lis
     that neither tells. As many sentences of each class have the longer clause first. No sentence is in both classes.
     Source: Conneau et al. 2018, CoordInv, from trees of constituents; balanced by length as theirs.
     """
-    found = [(sentence, clauses) for sentence in sentences if (clauses := _clauses(sentence)) is not None]
+    eligible = [(sentence, clauses) for sentence in sentences if (clauses := _clauses(sentence)) is not None]
     return [
         _candidate(sentence, clauses if label == ORIGINAL else _inverted(clauses), label)
-        for label, (sentence, clauses) in zip(by_turns(len(found), chance), found)
+        for label, (sentence, clauses) in zip(by_turns(len(eligible), rng), eligible)
     ]
 
 
@@ -56,13 +56,13 @@ def _candidate(sentence: Sentence, clauses: _Clauses, label: str) -> Candidate:
 
 
 def _clauses(sentence: Sentence) -> _Clauses | None:
-    """The two main clauses; None for a sentence of another form."""
+    """The two main clauses of a sentence; None if it has another form."""
     root, words = sentence.root, sentence.words
-    joined = sentence.children_by(root, "conj")
-    if len(joined) != 1 or is_punctuation(words[0]) or not QUOTES_AND_BRACKETS.isdisjoint(words):
+    conjuncts = sentence.children_by(root, "conj")
+    if len(conjuncts) != 1 or is_punctuation(words[0]) or not QUOTES_AND_BRACKETS.isdisjoint(words):
         return None
-    conjunctions = [*sentence.children_by(root, "cc"), *sentence.children_by(joined[0], "cc")]
-    has_subjects = all(sentence.children_by(verb, *SUBJECTS) for verb in (root, joined[0]))
+    conjunctions = [*sentence.children_by(root, "cc"), *sentence.children_by(conjuncts[0], "cc")]
+    has_subjects = all(sentence.children_by(verb, *SUBJECTS) for verb in (root, conjuncts[0]))
     if len(conjunctions) != 1 or sentence.tags[conjunctions[0]] != "CC" or not has_subjects:
         return None
     conjunction = conjunctions[0]
@@ -71,8 +71,12 @@ def _clauses(sentence: Sentence) -> _Clauses | None:
     while is_punctuation(words[end - 1]):
         end -= 1
     first, second = range(start), range(conjunction + 1, end)
-    below = sentence.subtree(joined[0])
-    if below.intersection(first) or not below.issuperset(second) or min(len(first), len(second)) < LEAST_WORDS:
+    second_subtree = sentence.subtree(conjuncts[0])
+    if (
+        second_subtree.intersection(first)
+        or not second_subtree.issuperset(second)
+        or min(len(first), len(second)) < LEAST_WORDS
+    ):
         return None
     return _Clauses(
         words[:start],
@@ -84,7 +88,7 @@ def _clauses(sentence: Sentence) -> _Clauses | None:
 
 
 def _inverted(clauses: _Clauses) -> _Clauses:
-    """The clauses in the other order; the sentence begins with upper case if it did before."""
+    """The clauses in reverse order; the sentence begins with upper case if it did before."""
     first, second = list(clauses.second), list(clauses.first)
     if clauses.first[0][0].isupper():
         first[0] = first[0][0].upper() + first[0][1:]

@@ -1,4 +1,4 @@
-"""The tasks made from a corpus of trees, and which could not be made."""
+"""Makes tasks from a corpus of trees, and reports which could not be made."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from core.probing_tasks.from_trees.syntax import bigram_shift, top_relations, tr
 from core.probing_tasks.task import Task
 
 MOST_ROWS: Final = 12_000
-"""Rows of a task, unless told otherwise."""
+"""Default maximum number of rows of a task."""
 DEFINITIONS: Final[tuple[Callable[[Sequence[Sentence], Random], list[Candidate]], ...]] = (
     length,
     word_content,
@@ -31,26 +31,26 @@ DEFINITIONS: Final[tuple[Callable[[Sequence[Sentence], Random], list[Candidate]]
     odd_man_out,
     coordination_inversion,
 )
-"""Functions from sentences to candidates; a task has the name of its function, and is defined by its docstring."""
-OF_FORMS: Final = frozenset((tense, subject_number, object_number))
-"""Split into parts by the key word form."""
+"""Functions from sentences to candidates; each gives its task a name, and by its docstring a definition."""
+BY_WORD_FORM: Final = frozenset((tense, subject_number, object_number))
+"""Tasks that are split into parts by the form of the key word."""
 
 
 @dataclass(frozen=True)
 class MadeTask:
-    """A task, or why there is none."""
+    """A task, or the reason why it could not be made."""
 
     name: str
     definition: str
-    """In several paragraphs."""
+    """Definition in several paragraphs."""
     n_rows: int
-    """Of all parts; where there is no task, those that could be made."""
+    """Number of rows of all parts; without a task, the number that could be made."""
     task: Task | None
-    """None where the rows are too few."""
+    """None if there are too few rows."""
 
     @property
     def left_out(self) -> str | None:
-        """Why there is no task; None where there is one."""
+        """Why there is no task; None if there is one."""
         if self.task is not None:
             return None
         return (
@@ -62,13 +62,13 @@ class MadeTask:
 def make_tasks(
     sentences: Iterable[Sentence], source: str, *, seed: int = 0, most: int = MOST_ROWS
 ) -> Iterator[MadeTask]:
-    """Make the ten tasks, that of depth in two forms, one after the other.
+    """Make the ten tasks, tree depth in two variants, one after the other.
 
     Args:
-        sentences: with trees; those of 5 to 28 words are used, of equal ones the first.
-        source: where sentences and trees come from, in one line.
-        seed: of all random numbers; the same seed makes the same rows of the same sentences.
-        most: rows of a task, at most.
+        sentences: with trees; those of 5 to 28 words are used, without duplicates.
+        source: provenance of sentences and trees, in one line.
+        seed: of all random numbers; the same seed and sentences give the same rows.
+        most: maximum number of rows of a task.
 
     Raises: AnalysisError for a number of rows below LEAST_ROWS_OF_A_TASK; TextError for too many sentences.
     """
@@ -77,16 +77,16 @@ def make_tasks(
             f"A task of at most {most:,} rows is too small. Ask for at least {LEAST_ROWS_OF_A_TASK:,} rows."
         )
     used = usable(sentences)
-    for find in DEFINITIONS:
-        chance = Random(f"{seed} {find.__name__}")
-        rows = balanced_rows(find(used, chance), most, chance)
-        told = f"{source}; {len(used):,} sentences of 5 to 28 words, {_split_by(find, used)}; seed {seed}"
-        task = Task(find.__name__, rows, source=told) if len(rows) >= LEAST_ROWS_OF_A_TASK else None
-        yield MadeTask(find.__name__, getdoc(find) or "", len(rows), task)
+    for define in DEFINITIONS:
+        rng = Random(f"{seed} {define.__name__}")
+        rows = balanced_rows(define(used, rng), most, rng)
+        provenance = f"{source}; {len(used):,} sentences of 5 to 28 words, {_split_by(define, used)}; seed {seed}"
+        task = Task(define.__name__, rows, source=provenance) if len(rows) >= LEAST_ROWS_OF_A_TASK else None
+        yield MadeTask(define.__name__, getdoc(define) or "", len(rows), task)
 
 
-def _split_by(find: object, sentences: Sequence[Sentence]) -> str:
-    if find in OF_FORMS:
+def _split_by(define: object, sentences: Sequence[Sentence]) -> str:
+    if define in BY_WORD_FORM:
         return "split into parts by the key word"
     by_documents = n_documents(sentences) < len(sentences)
     return f"split into parts by {'document' if by_documents else 'sentence'}"

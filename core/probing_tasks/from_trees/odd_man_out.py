@@ -17,28 +17,28 @@ REPLACED: Final = "C"
 """SentEval's label for a sentence with a replaced word."""
 OPEN_TAGS: Final = frozenset(["NN", "NNS", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ"])
 FREQUENCIES: Final = range(5, 401)
-"""Occurrences in the corpus of a word that is replaced, or replaces."""
+"""Occurrences in the corpus of a word that can be replaced, or serve as a replacement."""
 FARTHEST: Final = 1.0
-"""Difference between the frequencies of two pairs of words, each plus 1, as a power of 2."""
+"""Maximum difference between the frequencies of two bigrams, each plus 1, on a log2 scale."""
 TRIES: Final = 100
-"""Words that are tried in the place of one."""
+"""Maximum number of replacements tried for a word."""
 
 _Bigram = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class _Corpus:
-    """What is counted once for all sentences."""
+    """Counts over all sentences."""
 
     words: Counter[str]
-    """In lower case."""
+    """Frequency of each word, in lower case."""
     bigrams: Counter[_Bigram]
     part_of_document: dict[str, str]
     substitutes: dict[tuple[str, str, int], list[str]]
     """Words by tag, part, and frequency as a power of 2."""
 
 
-def odd_man_out(sentences: Sequence[Sentence], chance: Random) -> list[Candidate]:
+def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> list[Candidate]:
     """Whether one noun or verb was replaced by another (C) or not (O).
 
     The two words have the same tag and are in lower case; both occur 5 to 400 times in the corpus, with the same whole
@@ -48,30 +48,32 @@ def odd_man_out(sentences: Sequence[Sentence], chance: Random) -> list[Candidate
     Source: Conneau et al. 2018, SOMO: words that occur 40 to 400 times, pairs of similar frequency in log scale. In a
     small corpus most pairs occur once, so the control of pairs is weak, and some changed sentences stay sensible.
     """
-    corpus = _counted(sentences, chance)
+    corpus = _counted(sentences, rng)
     candidates: list[Candidate] = []
-    for row in chance.sample(range(len(sentences)), len(sentences)):
+    for row in rng.sample(range(len(sentences)), len(sentences)):
         sentence = sentences[row]
         part = corpus.part_of_document[sentence.document]
-        changed = next(_changed(sentence, part, corpus, chance), None)
-        if changed is not None:
+        changed_words = next(_changed(sentence, part, corpus, rng), None)
+        if changed_words is not None:
             label = (ORIGINAL, REPLACED)[len(candidates) % 2]
-            words = sentence.words if label == ORIGINAL else changed
+            words = sentence.words if label == ORIGINAL else changed_words
             candidates.append(Candidate(words, label, sentence.document, part=part))
     return candidates
 
 
-def _counted(sentences: Sequence[Sentence], chance: Random) -> _Corpus:
+def _counted(sentences: Sequence[Sentence], rng: Random) -> _Corpus:
     words = Counter(word.lower() for sentence in sentences for word in sentence.words)
     bigrams = Counter(pair for sentence in sentences for pair in _bigrams(sentence.words))
     documents = Counter(sentence.document for sentence in sentences)
-    part_of_document = split_units({name: {("", ""): rows} for name, rows in documents.items()}, chance)
+    part_of_document = split_units({name: {("", ""): rows} for name, rows in documents.items()}, rng)
     tags: dict[str, set[str]] = defaultdict(set)
     for sentence in sentences:
         for word, tag in zip(sentence.words, sentence.tags):
             if _is_open(word, tag, words):
                 tags[word].add(tag)
-    part_of_word = split_units({word: {(tag, ""): 1 for tag in sorted(found)} for word, found in tags.items()}, chance)
+    part_of_word = split_units(
+        {word: {(tag, ""): 1 for tag in sorted(word_tags)} for word, word_tags in tags.items()}, rng
+    )
     substitutes: dict[tuple[str, str, int], list[str]] = defaultdict(list)
     for word in sorted(tags):
         for tag in tags[word]:
@@ -79,26 +81,26 @@ def _counted(sentences: Sequence[Sentence], chance: Random) -> _Corpus:
     return _Corpus(words, bigrams, part_of_document, substitutes)
 
 
-def _changed(sentence: Sentence, part: str, corpus: _Corpus, chance: Random) -> Iterator[tuple[str, ...]]:
-    """The sentence with a word replaced, for each word and substitute that will do, in an order by chance."""
+def _changed(sentence: Sentence, part: str, corpus: _Corpus, rng: Random) -> Iterator[tuple[str, ...]]:
+    """The sentence with one word replaced, for each suitable word and substitute, in random order."""
     words = sentence.words
     present = {word.lower() for word in words}
-    places = [place for place in range(1, len(words)) if _is_open(words[place], sentence.tags[place], corpus.words)]
-    for place in chance.sample(places, len(places)):
-        key = sentence.tags[place], part, _power(corpus.words[words[place]])
+    indices = [index for index in range(1, len(words)) if _is_open(words[index], sentence.tags[index], corpus.words)]
+    for index in rng.sample(indices, len(indices)):
+        key = sentence.tags[index], part, _power(corpus.words[words[index]])
         options = corpus.substitutes.get(key, [])
-        for new in chance.sample(options, min(TRIES, len(options))):
-            if new not in present and _fits(words, place, new, corpus.bigrams):
-                yield (*words[:place], new, *words[place + 1 :])
+        for new in rng.sample(options, min(TRIES, len(options))):
+            if new not in present and _fits(words, index, new, corpus.bigrams):
+                yield (*words[:index], new, *words[index + 1 :])
 
 
-def _fits(words: Sequence[str], place: int, new: str, bigrams: Counter[_Bigram]) -> bool:
-    """Whether a new word stands beside its neighbours about as often as the old one does in other places."""
-    lowered = [word.lower() for word in words[max(place - 1, 0) : place + 2]]
-    changed = [*lowered]
+def _fits(words: Sequence[str], index: int, new: str, bigrams: Counter[_Bigram]) -> bool:
+    """Whether a new word occurs beside its neighbours about as often as the old one does elsewhere."""
+    original = [word.lower() for word in words[max(index - 1, 0) : index + 2]]
+    changed = [*original]
     changed[1] = new
-    pairs = zip(pairwise(lowered), pairwise(changed))
-    return all(abs(log2(bigrams[old]) - log2(bigrams[other] + 1)) <= FARTHEST for old, other in pairs)
+    pairs = zip(pairwise(original), pairwise(changed))
+    return all(abs(log2(bigrams[old_pair]) - log2(bigrams[new_pair] + 1)) <= FARTHEST for old_pair, new_pair in pairs)
 
 
 def _bigrams(words: Sequence[str]) -> Iterator[_Bigram]:
@@ -107,9 +109,9 @@ def _bigrams(words: Sequence[str]) -> Iterator[_Bigram]:
 
 
 def _is_open(word: str, tag: str, frequencies: Counter[str]) -> bool:
-    return tag in OPEN_TAGS and word.isalpha() and frequencies[word] in FREQUENCIES  # words in upper case have none
+    return tag in OPEN_TAGS and word.isalpha() and frequencies[word] in FREQUENCIES  # counts are of lower-case words
 
 
 def _power(frequency: int) -> int:
-    """Frequency as a whole power of 2."""
+    """Floor of log2 of the frequency."""
     return frequency.bit_length() - 1

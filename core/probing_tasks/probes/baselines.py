@@ -1,4 +1,4 @@
-"""What can be predicted without any vector: from the shares of the classes, the length of a text, or its words."""
+"""Baselines that use no vectors: class frequencies, text length, and words."""
 
 import re
 from collections import Counter
@@ -14,15 +14,15 @@ from core.probing_tasks.task import Task
 from core.probing_tasks.vectors import pair_features
 
 MOST_WORDS: Final = 1_000
-"""Words that are counted: the most frequent ones of the training part."""
+"""Number of words that are counted: the most frequent ones of the training part."""
 _WORD: Final = re.compile(r"\w+")
 
 
 def baselines(task: Task, labels: Labels) -> tuple[Baseline, ...]:
     """Three baselines of a task: its most frequent class, the length of its texts alone, and the words in them.
 
-    The last two are probes like those of heads: the numbers of words and characters of each segment and their squares;
-    how often each of the MOST_WORDS most frequent words stands in a text, for a pair as the features of pairs.
+    The last two are probes like those of heads: on the numbers of words and characters of each segment and their
+    squares, and on counts of the MOST_WORDS most frequent words, combined by `pair_features` for pairs.
 
     Args:
         task: with its texts.
@@ -30,13 +30,13 @@ def baselines(task: Task, labels: Labels) -> tuple[Baseline, ...]:
     """
     gold = labels.gold[labels.test]
 
-    def made(name: str, predicted: Float[np.ndarray, " test"]) -> Baseline:
+    def baseline(name: str, predicted: Float[np.ndarray, " test"]) -> Baseline:
         return Baseline(name=name, score=float(score(predicted, gold, task.is_regression)), predicted=predicted)
 
     return (
-        made(MAJORITY, np.full(len(labels.test), _most_frequent(labels))),
-        made(LENGTH, probe(_lengths(task)[:, None], labels).predicted[0]),
-        made(WORDS, probe(_word_counts(task, labels)[:, None], labels).predicted[0]),
+        baseline(MAJORITY, np.full(len(labels.test), _most_frequent(labels))),
+        baseline(LENGTH, probe(_lengths(task)[:, None], labels).predicted[0]),
+        baseline(WORDS, probe(_word_counts(task, labels)[:, None], labels).predicted[0]),
     )
 
 
@@ -59,9 +59,9 @@ def _lengths(task: Task) -> Float[np.ndarray, "example column"]:
 
 def _word_counts(task: Task, labels: Labels) -> Float[np.ndarray, "example column"]:
     words = [[_words(segment) for segment in example.text.segments] for example in task.examples]
-    counted = Counter(word for row in labels.train for segment in words[row] for word in segment)
-    column = {word: place for place, (word, _) in enumerate(counted.most_common(MOST_WORDS))}
-    first, *others = (_counts([of[side] for of in words], column) for side in range(len(words[0])))
+    frequencies = Counter(word for row in labels.train for segment in words[row] for word in segment)
+    column = {word: index for index, (word, _) in enumerate(frequencies.most_common(MOST_WORDS))}
+    first, *others = (_counts([segments[side] for segments in words], column) for side in range(len(words[0])))
     return pair_features(first, others[0]) if others else first
 
 

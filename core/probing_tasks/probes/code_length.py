@@ -1,5 +1,5 @@
-"""How many bits the labels of the training part take if they are sent one block after the other, by probes that are
-trained on what was sent before."""
+"""Online code length of the training labels: bits for sending them block by block, each encoded by probes that are
+trained on the blocks before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from core.probing_tasks.labels import STRENGTHS, Labels
 from core.probing_tasks.probes.probe import fit, turns_of
 
 SHARES: Final = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
-"""Of the rows, where blocks end."""
+"""Shares of the rows at which blocks end."""
 ROWS_PER_CLASS: Final = 2
-"""The first block has at least so many: a probe of fewer says nothing."""
+"""Minimum rows per class in the first block, as a probe trained on fewer is meaningless."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -31,7 +31,7 @@ class CodeLength:
 
     @property
     def compression(self) -> Float[np.ndarray, " vector"]:
-        """How many times shorter than the uniform code; 1 or less where the vector says nothing of the label."""
+        """Ratio of the uniform code's length to this one; 1 or less if the vector does not help to predict labels."""
         return self.uniform / self.bits
 
 
@@ -43,14 +43,14 @@ def code_length(
 ) -> CodeLength:
     """Online code length of the labels of the training part.
 
-    The first block is sent by the uniform code. The intercept is penalised as every weight is, so that a class without
-    a row yet keeps a probability. The strength of the penalty is that of the shortest code, and is sent too.
+    The first block is sent by the uniform code. The intercept is penalised like the weights, so that a class that has
+    not occurred yet keeps a probability. The strength is that of the shortest code, and is sent too.
 
     Args:
         features: of all examples.
-        labels: of the same; classes, not values.
+        labels: of the same examples; classes, not values.
         seed: of the order in which the rows are sent.
-        strengths: to choose from.
+        strengths: to select from.
 
     Source: Voita and Titov 2020, section 2.2.2. Their first blocks of small data have fewer rows than twice the number
     of classes; here they are sent together.
@@ -58,9 +58,9 @@ def code_length(
     order, grid = np.random.default_rng(seed).permutation(labels.train), np.asarray(strengths, float)
     ends = block_ends(len(order), labels.n_classes)
     bits = np.full((features.shape[1], len(grid)), ends[0] * log2(labels.n_classes) + log2(len(grid)))
-    for chosen in turns_of(features, labels, len(grid)):
+    for chunk in turns_of(features, labels, len(grid)):
         for start, end in pairwise(ends):
-            bits[chosen] += _sent(features[:, chosen], labels, grid, order[:start], order[start:end])
+            bits[chunk] += _block_bits(features[:, chunk], labels, grid, order[:start], order[start:end])
     return CodeLength(bits=bits.min(axis=1), uniform=len(order) * log2(labels.n_classes), ends=ends)
 
 
@@ -70,7 +70,7 @@ def block_ends(n_rows: int, n_classes: int) -> tuple[int, ...]:
     return tuple(sorted({max(least, round(share * n_rows)) for share in SHARES}))
 
 
-def _sent(
+def _block_bits(
     features: Float[np.ndarray, "example vector column"],
     labels: Labels,
     strengths: Float[np.ndarray, " strength"],
@@ -78,7 +78,7 @@ def _sent(
     block: Int[np.ndarray, " row_of_block"],
 ) -> Float[np.ndarray, "vector strength"]:
     """Bits of the labels of a block, by probes trained on the rows before."""
-    of_each = np.tile(strengths, (features.shape[1], 1))
-    fitted = fit(features[before], labels.targets[before], of_each, penalises_intercept=True)
-    logs = fitted.log_probabilities(features[block]).numpy()
+    vector_strengths = np.tile(strengths, (features.shape[1], 1))
+    probes = fit(features[before], labels.targets[before], vector_strengths, penalises_intercept=True)
+    logs = probes.log_probabilities(features[block]).numpy()
     return -np.einsum("vscr,rc->vs", logs, labels.targets[block]) / np.log(2)

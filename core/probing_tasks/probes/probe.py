@@ -1,6 +1,6 @@
-"""L2-regularised logistic regression on many vectors of the same texts, the strength chosen on the validation part.
+"""L2-regularised logistic regression on many vectors of the same texts, with strengths selected on the validation part.
 
-A task without a validation part has its strength chosen by cross-validation on the training part.
+Without a validation part, strengths are selected by cross-validation on the training part.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,29 +17,28 @@ from core.probing_tasks.labels import FOLDS, STRENGTHS, Labels, score
 from core.probing_tasks.probes.solver import TOLERANCE, minimise
 
 ENTRIES: Final = 1 << 24
-"""Numbers of the features and the logits that are held at once."""
+"""Limit of entries of features and logits in memory at once."""
 ENTRIES_OF_THREAD: Final = 3 << 20
-"""Of these, what a thread works on at once: with fewer, what is done once a step takes most of the time, and with more
-the memory."""
-ROWS_TURNED: Final = 512
-"""Rows that become columns at once: the cache holds them."""
+"""Entries per thread: with fewer, the overhead of each step dominates, and with more, memory access."""
+ROWS_TRANSPOSED: Final = 512
+"""Rows transposed at once, so that they fit into the CPU cache."""
 CONSTANT: Final = 1e-6
 """Standard deviation of a column, relative to its size, up to which it counts as constant and is not scaled."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fitted:
-    """Probes of several vectors at several strengths."""
+    """Fitted probes of several vectors at several strengths."""
 
     mean: Float[Tensor, "vector 1 column"]
     scale: Float[Tensor, "vector 1 column"]
-    """Mean and standard deviation of each column over the rows fitted on; features are standardised by them."""
+    """Mean and standard deviation of each column over the fitted rows, which standardise the features."""
     weights: Float[Tensor, "vector strength output column_and_one"]
     """As in `core.probing_tasks.probes.solver.Solution`."""
     loss: Float[Tensor, "vector strength"]
-    """Mean cross-entropy in nats plus penalty, on the rows fitted on."""
+    """Mean cross-entropy in nats plus penalty, on the fitted rows."""
     gradient: Float[Tensor, "vector strength"]
-    """Greatest absolute entry of its gradient."""
+    """Largest absolute entry of the gradient of the loss."""
 
     @property
     def n_unsolved(self) -> int:
@@ -62,15 +61,15 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Probed:
-    """What the probes of many vectors predict, each at the strength that is best on the validation part."""
+    """Predictions of the probes of many vectors, each at its best strength on the validation part."""
 
     strength: Float[np.ndarray, " vector"]
     validation: Float[np.ndarray, " vector"]
-    """Accuracy on the validation part, or for a regression Pearson's correlation; without it, by cross-validation."""
+    """Accuracy, or for a regression Pearson's correlation, on the validation part; without one, by cross-validation."""
     predicted: Float[np.ndarray, "vector test"]
     """Index of the most likely class of each test example, or the expected value."""
     n_unsolved: int
-    """Probes that did not converge, of all vectors and strengths."""
+    """Number of probes that did not converge, over all vectors and strengths."""
 
 
 def fit(
@@ -81,25 +80,25 @@ def fit(
     penalises_intercept: bool = False,
     start: Float[Tensor, "vector strength output column_and_one"] | None = None,
 ) -> Fitted:
-    """Fit a probe to each vector at each strength in float64, several vectors in one problem and a problem a thread.
+    """Fit a probe to each vector at each strength in float64, several vectors per problem and one problem per thread.
 
     Args:
         features: of each row; every column is standardised to mean 0 and standard deviation 1 over these rows.
         targets: share of each class in the label of each row.
-        strengths: one or more of each vector.
+        strengths: one or more for each vector.
         penalises_intercept: as for `core.probing_tasks.probes.solver.minimise`.
-        start: weights to begin with.
+        start: initial weights.
     """
     n_rows, n_vectors, n_columns = features.shape
     size = max(1, ENTRIES_OF_THREAD // (n_rows * (n_columns + strengths.shape[1] * targets.shape[1])))
     outputs = torch.from_numpy(np.asarray(targets)).double()
 
-    def fitted(part: slice) -> Fitted:
-        begin = None if start is None else start[part]
-        return _fit(features[:, part], outputs, strengths[part], penalises_intercept, begin)
+    def fit_part(part: slice) -> Fitted:
+        part_start = None if start is None else start[part]
+        return _fit(features[:, part], outputs, strengths[part], penalises_intercept, part_start)
 
-    parts = each_on_one_thread(fitted, [slice(at, at + size) for at in range(0, n_vectors, size)])
-    return Fitted(**{one.name: torch.cat([getattr(part, one.name) for part in parts]) for one in fields(Fitted)})
+    parts = each_on_one_thread(fit_part, [slice(first, first + size) for first in range(0, n_vectors, size)])
+    return Fitted(**{field.name: torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Fitted)})
 
 
 def _fit(
@@ -109,7 +108,7 @@ def _fit(
     penalises_intercept: bool,
     start: Float[Tensor, "vector strength output column_and_one"] | None,
 ) -> Fitted:
-    """All vectors in one problem."""
+    """Fit all vectors in one problem."""
     design = _with_ones(features)
     columns = design[..., :-1]
     mean = columns.mean(1, keepdim=True)
@@ -129,17 +128,17 @@ def _fit(
 def probe(
     features: Float[np.ndarray, "example vector column"], labels: Labels, strengths: Sequence[float] = STRENGTHS
 ) -> Probed:
-    """Fit a probe to each vector on the training part, choose its strength on validation, and predict the test part.
+    """Fit a probe to each vector on the training part, select its strength on validation, and predict the test part.
 
-    The stronger penalty wins a tie.
+    Ties are resolved in favour of the stronger penalty.
 
     Args:
         features: of all examples of the task; may be mapped from a file.
         labels: of the same examples.
-        strengths: to choose from.
+        strengths: to select from.
     """
     grid = np.sort(np.asarray(strengths, float))[::-1].copy()
-    return _joined([_probed(features[:, chosen], labels, grid) for chosen in turns_of(features, labels, len(grid))])
+    return _joined([_probe_chunk(features[:, chunk], labels, grid) for chunk in turns_of(features, labels, len(grid))])
 
 
 def growing(
@@ -148,32 +147,32 @@ def growing(
     steps: Sequence[int],
     strengths: Sequence[float] = STRENGTHS,
 ) -> Probed:
-    """Probe the first n vectors together, for growing n, beginning where the probe of fewer ended.
+    """Probe the first n vectors together, for growing n, each starting from the weights of the one before.
 
     Args:
         features: of all examples, the vectors in their order.
         labels: of the same examples.
         steps: numbers of vectors, ascending.
-        strengths: to choose from.
+        strengths: to select from.
 
     Returns: one entry for each step.
     """
     grid = np.sort(np.asarray(strengths, float))[::-1].copy()
-    found, fitted, n_columns = list[Probed](), None, features.shape[2]
+    results, fitted, n_columns = list[Probed](), None, features.shape[2]
     for n_vectors in steps:
-        together = features[:, :n_vectors].reshape(len(features), 1, n_vectors * n_columns)
+        concatenated = features[:, :n_vectors].reshape(len(features), 1, n_vectors * n_columns)
         start = None if fitted is None else _with_more_columns(fitted.weights, n_vectors * n_columns)
-        fitted = fit(together[labels.train], labels.targets[labels.train], grid[None], start=start)
-        found.append(_chosen(fitted, together, labels, grid))
-    return _joined(found)
+        fitted = fit(concatenated[labels.train], labels.targets[labels.train], grid[None], start=start)
+        results.append(_selected(fitted, concatenated, labels, grid))
+    return _joined(results)
 
 
 def _with_more_columns(
     weights: Float[Tensor, "vector strength output column_and_one"], n_columns: int
 ) -> Float[Tensor, "vector strength output more_and_one"]:
-    """Weights of 0 for columns that come before the intercept's."""
-    more = torch.nn.functional.pad(weights[..., :-1], (0, n_columns + 1 - weights.shape[-1]))
-    return torch.cat([more, weights[..., -1:]], dim=-1)
+    """Insert zero weights for new columns before that of the intercept."""
+    padded = torch.nn.functional.pad(weights[..., :-1], (0, n_columns + 1 - weights.shape[-1]))
+    return torch.cat([padded, weights[..., -1:]], dim=-1)
 
 
 def _joined(parts: Sequence[Probed]) -> Probed:
@@ -186,29 +185,29 @@ def _joined(parts: Sequence[Probed]) -> Probed:
 
 
 def turns_of(features: Float[np.ndarray, "example vector column"], labels: Labels, n_strengths: int) -> Iterator[slice]:
-    """The vectors that are worked on at once."""
+    """Chunks of vectors that are processed at once."""
     _, n_vectors, n_columns = features.shape
-    of_vector = len(labels.train) * (n_columns + n_strengths * labels.n_classes)
-    size = max(1, ENTRIES // of_vector)
+    entries_of_vector = len(labels.train) * (n_columns + n_strengths * labels.n_classes)
+    size = max(1, ENTRIES // entries_of_vector)
     return (slice(start, min(start + size, n_vectors)) for start in range(0, n_vectors, size))
 
 
-def _probed(
+def _probe_chunk(
     features: Float[np.ndarray, "example vector column"], labels: Labels, grid: Float[np.ndarray, " strength"]
 ) -> Probed:
-    """The probes of some vectors, from the strongest penalty on."""
+    """Probe some vectors at all strengths."""
     strengths = np.tile(grid, (features.shape[1], 1))
     fitted = fit(features[labels.train], labels.targets[labels.train], strengths)
-    return _chosen(fitted, features, labels, grid)
+    return _selected(fitted, features, labels, grid)
 
 
-def _chosen(
+def _selected(
     fitted: Fitted,
     features: Float[np.ndarray, "example vector column"],
     labels: Labels,
     grid: Float[np.ndarray, " strength"],
 ) -> Probed:
-    """Of each vector the probe whose strength is best on the validation part, the strongest of equal ones."""
+    """Select for each vector the probe with the best strength on validation; ties go to the stronger penalty."""
     scores = _scores(fitted, features, labels, grid)
     best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=1)
     vectors = np.arange(len(best))
@@ -226,20 +225,20 @@ def _scores(
     labels: Labels,
     grid: Float[np.ndarray, " strength"],
 ) -> Float[np.ndarray, "vector strength"]:
-    """Scores by which the strength is chosen: on the validation part, or of predictions of each fold by the others."""
-    chosen_on = labels.validation
-    if len(chosen_on):
-        predicted = predictions(fitted, features[chosen_on], labels)
+    """Scores that select the strength: on the validation part, or by cross-validation."""
+    rows = labels.validation
+    if len(rows):
+        predicted = predictions(fitted, features[rows], labels)
     else:
-        chosen_on = np.random.default_rng(0).permutation(labels.train)
+        rows = np.random.default_rng(0).permutation(labels.train)
         strengths = np.tile(grid, (features.shape[1], 1))
         parts = []
-        for fold in np.array_split(chosen_on, FOLDS):
-            rest = np.setdiff1d(labels.train, fold)
-            of_rest = fit(features[rest], labels.targets[rest], strengths, start=fitted.weights)
-            parts.append(predictions(of_rest, features[fold], labels))
+        for fold in np.array_split(rows, FOLDS):
+            other_rows = np.setdiff1d(labels.train, fold)
+            fold_fit = fit(features[other_rows], labels.targets[other_rows], strengths, start=fitted.weights)
+            parts.append(predictions(fold_fit, features[fold], labels))
         predicted = np.concatenate(parts, axis=-1)
-    return score(predicted, labels.gold[chosen_on], labels.bins is not None)
+    return score(predicted, labels.gold[rows], labels.bins is not None)
 
 
 def predictions(
@@ -253,13 +252,13 @@ def predictions(
 
 
 def _with_ones(features: Float[np.ndarray, "row vector column"]) -> Float[Tensor, "vector row column_and_one"]:
-    """Features in float64 and a last column of ones; each column is contiguous, so that products with few weights are
+    """Features in float64 with a last column of ones; columns are contiguous, which makes products with few weights
     several times faster.
     """
     n_rows, n_vectors, n_columns = features.shape
     design = torch.empty((n_vectors, n_columns + 1, n_rows), dtype=torch.float64)
     design[:, n_columns] = 1
-    for start in range(0, n_rows, ROWS_TURNED):
-        rows = slice(start, start + ROWS_TURNED)
+    for start in range(0, n_rows, ROWS_TRANSPOSED):
+        rows = slice(start, start + ROWS_TRANSPOSED)
         design[:, :n_columns, rows] = torch.from_numpy(np.ascontiguousarray(features[rows])).permute(1, 2, 0)
     return design.mT

@@ -1,4 +1,4 @@
-"""Many logistic regressions at once: one batched L-BFGS over all vectors and all strengths of the penalty."""
+"""Many logistic regressions at once: one batched L-BFGS over all vectors and penalty strengths."""
 
 import math
 from copy import copy
@@ -10,35 +10,35 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 TOLERANCE: Final = 1e-6
-"""Greatest entry of the gradient of the mean loss at which a problem counts as solved."""
+"""Largest absolute entry of the gradient of the mean loss at which a problem counts as solved."""
 MOST_ITERATIONS: Final = 1_000
-REMEMBERED: Final = 10
-"""Steps from which the curvature is estimated."""
+HISTORY_STEPS: Final = 10
+"""Number of last steps from which the curvature is estimated."""
 WHOLE_COLUMNS: Final = 512
-"""Columns up to which the first guess of the curvature is a whole matrix; its diagonal beyond, where
-products with a matrix would take longer than the steps that they save."""
+"""Maximum number of columns for which the initial curvature is a full matrix; beyond that it is the diagonal, as matrix
+products would take longer than the steps that they save."""
 DECREASE: Final = 1e-4
-"""Share of the decrease that the gradient promises which a step must bring (Armijo's condition)."""
+"""Share of the decrease predicted by the gradient that a step must achieve (Armijo's condition)."""
 MOST_HALVINGS: Final = 40
-WORTH_LEAVING: Final = 0.75
-"""Share of the vectors left at which the solved ones are left out, which may copy the features of the others."""
+COMPACT_BELOW: Final = 0.75
+"""Share of unsolved vectors below which solved ones are dropped, as this may copy the features of the others."""
 BLOCK: Final = 64
-"""Rows whose greatest probabilities are multiplied before the logarithm is taken; of up to 2^15 classes, their product
-is not too small for float64."""
+"""Rows whose largest probabilities are multiplied before the logarithm is taken; with up to 2^15 classes, their product
+does not underflow in float64."""
 ROUNDING: Final = 16 * torch.finfo(torch.float64).eps
-"""Increase of a loss, relative to it, that counts as none."""
+"""Relative increase of a loss that counts as rounding error."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
-    """Weights at which the penalised losses are least."""
+    """Weights that minimise the penalised losses."""
 
     weights: Float[Tensor, "vector strength output column"]
     """The last column is the intercept. Two classes have one output, the logit of the second."""
     loss: Float[Tensor, "vector strength"]
     """Mean over the rows of the cross-entropy in nats, plus the penalty over the number of rows."""
     gradient: Float[Tensor, "vector strength"]
-    """Greatest absolute entry of the gradient of this loss."""
+    """Largest absolute entry of the gradient of this loss."""
 
 
 def minimise(
@@ -51,54 +51,54 @@ def minimise(
 ) -> Solution:
     """Minimise the cross-entropy plus strength / 2 times the squared weights, for every vector and strength.
 
-    All problems take steps together; one that is solved stays where it is, and vectors and strengths whose problems are
-    all solved take no more time. The first guess of the curvature is that at
-    zero weights, so that up to WHOLE_COLUMNS correlated columns need no more steps than others.
+    All problems take steps together; solved ones no longer move, and vectors and strengths with only solved problems
+    are dropped. The initial curvature is that at zero weights, so that up to WHOLE_COLUMNS correlated columns need no
+    more steps than others.
 
     Args:
         features: of each row in float64; the last column is all ones, for the intercept.
         targets: share of each class in each row, rows summing to 1.
         strengths: positive; 1 / C of scikit-learn's `LogisticRegression`.
         penalises_intercept: whether the intercept counts as a weight; scikit-learn's does not.
-        start: weights to begin with; None for zero.
+        start: initial weights; None for zero.
 
     Source: Nocedal and Wright 2006, algorithms 7.4 and 7.5; two classes have one vector of weights, as in
     scikit-learn.
     """
-    problem = whole = _Problem(features, targets, strengths, penalises_intercept)
-    weights, loss, gradient = whole.at_zero() if start is None else (start.clone(), *whole.loss(start))
-    curvature = _Curvature(whole.curvature())
-    # State of the vectors and strengths that are left, and of all of them.
-    now, ends = (weights, loss, gradient), (weights.clone(), loss.clone(), gradient.clone())
-    at = torch.arange(len(strengths))[:, None], torch.arange(strengths.shape[1])
+    problem = full_problem = _Problem(features, targets, strengths, penalises_intercept)
+    weights, loss, gradient = full_problem.at_zero() if start is None else (start.clone(), *full_problem.loss(start))
+    curvature = _Curvature(full_problem.curvature())
+    # State of the remaining vectors and strengths, and of all of them.
+    state, final = (weights, loss, gradient), (weights.clone(), loss.clone(), gradient.clone())
+    index = torch.arange(len(strengths))[:, None], torch.arange(strengths.shape[1])
     for _ in range(MOST_ITERATIONS):
-        unsolved = now[2].abs().amax((-1, -2)) > TOLERANCE
+        unsolved = state[2].abs().amax((-1, -2)) > TOLERANCE
         if not bool(unsolved.all()):
             rows, columns = unsolved.any(1).nonzero()[:, 0], unsolved.any(0).nonzero()[:, 0]
             if not len(rows):
                 break
-            if len(rows) > WORTH_LEAVING * len(unsolved):
+            if len(rows) > COMPACT_BELOW * len(unsolved):
                 rows = torch.arange(len(unsolved))
             if (len(rows), len(columns)) != unsolved.shape:
-                _put(ends, at, now)
-                part, at = (rows[:, None], columns), (at[0][rows], at[1][columns])
-                now, unsolved = (now[0][part], now[1][part], now[2][part]), unsolved[part]
+                _put(final, index, state)
+                part, index = (rows[:, None], columns), (index[0][rows], index[1][columns])
+                state, unsolved = (state[0][part], state[1][part], state[2][part]), unsolved[part]
                 curvature, problem = curvature.part(rows, columns), problem.part(rows, columns)
-        direction = curvature.direction(now[2]).masked_fill_(~unsolved[..., None, None], 0)
-        moved = _step(problem, *now, direction)
-        step = moved[0] - now[0]
-        curvature.remember(step, moved[2] - now[2])
-        now = moved
+        direction = curvature.direction(state[2]).masked_fill_(~unsolved[..., None, None], 0)
+        new_state = _step(problem, *state, direction)
+        step = new_state[0] - state[0]
+        curvature.remember(step, new_state[2] - state[2])
+        state = new_state
         if not bool(step.any()):
             break
-    _put(ends, at, now)
-    weights, loss, gradient = ends
+    _put(final, index, state)
+    weights, loss, gradient = final
     return Solution(weights=weights, loss=loss, gradient=gradient.abs().amax((-1, -2)))
 
 
-def _put(ends: tuple[Tensor, ...], at: tuple[Tensor, Tensor], now: tuple[Tensor, ...]) -> None:
-    for end, state in zip(ends, now):
-        end[at] = state
+def _put(final: tuple[Tensor, ...], index: tuple[Tensor, Tensor], state: tuple[Tensor, ...]) -> None:
+    for target, values in zip(final, state):
+        target[index] = values
 
 
 class _Problem:
@@ -115,14 +115,14 @@ class _Problem:
         # Two classes: the logit of the first is 0.
         outputs = targets[:, 1:] if targets.shape[1] == 2 else targets
         self._n_outputs = outputs.shape[1]
-        self._fixed = (outputs.T @ features / self._n_rows)[:, None]
+        self._features_by_target = (outputs.T @ features / self._n_rows)[:, None]
         penalty = strengths[..., None, None].repeat(1, 1, 1, features.shape[2]) / self._n_rows
         if not penalises_intercept:
             penalty[..., -1] = 0
         self._penalty = penalty
 
     def part(self, vectors: Int[Tensor, " part"], strengths: Int[Tensor, " some"]) -> "_Problem":
-        """The same for some vectors and strengths."""
+        """The same problem for some vectors and strengths."""
         part = copy(self)
         part._penalty = self._penalty[vectors[:, None], strengths]
         if len(vectors) < len(self._features):
@@ -130,9 +130,9 @@ class _Problem:
             if last - first == len(vectors) - 1:
                 part._features = self._features[first : last + 1]
             else:
-                # The transposed, since each column is contiguous and should stay so.
+                # Indexed via the transpose, so that columns stay contiguous.
                 part._features = self._features.mT[vectors].mT
-            part._fixed = self._fixed[vectors]
+            part._features_by_target = self._features_by_target[vectors]
         return part
 
     def at_zero(
@@ -145,13 +145,13 @@ class _Problem:
         """Weights that give every class the same probability, with their loss and gradient."""
         n_vectors, n_strengths, _, n_columns = self._penalty.shape
         n_classes = max(2, self._n_outputs)
-        gradient = self._features.mean(1)[:, None, None] / n_classes - self._fixed
+        gradient = self._features.mean(1)[:, None, None] / n_classes - self._features_by_target
         weights = self._penalty.new_zeros((n_vectors, n_strengths, self._n_outputs, n_columns))
         loss = self._penalty.new_full((n_vectors, n_strengths), math.log(n_classes))
         return weights, loss, gradient.expand_as(weights).clone()
 
     def curvature(self) -> Float[Tensor, "vector strength column *column"]:
-        """Second derivative at zero weights by those of one output, as a matrix or its diagonal."""
+        """Second derivative at zero weights with respect to those of one output, as a matrix or its diagonal."""
         share = (1 / 4 if self._n_outputs == 1 else 1 / self._n_outputs) / self._n_rows
         penalty = self._penalty[:, :, 0]
         if penalty.shape[-1] > WHOLE_COLUMNS:
@@ -165,7 +165,7 @@ class _Problem:
         n_vectors, n_strengths, n_outputs, n_columns = weights.shape
         flat = weights.reshape(n_vectors, n_strengths * n_outputs, n_columns)
         logits = (flat @ self._features.mT).view(n_vectors, n_strengths, n_outputs, self._n_rows)
-        # The largest entry of a row alone tells its log-sum-exp, without an exponential per entry.
+        # Log-sum-exp of a row from its largest logit and largest probability, without further exponentials.
         if n_outputs == 1:
             probabilities = logits.sigmoid()
             largest = (logits.sum(-1) + torch.linalg.vector_norm(logits, 1, dim=-1))[:, :, 0] / 2
@@ -173,23 +173,22 @@ class _Problem:
         else:
             probabilities = torch.softmax(logits, 2)
             largest, share = logits.amax(2).sum(-1), probabilities.amax(2)
-        # By columns, which are contiguous: faster than the product the other way round.
+        # Transposed, as columns are contiguous: faster than the direct product.
         expected = (self._features.mT @ probabilities.view(n_vectors, n_strengths * n_outputs, self._n_rows).mT).mT
-        gradient = expected.reshape(weights.shape) / self._n_rows - self._fixed + self._penalty * weights
-        linear = _dot(weights, self._fixed - self._penalty * weights / 2)
+        gradient = expected.reshape(weights.shape) / self._n_rows - self._features_by_target + self._penalty * weights
+        linear = _dot(weights, self._features_by_target - self._penalty * weights / 2)
         return (largest - _sum_of_logs(share)) / self._n_rows - linear, gradient
 
 
 def _sum_of_logs(shares: Float[Tensor, "vector strength row"]) -> Float[Tensor, "vector strength"]:
-    """Sum over the rows; a logarithm takes several times as long as the exponential of a logit, a product hardly any
-    time."""
+    """Sum of logarithms over the rows, by way of products, which are much faster than logarithms."""
     n_whole = shares.shape[-1] // BLOCK * BLOCK
-    blocks, rest = shares[..., :n_whole].unflatten(-1, (-1, BLOCK)), shares[..., n_whole:]
-    return blocks.prod(-1).log_().sum(-1) + rest.prod(-1).log_()
+    blocks, remainder = shares[..., :n_whole].unflatten(-1, (-1, BLOCK)), shares[..., n_whole:]
+    return blocks.prod(-1).log_().sum(-1) + remainder.prod(-1).log_()
 
 
 class _Curvature:
-    """The inverse curvature: that at zero weights, mended by what the last steps showed."""
+    """Inverse curvature: that at zero weights, updated by the last steps (L-BFGS)."""
 
     def __init__(self, first: Float[Tensor, "vector strength column *column"]) -> None:
         smallest = first.shape[2] * torch.finfo(first.dtype).eps
@@ -203,72 +202,72 @@ class _Curvature:
         self._scale: Tensor | None = None
 
     def part(self, vectors: Int[Tensor, " part"], strengths: Int[Tensor, " some"]) -> "_Curvature":
-        """The same for some vectors and strengths."""
-        at, part = (vectors[:, None], strengths), copy(self)
-        part._inverse = self._inverse[at]
-        part._pairs = [(step[at], change[at], inverse[at]) for step, change, inverse in self._pairs]
-        part._scale = None if self._scale is None else self._scale[at]
+        """The same curvature for some vectors and strengths."""
+        index, part = (vectors[:, None], strengths), copy(self)
+        part._inverse = self._inverse[index]
+        part._pairs = [(step[index], change[index], inverse[index]) for step, change, inverse in self._pairs]
+        part._scale = None if self._scale is None else self._scale[index]
         return part
 
     def remember(self, step: Tensor, change: Tensor) -> None:
-        """Take a step and the change of the gradient along it; problems that did not move, or not uphill, have none."""
+        """Add a step and its change of the gradient; a problem without positive curvature along it ignores the step."""
         product, changes = _dot(step, change), _dot(change, change)
-        counts = product > torch.finfo(product.dtype).eps * changes
-        inverse = torch.where(counts, 1 / product, 0)
-        scale = torch.where(counts, product / _dot(change, self._at_first(change)), 1)
-        self._scale = scale if self._scale is None else torch.where(counts, scale, self._scale)
+        is_valid = product > torch.finfo(product.dtype).eps * changes
+        inverse = torch.where(is_valid, 1 / product, 0)
+        scale = torch.where(is_valid, product / _dot(change, self._times_initial(change)), 1)
+        self._scale = scale if self._scale is None else torch.where(is_valid, scale, self._scale)
         pair = step.flatten(2), change.flatten(2), inverse[..., None]
-        self._pairs = [*self._pairs[1 - REMEMBERED :], pair]
+        self._pairs = [*self._pairs[1 - HISTORY_STEPS :], pair]
 
     def direction(self, gradient: Tensor) -> Tensor:
-        """Where the loss is expected to be least."""
-        left, shares = gradient.flatten(2).clone(), list[Tensor]()
+        """Direction of the next step, by the L-BFGS two-loop recursion."""
+        remainder, shares = gradient.flatten(2).clone(), list[Tensor]()
         for step, change, inverse in reversed(self._pairs):
-            shares.append((step * left).sum(-1, keepdim=True).mul_(inverse))
-            left.addcmul_(shares[-1], change, value=-1)
-        found = self._at_first(left.view_as(gradient))
+            shares.append((step * remainder).sum(-1, keepdim=True).mul_(inverse))
+            remainder.addcmul_(shares[-1], change, value=-1)
+        result = self._times_initial(remainder.view_as(gradient))
         if self._scale is not None:
-            found *= self._scale[..., None, None]
-        flat = found.flatten(2)
+            result *= self._scale[..., None, None]
+        flat = result.flatten(2)
         for (step, change, inverse), share in zip(self._pairs, reversed(shares)):
             flat.addcmul_(share - (change * flat).sum(-1, keepdim=True).mul_(inverse), step)
-        found = flat.view_as(gradient)
-        downhill = _dot(found, gradient) > 0
+        result = flat.view_as(gradient)
+        downhill = _dot(result, gradient) > 0
         if not bool(downhill.all()):
-            found = torch.where(downhill[..., None, None], found, self._at_first(gradient))
-        return found.neg_()
+            result = torch.where(downhill[..., None, None], result, self._times_initial(gradient))
+        return result.neg_()
 
-    def _at_first(self, values: Tensor) -> Tensor:
+    def _times_initial(self, values: Tensor) -> Tensor:
         return values * self._inverse[:, :, None] if self._inverse.dim() == 3 else values @ self._inverse
 
 
 def _step(
     problem: _Problem, weights: Tensor, loss: Tensor, gradient: Tensor, direction: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Go as far along a direction as the loss falls enough; a problem where it falls nowhere stays.
+    """Backtracking line search along a direction; problems whose loss does not fall stay where they are.
 
-    Returns: weights, loss and gradient there.
+    Returns: new weights, loss and gradient.
     """
     slope, allowed = _dot(gradient, direction), ROUNDING * loss.abs()
     size, strengths = torch.ones_like(loss), torch.arange(loss.shape[1])
-    moved = weights + direction
-    new_loss, new_gradient = problem.loss(moved)
+    new_weights = weights + direction
+    new_loss, new_gradient = problem.loss(new_weights)
     for _ in range(MOST_HALVINGS):
         falls: Bool[Tensor, "vector strength"] = new_loss <= loss + DECREASE * size * slope + allowed
         vectors = (~falls).any(1).nonzero()[:, 0]
         if not len(vectors):
-            return moved, new_loss, new_gradient
+            return new_weights, new_loss, new_gradient
         size = torch.where(falls, size, size / 2)
-        moved[vectors] = weights[vectors] + size[vectors][..., None, None] * direction[vectors]
-        new_loss[vectors], new_gradient[vectors] = problem.part(vectors, strengths).loss(moved[vectors])
+        new_weights[vectors] = weights[vectors] + size[vectors][..., None, None] * direction[vectors]
+        new_loss[vectors], new_gradient[vectors] = problem.part(vectors, strengths).loss(new_weights[vectors])
     stays = ~falls
-    where = stays[..., None, None]
+    unchanged = stays[..., None, None]
     return (
-        torch.where(where, weights, moved),
+        torch.where(unchanged, weights, new_weights),
         torch.where(stays, loss, new_loss),
-        torch.where(where, gradient, new_gradient),
+        torch.where(unchanged, gradient, new_gradient),
     )
 
 
-def _dot(one: Tensor, other: Tensor) -> Float[Tensor, "vector strength"]:
-    return (one * other).sum((-1, -2))
+def _dot(a: Tensor, b: Tensor) -> Float[Tensor, "vector strength"]:
+    return (a * b).sum((-1, -2))

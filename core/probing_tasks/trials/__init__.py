@@ -1,1 +1,1 @@
-"""Trials: one checkpoint probed for one task, each a row of its own, one after the other or elsewhere."""
+"""Trials: one checkpoint probed for one task, each stored as one row; run in this process or on an engine."""

@@ -1,4 +1,4 @@
-"""The command `python -m core trials`: a table of trials, run one after the other."""
+"""The command `python -m core trials`: runs a table of trials."""
 
 import argparse
 import csv
@@ -39,7 +39,7 @@ def add_commands(commands: Any) -> None:
     parser.set_defaults(run=trials)
 
 
-def trials(chosen: argparse.Namespace) -> None:
+def trials(arguments: argparse.Namespace) -> None:
     """Probe each checkpoint for the task that is named beside it, one trial after the other or on an engine.
 
     A trial is a line of the table: checkpoint and data (the file of a task), and if wanted pooling, seed, attention,
@@ -50,41 +50,41 @@ def trials(chosen: argparse.Namespace) -> None:
     With --workers or --engine ray, each process runs all stages of a trial before its next one. A trial that fails is
     tried once more, then reported.
     """
-    check_engine(chosen)
-    table = read_trials(chosen.table.suffix, read_bytes(chosen.table))
-    reporter = Reporter(chosen.journal, len(table) * len(chosen.stages))
-    for result in _results(chosen, table, reporter):
+    check_engine(arguments)
+    table = read_trials(arguments.table.suffix, read_bytes(arguments.table))
+    reporter = Reporter(arguments.journal, len(table) * len(arguments.stages))
+    for result in _results(arguments, table, reporter):
         print(_line(result))
     if failed := reporter.progress.failed:
-        raise AnalysisError(" ".join(f"{each.trial}: {each.why}" for each in failed))
+        raise AnalysisError(" ".join(f"{failure.trial}: {failure.why}" for failure in failed))
 
 
-def _results(chosen: argparse.Namespace, table: Sequence[Trial], reporter: Reporter) -> list[TrialResult]:
-    """Run trials in this process, or on the engine that was chosen, under a live count."""
-    folder = chosen.output or trials_folder()
-    if chosen.engine == "local" and chosen.workers in (None, 1):
-        return run_table(table, Trials(folder, chosen.device, chosen.dtype), chosen.stages, reporter)
-    engine = counted(engine_of(chosen, choose_device(chosen.device)), "trial")
-    begin = partial(trial_runner, folder, chosen.device, chosen.dtype, chosen.stages)
-    return run_on(engine, table, begin, len(chosen.stages), reporter)
+def _results(arguments: argparse.Namespace, table: Sequence[Trial], reporter: Reporter) -> list[TrialResult]:
+    """Run trials in this process or on the selected engine, with a progress count."""
+    folder = arguments.output or trials_folder()
+    if arguments.engine == "local" and arguments.workers in (None, 1):
+        return run_table(table, Trials(folder, arguments.device, arguments.dtype), arguments.stages, reporter)
+    engine = counted(engine_of(arguments, choose_device(arguments.device)), "trial")
+    begin = partial(trial_runner, folder, arguments.device, arguments.dtype, arguments.stages)
+    return run_on(engine, table, begin, len(arguments.stages), reporter)
 
 
-def stages_of(written: str) -> tuple[Stage, ...]:
-    """Stages with commas between, in the order in which they are computed."""
-    names = [name.strip() for name in written.split(",")]
+def stages_of(text: str) -> tuple[Stage, ...]:
+    """Parse stages separated by commas, in the order in which they are computed."""
+    names = [name.strip() for name in text.split(",")]
     if unknown := [name for name in names if name not in STAGES]:
         raise argparse.ArgumentTypeError(f"there is no stage {unknown[0][:40]!r}; choose some of {','.join(STAGES)}")
     return tuple(stage for stage in STAGES if stage in names)
 
 
 def read_trials(suffix: str, content: bytes) -> tuple[Trial, ...]:
-    """Trials of a table, each once.
+    """Read the trials of a table, without duplicates.
 
     Args:
-        suffix: .csv with a header, or .jsonl with an object a line.
+        suffix: .csv with a header, or .jsonl with one object per line.
         content: of the file.
 
-    Raises: AnalysisError, with the line; TextError for bytes that are no text.
+    Raises: AnalysisError, with the line; TextError for bytes that are not text.
     """
     if suffix.lower() not in TABLES:
         raise AnalysisError(f"A table of trials ends in {' or '.join(TABLES)}, got {suffix[:20]!r}. Choose another.")
@@ -94,13 +94,13 @@ def read_trials(suffix: str, content: bytes) -> tuple[Trial, ...]:
         raise AnalysisError("The table has no trial. Write a checkpoint and data in each line.")
     if len(rows) > MOST_TRIALS:
         raise AnalysisError(f"The table has {len(rows):,} trials and at most {MOST_TRIALS:,} are run. Split it.")
-    found: dict[Trial, None] = {}
+    distinct: dict[Trial, None] = {}
     for number, row in enumerate(rows, 1):
         try:
-            found[trial_of({str(name): value for name, value in row.items()})] = None
+            distinct[trial_of({str(name): value for name, value in row.items()})] = None
         except AnalysisError as error:
             raise AnalysisError(f"Trial {number:,}: {error}") from None
-    return tuple(found)
+    return tuple(distinct)
 
 
 def _rows(text: str) -> list[dict[str, Any]]:
@@ -109,7 +109,7 @@ def _rows(text: str) -> list[dict[str, Any]]:
     rows = []
     try:
         for row in reader:
-            if None in row:  # where csv puts what is beyond the header
+            if None in row:  # csv puts values beyond the header there
                 raise AnalysisError(f"Line {reader.line_num:,} has more values than the header has names. Correct it.")
             rows.append(dict(row))
     except csv.Error as error:
@@ -124,28 +124,28 @@ def _objects(text: str) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            read = parse_json(line)
+            value = parse_json(line)
         except ValueError as error:
             raise AnalysisError(f"Line {number:,} is no JSON ({error}). Correct it.") from None
-        if not isinstance(read, dict):
+        if not isinstance(value, dict):
             raise AnalysisError(f"Line {number:,} is no JSON object. Write a trial as one.")
-        objects.append(read)
+        objects.append(value)
     return objects
 
 
 def _line(result: TrialResult) -> str:
-    """What a trial found, in a line."""
+    """The results of a trial, in one line."""
     report = result.report
     head, layer = report.best_head, report.best_layer
-    said = (
+    summary = (
         f"{name_of(result.trial)}: {head_name(int(report.layer[head]), int(report.head[head]))} "
         f"{report.accuracy[head]:.3f}, output of layer {report.layer[layer]} {report.accuracy[layer]:.3f}"
     )
-    gained = result.gain(result.n_heads_of_layer)
-    if gained is None:
-        return said
-    together = result.accuracy_of(gained.n_heads)[0]
+    gain = result.gain(result.n_heads_of_layer)
+    if gain is None:
+        return summary
+    accuracy = result.accuracy_of(gain.n_heads)[0]
     return (
-        f"{said}, best {gained.n_heads} heads together {together:.3f} (gain {gained.percent:+.1f}%, {gained.low:+.1f} "
-        f"to {gained.high:+.1f})"
+        f"{summary}, best {gain.n_heads} heads together {accuracy:.3f} (gain {gain.percent:+.1f}%, {gain.low:+.1f} "
+        f"to {gain.high:+.1f})"
     )

@@ -1,4 +1,4 @@
-"""Trials in several processes, of this machine or of a Ray cluster; each writes its own row."""
+"""Runs trials in several processes, on this machine or on a Ray cluster; each writes its own row."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ Run = Callable[[Trial], tuple[TrialResult, bool]]
 
 
 def trial_runner(folder: Path, device: str, dtype: str, stages: Sequence[Stage]) -> Run:
-    """What a process begins with: it runs one trial after the other, and keeps the checkpoint of the last one."""
+    """Set up a worker process; the returned function runs one trial, and keeps its checkpoint for the next."""
     trials = Trials(folder, device, dtype)
     return lambda trial: trials.run(trial, stages)
 
@@ -21,16 +21,16 @@ def trial_runner(folder: Path, device: str, dtype: str, stages: Sequence[Stage])
 def run_on(
     engine: Engine, table: Sequence[Trial], begin: Callable[[], Run], n_stages: int, reporter: Reporter
 ) -> list[TrialResult]:
-    """Run a table of trials on an engine, all stages of a trial in one process; those that fail are tried once more.
+    """Run a table of trials on an engine, all stages of a trial in one process; those that fail are retried once.
 
     Args:
         engine: runs trials.
         table: of trials.
         begin: `trial_runner` with its arguments; can be pickled.
         n_stages: of a trial, which the reporter counts.
-        reporter: is told how many are done; whatever ends the work is its last report.
+        reporter: receives the progress, and finally how the run ended.
 
-    Returns: results of the trials that could be run, in their order.
+    Returns: results of the successful trials, in their order.
     """
     results: dict[Trial, TrialResult] = {}
     try:

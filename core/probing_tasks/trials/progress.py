@@ -1,4 +1,4 @@
-"""How far a table of trials is, in a file that pages read; and a way to ask for a stop."""
+"""Progress of a table of trials, in a file that pages read, and requests to stop it."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from core.json_values import parse_json
 
 PROGRESS: Final = "progress.json"
 EVERY: Final = 0.2
-"""Seconds between two reports of the same stage at least."""
+"""Minimum number of seconds between two reports of the same stage."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,17 +28,17 @@ class Failed:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialsProgress:
-    """How far a table of trials is. A unit is a stage of a trial."""
+    """Progress of a table of trials. A unit is a stage of a trial."""
 
     state: State = "running"
     done: int = 0
-    """Units that are there, computed now or before."""
+    """Number of units that are done, in this run or before."""
     total: int = 0
     trial: str = ""
-    """Name of the trial that is on: its task and its checkpoint."""
+    """Name of the current trial: its task and its checkpoint."""
     doing: str = ""
     n_texts: int = 0
-    """Texts of it that are read; of so many:"""
+    """Number of its texts that are read, out of `n_all_texts`."""
     n_all_texts: int = 0
     seconds_left: float | None = None
     message: str = ""
@@ -47,24 +47,24 @@ class TrialsProgress:
 
 
 class Stopped(Exception):
-    """Ends trials between two stages, or while texts are read."""
+    """Raised to end trials between two stages, or while texts are read."""
 
 
 class Reporter:
-    """Writes the progress of a table of trials to a folder, and ends it when a file named `stop` is there.
+    """Writes the progress of a table of trials to a folder, and ends the run when a file named `stop` appears there.
 
     Attributes:
         progress: the latest.
     """
 
     def __init__(self, folder: Path | None, total: int) -> None:
-        """Begin.
+        """Write the first report.
 
         Args:
             folder: of the file; None to write none.
-            total: units of all trials.
+            total: number of units of all trials.
 
-        Raises: AnalysisError where it cannot be written.
+        Raises: AnalysisError if the folder cannot be written.
         """
         self.progress = TrialsProgress(total=total)
         self._folder, self._written = folder, 0.0
@@ -79,34 +79,34 @@ class Reporter:
         self._write()
 
     def begin(self, trial: str) -> None:
-        """Report the trial that is on now."""
+        """Report the current trial."""
         self.progress = replace(self.progress, trial=trial, doing="", n_texts=0, n_all_texts=0)
         self._write()
 
     def tell(self, doing: str, n_texts: int, n_all_texts: int) -> None:
-        """Report what is done now.
+        """Report the current work.
 
-        Raises: Stopped once a stop was asked for.
+        Raises: Stopped if a stop was requested.
         """
         if self._folder is not None and (self._folder / STOP).exists():
             raise Stopped
-        is_other = doing != self.progress.doing
+        is_new = doing != self.progress.doing
         self.progress = replace(self.progress, doing=doing, n_texts=n_texts, n_all_texts=n_all_texts)
-        if is_other or time.monotonic() - self._written > EVERY:
+        if is_new or time.monotonic() - self._written > EVERY:
             self._write()
 
     def done(self, *, was_kept: bool) -> None:
-        """Report that a unit is done; the remaining time is that of the units computed so far."""
+        """Report that a unit is done; the remaining time is estimated from the units computed so far."""
         self._computed += not was_kept
         done = self.progress.done + 1
         seconds = time.monotonic() - self._began
-        left = seconds / self._computed * (self.progress.total - done) if self._computed else None
-        self.progress = replace(self.progress, done=done, seconds_left=left)
+        seconds_left = seconds / self._computed * (self.progress.total - done) if self._computed else None
+        self.progress = replace(self.progress, done=done, seconds_left=seconds_left)
         self._write()
 
     def failed(self, trial: str, why: str) -> None:
         """Report a trial that could not be run."""
-        if all(each.trial != trial for each in self.progress.failed):
+        if all(failure.trial != trial for failure in self.progress.failed):
             self.progress = replace(self.progress, failed=(*self.progress.failed, Failed(trial=trial, why=why)))
 
     def end(self, state: State, message: str = "") -> None:
@@ -129,12 +129,12 @@ class Reporter:
 
 
 def read_trials_progress(folder: Path) -> TrialsProgress | None:
-    """Progress in a folder; None if there is none that can be read. A run whose process is gone is `left`."""
+    """Read the progress in a folder; None if there is none or it is damaged. A run whose process has died is `left`."""
     try:
-        read = parse_json((folder / PROGRESS).read_text(encoding="utf-8"))
-        pid, created = int(read.pop("pid")), float(read.pop("created"))
-        failed = tuple(Failed(**each) for each in read.pop("failed"))
-        progress = TrialsProgress(**read, failed=failed)
+        fields = parse_json((folder / PROGRESS).read_text(encoding="utf-8"))
+        pid, created = int(fields.pop("pid")), float(fields.pop("created"))
+        failed = tuple(Failed(**failure) for failure in fields.pop("failed"))
+        progress = TrialsProgress(**fields, failed=failed)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return None
     if progress.state == "running" and not is_running(pid, created):
@@ -143,9 +143,9 @@ def read_trials_progress(folder: Path) -> TrialsProgress | None:
 
 
 def stop_trials(folder: Path) -> None:
-    """Ask the trials whose progress is in a folder to end.
+    """Request a stop of the trials whose progress is in a folder.
 
-    Raises: AnalysisError where none are on, or the folder cannot be written.
+    Raises: AnalysisError if none are running, or the folder cannot be written.
     """
     progress = read_trials_progress(folder)
     if progress is None or progress.state != "running":

@@ -1,4 +1,4 @@
-"""What a trial found, as one row of a Parquet file: numbers that any program reads, and arrays as lists."""
+"""Results of a trial as one row of a Parquet file: numbers that any program can read, and arrays as lists."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from core.probing_tasks.vectors import Pooling
 
 Stage = Literal["heads", "controls", "together"]
 STAGES: Final[tuple[Stage, ...]] = ("heads", "controls", "together")
-"""Parts of a trial: probes of each head and layer; control task and code length; probes of the best heads together."""
+"""Stages of a trial: probes of each head and layer; control task and code length; probes of the best heads together."""
 PLACES: Final = ("layer", "head", "strength", "validation", "accuracy", "low", "high")
 """Arrays of a report with an entry for each head and each layer."""
 STEPS: Final = ("n_heads", "strength", "validation", "accuracy", "low", "high")
@@ -33,7 +33,7 @@ LISTS: Final = ("classes", "notes", "stages")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrialResult:
-    """What one checkpoint knows of one task."""
+    """Probing results of one checkpoint for one task."""
 
     trial: Trial
     fingerprint: str
@@ -43,29 +43,29 @@ class TrialResult:
     """Where vectors were read."""
     task_sha256: str
     source: str
-    """Where the task comes from."""
+    """Provenance of the task."""
     classes: tuple[str, ...]
     """Empty for a regression."""
     notes: tuple[str, ...]
-    """What makes the result weak, in sentences."""
+    """Why the results are weak, in sentences."""
     report: TaskReport
     stages: tuple[Stage, ...]
-    """What is computed so far; what follows belongs to later ones."""
+    """Stages computed so far; the following fields belong to later stages."""
     selectivity: Selectivity | None = None
     """None for a regression, as are bits."""
     bits: Float[np.ndarray, " place"] | None = None
     """Online code length of the training labels."""
     uniform_bits: float = np.nan
-    """Of the uniform code."""
+    """Length of the uniform code."""
     together: Reconstruction | None = None
 
     @property
     def n_heads_of_layer(self) -> int:
-        """Heads of a layer: so many the paper puts together."""
+        """Number of heads of a layer, which is how many the paper concatenates."""
         return min(int(self.report.head.max()) + 1, len(ranking(self.report)))
 
     def accuracy_of(self, n_heads: int) -> tuple[float, float, float]:
-        """Accuracy of the best n heads together, with its interval; NaN before they are put together."""
+        """Accuracy of the best n heads together, with its interval; NaN before that stage is computed."""
         if self.together is None:
             return np.nan, np.nan, np.nan
         step = int(np.flatnonzero(self.together.n_heads == n_heads)[0])
@@ -73,14 +73,14 @@ class TrialResult:
         return float(accuracy), float(low), float(high)
 
     def gain(self, n_heads: int) -> Gain | None:
-        """Gain of the best n heads over the best layer, n of those that were put together; None before they were."""
+        """Gain of the best n heads over the best layer, for a computed n; None before that stage is computed."""
         return None if self.together is None else gain(self.together, self.report, n_heads)
 
 
 def write_result(path: Path, result: TrialResult) -> None:
-    """Write a result as a file of one row; the file gets its name when it is whole.
+    """Write a result as a file of one row, which gets its final name once it is complete.
 
-    Raises: AnalysisError where that fails.
+    Raises: AnalysisError if that fails.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -99,7 +99,7 @@ def write_result(path: Path, result: TrialResult) -> None:
 
 
 def read_result(path: Path) -> TrialResult | None:
-    """Result in a file; None if there is none, or one that is damaged or of another format."""
+    """Read the result in a file; None if it does not exist, is damaged or has another format."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -111,11 +111,11 @@ def read_result(path: Path) -> TrialResult | None:
             return None
         return _result({name: _value(column[0]) for name, column in zip(table.column_names, table.columns)})
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, AnalysisError):
-        return None  # as if it had not been computed: it is then computed anew
+        return None  # it is then recomputed
 
 
 def fingerprint_of(path: Path) -> str | None:
-    """Fingerprint of the checkpoint of a row, without reading the rest of it; None for a file that is no such row."""
+    """Fingerprint of the checkpoint of a row, without reading the rest; None if the file is not such a row."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -136,7 +136,7 @@ def _value(scalar: Any) -> Any:
 
 
 def _row(result: TrialResult) -> dict[str, Any]:
-    """Columns of a row: the trial, numbers to read, then arrays under `place_`, `step_` and the like."""
+    """Columns of a row: the trial, single numbers, then arrays with prefixes such as `place_` and `step_`."""
     report = result.report
     row: dict[str, Any] = {"format": FORMAT}
     row |= asdict(result.trial)
@@ -147,16 +147,16 @@ def _row(result: TrialResult) -> dict[str, Any]:
     row |= {f"place_{name}": getattr(report, name) for name in PLACES}
     row |= {"place_predicted": _small(report.predicted), "gold": _small(report.gold)}
     row |= {
-        "baseline_name": [one.name for one in report.baselines],
-        "baseline_score": np.array([one.score for one in report.baselines]),
-        "baseline_predicted": _small(np.stack([one.predicted for one in report.baselines])),
+        "baseline_name": [baseline.name for baseline in report.baselines],
+        "baseline_score": np.array([baseline.score for baseline in report.baselines]),
+        "baseline_predicted": _small(np.stack([baseline.predicted for baseline in report.baselines])),
         "baseline_p": report.p_values.ravel(),
     }
-    return row | _of_controls(result) | _of_together(result)
+    return row | _control_columns(result) | _together_columns(result)
 
 
 def _numbers(result: TrialResult) -> dict[str, Any]:
-    """What a reader of many rows compares first."""
+    """Main results as single numbers, for comparing many rows."""
     report = result.report
     head, layer = report.best_head, report.best_layer
     numbers = {
@@ -166,33 +166,33 @@ def _numbers(result: TrialResult) -> dict[str, Any]:
         "best_layer_accuracy": float(report.accuracy[layer]),
         "last_layer_accuracy": float(report.accuracy[-1]),
     }
-    gained = result.gain(result.n_heads_of_layer)
-    if gained is None or result.together is None:
+    best_gain = result.gain(result.n_heads_of_layer)
+    if best_gain is None or result.together is None:
         return numbers
     return numbers | {
-        "together_heads": gained.n_heads,
-        "together_accuracy": result.accuracy_of(gained.n_heads)[0],
-        "gain": gained.percent,
-        "gain_low": gained.low,
-        "gain_high": gained.high,
+        "together_heads": best_gain.n_heads,
+        "together_accuracy": result.accuracy_of(best_gain.n_heads)[0],
+        "gain": best_gain.percent,
+        "gain_low": best_gain.low,
+        "gain_high": best_gain.high,
         "enough": result.together.enough,
     }
 
 
-def _of_controls(result: TrialResult) -> dict[str, Any]:
+def _control_columns(result: TrialResult) -> dict[str, Any]:
     if result.selectivity is None or result.bits is None:
         return {}
-    of_control = {f"control_{name}": getattr(result.selectivity, name) for name in CONTROLS}
-    return of_control | {"place_bits": result.bits}
+    columns = {f"control_{name}": getattr(result.selectivity, name) for name in CONTROLS}
+    return columns | {"place_bits": result.bits}
 
 
-def _of_together(result: TrialResult) -> dict[str, Any]:
+def _together_columns(result: TrialResult) -> dict[str, Any]:
     together = result.together
     if together is None:
         return {}
-    of_steps = {f"step_{name}": getattr(together, name) for name in STEPS}
+    columns = {f"step_{name}": getattr(together, name) for name in STEPS}
     ranked = np.array(together.heads, np.int32).ravel()
-    return of_steps | {
+    return columns | {
         "step_predicted": _small(together.predicted),
         "ranked": ranked,
         "together_unsolved": together.n_unsolved,
@@ -235,7 +235,7 @@ def _together(row: Mapping[str, Any]) -> Reconstruction | None:
 
 def _report(row: Mapping[str, Any]) -> TaskReport:
     n_test = row["n_test"]
-    of_baselines = row["baseline_predicted"].reshape(-1, n_test).astype(float)
+    baseline_predictions = row["baseline_predicted"].reshape(-1, n_test).astype(float)
     return TaskReport(
         is_regression=row["is_regression_read"],
         **{name: row[name] for name in COUNTS},
@@ -244,9 +244,11 @@ def _report(row: Mapping[str, Any]) -> TaskReport:
         gold=row["gold"].astype(float),
         baselines=tuple(
             Baseline(name=name, score=float(score), predicted=predicted)
-            for name, score, predicted in zip(row["baseline_name"], row["baseline_score"], of_baselines, strict=True)
+            for name, score, predicted in zip(
+                row["baseline_name"], row["baseline_score"], baseline_predictions, strict=True
+            )
         ),
-        p_values=row["baseline_p"].reshape(len(of_baselines), -1),
+        p_values=row["baseline_p"].reshape(len(baseline_predictions), -1),
     )
 
 

@@ -1,4 +1,4 @@
-"""Trials one after the other: what is finished stays, a stop loses the stage that is on, going on repeats nothing."""
+"""Runs trials one after the other. A stop loses only the current stage; a resumed run repeats nothing."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -26,16 +26,16 @@ DOING: Final[dict[Stage, str]] = {
     "together": "Probing the best heads together",
 }
 GROWTH: Final = 1.5
-"""From one number of heads that are put together to the next, beyond the heads of a layer."""
+"""Growth factor of the number of concatenated heads beyond the number of heads of a layer."""
 Tell = Callable[[str, int, int], None]
-"""Is told what is done now, and how many of how many texts are done; raises to stop."""
+"""tell(doing, texts done, all texts) reports the current work; may raise to stop."""
 
 
 class Trials:
-    """Runs trials in this process, and keeps the checkpoint of the last one in memory for the next."""
+    """Runs trials in this process, and keeps the last checkpoint in memory for the next trial."""
 
     def __init__(self, folder: Path, device: str = "auto", dtype: str = "float32") -> None:
-        """Run nothing yet.
+        """Set up without running anything.
 
         Args:
             folder: of the rows.
@@ -48,47 +48,47 @@ class Trials:
     def run(
         self, trial: Trial, stages: Sequence[Stage] = STAGES, tell: Tell = lambda *_: None
     ) -> tuple[TrialResult, bool]:
-        """Compute what is missing of a trial, and write its row after each stage.
+        """Compute the missing stages of a trial, and write its row after each stage.
 
         Args:
-            trial: what is probed.
-            stages: what is wanted; the first is always computed.
-            tell: is told how far the work is.
+            trial: to run.
+            stages: to compute; the first stage is always computed.
+            tell: receives the progress.
 
         Returns: the result, and whether nothing was missing.
-        Raises: AnalysisError for a checkpoint, a task or a setting that do not go together; what `tell` raises.
+        Raises: AnalysisError if the checkpoint, the task and the settings do not fit together; what `tell` raises.
         """
         files, task = trial.files(), trial.task()
         check_task(task)
         path = row_path(self._folder, trial, files, task_sha256(task), self._dtype)
-        known = read_result(path)
-        if known is not None and set(stages) <= set(known.stages):
-            return known, True
+        result = read_result(path)
+        if result is not None and set(stages) <= set(result.stages):
+            return result, True
         checkpoint = self._load(files)
         task, vectors, pooling = _read(checkpoint, trial, task, tell)
         for stage in STAGES:
-            if known is None:
+            if result is None:
                 tell(DOING["heads"], 0, 0)
-                known = _first(checkpoint, trial, task, vectors, pooling)
-            elif stage in stages and stage not in known.stages:
+                result = _first(checkpoint, trial, task, vectors, pooling)
+            elif stage in stages and stage not in result.stages:
                 tell(DOING[stage], 0, 0)
-                known = _with_stage(known, stage, task, vectors)
+                result = _with_stage(result, stage, task, vectors)
             else:
                 continue
-            write_result(path, known)
-        if known is None:
+            write_result(path, result)
+        if result is None:
             raise RuntimeError("A trial was run without its first stage.")
-        return known, False
+        return result, False
 
     def _load(self, files: CheckpointFiles) -> Checkpoint:
         if self._loaded is None or self._loaded.files != files:
-            self._loaded = None  # its memory is free before the next one is read
+            self._loaded = None  # frees its memory before the next one is loaded
             self._loaded = load_checkpoint(files, device=self._device, dtype=self._dtype)
         return self._loaded
 
 
 def _read(checkpoint: Checkpoint, trial: Trial, task: Task, tell: Tell) -> tuple[Task, Vectors, Pooling]:
-    """The task as far as the checkpoint can read it, its vectors, and where they are read."""
+    """The task without examples that the checkpoint cannot read, its vectors, and their pooling."""
     settings = PassSettings(trial.attention or checkpoint.files.kinds[0])
     check_settings(checkpoint, settings)
     pooling = trial.pooling or usual_pooling(checkpoint, settings.kind)
@@ -106,7 +106,7 @@ def _read(checkpoint: Checkpoint, trial: Trial, task: Task, tell: Tell) -> tuple
 
 
 def _first(checkpoint: Checkpoint, trial: Trial, task: Task, vectors: Vectors, pooling: Pooling) -> TrialResult:
-    """A trial after its first stage."""
+    """The result of a trial after its first stage."""
     return TrialResult(
         trial=trial,
         fingerprint=checkpoint.files.fingerprint,
@@ -122,22 +122,22 @@ def _first(checkpoint: Checkpoint, trial: Trial, task: Task, vectors: Vectors, p
     )
 
 
-def _with_stage(known: TrialResult, stage: Stage, task: Task, vectors: Vectors) -> TrialResult:
-    """A trial after one more stage; a regression has no controls."""
-    stages = (*known.stages, stage)
+def _with_stage(result: TrialResult, stage: Stage, task: Task, vectors: Vectors) -> TrialResult:
+    """The result of a trial after one more stage; a regression has no controls."""
+    stages = (*result.stages, stage)
     if stage == "together":
-        together = reconstruct(task, vectors, known.report, steps_of(known.report))
-        return replace(known, stages=stages, together=together)
-    if known.report.is_regression:
-        return replace(known, stages=stages)
-    seed = known.trial.seed
+        together = reconstruct(task, vectors, result.report, steps_of(result.report))
+        return replace(result, stages=stages, together=together)
+    if result.report.is_regression:
+        return replace(result, stages=stages)
+    seed = result.trial.seed
     bits, uniform = code_lengths(task, vectors, seed)
-    control = selectivity(task, vectors, known.report, seed)
-    return replace(known, stages=stages, selectivity=control, bits=bits, uniform_bits=uniform)
+    control = selectivity(task, vectors, result.report, seed)
+    return replace(result, stages=stages, selectivity=control, bits=bits, uniform_bits=uniform)
 
 
 def steps_of(report: TaskReport) -> tuple[int, ...]:
-    """Numbers of heads that are put together: each up to those of a layer, then growing ones, and all."""
+    """Numbers of heads to concatenate: each up to those of a layer, then in growing steps, and all."""
     n_heads, per_layer = len(ranking(report)), int(report.head.max()) + 1
     steps = list(range(1, min(per_layer, n_heads) + 1))
     while (following := round(steps[-1] * GROWTH)) < n_heads:
@@ -153,15 +153,15 @@ def run_table(table: Sequence[Trial], trials: Trials, stages: Sequence[Stage], r
     Args:
         table: of trials.
         trials: runs one.
-        stages: what is wanted.
-        reporter: is told how far the work is; whatever ends the work is its last report.
+        stages: to compute.
+        reporter: receives the progress, and finally how the run ended.
 
-    Returns: results of the trials that could be run, in their order.
+    Returns: results of the successful trials, in their order.
     """
     results: dict[Trial, TrialResult] = {}
     failed: set[Trial] = set()
     try:
-        for stage in [each for each in STAGES if each in stages]:
+        for stage in [name for name in STAGES if name in stages]:
             for trial in table:
                 reporter.begin(name_of(trial))
                 if trial not in failed:

@@ -20,49 +20,49 @@ from core.probing_tasks.vectors import POOLINGS, Pooling
 from core.texts.tokens import TooLong
 
 FORMAT: Final = 1
-"""Of the rows; others are computed anew."""
+"""Version of the row format; rows of other versions are recomputed."""
 SUFFIX: Final = ".parquet"
-KNOWN: Final[dict[str, tuple[str, ...]]] = {
+ALLOWED_VALUES: Final[dict[str, tuple[str, ...]]] = {
     "pooling": POOLINGS,
     "attention": (*ONE_STACK, *TWO_STACKS),
     "too_long": get_args(TooLong),
 }
-"""Values that a column may have."""
+"""Allowed values of a column."""
 WHOLE_NUMBER: Final = re.compile("[0-9]{1,19}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What is probed: values that a line of a table can hold, and that mean the same in another process."""
+    """Checkpoint, task and settings: plain values that a line of a table can hold and another process can use."""
 
     checkpoint: str
     """A hub id, a folder, or: bundled."""
     data: str
     """File of the task, in SentEval's format or a labelled table."""
     pooling: Pooling | None = None
-    """Where vectors are read; None for where the paper reads those of such a checkpoint."""
+    """Where vectors are read; None for the pooling that the paper uses for such a checkpoint."""
     seed: int = 0
-    """Of the control task and of the order in which the code is sent."""
+    """Seed of the control task and of the order of rows in the code."""
     attention: Kind | None = None
-    """Of an encoder-decoder; None for its first."""
+    """Kind of attention of an encoder-decoder; None for its first."""
     random_weights: int | None = None
-    """Seed of weights before any training, in place of the checkpoint's."""
+    """Seed of random weights that replace the checkpoint's; None for its own."""
     text_columns: str | None = None
-    """Of a table: a column, or two as a,b."""
+    """For a table: one column, or two as a,b."""
     label_column: str = LABEL_COLUMN
     part_column: str | None = None
     is_regression: bool | None = None
     """None to decide by the labels."""
     too_long: TooLong = "error"
-    """What becomes of texts with more tokens than the checkpoint reads."""
+    """How to treat texts with more tokens than the maximum length of the checkpoint."""
 
     def files(self) -> CheckpointFiles:
         """Files of the checkpoint.
 
         Raises: CheckpointError.
         """
-        found = find_checkpoint(self.checkpoint)
-        return found if self.random_weights is None else randomly_initialised(found, self.random_weights)
+        files = find_checkpoint(self.checkpoint)
+        return files if self.random_weights is None else randomly_initialised(files, self.random_weights)
 
     def task(self) -> Task:
         """The task, read from its file.
@@ -70,7 +70,7 @@ class Trial:
         Raises: TextError; AnalysisError where the file is not one task.
         """
         path = Path(self.data)
-        if os.path.isdir(path):  # where Path raises for too long a name, it answers False
+        if os.path.isdir(path):  # returns False for too long a name, where Path raises
             raise AnalysisError(f"{self.data} is a folder, and a trial is about one task. Name one of its files.")
         columns = tuple(name.strip() for name in self.text_columns.split(",")) if self.text_columns else None
         (task,) = read_tasks(path, columns, self.label_column, self.part_column, is_regression=self.is_regression)
@@ -78,7 +78,7 @@ class Trial:
 
 
 def name_of(trial: Trial) -> str:
-    """How a trial is called in messages: its task, and its checkpoint."""
+    """Name of a trial in messages: its task and its checkpoint."""
     random = "" if trial.random_weights is None else f", random weights, seed {trial.random_weights}"
     return f"{task_name(trial.data)}, {trial.checkpoint}{random}"
 
@@ -89,7 +89,7 @@ def trials_folder() -> Path:
 
 
 def row_path(folder: Path, trial: Trial, files: CheckpointFiles, digest: str, dtype: str) -> Path:
-    """File of a trial's row. Its name is a SHA-256 over all that the result depends on, whatever the files are called.
+    """File of a trial's row, named by a SHA-256 of everything that the result depends on, but not of file names.
 
     Args:
         folder: of the rows.
@@ -99,12 +99,12 @@ def row_path(folder: Path, trial: Trial, files: CheckpointFiles, digest: str, dt
         dtype: number format of the pass.
     """
     kind = trial.attention or files.kinds[0]
-    written = json.dumps([FORMAT, files.fingerprint, dtype, kind, trial.pooling, trial.seed, trial.too_long, digest])
-    return folder / f"{hashlib.sha256(written.encode()).hexdigest()}{SUFFIX}"
+    content = json.dumps([FORMAT, files.fingerprint, dtype, kind, trial.pooling, trial.seed, trial.too_long, digest])
+    return folder / f"{hashlib.sha256(content.encode()).hexdigest()}{SUFFIX}"
 
 
 def task_sha256(task: Task) -> str:
-    """Digest of the examples of a task and of how their labels are understood; not of its name."""
+    """Digest of the examples of a task and of whether it is a regression; not of its name."""
     digest = hashlib.sha256(json.dumps(task.is_regression).encode())
     for example in task.examples:
         digest.update(json.dumps([example.text.segments, example.label, example.part]).encode())
@@ -112,26 +112,26 @@ def task_sha256(task: Task) -> str:
 
 
 def trial_of(values: dict[str, Any]) -> Trial:
-    """A trial from the values of a line of a table; empty ones are those that a trial has unless told.
+    """A trial from the values of a line of a table; empty values get their defaults.
 
-    Raises: AnalysisError for a column or a value that no trial has.
+    Raises: AnalysisError for an unknown column or a value that is not allowed.
     """
     known = {field.name for field in fields(Trial)}
     if unknown := [name for name in values if name not in known]:
         raise AnalysisError(f"A trial has no column {unknown[0][:40]!r}. Choose from {', '.join(sorted(known))}.")
-    given = {name: value for name, value in values.items() if value not in ("", None)}
-    if missing := [name for name in ("checkpoint", "data") if name not in given]:
+    filled = {name: value for name, value in values.items() if value not in ("", None)}
+    if missing := [name for name in ("checkpoint", "data") if name not in filled]:
         raise AnalysisError(f"A trial needs a {missing[0]}. Add the column, and a value in each line.")
-    for name, known_values in KNOWN.items():
-        if name in given and given[name] not in known_values:
-            raise AnalysisError(f"There is no {name} {str(given[name])[:40]!r}. Choose from {', '.join(known_values)}.")
-    return Trial(**{name: _value(name, value) for name, value in given.items()})
+    for name, allowed in ALLOWED_VALUES.items():
+        if name in filled and filled[name] not in allowed:
+            raise AnalysisError(f"There is no {name} {str(filled[name])[:40]!r}. Choose from {', '.join(allowed)}.")
+    return Trial(**{name: _value(name, value) for name, value in filled.items()})
 
 
 def values_of(trial: Trial) -> dict[str, Any]:
-    """The values of a trial that differ from those it has unless told."""
-    usual = {field.name: field.default for field in fields(Trial)}
-    return {name: value for name, value in asdict(trial).items() if value != usual[name]}
+    """The values of a trial that differ from their defaults."""
+    defaults = {field.name: field.default for field in fields(Trial)}
+    return {name: value for name, value in asdict(trial).items() if value != defaults[name]}
 
 
 def _value(name: str, value: Any) -> Any:
