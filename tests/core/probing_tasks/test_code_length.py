@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from planted_concepts import made_task, planted_vectors
-from sklearn.linear_model import LogisticRegression
+from regressions import regression
 from sklearn.preprocessing import StandardScaler
 
 from core.probing_tasks.labels import labels_of
@@ -21,9 +21,7 @@ def test_bits_are_those_of_scikit_learn_block_by_block():
             np.c_[scaler.transform(features[rows, 1].astype(float)), np.ones(len(rows))]
             for rows in (order[:start], order[start:end])
         )
-        theirs = LogisticRegression(C=0.1, fit_intercept=False, tol=1e-9, max_iter=10_000).fit(
-            train, gold[order[:start]]
-        )
+        theirs = regression(10, fit_intercept=False).fit(train, gold[order[:start]])
         assert len(theirs.classes_) == 3
         bits -= np.log2(theirs.predict_proba(block)[np.arange(end - start), gold[order[start:end]]]).sum()
     assert coded.bits[1] == pytest.approx(bits, rel=1e-4)

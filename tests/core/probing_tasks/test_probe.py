@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 from planted_concepts import made_task, planted_vectors
+from regressions import regression
 from scipy.stats import pearsonr
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -29,10 +29,7 @@ def test_strength_and_predictions_are_those_of_scikit_learn_head_by_head(n_class
             scaler.transform(features[rows, vector].astype(float))
             for rows in (labels.train, labels.validation, labels.test)
         )
-        theirs = [
-            LogisticRegression(C=1 / strength, tol=1e-9, max_iter=10_000).fit(train, gold[labels.train])
-            for strength in STRENGTHS
-        ]
+        theirs = [regression(strength).fit(train, gold[labels.train]) for strength in STRENGTHS]
         scores = [one.score(validation, gold[labels.validation]) for one in theirs]
         assert probed.validation[vector] == max(scores)
         best = max(range(len(STRENGTHS)), key=lambda place: (scores[place], STRENGTHS[place]))
@@ -52,14 +49,13 @@ def test_without_a_validation_part_the_strength_is_that_of_scikit_learns_cross_v
         own = features[:, vector].astype(float)
         scores = []
         for strength in STRENGTHS:
-            theirs = make_pipeline(StandardScaler(), LogisticRegression(C=1 / strength, tol=1e-9, max_iter=10_000))
+            theirs = make_pipeline(StandardScaler(), regression(strength))
             right = [theirs.fit(own[rest], gold[rest]).predict(own[fold]) == gold[fold] for rest, fold in folds]
             scores.append(np.concatenate(right).mean())
         best = max(range(len(STRENGTHS)), key=lambda place: (scores[place], STRENGTHS[place]))
         assert (probed.strength[vector], probed.validation[vector]) == (STRENGTHS[best], pytest.approx(scores[best]))
-        refitted = make_pipeline(
-            StandardScaler(), LogisticRegression(C=1 / STRENGTHS[best], tol=1e-9, max_iter=10_000)
-        ).fit(own[labels.train], gold[labels.train])
+        refitted = make_pipeline(StandardScaler(), regression(STRENGTHS[best]))
+        refitted.fit(own[labels.train], gold[labels.train])
         np.testing.assert_array_equal(probed.predicted[vector], refitted.predict(own[labels.test]))
 
 
@@ -119,7 +115,7 @@ def test_losses_are_those_of_scikit_learn_for_random_labels_and_nearly_equal_col
     for vector in range(3):
         columns = StandardScaler().fit_transform(features[:, vector])
         for place, strength in enumerate((0.1, 10.0)):
-            theirs = LogisticRegression(C=1 / strength, tol=1e-9, max_iter=20_000).fit(columns, gold)
+            theirs = regression(strength).fit(columns, gold)
             logs = np.log(theirs.predict_proba(columns)[np.arange(n_rows), gold])
             loss = (strength / 2 * (theirs.coef_**2).sum() - logs.sum()) / n_rows
             assert float(fitted.loss[vector, place]) == pytest.approx(loss, abs=1e-5)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import LogisticRegression
+from regressions import regression
 
 from core.probing_tasks.probes import solver
 from core.probing_tasks.probes.solver import TOLERANCE, minimise
@@ -44,7 +44,7 @@ def test_losses_and_predictions_are_those_of_scikit_learn(n_classes, size, whole
     assert (solution.gradient <= TOLERANCE).all()
     for vector, own in enumerate(features):
         for place, strength in enumerate(STRENGTHS):
-            theirs = LogisticRegression(C=1 / strength, tol=1e-9, max_iter=20_000).fit(own, labels)
+            theirs = regression(strength).fit(own, labels)
             weights = solution.weights[vector, place].numpy()
             wanted = np.c_[theirs.coef_, theirs.intercept_]
             assert loss_of(weights, own, labels, strength) == pytest.approx(
@@ -97,7 +97,7 @@ def test_soft_targets_are_fitted_as_if_each_row_stood_there_once_for_each_share(
     features, shares = rng.normal(size=(1, 40, 3)), rng.dirichlet([1, 1, 1], size=40)
     design = np.concatenate([features, np.ones((1, 40, 1))], axis=2)
     solution = minimise(torch.from_numpy(design), torch.from_numpy(shares), torch.ones((1, 1)).double())
-    theirs = LogisticRegression(C=1, tol=1e-9, max_iter=10_000).fit(
+    theirs = regression(1).fit(
         np.repeat(features[0], 3, axis=0), np.tile(np.arange(3), 40), sample_weight=shares.ravel()
     )
     np.testing.assert_allclose(solution.weights[0, 0, :, :-1].numpy(), theirs.coef_, atol=1e-3)
