@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from core.attention.observed import observe
-from core.attention.settings import Kind, PassSettings
+from core.attention.settings import PassSettings
 from core.checkpoints.checkpoint import Checkpoint
 from core.errors import CheckpointError
 from core.importance.metrics import TextOutcomes
@@ -172,9 +172,3 @@ class _Passes:
                 f"{difference:.1e}; allowed {allowed:.0e}), so its heads cannot be ablated in one sweep. Choose a "
                 "checkpoint of another family, such as BERT."
             )
-
-
-def heads_of(checkpoint: Checkpoint, kind: Kind) -> tuple[int, int]:
-    """Numbers of layers and heads."""
-    attention = checkpoint.attentions[kind]
-    return attention.n_layers, attention.n_heads
