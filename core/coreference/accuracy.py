@@ -46,17 +46,17 @@ class Cases:
     """The mentions that have an antecedent: an earlier mention of the same entity in their text."""
 
     text: Int[np.ndarray, " case"]
-    """Place of its text."""
+    """Position of its text."""
     document: Int[np.ndarray, " case"]
     """Number of its text's document, in their order."""
     mention: Int[np.ndarray, " case"]
-    """Its place among the mentions of the text."""
+    """Its position among the mentions of the text."""
     groups: Bool[np.ndarray, "group case"]
     """Whether it belongs to each of GROUPS."""
     baselines: Bool[np.ndarray, "baseline case"]
     """Whether each of BASELINES is right."""
     chance: Float[np.ndarray, " case"]
-    """Share of the earlier mentions that are antecedents: how often one taken at random is right."""
+    """Share of the earlier mentions that are antecedents: the accuracy of a random choice."""
     n_unread: int
     """Number of mentions with an antecedent that are excluded because their head word has no token."""
 
@@ -70,10 +70,10 @@ class CoreferenceScores:
     """By GROUPS, against BASELINES; a head is right where its choice is the head word of an antecedent. Documents are
     the units of halves, intervals and tests, since cases of one text are not independent."""
     chance: Float[np.ndarray, " group"]
-    """Share of the cases that an earlier mention at random gets right."""
+    """Share of the cases that a random earlier mention gets right."""
     n_unread: int
     n_documents: Int[np.ndarray, " group"]
-    """Documents with cases; a text without a name is one of its own."""
+    """Documents with cases; a text without a name is a document of its own."""
 
     @property
     def best(self) -> Head:
@@ -83,7 +83,7 @@ class CoreferenceScores:
 
     @property
     def best_accuracy(self) -> float:
-        """Over all cases, of the heads that are best on each half, or with one document of the best head."""
+        """Over all cases, of the heads that are best on each half; with a single document, of the best head."""
         judged = self.judgement
         return float(judged.accuracy[0, *self.best] if judged.held_out is None else judged.held_out.accuracy[0])
 
@@ -107,8 +107,8 @@ class _Case:
 def cases_of(texts: Sequence[MentionText], are_read: Sequence[Bool[np.ndarray, "_"]]) -> Cases:
     """The mentions that have an antecedent, and whether the baselines are right.
 
-    The nearest mention is the last whose head word comes before; the same head word (but for capitals) is that of the
-    nearest such mention. Where there is none, it is the nearest mention: a choice of this project.
+    Nearest mention: the last mention whose head word comes before. Same head word: the nearest earlier mention with the
+    same head word, ignoring case; if there is none, the nearest mention (a choice of this project).
     Source: Clark et al. 2019, table 2, which names both baselines.
     """
     cases = [
@@ -164,7 +164,7 @@ def coreference_scores(
     candidates: Candidates = "mentions",
     alpha: float = 0.05,
 ) -> CoreferenceScores:
-    """Accuracy of every head at antecedent selection, beside the baselines.
+    """Accuracy of every head at antecedent selection, compared with the baselines.
 
     Args:
         texts: with their mentions.
@@ -201,11 +201,11 @@ def right_choices(
 
     Args:
         texts, choices, candidates: as for `coreference_scores`.
-        cases: of `cases_of` these texts, one or more.
+        cases: result of `cases_of` for these texts, at least one.
     """
     right = []
-    for place, number in zip(cases.text.tolist(), cases.mention.tolist()):
-        text, choice = texts[place], choices[place].of(candidates)
+    for position, number in zip(cases.text.tolist(), cases.mention.tolist()):
+        text, choice = texts[position], choices[position].of(candidates)
         antecedents = [text.mentions[before].head for before in text.antecedents[number]]
         right.append(np.isin(choice[:, :, number], antecedents))
     return np.stack(right, axis=-1)

@@ -1,4 +1,4 @@
-"""The command `python -m core coreference`: how often every head points from a mention to what it refers to."""
+"""The command `python -m core coreference`: accuracy of every head at antecedent selection."""
 
 import argparse
 import hashlib
@@ -56,7 +56,7 @@ def add_command(commands: Any) -> None:
     parser.set_defaults(run=coreference)
 
 
-def coreference(chosen: argparse.Namespace) -> None:
+def coreference(arguments: argparse.Namespace) -> None:
     """Write one row per group of mentions (all, pronoun, proper, nominal), layer and head: cases (mentions that refer
     back to an earlier one), documents (with cases; texts of one name are one document), accuracy (share whose head word
     attends most to the head word of an antecedent), low and high (95% interval), design_effect (variance of the
@@ -65,27 +65,27 @@ def coreference(chosen: argparse.Namespace) -> None:
     times the number of heads). Documents are the units of intervals and tests: cases of one text are not independent.
     With one document only, there are none. A summary goes to standard error.
     """
-    check_output(chosen.output, TABLES, [chosen.texts])
-    content = read_bytes(chosen.texts)
+    check_output(arguments.output, TABLES, [arguments.texts])
+    content = read_bytes(arguments.texts)
     texts = read_mentions(content, partial(_watched, "parsing"))
-    checkpoint, asked = loaded(chosen)
-    question = choice_question(chosen.from_word)
-    question.check(asked.kind)
-    cut = windows(checkpoint, texts, chosen.window, partial(_watched, "cutting"))
-    prepared = prepared_texts(checkpoint, [text.text for text in cut.texts], asked, "truncate")
-    choices = answers(checkpoint, question, cut.texts, prepared, asked)
-    scores = coreference_scores(cut.texts, list(choices.values()), chosen.candidates)
+    checkpoint, settings = loaded(arguments)
+    question = choice_question(arguments.from_word)
+    question.check(settings.kind)
+    text_windows = windows(checkpoint, texts, arguments.window, partial(_watched, "cutting"))
+    prepared = prepared_texts(checkpoint, [text.text for text in text_windows.texts], settings, "truncate")
+    choices = answers(checkpoint, question, text_windows.texts, prepared, settings)
+    scores = coreference_scores(text_windows.texts, list(choices.values()), arguments.candidates)
     facts = {
-        **checkpoint_facts(checkpoint, asked),
-        "texts": str(len(cut.texts)),
+        **checkpoint_facts(checkpoint, settings),
+        "texts": str(len(text_windows.texts)),
         "documents": str(scores.n_documents[0]),
         "texts sha256": hashlib.sha256(content).hexdigest(),
-        "candidates": chosen.candidates,
-        "window": str(chosen.window),
-        "from word": chosen.from_word,
+        "candidates": arguments.candidates,
+        "window": str(arguments.window),
+        "from word": arguments.from_word,
     }
-    write_table(chosen.output, coreference_table(scores), facts)
-    print(_summary(scores, cut.n_apart), documents_note(int(scores.n_documents[0])), file=sys.stderr)
+    write_table(arguments.output, coreference_table(scores), facts)
+    print(_summary(scores, text_windows.n_apart), documents_note(int(scores.n_documents[0])), file=sys.stderr)
 
 
 def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
@@ -118,26 +118,26 @@ def coreference_table(scores: CoreferenceScores) -> pd.DataFrame:
     )
 
 
-def _watched(doing: str, work: Iterable[Part], n_texts: int) -> Iterable[Part]:
-    """Texts one by one, under a bar that counts them."""
-    return progress_bar(([one] for one in work), n_texts, doing)
+def _watched(doing: str, items: Iterable[Part], n_texts: int) -> Iterable[Part]:
+    """Iterate over texts with a progress bar that counts them."""
+    return progress_bar(([item] for item in items), n_texts, doing)
 
 
 def _summary(scores: CoreferenceScores, n_apart: int) -> str:
-    """The best head beside the baselines, and what was left out."""
+    """The best head compared with the baselines, and what was left out."""
     judged, (layer, head) = scores.judgement, scores.best
-    said = [
+    clauses = [
         f"{head_name(layer, head)} is right in {judged.accuracy[0, layer, head]:.1%} of {judged.n_cases[0]:,} cases",
-        *(f"{name} in {judged.baselines[place, 0]:.1%}" for place, name in enumerate(BASELINES)),
+        *(f"{name} in {judged.baselines[baseline, 0]:.1%}" for baseline, name in enumerate(BASELINES)),
     ]
     if judged.held_out is not None:
-        held = judged.held_out
-        said.append(
-            f"heads chosen on one half of the documents in {held.accuracy[0]:.1%} of the other's cases "
-            f"({held.low[0]:.1%} to {held.high[0]:.1%})"
+        held_out = judged.held_out
+        clauses.append(
+            f"heads chosen on one half of the documents in {held_out.accuracy[0]:.1%} of the other's cases "
+            f"({held_out.low[0]:.1%} to {held_out.high[0]:.1%})"
         )
     if n_apart:
-        said.append(f"{n_apart:,} mentions have their antecedents in earlier windows and are no cases")
+        clauses.append(f"{n_apart:,} mentions have their antecedents in earlier windows and are no cases")
     if scores.n_unread:
-        said.append(f"{scores.n_unread:,} mentions without a token of their own were left out")
-    return "; ".join(said) + "."
+        clauses.append(f"{scores.n_unread:,} mentions without a token of their own were left out")
+    return "; ".join(clauses) + "."

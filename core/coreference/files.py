@@ -10,7 +10,8 @@ Kinds:
     GAP: a table with tabs and the columns GAP_COLUMNS; quotes are plain characters. Only the pronoun is
         resolved, so names after it are left out.
 
-Texts of one name ("name", "doc", "ID") are parts of one document; those without a name are documents of their own.
+Texts with the same name ("name", "doc", "ID") are parts of one document; those without a name are documents
+of their own.
 """
 
 import io
@@ -99,40 +100,40 @@ def _cluster_mentions(item: dict[str, Any], where: str) -> Iterator[Marked]:
     clusters = as_list(item["clusters"], "clusters", where)
     types, heads = (_by_cluster(item, name, clusters, where) for name in ("types", "heads"))
     for number, (cluster, of_types, of_heads) in enumerate(zip(clusters, types, heads), start=1):
-        named = f"{where}, cluster {number:,}"
-        spans = as_list(cluster, "clusters", named)
-        given = (_by_mention(of_types, "types", spans, named), _by_mention(of_heads, "heads", spans, named))
-        for span, type_, head in zip(spans, *given):
+        location = f"{where}, cluster {number:,}"
+        spans = as_list(cluster, "clusters", location)
+        attributes = (_by_mention(of_types, "types", spans, location), _by_mention(of_heads, "heads", spans, location))
+        for span, type_, head in zip(spans, *attributes):
             if not isinstance(span, list) or len(span) != 2:
                 raise TextError(
-                    f"{named} has a mention that is not a pair [start, end]. Write where it starts and ends."
+                    f"{location} has a mention that is not a pair [start, end]. Write where it starts and ends."
                 )
-            start, end = (as_place(value, name, named) for value, name in zip(span, ("start", "end")))
+            start, end = (as_place(value, name, location) for value, name in zip(span, ("start", "end")))
             yield Marked(
                 start,
                 end,
                 str(number),
-                head=None if head is None else as_place(head, "head", named),
-                type=None if type_ is None else type_named(type_, named),
+                head=None if head is None else as_place(head, "head", location),
+                type=None if type_ is None else type_named(type_, location),
             )
 
 
 def _by_cluster(item: dict[str, Any], name: str, clusters: list[Any], where: str) -> list[Any]:
-    """What an object says of each cluster under a name; None for each where it says nothing."""
+    """Values of an optional key, one per cluster; None for every cluster if the key is missing."""
     if name not in item:
         return [None] * len(clusters)
-    given = as_list(item[name], name, where)
-    check_as_many(given, clusters, (f"lists of {name}", "clusters"), where)
-    return given
+    values = as_list(item[name], name, where)
+    check_as_many(values, clusters, (f"lists of {name}", "clusters"), where)
+    return values
 
 
 def _by_mention(of_cluster: Any, name: str, spans: list[Any], where: str) -> list[Any]:
-    """The same of each mention of a cluster."""
+    """Values of one cluster, one per mention; None for every mention if the cluster has none."""
     if of_cluster is None:
         return [None] * len(spans)
-    given = as_list(of_cluster, name, where)
-    check_as_many(given, spans, (name, "mentions"), where)
-    return given
+    values = as_list(of_cluster, name, where)
+    check_as_many(values, spans, (name, "mentions"), where)
+    return values
 
 
 def _gap_texts(value: str) -> Iterator[MarkedText]:
@@ -164,8 +165,10 @@ def _gap_text(row: dict[str, str], where: str) -> MarkedText:
 
 
 def _gap_span(row: dict[str, str], name: str, where: str) -> tuple[int, int]:
-    offset, said = row[f"{name}-offset"].strip(), row[name]
+    offset, phrase = row[f"{name}-offset"].strip(), row[name]
     start = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 10 else -1
-    if start < 0 or row["Text"][start : start + len(said)] != said:
-        raise TextError(f'{where}: "{said}" does not stand at character "{offset}" of the text. Correct {name}-offset.')
-    return start, start + len(said)
+    if start < 0 or row["Text"][start : start + len(phrase)] != phrase:
+        raise TextError(
+            f'{where}: "{phrase}" does not stand at character "{offset}" of the text. Correct {name}-offset.'
+        )
+    return start, start + len(phrase)

@@ -9,7 +9,7 @@ from core.coreference.mentions import MentionType
 from core.errors import TextError
 from core.texts.json_values import as_list, as_name, as_place, check_as_many, value_at
 
-PLACES: Final = ("start", "end", "head")
+MENTION_KEYS: Final = ("start", "end", "head")
 """Keys of a mention: its first word, last word (inclusive), and head word."""
 
 
@@ -27,11 +27,11 @@ def gum_text(item: dict[str, Any], where: str) -> MarkedText:
     type_of = _types(item, where, firsts[-1])
     mentions = []
     for number, mention in enumerate(as_list(item["mentions"], "mentions", where), start=1):
-        named = f"{where}, mention {number:,}"
-        sentence = 0 if is_window else as_place(value_at(mention, "sent", named), "sent", named)
+        location = f"{where}, mention {number:,}"
+        sentence = 0 if is_window else as_place(value_at(mention, "sent", location), "sent", location)
         if sentence >= len(sentences):
-            raise TextError(f'{named}: "sent" is {sentence} and there are {len(sentences):,} sentences, from 0.')
-        mentions.append(_mention(mention, firsts[sentence], type_of, named))
+            raise TextError(f'{location}: "sent" is {sentence} and there are {len(sentences):,} sentences, from 0.')
+        mentions.append(_mention(mention, firsts[sentence], type_of, location))
     return marked_words(
         as_name(item.get("doc", where), "doc", where),
         list(chain.from_iterable(sentences)),
@@ -43,7 +43,7 @@ def gum_text(item: dict[str, Any], where: str) -> MarkedText:
 
 
 def _mention(item: Any, first: int, type_of: Callable[[int], MentionType | None], where: str) -> Marked:
-    start, end, head = (as_place(value_at(item, key, where), key, where) for key in PLACES)
+    start, end, head = (as_place(value_at(item, key, where), key, where) for key in MENTION_KEYS)
     if not start <= head <= end:
         raise TextError(f"{where} has the words {start} to {end} and the head word {head}. Correct them.")
     entity = as_name(value_at(item, "cluster", where), "cluster", where)
@@ -54,11 +54,13 @@ def _types(item: dict[str, Any], where: str, n_words: int) -> Callable[[int], Me
     """Function from a head word to the type of its mention, or None if the file does not specify it."""
     if "anaphors" in item:
         anaphors = as_list(item["anaphors"], "anaphors", where)
-        named = {
-            as_place(value_at(one, "head", where), "head", where): type_named(value_at(one, "type", where), where)
-            for one in anaphors
+        type_of_head = {
+            as_place(value_at(anaphor, "head", where), "head", where): type_named(
+                value_at(anaphor, "type", where), where
+            )
+            for anaphor in anaphors
         }
-        return named.get
+        return type_of_head.get
     key = next((key for key in ("xpos", "upos") if key in item), None)
     if key is None:
         return lambda word: None

@@ -64,7 +64,7 @@ class MarkedText:
 def type_named(value: Any, where: str) -> MentionType:
     """One of TYPES.
 
-    Raises: TextError that begins with where it stands.
+    Raises: TextError that begins with `where`.
     """
     if value not in TYPES:
         raise TextError(f"{where}: the type of a mention is {value!r}. Write one of: {', '.join(TYPES)}.")
@@ -84,8 +84,8 @@ def marked_words(
 
     Args:
         name: of the text.
-        words: as JSON holds them.
-        mentions: by its words.
+        words: as parsed from JSON.
+        mentions: with offsets in words.
         where: location of the text in the file, for error messages.
         sentence_ends: None to guess them.
         is_excerpt: see MentionText.
@@ -95,45 +95,49 @@ def marked_words(
     for position, word in enumerate(words, start=1):
         if not isinstance(word, str):
             raise TextError(f"{where}: word {position:,} is {kind_of(word)}. Write a string.")
-    whole = tuple(text_of([word], f"{where}, word {place:,}").segments[0] for place, word in enumerate(words, start=1))
-    segment = text_of([" ".join(whole)], where).segments[0]
-    _check_inside(mentions, len(whole), "words", where)
-    text = Text((segment,), (whole,))
+    clean_words = tuple(
+        text_of([word], f"{where}, word {position:,}").segments[0] for position, word in enumerate(words, start=1)
+    )
+    segment = text_of([" ".join(clean_words)], where).segments[0]
+    _check_inside(mentions, len(clean_words), "words", where)
+    text = Text((segment,), (clean_words,))
     spans = tuple((start, end) for start, end in words_of(text).spans.tolist())
     ends = sentence_ends or guessed_sentence_ends(segment, spans)
     return MarkedText(name, text, spans, tuple(mentions), ends, is_excerpt)
 
 
 def marked_characters(
-    name: str, given: str, mentions: Sequence[Marked], where: str, *, is_excerpt: bool = False
+    name: str, text: str, mentions: Sequence[Marked], where: str, *, is_excerpt: bool = False
 ) -> MarkedText:
     """Build a text from a string and mentions marked by characters; words are split at the borders of mentions.
 
     Args:
         name: of the text.
-        given: the text as the file has it.
-        mentions: by its characters.
+        text: as in the file.
+        mentions: with offsets in characters.
         where: location of the text in the file, for error messages.
         is_excerpt: see MentionText.
 
     Raises: TextError.
     """
-    _check_inside(mentions, len(given), "characters", where)
-    line = given.translate(_BREAKS)
+    _check_inside(mentions, len(text), "characters", where)
+    line = text.translate(_BREAKS)
     segment = text_of([line], where).segments[0]
     shift = line.index(segment)
-    spans = _words_around(segment, sorted({end - shift for one in mentions for end in (one.start, one.end)}))
+    spans = _words_around(
+        segment, sorted({end - shift for mention in mentions for end in (mention.start, mention.end)})
+    )
     starts, word_ends = ([span[side] + shift for span in spans] for side in (0, 1))
     on_words = []
-    for one in mentions:
-        first, last = bisect_left(starts, one.start), bisect_right(word_ends, one.end)
+    for mention in mentions:
+        first, last = bisect_left(starts, mention.start), bisect_right(word_ends, mention.end)
         if first >= last:
             raise TextError(
-                f"{where}: the mention [{one.start}, {one.end}] is {given[one.start : one.end]!r}, which holds no "
-                "word. Correct its characters."
+                f"{where}: the mention [{mention.start}, {mention.end}] is {text[mention.start : mention.end]!r}, "
+                "which holds no word. Correct its characters."
             )
-        head = None if one.head is None else bisect_right(starts, one.head) - 1
-        on_words.append(replace(one, start=first, end=last, head=head))
+        head = None if mention.head is None else bisect_right(starts, mention.head) - 1
+        on_words.append(replace(mention, start=first, end=last, head=head))
     ends = guessed_sentence_ends(segment, spans)
     return MarkedText(name, Text((segment,)), spans, tuple(on_words), ends, is_excerpt)
 
@@ -143,16 +147,16 @@ def _check_inside(mentions: Sequence[Marked], n_units: int, units: str, where: s
         raise TextError(
             f"{where} has {len(mentions):,} mentions and at most {MAX_MENTIONS:,} of a text are read. Split the text."
         )
-    for one in mentions:
-        if not one.start < one.end <= n_units:
+    for mention in mentions:
+        if not mention.start < mention.end <= n_units:
             raise TextError(
-                f"{where}: a mention is [{one.start}, {one.end}] and the text has {n_units:,} {units}. The first is 0, "
-                "and the end is one past the last."
+                f"{where}: a mention is [{mention.start}, {mention.end}] and the text has {n_units:,} {units}. The "
+                "first is 0, and the end is one past the last."
             )
-        if one.head is not None and not one.start <= one.head < one.end:
+        if mention.head is not None and not mention.start <= mention.head < mention.end:
             raise TextError(
-                f"{where}: the mention [{one.start}, {one.end}] has its head word at {one.head}, outside of it. "
-                "Correct one of them."
+                f"{where}: the mention [{mention.start}, {mention.end}] has its head word at {mention.head}, outside "
+                "of it. Correct one of them."
             )
 
 
@@ -166,14 +170,17 @@ def _words_around(segment: str, borders: Sequence[int]) -> tuple[Span, ...]:
 
 
 def guessed_sentence_ends(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
-    """One past the last word of each sentence: after . ! ? and what they close, before a blank and no small letter."""
+    """One past the last word of each sentence.
+
+    A sentence ends with . ! ? or … and closing quotes or brackets after it, if a space and no lower-case letter follow.
+    """
     ends = []
-    last = 0  # word before those that only close something
-    for place, ((_, end), (start, _)) in enumerate(pairwise(spans), start=1):
-        if text[slice(*spans[place - 1])] not in _CLOSING:
-            last = place - 1
+    last = 0  # last word that is no closing quote or bracket
+    for position, ((_, end), (start, _)) in enumerate(pairwise(spans), start=1):
+        if text[slice(*spans[position - 1])] not in _CLOSING:
+            last = position - 1
         if text[slice(*spans[last])] in _END_OF_SENTENCE and end < start and not text[start].islower():
-            ends.append(place)
+            ends.append(position)
     return (*ends, len(spans))
 
 
@@ -204,12 +211,12 @@ def _needs_parse(mention: Marked) -> bool:
 def _completed(text: MarkedText, tree: Dependencies | None) -> MentionText:
     shown = [text.text.segments[0][start:end] for start, end in text.spans]
     begins = {0, *text.sentence_ends}
-    capital = {word for place, word in enumerate(shown) if place not in begins and word[0].isupper()}
+    capitalised = {word for position, word in enumerate(shown) if position not in begins and word[0].isupper()}
     head_word = _HeadWords(text, tree)
     by_head: dict[int, Mention] = {}
     for marked in sorted(text.mentions, key=lambda mention: mention.start - mention.end):
         head = head_word.of(marked) if marked.head is None else marked.head
-        kind = marked.type or _type_of(shown[head], capital)
+        kind = marked.type or _type_of(shown[head], capitalised)
         by_head.setdefault(head, Mention(marked.start, marked.end, head, kind, marked.entity))
     is_inside = _inside(text.mentions, len(text.spans))
     return MentionText(
@@ -223,11 +230,11 @@ def _completed(text: MarkedText, tree: Dependencies | None) -> MentionText:
 
 
 def _inside(mentions: Sequence[Marked], n_words: int) -> Bool[np.ndarray, " border"]:
-    """Whether a border before a word, or after the last one, lies inside a mention; however many cover it."""
-    begun = np.zeros(n_words + 2, int)
-    np.add.at(begun, [one.start + 1 for one in mentions], 1)
-    np.add.at(begun, [one.end for one in mentions], -1)
-    return np.cumsum(begun)[:-1] > 0
+    """Whether each border before a word, or after the last one, lies inside one or more mentions."""
+    changes = np.zeros(n_words + 2, int)
+    np.add.at(changes, [mention.start + 1 for mention in mentions], 1)
+    np.add.at(changes, [mention.end for mention in mentions], -1)
+    return np.cumsum(changes)[:-1] > 0
 
 
 class _HeadWords:
@@ -236,25 +243,27 @@ class _HeadWords:
     def __init__(self, text: MarkedText, tree: Dependencies | None) -> None:
         self._text, self._tree = text, tree
         self._starts = [start for start, _ in text.spans]
-        self._is_free = np.array([] if tree is None else [one not in ATTACHED for one in tree.relations], bool)
+        self._is_free = np.array(
+            [] if tree is None else [relation not in ATTACHED for relation in tree.relations], bool
+        )
 
     def of(self, mention: Marked) -> int:
-        """The first word of a mention whose head is outside it, but for ATTACHED; its last word where there is none."""
+        """The first word of a mention whose head is outside it, except words that are ATTACHED; else its last word."""
         if self._tree is None:
             return mention.end - 1
         first, last = self._text.spans[mention.start][0], self._text.spans[mention.end - 1][1]
         starts = self._tree.words.spans[:, 0]
         within = np.flatnonzero((starts >= first) & (starts < last))
         heads = self._tree.heads[within]
-        is_led = (heads == ROOT) | (starts[heads] < first) | (starts[heads] >= last)
-        found = within[is_led & self._is_free[within]]
-        if not len(found):
+        has_outer_head = (heads == ROOT) | (starts[heads] < first) | (starts[heads] >= last)
+        candidates = within[has_outer_head & self._is_free[within]]
+        if not len(candidates):
             return mention.end - 1
-        own = bisect_right(self._starts, starts[found[0]]) - 1
-        return int(np.clip(own, mention.start, mention.end - 1))
+        word = bisect_right(self._starts, starts[candidates[0]]) - 1
+        return int(np.clip(word, mention.start, mention.end - 1))
 
 
-def _type_of(word: str, capital: set[str]) -> MentionType:
+def _type_of(word: str, capitalised: set[str]) -> MentionType:
     if word.lower() in PRONOUNS:
         return "pronoun"
-    return "proper" if word in capital else "nominal"
+    return "proper" if word in capitalised else "nominal"

@@ -31,7 +31,7 @@ def unwatched(work: Iterable[Part], n_parts: int) -> Iterable[Part]:
 
 @dataclass(frozen=True)
 class Mention:
-    """Some words of a text that refer to something."""
+    """A span of words that refers to an entity."""
 
     start: int
     """First word."""
@@ -57,9 +57,9 @@ class MentionText:
     sentence_ends: tuple[int, ...]
     """One past the last word of each sentence; the text may be split there."""
     is_excerpt: bool = False
-    """Whether the file has an excerpt of a longer text, which is split only if longer than the checkpoint accepts."""
+    """Whether it is an excerpt of a longer text; excerpts are split only if longer than the checkpoint accepts."""
     cut_from: str | None = None
-    """Name of the text of which it is a window; None for a whole text of the file."""
+    """Name of the text of which it is a window; None for a whole text."""
 
     @property
     def document(self) -> str:
@@ -73,22 +73,22 @@ class MentionText:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The words themselves."""
+        """The words as strings."""
         return tuple(self.text.segments[0][start:end] for start, end in self.spans)
 
     @cached_property
     def antecedents(self) -> tuple[tuple[int, ...], ...]:
-        """Of each mention, the places of the mentions before it that refer to the same."""
+        """For each mention, the indices of the earlier mentions of the same entity."""
         before = defaultdict[str, tuple[int, ...]](tuple)
         earlier = []
-        for place, mention in enumerate(self.mentions):
+        for index, mention in enumerate(self.mentions):
             earlier.append(before[mention.entity])
-            before[mention.entity] += (place,)
+            before[mention.entity] += (index,)
         return tuple(earlier)
 
     @property
     def n_referring_back(self) -> int:
-        """Mentions with an antecedent; counted without naming these, of which a long text has very many."""
+        """Number of mentions with an antecedent; counted without listing the antecedents, which may be very many."""
         return len(self.mentions) - len({mention.entity for mention in self.mentions})
 
 
@@ -115,34 +115,34 @@ def windows(
     Excerpts are split only if longer than the checkpoint accepts. A sentence longer than a window is a window of its
     own; if longer than the checkpoint accepts, it is truncated, and its last mentions are ignored. `watched` wraps the
     iteration over the texts, to report progress.
-    Source: Clark et al. 2019, section 4.3, who cut documents to 128 tokens and leave the rest out; here it is read too.
+    Source: Clark et al. 2019, section 4.3, who cut documents to 128 tokens and ignore the rest; here it is read too.
     """
     if window < SMALLEST_WINDOW:
         raise AnalysisError(f"A window of {window} tokens holds too little. Choose at least {SMALLEST_WINDOW}.")
-    tokenizer, cut = checkpoint.tokenizer, list[MentionText]()
+    tokenizer, parts = checkpoint.tokenizer, list[MentionText]()
     n_special = tokenizer.num_special_tokens_to_add()
     for text in watched(texts, len(texts)):
-        most = checkpoint.max_tokens if text.is_excerpt else min(window, checkpoint.max_tokens)
-        ends = list(_window_ends(tokenizer, text, most - n_special))
-        cut += [_part(text, start, end) for start, end in zip([0, *ends], ends)] if len(ends) > 1 else [text]
-    kept = tuple(one for one in cut if one.n_referring_back)
-    if not kept:
+        limit = checkpoint.max_tokens if text.is_excerpt else min(window, checkpoint.max_tokens)
+        ends = list(_window_ends(tokenizer, text, limit - n_special))
+        parts += [_part(text, start, end) for start, end in zip([0, *ends], ends)] if len(ends) > 1 else [text]
+    with_antecedents = tuple(text for text in parts if text.n_referring_back)
+    if not with_antecedents:
         raise AnalysisError(
             f"None of the {sum(len(text.mentions) for text in texts):,} mentions refers back to another one in its "
             "text. Give longer texts or windows, or mark more mentions of the same entity."
         )
-    n_before, n_after = (sum(one.n_referring_back for one in some) for some in (texts, kept))
-    return Windows(texts=kept, n_without=len(cut) - len(kept), n_apart=n_before - n_after)
+    n_before, n_after = (sum(text.n_referring_back for text in group) for group in (texts, with_antecedents))
+    return Windows(texts=with_antecedents, n_without=len(parts) - len(with_antecedents), n_apart=n_before - n_after)
 
 
-def _window_ends(tokenizer: Any, text: MentionText, most: int) -> Iterator[int]:
+def _window_ends(tokenizer: Any, text: MentionText, limit: int) -> Iterator[int]:
     """One past the last word of each window."""
     segment = text.text.segments[0]
-    if _n_tokens(tokenizer, segment) > most:
+    if _n_tokens(tokenizer, segment) > limit:
         n_so_far = 0
         for start, end in zip((0, *text.sentence_ends), text.sentence_ends):
             n_tokens = _n_tokens(tokenizer, segment[text.spans[start][0] : text.spans[end - 1][1]])
-            if n_so_far and n_so_far + n_tokens > most:
+            if n_so_far and n_so_far + n_tokens > limit:
                 yield start
                 n_so_far = 0
             n_so_far += n_tokens
@@ -155,7 +155,7 @@ def _n_tokens(tokenizer: Any, segment: str) -> int:
 
 
 def _part(text: MentionText, start: int, end: int) -> MentionText:
-    """Some words of a text as a text of their own, with the mentions among them."""
+    """A range of words as a text of its own, with the mentions inside it."""
     first, last = text.spans[start][0], text.spans[end - 1][1]
     words = None if text.text.words is None else (text.text.words[0][start:end],)
     return replace(
@@ -163,11 +163,11 @@ def _part(text: MentionText, start: int, end: int) -> MentionText:
         name=f"{text.name}, from word {start + 1:,}",
         cut_from=text.document,
         text=Text((text.text.segments[0][first:last],), words),
-        spans=tuple((of_word[0] - first, of_word[1] - first) for of_word in text.spans[start:end]),
+        spans=tuple((span[0] - first, span[1] - first) for span in text.spans[start:end]),
         mentions=tuple(
-            replace(one, start=one.start - start, end=one.end - start, head=one.head - start)
-            for one in text.mentions
-            if start <= one.start and one.end <= end
+            replace(mention, start=mention.start - start, end=mention.end - start, head=mention.head - start)
+            for mention in text.mentions
+            if start <= mention.start and mention.end <= end
         ),
-        sentence_ends=tuple(place - start for place in text.sentence_ends if start < place <= end),
+        sentence_ends=tuple(sentence_end - start for sentence_end in text.sentence_ends if start < sentence_end <= end),
     )

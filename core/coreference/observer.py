@@ -36,34 +36,34 @@ def mention_choices(
         from_word: how attention from several tokens of a word is aggregated.
     """
     n_layers = checkpoint.attentions[settings.kind].n_layers
-    maps = {id(one): word_map(text.words, one.queries) for one, text in zip(prepared, texts)}
-    mentions = {id(one): text for one, text in zip(prepared, texts)}
+    maps = {id(pass_text): word_map(text.words, pass_text.queries) for pass_text, text in zip(prepared, texts)}
+    mentions = {id(pass_text): text for pass_text, text in zip(prepared, texts)}
 
     def collector(batch: Sequence[PassText]) -> WordCollector:
-        of_batch = [maps[id(one)] for one in batch]
-        choose = _Choosing(checkpoint, of_batch, [mentions[id(one)] for one in batch])
-        return WordCollector(checkpoint, of_batch, choose, n_layers=n_layers, from_word=from_word)
+        batch_maps = [maps[id(pass_text)] for pass_text in batch]
+        choose = _Choosing(checkpoint, batch_maps, [mentions[id(pass_text)] for pass_text in batch])
+        return WordCollector(checkpoint, batch_maps, choose, n_layers=n_layers, from_word=from_word)
 
     for results in collect(checkpoint, prepared, settings, collector):
-        yield [(place, _choices(columns, texts[place], maps[id(prepared[place])])) for place, columns in results]
+        yield [(index, _choices(columns, texts[index], maps[id(prepared[index])])) for index, columns in results]
 
 
 class _Choosing:
     """Reduces attention between words to the choices of the mentions of a batch."""
 
     def __init__(self, checkpoint: Checkpoint, maps: Sequence[WordMap], texts: Sequence[MentionText]) -> None:
-        n_words = FIRST_WORD + max(one.n_words for one in maps)
+        n_words = FIRST_WORD + max(words.n_words for words in maps)
         n_mentions = max(1, *(len(text.mentions) for text in texts))
         heads = np.full((len(texts), n_mentions), FIRST_WORD)
         is_word = np.zeros((len(texts), n_mentions, n_words), bool)
         is_mention = np.zeros_like(is_word)
-        for row, (one, text) in enumerate(zip(maps, texts)):
-            own = FIRST_WORD + np.array([mention.head for mention in text.mentions], int)
-            heads[row, : len(own)] = own
-            is_word[row, : len(own), FIRST_WORD : FIRST_WORD + one.n_words] = one.has_tokens
-            is_word[row, np.arange(len(own)), own] = False
-            for place in range(1, len(own)):
-                is_mention[row, place, own[:place]] = True
+        for row, (words, text) in enumerate(zip(maps, texts)):
+            head_words = FIRST_WORD + np.array([mention.head for mention in text.mentions], int)
+            heads[row, : len(head_words)] = head_words
+            is_word[row, : len(head_words), FIRST_WORD : FIRST_WORD + words.n_words] = words.has_tokens
+            is_word[row, np.arange(len(head_words)), head_words] = False
+            for number in range(1, len(head_words)):
+                is_mention[row, number, head_words[:number]] = True
         self._heads, self._is_word, self._is_mention = (
             to_device(torch.from_numpy(array), checkpoint.device) for array in (heads, is_word, is_mention)
         )
@@ -81,8 +81,8 @@ def _most(
     """The candidate word with the largest weight, the first in case of a tie; NO_CHOICE if all weights are 0,
     and REMOVED for a head that was removed."""
     weight, word = rows.masked_fill(~candidates[:, None], 0).max(dim=-1)
-    chosen = torch.where(weight > 0, word - FIRST_WORD, NO_CHOICE)
-    return chosen.masked_fill(rows.isnan().any(-1).any(-1)[..., None], REMOVED)
+    choices = torch.where(weight > 0, word - FIRST_WORD, NO_CHOICE)
+    return choices.masked_fill(rows.isnan().any(-1).any(-1)[..., None], REMOVED)
 
 
 def _choices(columns: Mapping[str, np.ndarray], text: MentionText, words: WordMap) -> MentionChoices:
