@@ -72,7 +72,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_score_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which scores are taken."""
+    """Add the options that select the scores."""
     parser.add_argument("--no-block-entropy", dest="block_entropy", action="store_false")
     parser.add_argument("--direction", default="dependent-to-head", choices=get_args(Direction))
     parser.add_argument(
@@ -89,21 +89,21 @@ def score(arguments: argparse.Namespace) -> None:
     settings = _score_settings(arguments)
     texts = read_texts(arguments.texts, arguments.text_columns)
     check_output(arguments.output, others=[arguments.texts])
-    checkpoint, of_pass = loaded(arguments)
-    prepared = prepared_texts(checkpoint, texts, of_pass, arguments.too_long)
-    measures = answers(checkpoint, SCORES, texts, prepared, of_pass)
+    checkpoint, pass_settings = loaded(arguments)
+    prepared = prepared_texts(checkpoint, texts, pass_settings, arguments.too_long)
+    measures = answers(checkpoint, SCORES, texts, prepared, pass_settings)
     n_tokens = [prepared[index].n_tokens for index in measures]
     scored = role_scores(list(measures.values()), settings)
-    table = score_table(list(measures), n_tokens, scored, _facts(checkpoint, of_pass, settings, texts))
+    table = score_table(list(measures), n_tokens, scored, _facts(checkpoint, pass_settings, settings, texts))
     write(arguments.output, partial(table.to_parquet, index=False))
 
 
 def _facts(
-    checkpoint: Checkpoint, of_pass: PassSettings, settings: ScoreSettings, texts: Sequence[Text]
+    checkpoint: Checkpoint, pass_settings: PassSettings, settings: ScoreSettings, texts: Sequence[Text]
 ) -> dict[str, str]:
-    """Where the scores of a file come from."""
+    """Metadata of a file of scores."""
     return {
-        **checkpoint_facts(checkpoint, of_pass),
+        **checkpoint_facts(checkpoint, pass_settings),
         "direction": settings.direction,
         "block entropy": "yes" if settings.block_entropy else "no",
         "scale": settings.scale,
@@ -123,12 +123,12 @@ def controls(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, others=[arguments.texts])
     if arguments.pairs is not None:
         check_output(arguments.pairs, others=[arguments.texts, arguments.output])
-    checkpoint, of_pass = loaded(arguments)
-    prepared = prepared_texts(checkpoint, texts, of_pass, arguments.too_long)
-    measured = list(answers(checkpoint, SCORES, texts, prepared, of_pass).values())
+    checkpoint, pass_settings = loaded(arguments)
+    prepared = prepared_texts(checkpoint, texts, pass_settings, arguments.too_long)
+    measured = list(answers(checkpoint, SCORES, texts, prepared, pass_settings).values())
     counted, positional = [role_counts(measured, settings, criterion, "none")], None
-    if of_pass.kind in MATCHED_PAIRS.kinds:
-        pairs = answers(checkpoint, MATCHED_PAIRS, texts, prepared, of_pass, "pairs of words")
+    if pass_settings.kind in MATCHED_PAIRS.kinds:
+        pairs = answers(checkpoint, MATCHED_PAIRS, texts, prepared, pass_settings, "pairs of words")
         scored, matched = (
             role_scores(measured, settings),
             matched_tests(list(pairs.values()), settings.direction, criterion),
@@ -136,25 +136,29 @@ def controls(arguments: argparse.Namespace) -> None:
         tests = role_tests(scored.scores, ROLES, criterion, scored.uniform)
         positional = matched.positional(tests).sum(axis=(1, 2))
         _write_pairs(arguments.pairs, tests, matched)
-    counted += _control_counts(arguments, checkpoint, [texts[index] for index in prepared], of_pass)
+    counted += _control_counts(arguments, checkpoint, [texts[index] for index in prepared], pass_settings)
     table = counts_table(counted, positional)
     write(arguments.output, partial(table.to_csv, index=False))
     print(f"Heads that hold a role at tau {criterion.tau:g}:\n{counts_by_control(table)}", file=sys.stderr)
 
 
 def _control_counts(
-    arguments: argparse.Namespace, checkpoint: Checkpoint, texts: Sequence[Text], of_pass: PassSettings
+    arguments: argparse.Namespace, checkpoint: Checkpoint, texts: Sequence[Text], pass_settings: PassSettings
 ) -> list[RoleCounts]:
-    """The counts of every control; a text that grew too long as its words were shuffled is cut."""
+    """The counts of every control; a text that is too long after shuffling its words is truncated."""
     settings, criterion = _score_settings(arguments), criterion_of(arguments, arguments.scale)
     counted = []
-    for asked in control_passes(checkpoint.files, texts):
-        answering = checkpoint
-        if asked.files != checkpoint.files:
-            answering = load_checkpoint(asked.files, device=arguments.device, dtype=arguments.dtype)
-        prepared, _ = prepare_all(answering, asked.texts, of_pass, "truncate")
-        measured = answers(answering, asked.question, asked.texts, prepared, of_pass, asked.name)
-        counted.append(role_counts(list(measured.values()), settings, criterion, asked.control, asked.seed))
+    for control_pass in control_passes(checkpoint.files, texts):
+        control_checkpoint = checkpoint
+        if control_pass.files != checkpoint.files:
+            control_checkpoint = load_checkpoint(control_pass.files, device=arguments.device, dtype=arguments.dtype)
+        prepared, _ = prepare_all(control_checkpoint, control_pass.texts, pass_settings, "truncate")
+        measured = answers(
+            control_checkpoint, control_pass.question, control_pass.texts, prepared, pass_settings, control_pass.name
+        )
+        counted.append(
+            role_counts(list(measured.values()), settings, criterion, control_pass.control, control_pass.seed)
+        )
     return counted
 
 
@@ -174,9 +178,9 @@ def roles(arguments: argparse.Namespace) -> None:
     table = read_score_table(arguments.scores)
     check_output(arguments.output, others=[arguments.scores])
     criterion = criterion_of(arguments, table.scale)
-    of_heads = role_tests(table.scores, table.roles, criterion, table.uniform)
-    tests = head_table(with_syntactic_intervals(of_heads, table.scores), ROLE_FIELDS)
-    tests["stability"] = stability(of_heads, resamples(table.scores, table.uniform)).ravel()
+    head_tests = role_tests(table.scores, table.roles, criterion, table.uniform)
+    tests = head_table(with_syntactic_intervals(head_tests, table.scores), ROLE_FIELDS)
+    tests["stability"] = stability(head_tests, resamples(table.scores, table.uniform)).ravel()
     if table.scale == "score":  # a bet needs values from 0 upwards
         evidence = role_evidence(table.scores, criterion, table.uniform)
         holds = holds_by_evidence(evidence, criterion)
@@ -187,7 +191,7 @@ def roles(arguments: argparse.Namespace) -> None:
 
 
 def add_criterion_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say when a head holds a role."""
+    """Add the options of the criterion for a head to hold a role."""
     defaults = ", ".join(f"{tau:g} for a {scale}" for scale, tau in USUAL_TAU.items())
     parser.add_argument("--tau", type=float, help=f"threshold on the mean; by default {defaults}")
     parser.add_argument("--alpha", type=float, default=0.05)

@@ -1,7 +1,7 @@
-"""What chance would give: how many heads hold each role without training, places of keys, or order of words.
+"""Controls for roles: how many heads hold each role with random weights, permuted keys, or shuffled words.
 
-Three controls, each of which takes something else away: random weights of the same shape have learned nothing; permuted
-keys keep how sharply a head attends, but not where; shuffled words keep the words of a text, but not its order.
+Random weights of the same shape have learned nothing; permuted keys keep how sharply a head attends, but not where;
+shuffled words keep the words of a text, but not their order.
 """
 
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ from core.texts.text import Text
 
 Control = Literal["none", "random weights", "permuted keys", "shuffled words"]
 SEEDS: Final = (0, 1, 2)
-"""Of the random weights."""
+"""Seeds of the random weights."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ControlPass:
-    """What is asked of which checkpoint about which texts to count the roles of a control."""
+    """Checkpoint, question and texts of one pass, by which the roles of a control are counted."""
 
     control: Control
     seed: int
-    """Of what is random in the control."""
+    """Seed of the control."""
     files: CheckpointFiles
     question: Question[Text, TextMeasures]
     texts: tuple[Text, ...]
@@ -47,9 +47,9 @@ class RoleCounts:
     """Number of heads that hold each role."""
 
     control: Control
-    """"none" for the checkpoint and the texts as they are."""
+    """"none" for the unchanged checkpoint and texts."""
     seed: int
-    """Of what is random in the control; 0 for "none"."""
+    """Seed of the control; 0 for "none"."""
     heads: Int[np.ndarray, " role"]
     """By ROLES."""
     n_heads: int
@@ -57,7 +57,7 @@ class RoleCounts:
 
 
 def control_passes(files: CheckpointFiles, texts: Sequence[Text]) -> list[ControlPass]:
-    """Every control of a checkpoint on the same texts."""
+    """The passes of every control of a checkpoint on some texts."""
     same, shuffled = tuple(texts), tuple(shuffled_words(text, 0) for text in texts)
 
     def of(control: Control, question: Question, texts: tuple[Text, ...]) -> ControlPass:
@@ -83,7 +83,7 @@ def control_passes(files: CheckpointFiles, texts: Sequence[Text]) -> list[Contro
 def role_counts(
     texts: Sequence[TextMeasures], settings: ScoreSettings, criterion: Criterion, control: Control, seed: int = 0
 ) -> RoleCounts:
-    """Count the heads that hold each role, from what was measured of each text."""
+    """Count the heads that hold each role, from the measures of each text."""
     scored = role_scores(texts, settings)
     return counts_of(role_tests(scored.scores, ROLES, criterion, scored.uniform), control, seed)
 
@@ -94,9 +94,9 @@ def counts_of(tests: HeadTests, control: Control, seed: int = 0) -> RoleCounts:
 
 
 def shuffled_words(text: Text, seed: int) -> Text:
-    """The same text with the words of each segment in random order, without the trees that came with it.
+    """The same text with the words of each segment in random order, without its trees.
 
-    Words are split at spaces; a sign of punctuation moves with the word that it is written with.
+    Words are split at spaces, so that punctuation moves with the word that it is attached to.
     """
     random = np.random.default_rng([seed, len(text.segments[0])])
     return Text(tuple(" ".join(random.permutation(segment.split()).tolist()) for segment in text.segments))

@@ -27,7 +27,7 @@ above a threshold only if its mean is above it by more than this share."""
 
 
 LEAST_GAIN: Final = 0.1
-"""A role asks for a score above that of uniform attention by at least this share of it. Random weights prefer some
+"""A role requires a score above that of uniform attention by at least this share of it. Random weights prefer some
 tokens a little, on every text alike: their block scores reach 1.07 times that of uniform attention, and a test against
 uniform attention alone gives the block role to four in ten of their heads."""
 
@@ -45,12 +45,12 @@ class Criterion:
     family: Family = "role"
     """Tests that are corrected together: those of the heads for one role, or of all roles."""
     rule: Rule = "role"
-    """"role" asks for a mean score above tau and clearly above what uniform attention scores on the same texts (see
+    """"role" requires a mean score above tau and clearly above what uniform attention scores on the same texts (see
     LEAST_GAIN), "paper" for the first alone."""
     ddof: Literal[0, 1] = 1
     """1 for the sample standard deviation, 0 for the population standard deviation of the authors' code."""
     method: Method = "test"
-    """"test" asks the corrected p-value, "mean" only whether the mean score is above tau (the authors' avg)."""
+    """"test" decides by the corrected p-value, "mean" only by the mean score being above tau (the authors' avg)."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.tau) and self.tau > 0):
@@ -211,7 +211,7 @@ def one_sided(
         texts, mean, squares: as of `core.statistics.means.moments`.
         threshold: of the mean.
         ddof: of the standard deviation.
-        within: p-values that matter; lower ones are 0 and higher ones 1, which saves most of the time.
+        within: range of p-values to compute; lower ones become 0 and higher ones 1, which saves most of the time.
     """
     std = np.sqrt(ratio(squares, texts - ddof))
     constant = (texts >= 2) & (std <= CONSTANT_SPREAD * np.abs(mean))
@@ -231,16 +231,16 @@ def one_sided(
 def _upper_tail(
     freedom: Int[np.ndarray, "*cell"], t: Float[np.ndarray, "*cell"], within: tuple[float, float]
 ) -> Float[np.ndarray, "*cell"]:
-    """Probability of a larger t; 0 and 1 where it is clearly lower or higher than what matters."""
-    from scipy.special import stdtr, stdtrit  # takes a quarter of a second
+    """Probability of a larger t; 0 or 1 where it is clearly below or above the range `within`."""
+    from scipy.special import stdtr, stdtrit  # the import takes a quarter of a second
 
     lowest, highest = within
     if (lowest, highest) == (0, 1) or not t.size:
         return stdtr(freedom, -t)
-    place = np.maximum(freedom, 0)
-    every = np.arange(place.max() + 1)
+    index = np.maximum(freedom, 0)
+    all_freedoms = np.arange(index.max() + 1)
     # Quantiles are a little off, hence "clearly".
-    high, low = (-stdtrit(every, p)[place] for p in (min(1.01 * highest, 0.999), 0.99 * lowest))
+    high, low = (-stdtrit(all_freedoms, p)[index] for p in (min(1.01 * highest, 0.999), 0.99 * lowest))
     p = np.where(t > low, 0.0, np.where(np.isnan(t), np.nan, 1.0))
     between = (t >= high) & (t <= low)
     p[between] = stdtr(freedom[between], -t[between])
@@ -299,9 +299,9 @@ def tests_of(tests: HeadTests, roles: tuple[str, ...]) -> HeadTests:
 
     Raises: ValueError for a role that was not tested.
     """
-    places = [tests.roles.index(role) for role in roles]
+    indices = [tests.roles.index(role) for role in roles]
     values = {field.name: getattr(tests, field.name) for field in fields(tests)}
-    arrays: dict[str, Any] = {name: value[places] for name, value in values.items() if isinstance(value, np.ndarray)}
+    arrays: dict[str, Any] = {name: value[indices] for name, value in values.items() if isinstance(value, np.ndarray)}
     return replace(tests, roles=roles, **arrays)
 
 

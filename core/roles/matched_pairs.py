@@ -1,8 +1,8 @@
 """A control for syntactic roles: pairs of words at the same distance that no relation joins.
 
-A head that looks at the next word looks at many heads of many dependents. A head that follows a relation scores higher
-on the pairs of words that the relation joins than on other pairs of the same text at the same signed distance. One that
-does not is positional.
+A head that attends to the next word attends to the heads of many dependents. A head that follows a relation scores
+higher on the pairs of words that the relation joins than on other pairs of the same text at the same signed distance.
+One that does not is positional.
 """
 
 from collections import Counter
@@ -85,20 +85,20 @@ class MatchedTests:
     def positional(self, tests: HeadTests) -> Bool[np.ndarray, "role layer head"]:
         """Which heads hold a syntactic role and do not beat pairs at the same distance, by the roles of the tests.
 
-        A role that fewer than two texts could be compared for is left unmarked.
+        Roles with fewer than two texts to compare are left unmarked.
         """
         marked = np.zeros_like(tests.holds)
         for row, role in enumerate(SYNTACTIC):
-            place = tests.roles.index(role)
-            marked[place] = tests.holds[place] & (self.texts[row] >= 2) & ~self.beats[row]
+            index = tests.roles.index(role)
+            marked[index] = tests.holds[index] & (self.texts[row] >= 2) & ~self.beats[row]
         return marked
 
 
 def matched_pairs(tokens: TokenizedText, text: Text, tree: Dependencies) -> MatchedPairs:
     """Relations of a text, and the pairs of words at their distances that no relation of the tree joins.
 
-    Words are those of the parser; what has no letter and no digit is no word to compare with, as no relation of the
-    roles joins it. Distances are counted in words, inside a segment.
+    Words are those of the parser. Those without a letter or digit are not used for comparison, as no relation of the
+    roles joins them. Distances are counted in words, inside a segment.
     """
     spans = [(start, end) for start, end in tree.words.spans.tolist()]
     segments, heads = tree.words.segments.tolist(), tree.heads.tolist()
@@ -109,10 +109,10 @@ def matched_pairs(tokens: TokenizedText, text: Text, tree: Dependencies) -> Matc
     def unrelated(distance: int) -> tuple[TokenPair, ...]:
         pairs = ((word, word + distance) for word in range(max(0, -distance), len(heads) - max(0, distance)))
         return tuple(
-            TokenPair("", pieces[one], pieces[other])
-            for one, other in pairs
-            if is_word[one] and is_word[other] and segments[one] == segments[other]
-            if frozenset((one, other)) not in joined
+            TokenPair("", pieces[word], pieces[other_word])
+            for word, other_word in pairs
+            if is_word[word] and is_word[other_word] and segments[word] == segments[other_word]
+            if frozenset((word, other_word)) not in joined
         )
 
     names = [UNIVERSAL.get(name, name) for name in tree.relations]
@@ -139,10 +139,10 @@ def matched_sieves(texts: Sequence[MatchedPairs], live: Sequence[Int[np.ndarray,
     rows: list[tuple[int, int, int, int, float]] = []
     applicable = np.zeros((len(texts), len(SYNTACTIC_MEASURES)), dtype=bool)
     for number, (pairs, bounds) in enumerate(zip(texts, live, strict=True)):
-        for place, direction in enumerate(DIRECTIONS):
+        for index, direction in enumerate(DIRECTIONS):
             by_score = _entries(pairs, direction, bounds)
             for (kind, role), cells in by_score.items():
-                measure = place * len(SYNTACTIC) + role
+                measure = index * len(SYNTACTIC) + role
                 applicable[number, measure] = True
                 target = number * N_MATCHED + kind * len(SYNTACTIC_MEASURES) + measure
                 rows += [(number, query, key, target, weight) for query, key, weight in cells]
@@ -196,7 +196,7 @@ def matched_tests(texts: Sequence[TextMatches], direction: Direction, criterion:
     Args:
         texts: one or more.
         direction: which word of a relation attends to which.
-        criterion: level, correction and its family, standard deviation and method; tau has no part in it.
+        criterion: level, correction and its family, standard deviation and method; tau is not used.
     """
     related = _by_role(np.stack([text.related for text in texts]), direction)
     unrelated = _by_role(np.stack([text.unrelated for text in texts]), direction)
@@ -215,5 +215,5 @@ def _by_role(
     scores: Float[np.ndarray, "text measure layer head"], direction: Direction
 ) -> Float[np.ndarray, "text role layer head"]:
     directions = DIRECTIONS if direction == "both" else (direction,)
-    places = [[SYNTACTIC_MEASURES.index(f"{role} {of}") for of in directions] for role in SYNTACTIC]
-    return np.stack([mean_of_known(scores[:, of_role]) for of_role in places], axis=1)
+    indices = [[SYNTACTIC_MEASURES.index(f"{role} {name}") for name in directions] for role in SYNTACTIC]
+    return np.stack([mean_of_known(scores[:, role_indices]) for role_indices in indices], axis=1)

@@ -31,7 +31,7 @@ ROW_MEASURES: Final = ("local", "delimiter", "delimiter:cls", "delimiter:sep", "
 MEASURES: Final = (*ROW_MEASURES, "block", *SYNTACTIC_MEASURES)
 BLOCK: Final = ROW_MEASURES.index("block without entropy")
 REFERENCES: Final = (*MEASURES, *(f"{role} both" for role in SYNTACTIC))
-"""What has references: the measures, and the mean of both directions of a syntactic role."""
+"""Scores with references: the measures, and the mean of both directions of a syntactic role."""
 ROW_SHARES: Final = (*ROW_MEASURES[:BLOCK], "block")
 SYNTACTIC_SHARES: Final = tuple(f"{role} {direction}" for direction in get_args(Direction) for role in SYNTACTIC)
 SHARES: Final = (*ROW_SHARES, *SYNTACTIC_SHARES)
@@ -40,7 +40,7 @@ SHARES: Final = (*ROW_SHARES, *SYNTACTIC_SHARES)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TextMeasures:
-    """Everything that a pass measures of a text's sieves; NaN where a measure does not apply."""
+    """All measures of a text from one pass; NaN where a measure does not apply."""
 
     measures: Float[np.ndarray, "measure layer head"]
     """Sieve bias scores by MEASURES."""
@@ -58,16 +58,16 @@ class RoleScores:
 
     scores: Float[np.ndarray, "text role layer head"]
     uniform: Float[np.ndarray, "text role layer"]
-    """What uniform attention scores on the same text."""
+    """Score of uniform attention on the same text."""
     greatest: Float[np.ndarray, "text role layer"]
-    """What the best possible attention scores on the same text."""
+    """Greatest possible score on the same text."""
 
     def mean_references(self) -> tuple[Float[np.ndarray, "role layer"], Float[np.ndarray, "role layer"]]:
-        """Mean over the texts that take part of what uniform and the best possible attention score; NaN without any."""
+        """Means of `uniform` and `greatest` over the texts to which a role applies; NaN without any."""
         return moments(self.uniform)[1], moments(self.greatest)[1]
 
     def out_of_reach(self, tau: float) -> Int[np.ndarray, " role"]:
-        """Number of texts on which no attention can score tau, by role: they are too short for it."""
+        """Number of texts on which no attention can reach tau, by role, because they are too short."""
         return (self.greatest < tau).all(axis=2).sum(axis=0)
 
     def of_texts(self, rows: Int[np.ndarray, " row"]) -> "RoleScores":
@@ -139,8 +139,8 @@ def _role_score(
 
 
 def mean_of_known(values: Float[np.ndarray, "text direction *cell"]) -> Float[np.ndarray, "text *cell"]:
-    """Mean over directions of those that are known; NaN where none is."""
-    there = ~np.isnan(values)
-    n_there = there.sum(axis=1)
-    total = np.where(there, values, 0).sum(axis=1)
-    return np.where(n_there > 0, total / np.maximum(n_there, 1), np.nan).astype(values.dtype)
+    """Mean over directions, ignoring NaN; NaN where all are."""
+    is_known = ~np.isnan(values)
+    n_known = is_known.sum(axis=1)
+    total = np.where(is_known, values, 0).sum(axis=1)
+    return np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan).astype(values.dtype)

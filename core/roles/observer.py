@@ -1,4 +1,4 @@
-"""Weighted sums of single entries of attention: what is read of pairs of words."""
+"""Weighted sums of single attention entries, for measures of pairs of words."""
 
 from collections.abc import Callable, Sequence
 
@@ -34,24 +34,24 @@ class EntryWeights:
         """
         self._at, self._target, self._weight = tensor(at), tensor(target), tensor(weight)
         self._n_queries = n_queries
-        self._place = at[:, 0] * n_queries + at[:, 1]
+        self._row = at[:, 0] * n_queries + at[:, 1]
 
     def add(self, tile: Tile, sums: Float[Tensor, "target head"]) -> None:
         """Add a tile's entries to the sums of its layer."""
-        chosen = self._of(tile)
-        if chosen.stop > chosen.start:
-            text, query, key = self._at[chosen].T
+        entries = self._of(tile)
+        if entries.stop > entries.start:
+            text, query, key = self._at[entries].T
             text, query = text - tile.texts.start, query - tile.queries.start
             attention = tile.probabilities[text, :, query, key]
             if tile.row_sums is not None:
                 attention = attention / tile.row_sums[text, :, query]
-            sums.index_add_(0, self._target[chosen], attention * self._weight[chosen, None])
+            sums.index_add_(0, self._target[entries], attention * self._weight[entries, None])
 
     def _of(self, tile: Tile) -> slice:
         """Range of the entries inside a tile, which are contiguous: a tile has whole texts, or queries of one text."""
         first = tile.texts.start * self._n_queries + tile.queries.start
         last = (tile.texts.stop - 1) * self._n_queries + tile.queries.stop
-        start, stop = np.searchsorted(self._place, [first, last])
+        start, stop = np.searchsorted(self._row, [first, last])
         return slice(int(start), int(stop))
 
 
@@ -71,11 +71,11 @@ class MatchedObserver:
             values = torch.from_numpy(array)
             return to_device(values.to(dtype) if values.is_floating_point() else values, device)
 
-        made = {
+        weights = {
             id(of_layer): EntryWeights(of_layer.at, of_layer.target, of_layer.weight, n_queries, tensor)
             for of_layer in sieves
         }
-        self._weights = [made[id(of_layer)] for of_layer in sieves]
+        self._weights = [weights[id(of_layer)] for of_layer in sieves]
         self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
         n_targets = self._applicable.shape[0] * N_MATCHED
         self._sums = torch.zeros((len(sieves), n_targets, n_heads), device=device, dtype=dtype)
@@ -85,7 +85,7 @@ class MatchedObserver:
         self._weights[tile.layer].add(tile, self._sums[tile.layer])
 
     def results(self) -> list[TextMatches]:
-        """What was measured of each text."""
+        """Scores of each text."""
         n_layers, _, n_heads = self._sums.shape
         sums = self._sums.view(n_layers, -1, N_MATCHED, n_heads).permute(1, 2, 0, 3).cpu().numpy()
         both = np.concatenate([self._applicable, self._applicable], axis=1)

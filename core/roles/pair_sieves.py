@@ -1,6 +1,6 @@
 """Sieves of the syntactic measures of a batch: which attention entries are read, with which weights.
 
-A measure here is a role in one direction or in both. All measures of all texts are worked on at once, as numbers of
+A measure here is a role in one direction or in both. All measures of all texts are computed at once, as numbers of
 cells: a cell is one measure's view of the attention of one query to one key of one text.
 """
 
@@ -30,7 +30,7 @@ class PairSieves:
     """Index into SYNTACTIC_MEASURES followed by SYNTACTIC_SHARES."""
     entry_weight: Float[np.ndarray, " entry"]
     at_chance: Float[np.ndarray, "text syntactic_share"]
-    """What uniform attention adds up to in each of SYNTACTIC_SHARES; NaN if a text has no such share."""
+    """Sum of uniform attention in each of SYNTACTIC_SHARES; NaN if a text has no such share."""
     greatest: Float[np.ndarray, "text referenced"]
     """Greatest possible score of each of SYNTACTIC_MEASURES, then of both directions of each role; NaN if a text has no
     such relation."""
@@ -49,8 +49,8 @@ def pair_sieves(texts: Sequence[PassText], live: Sequence[Int[np.ndarray, "_ 2"]
     """
     n_texts, n_measures = len(texts), len(SYNTACTIC_SHARES)
     shape = (n_measures, n_texts, *(max(map(len, sides)) for sides in _sides(texts)))
-    seen, weights, n_visible = _cells(texts, live, shape)
-    cells, first, cell_of = np.unique(seen, return_index=True, return_inverse=True)
+    cell_numbers, weights, n_visible = _cells(texts, live, shape)
+    cells, first, cell_of = np.unique(cell_numbers, return_index=True, return_inverse=True)
     measure, text, query, key = np.unravel_index(cells, shape)
     group = measure * n_texts + text
     n_groups = n_measures * n_texts
@@ -117,9 +117,9 @@ def _cells(
     weights = each_role(relative) / n_of_group[group]
     at = tuple(each_role(of_cell) for of_cell in (text, query, key))
     one_way, both_ways = (each_role(direction) * N_ROLES + role, BOTH * N_ROLES + role)
-    seen = [np.ravel_multi_index((measure, *at), shape) for measure in (one_way, both_ways)]
+    cell_numbers = [np.ravel_multi_index((measure, *at), shape) for measure in (one_way, both_ways)]
     return (
-        np.concatenate(seen),
+        np.concatenate(cell_numbers),
         np.concatenate([weights, weights / n_directions]),
         np.tile(each_role(n_visible), 2),
     )
@@ -141,14 +141,14 @@ def _cells_of_pairs(
     attended = np.arange(len(sides)) ^ 1  # the other side of the same pair
     n_cells = sizes * sizes[attended]
     pair = np.repeat(np.arange(len(sides)), n_cells)
-    place = np.arange(len(pair)) - np.repeat(np.cumsum(n_cells) - n_cells, n_cells)
+    offset = np.arange(len(pair)) - np.repeat(np.cumsum(n_cells) - n_cells, n_cells)
     n_keys = sizes[attended][pair]
-    query, key = tokens[starts[pair] + place // n_keys], tokens[starts[attended][pair] + place % n_keys]
+    query, key = tokens[starts[pair] + offset // n_keys], tokens[starts[attended][pair] + offset % n_keys]
     text = np.repeat(np.arange(len(texts)), [len(of_text.pairs) for of_text in texts])[pair // 2]
     n_queries = np.array([len(bounds) for bounds in live])
     start, end = np.concatenate(live)[(np.cumsum(n_queries) - n_queries)[text] + query].T
-    sees = (start <= key) & (key < end)
-    return text[sees], query[sees], key[sees], pair[sees], (end - start)[sees]
+    is_visible = (start <= key) & (key < end)
+    return text[is_visible], query[is_visible], key[is_visible], pair[is_visible], (end - start)[is_visible]
 
 
 def _row_shares(

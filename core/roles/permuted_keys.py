@@ -1,4 +1,4 @@
-"""A control for roles: what a head would score if its attention did not know which key is which."""
+"""A control for roles: scores of heads whose attention weights are randomly permuted over the keys."""
 
 import hashlib
 from collections.abc import Sequence
@@ -16,20 +16,20 @@ from core.checkpoints.checkpoint import AttentionLayers
 from core.passes.batches import to_device
 from core.passes.texts import PassText
 
-PLACE_BITS: Final = 20
-"""Bits for a token's place in a text, so that every entry of a text's attention has a number of its own."""
-PLACES: Final = (1 << PLACE_BITS) - 1
+POSITION_BITS: Final = 20
+"""Bits for a token's position in a text, so that every entry of a text's attention has its own number."""
+POSITION_MASK: Final = (1 << POSITION_BITS) - 1
 GOLDEN: Final = -0x61C8864680B583EB
 MIXES: Final = ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15))
 """The constants of SplitMix64, as signed numbers."""
 
 
 class PermutedKeys:
-    """Shows an observer of scores every row of attention with its live keys in random order.
+    """Passes attention on to an observer of scores, with the live keys of every row in random order.
 
-    The weights of a row and its entropy stay; what is lost is where they lie. Every head, layer and query has an order
-    of its own, which depends on the tokens of the text and the seed alone: not on the other texts of the batch, and not
-    on the device.
+    The weights of a row and its entropy stay the same, only their positions change. Every head, layer and query has its
+    own order, which depends only on the tokens of the text and the seed: neither on the other texts of the batch nor on
+    the device.
     """
 
     wants_outputs = False
@@ -40,8 +40,8 @@ class PermutedKeys:
         Args:
             scores: observer of the same batch.
             texts: of the batch.
-            attention: of the checkpoint, of the kind that is passed.
-            seed: of the orders.
+            attention: layers of the kind of attention that the pass observes.
+            seed: of the random orders.
         """
         self._scores = scores
         self.indicators, self.wants_entropy = scores.indicators, scores.wants_entropy
@@ -50,7 +50,7 @@ class PermutedKeys:
         self._seeds = torch.tensor([_seed(text, seed) for text in texts])
 
     def observe(self, tile: Tile) -> None:
-        """Permute the rows of a tile, and pass it on with its sums computed anew."""
+        """Permute the rows of a tile, recompute its sums, and pass it on."""
         attention = tile.probabilities
         permuted = attention.gather(-1, self._order(tile))
         indicators = self._scores.indicators
@@ -69,12 +69,12 @@ class PermutedKeys:
         start, end = bounds[:, None, :, :1], bounds[:, None, :, 1:]
         key, head = torch.arange(n_keys, device=device), torch.arange(n_heads, device=device)
         query = torch.arange(n_queries, device=device) + tile.queries.start
-        row = ((tile.layer * n_heads + head[:, None, None]) << PLACE_BITS) + query[:, None]
-        entry = (row << PLACE_BITS) + key
+        row = ((tile.layer * n_heads + head[:, None, None]) << POSITION_BITS) + query[:, None]
+        entry = (row << POSITION_BITS) + key
         drawn = _random(to_device(self._seeds, str(device))[tile.texts, None, None, None] + entry * GOLDEN)
-        carrying = (_shifted(drawn, 2) & ~PLACES) | key  # from 0 to 2^62
+        with_key = (_shifted(drawn, 2) & ~POSITION_MASK) | key  # from 0 to 2^62
         before_or_after = torch.where(key < start, key - (1 << 62), key + (1 << 62))
-        return _sorted(torch.where((start <= key) & (key < end), carrying, before_or_after)) & PLACES
+        return _sorted(torch.where((start <= key) & (key < end), with_key, before_or_after)) & POSITION_MASK
 
 
 def _seed(text: PassText, seed: int) -> int:
@@ -85,7 +85,7 @@ def _seed(text: PassText, seed: int) -> int:
 
 
 def _random(numbers: Int[Tensor, "*entry"]) -> Int[Tensor, "*entry"]:
-    """A random number of 64 bits for each of different numbers, the same on every device.
+    """Hash distinct numbers to random numbers of 64 bits, the same on every device.
 
     Source: Steele, Lea & Flood 2014, SplitMix64.
     """
@@ -95,12 +95,12 @@ def _random(numbers: Int[Tensor, "*entry"]) -> Int[Tensor, "*entry"]:
 
 
 def _shifted(numbers: Int[Tensor, "*entry"], shift: int) -> Int[Tensor, "*entry"]:
-    """Bits moved to the right, zeros following them: torch repeats the sign."""
+    """Logical shift to the right; the shift of torch would repeat the sign bit."""
     return (numbers >> shift) & ((1 << (64 - shift)) - 1)
 
 
 def _sorted(numbers: Int[Tensor, "*row key"]) -> Int[Tensor, "*row key"]:
-    """Each row in order; on the CPU by NumPy, which is ten times as fast as torch there."""
+    """Sort each row; on the CPU with NumPy, which is ten times as fast as torch there."""
     if numbers.device.type == "cpu":
         return torch.from_numpy(np.sort(numbers.numpy(), axis=-1))
     return numbers.sort(dim=-1).values

@@ -1,4 +1,4 @@
-"""Sieve bias scores as a question: what the sieves measure of each text."""
+"""Sieve bias scores as a question: the measures of each text."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
@@ -17,13 +17,13 @@ from core.texts.relations import parser_name
 from core.texts.text import Text
 
 CHUNK: Final = 64
-"""Texts at least that are parsed together, and passed before the next are begun: a stopped command has what it
-finished."""
+"""Minimum number of texts that are parsed and passed before the next are parsed, so that a stopped command keeps what
+it has finished."""
 
 
 @cache
 def _parser() -> str:
-    """Looked up at every key; a reader who installs another parser restarts the program."""
+    """Cached, because every key has it; a newly installed parser is used after a restart."""
     return parser_name()
 
 
@@ -35,7 +35,7 @@ def _compute(
     seed: int | None = None,
     parses: bool = True,
 ) -> Iterator[list[tuple[int, TextMeasures]]]:
-    """Batches of texts of similar length, some of them parsed before they are passed; keys permuted if there is a
+    """Measures of batches of texts of similar length, which are parsed in chunks; keys are permuted if there is a
     seed."""
     from core.passes.batches import BATCH_TOKENS, plan_batches
     from core.roles.permuted_keys import PermutedKeys
@@ -43,19 +43,21 @@ def _compute(
 
     attention = checkpoint.attentions[settings.kind]
     batches = plan_batches([text.n_tokens for text in prepared], BATCH_TOKENS[checkpoint.device])
-    for some in _chunks([batch.positions for batch in batches]):
-        rows = [row for positions in some for row in positions]
+    for group in _chunks([batch.positions for batch in batches]):
+        rows = [row for positions in group for row in positions]
         chunk = [prepared[row] for row in rows]
         parsed = dict(zip(rows, with_relations(chunk, [texts[row] for row in rows]) if parses else chunk, strict=True))
-        for positions in some:
-            of_batch = [parsed[row] for row in positions]
-            permuted = None if seed is None else partial(PermutedKeys, texts=of_batch, attention=attention, seed=seed)
-            scores = score_batch(checkpoint, of_batch, settings, control=permuted)
+        for positions in group:
+            batch_texts = [parsed[row] for row in positions]
+            permuted = (
+                None if seed is None else partial(PermutedKeys, texts=batch_texts, attention=attention, seed=seed)
+            )
+            scores = score_batch(checkpoint, batch_texts, settings, control=permuted)
             yield list(zip(positions, scores.of_texts(), strict=True))
 
 
 def _chunks(batches: Iterable[Sequence[int]]) -> Iterator[list[Sequence[int]]]:
-    """Successive batches, as few as hold CHUNK texts."""
+    """Group successive batches, as few as have CHUNK texts."""
     chunk: list[Sequence[int]] = []
     for batch in batches:
         chunk.append(batch)
@@ -87,7 +89,7 @@ SCORES: Final[Question[Text, TextMeasures]] = Question(
 SCORES_WITHOUT_PARSER: Final = replace(
     SCORES, name="scores, without relations", depends_on=text_alone, compute=partial(_compute, parses=False)
 )
-"""The same without syntactic roles, for corpora of which parsing would take most of the time."""
+"""The same without syntactic roles, for corpora where parsing would take most of the time."""
 
 
 @cache
@@ -113,20 +115,20 @@ def _compare_pairs(
 
     attention, none = checkpoint.attentions[settings.kind], MatchedPairs(related=(), unrelated={})
     parsed = zip(prepared, trees(prepared, texts), strict=True)
-    pairs = {one: none if tree is None else matched_pairs(one.queries, *tree) for one, tree in parsed}
+    pairs = {text: none if tree is None else matched_pairs(text.queries, *tree) for text, tree in parsed}
 
     def observer(batch: Sequence[PassText]) -> MatchedObserver:
-        n_queries = max(len(one.queries.ids) for one in batch)
+        n_queries = max(len(text.queries.ids) for text in batch)
         windows = [attention.reach(layer).within(n_queries, attention.causal) for layer in range(attention.n_layers)]
-        of_batch = [pairs[one] for one in batch]
-        made = {
+        batch_pairs = [pairs[text] for text in batch]
+        sieves_by_reach = {
             reach: matched_sieves(
-                of_batch,
-                [live_keys(len(one.queries.ids), len(one.keys.ids), attention.causal, reach) for one in batch],
+                batch_pairs,
+                [live_keys(len(text.queries.ids), len(text.keys.ids), attention.causal, reach) for text in batch],
             )
             for reach in dict.fromkeys(windows)
         }
-        sieves = [made[reach] for reach in windows]
+        sieves = [sieves_by_reach[reach] for reach in windows]
         return MatchedObserver(sieves, n_queries, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype)
 
     return collect(checkpoint, prepared, settings, observer)

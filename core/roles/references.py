@@ -1,6 +1,6 @@
-"""What the scores of a text are read against: the score of uniform attention, and the greatest possible score.
+"""Reference values for the scores of a text: the score of uniform attention, and the greatest possible score.
 
-Both depend on the tokens of a text and its sieves alone, not on the checkpoint's attention.
+Both depend only on the tokens of a text and its sieves, not on the checkpoint's attention.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from core.roles.measures import BLOCK
 
 NEWTON_STEPS: Final = 6
-"""To the precision of float64 for texts of 2 to 100,000 tokens."""
+"""Enough for the precision of float64 in texts of 2 to 100,000 tokens."""
 
 
 def row_references(
@@ -60,6 +60,8 @@ def greatest_weighted_ratio(
         derivative = 2 * share * above_chance - np.logaddexp(0, log_odds) - np.log(outside)
         log_odds = log_odds - derivative / (share * (1 + 2 * (1 - share) * above_chance))
     share = np.where(size < n_keys, 1 / (1 + np.exp(-log_odds)), 1)
-    rest = 1 - share
-    entropy = -share * np.log(share / size) - rest * np.log(np.where(rest > 0, rest, 1) / outside)
+    share_outside = 1 - share
+    entropy = -share * np.log(share / size) - share_outside * np.log(
+        np.where(share_outside > 0, share_outside, 1) / outside
+    )
     return share * n_keys / size * entropy

@@ -51,9 +51,11 @@ def shown_roles_of_all(
         means: mean scores of each checkpoint; numbers of layers and heads may differ.
         roles: names along the role axis.
     """
-    shown = [shown_roles(of_one, roles) for of_one in means]
-    coarse = tuple(role for role in ROLES if any(role in of_one[0] for of_one in shown))
-    return coarse, tuple(role for role in ROLES if role not in coarse and any(role in of_one[1] for of_one in shown))
+    shown = [shown_roles(of_checkpoint, roles) for of_checkpoint in means]
+    coarse = tuple(role for role in ROLES if any(role in of_checkpoint[0] for of_checkpoint in shown))
+    return coarse, tuple(
+        role for role in ROLES if role not in coarse and any(role in of_checkpoint[1] for of_checkpoint in shown)
+    )
 
 
 def combinations(
@@ -116,5 +118,5 @@ def similar_heads(
     profiles = np.log2(1 + mean_scores[known]) if logarithmic else mean_scores[known]
     distances = np.sqrt(np.square(profiles - profiles[:, head[0], head[1], None, None]).mean(axis=0))
     order = np.argsort(distances, axis=None, kind="stable")
-    places = (np.unravel_index(flat, distances.shape) for flat in order)
-    return [((int(i), int(j)), float(distances[i, j])) for i, j in places if (i, j) != head]
+    indices = (np.unravel_index(flat, distances.shape) for flat in order)
+    return [((int(i), int(j)), float(distances[i, j])) for i, j in indices if (i, j) != head]

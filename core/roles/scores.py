@@ -48,7 +48,7 @@ class BatchScores:
     """Attention of the requested texts, by their index in the batch."""
 
     def of_texts(self) -> list[TextMeasures]:
-        """What was measured of each text."""
+        """Measures of each text."""
         arrays = zip(self.measures, self.shares, self.uniform, self.greatest)
         return [
             TextMeasures(measures=measures, shares=shares, uniform=uniform, greatest=greatest)
@@ -77,11 +77,11 @@ class ScoreObserver:
 
         def tensor(array: np.ndarray) -> Tensor:
             values = torch.from_numpy(array)
-            # To the number format first: MPS knows no float64.
+            # Convert the dtype first: MPS has no float64.
             return to_device(values.to(dtype) if values.is_floating_point() else values, device)
 
-        made = {id(of_layer): _Weights(of_layer, tensor) for of_layer in sieves}
-        self._weights = [made[id(of_layer)] for of_layer in sieves]
+        weights = {id(of_layer): _Weights(of_layer, tensor) for of_layer in sieves}
+        self._weights = [weights[id(of_layer)] for of_layer in sieves]
         self.indicators: Tensor | None = tensor(sieves[0].indicators)
         self._applicable = np.stack([of_layer.applicable for of_layer in sieves], axis=-1)
         self._at_chance = np.stack([of_layer.at_chance for of_layer in sieves], axis=-1)
@@ -97,7 +97,7 @@ class ScoreObserver:
         weights = self._weights[tile.layer].row[tile.texts, tile.queries]
         columns = torch.cat([_band_sums(tile)[..., None], _known(tile.indicator_sums)], dim=-1)
         if tile.row_sums is not None:
-            # Padding that may look at nothing but padding has a sum of 0, and no weight.
+            # Padding that can attend only to padding has a sum of 0, and no weight.
             columns = columns / tile.row_sums[..., None].clamp_min(torch.finfo(columns.dtype).tiny)
         self._row_sums[tile.layer, tile.texts] += columns.flatten(2) @ weights.flatten(1, 2)
         if tile.entropy is not None:
@@ -167,23 +167,26 @@ def score_batch(
     attention = checkpoint.attentions[settings.kind]
     sieves = layer_sieves(texts, attention)
     scores = ScoreObserver(sieves, attention.n_heads, checkpoint.device, checkpoint.statistics_dtype)
-    maps = {row: _map_observer(texts[row], row, window) for row, window in (windows or {}).items()}
+    map_observers = {row: _map_observer(texts[row], row, window) for row, window in (windows or {}).items()}
     observe(
         checkpoint.model,
         model_inputs(checkpoint, texts),
-        [scores if control is None else control(scores), *maps.values(), *observers],
+        [scores if control is None else control(scores), *map_observers.values(), *observers],
         calls=attention.calls,
         gates=gates(checkpoint, settings),
         stops=True,
     )
-    seen = {row: _seen(texts[row], attention, window, maps[row]) for row, window in (windows or {}).items()}
+    text_attentions = {
+        row: _text_attention(texts[row], attention, window, map_observers[row])
+        for row, window in (windows or {}).items()
+    }
     measures, shares = scores.scores()
     return BatchScores(
         measures=measures,
         shares=shares,
         uniform=np.stack([of_layer.uniform for of_layer in sieves], axis=-1).astype(measures.dtype),
         greatest=np.stack([of_layer.greatest for of_layer in sieves], axis=-1).astype(measures.dtype),
-        maps=seen,
+        maps=text_attentions,
     )
 
 
@@ -191,15 +194,15 @@ def layer_sieves(texts: Sequence[PassText], attention: AttentionLayers) -> list[
     """Sieves of a batch for each layer; layers whose windows have the same effect on these texts share one object."""
     n_tokens = max(text.n_tokens for text in texts)
     reaches = [attention.reach(layer).within(n_tokens, attention.causal) for layer in range(attention.n_layers)]
-    made = {reach: batch_sieves(texts, attention.causal, reach) for reach in dict.fromkeys(reaches)}
-    return [made[reach] for reach in reaches]
+    sieves = {reach: batch_sieves(texts, attention.causal, reach) for reach in dict.fromkeys(reaches)}
+    return [sieves[reach] for reach in reaches]
 
 
 def _map_observer(text: PassText, row: int, window: Window) -> MapObserver:
     return MapObserver(row, len(text.queries.ids), len(text.keys.ids), window, _block(text, window))
 
 
-def _seen(text: PassText, attention: AttentionLayers, window: Window, observer: MapObserver) -> TextAttention:
+def _text_attention(text: PassText, attention: AttentionLayers, window: Window, observer: MapObserver) -> TextAttention:
     block = _block(text, window)
     return TextAttention(
         text=text,

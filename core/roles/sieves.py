@@ -50,7 +50,7 @@ class BatchSieves:
     applicable: Bool[np.ndarray, "text measure"]
     """False if a text has no score: no such token, a single segment, or no such relation."""
     at_chance: Float[np.ndarray, "text share"]
-    """What uniform attention adds up to in each of SHARES, to be taken off; NaN if a text has no such share."""
+    """Sum of uniform attention in each of SHARES, to be subtracted; NaN if a text has no such share."""
     uniform: Float[np.ndarray, "text reference"]
     """Score of uniform attention by REFERENCES; NaN where not applicable."""
     greatest: Float[np.ndarray, "text reference"]
@@ -75,7 +75,7 @@ def batch_sieves(texts: Sequence[PassText], causal: bool, reach: Reach = UNLIMIT
         row_weights[row, : len(bounds)] = of_text.weights
         at_chance.append(of_text.at_chance)
         references.append(of_text.references)
-    rows_uniform, rows_greatest = (np.stack(of) for of in zip(*references))
+    rows_uniform, rows_greatest = (np.stack(arrays) for arrays in zip(*references))
     uniform = np.concatenate([rows_uniform, np.where(np.isnan(pairs.greatest), np.nan, 1)], axis=1)
     return BatchSieves(
         indicators=indicators,
@@ -102,7 +102,7 @@ class _TextRows:
 
 
 def _layout(text: PassText) -> tuple[object, ...]:
-    """Equal for texts that have equal sieves, as most texts of one length have."""
+    """Key that is equal for texts with equal sieves, as most texts of the same length have."""
     queries, keys = text.queries, text.keys
     of_keys = (keys.segments.tobytes(), keys.is_cls.tobytes(), keys.is_sep.tobytes())
     return (queries is keys, queries.segments.tobytes(), *of_keys)
@@ -159,11 +159,11 @@ def sieve_cells(
     window = window or Window((0, len(text.queries.ids)), (0, len(text.keys.ids)))
     query, key = np.arange(*window.queries), np.arange(*window.keys)
     cells = np.zeros((len(query), len(key)), dtype=bool)
-    key_sets = {name: held[key] for name, held in zip(INDICATORS, _key_indicators(text.keys).T.astype(bool))}
+    key_sets = {name: is_in_set[key] for name, is_in_set in zip(INDICATORS, _key_indicators(text.keys).T.astype(bool))}
     is_self = text.queries is text.keys
     if role.startswith("delimiter"):
-        wanted = {"delimiter:cls": ("cls",), "delimiter:sep": ("sep",)}.get(role, ("cls", "sep"))
-        cells |= np.any([key_sets[name] for name in wanted], axis=0)
+        names = {"delimiter:cls": ("cls",), "delimiter:sep": ("sep",)}.get(role, ("cls", "sep"))
+        cells |= np.any([key_sets[name] for name in names], axis=0)
     elif role == "sink" and causal:
         cells |= key_sets["first token"]
     elif role == "local" and is_self:
@@ -206,9 +206,9 @@ def _row_sieves(text: PassText, live: Int[np.ndarray, "query 2"], causal: bool) 
     none = np.zeros_like(cls)
 
     def of_columns(size: np.ndarray, *columns: int) -> _RowSieve:
-        held = np.zeros((n_queries, 1 + len(INDICATORS)), dtype=bool)
-        held[:, columns] = True
-        return _RowSieve(held, size)
+        is_summed = np.zeros((n_queries, 1 + len(INDICATORS)), dtype=bool)
+        is_summed[:, columns] = True
+        return _RowSieve(is_summed, size)
 
     local = block = of_columns(none)
     if queries is text.keys:

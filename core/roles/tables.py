@@ -19,7 +19,7 @@ from core.roles.uncertainty.anytime import as_odds
 
 SCORE_COLUMNS: Final = ("text", "role", "layer", "head", "score", "uniform", "greatest")
 MOST_ROWS_PER_BYTE: Final = 10
-"""Of a table of scores, which compress to some bytes a row; a constant column holds millions of rows in a few bytes."""
+"""Limit for a table of scores, which takes some bytes a row; a constant column could hold millions in a few bytes."""
 TEST_FIELDS: Final = (
     "texts",
     "mean",
@@ -60,7 +60,7 @@ class ScoreTable:
 
     @property
     def scale(self) -> Scale:
-        """What the scores are: as the file says, or else times uniform attention."""
+        """Scale of the scores by the metadata; "score" if they do not say."""
         return "share" if self.facts.get("scale") == "share" else "score"
 
 
@@ -75,7 +75,7 @@ def score_table(
     Args:
         positions: index of each text in the input.
         n_tokens: number of tokens of each text, special tokens included.
-        scored: scores by ROLES, with what uniform attention and the best possible attention score.
+        scored: scores by ROLES, with their references.
         facts: metadata, stored as the table's `attrs` in a Parquet file.
     """
     shape = scored.scores.shape
@@ -120,7 +120,7 @@ def read_score_table(path: Path) -> ScoreTable:
 
 
 def _parquet(path: Path) -> pd.DataFrame:
-    """The columns of a table of scores that a file has, if they hold numbers and names only."""
+    """Read those columns of a table of scores that a file has, if they hold only numbers and names."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -154,18 +154,18 @@ def on_same_texts(a: ScoreTable, b: ScoreTable) -> tuple[ScoreTable, ScoreTable]
     Raises: AnalysisError if their metadata show different texts or settings, if a role is in one table only, or if they
         have no text in common.
     """
-    for fact, done in MUST_AGREE.items():
+    for fact, difference in MUST_AGREE.items():
         values = [side.facts[fact] for side in (a, b) if fact in side.facts]
         if len(set(values)) > 1:
             raise AnalysisError(
-                f"The two files hold scores {done} ({values[0][:20]} and {values[1][:20]}). {SCORE_ALIKE}"
+                f"The two files hold scores {difference} ({values[0][:20]} and {values[1][:20]}). {SCORE_ALIKE}"
             )
-    if alone := set(a.roles) ^ set(b.roles):
-        raise AnalysisError(f"Only one of the two files holds scores for {', '.join(sorted(alone))}. {SCORE_ALIKE}")
-    both = sorted(set(a.texts) & set(b.texts))
-    if not both:
+    if unmatched := set(a.roles) ^ set(b.roles):
+        raise AnalysisError(f"Only one of the two files holds scores for {', '.join(sorted(unmatched))}. {SCORE_ALIKE}")
+    common = sorted(set(a.texts) & set(b.texts))
+    if not common:
         raise AnalysisError(f"The two files have no text in common. {SCORE_ALIKE}")
-    return _cut(a, both, a.roles), _cut(b, both, a.roles)
+    return _cut(a, common, a.roles), _cut(b, common, a.roles)
 
 
 def _cut(table: ScoreTable, texts: Sequence[int], roles: tuple[str, ...]) -> ScoreTable:
@@ -199,12 +199,12 @@ def counts_table(counts: Sequence[RoleCounts], positional: Int[np.ndarray, " rol
 
     Args:
         counts: the checkpoint's own, and those of controls.
-        positional: of the checkpoint's own, how many do not beat pairs of words at the same distance; by ROLES.
+        positional: by ROLES, how many of the checkpoint's own do not beat pairs of words at the same distance.
     """
     rows = [
-        (of.control, of.seed, role, int(n_held), of.n_heads)
-        for of in counts
-        for role, n_held in zip(ROLES, of.heads, strict=True)
+        (count.control, count.seed, role, int(n_held), count.n_heads)
+        for count in counts
+        for role, n_held in zip(ROLES, count.heads, strict=True)
     ]
     table = pd.DataFrame(rows, columns=["control", "seed", "role", "heads", "of"])
     if positional is not None:
@@ -214,18 +214,18 @@ def counts_table(counts: Sequence[RoleCounts], positional: Int[np.ndarray, " rol
 
 
 def matched_table(tests: HeadTests, matched: MatchedTests) -> pd.DataFrame:
-    """Table of syntactic scores beside those of pairs of words at the same distance, by role, layer and head.
+    """Table of syntactic scores and those of pairs of words at the same distance, by role, layer and head.
 
     "related" is the mean score of the pairs that a relation joins, "control" that of the pairs that none joins.
     """
-    own = tests_of(tests, SYNTACTIC)
+    syntactic = tests_of(tests, SYNTACTIC)
     columns = {
         "texts": matched.texts,
         "related": matched.related,
         "control": matched.unrelated,
         "p_control": matched.p,
         "p_control_adjusted": matched.p_adjusted,
-        "holds": own.holds,
+        "holds": syntactic.holds,
         "positional": matched.positional(tests)[[tests.roles.index(role) for role in SYNTACTIC]],
     }
     return by_head(SYNTACTIC, columns)

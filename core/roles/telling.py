@@ -1,4 +1,4 @@
-"""The head to show first of a text: one whose arcs tell something, such as which words belong together."""
+"""The head to show first for a text: the one that attends most specifically to related words."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from core.roles.sieves import sieve_cells
 from core.texts.tokens import SPECIAL
 
 
-def telling_head(looked: TextAttention) -> Head:
+def telling_head(text_attention: TextAttention) -> Head:
     """The head that attends to related words most, beyond what it gives to other words at the same distance.
 
     Each word counts with the related word for which a head's attention, less its mean attention between words at the
@@ -18,21 +18,21 @@ def telling_head(looked: TextAttention) -> Head:
     count as related.
 
     Args:
-        looked: a text and its attention; of a long text the window counts.
+        text_attention: a text and its attention; for a long text, that inside the window.
     """
-    text, window, attention = looked.text, looked.window, looked.attention
+    text, window, attention = text_attention.text, text_attention.window, text_attention.attention
     is_query = text.queries.segments[slice(*window.queries)] != SPECIAL
     is_key = text.keys.segments[slice(*window.keys)] != SPECIAL
     queries, keys = np.nonzero(is_query[:, None] & is_key)
-    related = sieve_cells("syntactic", text, looked.causal, DIRECTIONS, window)[queries, keys]
+    related = sieve_cells("syntactic", text, text_attention.causal, DIRECTIONS, window)[queries, keys]
     if not related.any():
         related = np.ones(len(queries), dtype=bool)
     best = np.full(attention.shape[:3], -np.inf)
     for distance in sorted(set((keys - queries)[related].tolist())):  # np.unique would import numpy.ma
-        alike = keys - queries == distance
-        at_distance = attention[:, :, queries[alike], keys[alike]]
-        gains = (at_distance - at_distance.mean(axis=-1, keepdims=True))[..., related[alike]]
-        rows = queries[alike & related]  # no query has two keys at one distance
+        is_at_distance = keys - queries == distance
+        at_distance = attention[:, :, queries[is_at_distance], keys[is_at_distance]]
+        gains = (at_distance - at_distance.mean(axis=-1, keepdims=True))[..., related[is_at_distance]]
+        rows = queries[is_at_distance & related]  # no query has two keys at one distance
         best[:, :, rows] = np.maximum(best[:, :, rows], gains)
     sums = np.where(np.isfinite(best), best, 0).sum(axis=-1)
     sums[np.isnan(attention).any(axis=(2, 3))] = -np.inf  # removed from the checkpoint

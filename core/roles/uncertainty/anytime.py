@@ -1,4 +1,4 @@
-"""Roles by evidence that stays valid while texts are added: at any look, and without a rule when to stop."""
+"""Roles by anytime-valid evidence: texts may be added at any time, without a stopping rule."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from core.statistics.evidence import e_bh, evidence_path, log_evidence
 from core.statistics.means import moments, ratio, rejects
 
 MOST_LOG_EVIDENCE: Final = 690.0
-"""More would be infinite in a file."""
+"""Larger evidence would be infinite in a file."""
 
 
 def role_evidence(
@@ -34,9 +34,9 @@ def role_evidence(
 
     Returns: log of the evidence, NaN where no text takes part; log(20) is "20 : 1".
     Raises: AnalysisError for a negative score.
-    Source: decided here; `core.statistics.evidence` names the method's.
+    Source: this project; `core.statistics.evidence` names that of the method.
     """
-    return _of_the_rule(log_evidence, scores, settings, uniform)
+    return _by_rule(log_evidence, scores, settings, uniform)
 
 
 def role_evidence_path(
@@ -45,10 +45,10 @@ def role_evidence_path(
     uniform: Float[np.ndarray, "text role layer"],
 ) -> Float[np.ndarray, "text role layer head"]:
     """role_evidence after the first text, the first two, and so on; arguments and errors are the same."""
-    return _of_the_rule(evidence_path, scores, settings, uniform)
+    return _by_rule(evidence_path, scores, settings, uniform)
 
 
-def _of_the_rule(
+def _by_rule(
     evidence_of: Callable[..., Float[np.ndarray, "..."]],
     scores: Float[np.ndarray, "text role layer head"],
     settings: Criterion,
@@ -56,7 +56,7 @@ def _of_the_rule(
 ) -> Float[np.ndarray, "..."]:
     evidence = evidence_of(scores, settings.tau)
     if settings.rule == "role":
-        # Where a role does not apply, there is no score to bet on, and any threshold does.
+        # Where a role does not apply, there is no score to bet on, and any threshold will do.
         threshold = np.where(np.isnan(uniform), 1, uniform)[..., None] * (1 + LEAST_GAIN)
         evidence = np.minimum(evidence, evidence_of(scores, threshold))
     return np.where(np.isnan(scores).all(axis=0), np.nan, evidence)
@@ -112,7 +112,7 @@ def roles_by_evidence(scored: RoleScores, bets: RoleScores, roles: tuple[str, ..
 def tests_of_evidence(
     scores: Moments, evidence: Float[np.ndarray, "role layer head"], roles: tuple[str, ...], settings: Criterion
 ) -> HeadTests:
-    """The same from the moments of the scores, and the evidence."""
+    """The tests of `roles_by_evidence` from the moments of the scores, and the evidence."""
     texts, mean, squares = scores
     none = np.full(mean.shape, np.nan)
     return HeadTests(

@@ -11,7 +11,7 @@ from core.roles.measures import SYNTACTIC
 from core.statistics.means import half_interval, moments, ratio
 
 RESAMPLES: Final = 999
-"""Resamples that the quantiles of t are read off."""
+"""Number of resamples from which the quantiles of t are taken."""
 LEAST_TEXTS: Final = 5
 """With fewer texts, resamples have too few different values of t, and the interval stays Student's."""
 SAME: Final = 1e-9
@@ -26,9 +26,9 @@ def with_syntactic_intervals(tests: HeadTests, scores: Float[np.ndarray, "text r
         scores: sieve bias scores, or shares above chance; NaN where a role is not applicable to a text.
     """
     low, high = tests.low.copy(), tests.high.copy()
-    for place, role in enumerate(tests.roles):
+    for index, role in enumerate(tests.roles):
         if role in SYNTACTIC:
-            low[place], high[place] = bootstrap_t(scores[:, place], tests.settings.alpha)
+            low[index], high[index] = bootstrap_t(scores[:, index], tests.settings.alpha)
     return replace(tests, low=low, high=high)
 
 
@@ -37,8 +37,8 @@ def bootstrap_t(
 ) -> tuple[Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]:
     """Two-sided 1 - alpha intervals of means by the studentised bootstrap, which follow the skew of the scores.
 
-    Of each resample of the texts with a score, t is its mean minus that of the texts, over its own standard error. The
-    interval takes its quantiles where Student's takes those of the t distribution. Resamples that are constant (one
+    For each resample of the texts with a score, t is its mean minus that of the texts, over its own standard error. The
+    interval uses the quantiles of t where Student's uses those of the t distribution. Resamples that are constant (one
     text drawn every time, or texts of one score) have no t and are dropped: with 5 different scores 0.2% of them. With
     fewer than LEAST_TEXTS, and for a constant score, the interval is Student's.
 
@@ -70,7 +70,7 @@ def _quantiles_of_t(
     """The alpha / 2 and 1 - alpha / 2 quantiles of t over the resamples that are not constant."""
     n_texts = len(values)
     drawn = np.random.default_rng(seed).integers(n_texts, size=(RESAMPLES, n_texts))
-    times = np.stack([np.bincount(of_one, minlength=n_texts) for of_one in drawn]).astype(float)
+    times = np.stack([np.bincount(rows, minlength=n_texts) for rows in drawn]).astype(float)
     centred = values - values.mean(axis=0)
     mean = times @ centred / n_texts
     squares = times @ np.square(centred) - n_texts * np.square(mean)
@@ -80,9 +80,11 @@ def _quantiles_of_t(
 
 
 def _quantile(ordered: Float[np.ndarray, "resample cell"], level: float) -> Float[np.ndarray, " cell"]:
-    """Quantile of the values before the NaN, between two of them by straight line."""
+    """Quantile of the values before the NaN, by linear interpolation."""
     is_value: Bool[np.ndarray, "resample cell"] = ~np.isnan(ordered)
-    place = level * (is_value.sum(axis=0) - 1)
-    below = np.floor(place).astype(int)
-    lower, upper = (np.take_along_axis(ordered, rows[None], axis=0)[0] for rows in (below, np.ceil(place).astype(int)))
-    return lower + (place - below) * (upper - lower)
+    position = level * (is_value.sum(axis=0) - 1)
+    below = np.floor(position).astype(int)
+    lower, upper = (
+        np.take_along_axis(ordered, rows[None], axis=0)[0] for rows in (below, np.ceil(position).astype(int))
+    )
+    return lower + (position - below) * (upper - lower)

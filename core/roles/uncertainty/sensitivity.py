@@ -1,4 +1,4 @@
-"""How the number of heads that hold a role depends on tau, and on how many texts there are."""
+"""How the number of heads that hold a role depends on tau and on the number of texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +22,9 @@ SIZES: Final = (5, 10, 20, 50, 100, 200, 500, 1000)
 LEAST_TEXTS: Final = SIZES[0] + 1
 """Below that, there is no smaller corpus to compare with."""
 RESAMPLES: Final = 40
-"""Corpora that are drawn of each size."""
+"""Number of corpora that are drawn for each size."""
 BAND: Final = 0.9
-"""Part of these corpora whose counts lie in the band."""
+"""Share of these corpora whose counts lie in the band."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +62,7 @@ def counts_by_tau(
     Args:
         scored: scores of the texts.
         roles: the roles to count.
-        settings: everything else that decides.
+        settings: the other settings of the criterion.
         scale: of the scores.
         by_evidence: whether evidence decides in place of the test.
     """
@@ -74,7 +74,7 @@ def counts_by_tau(
 def counts_by_texts(scored: RoleScores, roles: Sequence[str], settings: Criterion, seed: int = 0) -> CountsByTexts:
     """Count the heads over corpora of SIZES, and of as many texts as there are.
 
-    Texts are drawn with replacement, so that the band at the full size shows how far the count might be another with
+    Texts are drawn with replacement, so that the band at the full size shows how much the count might differ with
     other texts of the same kind; a role that holds everywhere or nowhere has no band.
 
     Args:
@@ -96,10 +96,10 @@ def counts_by_texts(scored: RoleScores, roles: Sequence[str], settings: Criterio
 def _counts(
     scored: RoleScores, roles: Sequence[str], settings: Criterion, by_evidence: bool = False
 ) -> Int[np.ndarray, " role"]:
-    """Tests of other roles only count where all roles are corrected together."""
+    """Count the heads; other roles are tested only where all roles are corrected together."""
     tested = ROLES if settings.family == "all" else tuple(roles)
-    places = [ROLES.index(role) for role in tested]
-    scores, uniform = scored.scores[:, places], scored.uniform[:, places]
+    indices = [ROLES.index(role) for role in tested]
+    scores, uniform = scored.scores[:, indices], scored.uniform[:, indices]
     if by_evidence:
         holds = holds_by_evidence(role_evidence(scores, settings, uniform), settings)
     else:

@@ -1,4 +1,4 @@
-"""How much a label of a head can be trusted: whether it stays when the texts are drawn anew."""
+"""Stability of the labels of heads: whether they stay the same when the texts are resampled."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,19 +10,19 @@ from core.roles.hypotheses import FAMILY_AXES, HeadTests, clearly_above, decided
 from core.statistics.means import moments, ratio
 
 RESAMPLES: Final = 200
-"""Corpora that are drawn."""
+"""Number of corpora that are drawn."""
 CERTAIN: Final = 0.95
-"""A label that stays in fewer resamples is drawn faint."""
+"""A label that stays in a smaller share of resamples is drawn faint."""
 FEWEST: Final = 10
 """With fewer texts, a map of roles is mostly noise: of the roles that the bundled checkpoint held over 128 texts under
 the paper's rule, it lost 66% over 5 of them."""
 FEW: Final = 20
-"""With fewer texts, it is weak: over 10 of them the checkpoint lost 27%, over 20 still 13%."""
+"""With fewer texts, such a map is weak: over 10 of them the checkpoint lost 27%, over 20 still 13%."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Drawn:
-    """What a test needs of each of many corpora, over "resample role layer head" each."""
+    """Moments of the scores of many resampled corpora, as a test needs them."""
 
     texts: Int[np.ndarray, "resample role layer head"]
     """Number of values that are not NaN."""
@@ -32,7 +32,7 @@ class Drawn:
 
     @property
     def n_bytes(self) -> int:
-        """Memory it takes."""
+        """Size in memory."""
         return self.texts.nbytes + self.mean.nbytes + self.squares.nbytes
 
 
@@ -47,7 +47,7 @@ class Resamples:
 
     @property
     def n_bytes(self) -> int:
-        """Memory it takes."""
+        """Size in memory."""
         return self.scores.n_bytes + self.above_uniform.n_bytes
 
 
@@ -64,12 +64,12 @@ def resamples(
     times = np.zeros((RESAMPLES, n_texts))
     if n_texts:
         drawn = np.random.default_rng(seed).integers(n_texts, size=(RESAMPLES, n_texts))
-        times[:] = [np.bincount(places, minlength=n_texts) for places in drawn]
+        times[:] = [np.bincount(rows, minlength=n_texts) for rows in drawn]
     return Resamples(scores=_drawn(scores, times), above_uniform=_drawn(scores - clearly_above(uniform), times))
 
 
 def _drawn(values: Float[np.ndarray, "text role layer head"], times: Float[np.ndarray, "resample text"]) -> Drawn:
-    """The moments of all resamples at once, from how many times each holds each text."""
+    """The moments of all resamples at once, from the number of times that each holds each text."""
     takes_part = ~np.isnan(values)
     centre = np.nan_to_num(moments(values)[1])
     # Around the mean of all texts, sums of squares lose nothing to rounding.
@@ -98,12 +98,15 @@ def stability(tests: HeadTests, drawn: Resamples) -> Float[np.ndarray, "role lay
     parts = [(drawn.scores, settings.tau)]
     if settings.rule == "role":
         parts.append((drawn.above_uniform, 0.0))
-    resampled = [one_sided(of.texts, of.mean, of.squares, threshold, settings.ddof, within) for of, threshold in parts]
+    resampled = [
+        one_sided(draws.texts, draws.mean, draws.squares, threshold, settings.ddof, within)
+        for draws, threshold in parts
+    ]
     return (decided(resampled, settings) == tests.holds).mean(axis=0)
 
 
 def few_texts(n_texts: int) -> str | None:
-    """What to say of roles over few texts; None where there are enough."""
+    """Warning about roles over few texts; None where there are enough."""
     if n_texts >= FEW:
         return None
     how, share = ("mostly noise", "many") if n_texts < FEWEST else ("weak", "some")
