@@ -46,13 +46,13 @@ ALIKE: Final = 5
 def head_views(
     visit: Visit, passed: PassedText, tested: Corpus | None, head: Head | None
 ) -> dict[str, Callable[[], None]]:
-    """What draws each view of a head over the corpus, by its title; the titles are always the same.
+    """Functions that draw the views of a head over the corpus, by title; the titles are always the same.
 
     Args:
         visit: what the page works with.
-        passed: what was measured of the text on screen.
+        passed: measures of the text on screen.
         tested: the corpus; None while it has not been tested.
-        head: the one to tell of; None where none is chosen.
+        head: the head to show; None where none is chosen.
     """
     titles = (wording.ROLES, WORDS[visit.chosen.scale].nouns.capitalize(), similar_wording.OPEN)
     if tested is None or head is None:
@@ -76,11 +76,11 @@ def _say(sentence: str) -> None:
 def _roles(
     visit: Visit, passed: PassedText, tested: Corpus, tests: HeadTests, head: Head, facts: dict[str, str]
 ) -> None:
-    """A head's roles with what decided about them, over the corpus and on the text on screen."""
-    name, places = head_name(*head), _places(tests)
-    table, columns = _table(passed.scored, tests, places, head), _columns(visit.chosen)
+    """A head's roles with the statistics that decide them, over the corpus and on the text on screen."""
+    name, indices = head_name(*head), _role_indices(tests)
+    table, columns = _table(passed.scored, tests, indices, head), _columns(visit.chosen)
     if tested.bets is not None:
-        table = _with_evidence(table, tests, tested.bets.scores[:, places, *head], head)
+        table = _with_evidence(table, tests, tested.bets.scores[:, indices, *head], head)
         columns = _evidence_columns(visit.chosen)
     st.dataframe(_shown(table), hide_index=True, column_config=columns, height="content", placeholder="n/a")
     described = kept_descriptions(visit, tested.tests)
@@ -94,31 +94,31 @@ def _spread(
     visit: Visit, passed: PassedText, tested: Corpus, tests: HeadTests, head: Head, facts: dict[str, str]
 ) -> None:
     """How a head's scores are spread over the corpus, with those of the text on screen."""
-    scale, places = visit.chosen.scale, _places(tests)
-    on_text = zip(tests.roles, passed.scores[places, *head])
-    here = {role: float(score) for role, score in on_text if np.isfinite(score)}
-    uniform = tested.scored.mean_references()[0][places, head[0]]
+    scale, indices = visit.chosen.scale, _role_indices(tests)
+    on_text = zip(tests.roles, passed.scores[indices, *head])
+    text_scores = {role: float(score) for role, score in on_text if np.isfinite(score)}
+    uniform = tested.scored.mean_references()[0][indices, head[0]]
     title = f"{WORDS[scale].nouns.capitalize()} of {head_name(*head)}"
-    _scores(tested.scores[:, places], tests, head, uniform, here, scale, title, facts)
+    _scores(tested.scores[:, indices], tests, head, uniform, text_scores, scale, title, facts)
 
 
 def _similar(visit: Visit, tests: HeadTests, head: Head) -> None:
-    """The heads most like one, by where they look and by their scores."""
+    """The heads most like one, by their attention and by their scores."""
     _attending_alike(kept_distances(visit), head)
     _alike(tests, head, visit.chosen.scale)
     st.page_link(st.session_state["pages"]["similar"], label=similar_wording.TO_PAGE, icon=":material/scatter_plot:")
 
 
-def _places(tests: HeadTests) -> list[int]:
-    """Where the roles of some tests stand among all roles."""
+def _role_indices(tests: HeadTests) -> list[int]:
+    """Indices into ROLES of the roles of some tests."""
     return [ROLES.index(role) for role in tests.roles]
 
 
 def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: Head) -> None:
-    """A head's roles in two sentences; positional ones are marked, where that is known without a pass."""
-    chosen = visit.chosen
-    tau, scale = chosen.criterion.tau, chosen.scale
-    above = [role for role, held in zip(ROLES, passed.roles(chosen.criterion)[:, *head]) if held]
+    """A head's roles in two sentences; positional ones are marked if they are known without a pass."""
+    choice = visit.chosen
+    tau, scale = choice.criterion.tau, choice.scale
+    above = [role for role, held in zip(ROLES, passed.roles(choice.criterion)[:, *head]) if held]
     greatest = passed.scored.greatest[0, :, head[0]]
     short = {role: float(most) for role, most in zip(ROLES, greatest) if most < tau and role in COARSE_ROLES}
     lines = [f"**Head {head_name(*head)}**", wording.text_summary(above, tau, scale)]
@@ -129,7 +129,7 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
         marked = matched.positional(tested.tests)[:, *head] if matched else np.zeros(len(ROLES), dtype=bool)
         names = [wording.positional(role) if mark else role for role, mark in zip(ROLES, marked)]
         held = tested.tests.holds[:, *head]
-        lines.append(_over_corpus(chosen, tested, names, held, head))
+        lines.append(_over_corpus(choice, tested, names, held, head))
         if tested.bets is None and (note := few_texts(len(tested.scores))) is not None:
             lines.append(note)
     if (changed := kept_effects(visit)) is not None and np.isfinite(changed.delta[head]):
@@ -140,20 +140,20 @@ def head_summary(visit: Visit, passed: PassedText, tested: Corpus | None, head: 
 
 
 def _without(changes: Float[np.ndarray, "layer head"], head: Head, n_texts: int) -> str:
-    """How much a head matters for the vector of a text, among the others."""
+    """How much a head matters for the vector of a text, with its rank among all heads."""
     n_more = int((changes > changes[head]).sum())
     return importance_wording.on_card(float(changes[head]), n_more + 1, int(np.isfinite(changes).sum()), n_texts)
 
 
 def _over_corpus(
-    chosen: Choice, tested: Corpus, names: Sequence[str], holds: Bool[np.ndarray, " role"], head: Head
+    choice: Choice, tested: Corpus, names: Sequence[str], holds: Bool[np.ndarray, " role"], head: Head
 ) -> str:
     """A head's roles over the corpus in a sentence, with their evidence where that decides."""
     n_texts = len(tested.scores)
     if tested.tests.evidence is not None:
         by_role = zip(names, holds, tested.tests.evidence[:, *head].tolist())
         return evidence_wording.corpus_summary([(name, odds(log)) for name, held, log in by_role if held], n_texts)
-    is_tested = chosen.criterion.method == "mean" or n_texts > 1
+    is_tested = choice.criterion.method == "mean" or n_texts > 1
     return wording.corpus_summary([name for name, held in zip(names, holds) if held], n_texts, is_tested)
 
 
@@ -162,7 +162,7 @@ def _scores(
     tests: HeadTests,
     head: Head,
     uniform: Float[np.ndarray, " role"],
-    here: dict[str, float],
+    text_scores: dict[str, float],
     scale: Scale,
     title: str,
     facts: dict[str, str],
@@ -173,32 +173,34 @@ def _scores(
     if n_scores > MOST_MARKS and toggle(
         wording.every_score(n_scores, scale), key="every score", help=wording.EVERY_SCORE_HELP
     ):
-        every = every_head_score(scores, tests, *head, uniform, here, scale)
+        every = every_head_score(scores, tests, *head, uniform, text_scores, scale)
         plotly_chart(name, every, facts)
         with st.expander(wording.every_score_table(scale)):
             st.dataframe(every.data, hide_index=True, placeholder="n/a")
             table_downloads(name, every.data, facts)
         return
-    figure = head_scores(scores, tests, *head, uniform, here, scale)
+    figure = head_scores(scores, tests, *head, uniform, text_scores, scale)
     st.vega_lite_chart(figure.marks(), figure.spec, width="stretch", alt=figure.description, key="head scores")
     figure_downloads(name, figure, facts, title)
 
 
-def _table(on_text: RoleScores, tests: HeadTests, places: Sequence[int], head: Head) -> pd.DataFrame:
+def _table(on_text: RoleScores, tests: HeadTests, indices: Sequence[int], head: Head) -> pd.DataFrame:
     fields = ("mean", "low", "high", "p", "p_uniform", "p_role", "p_adjusted", "texts", "holds", "constant")
     columns = {name: getattr(tests, name)[:, *head] for name in fields}
-    here = {
-        "this text": on_text.scores[0, places, *head],
-        "uniform": on_text.uniform[0, places, head[0]],
-        "greatest": on_text.greatest[0, places, head[0]],
+    text_columns = {
+        "this text": on_text.scores[0, indices, *head],
+        "uniform": on_text.uniform[0, indices, head[0]],
+        "greatest": on_text.greatest[0, indices, head[0]],
     }
-    return pd.DataFrame({"role": tests.roles, **{name: of.astype(float) for name, of in here.items()}, **columns})
+    return pd.DataFrame(
+        {"role": tests.roles, **{name: values.astype(float) for name, values in text_columns.items()}, **columns}
+    )
 
 
 def _with_evidence(
     table: pd.DataFrame, tests: HeadTests, bets: Float[np.ndarray, "text role"], head: Head
 ) -> pd.DataFrame:
-    """The same where evidence decides: odds in place of p-values, and a lower bound in place of the interval."""
+    """The table where evidence decides: odds in place of p-values, and a lower bound in place of the interval."""
     if tests.evidence is None:
         return table
     without = table.drop(columns=["high", "p", "p_uniform", "p_role", "p_adjusted", "constant"])
@@ -206,7 +208,7 @@ def _with_evidence(
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as it fits half a page: the interval or the bound beside the mean, and what decided."""
+    """The table in a form that fits half a page: the mean with its interval or bound, and what decided."""
     held = np.where(table["holds"], "yes", "no")
     if "evidence" in table:
         decided = {
@@ -222,8 +224,8 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
             "texts": table["texts"],
             "holds": held + np.where(table["constant"], " (mean)", ""),
         }
-    here = [_of_at_most(*row) for row in table[["this text", "greatest"]].to_numpy()]
-    return pd.DataFrame({"role": table["role"], "this text": here, **decided})
+    text_scores = [_of_at_most(*row) for row in table[["this text", "greatest"]].to_numpy()]
+    return pd.DataFrame({"role": table["role"], "this text": text_scores, **decided})
 
 
 def _of_at_most(score: float, greatest: float) -> str | None:
@@ -240,8 +242,8 @@ def _mean_and_bound(mean: float, low: float) -> str | None:
     return f"{mean:z.2f} (≥ {low:z.2f})" if np.isfinite(mean) else None
 
 
-def _columns(chosen: Choice) -> dict[str, Any]:
-    level, scale = f"{100 * (1 - chosen.criterion.alpha):g}", chosen.scale
+def _columns(choice: Choice) -> dict[str, Any]:
+    level, scale = f"{100 * (1 - choice.criterion.alpha):g}", choice.scale
     columns = st.column_config
     return {
         "role": columns.TextColumn(width=104),
@@ -253,10 +255,10 @@ def _columns(chosen: Choice) -> dict[str, Any]:
     }
 
 
-def _evidence_columns(chosen: Choice) -> dict[str, Any]:
-    level = f"{100 * (1 - chosen.criterion.alpha):g}"
+def _evidence_columns(choice: Choice) -> dict[str, Any]:
+    level = f"{100 * (1 - choice.criterion.alpha):g}"
     columns = st.column_config
-    return _columns(chosen) | {
+    return _columns(choice) | {
         "mean": columns.TextColumn(f"mean (≥, {level}%)", width=112, help=evidence_wording.COLUMN_MEAN),
         "evidence": columns.TextColumn(width=76, help=evidence_wording.COLUMN_EVIDENCE),
         "holds": columns.TextColumn(width=56),
@@ -270,7 +272,7 @@ def _alike(tests: HeadTests, head: Head, scale: Scale) -> None:
 
 
 def _attending_alike(distances: HeadDistances | None, head: Head) -> None:
-    """By attention itself, where comparing costs nothing any more; the page behind the link compares."""
+    """The heads most like one by attention, if the distances are known; the linked page computes them."""
     if distances is None:
         return
     nearest = nearest_heads(distances.mean, head)[:ALIKE]

@@ -52,30 +52,30 @@ def show() -> None:
 
 
 def _notes() -> frame.Notes:
-    """The notes at the foot; their numbers come with modules that the first grid does not wait for."""
+    """The notes at the foot; their numbers need modules for which the first grid does not wait."""
     from dashboard.views.inspect.notes import NOTES
 
     return NOTES
 
 
 def _inspect() -> None:
-    chosen = state.choice()
+    choice = state.choice()
     is_one_stack = st.session_state.get("kinds", ONE_STACK) == ONE_STACK
     lesson = st.container() if state.lesson_is_on("inspect") else None
     if lesson is None:
-        stories.chips(is_one_stack or chosen.kind == "encoder", begin_first_lesson)
+        stories.chips(is_one_stack or choice.kind == "encoder", begin_first_lesson)
     typed, text = _typed()
-    controls.heads_off(chosen)
-    engine = controls.engine(chosen)
-    corpus_texts, problem = _corpus_texts(chosen)
-    texts = frame.readable(chosen, engine, corpus_texts)
-    visit = Visit(chosen=chosen, engine=engine, inference=controls.inference(), texts=texts)
+    controls.heads_off(choice)
+    engine = controls.engine(choice)
+    corpus_texts, problem = _corpus_texts(choice)
+    texts = frame.readable(choice, engine, corpus_texts)
+    visit = Visit(chosen=choice, engine=engine, inference=controls.inference(), texts=texts)
     screen = on_screen(visit, text)
     if lesson is not None:
         lesson_panel(lesson, visit, looked=None if screen is None else screen.now.looked, typed=typed)
     if screen is None:
         return
-    state.remember_off(chosen)
+    state.remember_off(choice)
     if lesson is None:
         stories.tell(typed, screen.now.looked, engine.files.fingerprint)
     if problem is not None:
@@ -94,14 +94,14 @@ def _inspect() -> None:
         return
     _about(visit, screen, drawn, tested, heads, below)
     if not texts and problem is None:
-        frame.ask_for_texts(chosen, corpus_texts)
+        frame.ask_for_texts(choice, corpus_texts)
     elif texts and tested is None and corpus(visit) is not None:
-        # What is drawn stayed in view meanwhile; the next run takes the tests from memory.
+        # The page stayed visible meanwhile; the next run takes the tests from memory.
         st.rerun()
 
 
 def _typed() -> tuple[str, Text]:
-    """What the reader has typed, and which text of it is on screen."""
+    """The typed texts, and the one on screen."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         typed = controls.typed_texts(shared_wording.YOUR_TEXTS, "text", EXAMPLE_TYPED, height="content")
@@ -121,13 +121,13 @@ def _about(
     heads: list[Head],
     below: DeltaGenerator,
 ) -> None:
-    """One view at a time of the chosen head and of the heads that link two words; what changes without some heads."""
-    # These bring pandas and SciPy, half a second that the first grid does not wait for.
+    """Tabs on the chosen head and on heads that link two words; then what changes without the heads that are off."""
+    # These import pandas and SciPy, half a second for which the first grid does not wait.
     from dashboard.views.heads_off import what_changes
     from dashboard.views.inspect.head_card import head_views
     from dashboard.views.word_links.on_text import linking_heads
 
-    there = [head for head in heads if head not in visit.removed]
+    present = [head for head in heads if head not in visit.removed]
     with below:
         if tested is not None:
             ask_about_long_texts(tested.too_long)
@@ -135,16 +135,16 @@ def _about(
         frame.tabs(
             TABS,
             {
-                wording.THIS_HEAD: lambda: _this_head(visit, screen, tested, there),
-                **head_views(visit, screen.now, tested, there[-1] if there else None),
-                words_wording.TITLE: lambda: linking_heads(visit, screen, drawn, there),
+                wording.THIS_HEAD: lambda: _this_head(visit, screen, tested, present),
+                **head_views(visit, screen.now, tested, present[-1] if present else None),
+                words_wording.TITLE: lambda: linking_heads(visit, screen, drawn, present),
             },
         )
     what_changes(visit, screen)
 
 
 def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: list[Head]) -> None:
-    """What the head chosen last does, in sentences, and the way to switch the chosen ones off."""
+    """Sentences about the head chosen last, and buttons that switch the chosen heads off."""
     from dashboard.views.descriptions.show import show_description
     from dashboard.views.heads_off import switch_buttons
     from dashboard.views.inspect.head_card import head_summary
@@ -163,10 +163,10 @@ def _this_head(visit: Visit, screen: OnScreen, tested: Corpus | None, heads: lis
         how_decided(visit, tested)
 
 
-def _corpus_texts(chosen: Choice) -> tuple[tuple[Text, ...], AnalysisError | None]:
-    """The corpus, or what is wrong with it: that is no reason not to draw the text on screen."""
+def _corpus_texts(choice: Choice) -> tuple[tuple[Text, ...], AnalysisError | None]:
+    """The corpus, or the error in reading it, in spite of which the text on screen is drawn."""
     try:
-        return controls.corpus_texts(chosen), None
+        return controls.corpus_texts(choice), None
     except AnalysisError as error:
         return (), error
 
@@ -180,21 +180,21 @@ def _grid(
     patterns: bool,
     below: DeltaGenerator,
 ) -> list[Head]:
-    """The grid of roles over the corpus, or of those that the scores on this text give, with what is known of heads.
+    """The grid of roles over the corpus, or by the scores on this text, with sentences about heads where known.
 
-    With `patterns` its cells show what each head does in this text. Its files stand below what may follow the grid.
+    With `patterns`, its cells show what each head does in this text. Its files are offered in `below`.
     """
     tested = known if by_corpus else None
-    chosen, engine, scores = visit.chosen, visit.engine, screen.now.scores
+    choice, engine, scores = visit.chosen, visit.engine, screen.now.scores
     n_layers, n_heads = scores.shape[1:]
     shown = shown_roles(scores)[1 if finer else 0]
-    facts = provenance.text_facts(chosen, engine, screen.text) | provenance.threshold_facts(chosen)
+    facts = provenance.text_facts(choice, engine, screen.text) | provenance.threshold_facts(choice)
     label = f"Heads of {engine.files.name}: roles on {wording.BY_TEXT if tested is None else wording.BY_CORPUS}"
     if tested is None:
         grid = _grid_of_text(visit, screen, label, shown)
     else:
         facts |= corpora.facts(visit, tested)
-        all_on = kept_corpus(replace(visit, chosen=replace(chosen, off=()))) if chosen.off else None
+        all_on = kept_corpus(replace(visit, chosen=replace(choice, off=()))) if choice.off else None
         before = None if all_on is None else all_on.tests.holds
         grid = replace(grid_over(visit, tested, label, shown), held_before=before)
     if known is not None and first_screen_is_drawn():
@@ -208,7 +208,7 @@ def _grid(
         heads=state.chosen_heads(n_layers, n_heads, _first_head(screen.now.looked), follow=True),
         reset=(engine.files.name, engine.files.fingerprint, visit.settings.kind, state.n_pushed()),
         facts=facts,
-        sieves=sieves_on(chosen, screen.now.looked),
+        sieves=sieves_on(choice, screen.now.looked),
         frame=frame_of(screen.now.looked),
         patterns=patterns_of(screen.now.looked) if patterns else None,
         files=below,
@@ -217,34 +217,34 @@ def _grid(
     return heads
 
 
-def _first_head(looked: TextAttention) -> Head:
-    """The head to show first of a text, found once for each look at it."""
-    if looked not in _first_heads:
-        _first_heads[looked] = telling_head(looked)
-    return _first_heads[looked]
+def _first_head(text_attention: TextAttention) -> Head:
+    """The head to show first for a text, computed once for each attention."""
+    if text_attention not in _first_heads:
+        _first_heads[text_attention] = telling_head(text_attention)
+    return _first_heads[text_attention]
 
 
 def _grid_of_text(visit: Visit, screen: OnScreen, label: str, shown: tuple[str, ...]) -> RoleGrid:
     """Roles by the scores on the text, which no test can confirm."""
-    chosen, criterion = visit.chosen, visit.chosen.criterion
+    choice, criterion = visit.chosen, visit.chosen.criterion
     return RoleGrid(
         label=label,
         scores=screen.now.scores,
         holds=screen.now.roles(criterion),
         tau=criterion.tau,
         shown=shown,
-        off=chosen.off,
+        off=choice.off,
         held_before=None if screen.all_on is None else screen.all_on.roles(criterion),
         before=shared_wording.AGAINST,
-        filled=wording.filled_by_text(criterion.tau, criterion.rule, chosen.scale),
-        scale=chosen.scale,
+        filled=wording.filled_by_text(criterion.tau, criterion.rule, choice.scale),
+        scale=choice.scale,
         uniform=screen.now.scored.uniform[0],
         greatest=screen.now.scored.greatest[0],
     )
 
 
 def _grid_controls() -> tuple[bool, bool, bool]:
-    """Whether the corners show the roles over the corpus, whether the finer roles, and whether cells show patterns."""
+    """Whether to show the roles over the corpus, the finer roles, and patterns in the cells."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by_corpus = one_of(wording.BY, {wording.BY_TEXT: False, wording.BY_CORPUS: True}, key="by")
         finer = toggle(shared_wording.FINER, key="finer")
