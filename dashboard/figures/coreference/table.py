@@ -17,7 +17,7 @@ HELD_OUT: Final = "best head of one half, on the other"
 
 
 def antecedent_table(scores: CoreferenceScores, chosen: tuple[int, int] | None) -> pd.DataFrame:
-    """Shares of mentions whose antecedent is found: by baselines, by the best head held out, and by single heads.
+    """Accuracy at antecedent selection: by baselines, by the best head held out, and by single heads.
 
     Args:
         scores: of all heads.
@@ -37,7 +37,7 @@ def antecedent_table(scores: CoreferenceScores, chosen: tuple[int, int] | None) 
     if chosen is not None:
         heads.setdefault(chosen, f"{head_name(*chosen)}, chosen")
     rows += [
-        _row(name, *(of[:, *at] for of in (judged.accuracy, judged.low, judged.high, judged.design_effect)))
+        _row(name, *(values[:, *at] for values in (judged.accuracy, judged.low, judged.high, judged.design_effect)))
         for at, name in heads.items()
     ]
     return pd.DataFrame(rows)
@@ -52,7 +52,7 @@ def _row(
 ) -> dict[str, object]:
     row: dict[str, object] = {"who": name, **dict(zip(GROUPS, shares.tolist(), strict=True))}
     for end, values in (("low", low), ("high", high), (DESIGN_EFFECT, design_effect)):
-        row |= {f"{group} {end}": np.nan if values is None else values[place] for place, group in enumerate(GROUPS)}
+        row |= {f"{group} {end}": np.nan if values is None else values[index] for index, group in enumerate(GROUPS)}
     return row
 
 
@@ -72,13 +72,13 @@ def choices_table(
     for text, choice in zip(texts, choices, strict=True):
         shown, of_head = text.shown, choice.of(candidates)[head]
         numbers = {mention.head: number for number, mention in enumerate(text.mentions, start=1)}
-        for place, mention in enumerate(text.mentions):
-            word, antecedents = int(of_head[place]), text.antecedents[place]
-            is_case = bool(antecedents) and bool(choice.is_read[place])
+        for index, mention in enumerate(text.mentions):
+            word, antecedents = int(of_head[index]), text.antecedents[index]
+            is_case = bool(antecedents) and bool(choice.is_read[index])
             rows.append(
                 {
                     "text": text.name,
-                    "mention": place + 1,
+                    "mention": index + 1,
                     "word": shown[mention.head],
                     "type": mention.type,
                     "refers back to": ", ".join(str(before + 1) for before in antecedents),

@@ -22,9 +22,9 @@ from dashboard.views.parsers.coreference import wording
 EXAMPLE: Final = wording.EXAMPLE.capitalize()
 """Name of the example texts."""
 RECENT: Final = 32
-"""Results that stay in memory."""
+"""Number of results that stay in memory."""
 _OWN: Final = "own texts with mentions"
-"""The reader's file as the section last read it, and how."""
+"""Session key of the reader's file as last read, with the settings."""
 
 
 @dataclass(frozen=True, eq=False)

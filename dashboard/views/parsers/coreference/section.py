@@ -107,7 +107,7 @@ def _settings() -> CoreferenceSettings:
 
 
 def _facts(visit: Visit, gold: Gold, results: CoreferenceResults, settings: CoreferenceSettings) -> dict[str, str]:
-    """What a file says about where it comes from."""
+    """Metadata of a file."""
     return {
         **provenance.engine_facts(visit.chosen, visit.engine),
         "mentions of": gold.name,
@@ -129,7 +129,7 @@ def _show_source(gold: Gold, results: CoreferenceResults) -> None:
     read = wording.read(plain(gold.name), len(texts), n_cases, n_mentions)
     left_out = wording.left_out(results.windows.n_without, results.windows.n_apart, results.scores.n_unread)
     documents = documents_note(int(results.scores.n_documents[0]))
-    st.caption(" ".join(said for said in (read, left_out, documents) if said))
+    st.caption(" ".join(sentence for sentence in (read, left_out, documents) if sentence))
 
 
 def _warn_of_few_cases(gold: Gold, results: CoreferenceResults) -> None:
@@ -185,7 +185,9 @@ def _table(scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) 
 def _map(visit: Visit, scores: CoreferenceScores, heads: list[Head], facts: dict[str, str]) -> None:
     """Accuracy of every head, minus a baseline."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        groups = {name: at for at, (name, n) in enumerate(zip(GROUPS, scores.judgement.n_cases, strict=True)) if n}
+        groups = {
+            name: index for index, (name, n) in enumerate(zip(GROUPS, scores.judgement.n_cases, strict=True)) if n
+        }
         group = one_of(wording.MENTIONS, groups, key="mentions group")
         baseline = one_of(wording.AGAINST, MINUS, key="minus")
         if scores.best not in heads:

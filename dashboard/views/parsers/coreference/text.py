@@ -51,10 +51,10 @@ def _picked(texts: Sequence[MentionText]) -> int:
     """
     numbers, names = range(1, len(texts) + 1), tuple(map(_beginning, texts))
     key = f"{PICKED} {hash(names)}"  # other texts, another list
-    if (asked := link.take(PICKED)) is not None:
-        linked = st.session_state[key] = next((number for number in numbers if str(number) == asked), 1)
-        if str(linked) != asked:
-            link.say(shared_wording.no_such_number(link.quoted(asked), len(texts), linked))
+    if (value := link.take(PICKED)) is not None:
+        linked = st.session_state[key] = next((number for number in numbers if str(number) == value), 1)
+        if str(linked) != value:
+            link.say(shared_wording.no_such_number(link.quoted(value), len(texts), linked))
     number = st.selectbox(
         wording.PICK_TEXT,
         numbers,
@@ -68,8 +68,8 @@ def _picked(texts: Sequence[MentionText]) -> int:
 
 
 def _beginning(text: MentionText) -> str:
-    whole = f"{text.name} – {text.text.segments[0]}"
-    return whole if len(whole) <= LONGEST_NAME else whole[: LONGEST_NAME - 1] + "…"
+    title = f"{text.name} – {text.text.segments[0]}"
+    return title if len(title) <= LONGEST_NAME else title[: LONGEST_NAME - 1] + "…"
 
 
 def marked_text(text: MentionText, choices: MentionChoices, head: Head, candidates: Candidates) -> str:
